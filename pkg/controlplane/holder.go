@@ -18,41 +18,41 @@ const SettleTime = 30 * time.Second
 // lease have microseconds. The same node's clock provides both.
 const stampPrecision = time.Second
 
-// Tenure is the state of the lease's holder.
-type Tenure int
+// HolderState is the state of the lease's holder.
+type HolderState int
 
 // The states of the lease's holder.
 const (
-	Vacant    Tenure = iota // no process holds the lease
-	Expired                 // the holder has stopped renewing
-	Foreign                 // the holder is not a container of ours
-	Preceding               // the holder is a pod of the predecessor that is Ready
-	CutOff                  // the holder is, or was, on a Node that vanished
-	Ended                   // the holder was a container of ours
-	Starting                // the holder is a container of ours that has not held the lease for SettleTime yet
-	Silent                  // the holder is a container of ours that runs and does not renew the lease
-	Leading                 // the holder is a container of ours that has held the lease for SettleTime
+	Vacant      HolderState = iota // no process holds the lease
+	Expired                        // the holder has stopped renewing
+	Other                          // the holder is not a container of ours
+	Predecessor                    // the holder is a pod of the predecessor that is Ready
+	CutOff                         // the holder is, or was, on a Node that vanished
+	Ended                          // the holder was a container of ours
+	Starting                       // the holder is a container of ours that has not held the lease for SettleTime yet
+	Silent                         // the holder is a container of ours that runs and does not renew the lease
+	Leading                        // the holder is a container of ours that has held the lease for SettleTime
 )
 
 // Runs reports whether the holder is a container of ours that runs.
-func (t Tenure) Runs() bool { return t == Starting || t == Silent || t == Leading }
+func (s HolderState) Runs() bool { return s == Starting || s == Silent || s == Leading }
 
 // Leads reports whether the holder is a process of ours, or of the predecessor, that renews the lease.
-func (t Tenure) Leads() bool { return t == Starting || t == Leading || t == Preceding }
+func (s HolderState) Leads() bool { return s == Starting || s == Leading || s == Predecessor }
 
 // String returns the name of the constant, in lower case.
-func (t Tenure) String() string {
+func (s HolderState) String() string {
 	return [...]string{
-		"vacant", "expired", "foreign", "preceding", "cutoff", "ended", "starting", "silent", "leading",
-	}[t]
+		"vacant", "expired", "other", "predecessor", "cutoff", "ended", "starting", "silent", "leading",
+	}[s]
 }
 
 // isKnown reports whether the holder is a process of ours, or of the predecessor, that runs.
-func (t Tenure) isKnown() bool { return t.Runs() || t == Preceding }
+func (s HolderState) isKnown() bool { return s.Runs() || s == Predecessor }
 
 // Holder describes the lease's holder at one moment.
 type Holder struct {
-	Tenure Tenure
+	State HolderState
 	// Identity is the lease's holder identity, Node the node of the holder's process, if known.
 	Identity, Node string
 	// Acquired is when the holder acquired the lease, by the clock of its node.
@@ -73,12 +73,12 @@ type Holder struct {
 // A Ready pod of the predecessor on the node of a holder that is not ours is the holder.
 func HolderOf(r Record, pods Pods, now time.Time) Holder {
 	h := r.holder(pods, now)
-	if h.Tenure != Foreign && h.Tenure != Ended {
+	if h.State != Other && h.State != Ended {
 		return h
 	}
 	for _, pod := range pods.Predecessors {
 		if IsReady(pod) && leaseholder.NodeOf(h.Identity, []string{pod.Spec.NodeName}) != "" {
-			h.Tenure, h.Node = Preceding, pod.Spec.NodeName
+			h.State, h.Node = Predecessor, pod.Spec.NodeName
 		}
 	}
 	return h
@@ -95,7 +95,7 @@ func (r *Record) holder(pods Pods, now time.Time) Holder {
 	duration := r.Duration(pods.Topology)
 	h.ExpiresIn = r.remaining(min(duration, leaseholder.Duration(r.Lease)), now)
 	if h.ExpiresIn == 0 {
-		h.Tenure = Expired
+		h.State = Expired
 		return h
 	}
 	h.Silence = leaseholder.Silence(duration)
@@ -105,12 +105,12 @@ func (r *Record) holder(pods Pods, now time.Time) Holder {
 		nodes = append(nodes, pod.Spec.NodeName)
 	}
 	if h.Node = leaseholder.NodeOf(h.Identity, nodes); h.Node == "" {
-		h.Tenure = Foreign
+		h.State = Other
 		if h.Node = leaseholder.NodeOf(h.Identity, pods.Vanished); h.Node != "" {
-			h.Tenure = CutOff
+			h.State = CutOff
 		} else if h.Identity == r.Process.Identity {
 			// Its static pod was removed. An identity is unique.
-			h.Tenure, h.Node = Ended, r.Process.Node
+			h.State, h.Node = Ended, r.Process.Node
 		}
 		return h
 	}
@@ -126,33 +126,33 @@ func (r *Record) holder(pods Pods, now time.Time) Holder {
 func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.Time) {
 	if r.Lease.Spec.AcquireTime == nil {
 		// client-go's leader election always sets AcquireTime.
-		h.Tenure = Foreign
+		h.State = Other
 		return
 	}
 	h.Acquired = r.Lease.Spec.AcquireTime.Time
 	renewed := renewed(r.Lease)
 	switch running, last := container.State.Running, Terminated(container); {
 	case running == nil:
-		h.Tenure = Ended
+		h.State = Ended
 		if last != nil && !renewed.Before(last.FinishedAt.Add(stampPrecision)) {
 			// The lease was renewed after our container ended.
-			h.Tenure = Foreign
+			h.State = Other
 		}
 	case h.Acquired.Before(running.StartedAt.Time):
 		// An earlier container of ours may have acquired the lease, but it cannot have renewed it since.
-		h.Tenure = Ended
+		h.State = Ended
 		if !renewed.Before(running.StartedAt.Add(stampPrecision)) {
-			h.Tenure = Foreign
+			h.State = Other
 		}
 	case endedSince(last, h.Acquired.Truncate(stampPrecision)) && renewed.Before(running.StartedAt.Add(stampPrecision)):
 		// The container was restarted within the second of the acquisition, and the lease was not renewed since.
-		h.Tenure = Ended
+		h.State = Ended
 	case h.SilentIn == 0:
-		h.Tenure = Silent
+		h.State = Silent
 	default:
-		h.Tenure = Leading
+		h.State = Leading
 		if h.SettlesIn = max(0, SettleTime-now.Sub(r.HeldSince)); h.SettlesIn > 0 {
-			h.Tenure = Starting
+			h.State = Starting
 		}
 	}
 }

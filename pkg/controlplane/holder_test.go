@@ -17,7 +17,7 @@ import (
 func TestTheProcessBehindALease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(c *controlplanetest.Cluster)
-		want   controlplane.Tenure
+		want   controlplane.HolderState
 		node   string
 	}{
 		"a container that acquired after it started and has stayed up leads": {
@@ -60,7 +60,7 @@ func TestTheProcessBehindALease(t *testing.T) {
 			change: func(c *controlplanetest.Cluster) { c.Acquire("m0", "b", -31) }, want: controlplane.Leading, node: "m0",
 		},
 		"a process that acquired before our container started and still renews is foreign": {
-			change: func(c *controlplanetest.Cluster) { c.Start("m0", -60) }, want: controlplane.Foreign, node: "m0",
+			change: func(c *controlplanetest.Cluster) { c.Start("m0", -60) }, want: controlplane.Other, node: "m0",
 		},
 		"one that has not renewed since our container started has ended": {
 			change: func(c *controlplanetest.Cluster) { c.Renew(-70); c.Start("m0", -60) }, want: controlplane.Ended, node: "m0",
@@ -76,7 +76,7 @@ func TestTheProcessBehindALease(t *testing.T) {
 			change: func(c *controlplanetest.Cluster) { c.Exit("m0", 0, "") }, want: controlplane.Ended, node: "m0",
 		},
 		"a renewal after our container ended is a foreign one": {
-			change: func(c *controlplanetest.Cluster) { c.Exit("m0", -20, "") }, want: controlplane.Foreign, node: "m0",
+			change: func(c *controlplanetest.Cluster) { c.Exit("m0", -20, "") }, want: controlplane.Other, node: "m0",
 		},
 		"the lease of a container before the last has ended too": {
 			change: func(c *controlplanetest.Cluster) {
@@ -89,10 +89,10 @@ func TestTheProcessBehindALease(t *testing.T) {
 			want: controlplane.Ended, node: "m0",
 		},
 		"a host without a pod of ours is foreign": {
-			change: func(c *controlplanetest.Cluster) { c.Acquire("laptop", "x", -100); c.Renew(0) }, want: controlplane.Foreign,
+			change: func(c *controlplanetest.Cluster) { c.Acquire("laptop", "x", -100); c.Renew(0) }, want: controlplane.Other,
 		},
 		"a lease without an acquire time is foreign": {
-			change: func(c *controlplanetest.Cluster) { c.Lease.Spec.AcquireTime = nil }, want: controlplane.Foreign, node: "m0",
+			change: func(c *controlplanetest.Cluster) { c.Lease.Spec.AcquireTime = nil }, want: controlplane.Other, node: "m0",
 		},
 		"a lease that has run out": {
 			change: func(c *controlplanetest.Cluster) { c.Renew(-137) }, want: controlplane.Expired,
@@ -108,20 +108,20 @@ func TestTheProcessBehindALease(t *testing.T) {
 				c.Start("m0", -5)
 				c.Renew(0)
 				c.Predecessor("m0")
-			}, want: controlplane.Preceding, node: "m0",
+			}, want: controlplane.Predecessor, node: "m0",
 		},
 		"a pod of the predecessor on another node": {
 			change: func(c *controlplanetest.Cluster) {
 				c.Start("m0", -5)
 				c.Renew(0)
 				c.Predecessor("m1")
-			}, want: controlplane.Foreign, node: "m0",
+			}, want: controlplane.Other, node: "m0",
 		},
 		"a process of ours on the predecessor's node": {
 			change: func(c *controlplanetest.Cluster) { c.Predecessor("m0") }, want: controlplane.Leading, node: "m0",
 		},
 		"a person wrote a name into it": {
-			change: func(c *controlplanetest.Cluster) { c.Edit("intruder", 3600) }, want: controlplane.Foreign,
+			change: func(c *controlplanetest.Cluster) { c.Edit("intruder", 3600) }, want: controlplane.Other,
 		},
 		"the host of a Node that vanished": {
 			change: func(c *controlplanetest.Cluster) { delete(c.Pods, "m0") }, want: controlplane.CutOff, node: "m0",
@@ -134,9 +134,9 @@ func TestTheProcessBehindALease(t *testing.T) {
 				Operand: pods(c), Predecessors: c.Predecessors, Topology: c.Topology,
 				Vanished: map[bool][]string{true: {"m0"}}[tc.want == controlplane.CutOff],
 			}, controlplanetest.Begin)
-			require.Equal(t, tc.want, got.Tenure)
+			require.Equal(t, tc.want, got.State)
 			require.Equal(t, tc.node, got.Node)
-			require.Equal(t, tc.want == controlplane.Leading || tc.want == controlplane.Starting, got.Tenure.Runs())
+			require.Equal(t, tc.want == controlplane.Leading || tc.want == controlplane.Starting, got.State.Runs())
 		})
 	}
 }
@@ -144,7 +144,7 @@ func TestTheProcessBehindALease(t *testing.T) {
 func TestEachTenureHasAName(t *testing.T) {
 	require.Equal(t, "vacant", controlplane.Vacant.String())
 	require.Equal(t, "leading", controlplane.Leading.String())
-	require.True(t, controlplane.Preceding.Leads())
+	require.True(t, controlplane.Predecessor.Leads())
 	require.False(t, controlplane.Silent.Leads())
 }
 
@@ -153,11 +153,11 @@ func pods(c *controlplanetest.Cluster) []*corev1.Pod { return slices.Collect(map
 func TestAHolderThatDoesNotRenewIsSilentBeforeItsLeaseExpires(t *testing.T) {
 	c := controlplanetest.New("m0", "m1")
 	seen := c.Observe(0)
-	for after, want := range map[time.Duration]controlplane.Tenure{
+	for after, want := range map[time.Duration]controlplane.HolderState{
 		time.Second: controlplane.Leading, 136 * time.Second: controlplane.Silent, 137 * time.Second: controlplane.Expired,
 	} {
 		got := controlplane.HolderOf(seen, controlplane.Pods{Operand: pods(c), Topology: c.Topology}, seen.Since.Add(after))
-		require.Equal(t, want, got.Tenure, after)
-		require.Equal(t, want != controlplane.Expired, got.Tenure.Runs(), after)
+		require.Equal(t, want, got.State, after)
+		require.Equal(t, want != controlplane.Expired, got.State.Runs(), after)
 	}
 }

@@ -53,7 +53,7 @@ func (l *Lease) ObserveHolder(holder Holder, pods []*corev1.Pod, certain bool) {
 	if r.PastSince.After(r.Process.since) {
 		r.Process = Process{Duration: r.Process.Duration}
 	}
-	if !certain || holder.Tenure != Starting && holder.Tenure != Leading {
+	if !certain || holder.State != Starting && holder.State != Leading {
 		return
 	}
 	r.Process = Process{
@@ -141,9 +141,9 @@ func (l *Lease) Lost(pods Pods, now time.Time) *coordinationv1.LeaseSpec {
 	r.Exists = true
 	holder, p := HolderOf(r, pods, now), &l.record.Process
 	switch {
-	case holder.Identity == "", holder.Tenure == Expired:
+	case holder.Identity == "", holder.State == Expired:
 		return nil
-	case holder.Identity != p.Identity && r.Present && holder.Tenure.isKnown():
+	case holder.Identity != p.Identity && r.Present && holder.State.isKnown():
 		return &r.Lease.Spec
 	case r.PastSince.After(p.since) || !p.mayAct(podOn(p.Node, pods.Operand), now):
 		return nil

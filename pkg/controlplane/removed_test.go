@@ -13,7 +13,7 @@ import (
 func TestAProcessOfOursWhosePodIsGoneIsNoForeignOne(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(c *controlplanetest.Cluster)
-		want   controlplane.Tenure
+		want   controlplane.HolderState
 		node   string
 	}{
 		"the process that was seen to lead": {
@@ -23,7 +23,7 @@ func TestAProcessOfOursWhosePodIsGoneIsNoForeignOne(t *testing.T) {
 			change: func(c *controlplanetest.Cluster) { c.Install("m0", 20) }, want: controlplane.Ended, node: "m0",
 		},
 		"another process of that host": {
-			change: func(c *controlplanetest.Cluster) { c.Acquire("m0", "by-hand", 10) }, want: controlplane.Foreign,
+			change: func(c *controlplanetest.Cluster) { c.Acquire("m0", "by-hand", 10) }, want: controlplane.Other,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestAProcessOfOursWhosePodIsGoneIsNoForeignOne(t *testing.T) {
 			delete(c.Pods, "m0")
 			tc.change(c)
 			got := controlplane.HolderOf(c.Observe(30), controlplane.Pods{Operand: pods(c), Topology: c.Topology}, controlplanetest.At(30))
-			require.Equal(t, tc.want, got.Tenure)
+			require.Equal(t, tc.want, got.State)
 			require.Equal(t, tc.node, got.Node)
 			require.False(t, c.Seen.EndOf(pods(c), controlplanetest.At(30)).Proven, "a pod that is gone proves nothing")
 		})

@@ -65,7 +65,7 @@ func (e *Explanation) because(cause, action string) *Explanation {
 // LeadingPod returns the pod whose log explains why a Node waits, "" if no process of the operand leads.
 func LeadingPod(s *snapshot.Snapshot) string {
 	leader := leaderOf(s)
-	if !leader.Tenure.Runs() {
+	if !leader.State.Runs() {
 		return ""
 	}
 	for _, p := range operandPods(s) {
@@ -148,7 +148,7 @@ func (e *Explanation) unmanaged(
 // leads adds the step of the leader, and returns it. Without one, that is the cause.
 func (e *Explanation) leads(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) (controlplane.Holder, bool) {
 	leader := leaderOf(s)
-	if leader.Tenure.Runs() {
+	if leader.State.Runs() {
 		return leader, e.step(true, "pod/%s-%s leads since %s", operand.Name, leader.Node, stamp(leader.Acquired))
 	}
 	available := conditionOf(operator, availability.AvailableCondition)

@@ -75,7 +75,7 @@ func (e *Explanation) attempt(s *snapshot.Snapshot, node *corev1.Node) {
 	log := s.Log
 	if leads && log.Pod != "" {
 		evidence.Attempt = nodecause.Attempts(log.Text)[node.Name]
-		evidence.Complete = log.Complete && leader.Tenure == controlplane.Leading
+		evidence.Complete = log.Complete && leader.State == controlplane.Leading
 		switch {
 		case evidence.Attempt.Error != "":
 			e.step(false, "the log of pod/%s: %s", log.Pod, terminationmessage.Summary(evidence.Attempt.Error))

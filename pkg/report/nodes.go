@@ -115,7 +115,7 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 		if i := slices.IndexFunc(pods, func(p pod) bool { return p.Spec.NodeName == name }); i >= 0 {
 			node.CCM = pods[i].state()
 		}
-		if leader.Node == name && (leader.Tenure.Runs() || leader.Tenure == controlplane.Preceding) {
+		if leader.Node == name && (leader.State.Runs() || leader.State == controlplane.Predecessor) {
 			node.Leads, node.LeadsSince = true, leader.Acquired.UTC()
 		}
 		node.Credentials = credentialsOf(shot, node.Revision, s.Revision)
@@ -156,7 +156,7 @@ func noLeader(leader controlplane.Holder, available Condition) string {
 		return available.Message
 	}
 	holder := fmt.Sprintf("%q holds lease/%s in %s", leader.Identity, operand.Lease, operand.Namespace)
-	switch leader.Tenure {
+	switch leader.State {
 	case controlplane.Vacant:
 		return fmt.Sprintf("lease/%s in %s has no holder", operand.Lease, operand.Namespace)
 	case controlplane.Expired:

@@ -148,7 +148,7 @@ func (c *cloudTokens) update(
 		wait, reason := time.Duration(0), "there was none"
 		if token, exists := current.Data[key]; exists {
 			data[key], records[key] = token, old[key]
-			wait, reason = c.issuer.Judge(old[key], token, account, audience)
+			wait, reason = c.issuer.Due(old[key], token, account, audience)
 		}
 		if reason != "" {
 			token, record, err := c.issuer.Issue(ctx, account, audience)
@@ -158,7 +158,7 @@ func (c *cloudTokens) update(
 				continue
 			}
 			data[key], records[key] = token, record
-			wait, _ = c.issuer.Judge(record, token, account, audience)
+			wait, _ = c.issuer.Due(record, token, account, audience)
 			issued = append(issued, fmt.Sprintf("key %s of secret/%s in %s has a new token for the audience %q, "+
 				"valid until %s, because %s", key, current.Name, current.Namespace, audience, record.ExpiresAt, reason))
 		}

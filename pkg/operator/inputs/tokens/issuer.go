@@ -98,8 +98,8 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 	}, nil
 }
 
-// Judge returns the time until a token must be replaced, or the reason to replace it now.
-func (i Issuer) Judge(
+// Due returns the time until a token must be replaced, or the reason to replace it now.
+func (i Issuer) Due(
 	record Record, token []byte, account *corev1.ServiceAccount, audience string,
 ) (wait time.Duration, reason string) {
 	refreshAt, reason := record.refreshAt(token, account, audience)

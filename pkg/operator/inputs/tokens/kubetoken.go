@@ -35,7 +35,7 @@ func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, accou
 	}
 	wait, reason := time.Duration(0), "there was none"
 	if current != nil {
-		wait, reason = k.issuer.Judge(RecordsOf(current)[kubeTokenKey], current.Data[kubeTokenKey], account, "")
+		wait, reason = k.issuer.Due(RecordsOf(current)[kubeTokenKey], current.Data[kubeTokenKey], account, "")
 	}
 	if reason == "" {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, wait)

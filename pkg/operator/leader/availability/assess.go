@@ -41,7 +41,7 @@ type assessor struct {
 	// working reports whether the last assessment was that the operand is available. The stored condition is missing if
 	// the status was wiped.
 	working bool
-	roster  roster
+	history nodeHistory
 	loops   crashLoops
 	silent  unresponsive
 }
@@ -53,45 +53,47 @@ func newAssessor() *assessor {
 // assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
 // requeues.
 func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duration) {
-	plane := a.roster.observe(s)
+	plane := a.history.observe(s)
 	pods := plane.podsOnNodes(s.pods)
 	a.outages.see(s.lease, s.topology, s.now)
-	v := judge(s, pods, plane)
-	next := patience.Sooner(patience.Sooner(v.leader.ExpiresIn, v.leader.SettlesIn), v.leader.SilentIn)
+	state := operandStateOf(s, pods, plane)
+	next := patience.Sooner(patience.Sooner(state.leader.ExpiresIn, state.leader.SettlesIn), state.leader.SilentIn)
 	next = patience.Sooner(next, a.loops.observe(pods, plane, s.now))
 
-	available, wait := a.available(v, s)
+	available, wait := a.available(state, s)
 	next = patience.Sooner(next, wait)
-	degraded, wait := degraded(v, available, s)
+	degraded, wait := degraded(state, available, s)
 	next = patience.Sooner(next, wait)
 	crashing, wait := a.loops.condition(s)
 	next = patience.Sooner(next, wait)
-	nodes, wait := a.roster.condition(plane, s)
+	nodes, wait := a.history.condition(plane, s)
 	next = patience.Sooner(next, wait)
 	a.silent.observe(pods, s.now)
-	hanging, wait := a.silent.condition(v.leader, s.now)
+	hanging, wait := a.silent.condition(state.leader, s.now)
 	next = patience.Sooner(next, wait)
 	return []*operatorclient.Condition{available, progressing(s, plane), degraded, crashing, hanging, nodes}, next
 }
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
-func (a *assessor) available(v verdict, s snapshot) (available *operatorclient.Condition, wait time.Duration) {
-	outage := a.outages.observe(v, s.now)
+func (a *assessor) available(state operandState, s snapshot) (available *operatorclient.Condition, wait time.Duration) {
+	outage := a.outages.observe(state, s.now)
 	defer func() { a.working = *available.Status == operatorv1.ConditionTrue }()
-	if v.reason == asExpected || v.leader.Tenure == controlplane.Preceding {
-		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
+	if state.reason == asExpected || state.leader.State == controlplane.Predecessor {
+		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, state.reason, state.message), 0
 	}
 	left := outage.Sub(s.now)
 	if left > 0 && (a.working || v1helpers.IsOperatorConditionTrue(s.status.Conditions, AvailableCondition)) {
-		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason,
-			fmt.Sprintf("tolerated until %s: %s", outage.UTC().Format(time.RFC3339), v.message)), left
+		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, state.reason,
+			fmt.Sprintf("tolerated until %s: %s", outage.UTC().Format(time.RFC3339), state.message)), left
 	}
-	return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionFalse, v.reason, v.message), 0
+	return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionFalse, state.reason, state.message), 0
 }
 
 // degraded is True once Available has been False for degradedAfter, and returns the time until then. Before the first
 // revision runs, an unavailable operand is not degraded.
-func degraded(v verdict, available *operatorclient.Condition, s snapshot) (*operatorclient.Condition, time.Duration) {
+func degraded(
+	state operandState, available *operatorclient.Condition, s snapshot,
+) (*operatorclient.Condition, time.Duration) {
 	healthy := operatorclient.AsExpected(DegradedCondition)
 	if !installedOnce(s.status) || *available.Status != operatorv1.ConditionFalse {
 		return healthy, 0
@@ -104,7 +106,7 @@ func degraded(v verdict, available *operatorclient.Condition, s snapshot) (*oper
 	if left > 0 {
 		return healthy, left
 	}
-	return operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
+	return operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, state.reason, state.message), 0
 }
 
 // progressing reports the running and the target revision. NodeInstallerProgressing counts the nodes of each revision;

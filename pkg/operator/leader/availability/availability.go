@@ -122,7 +122,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	conditions, next := c.assessor.assess(current)
-	c.vanished(slices.Sorted(maps.Keys(c.assessor.roster.vanished)))
+	c.vanished(slices.Sorted(maps.Keys(c.assessor.history.vanished)))
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}

@@ -36,10 +36,10 @@ type controlPlane struct {
 	withoutRole []string
 }
 
-// roster remembers the control-plane Nodes. library-go's node controller removes a deleted Node from
+// nodeHistory remembers the control-plane Nodes. library-go's node controller removes a deleted Node from
 // status.nodeStatuses, so that status looks healthy as soon as the dead Nodes are deleted. The zero value is ready
 // for use.
-type roster struct {
+type nodeHistory struct {
 	// seen are the Nodes of the last observation.
 	seen map[string]member
 	// vanished are Nodes that were deleted while they ran a pod of the operand.
@@ -60,48 +60,48 @@ type member struct {
 }
 
 // observe records the Nodes and returns the expected control plane.
-func (r *roster) observe(s snapshot) controlPlane {
-	now := r.members(s)
+func (h *nodeHistory) observe(s snapshot) controlPlane {
+	now := h.members(s)
 	minimum := minimumOf(s.topology)
-	if r.seen == nil {
+	if h.seen == nil {
 		// A Node may have been deleted between two processes of the operator, before either of them or library-go saw
 		// it.
-		r.seen, r.vanished = map[string]member{}, map[string]bool{}
+		h.seen, h.vanished = map[string]member{}, map[string]bool{}
 		for _, status := range s.status.NodeStatuses {
-			r.seen[status.NodeName] = member{ran: status.CurrentRevision > 0}
+			h.seen[status.NodeName] = member{ran: status.CurrentRevision > 0}
 		}
 	}
-	r.installed = max(r.installed, len(r.seen))
-	for name, was := range r.seen {
+	h.installed = max(h.installed, len(h.seen))
+	for name, was := range h.seen {
 		_, is := now[name]
 		switch {
 		case is || !was.ran:
 		case slices.Contains(s.withoutRole, name), was.leaves && len(now) >= minimum:
-			r.installed--
+			h.installed--
 		default:
-			r.vanished[name] = true
+			h.vanished[name] = true
 		}
 	}
-	r.seen = now
-	maps.DeleteFunc(r.vanished, func(name string, _ bool) bool {
+	h.seen = now
+	maps.DeleteFunc(h.vanished, func(name string, _ bool) bool {
 		_, back := now[name]
 		return back || slices.Contains(s.withoutRole, name)
 	})
-	if len(r.vanished) == 0 || len(now) >= max(r.installed, minimum) {
-		r.vanished, r.installed = map[string]bool{}, len(now)
+	if len(h.vanished) == 0 || len(now) >= max(h.installed, minimum) {
+		h.vanished, h.installed = map[string]bool{}, len(now)
 	}
 	return controlPlane{
-		installed:   max(r.installed, minimum),
+		installed:   max(h.installed, minimum),
 		present:     slices.Sorted(maps.Keys(now)),
-		vanished:    slices.Sorted(maps.Keys(r.vanished)),
+		vanished:    slices.Sorted(maps.Keys(h.vanished)),
 		withoutRole: slices.Sorted(slices.Values(s.withoutRole)),
 	}
 }
 
-func (r *roster) members(s snapshot) map[string]member {
+func (h *nodeHistory) members(s snapshot) map[string]member {
 	now := map[string]member{}
 	for _, node := range s.nodes {
-		now[node.Name] = member{ran: r.seen[node.Name].ran,
+		now[node.Name] = member{ran: h.seen[node.Name].ran,
 			leaves: controlplane.IsCordoned(node) || node.Annotations[operatorclient.NodeDeletionAnnotation] != ""}
 	}
 	for _, status := range s.status.NodeStatuses {
@@ -115,8 +115,8 @@ func (r *roster) members(s snapshot) map[string]member {
 
 // condition reports static pods that were left on Nodes without the role, vanished and missing Nodes, and the delay
 // until the next assessment.
-func (r *roster) condition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
-	nodes, wait := r.nodesCondition(plane, s)
+func (h *nodeHistory) condition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
+	nodes, wait := h.nodesCondition(plane, s)
 	if len(plane.withoutRole) == 0 {
 		return nodes, wait
 	}
@@ -131,17 +131,17 @@ func (r *roster) condition(plane controlPlane, s snapshot) (*operatorclient.Cond
 }
 
 // nodesCondition reports vanished or missing Nodes, and the delay until the next assessment.
-func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
+func (h *nodeHistory) nodesCondition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
 	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(plane.present), plane.installed)
 	if len(plane.vanished) > 0 {
-		r.short.See(false, s.now)
+		h.short.See(false, s.now)
 		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", fmt.Sprintf(
 			"%s vanished while the static pod %s ran there, %s; "+
 				"restart the kubelet so that the Node registers again, or replace the machine",
 			nodeList(plane.vanished), operand.Name, left)), 0
 	}
 	if len(plane.present) >= plane.installed {
-		r.short.See(false, s.now)
+		h.short.See(false, s.now)
 		return operatorclient.AsExpected(ControlPlaneNodesCondition), 0
 	}
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, ControlPlaneNodesCondition)
@@ -150,7 +150,7 @@ func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*operatorclient
 		// An earlier process of the operator knew the names of the missing Nodes.
 		return operatorclient.NewCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
 	}
-	since := r.short.See(true, s.now)
+	since := h.short.See(true, s.now)
 	if wait := joinTime - s.now.Sub(since); wait > 0 && !reported {
 		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
 	}

@@ -39,20 +39,20 @@ func (o *outages) see(lease controlplane.Record, topology configv1.TopologyMode,
 }
 
 // observe records v and returns when it becomes an outage, if it is a failure.
-func (o *outages) observe(v verdict, now time.Time) time.Time {
-	unready := o.ready.See(v.ready, now)
-	works := v.leader.Tenure == controlplane.Leading || v.leader.Tenure == controlplane.Preceding
+func (o *outages) observe(state operandState, now time.Time) time.Time {
+	unready := o.ready.See(state.ready, now)
+	works := state.leader.State == controlplane.Leading || state.leader.State == controlplane.Predecessor
 	if works && o.lease.Present {
-		o.heldUntil, o.granted = now.Add(v.leader.ExpiresIn), time.Time{}
+		o.heldUntil, o.granted = now.Add(state.leader.ExpiresIn), time.Time{}
 	}
-	byReadiness, byLease := unready.Add(v.gracePeriod), o.heldUntil.Add(v.gracePeriod)
-	if v.leader.Tenure == controlplane.Starting {
-		byLease = o.grant(v.leader.Acquired, byLease)
+	byReadiness, byLease := unready.Add(state.gracePeriod), o.heldUntil.Add(state.gracePeriod)
+	if state.leader.State == controlplane.Starting {
+		byLease = o.grant(state.leader.Acquired, byLease)
 	}
 	switch {
 	case works:
 		return byReadiness
-	case v.ready || byLease.Before(byReadiness):
+	case state.ready || byLease.Before(byReadiness):
 		return byLease
 	default:
 		return byReadiness

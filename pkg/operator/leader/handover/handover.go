@@ -196,7 +196,7 @@ func (c *controller) plan(s snapshot) (holder controlplane.Holder, successor str
 		return holder, "", 0
 	}
 	since := c.cordoned.See(node.Name, s.now)
-	if holder.Tenure != controlplane.Leading || record.Process.Identity != holder.Identity ||
+	if holder.State != controlplane.Leading || record.Process.Identity != holder.Identity ||
 		controlplane.KubeletOf(node) != controlplane.KubeletReady || s.isChanging() || s.hasMoved(node.Name) {
 		return holder, "", 0
 	}

@@ -74,7 +74,7 @@ func (c *controller) endOfOurs(
 	end := c.Lease.EndOf(s.Operand, s.now)
 	waits := end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(holder.Node)
 	switch {
-	case holder.Tenure == controlplane.Ended && end.Proven && !waits:
+	case holder.State == controlplane.Ended && end.Proven && !waits:
 		return "on node/" + holder.Node + " has ended", 0
 	case holder.SilentIn == 0 && isOutOfService(s.nodes, holder.Identity):
 		return "is on a node that is out of service", 0

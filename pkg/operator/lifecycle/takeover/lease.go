@@ -26,7 +26,7 @@ import (
 func (c *controller) releaseLease(
 	ctx context.Context, s snapshot, record controlplane.Record, holder controlplane.Holder,
 ) (step, error) {
-	if !record.Exists || holder.Identity == "" || holder.Tenure == controlplane.Expired || s.mayBeOurs(holder) {
+	if !record.Exists || holder.Identity == "" || holder.State == controlplane.Expired || s.mayBeOurs(holder) {
 		return step{}, nil
 	}
 	if !s.reports(holder.Identity) {
@@ -48,7 +48,7 @@ func (c *controller) releaseLease(
 // mayBeOurs reports whether the holder is a container of a static pod, or may be the run of it that ended last. Leader
 // election releases the lease of the latter.
 func (s snapshot) mayBeOurs(holder controlplane.Holder) bool {
-	return holder.Tenure.Runs() || slices.ContainsFunc(s.staticPods(), func(pod *corev1.Pod) bool {
+	return holder.State.Runs() || slices.ContainsFunc(s.staticPods(), func(pod *corev1.Pod) bool {
 		last := controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name))
 		return pod.Spec.NodeName == holder.Node && last != nil && !holder.Acquired.Before(last.StartedAt.Time)
 	})

@@ -168,7 +168,7 @@ func (c *controller) replace(ctx context.Context, s snapshot) (step, error) {
 		return step{reason: startingStaticPods, message: "the predecessor has stopped; waiting for the first static pod"},
 			nil
 	}
-	if !holder.Tenure.Runs() {
+	if !holder.State.Runs() {
 		return step{reason: waitingForLeader, message: fmt.Sprintf("the predecessor has stopped; waiting for a static "+
 			"pod to acquire lease/%s in %s; if none does within a minute, check the logs of the container %s",
 			operand.Lease, operand.Namespace, operand.Name)}, nil

@@ -39,9 +39,9 @@ func (c *controller) investigate(ctx context.Context, nodes []string) error {
 	}
 	now := c.Clock.Now()
 	switch {
-	case leader.Tenure == controlplane.Preceding:
+	case leader.State == controlplane.Predecessor:
 		*i = investigation{}
-	case leader.Tenure != controlplane.Leading && leader.Tenure != controlplane.Starting:
+	case leader.State != controlplane.Leading && leader.State != controlplane.Starting:
 		*i = investigation{findings: map[string]finding{}}
 		for _, node := range nodes {
 			i.findings[node] = finding{class: nodecause.Of(nodecause.Evidence{Leaderless: true})}
@@ -84,7 +84,7 @@ func (c *controller) readFindings(
 		return nil
 	}
 	// A process that has begun to lead a moment ago may not have begun with the nodes.
-	complete = complete && leader.Tenure == controlplane.Leading
+	complete = complete && leader.State == controlplane.Leading
 	attempts := nodecause.Attempts(log)
 	c.investigation.findings = map[string]finding{}
 	for _, node := range nodes {

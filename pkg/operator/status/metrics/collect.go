@@ -98,9 +98,9 @@ func (c *collector) collectLease(ch chan<- prometheus.Metric, now time.Time) err
 		return slices.Contains(pods.Vanished, pod.Spec.NodeName)
 	})
 	holder, age := controlplane.HolderOf(record, pods, now), max(0, now.Sub(record.Since).Seconds())
-	send(ch, leaseHolder, 1, holder.Node, holder.Tenure.String())
+	send(ch, leaseHolder, 1, holder.Node, holder.State.String())
 	send(ch, leaseAge, age)
-	if holder.Tenure.Leads() {
+	if holder.State.Leads() {
 		age = 0
 	}
 	send(ch, leaderless, age)

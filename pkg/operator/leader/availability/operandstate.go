@@ -18,8 +18,8 @@ const asExpected = "AsExpected"
 // minGracePeriod is the grace period without a lease whose duration defines it.
 const minGracePeriod = 2 * time.Minute
 
-// verdict is the state of pods and lease at one moment.
-type verdict struct {
+// operandState is the state of pods and lease at one moment.
+type operandState struct {
 	// reason is asExpected if the operand works.
 	reason, message string
 	// ready reports whether any pod is Ready.
@@ -32,43 +32,43 @@ type verdict struct {
 	gracePeriod time.Duration
 }
 
-// judge evaluates the operand's pods on the Nodes of plane, and the lease, which a pod on a Node that lost the role may
-// hold. Messages contain nothing that changes with the clock, because every change is written to the API.
-func judge(s snapshot, pods []*corev1.Pod, plane controlPlane) verdict {
+// operandStateOf evaluates the operand's pods on the Nodes of plane, and the lease, which a pod on a Node that lost the
+// role may hold. Messages contain nothing that changes with the clock, because every change is written to the API.
+func operandStateOf(s snapshot, pods []*corev1.Pod, plane controlPlane) operandState {
 	ready := readyNodes(pods)
-	v := verdict{
+	state := operandState{
 		leader: controlplane.HolderOf(s.lease, controlplane.Pods{
 			Operand: slices.Concat(pods, plane.leftPods(s.pods)), Predecessors: s.predecessors, Vanished: plane.vanished,
 			Topology: s.topology,
 		}, s.now),
 		gracePeriod: max(minGracePeriod, s.lease.Duration(s.topology)),
 	}
-	v.ready = len(ready) > 0 || v.leader.Tenure == controlplane.Preceding
+	state.ready = len(ready) > 0 || state.leader.State == controlplane.Predecessor
 	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), plane.installed)
-	if !v.ready {
-		v.reason, v.message = "NoReadyPod", fmt.Sprintf("%s%s; check the pods in %s and the logs of their container %s",
-			readyText, waitingText(pods), operand.Namespace, operand.Name)
-		return v
+	if !state.ready {
+		state.reason, state.message = "NoReadyPod", fmt.Sprintf("%s%s; check the pods in %s and the logs of their "+
+			"container %s", readyText, waitingText(pods), operand.Namespace, operand.Name)
+		return state
 	}
-	v.reason, v.message = describe(v.leader, readyText)
-	return v
+	state.reason, state.message = describe(state.leader, readyText)
+	return state
 }
 
 // describe returns the condition's reason and message. The reason is asExpected for a working leader.
 func describe(h controlplane.Holder, readyText string) (reason, message string) {
 	const lease = "lease/" + operand.Lease + " in " + operand.Namespace
 	held := fmt.Sprintf("%s is held by %q", lease, h.Identity)
-	switch h.Tenure {
+	switch h.State {
 	case controlplane.Vacant:
 		return "NoLeader", fmt.Sprintf("%s has no holder; %s and one of them takes over within a minute; if none does, "+
 			"check the logs of the container %s for why they cannot acquire it", lease, readyText, operand.Name)
 	case controlplane.Expired:
 		return "LeaseExpired", fmt.Sprintf("%q has stopped renewing %s and no standby has taken over although %s; "+
 			"check the logs of the container %s for leader-election errors", h.Identity, lease, readyText, operand.Name)
-	case controlplane.Foreign:
+	case controlplane.Other:
 		return "ForeignLeader", fmt.Sprintf("%s, which is not a container of this operator's %s pods; "+
 			"stop that cloud-controller-manager", held, operand.Name)
-	case controlplane.Preceding:
+	case controlplane.Predecessor:
 		return "PredecessorLeads", fmt.Sprintf("the cloud-controller-manager of this operator's predecessor on node/%s "+
 			"holds %s; the condition %s has the step of its replacement", h.Node, lease, predecessor.ConditionType)
 	case controlplane.CutOff:

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestJudge(t *testing.T) {
+func TestTheStateOfTheOperand(t *testing.T) {
 	const inNamespace = "lease/cloud-controller-manager in openshift-cloud-controller-manager"
 	for name, tc := range map[string]struct {
 		change func(c *cluster)
@@ -131,14 +131,14 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := threeMasters()
 			a := newAssessor()
-			a.roster.observe(
+			a.history.observe(
 				snapshot{now: at(-1), nodes: slices.Collect(maps.Values(c.Nodes)), topology: c.Topology, status: c.Status},
 			)
 			tc.change(c)
 			c.Observe(-tc.silentFor)
 			s := c.snapshot(0)
-			plane := a.roster.observe(s)
-			got := judge(s, plane.podsOnNodes(s.pods), plane)
+			plane := a.history.observe(s)
+			got := operandStateOf(s, plane.podsOnNodes(s.pods), plane)
 			require.Equal(t, tc.reason, got.reason)
 			require.Equal(t, tc.message, got.message)
 		})
