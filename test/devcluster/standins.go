@@ -24,8 +24,12 @@ type Call = standin.Call
 // LoadBalancer is a load balancer of a stand-in for a cloud.
 type LoadBalancer = standin.LoadBalancer
 
-// AllEndpoints is the whole cloud, for a stand-in's Fail.
-const AllEndpoints = standin.AllEndpoints
+const (
+	// AllEndpoints is the whole cloud, for a stand-in's Fail.
+	AllEndpoints = standin.AllEndpoints
+	// Unserved is the endpoint of calls that a stand-in does not serve.
+	Unserved = standin.Unserved
+)
 
 // standIn is a running stand-in for a platform's cloud.
 type standIn interface {

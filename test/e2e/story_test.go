@@ -199,6 +199,10 @@ func TestStory(t *testing.T) {
 					step{"a token of the ServiceAccount replaces the secret", s.testFederatedToken},
 					step{"another token reaches the nodes without a rollout", s.testRenewedToken})
 			}
+			if s.given {
+				steps = slices.Insert(steps, len(steps)-1,
+					step{"the stand-in served every call that the cloud had", s.testServed})
+			}
 			s.runSteps(t, s.recorded(t, s.recordBuild(t), steps))
 		})
 	}
@@ -653,6 +657,20 @@ func (s *cloudStory) lastUse(t *testing.T, credential string, rotated time.Time)
 		}
 	}
 	return last
+}
+
+// testServed checks that the cloud-controller-manager asked for nothing that the stand-in lacks, and counts its calls.
+func (s *cloudStory) testServed(t *testing.T) {
+	calls := map[string]int{}
+	for _, call := range s.cloud.Calls() {
+		calls[call.Endpoint]++
+	}
+	require.Zero(t, calls[devcluster.Unserved], "calls that the stand-in does not serve; its requests.log has them")
+	var counted []string
+	for _, endpoint := range slices.Sorted(maps.Keys(calls)) {
+		counted = append(counted, fmt.Sprintf("%s %d", endpoint, calls[endpoint]))
+	}
+	s.figure("calls of the cloud: %s", strings.Join(counted, ", "))
 }
 
 // testRenewedCA replaces the CA as an administrator does: trust both, change the certificate, trust the new one.
