@@ -85,14 +85,17 @@ func Rewrite(src clouds.Source) clouds.Result {
 
 type rewriter struct{ clouds.Run }
 
+// unchecked says what follows if the certificate of Prism Central is not checked, and what to do.
+const unchecked = "anyone between the nodes and Prism Central can read the credentials; put the CA certificates in " +
+	diagnostic.CABundleKey + " beside the cloud configuration, or in the trustedCA of proxy/cluster, and "
+
 func isHost(text string) bool { return !strings.ContainsAny(text, "/ ") }
 
 // checkPrismCentral reports a certificate that is not checked, and an endpoint that differs from Infrastructure.
 func (n rewriter) checkPrismCentral() {
 	if n.IsTrue("prismCentral", "insecure") {
-		n.Reportf(n.Value("prismCentral", "insecure"), diagnostic.Insecure, "prismCentral.insecure is true: "+
-			"anyone between the nodes and Prism Central can read the credentials; "+
-			"put the CA certificates in prismCentral.additionalTrustBundle instead")
+		n.Reportf(n.Value("prismCentral", "insecure"), diagnostic.Insecure,
+			"prismCentral.insecure is true: "+unchecked+"remove it")
 	}
 	spec := n.Cluster.Spec.Nutanix
 	if spec == nil {
@@ -137,8 +140,15 @@ func (n rewriter) checkReference() {
 }
 
 // checkTrustBundle reports CA certificates that the provider would not find or not accept.
+//
+// The clients of API v4 take no bundle, so with one prism-go-client does not check the certificate of Prism Central at
+// all (v4/cache.go, also in OpenShift's fork). What the operator delivers as SSL_CERT_FILE is checked.
 func (n rewriter) checkTrustBundle() {
 	bundle := n.Value("prismCentral", "additionalTrustBundle")
+	if bundle != nil && bundle.Kind == confdoc.MapNode {
+		n.Reportf(bundle, diagnostic.Insecure, "prismCentral.additionalTrustBundle is set, and with it the "+
+			"cloud-controller-manager does not check the certificate of Prism Central: "+unchecked+"remove it")
+	}
 	switch bundle.String("kind") {
 	case "String":
 		data := cmp.Or(bundle.Get("data"), bundle)
