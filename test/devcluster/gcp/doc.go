@@ -8,7 +8,7 @@
 // Google's client libraries send if they have a key. Instances are what SetInstances says. Resources of load balancers
 // are kept as clients send them, and answers have what the API adds: identifiers, links, addresses. A resource that
 // another one refers to cannot be deleted. A target pool keeps an instance that is deleted, an instance group loses it.
-// Every change is complete when it is answered, but clients ask for its operation all the same. Other requests are
+// Every change is complete when it is answered, but clients wait for its operation all the same. Other requests are
 // answered with 404 and counted under Unserved. Unlike Google Cloud, it rejects a former key at once, so that a test
 // sees who still uses it.
 //

@@ -141,13 +141,17 @@ func resourceID(path string) string {
 	return strconv.FormatUint(binary.BigEndian.Uint64(b[:])>>1, 10)
 }
 
-func (s *Server) listZones(*http.Request) (object, *apiError) {
-	found := []any{}
+func (s *Server) listZones(r *http.Request) (object, *apiError) {
+	var all []object
 	for _, zone := range append([]string{elsewhere}, zones...) {
-		found = append(found, object{
+		all = append(all, object{
 			"kind": "compute#zone", "id": resourceID(zone), "name": zone, "status": "UP",
 			"region": linkPrefix + "regions/" + zone[:len(zone)-len("-a")], "selfLink": linkPrefix + "zones/" + zone,
 		})
+	}
+	found, failed := filter(r, all)
+	if failed != nil {
+		return nil, failed
 	}
 	return list("zone", found), nil
 }

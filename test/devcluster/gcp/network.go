@@ -22,11 +22,19 @@ const (
 	group      = "instanceGroups"
 	address    = "addresses"
 	rule       = "forwardingRules"
+	firewall   = "firewalls"
 )
 
-// operationMethods are the methods that return an operation, by scope.
+// defaults are what a resource has unless the client says otherwise.
+var defaults = map[string]object{
+	address:  {"addressType": "EXTERNAL", "networkTier": "PREMIUM"},
+	rule:     {"loadBalancingScheme": "EXTERNAL", "networkTier": "PREMIUM", "IPProtocol": "TCP"},
+	firewall: {"direction": "INGRESS", "priority": 1000},
+}
+
+// operationMethods are the methods that wait for an operation, by scope.
 var operationMethods = map[string]string{
-	globally: "globalOperations.get", inRegion: "regionOperations.get", inZone: "zoneOperations.get",
+	globally: "globalOperations.wait", inRegion: "regionOperations.wait", inZone: "zoneOperations.wait",
 }
 
 // kind is a kind of resources that clients can change.
@@ -47,7 +55,7 @@ var kinds = []kind{
 	{service: targetPool, collection: targetPool, scope: inRegion},
 	{service: "regionBackendServices", collection: "backendServices", scope: inRegion, changes: "update"},
 	{service: group, collection: group, scope: inZone, lists: true},
-	{service: "firewalls", collection: "firewalls", scope: globally, changes: "patch"},
+	{service: firewall, collection: firewall, scope: globally, changes: "patch"},
 	{service: "httpHealthChecks", collection: "httpHealthChecks", scope: globally, changes: "update"},
 	{service: "healthChecks", collection: "healthChecks", scope: globally, changes: "update"},
 }
@@ -282,10 +290,10 @@ func (s *Server) newOperation(verb string, on *stored) object {
 	return s.operations[path]
 }
 
-func (s *Server) getOperation(r *http.Request) (object, *apiError) {
+func (s *Server) awaitOperation(r *http.Request) (object, *apiError) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	path := pathOf(r.URL.Path)
+	path := strings.TrimSuffix(pathOf(r.URL.Path), "/wait")
 	if found, known := s.operations[path]; known {
 		return found, nil
 	}
@@ -312,7 +320,9 @@ func (s *Server) insert(r *stored, body object) *apiError {
 	for _, link := range instances {
 		r.members = append(r.members, pathOf(fmt.Sprint(link)))
 	}
-	r.body = body
+	r.body = object{}
+	maps.Copy(r.body, defaults[r.service])
+	maps.Copy(r.body, body)
 	s.resources = append(s.resources, r)
 	return nil
 }

@@ -15,11 +15,11 @@ const (
 	zonal    = "zones/" + region + "-b/"
 )
 
-// change makes a change and asks for its operation, as clients do.
+// change makes a change and waits for its operation, as clients do.
 func (c running) change(t *testing.T, verb, path string, body any) {
 	t.Helper()
 	operation := c.require(t, verb, path, body)
-	require.Equal(t, operation, c.require(t, http.MethodGet, pathOf(text(operation, "selfLink")), nil))
+	require.Equal(t, operation, c.require(t, http.MethodPost, pathOf(text(operation, "selfLink"))+"/wait", nil))
 	require.Equal(t, "DONE", operation["status"])
 }
 
@@ -51,6 +51,7 @@ func TestAnExternalLoadBalancerHasATargetPool(t *testing.T) {
 		object{"instances": []any{object{"instance": "/zones/europe-west3-a/instances/master-0"}}})
 	require.Equal(t, []string{"127.0.0.1"}, c.LoadBalancers()[0].Members)
 
+	require.Equal(t, "EXTERNAL", c.require(t, http.MethodGet, regional+"forwardingRules/a1", nil)["loadBalancingScheme"])
 	require.Equal(t, "IN_USE", c.require(t, http.MethodGet, regional+"addresses/a1", nil)["status"])
 	c.change(t, http.MethodDelete, regional+"addresses/a1", nil)
 	require.Equal(t, "203.0.113.1", c.LoadBalancers()[0].Address, "the rule keeps a released address")
@@ -144,6 +145,6 @@ func TestAnUnusableResourceIsRejected(t *testing.T) {
 			c.requireError(t, http.MethodPost, regional+"addresses", test.body, test.status, test.message)
 		})
 	}
-	c.requireError(t, http.MethodGet, regional+"operations/operation-0", nil, http.StatusNotFound,
+	c.requireError(t, http.MethodPost, regional+"operations/operation-0/wait", nil, http.StatusNotFound,
 		"The resource 'projects/dev-project/regions/europe-west3/operations/operation-0' was not found")
 }

@@ -131,7 +131,7 @@ func (s *Server) handler() http.Handler {
 	handle(ListInstances, "GET "+compute+"zones/{place}/instances", s.managed(s.listInstances))
 	handle(GetInstance, "GET "+compute+"zones/{place}/instances/{name}", s.managed(s.getInstance))
 	for scope, name := range operationMethods {
-		handle(name, "GET "+compute+scope+"operations/{name}", s.managed(s.getOperation))
+		handle(name, "POST "+compute+scope+"operations/{name}/wait", s.managed(s.awaitOperation))
 	}
 	for _, k := range kinds {
 		for method, serve := range s.methods(k) {

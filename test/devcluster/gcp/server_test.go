@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +109,8 @@ func TestInstancesAreFoundInTheirZones(t *testing.T) {
 	c := start(t)
 	require.Equal(t, []string{elsewhere, region + "-a", region + "-b", region + "-c"},
 		names(c.require(t, http.MethodGet, "zones", nil)))
+	require.Equal(t, []string{elsewhere},
+		names(c.require(t, http.MethodGet, "zones?filter=region+eq+.*/regions/us-central1", nil)))
 	require.Equal(t, "gce://dev-project/europe-west3-b/worker-0", c.ProviderID("worker-0"))
 	found := c.require(t, http.MethodGet, "zones/europe-west3-b/instances/worker-0", nil)
 	require.Equal(t, "RUNNING", found["status"])
@@ -117,7 +118,7 @@ func TestInstancesAreFoundInTheirZones(t *testing.T) {
 	require.Equal(t, "10.0.0.2", text(found["networkInterfaces"].([]any)[0].(object), "networkIP"))
 	c.requireError(t, http.MethodGet, "zones/europe-west3-a/instances/worker-0", nil, http.StatusNotFound,
 		"The resource 'projects/dev-project/zones/europe-west3-a/instances/worker-0' was not found")
-	require.Equal(t, 3, c.Requests()[GetInstance]+c.Requests()[ListZones])
+	require.Equal(t, 4, c.Requests()[GetInstance]+c.Requests()[ListZones])
 }
 
 func TestInstancesAreFiltered(t *testing.T) {
@@ -181,12 +182,9 @@ func TestAnOutageAndUnservedRequestsAreRecorded(t *testing.T) {
 func TestTheStandInServesTheMethodsInTheListOfPermissions(t *testing.T) {
 	document, err := os.ReadFile("../../../docs/gcp-permissions.md")
 	require.NoError(t, err)
-	row := regexp.MustCompile("(?m)^\\| `compute\\.[^|]*\\| ([^|]*) \\|")
 	listed := map[string]bool{}
-	for _, found := range row.FindAllStringSubmatch(string(document), -1) {
-		for method := range strings.SplitSeq(found[1], ", ") {
-			listed[strings.Trim(method, "`")] = true
-		}
+	for method := range Permissions(document) {
+		listed[method] = true
 	}
 	served := map[string]bool{GetInstance: true, ListInstances: true, ListZones: true}
 	for _, name := range operationMethods {
@@ -198,6 +196,17 @@ func TestTheStandInServesTheMethodsInTheListOfPermissions(t *testing.T) {
 		}
 	}
 	require.Equal(t, listed, served)
+}
+
+func TestLoginsAndMetadataNeedNoPermission(t *testing.T) {
+	for endpoint, want := range map[string]bool{
+		GetToken: false, ExchangeToken: false, Impersonate: false, "GET instance/zone": false,
+		GetInstance: true, "forwardingRules.insert": true, Unserved: true,
+	} {
+		require.Equal(t, want, NeedsPermission(endpoint), endpoint)
+	}
+	require.Equal(t, []string{"compute.instances.use"}, Permissions([]byte(
+		"| permission | API method |\n| `compute.instances.use` | `a.b`, `c.d` | Caller | for |\n"))["c.d"])
 }
 
 func TestTheInstallationIsForTheStandIn(t *testing.T) {
