@@ -28,13 +28,26 @@ var balancerAnnotations = map[configv1.PlatformType]map[string]string{
 	configv1.AWSPlatformType: {"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"},
 }
 
-// testLoadBalancer creates a Service, and while it exists a node whose instance is deleted again.
-func (s *cloudStory) testLoadBalancer(t *testing.T) {
+// internalAnnotations are those of a Service with an internal load balancer, where that is another kind of load
+// balancer and the stand-in has it.
+var internalAnnotations = map[configv1.PlatformType]map[string]string{
+	configv1.GCPPlatformType: {"networking.gke.io/load-balancer-type": "Internal"},
+}
+
+func (s *cloudStory) testLoadBalancer(t *testing.T) { s.balance(t, balancerAnnotations[s.platform]) }
+
+func (s *cloudStory) testInternalLoadBalancer(t *testing.T) {
+	s.balance(t, internalAnnotations[s.platform])
+}
+
+// balance creates a Service, and while it exists a node whose instance is deleted again.
+func (s *cloudStory) balance(t *testing.T, annotations map[string]string) {
+	t.Helper()
 	cloud := s.cloud.(balancing)
 	services := s.kube.CoreV1().Services(metav1.NamespaceDefault)
 	began := time.Now()
 	service, err := services.Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: balancerAnnotations[s.platform]},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: annotations},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -26,6 +26,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
@@ -85,6 +86,9 @@ type storyPlatform struct {
 	hasNodeManager bool
 	// trustsProxy says that the cloud's CA is trusted because of Proxy, not of the cloud configuration.
 	trustsProxy bool
+	// calls compares the calls of the story with the permissions that the platform's CredentialsRequest requests; nil if
+	// their names cannot be compared.
+	calls func(s *cloudStory, t *testing.T)
 	// described is the endpoint that describes an instance, if the cloud-controller-manager does not notice there that
 	// it is stopped.
 	described string
@@ -131,6 +135,18 @@ var storyPlatforms = map[string]storyPlatform{
 		given:           true,
 		hasNoZones:      true,
 		trustsProxy:     true,
+	},
+	"gcp": {
+		platform:     configv1.GCPPlatformType,
+		secret:       "gcp-ccm-cloud-credentials",
+		api:          func(s *suite) cloudAPI { return s.GCP() },
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+		federate:     func(s *suite) error { return s.GCP().Federate() },
+		given:        true,
+		trustsProxy:  true,
+		// Its provider does not ask whether an instance is stopped (InstanceShutdown in gce_instances.go).
+		described: gcp.GetInstance,
+		calls:     (*cloudStory).testPermissions,
 	},
 	"openstack": {
 		platform:     configv1.OpenStackPlatformType,
@@ -194,6 +210,9 @@ func TestStory(t *testing.T) {
 			if _, balances := s.cloud.(balancing); balances {
 				steps = slices.Insert(steps, 3, step{"a load balancer follows the nodes", s.testLoadBalancer})
 			}
+			if internalAnnotations[s.platform] != nil {
+				steps = slices.Insert(steps, 4, step{"an internal load balancer follows the nodes", s.testInternalLoadBalancer})
+			}
 			if s.federate != nil {
 				steps = slices.Insert(steps, len(steps)-1,
 					step{"a token of the ServiceAccount replaces the secret", s.testFederatedToken},
@@ -202,6 +221,10 @@ func TestStory(t *testing.T) {
 			if s.given {
 				steps = slices.Insert(steps, len(steps)-1,
 					step{"the stand-in served every call that the cloud had", s.testServed})
+			}
+			if s.calls != nil {
+				steps = slices.Insert(steps, len(steps)-1,
+					step{"each call of the cloud has its permission", func(t *testing.T) { s.calls(s, t) }})
 			}
 			s.runSteps(t, s.recorded(t, s.recordBuild(t), steps))
 		})
