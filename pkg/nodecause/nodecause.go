@@ -17,6 +17,7 @@ type Class int
 const (
 	Unknown         Class = iota // there is no evidence
 	NoLeader                     // no CCM leads
+	Deaf                         // the leader looks at no node
 	NotAsked                     // the log has nothing about the node
 	NoAnswer                     // the CCM has asked the cloud, and has no answer yet
 	UnknownMachine               // the cloud does not know the machine
@@ -35,8 +36,8 @@ const (
 // String returns the name of the constant.
 func (c Class) String() string {
 	return [...]string{
-		"Unknown", "NoLeader", "NotAsked", "NoAnswer", "UnknownMachine", "Ambiguous", "AddressMismatch", "Unauthenticated",
-		"Unauthorized", "QuotaExceeded", "Throttled", "Unreachable", "Unavailable", "Certificate", "Other",
+		"Unknown", "NoLeader", "Deaf", "NotAsked", "NoAnswer", "UnknownMachine", "Ambiguous", "AddressMismatch",
+		"Unauthenticated", "Unauthorized", "QuotaExceeded", "Throttled", "Unreachable", "Unavailable", "Certificate", "Other",
 	}[c]
 }
 
@@ -52,6 +53,8 @@ type Waiting struct {
 type Evidence struct {
 	// Leaderless reports that no CCM leads.
 	Leaderless bool
+	// Deaf reports that the leader looks at no node.
+	Deaf bool
 	// Complete reports that everything was read that the leader's process logged, which has led for a while.
 	Complete bool
 	// Attempt is the leader's last attempt to initialize the node, zero if the log that was read has none.
@@ -63,6 +66,8 @@ func Of(e Evidence) Class {
 	switch {
 	case e.Leaderless:
 		return NoLeader
+	case e.Deaf:
+		return Deaf
 	case e.Attempt.Error != "":
 		return classOf(e.Attempt.Error)
 	case e.Attempt.Pending:
@@ -110,6 +115,10 @@ var texts = map[Class]struct{ cause, action string }{
 	NoLeader: {
 		"no cloud-controller-manager of this operator leads",
 		"see the condition CloudControllerManagerAvailable",
+	},
+	Deaf: {
+		"the cloud-controller-manager that leads looks at no node",
+		"the operator makes another process the leader, see the condition DeafLeaderNotices",
 	},
 	NotAsked: {
 		"the cloud-controller-manager has logged nothing about the node",
@@ -200,21 +209,17 @@ const noInstances = "failed to get instances from cloud provider"
 // Attempts returns the last attempt for each node in the log of a CCM. A line that is not complete is ignored.
 func Attempts(log string) map[string]Attempt {
 	attempts := map[string]Attempt{}
-	noClient := ""
+	reason := ""
 	for line := range strings.Lines(log) {
 		_, message, isKlog := strings.Cut(line, "] ")
 		if !isKlog || !strings.HasSuffix(message, "\n") {
 			continue
 		}
 		message = strings.TrimSpace(message)
-		for _, prefix := range noClients {
-			if text, found := strings.CutPrefix(message, prefix); found {
-				noClient = text
-			}
-		}
+		reason = cmp.Or(noClient(message), reason)
 		if node, text, failed := failure(message); failed {
 			if text == noInstances {
-				text = cmp.Or(noClient, text)
+				text = cmp.Or(reason, text)
 			}
 			attempts[node] = Attempt{Error: text}
 		} else if node, is := between(message, begins, withCloud); is {

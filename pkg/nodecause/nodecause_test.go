@@ -30,6 +30,10 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 		"the whole log has nothing about the node": {
 			evidence: nodecause.Evidence{Complete: true}, want: nodecause.NotAsked,
 		},
+		"the leader looks at no node, and the whole log has nothing about this one": {
+			evidence: nodecause.Evidence{Deaf: true, Complete: true, Attempt: nodecause.Attempt{Error: "got 503 instead: "}},
+			want:     nodecause.Deaf,
+		},
 		"the node was initialized before it got the taint again": {
 			evidence: nodecause.Evidence{Complete: true, Attempt: nodecause.Attempt{Succeeded: true}}, want: nodecause.Unknown,
 		},

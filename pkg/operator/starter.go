@@ -66,6 +66,7 @@ type wiring struct {
 	loadBalancers *loadbalancers.Watch
 	versions      status.VersionGetter
 	facts         *metrics.Facts
+	deafness      *controlplane.Deafness
 }
 
 // Run runs the operator until ctx ends.
@@ -137,6 +138,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		loadBalancers:     loadbalancers.NewWatch(kube.CoreV1(), cc.Clock),
 		versions:          status.NewVersionGetter(),
 		facts:             &metrics.Facts{},
+		deafness:          &controlplane.Deafness{},
 	}, nil
 }
 

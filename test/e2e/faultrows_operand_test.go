@@ -291,16 +291,16 @@ func (f *running) askCloud(t *testing.T) {
 }
 
 // taintUninitialized makes the leader ask the cloud about a node.
-func (f *running) taintUninitialized(t *testing.T, n *node.Node) {
+func (s *suite) taintUninitialized(t *testing.T, n *node.Node) {
 	t.Helper()
-	f.await(t, n.Name()+" to be uninitialized", briefly, func(ctx context.Context) error {
-		object, err := f.kube.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
+	s.await(t, n.Name()+" to be uninitialized", briefly, func(ctx context.Context) error {
+		object, err := s.kube.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		object.Spec.Taints = append(object.Spec.Taints, corev1.Taint{Key: uninitialized, Value: "true",
 			Effect: corev1.TaintEffectNoSchedule})
-		_, err = f.kube.CoreV1().Nodes().Update(ctx, object, metav1.UpdateOptions{})
+		_, err = s.kube.CoreV1().Nodes().Update(ctx, object, metav1.UpdateOptions{})
 		return err
 	})
 }

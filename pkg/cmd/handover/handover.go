@@ -51,7 +51,8 @@ type options struct {
 
 	// holder is the identity of the process that is to hand over the lead.
 	holder string
-	// successor is the node that is to lead next. It is set on the holder's node, and empty on the successor.
+	// successor is the node that is to lead next. It is set on the holder's node, and empty on the successor. The holder's
+	// own node is restarted, because there is no other one.
 	successor string
 	// port is where the holder listens on its node.
 	port int32
@@ -74,7 +75,8 @@ func NewCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.holder, "holder", "", "Identity of the process that hands over the lead. Required.")
-	flags.StringVar(&o.successor, "successor", "", "Node that is to lead next. Unset on that node.")
+	flags.StringVar(&o.successor, "successor", "",
+		"Node that is to lead next, or this one, to restart its process. Unset on the node that is to lead next.")
 	flags.Int32Var(&o.port, "port", 0, "Port of the holder. Unset on the node that is to lead next.")
 	flags.DurationVar(&o.limit, "limit", 15*time.Second, "How long the static pod may be away.")
 	doing := func() string { return "moving the lead with the static pod of node " + o.Node }
@@ -88,11 +90,17 @@ func (o *options) run(ctx context.Context) error {
 		recorder.Warningf("LeadNotMoved", "Moving the lead away from %s: %s", o.holder, printable.Text(err.Error()))
 		return err
 	}
-	if o.successor != "" {
+	switch {
+	case o.isAlone() && next == "":
+		recorder.Eventf("LeadMoved", "%s has ended, and the next process of this node leads", o.holder)
+	case o.successor != "":
 		recorder.Eventf("LeadMoved", "%s leads instead of %s", next, o.holder)
 	}
 	return nil
 }
+
+// isAlone reports whether the next process of the holder's node is to lead.
+func (o *options) isAlone() bool { return o.successor == o.Node }
 
 // handOver takes the manifest away until the lease tells that it can come back, and returns the lease's next holder. No
 // installer and no removal is at work on the node meanwhile.
@@ -101,6 +109,7 @@ func (o *options) run(ctx context.Context) error {
 //     starts, and then only every 26 to 57 seconds.
 //   - On the node of the holder it has to wait until another process holds the lease, because its own next process
 //     would ask first. It does not end before the successor waits.
+//   - If its own next process is to lead, it waits until nobody holds the lease.
 func (o *options) handOver(ctx context.Context) (next string, err error) {
 	lockContext, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
@@ -131,6 +140,8 @@ func (o *options) prepare(ctx context.Context) (address string, err error) {
 		if address, err = o.address(ctx); err != nil {
 			return "", err
 		}
+	}
+	if o.successor != "" && !o.isAlone() {
 		if err := o.awaitSuccessor(ctx); err != nil {
 			return "", err
 		}
@@ -210,7 +221,7 @@ func (o *options) awaitHandover(ctx context.Context, address string) (next strin
 		if next == o.holder && o.successor != "" && o.hasEnded(ctx, address) {
 			o.release(ctx, lease)
 		}
-		return next != o.holder && (next != "" || o.successor == ""), nil
+		return next != o.holder && (next != "" || o.successor == "" || o.isAlone()), nil
 	})
 	if err != nil {
 		return next, fmt.Errorf("the holder of lease/%s is %q after %s: %w", operand.Lease, next, o.limit, err)

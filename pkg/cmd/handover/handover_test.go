@@ -90,7 +90,7 @@ func (n *testNode) addMirrorPod(t *testing.T, state corev1.ContainerState) {
 func (n *testNode) releases(t *testing.T) (count int) {
 	t.Helper()
 	for _, action := range n.kube.Actions() {
-		if update, ok := action.(clienttesting.UpdateAction); ok {
+		if update, ok := action.(clienttesting.UpdateAction); ok && action.Matches("update", "leases") {
 			require.Empty(t, *update.GetObject().(*coordinationv1.Lease).Spec.HolderIdentity)
 			count++
 		}
@@ -367,4 +367,19 @@ func TestFlagsAreRequired(t *testing.T) {
 	command := NewCommand()
 	command.SetArgs([]string{"--successor=master-1"})
 	require.EqualError(t, command.Execute(), `required flag(s) "holder", "pod-manifest-dir", "resource-dir" not set`)
+}
+
+// A single node has no standby: its own next process leads.
+func TestTheOnlyNodeStartsAgainWhenTheLeaseIsFree(t *testing.T) {
+	n := newNode(t, "master-0")
+	n.successor, n.refuses = "master-0", false
+	n.addMirrorPod(t, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
+	n.kube.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		n.refuses = n.isAway()
+		return false, nil, nil
+	})
+	require.NoError(t, n.run(t.Context()))
+	n.requireBack(t)
+	require.Equal(t, 1, n.releases(t))
+	require.Equal(t, []string{"LeadMoved: master-0_first has ended, and the next process of this node leads"}, n.events(t))
 }

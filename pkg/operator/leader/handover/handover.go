@@ -1,5 +1,6 @@
 // Package handover moves the lead of the cloud-controller-managers (CCMs) away from a Node that is cordoned, before it
-// reboots. Otherwise nobody leads until the lease of the process that ended with its machine expires.
+// reboots, and away from a process that is deaf. Otherwise nobody leads until the lease of the process that ended with
+// its machine expires, and nodes wait for a deaf leader until somebody restarts it.
 package handover
 
 import (
@@ -27,6 +28,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
@@ -34,16 +36,9 @@ import (
 const (
 	name = "Handover"
 
-	// leavePrefix and takePrefix are followed by the name of the Node that the lead leaves, in the names of the pods on
-	// that Node and on the successor.
-	leavePrefix, takePrefix = "handover-leave-", "handover-take-"
-
 	// evictionTime is how long a Node must have been cordoned before the lead moves. A drain lists what it evicts after
 	// the cordon: a pod of a move that had not started by then never would. A cordon of a moment moves nothing.
 	evictionTime = 10 * time.Second
-
-	// pause is how long the lead does not leave the same Node again.
-	pause = 15 * time.Minute
 
 	// moveTime is the longest that a move takes: the command's patience with the successor, and its limit.
 	moveTime = time.Minute
@@ -67,8 +62,12 @@ type Options struct {
 	Client corev1client.PodsGetter
 	// OperatorImage is this operator's image, which the pods run.
 	OperatorImage string
-	Clock         clock.PassiveClock
-	Recorder      events.Recorder
+	// Deafness has the leader that looks at no node.
+	Deafness *controlplane.Deafness
+	// Replaced counts the deaf leaders that were replaced.
+	Replaced func()
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
 }
 
 type controller struct {
@@ -112,14 +111,17 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	holder, successor, wait := c.plan(s)
+	planned, wait := c.plan(s)
 	if next = patience.Sooner(next, wait); next > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
 	}
-	if successor == "" {
-		return nil
+	if planned.successor != "" {
+		if err := c.begin(ctx, s, planned); err != nil {
+			return err
+		}
 	}
-	return c.move(ctx, s, holder, successor)
+	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
+		c.condition(s, planned.holder))
 }
 
 // observe reads the caches.
@@ -157,22 +159,12 @@ func (s *snapshot) node(name string) *corev1.Node {
 	return nil
 }
 
-// leftBy returns the name of the Node that the lead leaves with this pod.
-func leftBy(pod *corev1.Pod) string {
-	return strings.TrimPrefix(strings.TrimPrefix(pod.Name, leavePrefix), takePrefix)
-}
-
 // cleanUp deletes the pods of moves that have ended. They are the record of a move, for this process of the operator
-// and the next, so they stay while their Node is cordoned, and for pause. It returns when to call again.
+// and the next, so they stay as long as that counts. It returns when to call again.
 func (c *controller) cleanUp(ctx context.Context, s snapshot) (next time.Duration, err error) {
 	for _, pod := range s.moves {
-		node := s.node(leftBy(pod))
-		left := pod.CreationTimestamp.Add(pause).Sub(s.now)
-		switch {
-		case node != nil && left > 0:
+		if left := s.keeps(pod); left != 0 {
 			next = patience.Sooner(next, left)
-			continue
-		case node != nil && controlplane.IsCordoned(node):
 			continue
 		}
 		err := c.Client.Pods(operand.Namespace).Delete(ctx, pod.Name,
@@ -184,26 +176,41 @@ func (c *controller) cleanUp(ctx context.Context, s snapshot) (next time.Duratio
 	return next, nil
 }
 
-// plan returns the holder whose lead is to move, and the node that is to lead next, "" if nothing is to move, or not
-// before wait. The holder is a settled process of ours, which was seen to write the lease, and the Node's kubelet
-// works. There is no move during a rollout or a take-over: these move the lead themselves.
-func (c *controller) plan(s snapshot) (holder controlplane.Holder, successor string, wait time.Duration) {
+// move is a move of the lead.
+type move struct {
+	occasion
+	holder controlplane.Holder
+	// successor is the node that is to lead next, the holder's own for another process there, "" for no move.
+	successor string
+}
+
+// plan returns the move to make, or not before wait. The holder is a settled process of ours, which was seen to write
+// the lease, and the Node's kubelet works. There is no move during a rollout or a take-over: these move the lead
+// themselves.
+func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
 	record := c.Lease.Record()
-	holder = controlplane.HolderOf(record, controlplane.Pods{Operand: s.operand}, s.now)
-	node := s.node(holder.Node)
-	if node == nil || !controlplane.IsCordoned(node) {
-		c.cordoned.See("", s.now)
-		return holder, "", 0
+	next.holder = controlplane.HolderOf(record, controlplane.Pods{Operand: s.operand}, s.now)
+	node := s.node(next.holder.Node)
+	cordoned := node != nil && controlplane.IsCordoned(node)
+	since := c.cordoned.See(map[bool]string{true: next.holder.Node}[cordoned], s.now)
+	if next.holder.State != controlplane.Leading || record.Process.Identity != next.holder.Identity ||
+		controlplane.KubeletOf(node) != controlplane.KubeletReady || s.isChanging() || s.isMoving() {
+		return next, 0
 	}
-	since := c.cordoned.See(node.Name, s.now)
-	if holder.State != controlplane.Leading || record.Process.Identity != holder.Identity ||
-		controlplane.KubeletOf(node) != controlplane.KubeletReady || s.isChanging() || s.hasMoved(node.Name) {
-		return holder, "", 0
+	if cordoned && !s.hasLeft(node.Name) {
+		next.occasion = cordon
+		if wait = since.Add(evictionTime).Sub(s.now); wait <= 0 {
+			next.successor = s.successor(node.Name)
+		}
+		return next, wait
 	}
-	if wait = since.Add(evictionTime).Sub(s.now); wait > 0 {
-		return holder, "", wait
+	if due, isDeaf := c.replacedAt(s, next.holder); isDeaf {
+		next.occasion = deafness
+		if wait = due.Sub(s.now); wait <= 0 {
+			next.successor = s.otherProcess(node.Name)
+		}
 	}
-	return holder, s.successor(), 0
+	return next, wait
 }
 
 // port returns where the cloud-controller-manager of a node listens.
@@ -227,19 +234,12 @@ func (s *snapshot) isChanging() bool {
 		})
 }
 
-// hasMoved reports whether the lead has left this Node, or another one may just be handing it over.
-func (s *snapshot) hasMoved(node string) bool {
-	return slices.ContainsFunc(s.moves, func(pod *corev1.Pod) bool {
-		return leftBy(pod) == node || s.now.Sub(pod.CreationTimestamp.Time) < moveTime
-	})
-}
-
-// successor returns the node of the standby that started last, "" if no Ready one is on a Node that is Ready and not
-// cordoned. Where one Node after the other reboots, that Node has most likely rebooted.
-func (s *snapshot) successor() string {
+// successor returns the node of the standby that started last, "" if no Ready one is on another Node that is Ready and
+// not cordoned. Where one Node after the other reboots, that Node has most likely rebooted.
+func (s *snapshot) successor(holder string) string {
 	standbys := slices.DeleteFunc(slices.Clone(s.operand), func(pod *corev1.Pod) bool {
 		node := s.node(pod.Spec.NodeName)
-		return node == nil || controlplane.IsCordoned(node) ||
+		return node == nil || node.Name == holder || controlplane.IsCordoned(node) ||
 			controlplane.KubeletOf(node) != controlplane.KubeletReady || !controlplane.IsReady(pod) ||
 			controlplane.ContainerStatus(pod, operand.Name).State.Running == nil
 	})
@@ -257,14 +257,14 @@ func (s *snapshot) successor() string {
 	}).Spec.NodeName
 }
 
-// move creates a pod on the successor, and one on the holder's node. Each takes the static pod's manifest away and puts
-// it back, also if this operator ends. The static pod of the successor starts again when the lease is free, and asks
-// for it at once, while the other standbys ask every 26 to 57 seconds.
+// begin creates a pod on the successor, and one on the holder's node. Each takes the static pod's manifest away and
+// puts it back, also if this operator ends. The static pod of the successor starts again when the lease is free, and
+// asks for it at once, while the other standbys ask every 26 to 57 seconds.
 //
 // Two processes never lead because of that: the pod on the holder's node releases the lease only after the static pod
 // there has ended, see package cmd/handover. The pod on the successor is created first, because it is harmless by
-// itself and records that this Node had its move.
-func (c *controller) move(ctx context.Context, s snapshot, holder controlplane.Holder, successor string) error {
+// itself and records the move. On a single node there is only the other pod.
+func (c *controller) begin(ctx context.Context, s snapshot, m move) error {
 	observed, err := observedplatform.Config(&s.spec.OperatorSpec)
 	if err != nil {
 		return err
@@ -275,20 +275,22 @@ func (c *controller) move(ctx context.Context, s snapshot, holder controlplane.H
 	}
 	newPod := func(prefix, node string, limit time.Duration, args ...string) *corev1.Pod {
 		pod := hostpod.New(hostpod.Options{
-			Name: prefix + holder.Node, App: controlplane.HandoverApp, Node: node, Image: c.OperatorImage, Command: "handover",
+			Name: prefix + m.holder.Node, App: controlplane.HandoverApp, Node: node, Image: c.OperatorImage, Command: "handover",
 			Args: append([]string{
 				"--resource-dir=" + hostpod.ResourceDir, "--pod-manifest-dir=" + hostpod.ManifestDir,
-				"--holder=" + holder.Identity, "--limit=" + limit.String(),
+				"--holder=" + m.holder.Identity, "--limit=" + limit.String(),
 			}, args...),
 			Verbosity: loglevel.LogLevelToVerbosity(s.spec.LogLevel), Server: server,
 		})
 		pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(gracePeriod.Seconds()))
 		return pod
 	}
-	for _, pod := range []*corev1.Pod{
-		newPod(takePrefix, successor, takeLimit), newPod(leavePrefix, holder.Node, leaveLimit, "--successor="+successor,
-			fmt.Sprintf("--port=%d", s.port(holder.Node))),
-	} {
+	pods := []*corev1.Pod{newPod(m.leave, m.holder.Node, leaveLimit, "--successor="+m.successor,
+		fmt.Sprintf("--port=%d", s.port(m.holder.Node)))}
+	if m.successor != m.holder.Node {
+		pods = slices.Insert(pods, 0, newPod(m.take, m.successor, takeLimit))
+	}
+	for _, pod := range pods {
 		_, err := c.Client.Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil // the cache is behind
@@ -297,7 +299,23 @@ func (c *controller) move(ctx context.Context, s snapshot, holder controlplane.H
 			return fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 		}
 	}
-	c.Recorder.Eventf("LeadMoves", "node/%s is cordoned: its cloud-controller-manager hands the lead over to the one on "+
-		"node/%s", holder.Node, successor)
+	c.announce(m)
 	return nil
+}
+
+// announce records the move.
+func (c *controller) announce(m move) {
+	if m.occasion != deafness {
+		c.Recorder.Eventf("LeadMoves", "node/%s is cordoned: its cloud-controller-manager hands the lead over to the one on "+
+			"node/%s", m.holder.Node, m.successor)
+		return
+	}
+	c.Replaced()
+	next := "the one on node/" + m.successor + " leads next"
+	if m.successor == m.holder.Node {
+		next = "it is restarted"
+	}
+	_, nodes, _ := c.Deafness.Of(m.holder.Identity)
+	c.Recorder.Warningf("DeafLeaderReplaced", "the cloud-controller-manager on node/%s leads and looks at no node, "+
+		"while %s: %s", m.holder.Node, waits(nodes), next)
 }

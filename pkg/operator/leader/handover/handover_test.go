@@ -35,6 +35,10 @@ type world struct {
 	caches   informers.SharedInformerFactory
 	clock    *clocktesting.FakePassiveClock
 	recorder events.InMemoryRecorder
+	operator v1helpers.StaticPodOperatorClient
+	deafness *controlplane.Deafness
+	// replaced counts the deaf leaders that were replaced.
+	replaced int
 }
 
 func newWorld(t *testing.T, nodes ...string) *world {
@@ -67,11 +71,13 @@ func newWorld(t *testing.T, nodes ...string) *world {
 
 // restartOperator begins another process of the operator.
 func (w *world) restartOperator() {
+	w.operator = v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{
+		OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(
+			`{"platform": "openstack", "apiServerInternalURI": "https://api-int.example.com:6443"}`)}},
+	}, w.Status, nil, nil)
+	w.deafness = &controlplane.Deafness{}
 	w.controller = newController(Options{
-		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{
-			OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(
-				`{"platform": "openstack", "apiServerInternalURI": "https://api-int.example.com:6443"}`)}},
-		}, w.Status, nil, nil),
+		Operator: w.operator, Deafness: w.deafness, Replaced: func() { w.replaced++ },
 		Lease: &w.Seen, Pods: w.caches.Core().V1().Pods(), Nodes: w.caches.Core().V1().Nodes(), Client: w.kube.CoreV1(),
 		OperatorImage: "operator", Clock: w.clock, Recorder: w.recorder,
 	})
@@ -345,7 +351,7 @@ func TestEachEventCallsTheController(t *testing.T) {
 	var watched controllertest.Watched
 	controller := New(Options{
 		Operator: watched.Operator(), Lease: lease, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
-		Client: client.CoreV1(), Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
+		Client: client.CoreV1(), Deafness: &controlplane.Deafness{}, Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	})
 	kube.Start(t.Context().Done())
 	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 3})

@@ -24,9 +24,11 @@ type finding struct {
 // investigation is what is known about the nodes that wait. It ends when no node waits.
 type investigation struct {
 	findings map[string]finding
-	// readAt is when the log was read last, and leader whose log that was.
+	// readAt is when the log was read last, and leader whose log that was. deaf reports that this process looks at no
+	// node.
 	readAt time.Time
 	leader string
+	deaf   bool
 }
 
 // investigate updates what is known about the nodes that have waited for long. It reads the leader's log at most once
@@ -77,21 +79,34 @@ func (c *controller) readFindings(
 	ctx context.Context, leader controlplane.Holder, pod string, nodes []string,
 ) error {
 	former := c.investigation.findings
-	maps.DeleteFunc(former, func(_ string, f finding) bool { return f.class == nodecause.NoLeader })
+	maps.DeleteFunc(former, func(_ string, f finding) bool {
+		return f.class == nodecause.NoLeader || f.class == nodecause.Deaf
+	})
+	c.investigation.deaf = false
 	log, complete, err := ReadLog(ctx, c.PodClient, pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The cause of uninitialized nodes is not known", "err", err)
 		return nil
 	}
+	attempts, evidence := nodecause.Attempts(log), nodecause.Evidence{}
 	// A process that has begun to lead a moment ago may not have begun with the nodes.
-	complete = complete && leader.State == controlplane.Leading
-	attempts := nodecause.Attempts(log)
+	if leader.State == controlplane.Leading {
+		evidence.Complete = complete
+		var why string
+		if len(attempts) == 0 {
+			why, evidence.Deaf = c.hear(ctx, log, complete, pod)
+		}
+		evidence.Attempt.Error = why
+	}
+	c.investigation.deaf = evidence.Deaf
 	c.investigation.findings = map[string]finding{}
 	for _, node := range nodes {
-		attempt := attempts[node]
-		found := finding{class: nodecause.Of(nodecause.Evidence{Complete: complete, Attempt: attempt})}
-		if attempt.Error != "" {
-			masked, err := c.Mask(attempt.Error)
+		if !evidence.Deaf {
+			evidence.Attempt = attempts[node]
+		}
+		found := finding{class: nodecause.Of(evidence)}
+		if text := evidence.Attempt.Error; text != "" {
+			masked, err := c.Mask(text)
 			if err != nil {
 				return err
 			}
@@ -100,6 +115,24 @@ func (c *controller) readFindings(
 		c.investigation.findings[node] = found.after(former[node])
 	}
 	return nil
+}
+
+// hear reports whether a leader whose log has no attempt to initialize a node makes none, and its own words about that.
+// Each Node that waits is tried when the lead begins, and again with each report of its kubelet. If the end of the log
+// does not reach back to the begin of the lead, only the words that the log begins with count. A log that was rotated
+// has neither.
+func (c *controller) hear(ctx context.Context, log string, complete bool, pod string) (why string, deaf bool) {
+	start := nodecause.StartOf(log)
+	if start.Seen || complete {
+		return start.Why, start.Seen
+	}
+	begin, err := readBegin(ctx, c.PodClient, pod)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("It is not known whether the leader looks at nodes", "err", err)
+		return "", false
+	}
+	start = nodecause.StartOf(begin)
+	return start.Why, start.Skipped
 }
 
 // after returns the finding, with the former quote if the cause is the same: each attempt has another request ID, port
@@ -112,6 +145,14 @@ func (f finding) after(former finding) finding {
 		return former
 	}
 	return f
+}
+
+// deafLeader returns the leader if it looks at no node, otherwise "".
+func (i *investigation) deafLeader() string {
+	if !i.deaf {
+		return ""
+	}
+	return i.leader
 }
 
 // byClass returns the nodes of each class, in the order of the nodes.

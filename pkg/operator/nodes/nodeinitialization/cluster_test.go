@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,7 +63,11 @@ func start(t *testing.T, observed string) *cluster {
 			w.WriteHeader(c.status)
 			return
 		}
-		fmt.Fprint(w, c.log)
+		lines := strings.SplitAfter(c.log, "\n")
+		if tail, err := strconv.Atoi(r.URL.Query().Get("tailLines")); err == nil {
+			lines = lines[max(0, len(lines)-1-tail):]
+		}
+		fmt.Fprint(w, strings.Join(lines, ""))
 	}))
 	t.Cleanup(server.Close)
 	api, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
@@ -81,8 +87,9 @@ func start(t *testing.T, observed string) *cluster {
 	c.controller = New(Options{
 		Operator: c.operator, Nodes: nil, Lease: lease, Pods: factory.Core().V1().Pods(), PodClient: api.CoreV1(), Events: c.events.CoreV1(),
 		Infrastructures: infrastructures, Mask: func(text string) (string, error) { return text, nil },
-		Report: func(waiting []nodecause.Waiting) { c.reported = waiting },
-		Clock:  c.clock, Recorder: events.NewInMemoryRecorder("test", c.clock),
+		Deafness: &controlplane.Deafness{},
+		Report:   func(waiting []nodecause.Waiting) { c.reported = waiting },
+		Clock:    c.clock, Recorder: events.NewInMemoryRecorder("test", c.clock),
 	}).(*controller)
 	c.factory = factory
 	c.settle(t)

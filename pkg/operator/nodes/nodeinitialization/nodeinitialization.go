@@ -65,7 +65,9 @@ type Options struct {
 	// Mask removes the values of the operand's Secrets from a text.
 	Mask func(string) (string, error)
 	// Report gets the nodes that have waited for half a minute, by cause, in every sync.
-	Report   func([]nodecause.Waiting)
+	Report func([]nodecause.Waiting)
+	// Deafness gets the leader that looks at no node, in every sync.
+	Deafness *controlplane.Deafness
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
 
@@ -120,6 +122,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	observed, known, err := observedplatform.Get(c.Operator)
 	if err != nil || !known || !observed.Managed() {
 		c.Report(nil)
+		c.Deafness.See("", nil, c.Clock.Now())
 		return err
 	}
 	waiting, wrong, synced := c.store.snapshot()
@@ -139,6 +142,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		next = patience.Sooner(next, logInterval)
 	}
 	c.Report(c.investigation.waiting(slices.Concat(overdue, late), waiting))
+	c.Deafness.See(c.investigation.deafLeader(), slices.Concat(overdue, late), c.Clock.Now())
 	drifts, nextDrift := c.drifts(wrong)
 	if next = patience.Sooner(next, nextDrift); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)

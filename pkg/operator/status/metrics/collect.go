@@ -19,6 +19,7 @@ import (
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	now := c.Clock.Now()
 	ch <- prometheus.MustNewConstMetric(repairs, prometheus.CounterValue, float64(c.Facts.repairs.Load()))
+	ch <- prometheus.MustNewConstMetric(deafLeaders, prometheus.CounterValue, float64(c.Facts.deafLeaders.Load()))
 	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		klog.V(2).InfoS("The operator's metrics are incomplete", "err", err)

@@ -52,11 +52,13 @@ var (
 			"The operator replaces each long before.", "credential")
 	repairs = describe("node_repairs_total",
 		"Repairs of files on control-plane nodes since the operator's process started. Each installs a revision again.")
+	deafLeaders = describe("deaf_leaders_replaced_total",
+		"Leaders that were replaced since the operator's process started, because they looked at no node.")
 )
 
 var all = []*prometheus.Desc{
 	info, condition, revisionWanted, revisionRunning, leaseHolder, leaseAge, leaderless, nodesWaiting, nodesWaitingOldest,
-	credentialExpiry, repairs,
+	credentialExpiry, repairs, deafLeaders,
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -65,7 +67,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // Facts are what controllers know and no object has. The zero value is ready for use.
 type Facts struct {
-	repairs atomic.Int64
+	repairs, deafLeaders atomic.Int64
 
 	mutex    sync.Mutex
 	waiting  []nodecause.Waiting
@@ -88,6 +90,9 @@ func (f *Facts) NodesVanished(names []string) {
 
 // NodeRepaired counts a repair.
 func (f *Facts) NodeRepaired() { f.repairs.Add(1) }
+
+// LeaderReplaced counts a deaf leader.
+func (f *Facts) LeaderReplaced() { f.deafLeaders.Add(1) }
 
 func (f *Facts) nodesVanished() []string {
 	f.mutex.Lock()

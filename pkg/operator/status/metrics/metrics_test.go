@@ -139,6 +139,7 @@ func (c *cluster) gather(t *testing.T) []*dto.MetricFamily {
 
 func TestTheMetricsSayWhatTheOperatorKnows(t *testing.T) {
 	settled := []string{
+		`deaf_leaders_replaced_total 0`,
 		`info{management_state="Managed",platform="openstack",version="4.22.0"} 1`,
 		`leaderless_seconds 0`,
 		`lease_holder{node="m0",state="leading"} 1`,
@@ -190,8 +191,9 @@ func TestTheMetricsSayWhatTheOperatorKnows(t *testing.T) {
 				`leaderless_seconds 0`, `lease_holder{node="m0",state="leading"} 1`, `lease_renewal_age_seconds 10`,
 			},
 		},
-		"nodes wait, and files were repaired": {
+		"nodes wait, files were repaired, and a deaf leader was replaced": {
 			change: func(c *cluster) {
+				c.facts.LeaderReplaced()
 				c.facts.NodeRepaired()
 				c.facts.NodesWait([]nodecause.Waiting{
 					{Cause: nodecause.Throttled, Nodes: 3, Since: controlplanetest.At(-120)},
@@ -199,13 +201,14 @@ func TestTheMetricsSayWhatTheOperatorKnows(t *testing.T) {
 				})
 			},
 			add: []string{
+				`deaf_leaders_replaced_total 1`,
 				`node_repairs_total 1`,
 				`nodes_waiting_oldest_seconds{cause="Throttled"} 120`,
 				`nodes_waiting_oldest_seconds{cause="Unknown"} 60`,
 				`nodes_waiting{cause="Throttled"} 3`,
 				`nodes_waiting{cause="Unknown"} 1`,
 			},
-			drop: []string{`node_repairs_total 0`},
+			drop: []string{`deaf_leaders_replaced_total 0`, `node_repairs_total 0`},
 		},
 		"credentials expire": {
 			change: func(c *cluster) {
@@ -216,7 +219,7 @@ func TestTheMetricsSayWhatTheOperatorKnows(t *testing.T) {
 		"a platform without a cloud-controller-manager": {
 			change: func(c *cluster) { c.spec.ObservedConfig.Raw = []byte(`{"platform": "none"}`) },
 			add:    []string{`info{management_state="Managed",platform="none",version="4.22.0"} 1`},
-			drop:   slices.DeleteFunc(slices.Clone(settled), func(s string) bool { return s == `node_repairs_total 0` }),
+			drop:   slices.DeleteFunc(slices.Clone(settled), func(s string) bool { return strings.HasSuffix(s, `_total 0`) }),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -295,5 +298,5 @@ func TestTheNumberOfSeriesIsBounded(t *testing.T) {
 		waiting = append(waiting, nodecause.Waiting{Cause: cause, Nodes: 1000})
 	}
 	c.facts.NodesWait(waiting)
-	require.Len(t, c.scrape(t), 60+2*len(waiting)+8)
+	require.Len(t, c.scrape(t), 60+2*len(waiting)+9)
 }

@@ -1,0 +1,59 @@
+package nodecause
+
+import (
+	"cmp"
+	"strings"
+)
+
+// The messages about the begin of a process's lead, of k8s.io/client-go/tools/leaderelection/leaderelection.go and of
+// k8s.io/cloud-provider/app (core.go, controllermanager.go, names). If the provider offers no interface to instances at
+// that moment, the controller of nodes is skipped for the life of the process, which stays healthy.
+const (
+	acquired    = "successfully acquired lease"
+	cannotStart = "failed to start cloud node controller: "
+	skipping    = `Skipping "cloud-node-controller"`
+)
+
+// Start is the begin of a process's lead, as its log has it.
+type Start struct {
+	// Seen reports whether the log has the begin, so that what follows is all that the process did as the leader.
+	Seen bool
+	// Skipped reports that the process runs without the controller of nodes, and Why is the error, "" if there is none.
+	Skipped bool
+	Why     string
+}
+
+// StartOf returns what a log says about the begin of its process's lead.
+func StartOf(log string) Start {
+	var start Start
+	var client, why string
+	for line := range strings.Lines(log) {
+		_, message, isKlog := strings.Cut(line, "] ")
+		if !isKlog || !strings.HasSuffix(message, "\n") {
+			continue
+		}
+		message = strings.TrimSpace(message)
+		switch text, failed := strings.CutPrefix(message, cannotStart); {
+		case strings.Contains(strings.ToLower(message), acquired):
+			start.Seen, client = true, ""
+		case failed:
+			why = cmp.Or(client, text)
+		case message == skipping:
+			start.Skipped = true
+		default:
+			client = cmp.Or(noClient(message), client)
+		}
+	}
+	start.Why = why
+	return start
+}
+
+// noClient returns why OpenStack's provider could not make a client, "" if the message is another one.
+func noClient(message string) string {
+	for _, prefix := range noClients {
+		if text, found := strings.CutPrefix(message, prefix); found {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,82 @@
+package handover
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+)
+
+// occasion is why the lead moves. Its prefixes are followed by the name of the Node that the lead leaves, in the names
+// of the pods on that Node and on the successor. The pods stay for a while.
+type occasion struct {
+	leave, take string
+	pause       time.Duration
+}
+
+var (
+	// cordon is a Node that reboots. The lead does not leave it again for a quarter of an hour.
+	cordon = occasion{leave: "handover-leave-", take: "handover-take-", pause: 15 * time.Minute}
+
+	// deafness is a leader that looks at no node. The next one may be deaf too, as long as the cloud is away, so no other
+	// leader is replaced for an hour.
+	deafness = occasion{leave: "handover-end-", take: "handover-follow-", pause: time.Hour}
+)
+
+// occasionOf returns why the lead moves with this pod, and the name of the Node that it leaves.
+func occasionOf(pod *corev1.Pod) (why occasion, node string) {
+	for _, why := range []occasion{cordon, deafness} {
+		for _, prefix := range []string{why.leave, why.take} {
+			if node, is := strings.CutPrefix(pod.Name, prefix); is {
+				return why, node
+			}
+		}
+	}
+	return occasion{}, ""
+}
+
+// keeps returns how long the pod of a move stays, negative for until an event, 0 if it goes. While a Node is cordoned,
+// the record of its move stays. A deleted Node has none.
+func (s *snapshot) keeps(pod *corev1.Pod) time.Duration {
+	why, name := occasionOf(pod)
+	node, left := s.node(name), pod.CreationTimestamp.Add(why.pause).Sub(s.now)
+	switch {
+	case why == cordon && node == nil:
+		return 0
+	case left > 0:
+		return left
+	case why == cordon && controlplane.IsCordoned(node):
+		return -1
+	default:
+		return 0
+	}
+}
+
+// hasLeft reports whether the lead has left this Node since it was cordoned.
+func (s *snapshot) hasLeft(node string) bool {
+	return slices.ContainsFunc(s.moves, func(pod *corev1.Pod) bool {
+		why, left := occasionOf(pod)
+		return why == cordon && left == node
+	})
+}
+
+// isMoving reports whether a Node may just be handing the lead over.
+func (s *snapshot) isMoving() bool {
+	return slices.ContainsFunc(s.moves, func(pod *corev1.Pod) bool {
+		return s.now.Sub(pod.CreationTimestamp.Time) < moveTime
+	})
+}
+
+// lastReplaced returns when a deaf leader was replaced last, zero if there is no record of it.
+func (s *snapshot) lastReplaced() (last time.Time) {
+	for _, pod := range s.moves {
+		why, _ := occasionOf(pod)
+		if at := pod.CreationTimestamp.Time; why == deafness && at.After(last) {
+			last = at
+		}
+	}
+	return last
+}

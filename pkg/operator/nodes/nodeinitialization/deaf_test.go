@@ -1,0 +1,136 @@
+package nodeinitialization
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+)
+
+// What a cloud-controller-manager of OpenStack logs when it begins to lead while the cloud's network API fails.
+const (
+	begins = `I1124 09:00:00.000000       1 leaderelection.go:272] "Successfully acquired lease" lock="openshift-cloud-controller-manager/cloud-controller-manager"` + "\n"
+	skips  = `E1124 09:00:00.100000       1 instances.go:61] unable to access network v2 API : failed to find network v2 endpoint: got 503 instead: {}` + "\n" +
+		`W1124 09:00:00.100000       1 core.go:55] failed to start cloud node controller: cloud provider does not support instances` + "\n" +
+		`W1124 09:00:00.100000       1 controllermanager.go:326] Skipping "cloud-node-controller"` + "\n"
+	chatter = "I1124 09:01:00.000000       1 controller.go:1] Ensuring a load balancer\n"
+)
+
+// deaf is what is known about the leader m0.
+func (c *cluster) deaf(t *testing.T) (nodes []string, ok bool) {
+	t.Helper()
+	c.sync(t)
+	_, nodes, ok = c.controller.Deafness.Of(*c.Lease.Spec.HolderIdentity)
+	return nodes, ok
+}
+
+func TestALeaderThatLooksAtNoNodeIsDeaf(t *testing.T) {
+	long := strings.Repeat(chatter, 700)
+	for name, tc := range map[string]struct {
+		log string
+		// want is the error that is quoted, with its parentheses.
+		want string
+	}{
+		"it has skipped the controller": {
+			log: begins + skips, want: ` ("failed to find network v2 endpoint: got 503 instead: {}")`,
+		},
+		"of another provider": {
+			log:  begins + strings.Join(strings.SplitAfter(skips, "\n")[1:], ""),
+			want: ` ("cloud provider does not support instances")`,
+		},
+		"it has logged nothing about its nodes since it leads": {log: begins + chatter},
+		"it has logged much since then": {
+			log: begins + skips + long, want: ` ("failed to find network v2 endpoint: got 503 instead: {}")`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, `{"platform":"openstack"}`)
+			c.logs(tc.log)
+			c.wait("a", "b")
+			nodes, deaf := c.deaf(t)
+			require.True(t, deaf)
+			require.Equal(t, []string{"a", "b"}, nodes)
+			require.Equal(t, begin+`node/a (since 2026-11-21T08:59:00Z), node/b (since 2026-11-21T08:59:00Z): `+
+				`the cloud-controller-manager that leads looks at no node`+tc.want+
+				`; the operator makes another process the leader, see the condition DeafLeaderNotices`, c.notice(t))
+			require.Equal(t, "Deaf", c.reported[0].Cause.String())
+		})
+	}
+}
+
+func TestALeaderIsNotDeafIf(t *testing.T) {
+	long := strings.Repeat(chatter, 700)
+	for name, change := range map[string]func(c *cluster){
+		"the cloud refuses": func(c *cluster) { c.logs(begins + attempt("a", "got 503 instead: ")) },
+		"the cloud does not know the machine of one of the nodes": func(c *cluster) {
+			c.logs(begins + attempt("b", "instance not found"))
+		},
+		"it waits for the cloud": func(c *cluster) {
+			c.logs(begins + "I1124 09:03:04.123456       1 node_controller.go:432] Initializing node b with cloud provider\n")
+		},
+		"it has initialized another node": func(c *cluster) {
+			c.logs(begins + "I1124 09:03:04.123456       1 node_controller.go:477] Successfully initialized node b with cloud provider\n")
+		},
+		"it has begun to lead moments ago": func(c *cluster) { c.logs(begins + skips); c.Acquire("m1", "second", 0) },
+		"its log was rotated":              func(c *cluster) { c.logs(chatter) },
+		"the log between its begin and its end is not read": func(c *cluster) {
+			c.logs(begins + long)
+		},
+		"its log cannot be read": func(c *cluster) { c.logs(begins + skips); c.status = 500 },
+		"no process leads":       func(c *cluster) { c.logs(begins + skips); c.Exit("m0", 0, "") },
+		"no node waits":          func(c *cluster) { c.logs(begins + skips); clear(c.controller.store.waiting) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, `{"platform":"openstack"}`)
+			c.wait("a", "b")
+			change(c)
+			c.settle(t)
+			_, deaf := c.deaf(t)
+			require.False(t, deaf)
+		})
+	}
+}
+
+// Where a cloud-node-manager initializes nodes, no leader does.
+func TestOnlyTheInitializerOfNodesCanBeDeaf(t *testing.T) {
+	c := start(t, `{"platform":"azure","cloudNodeManagerImage":"registry/cnm:1"}`)
+	c.logs(begins + skips)
+	c.wait("a")
+	_, deaf := c.deaf(t)
+	require.False(t, deaf)
+	require.Empty(t, c.reads)
+}
+
+func TestALeaderIsDeafAsLongAsTheEvidenceLasts(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	c.logs(begins + skips)
+	c.wait("a")
+	for range 3 {
+		_, deaf := c.deaf(t)
+		require.True(t, deaf)
+		c.pass(t, 10*time.Second) // the log is not read again
+	}
+	c.status = 500
+	c.pass(t, 30*time.Second)
+	_, deaf := c.deaf(t)
+	require.False(t, deaf, "what is not known is no evidence")
+	require.NotEqual(t, nodecause.Deaf, c.controller.investigation.findings["a"].class)
+
+	c.status = 0
+	c.pass(t, 30*time.Second)
+	_, deaf = c.deaf(t)
+	require.True(t, deaf)
+	clear(c.controller.store.waiting)
+	_, deaf = c.deaf(t)
+	require.False(t, deaf, "no node waits any more")
+}
+
+func TestOnAnUnmanagedPlatformNoLeaderIsDeaf(t *testing.T) {
+	c := start(t, `{"platform":"none"}`)
+	c.controller.Deafness.See(*c.Lease.Spec.HolderIdentity, nil, now)
+	_, deaf := c.deaf(t)
+	require.False(t, deaf)
+}
