@@ -111,7 +111,7 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		"of subcommands":        {[]string{"vali"}, "validate\tCheck a cloud configuration without a cluster\n:4\n"},
+		"of subcommands":        {[]string{"vali"}, "validate\tCheck a cloud configuration without a cluster, or against one\n:4\n"},
 		"of flags":              {[]string{"convert", "--di"}, "--diff\tPrint the changes and their reasons instead of the result.\n:4\n"},
 		"of a flag's values":    {[]string{"validate", "--output", ""}, "text\njson\n:4\n"},
 		"of files":              {[]string{"validate", "--cloud-config-file", ""}, "yaml\nyml\njson\n:8\n"},

@@ -35,6 +35,11 @@ func (r Request) check() error {
 	if r.Infrastructure == "" && len(r.Manifests) == 0 {
 		return errors.New("--infra-config-file is required: the Infrastructure determines the platform")
 	}
+	return r.checkStdin()
+}
+
+// checkStdin returns an error for a request that names standard input several times.
+func (r Request) checkStdin() error {
 	files := append([]string{r.Infrastructure, r.CloudConfig}, r.Manifests...)
 	if others := slices.DeleteFunc(slices.Clone(files), func(file string) bool { return file == Stdin }); len(files)-
 		len(others) > 1 {
@@ -202,7 +207,7 @@ func (c *Cluster) observed(payloadVersion string) ([]byte, *operandconfig.Config
 
 // onlyVersion returns the version in the FeatureGate if it has exactly one entry.
 func (c *Cluster) onlyVersion() (string, error) {
-	found := c.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
+	found := c.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
 	if found == nil {
 		return "", nil
 	}

@@ -44,6 +44,8 @@ type Cluster struct {
 	SystemTrust []operand.TrustSource
 
 	objects manifests
+	// live has the objects that no file has. It is nil without a cluster.
+	live Live
 }
 
 // Read reads every file. A missing or invalid file is an error. In a directory of Manifests, an invalid object is an
@@ -55,8 +57,7 @@ func Read(files Files) (*Cluster, error) {
 		return nil, err
 	}
 	if files.Infrastructure != "" {
-		if err := c.addFile(files.Infrastructure, configv1.GroupName, "Infrastructure", "",
-			operatorclient.Instance); err != nil {
+		if err := c.addInfrastructure(files.Infrastructure); err != nil {
 			return nil, err
 		}
 	}
@@ -72,6 +73,10 @@ func Read(files Files) (*Cluster, error) {
 	}
 	c.SystemTrust, err = readSystemTrust(files.SystemTrust)
 	return c, err
+}
+
+func (c *Cluster) addInfrastructure(file string) error {
+	return c.addFile(file, configv1.GroupName, "Infrastructure", "", operatorclient.Instance)
 }
 
 // addFile adds the only object of a file, which must have the given kind and name.
@@ -114,7 +119,7 @@ func held(objects []Manifest) string {
 
 // checkInfrastructure returns an error if the platform is not set, because unknown is not None.
 func (c *Cluster) checkInfrastructure() error {
-	found := c.objects.find(configv1.GroupName, "Infrastructure", "", operatorclient.Instance)
+	found := c.find(configv1.GroupName, "Infrastructure", "", operatorclient.Instance)
 	if found == nil {
 		err := fmt.Errorf("infrastructure.%s/%s is not among the manifests: specify its file with --infra-config-file",
 			configv1.GroupName, operatorclient.Instance)

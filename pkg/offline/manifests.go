@@ -55,7 +55,12 @@ func (m Manifest) String() string {
 }
 
 // Source returns the object with its file.
-func (m Manifest) Source() string { return m.File + ": " + m.String() }
+func (m Manifest) Source() string {
+	if m.File == "" {
+		return m.String() // an object of a cluster
+	}
+	return m.File + ": " + m.String()
+}
 
 // manifests are objects without duplicates.
 type manifests []Manifest

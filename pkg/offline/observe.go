@@ -22,6 +22,29 @@ import (
 
 // Observe runs the operator's observers on the files and returns the observed configuration as JSON.
 func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
+	listers, err := c.listers(payloadVersion)
+	if err != nil {
+		return nil, err
+	}
+	observed, err := configobservation.Observe(listers, newRecorder(), map[string]any{})
+	if err != nil {
+		return nil, fmt.Errorf("observing the manifests: %w", err)
+	}
+	return encode(observed)
+}
+
+func newRecorder() events.Recorder { return events.NewInMemoryRecorder("render", clock.RealClock{}) }
+
+func encode(observed map[string]any) ([]byte, error) {
+	data, err := json.Marshal(observed)
+	if err != nil {
+		return nil, fmt.Errorf("writing the observed configuration: %w", err)
+	}
+	return data, nil
+}
+
+// listers returns what the observers read.
+func (c *Cluster) listers(payloadVersion string) (configobservation.Listers, error) {
 	var errs []error
 	index := func(kind string, object object) cache.Indexer {
 		found, err := c.index(kind, object)
@@ -43,19 +66,7 @@ func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 		LogLevel:           func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
 		Version:            payloadVersion,
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	recorder := events.NewInMemoryRecorder("render", clock.RealClock{})
-	observed, err := configobservation.Observe(listers, recorder, map[string]any{})
-	if err != nil {
-		return nil, fmt.Errorf("observing the manifests: %w", err)
-	}
-	data, err := json.Marshal(observed)
-	if err != nil {
-		return nil, fmt.Errorf("writing the observed configuration: %w", err)
-	}
-	return data, nil
+	return listers, errors.Join(errs...)
 }
 
 // featureGates returns an index with the FeatureGate. It is empty without a FeatureGate and without a payload version.
@@ -86,7 +97,7 @@ func (c *Cluster) WithoutGate(gate configv1.FeatureGateName, payloadVersion stri
 
 // gatesOf returns the FeatureGate and its entry for a release. It returns neither if there is no FeatureGate.
 func (c *Cluster) gatesOf(payloadVersion string) (*Manifest, *configv1.FeatureGateDetails, error) {
-	found := c.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
+	found := c.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
 	if found == nil {
 		return nil, nil, nil
 	}
@@ -115,10 +126,12 @@ type object interface {
 
 // index returns an index with the only object of the kind, decoded into object. A missing object is like an empty one.
 func (c *Cluster) index(kind string, object object) (cache.Indexer, error) {
-	if found := c.objects.find(configv1.GroupName, kind, "", operatorclient.Instance); found != nil {
+	if found := c.find(configv1.GroupName, kind, "", operatorclient.Instance); found != nil {
 		if err := found.Decode(object); err != nil {
 			return nil, err
 		}
+	} else if c.live != nil {
+		return newIndex(), nil // the operator keeps what it has observed before
 	}
 	object.SetName(operatorclient.Instance)
 	index := newIndex()

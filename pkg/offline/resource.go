@@ -23,7 +23,7 @@ type resource struct {
 
 // findResource returns the operator's resource among the manifests, or nil.
 func (c *Cluster) findResource() *Manifest {
-	return c.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
+	return c.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
 }
 
 // custom returns spec.custom of the operator's resource, or nil if no manifest sets it.

@@ -34,7 +34,7 @@ func (c *Cluster) Gather(observed *operandconfig.Config, p platform.Platform) (*
 
 // ConfigMap implements inputs.Reader.
 func (c *Cluster) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
-	found := c.objects.find(corev1.GroupName, configMapKind, namespace, name)
+	found := c.find(corev1.GroupName, configMapKind, namespace, name)
 	if found == nil {
 		return nil, nil
 	}
@@ -44,7 +44,7 @@ func (c *Cluster) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
 
 // Secret implements inputs.Reader. It moves stringData to Data, as the API server does.
 func (c *Cluster) Secret(namespace, name string) (*corev1.Secret, error) {
-	found := c.objects.find(corev1.GroupName, secretKind, namespace, name)
+	found := c.find(corev1.GroupName, secretKind, namespace, name)
 	if found == nil {
 		return nil, nil
 	}

@@ -117,7 +117,9 @@ var layers = []layer{
 		"pkg/regularfile",
 	}},
 	{dir: "pkg/cmd/diagnostics", ours: []string{"pkg/offline", "pkg/diagnostic", "pkg/printable"}},
-	{dir: "pkg/cmd/validate", ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{dir: "pkg/cmd/validate", ours: []string{
+		"pkg/cmd/diagnostics", "pkg/cmd/source", "pkg/offline", "pkg/preview", "pkg/diagnostic", "pkg/printable",
+	}},
 	{
 		dir:  "pkg/cmd/convert",
 		ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/redaction", "pkg/diagnostic", "pkg/printable"},
@@ -152,6 +154,11 @@ var layers = []layer{
 		"pkg/operator/leader/availability", "pkg/operator/nodes/nodedeletion", "pkg/operator/nodes/nodeinitialization",
 		"pkg/operator/nodes/nodemanager", "pkg/operator/rollout/staticpod",
 		"pkg/operator/services/loadbalancers",
+	}},
+	// What a change would do: the code of the operator, on other objects.
+	{dir: "pkg/preview", ours: []string{
+		"pkg/snapshot", "pkg/report", "pkg/offline", "pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/operatorclient",
+		"pkg/platform", "pkg/diagnostic", "pkg/redaction", "pkg/apis", "pkg/operator/inputs/targetconfigcontroller",
 	}},
 	{dir: "pkg/cmd/source", ours: []string{"pkg/snapshot", "pkg/printable"}},
 	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},

@@ -34,7 +34,10 @@ func Print(out io.Writer, diagnostics []diagnostic.Diagnostic, color bool) error
 	for _, d := range diagnostics {
 		d.File, d.Message = printable.Line(d.File), printable.Line(d.Message)
 		line := d.String()
-		if color {
+		if d.File == "" {
+			line = fmt.Sprintf("%s: %s", d.Severity, line) // about an object of a cluster
+		}
+		if color && d.File != "" {
 			severity := map[diagnostic.Severity]string{diagnostic.Error: red, diagnostic.Warning: yellow}[d.Severity]
 			line = fmt.Sprintf("%s%s:%s %s%s:%s %s", bold, d.Place(), plain, severity, d.Severity, plain, d.Message)
 		}

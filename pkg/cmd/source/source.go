@@ -88,14 +88,15 @@ func (s *Source) ReadWithLog(
 }
 
 func (s *Source) client() (*snapshot.Client, error) {
-	config, err := s.config()
+	config, err := s.Config()
 	if err != nil {
 		return nil, err
 	}
 	return snapshot.NewClient(config)
 }
 
-func (s *Source) config() (*rest.Config, error) {
+// Config returns how to reach the cluster.
+func (s *Source) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = s.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,

@@ -1,5 +1,5 @@
-// Package validate is the command that checks a cloud configuration without a cluster. It has only flags and output;
-// the checks are those of the operator and render.
+// Package validate is the command that checks a cloud configuration without a cluster, or against one. It has only
+// flags and output; the checks are those of the operator and render.
 package validate
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
@@ -24,19 +25,30 @@ const (
 	jsonFormat = "json"
 )
 
+// options are the flags.
+type options struct {
+	request        offline.Request
+	format, failOn string
+	verbose        bool
+	againstCluster bool
+	source         source.Source
+}
+
 // NewCommand returns the validate command. It exits the process itself, with the codes of package diagnostics.
 func NewCommand() *cobra.Command {
-	var request offline.Request
-	var verbose bool
-	format := textFormat
+	o := options{format: textFormat, failOn: string(diagnostic.Error)}
 	cmd := &cobra.Command{
 		Use:   "validate" + diagnostics.Arguments,
-		Short: "Check a cloud configuration without a cluster",
+		Short: "Check a cloud configuration without a cluster, or against one",
 		Long: "Validate makes the checks of render and the operator on files. It checks the cloud configuration\n" +
 			"and, if the installer's manifests are given, the credentials, the trusted CAs and the\n" +
 			"CloudControllerManager. Likely mistakes are errors, as for a change in a running cluster; with\n" +
 			"--for=installation and --for=takeover they are warnings, as when a cluster is installed or upgraded\n" +
 			"from a release without this operator. The command uses neither the API nor the network.\n\n" +
+			"With --against-cluster it lays the files over what a cluster has, and says what the operator would\n" +
+			"do with the result: what it would reject and what would stay in use, which files of the\n" +
+			"cloud-controller-manager would change, and which nodes would get them. It only reads, and shows no\n" +
+			"content of a Secret. Without files it checks what the cluster has.\n\n" +
 			"Each diagnostic is one line on stdout in a compiler's format: file:line:column: severity: message.\n" +
 			"Line and column are those of the given file, not of the value in its ConfigMap. For a value that is\n" +
 			"not a literal block, such as base64 or JSON, they are those of its key, and the message has the\n" +
@@ -50,53 +62,75 @@ func NewCommand() *cobra.Command {
 			"  oc get configmap cloud-provider-config -n openshift-config -o yaml >cloud-provider-config.yaml\n" +
 			"  cluster-cloud-controller-manager-operator validate --infra-config-file=infrastructure.yaml \\\n" +
 			"    --cloud-config-file=cloud-provider-config.yaml --output=json\n\n" +
+			"  # What the edited file would change in the cluster\n" +
+			"  cluster-cloud-controller-manager-operator validate --against-cluster cloud-provider-config.yaml\n\n" +
 			"  # In one line\n" +
 			"  oc get infrastructure/cluster configmap/cloud-provider-config -n openshift-config -o yaml |\n" +
 			"    cluster-cloud-controller-manager-operator validate --fail-on=warning -",
 	}
-	diagnostics.AddFlags(cmd, &request)
-	cmd.Flags().BoolVar(&verbose, "verbose", false,
+	o.addFlags(cmd)
+	diagnostics.Run(cmd, &o.request, func() (int, error) { return o.dispatch(cmd) })
+	return cmd
+}
+
+func (o *options) dispatch(cmd *cobra.Command) (code int, err error) {
+	if !slices.Contains(severities, o.failOn) {
+		return 0, fmt.Errorf("--fail-on is %q: specify %s", o.failOn, strings.Join(severities, " or "))
+	}
+	if !o.againstCluster {
+		return o.run(cmd.OutOrStdout())
+	}
+	for _, flag := range []string{"for", "payload-version", "verbose"} {
+		if cmd.Flags().Changed(flag) {
+			return 0, fmt.Errorf("--%s does not go with --against-cluster: the cluster determines it; omit the flag", flag)
+		}
+	}
+	return o.runAgainstCluster(cmd.Context(), cmd.OutOrStdout())
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	diagnostics.AddFlags(cmd, &o.request)
+	cmd.Flags().BoolVar(&o.verbose, "verbose", false,
 		"Also print what the cloud-controller-manager gets in another form, and why. It needs no action.")
-	cmd.Flags().StringVarP(&format, "output", "o", format, "Format of the output: text or json.")
+	cmd.Flags().StringVarP(&o.format, "output", "o", o.format, "Format of the output: text or json.")
 	// The flag exists, so there is no error.
 	_ = cmd.RegisterFlagCompletionFunc("output",
 		cobra.FixedCompletions([]string{textFormat, jsonFormat}, cobra.ShellCompDirectiveNoFileComp))
-	failOn := string(diagnostic.Error)
-	cmd.Flags().StringVar(&failOn, "fail-on", failOn, "Least severity with which the exit code is 1: error or warning.")
+	cmd.Flags().StringVar(&o.failOn, "fail-on", o.failOn,
+		"Least severity with which the exit code is 1: error or warning.")
 	// The flag exists, so there is no error.
 	_ = cmd.RegisterFlagCompletionFunc("fail-on",
 		cobra.FixedCompletions(severities, cobra.ShellCompDirectiveNoFileComp))
-	diagnostics.Run(cmd, &request, func() (int, error) {
-		if !slices.Contains(severities, failOn) {
-			return 0, fmt.Errorf("--fail-on is %q: specify %s", failOn, strings.Join(severities, " or "))
-		}
-		return run(cmd.OutOrStdout(), request, format, verbose, failOn == string(diagnostic.Warning))
-	})
-	return cmd
+	cmd.Flags().BoolVar(&o.againstCluster, "against-cluster", false,
+		"Lay the files over what a cluster has, and say what the operator would do.")
+	o.source.AddFlags(cmd)
 }
 
 // severities are the values of --fail-on.
 var severities = []string{string(diagnostic.Error), string(diagnostic.Warning)}
 
-func run(
-	out io.Writer, request offline.Request, format string, verbose, failOnWarning bool,
-) (code int, err error) {
+func (o *options) run(out io.Writer) (code int, err error) {
 	write := map[string]func(io.Writer, offline.Request, *offline.Report) error{textFormat: printText,
-		jsonFormat: printJSON}[format]
+		jsonFormat: printJSON}[o.format]
 	if write == nil {
-		return 0, fmt.Errorf("--output is %q: specify %s or %s", format, textFormat, jsonFormat)
+		return 0, fmt.Errorf("--output is %q: specify %s or %s", o.format, textFormat, jsonFormat)
 	}
-	report, err := offline.Check(request)
+	report, err := offline.Check(o.request)
 	if err != nil {
 		return 0, err
 	}
-	if verbose {
+	if o.verbose {
 		report.Diagnostics = append(report.Diagnostics, silentChanges(report)...)
 	}
-	if code = diagnostics.Code(report); failOnWarning && report.Count(diagnostic.Warning) > 0 {
-		code = diagnostics.Rejected
+	return o.code(report), write(out, o.request, report)
+}
+
+// code returns the exit code.
+func (o *options) code(report *offline.Report) int {
+	if o.failOn == string(diagnostic.Warning) && report.Count(diagnostic.Warning) > 0 {
+		return diagnostics.Rejected
 	}
-	return code, write(out, request, report)
+	return diagnostics.Code(report)
 }
 
 // silentChanges returns the changes that no diagnostic reports.
@@ -136,18 +170,26 @@ type result struct {
 }
 
 func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(result{
+	return writeJSON(out, resultOf(report))
+}
+
+func resultOf(report *offline.Report) result {
+	return result{
 		// An empty list instead of null.
 		Diagnostics: append([]diagnostic.Diagnostic{}, report.Diagnostics...),
 		Errors:      report.Count(diagnostic.Error),
 		Warnings:    report.Count(diagnostic.Warning),
 		Platform:    report.Platform,
 		Remarks:     report.Remarks,
-	}); err != nil {
+	}
+}
+
+func writeJSON(out io.Writer, result any) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(result); err != nil {
 		return fmt.Errorf("writing the diagnostics as JSON: %w", err)
 	}
 	_, err := io.WriteString(out, printable.JSON(text.String()))

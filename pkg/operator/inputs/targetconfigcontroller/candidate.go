@@ -22,6 +22,8 @@ import (
 type candidate struct {
 	// resources is nil if the last candidate stays unchanged.
 	resources *operand.Resources
+	// inputs are those that resources were rendered from.
+	inputs operand.Inputs
 	// accepted has the inputs of the platform to store as accepted.
 	accepted inputs.Accepted
 	platform string
@@ -246,7 +248,7 @@ func (c *controller) chosen(
 		next.TrustedCA = inputs.AcceptTrustedCA(next.TrustedCA, *a.proxy, now)
 	}
 	return &candidate{
-		resources: resources, accepted: next, platform: in.Platform.Name,
+		resources: resources, inputs: a.Inputs, accepted: next, platform: in.Platform.Name,
 		errors: errors, warnings: resources.Warnings, standIns: a.standIns,
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
@@ -99,7 +100,10 @@ type Options struct {
 type controller struct {
 	Options
 	namespaces corelisters.NamespaceLister
-	reader     inputs.Reader
+	// inputs gathers the current inputs, and annotations are those of the operator's resource. A Trial has others.
+	inputs      func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
+	annotations func() (map[string]string, error)
+
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
@@ -116,13 +120,23 @@ func New(o Options) factory.Controller {
 
 func newController(o Options) *controller {
 	o.GracePeriod = cmp.Or(o.GracePeriod, componentGracePeriod)
+	reader := inputs.Listers{
+		UserConfig:    o.UserConfig.Lister(),
+		ManagedConfig: o.ManagedConfig.Lister(),
+		Secrets:       o.TargetSecrets.Lister(),
+	}
 	return &controller{
 		Options:    o,
 		namespaces: o.Namespaces.Lister(),
-		reader: inputs.Listers{
-			UserConfig:    o.UserConfig.Lister(),
-			ManagedConfig: o.ManagedConfig.Lister(),
-			Secrets:       o.TargetSecrets.Lister(),
+		inputs: func(observed *operandconfig.Config, p platform.Platform) (*inputs.Gathered, error) {
+			return inputs.Gather(reader, observed, p)
+		},
+		annotations: func() (map[string]string, error) {
+			meta, err := o.Operator.GetObjectMeta()
+			if err != nil {
+				return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+			}
+			return meta.Annotations, nil
 		},
 		configMaps: o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
 		secrets:    o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),

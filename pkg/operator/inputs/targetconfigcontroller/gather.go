@@ -1,7 +1,6 @@
 package targetconfigcontroller
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -56,7 +55,7 @@ func (c *controller) gather(
 	if err != nil {
 		return nil, err
 	}
-	now, err := inputs.Gather(c.reader, observed, p)
+	now, err := c.inputs(observed, p)
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +95,11 @@ func (c *controller) gather(
 
 // removed returns a ConfigMap with the annotations that a removal has kept, nil if there was none.
 func (c *controller) removed() (*corev1.ConfigMap, error) {
-	meta, err := c.Operator.GetObjectMeta()
+	annotations, err := c.annotations()
 	if err != nil {
-		return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return nil, err
 	}
-	kept := operand.Remembered(meta.Annotations)
+	kept := operand.Remembered(annotations)
 	if kept == nil {
 		return nil, nil
 	}
@@ -133,7 +132,8 @@ func (c *controller) absences(now *inputs.Gathered, observed *operandconfig.Conf
 // reportDeletedCredentials reports an optional Secret that was deleted while its keys are in use. Render reports the
 // absence of a required Secret.
 func (g *gathered) reportDeletedCredentials(wanted platform.Credentials) {
-	if wanted.Secret == "" || !wanted.Optional || g.Credentials.Data != nil || g.live == nil {
+	isKnown := g.Credentials.Data != nil || g.Credentials.Unknown
+	if wanted.Secret == "" || !wanted.Optional || isKnown || g.live == nil {
 		return
 	}
 	if !operand.UsesCredentials(g.live, g.Credentials.Source) {

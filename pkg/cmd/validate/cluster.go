@@ -1,0 +1,110 @@
+package validate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/preview"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
+)
+
+// runAgainstCluster is run with --against-cluster.
+func (o *options) runAgainstCluster(ctx context.Context, out io.Writer) (code int, err error) {
+	if o.format != textFormat && o.format != jsonFormat {
+		return 0, fmt.Errorf("--output is %q: specify %s or %s", o.format, textFormat, jsonFormat)
+	}
+	config, err := o.source.Config()
+	if err != nil {
+		return 0, err
+	}
+	p, err := preview.Of(ctx, config, o.request)
+	if err != nil {
+		return 0, err
+	}
+	report := &offline.Report{
+		Platform: p.Platform, Managed: p.Managed, Diagnostics: p.Diagnostics, Remarks: append(p.StandIns, p.Remarks...),
+	}
+	if o.format == jsonFormat {
+		return o.code(report), writeJSON(out, clusterResult{result: resultOf(report), Effect: p.Effect})
+	}
+	return o.code(report), o.printEffect(out, report, p)
+}
+
+// clusterResult is the JSON output with --against-cluster. Programs read it: fields may be added, but none may change.
+type clusterResult struct {
+	result
+
+	// Effect is what the files would change.
+	Effect preview.Effect `json:"effect"`
+}
+
+func (o *options) printEffect(out io.Writer, report *offline.Report, p *preview.Preview) error {
+	if err := diagnostics.Print(out, report.Diagnostics, diagnostics.UseColor(out)); err != nil {
+		return err
+	}
+	if err := diagnostics.PrintRemarks(out, report.Remarks); err != nil {
+		return err
+	}
+	if !p.Managed {
+		return nil
+	}
+	var text strings.Builder
+	for _, change := range p.Changes {
+		name := change.Object
+		if change.Key != "" {
+			name += ", key " + change.Key
+		}
+		fmt.Fprintf(&text, "%s %s\n", name, change.What)
+		for _, line := range change.Lines {
+			fmt.Fprintf(&text, "    %s\n", line)
+		}
+	}
+	text.WriteString(rollout(p.Effect))
+	fmt.Fprintf(&text, "%s, %s in %s, checked for platform %s\n",
+		diagnostics.Counted(report.Count(diagnostic.Error), "error"),
+		diagnostics.Counted(report.Count(diagnostic.Warning), "warning"), o.inputs(), report.Platform)
+	_, err := io.WriteString(out, printable.Text(text.String()))
+	return diagnostics.WriteError(err)
+}
+
+// inputs names what was checked.
+func (o *options) inputs() string {
+	if files := diagnostics.Inputs(o.request); files != "" {
+		return files + " over the cluster"
+	}
+	return "the cluster"
+}
+
+// rollout says what would roll out, and where.
+func rollout(e preview.Effect) string {
+	var lines strings.Builder
+	switch {
+	case e.Unknown:
+		return ""
+	case e.Revision == 0 && !e.NodeManager:
+		return "nothing changes: no file, and no node\n"
+	case e.Revision != 0:
+		fmt.Fprintf(&lines, "revision %d would roll out, node by node", e.Revision)
+		for i, node := range e.Nodes {
+			separator := ", "
+			if i == 0 {
+				separator = ": "
+			}
+			lines.WriteString(separator + node)
+			if node == e.Leader {
+				lines.WriteString(" (leads)")
+			}
+		}
+		lines.WriteString("\n")
+	default:
+	}
+	if e.NodeManager {
+		lines.WriteString("the cloud-node-manager would roll out, on every Linux node\n")
+	}
+	return lines.String()
+}

@@ -1,0 +1,189 @@
+package offline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// Live reads an object of a cluster as JSON, nil if it does not exist. The group and the kind are those of a Manifest.
+type Live func(group, kind, namespace, name string) ([]byte, error)
+
+// Overlay is a cluster with files laid over its objects.
+type Overlay struct {
+	*Cluster
+
+	given  *Manifest
+	places places
+}
+
+// NewOverlay reads the files of a request, which may be none, and whatever no file has from a cluster.
+func NewOverlay(request Request, live Live) (*Overlay, error) {
+	if err := request.checkStdin(); err != nil {
+		return nil, err
+	}
+	c := &Cluster{live: live}
+	var err error
+	if c.objects, err = readManifests(request.Manifests); err != nil {
+		return nil, err
+	}
+	if request.Infrastructure != "" {
+		if err := c.addInfrastructure(request.Infrastructure); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.checkInfrastructure(); err != nil {
+		return nil, err
+	}
+	given, err := readGiven(request.CloudConfig)
+	return &Overlay{Cluster: c, given: given}, err
+}
+
+// find returns the object of a file, the first unreadable document that may be it, the object of the cluster, or nil.
+func (c *Cluster) find(group, kind, namespace, name string) *Manifest {
+	if found := c.objects.find(group, kind, namespace, name); found != nil || c.live == nil {
+		return found
+	}
+	data, err := c.live(group, kind, namespace, name)
+	if data == nil && err == nil {
+		return nil
+	}
+	found := &Manifest{
+		GVK: schema.GroupVersionKind{Group: group, Kind: kind}, Namespace: namespace, Name: name, json: data,
+	}
+	if err != nil {
+		found.defect = &defect{err: err}
+	}
+	return found
+}
+
+// Resource returns the operator's resource. It is empty if it does not exist.
+func (o *Overlay) Resource() (*ccmv1.CloudControllerManager, error) {
+	resource := &ccmv1.CloudControllerManager{}
+	if found := o.findResource(); found != nil {
+		if err := found.Decode(resource); err != nil {
+			return nil, err
+		}
+	}
+	return resource, nil
+}
+
+// Observed returns what the observers make of the objects over what they have observed before, as JSON, and what they
+// report. The given cloud configuration becomes the content of the ConfigMap that this names.
+func (o *Overlay) Observed(former []byte, version string) ([]byte, []diagnostic.Diagnostic, error) {
+	existing := map[string]any{}
+	if len(former) > 0 {
+		if err := json.Unmarshal(former, &existing); err != nil {
+			return nil, nil, fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		}
+	}
+	if _, _, err := o.gatesOf(version); err != nil {
+		version = "" // the observer keeps its former value too
+	}
+	listers, err := o.listers(version)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec, err := o.spec()
+	if err != nil {
+		return nil, nil, err
+	}
+	listers.LogLevel = func() (operatorv1.LogLevel, error) { return spec.LogLevel, nil }
+	observed, err := configobservation.Observe(listers, newRecorder(), existing)
+	var diagnostics []diagnostic.Diagnostic
+	if err != nil {
+		diagnostics = append(diagnostics, diagnostic.Diagnostic{
+			Cause: diagnostic.Configuration, Object: o.Infrastructure.Source(), Message: err.Error(),
+		})
+	}
+	data, err := encode(observed)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := operandconfig.Decode(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, diagnostics, o.placeGiven(config)
+}
+
+// placeGiven makes the file with the cloud configuration the ConfigMap that the cluster uses.
+func (o *Overlay) placeGiven(config *operandconfig.Config) error {
+	if o.given == nil {
+		return nil
+	}
+	isManaged := o.given.Namespace == operatorclient.ManagedConfigNamespace
+	if config.CloudConfig.Name == "" && !isManaged {
+		return errors.New("the cluster names no ConfigMap with a cloud configuration: give the Infrastructure that names " +
+			"it too")
+	}
+	if !isManaged {
+		o.given.Namespace, o.given.Name = operatorclient.UserConfigNamespace, config.CloudConfig.Name
+	}
+	o.objects = o.objects.add(*o.given)
+	return nil
+}
+
+// UnknownFieldsOfFile is UnknownFields for the operator's resource of a file: that of a cluster has no others.
+func (o *Overlay) UnknownFieldsOfFile() ([]diagnostic.Diagnostic, error) {
+	if o.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance) == nil {
+		return nil, nil
+	}
+	return o.UnknownFields()
+}
+
+// HasFile reports whether a file has the ConfigMap.
+func (o *Overlay) HasFile(namespace, name string) bool {
+	return o.objects.find("", configMapKind, namespace, name) != nil
+}
+
+// GatherWithoutSecrets is Gather for a caller who may not read the cluster's Secrets: those that no file has are
+// unknown instead of missing.
+func (o *Overlay) GatherWithoutSecrets(
+	observed *operandconfig.Config, p platform.Platform,
+) (*inputs.Gathered, error) {
+	gathered, err := o.Gather(observed, p)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Credentials.Secret == "":
+		k := check{report: &Report{}}
+		k.leaveOutMissing(&gathered.Custom)
+		gathered.Credentials = operand.CustomCredentials(gathered.Custom)
+		gathered.Credentials.Unknown = len(gathered.Custom.Missing) > 0
+	case gathered.Credentials.Data == nil:
+		gathered.Custom = customccm.Secrets{}
+		gathered.Credentials = operand.Credentials{Source: gathered.Credentials.Source, Unknown: true}
+	}
+	return gathered, nil
+}
+
+// Locate returns the diagnostics with their severity and, for those about a file, its name and the position in it.
+func (o *Overlay) Locate(severity diagnostic.Severity, diagnostics []diagnostic.Diagnostic) []diagnostic.Diagnostic {
+	o.places.manifests = o.objects
+	var located []diagnostic.Diagnostic
+	for _, d := range diagnostics {
+		if _, _, isInFile := o.places.find(d); isInFile {
+			located = append(located, o.places.locate(severity, d))
+			continue
+		}
+		d.Severity = severity
+		located = append(located, d)
+	}
+	return slices.Clip(located)
+}

@@ -1,0 +1,105 @@
+package targetconfigcontroller
+
+import (
+	"cmp"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// Trial is a set of objects of which the controller makes a candidate without writing anything: the objects of a
+// cluster, or those that it would have after a change.
+type Trial struct {
+	// Spec, Status and Annotations are those of the operator's resource. Spec.ObservedConfig is what the observers make
+	// of the objects.
+	Spec        operatorv1.StaticPodOperatorSpec
+	Status      operatorv1.StaticPodOperatorStatus
+	Annotations map[string]string
+
+	// Inputs gathers the inputs.
+	Inputs func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
+
+	// Live is the ConfigMap operand.PodConfigMap, and Accepted the Secret operand.AcceptedInputsSecret. Each is nil if it
+	// does not exist.
+	Live     *corev1.ConfigMap
+	Accepted *corev1.Secret
+}
+
+// Verdict is what the controller would do.
+type Verdict struct {
+	// Managed reports whether the platform has a cloud-controller-manager. The other fields are empty if not.
+	Managed bool
+	// Resources are rendered from Inputs. They are nil if a rejected input has no accepted version.
+	Resources *operand.Resources
+	Inputs    operand.Inputs
+	// Errors reject inputs, and StandIns has what is used instead. Warnings do not reject.
+	Errors, Warnings []diagnostic.Diagnostic
+	StandIns         map[diagnostic.Cause]string
+}
+
+// standInImage stands for the images of the release, which are the same in every trial. So are the objects that
+// kube-controller-manager writes.
+const standInImage = "that of the release"
+
+// Run gathers, checks and renders the inputs as the controller does. Unlike the controller, it does not wait for absent
+// inputs, and it uses no revision's copies instead of a rejected input.
+func (t Trial) Run() (*Verdict, error) {
+	p, known, err := observedplatform.Effective(&t.Spec.OperatorSpec, &t.Status.OperatorStatus)
+	if err != nil || !known || !p.Managed() {
+		return &Verdict{}, err
+	}
+	c := &controller{
+		Options: Options{
+			OperandImages: map[string]string{}, OperatorImage: standInImage, Clock: clock.RealClock{},
+			GracePeriod: componentGracePeriod,
+		},
+		inputs:      t.Inputs,
+		annotations: func() (map[string]string, error) { return t.Annotations, nil },
+	}
+	for _, image := range []string{p.Image, p.NodeManagerImage} {
+		if image != "" {
+			c.OperandImages[image] = standInImage
+		}
+	}
+	if c.configMaps, c.secrets, err = writtenByComponents(); err != nil {
+		return nil, err
+	}
+	in, err := c.gather(&t.Spec, p, t.Live, inputs.ReadAccepted(t.Accepted, p.Name))
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := c.choose(in, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &Verdict{
+		Managed: true, Resources: chosen.resources, Inputs: chosen.inputs,
+		Errors: chosen.errors, Warnings: chosen.warnings, StandIns: chosen.standIns,
+	}, nil
+}
+
+// writtenByComponents returns the objects of kube-controller-manager.
+func writtenByComponents() (corelisters.ConfigMapNamespaceLister, corelisters.SecretNamespaceLister, error) {
+	ca, token := &corev1.ConfigMap{Data: map[string]string{rootCAKey: "CA"}}, &corev1.Secret{
+		Data: map[string][]byte{corev1.ServiceAccountTokenKey: []byte("token")},
+	}
+	ca.Namespace, ca.Name = operatorclient.TargetNamespace, rootCA
+	token.Namespace, token.Name = operatorclient.TargetNamespace, fileSyncerIdentity
+	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	configMaps := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
+	secrets := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
+	return corelisters.NewConfigMapLister(configMaps).ConfigMaps(operatorclient.TargetNamespace),
+		corelisters.NewSecretLister(secrets).Secrets(operatorclient.TargetNamespace),
+		cmp.Or(configMaps.Add(ca), secrets.Add(token))
+}

@@ -1,0 +1,268 @@
+package preview
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/targetconfigcontroller"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
+)
+
+// Change is a file of the cloud-controller-manager, or of the cloud-node-manager, that would change.
+type Change struct {
+	// Object has the file under Key.
+	Object string `json:"object"`
+	Key    string `json:"key"`
+	// What says how the file would change.
+	What string `json:"what"`
+	// Lines are those of a diff, without secrets. There are none if no line may be shown.
+	Lines []string `json:"lines,omitempty"`
+}
+
+// effect compares two candidates.
+func (p *preview) effect(now, next *targetconfigcontroller.Verdict, status *report.Status) (Effect, error) {
+	effect := Effect{Changes: []Change{}}
+	if now.Resources == nil || next.Resources == nil {
+		effect.Unknown = true
+		p.remarks = append(p.remarks, "what the cloud-controller-manager has instead of a rejected input is not known: "+
+			"nothing is compared")
+		return effect, nil
+	}
+	redact, err := redactor(now, next)
+	if err != nil {
+		return effect, err
+	}
+	c := &comparison{redact: redact}
+	c.objects(now.Resources, next.Resources)
+	c.pod(now.Resources.Pod, next.Resources.Pod)
+	if now.Resources.Digest != next.Resources.Digest {
+		effect.Revision = status.Revision + 1
+		effect.Nodes, effect.Leader = order(status.Nodes)
+		if len(c.changes) == 0 {
+			c.add("configmap/"+operand.PodConfigMap, "", "is changed", nil)
+		}
+	}
+	effect.NodeManager = c.nodeManager(now.Resources, next.Resources)
+	effect.Changes = append(effect.Changes, c.changes...)
+	return effect, nil
+}
+
+// order returns the control-plane nodes in the order of a rollout: the leader is the last one.
+func order(nodes []report.Node) (names []string, leader string) {
+	for _, node := range nodes {
+		if node.Leads {
+			leader = node.Name
+			continue
+		}
+		names = append(names, node.Name)
+	}
+	if leader != "" {
+		names = append(names, leader)
+	}
+	return names, leader
+}
+
+// redactor knows the secrets of both candidates.
+func redactor(verdicts ...*targetconfigcontroller.Verdict) (*redaction.Redactor, error) {
+	var public []string
+	var configs [][]byte
+	credentials := map[string][]byte{}
+	for i, v := range verdicts {
+		checked, err := operand.Check(v.Inputs)
+		if err != nil {
+			return nil, err
+		}
+		public = append(public, checked.Cloud.Public...)
+		configs = append(configs, v.Inputs.CloudConfig.Data)
+		configs = slices.AppendSeq(configs, maps.Values(v.Inputs.CloudConfig.Keys))
+		for key, data := range v.Inputs.Credentials.Data {
+			if _, exists := credentials[key]; exists {
+				key = fmt.Sprintf("%s-%d", key, i) // the same name with another secret
+			}
+			credentials[key] = data
+		}
+		for _, secret := range v.Resources.Secrets {
+			configs = slices.AppendSeq(configs, maps.Values(secret.Data))
+		}
+	}
+	return redaction.New(public, credentials, configs...), nil
+}
+
+// comparison collects changes.
+type comparison struct {
+	redact  *redaction.Redactor
+	changes []Change
+}
+
+func (c *comparison) add(object, key, what string, lines []string) {
+	c.changes = append(c.changes, Change{Object: object, Key: key, What: what, Lines: lines})
+}
+
+// objects compares the revisioned objects. The pod is compared by its fields.
+func (c *comparison) objects(now, next *operand.Resources) {
+	for i, secret := range next.Secrets {
+		c.keys("secret/"+secret.Name, now.Secrets[i].Data, secret.Data)
+	}
+	for i, configMap := range next.ConfigMaps {
+		if configMap.Name != operand.PodConfigMap {
+			c.keys("configmap/"+configMap.Name, binary(now.ConfigMaps[i].Data), binary(configMap.Data))
+		}
+	}
+}
+
+func binary(data map[string]string) map[string][]byte {
+	converted := map[string][]byte{}
+	for key, text := range data {
+		converted[key] = []byte(text)
+	}
+	return converted
+}
+
+// keys compares the keys of an object.
+func (c *comparison) keys(object string, now, next map[string][]byte) {
+	all := maps.Clone(next)
+	maps.Copy(all, now)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		former, existed := now[key]
+		latter, exists := next[key]
+		switch {
+		case bytes.Equal(former, latter) && existed == exists:
+		case object == "secret/"+operand.CloudCredentialsSecret:
+			c.add(object, key, verb(existed, exists)+"; a secret is not shown", nil)
+		case strings.HasPrefix(object, "configmap/"):
+			c.add(object, key, fmt.Sprintf("%s: %s, before %s", verb(existed, exists), certificates(latter),
+				certificates(former)), nil)
+		default:
+			lines := c.diff(former, latter)
+			what := verb(existed, exists)
+			if len(lines) == 0 {
+				what += "; the changed values are not shown"
+			}
+			c.add(object, key, what, lines)
+		}
+	}
+}
+
+func verb(existed, exists bool) string {
+	switch {
+	case !existed:
+		return "is added"
+	case !exists:
+		return "is removed"
+	default:
+		return "is changed"
+	}
+}
+
+// certificates counts the certificates of a bundle.
+func certificates(bundle []byte) string {
+	found, _ := cert.ParseCertsPEM(bundle) // an empty bundle is an error
+	if len(found) == 1 {
+		return "1 certificate"
+	}
+	return fmt.Sprintf("%d certificates", len(found))
+}
+
+// otherValue marks a line whose value is not shown and differs.
+const otherValue = "  (another value, not shown)"
+
+// diff returns the lines of a unified diff without secrets, none if only what is not shown differs.
+func (c *comparison) diff(former, latter []byte) []string {
+	before, after := c.redact.File(former), c.redact.File(latter)
+	after = marked(string(former), before, string(latter), after)
+	_, text, _ := bytes.Cut(diff.Diff("before", []byte(before), "after", []byte(after)), []byte("@@"))
+	if len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix("@@"+string(text), "\n"), "\n")
+}
+
+// marked marks each redacted line whose value the former file has nowhere. It does not if redaction has changed the
+// number of lines.
+func marked(former, before, latter, after string) string {
+	raw, redacted := strings.Split(latter, "\n"), strings.Split(after, "\n")
+	if len(raw) != len(redacted) || strings.Count(former, "\n") != strings.Count(before, "\n") {
+		return after
+	}
+	known := strings.Split(former, "\n")
+	for i := range redacted {
+		if redacted[i] != raw[i] && !slices.Contains(known, raw[i]) {
+			redacted[i] += otherValue
+		}
+	}
+	return strings.Join(redacted, "\n")
+}
+
+// pod compares what the static pod runs.
+func (c *comparison) pod(now, next *corev1.Pod) {
+	if equality.Semantic.DeepEqual(now, next) {
+		return
+	}
+	lines := podDiff(&now.Spec, &next.Spec)
+	what := "is changed"
+	if len(lines) == 0 {
+		what += " in other fields than images, arguments and environment"
+	}
+	c.add("configmap/"+operand.PodConfigMap, "pod.yaml", what, lines)
+}
+
+// podDiff returns the images, arguments and environment that differ. A value of the environment is not shown: that of
+// a proxy may have a password.
+func podDiff(now, next *corev1.PodSpec) []string {
+	former, latter := podLines(now), podLines(next)
+	var lines []string
+	for _, line := range former {
+		if !slices.Contains(latter, line) {
+			lines = append(lines, "-"+line.shown)
+		}
+	}
+	for _, line := range latter {
+		if !slices.Contains(former, line) {
+			lines = append(lines, "+"+line.shown)
+		}
+	}
+	return lines
+}
+
+// podLine is a setting of a container. value is compared, but not shown.
+type podLine struct{ shown, value string }
+
+func podLines(spec *corev1.PodSpec) []podLine {
+	var lines []podLine
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		add := func(shown, value string) { lines = append(lines, podLine{container.Name + ": " + shown, value}) }
+		add("image "+container.Image, "")
+		for _, argument := range slices.Concat(container.Command, container.Args) {
+			add(argument, "")
+		}
+		for _, variable := range container.Env {
+			add(variable.Name+"=<not shown>", cmp.Or(variable.Value, variable.ValueFrom.String()))
+		}
+	}
+	return lines
+}
+
+// nodeManager compares the DaemonSet of the cloud-node-manager and its configuration, and reports whether they differ.
+func (c *comparison) nodeManager(now, next *operand.Resources) bool {
+	before := len(c.changes)
+	if now.NodeManagerConfig != nil && next.NodeManagerConfig != nil {
+		c.keys("secret/"+next.NodeManagerConfig.Name, now.NodeManagerConfig.Data, next.NodeManagerConfig.Data)
+	}
+	if now.NodeManager != nil && next.NodeManager != nil &&
+		!equality.Semantic.DeepEqual(now.NodeManager.Spec, next.NodeManager.Spec) {
+		c.add("daemonset/"+next.NodeManager.Name, "spec.template", "is changed",
+			podDiff(&now.NodeManager.Spec.Template.Spec, &next.NodeManager.Spec.Template.Spec))
+	}
+	return len(c.changes) > before
+}

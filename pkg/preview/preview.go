@@ -1,0 +1,268 @@
+// Package preview has what a change of a cluster's configuration would do, before it is made. It gathers, checks and
+// renders the objects of the cluster twice, as they are and with files laid over them, by the code of the operator, and
+// compares the results. It only reads.
+package preview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/targetconfigcontroller"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+)
+
+// Preview is what a change would do.
+type Preview struct {
+	// Platform is the name of the platform in the registry. Managed reports whether it has a cloud-controller-manager;
+	// if not, nothing is checked.
+	Platform string
+	Managed  bool
+	// Diagnostics are the errors and warnings that the operator would report. Those about a file have its name.
+	Diagnostics []diagnostic.Diagnostic
+	// StandIns has what the operator would use instead of each rejected input.
+	StandIns []string
+	// Remarks say what could not be compared, and why.
+	Remarks []string
+	Effect
+}
+
+// Effect is the difference between what the operator makes of the cluster now and with the files.
+type Effect struct {
+	// Unknown reports that there is nothing to compare with. The other fields are then empty.
+	Unknown bool `json:"unknown,omitempty"`
+	// Changes are the files that would change.
+	Changes []Change `json:"changes"`
+	// Revision is the revision that would roll out, 0 if none would.
+	Revision int32 `json:"revision,omitempty"`
+	// Nodes are the control-plane nodes in the order in which they would get it. Leader is the last one if it leads now.
+	Nodes  []string `json:"nodes,omitempty"`
+	Leader string   `json:"leader,omitempty"`
+	// NodeManager reports whether the cloud-node-manager would roll out too, on every Linux node.
+	NodeManager bool `json:"cloudNodeManager,omitempty"`
+}
+
+// Of returns what the files of the request would do in a cluster.
+func Of(ctx context.Context, config *rest.Config, request offline.Request) (*Preview, error) {
+	client, err := snapshot.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	shot, err := client.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status, err := report.StatusOf(shot)
+	if err != nil {
+		return nil, err
+	}
+	live, err := newCluster(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	p := &preview{cluster: live, version: status.Versions["operator"]}
+	if err := p.overlay(request); err != nil {
+		return nil, err
+	}
+	return p.preview(status)
+}
+
+// preview is the state of one Of.
+type preview struct {
+	cluster *cluster
+	version string
+	// before is the cluster, and after the cluster with the files.
+	before, after *side
+	remarks       []string
+}
+
+// side is one of the two sets of objects.
+type side struct {
+	*offline.Overlay
+
+	trial    targetconfigcontroller.Trial
+	config   *operandconfig.Config
+	reported []diagnostic.Diagnostic
+}
+
+func (p *preview) overlay(request offline.Request) error {
+	var err error
+	if p.before, err = p.side(offline.Request{}, p.cluster.get); err != nil {
+		return err
+	}
+	if p.after, err = p.side(request, p.cluster.get); err != nil {
+		return err
+	}
+	if isStale, err := p.derivedIsStale(); err != nil || !isStale {
+		return err
+	}
+	// cluster-config-operator is going to derive another kube-cloud-config from the file, the same text on most
+	// platforms.
+	p.after, err = p.side(request, func(group, kind, namespace, name string) ([]byte, error) {
+		if kind == configMapKind && isDerived(namespace, name) {
+			return nil, nil
+		}
+		return p.cluster.get(group, kind, namespace, name)
+	})
+	return err
+}
+
+func isDerived(namespace, name string) bool {
+	return namespace == operatorclient.ManagedConfigNamespace && name == operatorclient.ManagedCloudConfig
+}
+
+// side reads the files and observes the objects.
+func (p *preview) side(request offline.Request, live offline.Live) (*side, error) {
+	overlay, err := offline.NewOverlay(request, live)
+	if err != nil {
+		return nil, err
+	}
+	s := &side{Overlay: overlay}
+	resource, err := overlay.Resource()
+	if err != nil {
+		return nil, err
+	}
+	// A file of the operator's resource may lack what the operator has written.
+	actual := resource
+	if p.before != nil {
+		if actual, err = p.before.Resource(); err != nil {
+			return nil, err
+		}
+	}
+	observed, reported, err := overlay.Observed(actual.Spec.ObservedConfig.Raw, p.version)
+	if err != nil {
+		return nil, err
+	}
+	unknown, err := overlay.UnknownFieldsOfFile()
+	if err != nil {
+		return nil, err
+	}
+	if s.config, err = operandconfig.Decode(observed); err != nil {
+		return nil, err
+	}
+	s.reported = slices.Concat(overlay.Locate(diagnostic.Error, reported), unknown)
+	s.trial = targetconfigcontroller.Trial{
+		Spec: resource.Spec.StaticPodOperatorSpec, Annotations: actual.Annotations,
+		Status: actual.Status.StaticPodOperatorStatus, Inputs: overlay.Gather,
+	}
+	s.trial.Spec.ObservedConfig.Raw = observed
+	pod, err := p.cluster.get("", configMapKind, operand.Namespace, operand.PodConfigMap)
+	if err != nil {
+		return nil, err
+	}
+	if s.trial.Live, err = decode(pod, &corev1.ConfigMap{}); err != nil {
+		return nil, err
+	}
+	s.trial.Accepted, err = decode(p.cluster.secrets[operand.AcceptedInputsSecret], &corev1.Secret{})
+	return s, err
+}
+
+// derivedIsStale reports whether a file changes the user's ConfigMap, so that what cluster-config-operator has derived
+// from it is going to change too.
+func (p *preview) derivedIsStale() (bool, error) {
+	name := p.after.config.CloudConfig.Name
+	if name == "" || !p.after.HasFile(operatorclient.UserConfigNamespace, name) ||
+		p.after.HasFile(operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig) {
+		return false, nil
+	}
+	now, err := p.before.ConfigMap(operatorclient.UserConfigNamespace, name)
+	if err != nil {
+		return false, err
+	}
+	next, err := p.after.ConfigMap(operatorclient.UserConfigNamespace, name)
+	if err != nil || now != nil && maps.Equal(now.Data, next.Data) {
+		return false, err
+	}
+	return true, p.remarkOnDerived(now)
+}
+
+// remarkOnDerived says so if cluster-config-operator changes what it derives from the user's ConfigMap.
+func (p *preview) remarkOnDerived(from *corev1.ConfigMap) error {
+	derived, err := p.before.ConfigMap(operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
+	if err != nil || derived == nil || from == nil {
+		return err
+	}
+	key := cmp.Or(p.after.config.CloudConfig.Key, inputs.DefaultCloudConfigKey)
+	if from.Data[key] != derived.Data[operatorclient.ManagedCloudConfigKey] {
+		p.remarks = append(p.remarks, fmt.Sprintf("cluster-config-operator changes what it derives from configmap/%s: "+
+			"compared is the text of the file", p.after.config.CloudConfig.Name))
+	}
+	return nil
+}
+
+func (p *preview) preview(status *report.Status) (*Preview, error) {
+	if p.cluster.secrets == nil {
+		p.withoutSecrets()
+	}
+	next, err := p.after.trial.Run()
+	if err != nil {
+		return nil, err
+	}
+	result := &Preview{Platform: p.after.config.Platform, Managed: next.Managed, Diagnostics: p.after.reported}
+	if !next.Managed {
+		result.Remarks = append(p.remarks, "platform "+p.after.config.Platform+" has no cloud-controller-manager of this "+
+			"operator: nothing is checked")
+		return result, nil
+	}
+	now, err := p.before.trial.Run()
+	if err != nil {
+		return nil, err
+	}
+	result.Diagnostics = slices.Concat(result.Diagnostics, p.after.Locate(diagnostic.Error, next.Errors),
+		p.after.Locate(diagnostic.Warning, next.Warnings))
+	result.StandIns = standIns(next)
+	if result.Effect, err = p.effect(now, next, status); err != nil {
+		return nil, err
+	}
+	if state := p.after.trial.Spec.ManagementState; state == operatorv1.Unmanaged || state == operatorv1.Removed {
+		p.remarks = append(p.remarks, fmt.Sprintf("spec.managementState is %s: the operator changes nothing until it is "+
+			"Managed", state))
+	}
+	result.Remarks = p.remarks
+	return result, nil
+}
+
+// withoutSecrets makes both sides use the Secrets of the files.
+func (p *preview) withoutSecrets() {
+	p.remarks = append(p.remarks, fmt.Sprintf("no right to list secrets in %s: the cluster's credentials are not "+
+		"checked, given ones are not compared with them, and the accepted inputs are not known", operand.Namespace))
+	p.after.trial.Inputs = p.after.GatherWithoutSecrets
+	p.before.trial.Inputs = func(observed *operandconfig.Config, of platform.Platform) (*inputs.Gathered, error) {
+		now, err := p.before.GatherWithoutSecrets(observed, of)
+		if err != nil {
+			return nil, err
+		}
+		given, err := p.after.GatherWithoutSecrets(observed, of)
+		if err != nil {
+			return nil, err
+		}
+		now.Credentials, now.Custom = given.Credentials, given.Custom
+		return now, nil
+	}
+}
+
+// standIns returns what is used instead of the rejected inputs.
+func standIns(v *targetconfigcontroller.Verdict) []string {
+	var texts []string
+	for _, cause := range slices.Sorted(maps.Keys(v.StandIns)) {
+		isRejected := slices.ContainsFunc(v.Errors, func(d diagnostic.Diagnostic) bool { return d.Cause == cause })
+		if text := v.StandIns[cause]; isRejected && text != "" {
+			texts = append(texts, fmt.Sprintf("%s is rejected: %s", cause, text))
+		}
+	}
+	return texts
+}
