@@ -86,7 +86,7 @@ func TestADumpAnswersLikeTheCluster(t *testing.T) {
 	announced(w)
 	warned(w, "Quota exceeded")
 	live := read(t, w.cluster(), snapshot.Everything()...)
-	stored, err := snapshot.ReadDirectory(dumped(t, w))
+	stored, err := snapshot.ReadDirectory(dumped(t, w), nil)
 	require.NoError(t, err)
 	texts := func(s *snapshot.Snapshot) string {
 		var out bytes.Buffer
@@ -117,6 +117,6 @@ func TestADirectoryThatHasFilesIsKept(t *testing.T) {
 	require.NoError(t, err)
 	_, err = shot.Write(dir, "v1")
 	require.EqualError(t, err, dir+" is not empty: name another directory")
-	_, err = snapshot.ReadDirectory(t.TempDir())
-	require.ErrorContains(t, err, "was not written by dump: ")
+	_, err = snapshot.ReadDirectory(t.TempDir(), nil)
+	require.ErrorContains(t, err, "was neither written by dump nor by oc adm must-gather: ")
 }

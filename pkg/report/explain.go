@@ -145,9 +145,16 @@ func (e *Explanation) unmanaged(
 	return true
 }
 
-// leads adds the step of the leader, and returns it. Without one, that is the cause.
+// operandLease is what a Snapshot may not have, so that who leads is not known.
+const operandLease = "lease/" + operand.Lease + " in " + operand.Namespace
+
+// leads adds the step of the leader, and returns it. Without one, that is the cause, unless
+// the lease could not be read.
 func (e *Explanation) leads(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) (controlplane.Holder, bool) {
 	leader := leaderOf(s)
+	if why := s.Missing(operandLease); why != "" {
+		return leader, e.step(true, "who leads is %s", why)
+	}
 	if leader.State.Runs() {
 		return leader, e.step(true, "pod/%s-%s leads since %s", operand.Name, leader.Node, stamp(leader.Acquired))
 	}
@@ -164,6 +171,10 @@ func (e *Explanation) kubelet(s *snapshot.Snapshot, name string) *corev1.Node {
 			e.step(state == controlplane.KubeletReady, "its kubelet is %s", kubelet(node))
 			return node
 		}
+	}
+	if why := s.Missing("nodes"); why != "" {
+		e.step(false, "node/%s is %s", name, why)
+		return nil
 	}
 	e.step(false, "node/%s does not exist", name)
 	return nil

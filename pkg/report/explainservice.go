@@ -22,6 +22,11 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 		return nil, err
 	}
 	service := s.Service(namespace, name)
+	if why := s.Missing(fmt.Sprintf("service/%s in %s", name, namespace)); service == nil && why != "" {
+		e.step(false, "service/%s in %s is %s", name, namespace, why)
+		return e.because("the Service could not be read",
+			fmt.Sprintf("read it in the cluster: oc get service %s -n %s", name, namespace)), nil
+	}
 	if service == nil {
 		e.step(false, "service/%s does not exist in %s", name, namespace)
 		return e.because("there is no such Service", "check its name and namespace"), nil

@@ -123,6 +123,9 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 	}
 	if !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Leads }) {
 		s.Leader = noLeader(leader, conditionOf(operator, availability.AvailableCondition))
+		if why := shot.Missing(operandLease); why != "" {
+			s.Leader = why
+		}
 	}
 }
 

@@ -107,6 +107,14 @@ func word(status, yes, no, unknown string) string {
 	}
 }
 
+// nobody says that nobody leads, unless that is not known.
+func nobody(why string) string {
+	if strings.HasPrefix(why, snapshot.NotKnown) {
+		return why
+	}
+	return "none: " + why
+}
+
 // operatorImage is the version of the ClusterOperator that is an image.
 const operatorImage = "operator-image"
 
@@ -135,7 +143,7 @@ func (t *text) facts(s *Status) {
 		t.line(fmt.Sprintf("%-10s %s", row[0], row[1]))
 	}
 	if s.Leader != "" {
-		t.wrapped("Leader     ", "           ", "none: "+s.Leader)
+		t.wrapped("Leader     ", "           ", nobody(s.Leader))
 	}
 }
 

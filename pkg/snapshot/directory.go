@@ -97,16 +97,23 @@ func write(dir, path string, data []byte) error {
 	return nil
 }
 
-// ReadDirectory reads what Write has written.
-func ReadDirectory(dir string) (*Snapshot, error) {
+// ReadDirectory reads what Write, or oc adm must-gather, has written. Of a must-gather, more is what the caller needs
+// beyond status, and choose returns the pod whose log is read; it may be nil.
+func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*Snapshot, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
 	data, err := root.ReadFile(indexFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		s, gatherErr := readMustGather(root, choose, more)
+		if s != nil || gatherErr != nil {
+			return s, gatherErr
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s was not written by dump: %w", dir, err)
+		return nil, fmt.Errorf("%s was neither written by dump nor by oc adm must-gather: %w", dir, err)
 	}
 	var content index
 	if err := yaml.UnmarshalStrict(data, &content); err != nil {

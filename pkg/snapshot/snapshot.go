@@ -5,7 +5,6 @@ package snapshot
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -155,10 +154,13 @@ func (s *Snapshot) sort() {
 	slices.SortFunc(s.Unread, func(a, b Unread) int { return cmp.Compare(a.What, b.What) })
 }
 
+// NotKnown begins what Missing returns.
+const NotKnown = "not known: "
+
 // Missing returns why something could not be read, "" if it was.
 func (s *Snapshot) Missing(what string) string {
 	if i := slices.IndexFunc(s.Unread, func(u Unread) bool { return u.What == what }); i >= 0 {
-		return fmt.Sprintf("not known: %s", s.Unread[i].Why)
+		return NotKnown + s.Unread[i].Why
 	}
 	return ""
 }

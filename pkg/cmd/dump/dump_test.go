@@ -53,7 +53,7 @@ func TestADumpIsADirectoryThatTheOtherCommandsRead(t *testing.T) {
 	code, stdout, stderr := run("out")
 	require.Equal(t, 0, code, stderr)
 	require.Equal(t, "3 files in out\n", stdout)
-	read, err := snapshot.ReadDirectory(filepath.Join(dir, "out"))
+	read, err := snapshot.ReadDirectory(filepath.Join(dir, "out"), nil)
 	require.NoError(t, err)
 	require.Equal(t, cluster.Now, read.Taken)
 	require.Equal(t, "worker-1", read.Nodes()[0].Name)

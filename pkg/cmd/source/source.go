@@ -30,7 +30,7 @@ const (
 	Unusable = 2
 )
 
-// Source is a cluster, or a directory that dump has written.
+// Source is a cluster, or a directory that dump or must-gather has written.
 type Source struct{ kubeconfig, context, from string }
 
 // AddFlags adds the flags that select the cluster.
@@ -45,7 +45,8 @@ func (s *Source) AddFlags(cmd *cobra.Command) {
 
 // AddFrom adds the flag that selects a directory instead.
 func (s *Source) AddFrom(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.from, "from", "", "Directory that dump has written, instead of a cluster.")
+	cmd.Flags().StringVar(&s.from, "from", "",
+		"Directory that dump or oc adm must-gather has written, instead of a cluster.")
 	// The flag was added above.
 	_ = cmd.MarkFlagDirname("from")
 	cmd.MarkFlagsMutuallyExclusive("from", "kubeconfig")
@@ -57,7 +58,7 @@ func (s *Source) IsDirectory() bool { return s.from != "" }
 // Read reads what status needs, and more.
 func (s *Source) Read(ctx context.Context, more ...snapshot.Query) (*snapshot.Snapshot, error) {
 	if s.IsDirectory() {
-		return snapshot.ReadDirectory(s.from)
+		return snapshot.ReadDirectory(s.from, nil, more...)
 	}
 	client, err := s.client()
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Source) ReadWithLog(
 	ctx context.Context, choose func(*snapshot.Snapshot) string, more ...snapshot.Query,
 ) (*snapshot.Snapshot, error) {
 	if s.IsDirectory() {
-		return snapshot.ReadDirectory(s.from)
+		return snapshot.ReadDirectory(s.from, choose, more...)
 	}
 	client, err := s.client()
 	if err != nil {

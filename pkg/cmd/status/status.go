@@ -39,6 +39,7 @@ func NewCommand() *cobra.Command {
 			"when the conditions are not kept up to date.\n\n" +
 			"It only reads. Without the right to list the Secrets in openshift-cloud-controller-manager it works\n" +
 			"too, and names at its end what is missing. No content of a Secret is shown.\n\n" +
+			"With --from it answers from a directory that dump or oc adm must-gather has written.\n\n" +
 			"The exit code is 0 if the operator is Available, not Degraded and running, 1 if it is not, or if\n" +
 			"--wait has timed out, and 2 if the cluster cannot be read. In the last case the last line on stderr\n" +
 			"has the reason.",
