@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // running is a running stand-in with a client that trusts its CA and resolves every name to it.
@@ -198,15 +200,21 @@ func TestTheStandInServesTheMethodsInTheListOfPermissions(t *testing.T) {
 	require.Equal(t, listed, served)
 }
 
-func TestLoginsAndMetadataNeedNoPermission(t *testing.T) {
-	for endpoint, want := range map[string]bool{
-		GetToken: false, ExchangeToken: false, Impersonate: false, "GET instance/zone": false,
-		GetInstance: true, "forwardingRules.insert": true, Unserved: true,
+func TestCallsAreComparedWithThePermissions(t *testing.T) {
+	document := []byte("| permission | API method |\n| `compute.instances.get` | `instances.get` | Caller | for |\n" +
+		"| `compute.instances.use` | `a.b`, `c.d` | Caller | for |\n| `compute.zones.list` | `zones.list` | Caller | for |\n")
+	var calls []standin.Call
+	for _, endpoint := range []string{
+		GetToken, ExchangeToken, Impersonate, "GET instance/zone", "c.d", GetInstance, GetInstance, "routes.insert", Unserved,
 	} {
-		require.Equal(t, want, NeedsPermission(endpoint), endpoint)
+		calls = append(calls, standin.Call{Endpoint: endpoint})
 	}
-	require.Equal(t, []string{"compute.instances.use"}, Permissions([]byte(
-		"| permission | API method |\n| `compute.instances.use` | `a.b`, `c.d` | Caller | for |\n"))["c.d"])
+	require.Equal(t, Comparison{
+		Methods:     []string{"c.d", "instances.get"},
+		Permissions: []string{"compute.instances.get", "compute.instances.use", "compute.zones.list"},
+		Unlisted:    []string{"/", "routes.insert"},
+		Unneeded:    []string{"compute.zones.list"},
+	}, Compare(document, calls))
 }
 
 func TestTheInstallationIsForTheStandIn(t *testing.T) {
