@@ -29,6 +29,11 @@ type Drift struct {
 	// OtherMachine is the provider ID of a node whose machine has another UUID, empty if the cloud's provider IDs do not
 	// have the machine's UUID.
 	OtherMachine string
+
+	// What one Node does not show: AddressFlaps reports that its address of type InternalIP was lost several times within
+	// an hour, and SharedMachine is a provider ID that another Node has too.
+	AddressFlaps  bool
+	SharedMachine string
 }
 
 // DriftOf returns what is wrong with a Ready node that does not wait for a CCM.
@@ -84,6 +89,12 @@ func (d Drift) Explain() string {
 	case d.OtherMachine != "":
 		return fmt.Sprintf("the providerID %q is that of another machine than the systemUUID; "+
 			"delete the Node so that its kubelet registers it again", d.OtherMachine)
+	case d.SharedMachine != "":
+		return fmt.Sprintf("they have the same providerID %q; delete the Nodes whose kubelet does not run on that machine",
+			d.SharedMachine)
+	case d.AddressFlaps:
+		return "lost its address of type InternalIP three times within an hour; check the addresses that the cloud has for " +
+			"the instance, and what reports them to it, such as a guest agent"
 	case d.NoInternalIP:
 		return "initialized, but without an address of type InternalIP; check the addresses that the cloud has for the " +
 			"instance, and the address that the kubelet was started with (--node-ip)"

@@ -7,6 +7,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // running returns a Ready node with the provider ID and the taints.
@@ -61,11 +62,11 @@ func TestANodeThatDoesNotWaitAndIsWrongIsANotice(t *testing.T) {
 }
 
 func TestOfANodeThatIsWrongLittleIsKept(t *testing.T) {
-	require.False(t, isRelevant(running("fine", "openstack:///1")))
+	require.False(t, (&store{clock: clocktesting.NewFakePassiveClock(now)}).isRelevant(running("fine", "openstack:///1")))
 	kept := stripped(running("b", ""))
 	require.Equal(t, []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}, kept.Status.Conditions)
 	require.Equal(t, []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}}, kept.Status.Addresses)
-	require.True(t, isRelevant(kept))
+	require.True(t, (&store{clock: clocktesting.NewFakePassiveClock(now)}).isRelevant(kept))
 	require.Empty(t, kept.Labels)
 }
 
@@ -75,7 +76,7 @@ func TestADriftOfAnInitializedNodeIsNamedWithItsAction(t *testing.T) {
 	lost.Status.Addresses = nil
 	other.Status.NodeInfo.SystemUUID = "4237a1b2-0c0d-4e0f-8000-000000000002"
 	for _, n := range []*corev1.Node{lost, other} {
-		require.True(t, isRelevant(n))
+		require.True(t, (&store{clock: clocktesting.NewFakePassiveClock(now)}).isRelevant(n))
 		require.NoError(t, c.controller.store.Update(stripped(n)))
 	}
 	c.controller.store.synced = true

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/filteredwatch"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // providedNodeIP is set by a kubelet that was started with --node-ip (k8s.io/cloud-provider/api).
@@ -30,7 +31,17 @@ type store struct {
 	synced  bool
 	waiting map[string]wait
 	wrong   map[string]drift
+	// lost are the last times at which a Node lost its address of type InternalIP, up to flaps of them.
+	lost map[string][]time.Time
+
+	machines machines
 }
+
+// A Node whose address is lost and comes back this often within flapTime flaps.
+const (
+	flaps    = 3
+	flapTime = time.Hour
+)
 
 // drift is a node that does not wait and is wrong, since this process of the operator has seen that.
 type drift struct {
@@ -52,12 +63,16 @@ func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
 		Name:       "uninitialized-nodes",
 		List:       nodes.List,
 		Watch:      nodes.Watch,
-		IsRelevant: isRelevant,
+		IsRelevant: s.isRelevant,
 		Strip:      stripped,
 	}, nodes, s)
 }
 
-func isRelevant(node *corev1.Node) bool {
+// isRelevant reports whether the store needs a Node. It sees each one, also those that it does not need.
+func (s *store) isRelevant(node *corev1.Node) bool {
+	if s.machines.see(node, s.clock.Now()) {
+		s.changed()
+	}
 	return controlplane.IsUninitialized(node) || nodecause.DriftOf(node) != nodecause.Drift{}
 }
 
@@ -116,8 +131,9 @@ func (s *store) Update(obj any) error {
 	if !ok {
 		return nil
 	}
+	hasTwin := s.machines.see(node, s.clock.Now())
 	s.lock.Lock()
-	changed := s.set(node, s.clock.Now())
+	changed := s.set(node, s.clock.Now()) || hasTwin
 	s.lock.Unlock()
 	if changed {
 		s.changed()
@@ -143,6 +159,9 @@ func (s *store) set(node *corev1.Node, since time.Time) bool {
 		isNew := !wasWrong || d.Drift != found
 		if isNew {
 			d = drift{found, s.clock.Now()}
+			if found.NoInternalIP {
+				s.lose(node.Name)
+			}
 		}
 		s.wrong[node.Name] = d
 		return isNew
@@ -151,12 +170,40 @@ func (s *store) set(node *corev1.Node, since time.Time) bool {
 	}
 }
 
+// lose remembers that a Node lost its address.
+func (s *store) lose(node string) {
+	if s.lost == nil {
+		s.lost = map[string][]time.Time{}
+	}
+	times := append(s.lost[node], s.clock.Now())
+	s.lost[node] = times[max(0, len(times)-flaps):]
+}
+
+// flapping returns the Nodes whose address flaps, and how long until one does no more, 0 for never.
+func (s *store) flapping() (nodes []string, next time.Duration) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for node, times := range s.lost {
+		left := flapTime - s.clock.Since(times[0])
+		if len(times) == flaps && left > 0 {
+			nodes, next = append(nodes, node), patience.Sooner(next, left)
+		}
+	}
+	return nodes, next
+}
+
 // Delete implements cache.ReflectorStore.
 func (s *store) Delete(obj any) error {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
 		return nil
 	}
+	if s.machines.forget(node) {
+		defer s.changed()
+	}
+	s.lock.Lock()
+	delete(s.lost, node.Name)
+	s.lock.Unlock()
 	return s.Update(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}})
 }
 
@@ -179,6 +226,7 @@ func (s *store) Replace(objs []any, _ string) error {
 	}
 	maps.DeleteFunc(s.waiting, func(node string, _ wait) bool { return !listed[node] })
 	maps.DeleteFunc(s.wrong, func(node string, _ drift) bool { return !listed[node] })
+	s.machines.doubt()
 	s.synced = true
 	s.lock.Unlock()
 	s.changed()
