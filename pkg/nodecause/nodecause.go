@@ -6,6 +6,8 @@ package nodecause
 import (
 	"cmp"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -69,7 +71,7 @@ func Of(e Evidence) Class {
 	case e.Deaf:
 		return Deaf
 	case e.Attempt.Error != "":
-		return classOf(e.Attempt.Error)
+		return ClassOf(e.Attempt.Error)
 	case e.Attempt.Pending:
 		return NoAnswer
 	case e.Complete && !e.Attempt.Succeeded:
@@ -253,4 +255,41 @@ func between(message, prefix, suffix string) (string, bool) {
 	rest, hasPrefix := strings.CutPrefix(message, prefix)
 	node, hasSuffix := strings.CutSuffix(rest, suffix)
 	return node, hasPrefix && hasSuffix
+}
+
+// Lookups are those of one round, in which a CCM looks up the machine of every initialized Node. The first round begins
+// as soon as it leads.
+type Lookups struct {
+	// Ended reports whether the round has ended, Nodes how many Nodes there were.
+	Ended bool
+	Nodes int
+	// Failed counts the look-ups that failed, and Error is the last error.
+	Failed int
+	Error  string
+}
+
+// The messages of UpdateNodeStatus in k8s.io/cloud-provider/controllers/node/node_controller.go: one for each look-up
+// that fails, and one at the end of a round, with -v=2 or more.
+const lookupFails = "Error getting instance metadata for node addresses: "
+
+var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took `)
+
+// FirstLookups returns the look-ups of the first round in the log of a CCM. A line that is not complete is ignored.
+func FirstLookups(log string) Lookups {
+	var l Lookups
+	for line := range strings.Lines(log) {
+		_, message, isKlog := strings.Cut(line, "] ")
+		if !isKlog || !strings.HasSuffix(message, "\n") {
+			continue
+		}
+		message = strings.TrimSpace(message)
+		if text, failed := strings.CutPrefix(message, lookupFails); failed {
+			l.Failed, l.Error = l.Failed+1, text
+		} else if parts := roundEnds.FindStringSubmatch(message); parts != nil {
+			l.Ended = true
+			l.Nodes, _ = strconv.Atoi(parts[1])
+			return l
+		}
+	}
+	return l
 }

@@ -238,3 +238,23 @@ func TestEachClassHasAName(t *testing.T) {
 	require.Equal(t, "Throttled", nodecause.Throttled.String())
 	require.Equal(t, "Other", nodecause.Other.String())
 }
+
+func TestTheFirstLookupsAreThoseBeforeTheEndOfTheRound(t *testing.T) {
+	const at = "1125 19:00:00.000000       1 node_controller.go:277] "
+	const failure = "E" + at + `Error getting instance metadata for node addresses: Authentication failed` + "\n"
+	for name, tc := range map[string]struct {
+		log  string
+		want nodecause.Lookups
+	}{
+		"nothing was logged": {"", nodecause.Lookups{}},
+		"the round goes on":  {failure, nodecause.Lookups{Failed: 1, Error: "Authentication failed"}},
+		"one of three failed": {
+			"I" + at + "Waiting for informer caches to sync\n" + failure + "I" + at + "Update 3 nodes status took 12ms.\n" + failure,
+			nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1, Error: "Authentication failed"},
+		},
+		"the line is not complete":     {"I" + at + "Update 3 nodes status took 12", nodecause.Lookups{}},
+		"something else has the words": {"Update 3 nodes status took 12ms.\n", nodecause.Lookups{}},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, nodecause.FirstLookups(tc.log)) })
+	}
+}

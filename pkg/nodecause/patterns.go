@@ -73,7 +73,8 @@ func anyOf(expressions ...string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + strings.Join(expressions, `|`))
 }
 
-func classOf(text string) Class {
+// ClassOf returns the class of an error, Other if it is of no other class.
+func ClassOf(text string) Class {
 	for _, p := range patterns() {
 		if p.pattern.MatchString(text) {
 			return p.class

@@ -92,7 +92,8 @@ var revisionSuffix = regexp.MustCompile(`-\d+$`)
 // IsOwnSecret reports whether the operator, or one of its pods, uses a Secret of this name in Namespace.
 func IsOwnSecret(name string) bool {
 	// An earlier version of the operator created raw-cloud-credentials.
-	if slices.Contains([]string{AcceptedInputsSecret, "file-syncer-identity", "raw-cloud-credentials"}, name) {
+	own := []string{AcceptedInputsSecret, PreflightName, "file-syncer-identity", "raw-cloud-credentials"}
+	if slices.Contains(own, name) {
 		return true
 	}
 	base := revisionSuffix.ReplaceAllString(name, "")

@@ -69,7 +69,7 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 	for _, key := range sortedKeys(c.cloud.Credentials) {
 		files = append(files, deliveredFile{Secret, CloudCredentialsSecret, key, c.cloud.Credentials[key]})
 	}
-	if in.Phase.Files != nil {
+	if in.Phase.Files.onHost() {
 		for _, key := range sortedKeys(in.Custom.Reloaded) {
 			files = append(files, deliveredFile{Secret, CloudTokensSecret, key, in.Custom.Reloaded[key]})
 		}
@@ -78,7 +78,10 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 		return files, nil
 	}
 	identity, err := in.Identity.files(server)
-	return append(files, identity...), err
+	if files = append(files, identity...); in.Phase.Files != nil {
+		files = slices.DeleteFunc(files, deliveredFile.forFileSyncer)
+	}
+	return files, err
 }
 
 // files returns the files that the pod's containers need to connect to the API.
@@ -116,7 +119,7 @@ func kubeconfig(server, user, tokenFile string) ([]byte, error) {
 }
 
 // files returns the delivered files with their names on the node.
-func (l FileLayout) files(delivered []deliveredFile) []File {
+func (l *FileLayout) files(delivered []deliveredFile) []File {
 	files := make([]File, 0, len(delivered))
 	for _, f := range delivered {
 		files = append(files, File{Name: l.name(f), Secret: f.kind == Secret, Data: f.data})
@@ -126,15 +129,35 @@ func (l FileLayout) files(delivered []deliveredFile) []File {
 
 // name returns the name of a file on the node. A file of a Secret has "secret" in its name, which excludes it from the
 // installer's log bundle (installer-gather.sh).
-func (l FileLayout) name(f deliveredFile) string {
+func (l *FileLayout) name(f deliveredFile) string {
 	if f.kind == Secret {
 		return l.Prefix + "secret-" + f.object + "-" + f.key
 	}
 	return l.Prefix + f.object + "-" + f.key
 }
 
+// onHost reports whether the phase delivers files on the host.
+func (l *FileLayout) onHost() bool { return l != nil && l.Volume == "" }
+
+// items adds the volume with every delivered file at its path below resourceDir.
+func (l *FileLayout) items(pod *corev1.Pod, delivered []deliveredFile) {
+	secret := &corev1.SecretVolumeSource{SecretName: PreflightName}
+	for _, f := range delivered {
+		secret.Items = append(secret.Items, corev1.KeyToPath{
+			Key: l.name(f), Path: strings.TrimPrefix(f.path(), resourceDir+"/"),
+		})
+	}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+		Name: l.Volume, VolumeSource: corev1.VolumeSource{Secret: secret},
+	})
+}
+
 // mount mounts every delivered file of the host at its path in the container.
-func (l FileLayout) mount(pod *corev1.Pod, container *corev1.Container, delivered []deliveredFile) {
+func (l *FileLayout) mount(pod *corev1.Pod, container *corev1.Container, delivered []deliveredFile) {
+	if !l.onHost() {
+		l.items(pod, delivered)
+		return
+	}
 	for i, f := range delivered {
 		dir := l.ConfigDir
 		if f.kind == Secret {

@@ -13,6 +13,9 @@ type Phase struct {
 	// Config is merged over the defaults and the platform's configuration and below the observed one, in YAML.
 	Config []byte
 
+	// Pinned is merged over everything, also over the administrator's overrides, in YAML.
+	Pinned []byte
+
 	// PodPatch is a strategic merge patch in YAML. It is applied after the platform's patch.
 	PodPatch []byte
 
@@ -23,10 +26,13 @@ type Phase struct {
 	Files *FileLayout
 }
 
-// FileLayout defines the paths of single files on the node.
+// FileLayout defines where single files are: on the node, or in a Secret.
 type FileLayout struct {
 	// SecretsDir and ConfigDir are directories on the host.
 	SecretsDir, ConfigDir string
+	// Volume is the volume of a Secret in Namespace that has the files instead, under their names. It is empty for files
+	// on the host.
+	Volume string
 	// Prefix makes the file names unique in directories that other components share.
 	Prefix string
 }
@@ -54,5 +60,16 @@ func BootstrapPhase() Phase {
 			ConfigDir:  "/etc/kubernetes/bootstrap-configs",
 			Prefix:     "cloud-controller-manager-",
 		},
+	}
+}
+
+// PreflightPhase is the phase of the pod that tries a candidate before it becomes a revision.
+func PreflightPhase() Phase {
+	return Phase{
+		Name:     "preflight",
+		Config:   bindata.MustRead("assets/config/operator.yaml"),
+		Pinned:   bindata.MustRead("assets/config/preflight.yaml"),
+		PodPatch: bindata.MustRead("assets/pod/preflight-patch.yaml"),
+		Files:    &FileLayout{Volume: "candidate"},
 	}
 }

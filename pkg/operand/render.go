@@ -37,7 +37,7 @@ func Render(in Inputs) (*Resources, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Phase.Files != nil && in.Platform.NodeManagerImage != "" {
+	if in.Phase.Files.onHost() && in.Platform.NodeManagerImage != "" {
 		return nodeManagerAlone(in, config, files, checked)
 	}
 	pod, err := buildPod(in, base, config, files)
@@ -93,8 +93,8 @@ func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 // configurationSource is the object of diagnostics about the whole configuration of the operand.
 const configurationSource = customccm.Object
 
-// mergeConfig merges, in this order: defaults, platform, phase, the platform in this phase, observed configuration and
-// overrides.
+// mergeConfig merges, in this order: defaults, platform, phase, the platform in this phase, observed configuration,
+// overrides and what the phase pins.
 func mergeConfig(in Inputs) (*config, error) {
 	platformConfig, err := platformAsset(in.Platform.Name, "config.yaml")
 	if err != nil {
@@ -107,7 +107,7 @@ func mergeConfig(in Inputs) (*config, error) {
 	}
 	layers := [][]byte{bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase,
 		in.Config}
-	merged, err := operandconfig.Merge(append(layers, in.Overrides)...)
+	merged, err := operandconfig.Merge(append(layers, in.Overrides, in.Phase.Pinned)...)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func mergeConfig(in Inputs) (*config, error) {
 	}
 	decoded.Cluster.Name = decoded.InfrastructureName
 	c := &config{Config: decoded, yaml: merged}
-	c.compareWithout(layers)
+	c.compareWithout(append(layers, in.Phase.Pinned))
 	return c, nil
 }
 

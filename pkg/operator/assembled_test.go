@@ -197,6 +197,7 @@ var allControllers = []string{
 	"NodeManagerController",
 	"NodeRepair",
 	"PlatformInformers",
+	"Preflight",
 	"PruneController",
 	"RemovalController",
 	"RevisionController",
@@ -257,6 +258,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 				"NodeManagerController",
 				"NodeRepair",
 				"PlatformInformers",
+				"Preflight",
 				"RemovalController",
 				"ServingCertificate",
 				"StaticPodControllers",
@@ -285,6 +287,18 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		"a Secret": {
 			&corev1.Secret{ObjectMeta: target("kube-token")},
 			[]string{"RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
+		},
+		"the candidate of a preflight": {
+			&corev1.Secret{ObjectMeta: target("cloud-controller-manager-preflight")},
+			[]string{"Preflight", "RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
+		},
+		"the lease of a preflight": {
+			&coordinationv1.Lease{ObjectMeta: target("cloud-controller-manager-preflight")},
+			[]string{"Preflight", "RemovalController"},
+		},
+		"the pod of a preflight": {
+			labelledPod("preflight", map[string]string{"app": "cloud-controller-manager-preflight"}),
+			[]string{"Handover", "LeaderElection", "NodeRepair", "Preflight", "RemovalController", "Takeover"},
 		},
 		"a ConfigMap": {
 			&corev1.ConfigMap{ObjectMeta: target("kubeconfigs")},

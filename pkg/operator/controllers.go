@@ -4,12 +4,14 @@ import (
 	"slices"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/clientca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/managedcloudconfig"
@@ -30,6 +32,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resources/admissionpolicies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resources/staticresources"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/noderepair"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/preflight"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/clusteroperatorstatus"
@@ -83,12 +86,17 @@ func (w *wiring) configuration() []factory.Controller {
 			Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 			TargetDaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
 			DaemonSets:       w.kube.AppsV1(),
-			Version:          w.OperatorVersion,
-			OperandImages:    w.OperandImages,
-			OperatorImage:    w.OperatorImage,
-			SystemTrust:      w.SystemTrust,
-			Clock:            w.Clock,
-			Recorder:         w.EventRecorder,
+			Works:            w.works,
+			WorksFrom: []factory.Informer{
+				w.lease, w.informers.target.Core().V1().Pods().Informer(),
+				w.informers.config.Config().V1().Infrastructures().Informer(),
+			},
+			Version:       w.OperatorVersion,
+			OperandImages: w.OperandImages,
+			OperatorImage: w.OperatorImage,
+			SystemTrust:   w.SystemTrust,
+			Clock:         w.Clock,
+			Recorder:      w.EventRecorder,
 		}),
 		trustedca.New(trustedca.Options{
 			Operator:      w.client,
@@ -98,6 +106,13 @@ func (w *wiring) configuration() []factory.Controller {
 			Recorder:      w.EventRecorder,
 		}),
 	}
+}
+
+// works reports whether a cloud-controller-manager works that a change could break.
+func (w *wiring) works(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
+	pods, err := controlplane.ListPods(w.informers.target.Core().V1().Pods().Lister(),
+		w.informers.config.Config().V1().Infrastructures().Lister())
+	return err == nil && controlplane.Works(status, w.lease.Record(), pods, w.Clock.Now()), err
 }
 
 // staticResources returns the options for the controller and for the removal of its objects.
@@ -145,6 +160,18 @@ func (w *wiring) delivery() []factory.Controller {
 			OperatorImage:   w.OperatorImage,
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
+		}),
+		preflight.New(preflight.Options{
+			Operator: w.client,
+			Secrets:  target.Secrets(),
+			Pods:     target.Pods(),
+			Leases:   w.informers.target.Coordination().V1().Leases(),
+			Nodes:    w.informers.nodes.Core().V1().Nodes(),
+			Lease:    w.lease,
+			Kube:     w.kube,
+			Mask:     w.informers.target.Mask,
+			Clock:    w.Clock,
+			Recorder: w.EventRecorder,
 		}),
 		staticresources.New(w.staticResources()),
 		ondemand.New(w.client, w.EventRecorder, w.demands()...),

@@ -45,6 +45,10 @@ type Platform struct {
 	// the Services of type LoadBalancer, if any does.
 	WithoutLoadBalancers bool
 
+	// Preflight means that an ordinary pod of the cloud-controller-manager tries a change. That is proven with the
+	// cloud-controller-manager: that it only reads in its cloud, and what it shows of it.
+	Preflight bool
+
 	// ManagedConfig defines what this operator writes to kube-cloud-config instead of cluster-config-operator.
 	// kube-cloud-config is then not an input. It is empty if the operator does not write it.
 	ManagedConfig ManagedConfig

@@ -142,8 +142,9 @@ var registry = []Platform{
 			Request:    "openshift-openstack-cloud-controller-manager",
 			RootSecret: "openstack-credentials",
 		},
-		Rewrite: openstack.Rewrite,
-		matches: ofType(configv1.OpenStackPlatformType),
+		Preflight: true,
+		Rewrite:   openstack.Rewrite,
+		matches:   ofType(configv1.OpenStackPlatformType),
 	},
 	{
 		Name:  "powervs",

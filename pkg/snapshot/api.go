@@ -26,9 +26,9 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/maskedpods"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -160,7 +160,7 @@ func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
 
 // ReadLog adds the end of the log of a pod of the operand to a snapshot, without the values of the Secrets.
 func (c *Client) ReadLog(ctx context.Context, s *Snapshot, pod string) {
-	text, isComplete, err := nodeinitialization.ReadLog(ctx, c.logs.CoreV1(), pod)
+	text, isComplete, err := operandlog.Read(ctx, c.logs.CoreV1(), pod)
 	if err != nil {
 		s.Unread = append(s.Unread, Unread{"log of pod/" + pod + " in " + operand.Namespace, reason(err)})
 		return

@@ -68,6 +68,7 @@ var layers = []layer{
 
 	{dir: "pkg/patience", pure: true},
 	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane"}},
+	{dir: "pkg/operandlog", ours: []string{"pkg/operand"}},
 	{dir: "pkg/loadbalancer", pure: true},
 	{dir: "pkg/terminationmessage", ours: []string{"pkg/redaction"}},
 	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},
@@ -143,9 +144,9 @@ var layers = []layer{
 	},
 	// What a person asks of a cluster. The controllers whose objects are read say how.
 	{dir: "pkg/snapshot", ours: []string{
-		"pkg/apis", "pkg/inputs", "pkg/operand", "pkg/operatorclient", "pkg/printable", "pkg/terminationmessage", "pkg/version",
+		"pkg/apis", "pkg/inputs", "pkg/operand", "pkg/operandlog", "pkg/operatorclient", "pkg/printable", "pkg/terminationmessage", "pkg/version",
 		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
-		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
+		"pkg/operator/rollout/maskedpods",
 	}},
 	{dir: "pkg/report", ours: []string{
 		"pkg/snapshot", "pkg/apis", "pkg/controlplane", "pkg/diagnostic", "pkg/inputs", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand",
@@ -183,6 +184,7 @@ var controllerMayImport = []string{
 	"pkg/operator/internal/hostpod",
 	"pkg/terminationmessage",
 	"pkg/nodecause",
+	"pkg/operandlog",
 	"pkg/patience",
 	"pkg/loadbalancer",
 	"pkg/operator/internal/filteredwatch",

@@ -30,9 +30,11 @@ var noReasons = []string{
 	"Allowed", "CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook", "ClusterRole",
 	"ConfigurablePKI", "Confirmed", "ContainerCreating", "ControllerManagerReleaseLeaderElectionLockOnExit",
 	"CrashLoopBackOff", "Failed",
-	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Service", "Unknown",
+	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Secret", "Service", "Unknown",
 	// The reason of an event.
 	"NodeCurrentRevisionChanged", "NodeNotInitialized",
+	// The results of a preflight, and a class of its failures.
+	"Crash", "Inconclusive", "Successful",
 	// A doubt that no condition shows.
 	"TooEarly",
 }

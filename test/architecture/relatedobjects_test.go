@@ -47,6 +47,9 @@ func assetsOf(t *testing.T, p platform.Platform) []manifest {
 	if p.NodeManagerImage != "" {
 		folders = append(folders, "bindata/assets/node-manager/resources")
 	}
+	if p.Preflight {
+		folders = append(folders, "bindata/assets/preflight/resources")
+	}
 	var all []manifest
 	for _, folder := range folders {
 		all = append(all, objectsIn(t, folder)...)

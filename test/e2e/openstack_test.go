@@ -53,6 +53,7 @@ func TestOpenStack(t *testing.T) {
 		{"a change rolls node by node, also when the operator is killed", s.testRollout},
 		{"a broken configuration is reported and changes nothing", s.testBrokenConfiguration},
 		{"a rejected cloud configuration holds up neither an image nor a CA", s.testRejectedInput},
+		{"a mistake that only the cloud sees is named at once", s.testPreflight},
 		{"rotated credentials reach every node", s.testCredentials},
 		{"a frozen leader keeps its lease, and a killed one is replaced", s.testLeaderEnds},
 		{"each process sees its own files, also when they are swapped", s.testFiles},
@@ -172,6 +173,7 @@ func (s *suite) testRollout(t *testing.T) {
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 	s.figure("change of a cloud configuration key to %d nodes at the new revision, the operator killed once: %s", nodes,
 		rounded(began))
+	s.requirePreflightSucceeded(t, began)
 	fewest, history := s.operands.fewest()
 	require.GreaterOrEqual(t, fewest, 2, history)
 	for _, n := range s.Nodes() {

@@ -18,9 +18,9 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
-// maxRolloutEvents is what a planned rollout over three nodes may record: the revision and its cause, three nodes that
-// have it, and the two changes of Progressing.
-const maxRolloutEvents = 6
+// maxRolloutEvents is what a planned rollout over three nodes may record: the revision and its cause, the preflight, three
+// nodes that have it, and the two changes of Progressing.
+const maxRolloutEvents = 7
 
 // plannedRollout observes what an administrator sees of a rollout that goes as planned.
 type plannedRollout struct {

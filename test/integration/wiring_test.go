@@ -120,6 +120,7 @@ var wires = []wire{
 		controller: "cloud-controller-manager-InstallerState", does: "judges the installer pods",
 		proof: hasCondition("InstallerPodPendingDegraded"),
 	},
+	{controller: "Preflight", does: "reports preflights", proof: hasCondition("PreflightNotices")},
 	{
 		controller: "MissingStaticPodController",
 		does:       "reports a static pod that does not appear",

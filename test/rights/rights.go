@@ -202,10 +202,13 @@ func readAll(root string) ([]object, error) {
 		return nil, err
 	}
 	objects = append(objects, common...)
-	var withNodeManager []string
+	var withNodeManager, withPreflight []string
 	for _, p := range platform.All() {
 		if p.NodeManagerImage != "" {
 			withNodeManager = append(withNodeManager, p.Name)
+		}
+		if p.Preflight {
+			withPreflight = append(withPreflight, p.Name)
 		}
 		found, err := readFiles(filepath.Join(assets, "platforms", p.Name, "resources", "*.yaml"), []string{p.Name})
 		if err != nil {
@@ -214,7 +217,11 @@ func readAll(root string) ([]object, error) {
 		objects = append(objects, found...)
 	}
 	nodeManager, err := readFiles(filepath.Join(assets, "node-manager", "resources", "*.yaml"), withNodeManager)
-	return append(objects, nodeManager...), err
+	if err != nil {
+		return nil, err
+	}
+	preflight, err := readFiles(filepath.Join(assets, "preflight", "resources", "*.yaml"), withPreflight)
+	return slices.Concat(objects, nodeManager, preflight), err
 }
 
 // deleted is the annotation on what the cluster-version-operator deletes: the predecessor's rights.

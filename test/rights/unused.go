@@ -3,8 +3,9 @@ package rights
 import "slices"
 
 const (
-	operatorAccount = "cluster-cloud-controller-manager"
-	operandAccount  = "cloud-controller-manager"
+	operatorAccount  = "cluster-cloud-controller-manager"
+	operandAccount   = "cloud-controller-manager"
+	preflightAccount = "cloud-controller-manager-preflight"
 
 	operatorNamespace = "openshift-cloud-controller-manager-operator"
 	targetNamespace   = "openshift-cloud-controller-manager"
@@ -55,6 +56,10 @@ var Unused = slices.Concat(lists, unusedByOperator, unusedByRemoval, unusedByOpe
 		Reason: noSCC,
 	},
 	{
+		Account: preflightAccount, Namespace: targetNamespace, Resources: []string{constraints}, Verbs: []string{"use"},
+		Reason: noSCC,
+	},
+	{
 		Account: "prometheus-k8s", Namespace: operatorNamespace, Verbs: []string{"get", "list", "watch"},
 		Resources: []string{"pods", "services", "endpointslices.discovery.k8s.io"}, Reason: noMonitoring,
 	},
@@ -80,6 +85,7 @@ var lists = []Exception{
 	listed(operatorAccount, managedNamespace, "configmaps"),
 	listed(operatorAccount, "kube-system", "configmaps"),
 	listed(operandAccount, "", "nodes", "services"),
+	listed(preflightAccount, "", "nodes"),
 	listed("file-syncer", targetNamespace, "configmaps", "secrets"),
 	{
 		Account: operatorAccount, Namespace: "default", Resources: []string{"events"}, Verbs: []string{"list"},
@@ -96,10 +102,6 @@ var lists = []Exception{
 	{
 		Account: operatorAccount, Namespace: "default", Resources: []string{"events"}, Verbs: []string{"create"},
 		Reason: "A Node has an Event once it has waited for half a minute, as in TestFaults.", Sometimes: true,
-	},
-	{
-		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"pods/log"}, Verbs: []string{"get"},
-		Reason: "The leader's log is read only while a node has waited for half a minute, as in TestFaults.", Sometimes: true,
 	},
 }
 

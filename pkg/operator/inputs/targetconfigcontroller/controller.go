@@ -79,6 +79,11 @@ type Options struct {
 	TargetDaemonSets appsinformers.DaemonSetInformer
 	DaemonSets       appsv1client.DaemonSetsGetter
 
+	// Works reports whether there is something that a change could break. WorksFrom are the informers that it reads, whose
+	// events do not matter.
+	Works     func(*operatorv1.StaticPodOperatorStatus) (bool, error)
+	WorksFrom []factory.Informer
+
 	// Version is the version of the release payload; it is recorded with the candidate.
 	Version string
 
@@ -149,6 +154,7 @@ func (c *controller) factory() *factory.Factory {
 		WithInformers(c.Operator.Informer(), c.Namespaces.Informer(), c.UserConfig.Informer(),
 			c.ManagedConfig.Informer(), c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer(),
 			ondemand.SpecInformer{SharedIndexInformer: c.TargetDaemonSets.Informer()}).
+		WithBareInformers(c.WorksFrom...).
 		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(c.Operator)
 }
@@ -214,6 +220,9 @@ func (c *controller) applyChosen(
 	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
 ) error {
 	if err := c.keep(ctx, recorder, chosen); err != nil {
+		return err
+	}
+	if err := c.submit(ctx, recorder, status, chosen); err != nil {
 		return err
 	}
 	if err := c.apply(ctx, recorder, chosen.resources); err != nil {

@@ -56,6 +56,10 @@ type fixture struct {
 
 	// scribbled makes Confirm report that the observed configuration is not the observers'.
 	scribbled bool
+
+	// works is what Works returns, with worksErr.
+	works    bool
+	worksErr error
 }
 
 type operatorResource struct {
@@ -106,6 +110,7 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 		Secrets:          f.kube.CoreV1(),
 		TargetDaemonSets: f.target.Apps().V1().DaemonSets(),
 		DaemonSets:       f.kube.AppsV1(),
+		Works:            func(*operatorv1.StaticPodOperatorStatus) (bool, error) { return f.works, f.worksErr },
 		OperandImages:    map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:1"},
 		OperatorImage:    "registry/operator@sha256:2",
 		Clock:            f.clock,

@@ -25,7 +25,8 @@ import (
 // repeats that until it finds none. The namespace stays, and what the payload and other components own in it. So does
 // kube-cloud-config in openshift-config-managed, which other components read.
 func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncContext) error {
-	left, err := c.removePods(ctx, controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp, appRemoval)
+	left, err := c.removePods(ctx, controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp, appRemoval,
+		operand.PreflightName)
 	if err != nil {
 		return err
 	}
@@ -33,6 +34,9 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 		return c.report(ctx, observedplatform.RemovingObjects, left, nil)
 	}
 	if err := c.releaseLease(ctx); err != nil {
+		return err
+	}
+	if err := c.deletePreflightLease(ctx); err != nil {
 		return err
 	}
 	if err := c.remember(ctx); err != nil {
@@ -87,6 +91,20 @@ func (c *controller) releaseLease(ctx context.Context) error {
 	}
 	c.Recorder.Eventf("LeaseReleased", "Released lease/%s in %s: the static pod of its holder %s was removed",
 		operand.Lease, operand.Namespace, holder)
+	return nil
+}
+
+// deletePreflightLease deletes the lease of preflights, which is of no use without them.
+func (c *controller) deletePreflightLease(ctx context.Context) error {
+	leases := c.Target.Coordination().V1().Leases().Lister().Leases(operand.Namespace)
+	lease, err := operatorclient.Find(leases, "lease", operand.Namespace, operand.PreflightName)
+	if err != nil || lease == nil {
+		return err
+	}
+	err = c.Kube.CoordinationV1().Leases(operand.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting lease/%s in %s: %w", lease.Name, operand.Namespace, err)
+	}
 	return nil
 }
 

@@ -21,6 +21,8 @@ import (
 func TestARemovalFromBeginningToEnd(t *testing.T) {
 	w := newWorld(t, master("master-0", "True"), master("master-1", "True"), staticPodOn("master-0"), staticPodOn("master-1"),
 		pod("installer-7-master-0", "installer", "master-0", corev1.PodSucceeded), leaseOf("master-1_uid"),
+		pod("preflight", "cloud-controller-manager-preflight", "master-0", corev1.PodRunning), preflightLease(),
+		&corev1.Secret{ObjectMeta: meta("cloud-controller-manager-preflight")},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: "cloud-controller-manager-pod", Annotations: map[string]string{
 			"cloud-controller-manager.openshift.io/accepted-input": "digest",
 			"cloud-controller-manager.openshift.io/kept-settings":  `{"mode":"old"}`,
@@ -62,6 +64,9 @@ func TestARemovalFromBeginningToEnd(t *testing.T) {
 	lease, err := w.kube.CoordinationV1().Leases(operand.Namespace).Get(t.Context(), operand.Lease, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, *lease.Spec.HolderIdentity)
+	leases, err := w.kube.CoordinationV1().Leases(operand.Namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, leases.Items, 1, "nothing is left of a preflight")
 
 	require.Equal(t, map[string]string{
 		"cloudcontrollermanager.operator.openshift.io/confirmed-removal": "3",
@@ -283,15 +288,16 @@ func TestTheLeaseOfAnotherStays(t *testing.T) {
 
 func TestAnErrorNamesTheObjectAndStopsNothingElse(t *testing.T) {
 	for name, tc := range map[string]struct{ verb, resource, step, want string }{
-		"no removal pod":           {"create", "pods", "RemovingStaticPods", "creating pod/removal-master-0 in openshift-cloud-controller-manager: forbidden"},
-		"a pod stays":              {"delete", "pods", "RemovingObjects", "deleting pod/installer-7-master-0 in openshift-cloud-controller-manager: forbidden"},
-		"a ConfigMap stays":        {"delete", "configmaps", "RemovingObjects", "deleting configmap/client-ca in openshift-cloud-controller-manager: forbidden"},
-		"a Secret stays":           {"delete", "secrets", "RemovingObjects", "deleting secret/kube-token in openshift-cloud-controller-manager: forbidden"},
-		"the lease cannot be free": {"update", "leases", "RemovingObjects", "releasing lease/cloud-controller-manager in openshift-cloud-controller-manager: forbidden"},
+		"no removal pod":            {"create", "pods", "RemovingStaticPods", "creating pod/removal-master-0 in openshift-cloud-controller-manager: forbidden"},
+		"a pod stays":               {"delete", "pods", "RemovingObjects", "deleting pod/installer-7-master-0 in openshift-cloud-controller-manager: forbidden"},
+		"a ConfigMap stays":         {"delete", "configmaps", "RemovingObjects", "deleting configmap/client-ca in openshift-cloud-controller-manager: forbidden"},
+		"a Secret stays":            {"delete", "secrets", "RemovingObjects", "deleting secret/kube-token in openshift-cloud-controller-manager: forbidden"},
+		"a preflight's lease stays": {"delete", "leases", "RemovingObjects", "deleting lease/cloud-controller-manager-preflight in openshift-cloud-controller-manager: forbidden"},
+		"the lease cannot be free":  {"update", "leases", "RemovingObjects", "releasing lease/cloud-controller-manager in openshift-cloud-controller-manager: forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, master("master-0", "True"), &corev1.ConfigMap{ObjectMeta: meta("client-ca")},
-				&corev1.Secret{ObjectMeta: meta("kube-token")}, leaseOf("master-0_uid"))
+				&corev1.Secret{ObjectMeta: meta("kube-token")}, leaseOf("master-0_uid"), preflightLease())
 			if tc.resource == "pods" {
 				require.NoError(t, w.kube.Tracker().Add(pod("installer-7-master-0", "installer", "master-0", corev1.PodSucceeded)))
 			}

@@ -344,3 +344,7 @@ func leaseOf(holder string) *coordinationv1.Lease {
 		ObjectMeta: meta(operand.Lease), Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)},
 	}
 }
+
+func preflightLease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: meta(operand.PreflightName)}
+}

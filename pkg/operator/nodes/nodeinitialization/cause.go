@@ -12,8 +12,12 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
+
+// logInterval is how long after a read the log is read again while nodes wait.
+const logInterval = 30 * time.Second
 
 // finding is why a node waits, and what the leader logged about it.
 type finding struct {
@@ -83,7 +87,7 @@ func (c *controller) readFindings(
 		return f.class == nodecause.NoLeader || f.class == nodecause.Deaf
 	})
 	c.investigation.deaf = false
-	log, complete, err := ReadLog(ctx, c.PodClient, pod)
+	log, complete, err := operandlog.Read(ctx, c.PodClient, pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The cause of uninitialized nodes is not known", "err", err)
 		return nil
@@ -126,7 +130,7 @@ func (c *controller) hear(ctx context.Context, log string, complete bool, pod st
 	if start.Seen || complete {
 		return start.Why, start.Seen
 	}
-	begin, err := readBegin(ctx, c.PodClient, pod)
+	begin, err := operandlog.ReadBegin(ctx, c.PodClient, pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("It is not known whether the leader looks at nodes", "err", err)
 		return "", false

@@ -41,6 +41,7 @@ const Selector = managedByLabel + "=" + managedBy
 const (
 	everywhere         = "assets/resources/*.yaml"
 	withNodeManager    = "assets/node-manager/resources/*.yaml"
+	withPreflight      = "assets/preflight/resources/*.yaml"
 	nodeManager        = "assets/node-manager/daemonset.yaml"
 	platformsDir       = "assets/platforms"
 	platformResources  = platformsDir + "/%s/resources/*.yaml"
@@ -243,7 +244,7 @@ func (c *controller) known(patterns ...string) ([]resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the platforms' directories: %w", err)
 	}
-	patterns = append(patterns, withNodeManager)
+	patterns = append(patterns, withNodeManager, withPreflight)
 	for _, directory := range directories {
 		patterns = append(patterns, fmt.Sprintf(platformResources, directory.Name()))
 	}
@@ -266,6 +267,9 @@ func files(p platform.Platform) ([]string, error) {
 	patterns := []string{everywhere, fmt.Sprintf(platformResources, p.Name)}
 	if p.NodeManagerImage != "" {
 		patterns = append(patterns, withNodeManager)
+	}
+	if p.Preflight {
+		patterns = append(patterns, withPreflight)
 	}
 	return matching(patterns...)
 }

@@ -1,0 +1,196 @@
+package operand_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+func preflighted() []platform.Platform {
+	return slices.DeleteFunc(managed(), func(p platform.Platform) bool { return !p.Preflight })
+}
+
+func preflightOf(t *testing.T, in operand.Inputs) (*corev1.Secret, *corev1.Pod) {
+	t.Helper()
+	secret, err := operand.PreflightCandidate(in)
+	require.NoError(t, err)
+	require.NotNil(t, secret)
+	pod, err := operand.PreflightPodOf(secret)
+	require.NoError(t, err)
+	return secret, pod
+}
+
+// pinned are the flags of a preflight that differ from the candidate's.
+var pinned = map[string]string{
+	"controllers":                 "cloud-node-controller",
+	"leader-elect":                "true",
+	"leader-elect-lease-duration": "15s",
+	"leader-elect-renew-deadline": "10s",
+	"leader-elect-resource-name":  "cloud-controller-manager-preflight",
+	"leader-elect-retry-period":   "2s",
+	"secure-port":                 "0",
+}
+
+func unpinned(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		return pinned[name] != ""
+	})
+}
+
+func TestAPreflightStartsWithWhatTheCandidateHas(t *testing.T) {
+	require.Len(t, preflighted(), 1)
+	for _, p := range preflighted() {
+		t.Run(p.Name, func(t *testing.T) {
+			in := inputs(t, p, operand.OperatorPhase())
+			in.Overrides = []byte(`extendedArguments: {controllers: ["*"], v: ["4"]}`)
+			candidate, err := operand.Render(in)
+			require.NoError(t, err)
+			secret, pod := preflightOf(t, in)
+			want, got := candidate.Pod.Spec.Containers[0], pod.Spec.Containers[0]
+			require.Len(t, pod.Spec.Containers, 1)
+			require.Equal(t, want.Image, got.Image)
+			require.Equal(t, want.Command, got.Command)
+			require.Equal(t, want.Env, got.Env)
+			require.Equal(t, candidate.Pod.Spec.InitContainers, pod.Spec.InitContainers)
+			require.Equal(t, unpinned(want.Args), unpinned(got.Args))
+			for flag, value := range pinned {
+				require.Contains(t, got.Args, "--"+flag+"="+value)
+			}
+			requireSameFiles(t, candidate, secret, pod)
+		})
+	}
+}
+
+// requireSameFiles compares the files that the static pod's container reads with those of the preflight.
+func requireSameFiles(t *testing.T, candidate *operand.Resources, secret *corev1.Secret, pod *corev1.Pod) {
+	t.Helper()
+	want, got := map[string]string{}, map[string]string{}
+	for _, o := range candidate.ConfigMaps {
+		for key, value := range o.Data {
+			if o.Name != operand.PodConfigMap {
+				want["configmaps/"+o.Name+"/"+key] = value
+			}
+		}
+	}
+	for _, o := range candidate.Secrets {
+		for key, value := range o.Data {
+			if o.Name != operand.FileSyncerTokenSecret {
+				want["secrets/"+o.Name+"/"+key] = string(value)
+			}
+		}
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.Secret != nil && v.Secret.SecretName == operand.PreflightName {
+			for _, item := range v.Secret.Items {
+				got[item.Path] = string(secret.Data[item.Key])
+			}
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+func TestAPreflightIsNoStaticPodAndTouchesNoHost(t *testing.T) {
+	for _, p := range preflighted() {
+		_, pod := preflightOf(t, inputs(t, p, operand.OperatorPhase()))
+		require.Equal(t, "cloud-controller-manager-preflight", pod.Labels["app"])
+		require.NotContains(t, pod.Labels, "revision")
+		require.Equal(t, "cloud-controller-manager-preflight", pod.Spec.ServiceAccountName)
+		require.Equal(t, "hostnetwork-v2", pod.Annotations["openshift.io/required-scc"])
+		require.Equal(t, corev1.RestartPolicyNever, pod.Spec.RestartPolicy)
+		require.EqualValues(t, 180, *pod.Spec.ActiveDeadlineSeconds)
+		require.Nil(t, pod.Spec.Priority)
+		require.Nil(t, pod.Spec.SecurityContext.RunAsUser)
+		container := pod.Spec.Containers[0]
+		require.Nil(t, container.LivenessProbe)
+		require.Nil(t, container.ReadinessProbe)
+		require.Nil(t, container.StartupProbe)
+		require.Equal(t, corev1.TerminationMessageFallbackToLogsOnError, container.TerminationMessagePolicy)
+		for _, volume := range pod.Spec.Volumes {
+			require.Nil(t, volume.HostPath, volume.Name)
+		}
+	}
+}
+
+func TestTheDigestOfAPreflightFollowsWhatItTries(t *testing.T) {
+	in := inputs(t, openstack(), operand.OperatorPhase())
+	digest := func() string {
+		secret, pod := preflightOf(t, in)
+		require.Equal(t, secret.Annotations[operand.PreflightDigestAnnotation],
+			pod.Annotations[operand.PreflightDigestAnnotation])
+		require.Empty(t, secret.Annotations[operand.PreflightVerdictAnnotation])
+		return secret.Annotations[operand.PreflightDigestAnnotation]
+	}
+	first := digest()
+	require.Equal(t, first, digest())
+	in.ForceRedeploymentReason, in.Images.Operator = "again", "another"
+	require.Equal(t, first, digest(), "the cloud-controller-manager has neither")
+	in.Images.Operand = "another"
+	require.NotEqual(t, first, digest())
+}
+
+func TestACandidateThatDoesNotFitInASecretHasNoPreflight(t *testing.T) {
+	in := inputs(t, openstack(), operand.OperatorPhase())
+	for key, value := range in.Credentials.Data {
+		in.Credentials.Data[key] = slices.Concat(value, []byte("\n# "), bytes.Repeat([]byte("x"), 1<<20))
+	}
+	secret, err := operand.PreflightCandidate(in)
+	require.NoError(t, err)
+	require.True(t, secret == nil, "it has secrets, so it is not printed")
+}
+
+func TestOnlyWhatTheCloudControllerManagerStartsWithIsAChange(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*operand.Inputs)
+		alike  bool
+	}{
+		"nothing":                {func(*operand.Inputs) {}, true},
+		"the operator's image":   {func(in *operand.Inputs) { in.Images.Operator = "another" }, true},
+		"the reason to redeploy": {func(in *operand.Inputs) { in.ForceRedeploymentReason = "again" }, true},
+		"the API server's CA":    {func(in *operand.Inputs) { in.Identity.CABundle = in.CloudConfig.CABundle }, true},
+		"the image":              {func(in *operand.Inputs) { in.Images.Operand = "another" }, false},
+		"a flag":                 {func(in *operand.Inputs) { in.Overrides = []byte(`extendedArguments: {v: ["4"]}`) }, false},
+		"the cloud configuration": {func(in *operand.Inputs) {
+			in.CloudConfig.Data = append(in.CloudConfig.Data, "\nmax-shared-lb = 3\n"...)
+		}, false},
+		"the trusted CA":           {func(in *operand.Inputs) { in.Trust = nil }, false},
+		"the credentials":          {func(in *operand.Inputs) { in.Credentials.Data = rotated(in.Credentials.Data) }, false},
+		"a proxy for the cloud":    {func(in *operand.Inputs) { in.Overrides = []byte(`proxy: {HTTPS_PROXY: "http://other:1"}`) }, false},
+		"the token of file-syncer": {func(in *operand.Inputs) { in.Identity.FileSyncerToken = []byte("other") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			former, err := operand.Render(inputs(t, openstack(), operand.OperatorPhase()))
+			require.NoError(t, err)
+			in := inputs(t, openstack(), operand.OperatorPhase())
+			tc.change(&in)
+			present, err := operand.Render(in)
+			require.NoError(t, err)
+			alike, err := present.StartsAlike(former.ConfigMaps, former.Secrets)
+			require.NoError(t, err)
+			require.Equal(t, tc.alike, alike)
+			alike, err = present.StartsAlike(nil, nil)
+			require.NoError(t, err)
+			require.False(t, alike, "nothing was there")
+		})
+	}
+}
+
+func rotated(data map[string][]byte) map[string][]byte {
+	changed := map[string][]byte{}
+	for key, value := range data {
+		changed[key] = append(bytes.Clone(value), "\n# rotated\n"...)
+	}
+	return changed
+}
+
+func openstack() platform.Platform {
+	p, _ := platform.ByName("openstack")
+	return p
+}

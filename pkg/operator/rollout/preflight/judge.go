@@ -1,0 +1,177 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+)
+
+const (
+	// settleTime is how long the process must lead its own lease. One whose provider cannot be built, or whose controllers
+	// cannot start, ends within a second of the acquisition.
+	settleTime = 5 * time.Second
+
+	// unseenTime is the same where the log cannot be read, so no look-up is seen.
+	unseenTime = 20 * time.Second
+
+	// patienceTime is how long a process may take to lead and to look up its nodes.
+	patienceTime = time.Minute
+
+	// startTime is how long the pod may take to start, with the pull of the image.
+	startTime = 2 * time.Minute
+
+	// enough is how many failed look-ups are a failure, however many nodes there are: the log that is read is limited.
+	enough = 100
+)
+
+// lostLease is the last word of a process that could not renew its lease (app/controllermanager.go in
+// k8s.io/cloud-provider): the API server was not reached.
+const lostLease = "leaderelection lost"
+
+// The classes that nodecause does not have.
+const (
+	crash      = "Crash"
+	notStarted = "NotStarted"
+)
+
+// transient are the classes for which the cloud may be to blame, not the candidate.
+var transient = []nodecause.Class{
+	nodecause.NoAnswer, nodecause.Unreachable, nodecause.Unavailable, nodecause.Throttled, nodecause.QuotaExceeded,
+}
+
+// evidence is what is known about a preflight at one moment.
+type evidence struct {
+	now time.Time
+	pod *corev1.Pod
+	// since is when this process of the operator saw the pod first, startedAt when it saw the container run, and ledAt
+	// when it saw the lease held, zero if it has not: the clocks of the nodes differ.
+	since, startedAt, ledAt time.Time
+	// log is the end of the container's log, without secrets, and unread why it was not read.
+	log, unread string
+}
+
+// judge returns the verdict, nil if there is none yet, and what the preflight waits for.
+func (e *evidence) judge() (verdict *Verdict, waitsFor string) {
+	status := controlplane.ContainerStatus(e.pod, operand.Name)
+	switch {
+	case status.State.Terminated != nil && e.pod.Status.Reason == "":
+		return e.ended(status.State.Terminated), ""
+	case e.pod.Status.Phase == corev1.PodFailed || e.pod.Status.Phase == corev1.PodSucceeded:
+		return e.verdict(Inconclusive, notStarted, fmt.Sprintf("the kubelet ended pod/%s: %s %s", e.pod.Name,
+			e.pod.Status.Reason, e.pod.Status.Message)), ""
+	case status.State.Running == nil:
+		return e.starting(status)
+	}
+	return e.running()
+}
+
+// starting judges a pod whose container has not started.
+func (e *evidence) starting(status corev1.ContainerStatus) (*Verdict, string) {
+	waitsFor := fmt.Sprintf("the start of pod/%s on node/%s", e.pod.Name, e.pod.Spec.NodeName)
+	if waiting := status.State.Waiting; waiting != nil && waiting.Message != "" {
+		waitsFor += fmt.Sprintf(" (%s: %s)", waiting.Reason, terminationmessage.Summary(waiting.Message))
+	}
+	if e.now.Sub(e.since) < startTime {
+		return nil, waitsFor
+	}
+	return e.verdict(Inconclusive, notStarted, fmt.Sprintf("it waits for %s; check the image and the node", waitsFor)), ""
+}
+
+// running judges a process that runs.
+func (e *evidence) running() (verdict *Verdict, waitsFor string) {
+	lookups := nodecause.FirstLookups(e.log)
+	led := time.Duration(0)
+	if !e.ledAt.IsZero() {
+		led = e.now.Sub(e.ledAt)
+	}
+	switch {
+	case lookups.Ended && lookups.Nodes > 0 && lookups.Failed >= min(lookups.Nodes, enough):
+		return e.failed(lookups.Error), ""
+	case lookups.Ended && led >= settleTime:
+		return e.verdict(Successful, "", fmt.Sprintf("it led and looked up %d of %d nodes", lookups.Nodes-lookups.Failed,
+			lookups.Nodes)), ""
+	case e.unread != "" && led >= unseenTime:
+		return e.verdict(Successful, "", fmt.Sprintf("it led for %s; its log was not read: %s", unseenTime, e.unread)), ""
+	case e.now.Sub(e.startedAt) < patienceTime:
+		return nil, "its look-up of the nodes"
+	}
+	text := errorOf(e.log)
+	if text == "" {
+		return e.verdict(Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node and logged "+
+			"no error; %s", patienceTime, nodecause.NoAnswer.Action())), ""
+	}
+	verdict = e.failed(text)
+	if verdict.Class == crash {
+		verdict.Result = Inconclusive // It runs.
+	}
+	return verdict, ""
+}
+
+// ended judges a process that ended.
+func (e *evidence) ended(end *corev1.ContainerStateTerminated) *Verdict {
+	text := errorOf(end.Message)
+	if text == "" {
+		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, end.Reason)
+	}
+	if strings.Contains(text, lostLease) {
+		return e.verdict(Inconclusive, notStarted, fmt.Sprintf("it could not renew its own lease: %q; check the "+
+			"API server", text))
+	}
+	return e.failed(text)
+}
+
+// failed returns the verdict about an error.
+func (e *evidence) failed(text string) *Verdict {
+	class := nodecause.ClassOf(text)
+	if class == nodecause.Other {
+		return e.verdict(Failed, crash, fmt.Sprintf("it failed: %q; correct what was changed", text))
+	}
+	result := Failed
+	if slices.Contains(transient, class) {
+		result = Inconclusive
+	}
+	return e.verdict(result, class.String(), fmt.Sprintf("%s: %q; %s", class.Cause(), text, class.Action()))
+}
+
+func (e *evidence) verdict(result Result, class, message string) *Verdict {
+	v := &Verdict{Result: result, Class: class, Message: message, Node: e.pod.Spec.NodeName}
+	v.Ended.Time, v.Took.Duration = e.now, e.now.Sub(e.since)
+	return v
+}
+
+// errorOf returns the line of a log that explains why its process failed: the last error of a class, or else what
+// terminationmessage selects. A provider often logs the answer of its cloud, and ends with an error that does not have
+// it.
+func errorOf(log string) string {
+	summary := terminationmessage.Summary(log)
+	if nodecause.ClassOf(summary) != nodecause.Other {
+		return summary
+	}
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	for _, line := range slices.Backward(lines) {
+		isError := strings.HasPrefix(line, "E") || strings.HasPrefix(line, "W")
+		if isError && nodecause.ClassOf(line) != nodecause.Other {
+			return terminationmessage.Summary(line)
+		}
+	}
+	return summary
+}
+
+// leads reports whether a process of the pod holds the lease of preflights.
+func leads(lease *coordinationv1.Lease, pod *corev1.Pod) bool {
+	running := controlplane.ContainerStatus(pod, operand.Name).State.Running
+	if lease == nil || running == nil || lease.Spec.AcquireTime == nil || lease.Spec.HolderIdentity == nil {
+		return false
+	}
+	// Both times are by the clock of the node. The API truncates the container's to a second.
+	return *lease.Spec.HolderIdentity != "" && !lease.Spec.AcquireTime.Time.Before(running.StartedAt.Time)
+}

@@ -1,0 +1,143 @@
+package preflight
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+)
+
+const (
+	errorAt = "E1125 19:00:00.000000       1 node_controller.go:277] "
+	lookup  = errorAt + "Error getting instance metadata for node addresses: "
+	fatalAt = "F1125 19:00:00.000000       1 controllermanager.go:222] "
+)
+
+func TestTheEvidenceOfAPreflight(t *testing.T) {
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	ended := func(message string) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error", Message: message}}
+	}
+	for name, tc := range map[string]struct {
+		state  corev1.ContainerState
+		change func(*evidence)
+		// seconds since the container started, and since the process leads, -1 if it does not.
+		runs, leads int
+
+		result         Result
+		class, message string
+		waitsFor       string
+	}{
+		"it leads and looked up the nodes": {
+			state: running, runs: 6, leads: 5, change: func(e *evidence) { e.log = lookedUp },
+			result: Successful, message: "it led and looked up 3 of 3 nodes",
+		},
+		"one node of three has no machine": {
+			state: running, runs: 6, leads: 5, change: func(e *evidence) { e.log = lookup + "instance not found\n" + lookedUp },
+			result: Successful, message: "it led and looked up 2 of 3 nodes",
+		},
+		"it has not led for long": {
+			state: running, runs: 6, leads: 4, change: func(e *evidence) { e.log = lookedUp },
+			waitsFor: "its look-up of the nodes",
+		},
+		"it does not lead yet": {state: running, runs: 59, leads: -1, waitsFor: "its look-up of the nodes"},
+		"every look-up is forbidden": {
+			state: running, runs: 1, leads: 0,
+			change: func(e *evidence) { e.log = lookup + "a\n" + lookup + "b\n" + lookup + "got 403 instead\n" + lookedUp },
+			result: Failed, class: "Unauthorized",
+			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
+		},
+		"the cloud does not answer": {
+			state: running, runs: 1, leads: 0,
+			change: func(e *evidence) {
+				e.log = lookup + "a\n" + lookup + "b\n" + lookup + "dial tcp: i/o timeout\n" + lookedUp
+			},
+			result: Inconclusive, class: "Unreachable",
+			message: `the cloud's API cannot be reached from the control plane: "dial tcp: i/o timeout"; check name resolution, ` +
+				`routes, firewalls and the cluster's proxy`,
+		},
+		"its log cannot be read": {
+			state: running, runs: 21, leads: 20, change: func(e *evidence) { e.unread = "forbidden" },
+			result: Successful, message: "it led for 20s; its log was not read: forbidden",
+		},
+		"its log cannot be read yet": {
+			state: running, runs: 21, leads: 19, change: func(e *evidence) { e.unread = "forbidden" },
+			waitsFor: "its look-up of the nodes",
+		},
+		"it hangs at the start": {
+			state: running, runs: 60, leads: -1, result: Inconclusive, class: "NoAnswer",
+			message: "within 1m0s, it looked up no node and logged no error; check that the cloud's API responds",
+		},
+		"it repeats a login that is rejected": {
+			state: running, runs: 60, leads: -1, change: func(e *evidence) { e.log = errorAt + "Authentication failed\n" },
+			result: Failed, class: "Unauthenticated",
+			message: `the cloud rejects the credentials: "Authentication failed"; replace the credentials`,
+		},
+		"the answer of the cloud comes before the last words": {
+			state: ended(errorAt + "unable to access compute v2 API : got 401 instead\n" +
+				fatalAt + "error running controllers: cloud provider does not support instances\n"),
+			result: Failed, class: "Unauthenticated",
+			message: `the cloud rejects the credentials: "unable to access compute v2 API : got 401 instead"; ` +
+				`replace the credentials`,
+		},
+		"it has a flag that it does not know": {
+			state: ended("Error: unknown flag: --colour\n"), result: Failed, class: "Crash",
+			message: `it failed: "Error: unknown flag: --colour"; correct what was changed`,
+		},
+		"it says nothing": {
+			state: ended(""), result: Failed, class: "Crash",
+			message: `it failed: "it ended with exit code 2 and reason \"Error\", without a message"; correct what was changed`,
+		},
+		"it lost the API server": {
+			state: ended(errorAt + "leaderelection lost\n"), result: Inconclusive, class: "NotStarted",
+			message: `it could not renew its own lease: "leaderelection lost"; check the API server`,
+		},
+		"its node shuts down": {
+			state: ended(""), change: func(e *evidence) {
+				e.pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Terminated", Message: "node shutdown"}
+			},
+			result: Inconclusive, class: "NotStarted", message: "the kubelet ended pod/preflight: Terminated node shutdown",
+		},
+		"its image is pulled": {
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
+			runs:  119, leads: -1, waitsFor: "the start of pod/preflight on node/m1 (ImagePullBackOff: denied)",
+		},
+		"its image is not pulled": {
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
+			runs:  120, leads: -1, result: Inconclusive, class: "NotStarted",
+			message: "it waits for the start of pod/preflight on node/m1 (ImagePullBackOff: denied); check the image and the node",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := controlplanetest.Begin
+			e := &evidence{
+				now: start.Add(time.Duration(tc.runs) * time.Second), since: start, startedAt: start,
+				pod: &corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Name: "preflight"}, Spec: corev1.PodSpec{NodeName: "m1"},
+					Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+						{Name: "cloud-controller-manager", State: tc.state},
+					}},
+				},
+			}
+			if tc.leads >= 0 && tc.state.Running != nil {
+				e.ledAt = e.now.Add(-time.Duration(tc.leads) * time.Second)
+			}
+			if tc.change != nil {
+				tc.change(e)
+			}
+			verdict, waitsFor := e.judge()
+			require.Equal(t, tc.waitsFor, waitsFor)
+			if tc.result == "" {
+				require.Nil(t, verdict)
+				return
+			}
+			require.NotNil(t, verdict)
+			require.Equal(t, []string{string(tc.result), tc.class, tc.message, "m1"},
+				[]string{string(verdict.Result), verdict.Class, verdict.Message, verdict.Node})
+		})
+	}
+}

@@ -1,0 +1,319 @@
+// Package preflight runs the cloud-controller-manager (CCM) with a changed candidate in an ordinary pod on one node, to
+// see whether it can log in to its cloud and look up the nodes. What a parser can see is checked before; what only the
+// cloud can say is not, and a standby asks its cloud nothing until it leads.
+//
+// targetconfigcontroller writes the Secret with the candidate. This controller runs the pod, writes the verdict to the
+// Secret, and deletes the pod, the lease and the candidate's data. Everything that a process of the operator needs is
+// in the API, so another one goes on.
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+)
+
+const (
+	name = "Preflight"
+
+	// condition reports a preflight that did not succeed. Its name has none of the suffixes that the ClusterOperator
+	// aggregates.
+	condition = "PreflightNotices"
+
+	// lookInterval is how often a preflight is looked at: only its log tells that it has looked up the nodes.
+	lookInterval = time.Second
+
+	// quietTime is how long a preflight may last before the condition says what it waits for.
+	quietTime = time.Minute
+)
+
+// reasons are those of the condition and of events.
+var reasons = map[Result]string{Failed: "PreflightFailed", Inconclusive: "PreflightInconclusive"}
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	// Secrets, Pods and Leases watch the operand's namespace, Nodes the control-plane Nodes.
+	Secrets corev1informers.SecretInformer
+	Pods    corev1informers.PodInformer
+	Leases  coordinationinformers.LeaseInformer
+	Nodes   corev1informers.NodeInformer
+	// Lease is that of the operand.
+	Lease *controlplane.Lease
+	// Kube writes Secrets, creates and deletes pods, deletes the lease of preflights, and reads logs.
+	Kube kubernetes.Interface
+	// Mask removes the values of Secrets from a text.
+	Mask     func(text string) (string, error)
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
+}
+
+type controller struct {
+	Options
+	// seen, started and led are the pod that was seen, the one whose container ran, and the one that led, by their UIDs.
+	seen, started, led patience.Since[string]
+	// waiting is the digest of the candidate without a verdict.
+	waiting patience.Since[string]
+}
+
+// New returns the controller. An idle one reacts to events only.
+func New(o Options) factory.Controller {
+	c := newController(o)
+	return factory.New().
+		WithInformers(o.Operator.Informer()).
+		WithFilteredEventsInformers(isOfPreflight, o.Secrets.Informer(), o.Pods.Informer(), o.Leases.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func newController(o Options) *controller { return &controller{Options: o} }
+
+// isOfPreflight selects the objects of preflights by their names.
+func isOfPreflight(obj any) bool {
+	object, ok := obj.(metav1.Object)
+	return !ok || slices.Contains([]string{operand.PreflightName, operand.PreflightPod}, object.GetName())
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.Operator)
+	if err != nil || !known || !managed {
+		return err // A removal deletes everything.
+	}
+	candidate, err := operatorclient.Find(c.Secrets.Lister().Secrets(operand.Namespace), "secret", operand.Namespace,
+		operand.PreflightName)
+	if err != nil {
+		return err
+	}
+	if candidate == nil {
+		return c.end(ctx, nil)
+	}
+	verdict, err := VerdictOf(candidate)
+	if err != nil {
+		return err
+	}
+	if verdict != nil {
+		return c.end(ctx, verdict)
+	}
+	verdict, waitsFor, err := c.run(ctx, candidate)
+	if err != nil {
+		return err
+	}
+	if verdict != nil {
+		return c.conclude(ctx, candidate, verdict)
+	}
+	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
+	return c.reportWait(ctx, candidate, waitsFor)
+}
+
+// run moves the preflight of a candidate on, and returns its verdict or what it waits for.
+func (c *controller) run(ctx context.Context, candidate *corev1.Secret) (*Verdict, string, error) {
+	pod, err := c.pod()
+	if err != nil {
+		return nil, "", err
+	}
+	digest := candidate.Annotations[operand.PreflightDigestAnnotation]
+	switch {
+	case pod == nil:
+		return c.create(ctx, candidate)
+	case pod.DeletionTimestamp != nil:
+		return nil, "the end of the former pod/" + pod.Name, nil
+	case pod.Annotations[operand.PreflightDigestAnnotation] != digest:
+		return nil, "the end of the former pod/" + pod.Name, c.deletePod(ctx, pod)
+	}
+	e, err := c.observe(ctx, pod)
+	if err != nil {
+		return nil, "", err
+	}
+	verdict, waitsFor := e.judge()
+	return verdict, waitsFor, nil
+}
+
+// pod returns the pod in the cache, nil if there is none.
+func (c *controller) pod() (*corev1.Pod, error) {
+	return operatorclient.Find(c.Pods.Lister().Pods(operand.Namespace), "pod", operand.Namespace, operand.PreflightPod)
+}
+
+// lease returns the lease of preflights in the cache, nil if there is none.
+func (c *controller) lease() (*coordinationv1.Lease, error) {
+	return operatorclient.Find(c.Leases.Lister().Leases(operand.Namespace), "lease", operand.Namespace,
+		operand.PreflightName)
+}
+
+// create creates the pod. A lease of a former preflight goes first: its process has ended.
+func (c *controller) create(ctx context.Context, candidate *corev1.Secret) (*Verdict, string, error) {
+	if err := c.deleteLease(ctx); err != nil {
+		return nil, "", err
+	}
+	node, err := c.node()
+	if err != nil {
+		return nil, "", err
+	}
+	if node == "" {
+		return nil, "a Ready control-plane node", nil
+	}
+	pod, err := operand.PreflightPodOf(candidate)
+	if err != nil {
+		return nil, "", err
+	}
+	pod.Spec.NodeName = node
+	// Without the Secret, there is nothing to try.
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "v1", Kind: "Secret", Name: candidate.Name, UID: candidate.UID,
+	}}
+	_, err = c.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, "", fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
+	}
+	return nil, fmt.Sprintf("the start of pod/%s on node/%s", pod.Name, node), nil
+}
+
+// node returns the first Ready Node that is not cordoned, by name, and not the leader's if there is another one; "" if
+// there is none.
+func (c *controller) node() (string, error) {
+	nodes, err := c.Nodes.Lister().List(labels.Everything())
+	if err != nil {
+		return "", fmt.Errorf("listing the control-plane nodes: %w", err)
+	}
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
+		return controlplane.KubeletOf(node) != controlplane.KubeletReady || controlplane.IsCordoned(node)
+	})
+	if len(nodes) == 0 {
+		return "", nil
+	}
+	leader := c.Lease.Record().Process.Node
+	return slices.MinFunc(nodes, func(a, b *corev1.Node) int {
+		if (a.Name == leader) != (b.Name == leader) {
+			return map[bool]int{true: 1, false: -1}[a.Name == leader]
+		}
+		return strings.Compare(a.Name, b.Name)
+	}).Name, nil
+}
+
+// observe returns what is known about the preflight.
+func (c *controller) observe(ctx context.Context, pod *corev1.Pod) (*evidence, error) {
+	now, uid := c.Clock.Now(), string(pod.UID)
+	e := &evidence{now: now, pod: pod, since: c.seen.See(uid, now)}
+	if controlplane.ContainerStatus(pod, operand.Name).State.Running == nil {
+		return e, nil
+	}
+	e.startedAt = c.started.See(uid, now)
+	lease, err := c.lease()
+	if err != nil {
+		return nil, err
+	}
+	if leads(lease, pod) {
+		e.ledAt = c.led.See(uid, now)
+	}
+	text, _, err := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
+	if err != nil {
+		e.unread = err.Error()
+		return e, nil
+	}
+	e.log, err = c.Mask(text)
+	return e, err
+}
+
+// conclude writes the verdict to the Secret, without the candidate's data. The next sync ends the preflight.
+func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, verdict *Verdict) error {
+	text, err := json.Marshal(verdict)
+	if err != nil {
+		return fmt.Errorf("writing the verdict of a preflight: %w", err)
+	}
+	candidate = candidate.DeepCopy()
+	candidate.Annotations[operand.PreflightVerdictAnnotation] = string(text)
+	candidate.Data = nil
+	_, err = c.Kube.CoreV1().Secrets(operand.Namespace).Update(ctx, candidate, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("writing the verdict to secret/%s in %s: %w", candidate.Name, operand.Namespace, err)
+	}
+	if verdict.Result == Successful {
+		c.Recorder.Event("PreflightSuccessful", verdict.describe())
+	} else {
+		c.Recorder.Warning(reasons[verdict.Result], verdict.describe())
+	}
+	return nil
+}
+
+// end deletes what a preflight leaves, and reports its verdict, nil if there is none.
+func (c *controller) end(ctx context.Context, verdict *Verdict) error {
+	pod, err := c.pod()
+	if err != nil {
+		return err
+	}
+	if pod != nil {
+		if err := c.deletePod(ctx, pod); err != nil {
+			return err
+		}
+	} else if err := c.deleteLease(ctx); err != nil {
+		return err
+	}
+	if verdict == nil || verdict.Result == Successful {
+		return c.apply(ctx, operatorclient.AsExpected(condition))
+	}
+	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, reasons[verdict.Result],
+		verdict.describe()))
+}
+
+// reportWait reports what a preflight waits for once that has lasted.
+func (c *controller) reportWait(ctx context.Context, candidate *corev1.Secret, waitsFor string) error {
+	digest := candidate.Annotations[operand.PreflightDigestAnnotation]
+	if c.Clock.Now().Sub(c.waiting.See(digest, c.Clock.Now())) < quietTime {
+		return c.apply(ctx, operatorclient.AsExpected(condition))
+	}
+	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, "PreflightWaiting",
+		"the preflight of the changed inputs waits for "+waitsFor))
+}
+
+func (c *controller) apply(ctx context.Context, conditions ...*operatorclient.Condition) error {
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
+}
+
+func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	err := c.Kube.CoreV1().Pods(operand.Namespace).Delete(ctx, pod.Name,
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, operand.Namespace, err)
+	}
+	return nil
+}
+
+// deleteLease deletes the lease of preflights if it exists.
+func (c *controller) deleteLease(ctx context.Context) error {
+	lease, err := c.lease()
+	if err != nil || lease == nil {
+		return err
+	}
+	err = c.Kube.CoordinationV1().Leases(operand.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting lease/%s in %s: %w", lease.Name, operand.Namespace, err)
+	}
+	return nil
+}

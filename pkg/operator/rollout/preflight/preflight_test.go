@@ -1,0 +1,342 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+)
+
+const namespace = "openshift-cloud-controller-manager"
+
+// world is a control plane on which a candidate is tried. The log of a pod is "fake logs".
+type world struct {
+	*controlplanetest.Cluster
+	*controller
+	kube     *fake.Clientset
+	caches   informers.SharedInformerFactory
+	clock    *clocktesting.FakePassiveClock
+	recorder events.InMemoryRecorder
+	operator v1helpers.StaticPodOperatorClient
+	masked   string
+}
+
+func newWorld(t *testing.T, nodes ...string) *world {
+	t.Helper()
+	w := &world{Cluster: controlplanetest.New(nodes...), kube: fake.NewClientset(),
+		clock: clocktesting.NewFakePassiveClock(controlplanetest.Begin)}
+	w.recorder = events.NewInMemoryRecorder("test", w.clock)
+	w.caches = informers.NewSharedInformerFactory(w.kube, 0)
+	w.operator = v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{
+		OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)}},
+	}, w.Status, nil, nil)
+	for _, node := range w.Nodes {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	}
+	uids := 0
+	w.kube.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		uids++
+		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+		pod.UID = types.UID(fmt.Sprintf("pod-%d", uids))
+		return false, nil, nil
+	})
+	w.Seen.See(w.Cluster.Lease, controlplanetest.At(-26))
+	w.Renew(0)
+	w.Seen.See(w.Cluster.Lease, controlplanetest.At(0))
+	w.observeLeader()
+	w.restartOperator()
+	return w
+}
+
+// observeLeader records the leader, as availability does.
+func (w *world) observeLeader() {
+	var pods controlplane.Pods
+	for _, pod := range w.Pods {
+		pods.Operand = append(pods.Operand, pod)
+	}
+	holder := controlplane.HolderOf(w.Seen.Record(), pods, w.clock.Now())
+	w.Seen.ObserveHolder(holder, pods.Operand, true)
+}
+
+// restartOperator begins another process of the operator.
+func (w *world) restartOperator() {
+	core := w.caches.Core().V1()
+	w.controller = newController(Options{
+		Operator: w.operator, Secrets: core.Secrets(), Pods: core.Pods(), Nodes: core.Nodes(),
+		Leases: w.caches.Coordination().V1().Leases(), Lease: &w.Seen, Kube: w.kube,
+		Mask:  func(string) (string, error) { return w.masked, nil },
+		Clock: w.clock, Recorder: w.recorder,
+	})
+}
+
+// submit writes a candidate, as target configuration does.
+func (w *world) submit(t *testing.T, digest string) {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: operand.PreflightName, UID: "secret", Annotations: map[string]string{
+				operand.PreflightDigestAnnotation: digest, operand.PreflightVerdictAnnotation: "",
+			},
+		},
+		Data: map[string][]byte{"pod.yaml": []byte("metadata: {name: preflight, namespace: " + namespace +
+			", annotations: {a: b}}\nspec: {containers: [{name: cloud-controller-manager}]}\n")},
+	}
+	_, err := w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
+	}
+	require.NoError(t, err)
+}
+
+// pass lets the controller work for a time.
+func (w *world) pass(t *testing.T, d time.Duration) {
+	t.Helper()
+	_, err := controllertest.NewTimer(w.clock, w.recorder).Run(t.Context(), func(ctx context.Context, s factory.SyncContext) error {
+		w.fillCaches(t)
+		return w.sync(ctx, s)
+	}, d)
+	require.NoError(t, err)
+	w.fillCaches(t)
+}
+
+func (w *world) fillCaches(t *testing.T) {
+	t.Helper()
+	core := w.caches.Core().V1()
+	for _, object := range core.Pods().Informer().GetStore().List() {
+		require.NoError(t, core.Pods().Informer().GetStore().Delete(object))
+	}
+	pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for i := range pods.Items {
+		require.NoError(t, core.Pods().Informer().GetStore().Add(&pods.Items[i]))
+	}
+	secrets, err := w.kube.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for i := range secrets.Items {
+		require.NoError(t, core.Secrets().Informer().GetStore().Add(&secrets.Items[i]))
+	}
+	for _, object := range w.caches.Coordination().V1().Leases().Informer().GetStore().List() {
+		require.NoError(t, w.caches.Coordination().V1().Leases().Informer().GetStore().Delete(object))
+	}
+	leases, err := w.kube.CoordinationV1().Leases(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for i := range leases.Items {
+		require.NoError(t, w.caches.Coordination().V1().Leases().Informer().GetStore().Add(&leases.Items[i]))
+	}
+	for _, node := range w.Nodes {
+		require.NoError(t, core.Nodes().Informer().GetStore().Add(node))
+	}
+}
+
+// found returns the pod of the preflight, nil if there is none.
+func (w *world) found(t *testing.T) *corev1.Pod {
+	t.Helper()
+	pod, err := w.kube.CoreV1().Pods(namespace).Get(t.Context(), "preflight", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	return pod
+}
+
+// start lets the kubelet start the container and the process take the lease.
+func (w *world) start(t *testing.T) {
+	t.Helper()
+	pod := w.found(t)
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cloud-controller-manager", State: corev1.ContainerState{
+		Running: &corev1.ContainerStateRunning{StartedAt: controlplanetest.Stamp(w.clock.Now())},
+	}}}
+	_, err := w.kube.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	_, err = w.kube.CoordinationV1().Leases(namespace).Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: operand.PreflightName},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("m1_1"), AcquireTime: ptr.To(metav1.NewMicroTime(w.clock.Now())),
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// ends lets the container end.
+func (w *world) ends(t *testing.T, message string) {
+	t.Helper()
+	pod := w.found(t)
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cloud-controller-manager", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: message},
+	}}}
+	_, err := w.kube.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+func (w *world) condition(t *testing.T) operatorv1.OperatorCondition {
+	t.Helper()
+	_, status, _, err := w.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	found := v1helpers.FindOperatorCondition(status.Conditions, "PreflightNotices")
+	require.NotNil(t, found)
+	found.LastTransitionTime = metav1.Time{}
+	return *found
+}
+
+func (w *world) events() []string {
+	var texts []string
+	for _, event := range w.recorder.Events() {
+		texts = append(texts, event.Type+" "+event.Reason+": "+event.Message)
+	}
+	return texts
+}
+
+// requireEnded requires that nothing is left of a preflight but its verdict.
+func (w *world) requireEnded(t *testing.T) *Verdict {
+	t.Helper()
+	require.Nil(t, w.found(t))
+	leases, err := w.kube.CoordinationV1().Leases(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, leases.Items)
+	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, secret.Data)
+	verdict, err := VerdictOf(secret)
+	require.NoError(t, err)
+	return verdict
+}
+
+var asExpected = operatorv1.OperatorCondition{Type: "PreflightNotices", Status: operatorv1.ConditionFalse, Reason: "AsExpected"}
+
+const lookedUp = "I1125 19:00:00.000000       1 node_controller.go:292] Update 3 nodes status took 12ms.\n"
+
+func TestACandidateSucceedsOnceItsProcessLeadsAndHasLookedUpTheNodes(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.pass(t, 0)
+	require.Equal(t, asExpected, w.condition(t), "nothing is to be tried")
+	w.submit(t, "sha256:1")
+	w.pass(t, 2*time.Second)
+	pod := w.found(t)
+	require.Equal(t, "m1", pod.Spec.NodeName, "not the leader's")
+	require.Equal(t, "sha256:1", pod.Annotations[operand.PreflightDigestAnnotation])
+	require.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: operand.PreflightName, UID: "secret"}},
+		pod.OwnerReferences)
+	w.start(t)
+	w.pass(t, 30*time.Second)
+	require.NotNil(t, w.found(t), "it has not looked up the nodes")
+	w.masked = lookedUp
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	verdict := w.requireEnded(t)
+	require.Equal(t, Successful, verdict.Result)
+	require.Equal(t, "it led and looked up 3 of 3 nodes", verdict.Message)
+	require.Equal(t, asExpected, w.condition(t))
+	require.Equal(t, []string{"Normal PreflightSuccessful: a cloud-controller-manager with the changed inputs, on node/m1 for 31s " +
+		"at 2026-11-21T09:00:32Z: it led and looked up 3 of 3 nodes"}, w.events())
+}
+
+func TestACandidateFailsWithTheLastWordsOfItsProcess(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.ends(t, "F1125 19:00:00.000000       1 controllermanager.go:222] error running controllers: Authentication failed\n")
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	verdict := w.requireEnded(t)
+	require.Equal(t, Failed, verdict.Result)
+	require.Equal(t, "Unauthenticated", verdict.Class)
+	const message = `a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-21T09:00:01Z: the cloud ` +
+		`rejects the credentials: "error running controllers: Authentication failed"; replace the credentials`
+	require.Equal(t, operatorv1.OperatorCondition{
+		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "PreflightFailed", Message: message,
+	}, w.condition(t))
+	require.Equal(t, []string{"Warning PreflightFailed: " + message}, w.events())
+	w.restartOperator()
+	w.pass(t, time.Hour)
+	require.Nil(t, w.found(t), "one login for each candidate")
+}
+
+func TestAnotherCandidateWaitsForTheEndOfTheFormerPod(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	first := w.found(t).UID
+	w.start(t)
+	w.masked = lookedUp
+	w.submit(t, "sha256:2")
+	w.pass(t, 0)
+	require.Nil(t, w.found(t), "deleted before the next one is created")
+	w.pass(t, 0)
+	require.NotEqual(t, first, w.found(t).UID)
+	require.Equal(t, "sha256:2", w.found(t).Annotations[operand.PreflightDigestAnnotation])
+	require.Empty(t, w.events())
+}
+
+func TestARestartedOperatorGoesOnWithThePreflight(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	former := w.found(t).UID
+	w.start(t)
+	w.restartOperator()
+	w.masked = lookedUp
+	w.pass(t, 4*time.Second)
+	require.Equal(t, former, w.found(t).UID)
+	w.pass(t, 2*time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	require.Equal(t, Successful, w.requireEnded(t).Result)
+}
+
+func TestAPreflightWithoutANodeWaitsAndSaysSoAfterAMinute(t *testing.T) {
+	w := newWorld(t, "m0")
+	w.Nodes["m0"].Spec.Unschedulable = true
+	w.submit(t, "sha256:1")
+	w.pass(t, 59*time.Second)
+	require.Equal(t, asExpected, w.condition(t))
+	w.pass(t, 2*time.Second)
+	require.Equal(t, operatorv1.OperatorCondition{
+		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "PreflightWaiting",
+		Message: "the preflight of the changed inputs waits for a Ready control-plane node",
+	}, w.condition(t))
+	w.Nodes["m0"].Spec.Unschedulable = false
+	w.pass(t, time.Second)
+	require.Equal(t, "m0", w.found(t).Spec.NodeName, "the only node is the leader's")
+}
+
+func TestAWithdrawnCandidateLeavesNothing(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	require.NoError(t, w.kube.CoreV1().Secrets(namespace).Delete(t.Context(), operand.PreflightName, metav1.DeleteOptions{}))
+	w.fillCaches(t)
+	require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: operand.PreflightName,
+	}}))
+	w.pass(t, 0)
+	w.pass(t, 0)
+	require.Nil(t, w.found(t))
+	require.Equal(t, asExpected, w.condition(t))
+}
