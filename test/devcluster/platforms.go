@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -128,7 +129,8 @@ func (c *Cluster) deliverCredentials(ctx context.Context, client *objects.Client
 		return nil
 	}
 	if c.registered().Credentials.Secret != "" && installed.Credentials != nil {
-		if err := client.Create(ctx, c.credentialsSecret()); err != nil {
+		// The installer may have written it for the bootstrap node.
+		if err := client.Create(ctx, c.credentialsSecret()); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/nutanix"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/vsphere"
 )
@@ -65,6 +66,9 @@ var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, 
 	"gcp": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return gcp.Start(ctx, gcp.Options{Listen: o.listen, Dir: o.dir})
 	},
+	"nutanix": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return nutanix.Start(ctx, nutanix.Options{Listen: o.listen, Dir: o.dir})
+	},
 	"openstack": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return openstack.Start(ctx, openstack.Options{Listen: o.listen, Host: o.host, Dir: o.dir})
 	},
@@ -103,6 +107,12 @@ func (c *Cluster) DigitalOcean() *digitalocean.Server {
 // GCP returns the stand-in for Google Cloud, nil on other platforms.
 func (c *Cluster) GCP() *gcp.Server {
 	server, _ := c.cloud.(*gcp.Server)
+	return server
+}
+
+// Nutanix returns the stand-in for Nutanix' Prism Central, nil on other platforms.
+func (c *Cluster) Nutanix() *nutanix.Server {
+	server, _ := c.cloud.(*nutanix.Server)
 	return server
 }
 

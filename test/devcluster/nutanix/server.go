@@ -1,0 +1,143 @@
+package nutanix
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+)
+
+// The endpoints, as Requests counts them and Fail takes them. Their paths begin with /api, a namespace and a version.
+const (
+	GetVM        = "GET /ahv/config/vms/{id}"
+	ListClusters = "GET /config/clusters"
+	GetCluster   = "GET /config/clusters/{id}"
+	GetHost      = "GET /config/clusters/{id}/hosts/{host}"
+
+	// Unserved counts the requests for anything else; they are answered with 404.
+	Unserved = standin.Unserved
+	// AllEndpoints, given to Fail, is an outage of the whole cloud.
+	AllEndpoints = standin.AllEndpoints
+)
+
+// Options configure a Server.
+type Options struct {
+	// Listen is the address and port of the one listener, such as "127.0.0.1:0".
+	Listen string
+	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
+	// nothing is written.
+	Dir string
+}
+
+// Server is a running stand-in. Its methods may be called at any time and from any goroutine.
+type Server struct {
+	*standin.Server
+
+	mutex sync.Mutex
+	login
+	machines []Instance
+	spread   *standin.Spread
+	stopped  map[string]bool
+	denied   bool
+}
+
+// Start serves the stand-in until ctx is done or Close is called.
+func Start(ctx context.Context, options Options) (*Server, error) {
+	server, err := standin.New(ctx, standin.Options{Name: "nutanix", Listen: options.Listen, Dir: options.Dir})
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		Server: server, login: newLogin(), spread: standin.NewSpread(zones...), stopped: map[string]bool{},
+	}
+	server.Serve(ctx, s.handler())
+	return s, nil
+}
+
+// version is the part of a path that says which version of the API a client uses.
+var version = regexp.MustCompile(`^v4\.[0-2]$`)
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for endpoint, served := range map[string]struct {
+		namespace string
+		handle    handler
+		missing   string
+	}{
+		GetVM:        {"vmm", s.getVM, "VM_NOT_FOUND"},
+		ListClusters: {"clustermgmt", listClusters, notFound},
+		GetCluster:   {"clustermgmt", getCluster, notFound},
+		GetHost:      {"clustermgmt", getHost, notFound},
+	} {
+		method, path, _ := strings.Cut(endpoint, " ")
+		handle := s.Endpoint(endpoint, refuse, s.authenticated(served.handle, served.missing))
+		mux.HandleFunc(method+" /api/"+served.namespace+"/{version}"+path, func(w http.ResponseWriter, r *http.Request) {
+			if !version.MatchString(r.PathValue("version")) {
+				s.Observe(Unserved, refuse, s.authenticated(notServed, notFound), w, r)
+				return
+			}
+			handle(w, r)
+		})
+	}
+	mux.HandleFunc(Unserved, s.Endpoint(Unserved, refuse, s.authenticated(notServed, notFound)))
+	return mux
+}
+
+// object is a JSON object. Those of the API have their type in $objectType.
+type object = map[string]any
+
+// handler returns the answer to a request, nil if what it asks for does not exist. The server's mutex is locked.
+type handler func(r *http.Request) object
+
+func notServed(*http.Request) object { return nil }
+
+// notFound is the group of errors about what does not exist. That of virtual machines is another one, by which clients
+// know that a machine is gone.
+const notFound = "RESOURCE_NOT_FOUND"
+
+// authenticated checks the login of a request, and answers with what handle returns, or that it is missing.
+func (s *Server) authenticated(handle handler, missing string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		if !s.authorize(w, r) {
+			refuse(w, http.StatusUnauthorized)
+			return
+		}
+		if answer := handle(r); answer != nil {
+			writeJSON(w, http.StatusOK, answer)
+			return
+		}
+		writeError(w, http.StatusNotFound, missing)
+	}
+}
+
+// refuse is the answer to a request that Fail makes fail, or without a login.
+func refuse(w http.ResponseWriter, status int) {
+	writeError(w, status, strings.ToUpper(strings.ReplaceAll(http.StatusText(status), " ", "_")))
+}
+
+func writeError(w http.ResponseWriter, status int, group string) {
+	writeJSON(w, status, object{"data": object{
+		"$objectType": "prism.v4.error.ErrorResponse", "$errorItemDiscriminator": "List<prism.v4.error.AppMessage>",
+		"error": []object{{
+			"$objectType": "prism.v4.error.AppMessage", "severity": "ERROR", "errorGroup": group, "code": "STAND-IN",
+			"message": http.StatusText(status),
+		}},
+	}})
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	content, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(content) // the client may be gone
+}
