@@ -306,13 +306,17 @@ func (s *cloudStory) runBootkubeStep(t *testing.T, dir string) {
 // to the node, the static pod last. The kubeconfig is the administrator's; on a bootstrap node it names localhost.
 func (s *cloudStory) putInPlace(t *testing.T, dir string, bootstrap *node.Node) {
 	t.Helper()
-	// The cluster already has the installer's objects.
+	// The cluster already has the installer's objects, but for the Secret in a namespace that these manifests create.
 	for _, name := range names(t, filepath.Join(dir, "cloud-controller-manager-bootstrap", "manifests")) {
 		command := exec.CommandContext(t.Context(), filepath.Join(s.BinDir(), "kubectl"),
 			"--kubeconfig="+s.Kubeconfig(),
 			"create", "--filename="+filepath.Join(dir, "manifests", name))
 		output, err := command.CombinedOutput()
 		require.NoError(t, err, string(output))
+	}
+	if s.readsSecret {
+		_, err := s.kube.CoreV1().Secrets(targetNamespace).Create(t.Context(), s.installerCredentials(), metav1.CreateOptions{})
+		require.NoError(t, err)
 	}
 	kubernetes := filepath.Join(bootstrap.Root(), "etc", "kubernetes")
 	secrets := filepath.Join(kubernetes, "bootstrap-secrets")

@@ -84,6 +84,9 @@ type storyPlatform struct {
 	// hasNodeManager says that a cloud-node-manager initializes nodes, by what the instance knows of itself: without
 	// credentials.
 	hasNodeManager bool
+	// readsSecret says that the cloud-controller-manager reads its Secret through the API, so that rotated credentials
+	// need no rollout.
+	readsSecret bool
 	// trustsProxy says that the cloud's CA is trusted because of Proxy, not of the cloud configuration.
 	trustsProxy bool
 	// calls compares the calls of the story with the permissions that the platform's CredentialsRequest requests; nil if
@@ -147,6 +150,14 @@ var storyPlatforms = map[string]storyPlatform{
 		// Its provider does not ask whether an instance is stopped (InstanceShutdown in gce_instances.go).
 		described: gcp.GetInstance,
 		calls:     (*cloudStory).testPermissions,
+	},
+	"nutanix": {
+		platform:     configv1.NutanixPlatformType,
+		secret:       "nutanix-credentials",
+		api:          func(s *suite) cloudAPI { return s.Nutanix() },
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+		given:        true,
+		readsSecret:  true,
 	},
 	"openstack": {
 		platform:     configv1.OpenStackPlatformType,
@@ -633,16 +644,8 @@ func (s *cloudStory) rotate(t *testing.T, change func() error) {
 		s.awaitRejection(t, waiting, former, rotated)
 	}
 
-	s.expectRollout("the credentials are rotated")
-	s.operands.sample()
-	s.setSecret(t, s.secret, s.cloud.Credentials())
 	began := time.Now()
-	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
-	settled := time.Now()
-	s.figure("credentials rotated to %d nodes at the new revision: %s", nodes, rounded(began))
-	fewest, history := s.operands.fewest()
-	require.GreaterOrEqual(t, fewest, nodes-1, history)
-
+	settled := s.deliver(t, waiting, before)
 	s.awaitInitialized(t, waiting)
 	s.reinitialize(t, "with the new credentials")
 	last := s.lastUse(t, former, rotated)
@@ -652,6 +655,32 @@ func (s *cloudStory) rotate(t *testing.T, change func() error) {
 		return
 	}
 	s.figure("credentials in the Secret to the last use of the former: %s", last.Sub(began).Round(100*time.Millisecond))
+}
+
+// deliver writes the new credentials to the Secret, and returns when they have reached every node: after a rollout, or
+// once the cloud-controller-manager that reads the Secret has initialized a Node with them.
+func (s *cloudStory) deliver(t *testing.T, waiting *node.Node, before int32) time.Time {
+	t.Helper()
+	if s.readsSecret {
+		containers := s.operands.containers()
+		s.setSecret(t, s.secret, s.cloud.Credentials())
+		began := time.Now()
+		s.awaitInitialized(t, waiting)
+		s.figure("credentials rotated to a Node that they initialized: %s", rounded(began))
+		require.Equal(t, before, s.awaitSettled(t, before, briefly))
+		require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+		return time.Now()
+	}
+	s.expectRollout("the credentials are rotated")
+	s.operands.sample()
+	s.setSecret(t, s.secret, s.cloud.Credentials())
+	began := time.Now()
+	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	s.figure("credentials rotated to %d nodes at the new revision: %s", nodes, rounded(began))
+	settled := time.Now()
+	fewest, history := s.operands.fewest()
+	require.GreaterOrEqual(t, fewest, nodes-1, history)
+	return settled
 }
 
 // awaitRejection waits until a Node that registers again has made the leader use the former credentials in vain.
