@@ -132,7 +132,8 @@ func (d *deadMachines) testDeadDuringRollout(t *testing.T, line string, withOper
 	d.setCloudConfig(t, text+line)
 	dead := d.awaitInstaller(t, revision, func(node string) bool { return (node == runsOperator) == withOperator })
 	began := time.Now()
-	d.monitor.Expect(monitor.NodeDeleted(dead, "its machine has ended"))
+	d.monitor.Expect(monitor.NodeDeleted(dead, "its machine has ended"),
+		monitor.Uninitialized(dead, "another machine registers with its name"))
 	_, err = d.ReplaceNode(t.Context(), dead, func() error {
 		d.awaitGone(t, limit, dead)
 		d.figure("control-plane machine, operator on it: %t, ended during its installation to its Node deleted: %s",
