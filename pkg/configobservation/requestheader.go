@@ -33,8 +33,8 @@ func observeRequestHeaderAllowedNames(listers Listers, _ map[string]any) (any, e
 	}
 	var names []string
 	if err := json.Unmarshal([]byte(written), &names); err != nil {
-		return nil, fmt.Errorf("configmap/%s in %s, key %s: expected a list of strings in JSON (%w); "+
-			"kube-apiserver writes it from its flag --%s", name, namespace, allowedNamesKey, err, allowedNamesKey)
+		return nil, fmt.Errorf("configmap/%s in %s, key %s: expected a list of strings in JSON; "+
+			"kube-apiserver writes it from its flag --%s", name, namespace, allowedNamesKey, allowedNamesKey)
 	}
 	value, err := asFlag(names)
 	if err != nil {

@@ -47,32 +47,14 @@ func (m Manifest) Decode(into any) error {
 func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 	path := pathAt(m.json, wrong.Offset)
 	place := m.place(parseDocument(m.document.data), path)
-	is, _, _ := strings.Cut(wrong.Value, " ") // a number comes with its digits
-	is = map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean"}[is]
-	if is == "" {
-		is = "a " + strings.Fields(wrong.Value)[0]
-	}
-	wants, action := "a "+wrong.Type.String(), "correct it"
-	switch wrong.Type.Kind() {
-	case reflect.String:
-		wants = "a string"
+	is, wants := confdoc.JSONTypes(wrong)
+	action := "correct it"
+	if wrong.Type.Kind() == reflect.String {
 		if is != "a mapping" && is != "a list" {
 			action = "put it in quotes"
 		} else if m.GVK.Group == "" {
 			action = fmt.Sprintf("write %q and indent the text below it", path[len(path)-1]+": |")
 		}
-	case reflect.Struct, reflect.Map:
-		wants = "a mapping"
-	case reflect.Slice:
-		wants = "a list"
-		if wrong.Type.Elem().Kind() == reflect.Uint8 {
-			wants = "a string in base64"
-		}
-	case reflect.Bool:
-		wants = "true or false"
-	case reflect.Int32, reflect.Int64:
-		wants = "a number"
-	default:
 	}
 	return fmt.Errorf("%s:%d:%d: %s in %s is %s, but must be %s: %s",
 		m.File, place.line, place.column, strings.Join(path, "."), m, is, wants, action)

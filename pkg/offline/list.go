@@ -63,7 +63,8 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 	}
 	version, err := schema.ParseGroupVersion(h.APIVersion)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", m.File, m.start().line, err)
+		return nil, fmt.Errorf("%s:%d: apiVersion %q has more than one slash: write a group and a version, such as "+
+			"config.openshift.io/v1", m.File, m.start().line, h.APIVersion)
 	}
 	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
 	return []Manifest{m}, nil

@@ -233,7 +233,7 @@ func TestRejectedInputs(t *testing.T) {
 		},
 		"an unknown field among the overrides is named": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"extendedArgument": {}}`) },
-			want:   `cloudcontrollermanager.operator.openshift.io/cluster: the operand's configuration does not fit its schema: json: unknown field "extendedArgument"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`,
+			want:   `cloudcontrollermanager.operator.openshift.io/cluster: the operand's configuration does not fit its schema: unknown field "extendedArgument"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`,
 		},
 		"a configuration without the infrastructure's name is not rendered": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"infrastructureName": ""}`) },

@@ -146,8 +146,9 @@ func Decode(merged []byte) (*Config, error) {
 	decoder.DisallowUnknownFields()
 	config := &Config{}
 	if err := decoder.Decode(config); err != nil {
-		return nil, fmt.Errorf("the operand's configuration does not fit its schema: %w; "+
-			"if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there", err)
+		return nil, fmt.Errorf("the operand's configuration does not fit its schema: %s; "+
+			"if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there",
+			confdoc.JSONReason(err))
 	}
 	return config, nil
 }

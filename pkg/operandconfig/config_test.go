@@ -35,7 +35,11 @@ func TestMerge(t *testing.T) {
 
 func TestDecode(t *testing.T) {
 	_, err := Decode([]byte(`{"platfrom": "openstack"}`))
-	require.EqualError(t, err, `the operand's configuration does not fit its schema: json: unknown field "platfrom"; `+
+	require.EqualError(t, err, `the operand's configuration does not fit its schema: unknown field "platfrom"; `+
+		`if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`)
+
+	_, err = Decode([]byte(`{"extendedArguments": {"v": "secret"}}`))
+	require.EqualError(t, err, `the operand's configuration does not fit its schema: in extendedArguments: a string where a list must be; `+
 		`if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`)
 
 	config, err := Decode([]byte(`{"platform": "openstack", "cloudConfig": {"name": "c", "key": "k"}, "servingInfo": {"minTLSVersion": "VersionTLS12"}}`))

@@ -117,7 +117,7 @@ func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*S
 	}
 	var content index
 	if err := yaml.UnmarshalStrict(data, &content); err != nil {
-		return nil, fmt.Errorf("%s in %s: %w", indexFile, dir, err)
+		return nil, fmt.Errorf("%s in %s is not what dump writes: it was edited or cut, dump again", indexFile, dir)
 	}
 	s := &Snapshot{Taken: content.Taken, Unread: content.Unread}
 	for _, path := range content.Objects {
@@ -127,7 +127,7 @@ func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*S
 		}
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(data, &object.Object); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s in %s is not an object in YAML: it was edited or cut, dump again", path, dir)
 		}
 		s.add(object)
 	}

@@ -306,7 +306,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		"an override that is not in the schema": {
 			prepare: func(n node) { n.write("override.yaml", "extendedArgument: {}\n") },
 			flags:   []string{"--config-override-files=override.yaml"},
-			message: "override.yaml: the operand's configuration does not fit its schema: json: unknown field \"extendedArgument\"; " +
+			message: "override.yaml: the operand's configuration does not fit its schema: unknown field \"extendedArgument\"; " +
 				"if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there",
 		},
 		"an override that is missing": {

@@ -272,3 +272,10 @@ func TestAnOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 		require.NoError(t, full.Close())
 	}
 }
+
+func TestAGroupWithTwoSlashesIsNamedWithItsLine(t *testing.T) {
+	f := newWorkspace(t)
+	f.write("more.yaml", "apiVersion: a/b/c\nkind: Proxy\nmetadata:\n  name: cluster\n")
+	require.Equal(t, result{code: 2, stderr: "validate: more.yaml:1: apiVersion \"a/b/c\" has more than one slash: " +
+		"write a group and a version, such as config.openshift.io/v1\n"}, f.command("infra.yaml", "cloud.yaml", "more.yaml"))
+}

@@ -161,7 +161,7 @@ func TestSync(t *testing.T) {
 		"while the gate is off, nothing":               {observed: gateOff, objects: []runtime.Object{user(map[string]string{"config": ini})}},
 		"on a platform without, nothing":               {observed: otherPlatform, objects: []runtime.Object{user(map[string]string{"config": ini})}},
 		"while the platform is not known, nothing":     {objects: []runtime.Object{user(map[string]string{"config": ini})}},
-		"an observation that fits no schema, an error": {observed: `{"platform": "vsphere", "x": 1}`, wantErr: `decoding spec.observedConfig of cloudcontrollermanager/cluster: the operand's configuration does not fit its schema: json: unknown field "x"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`},
+		"an observation that fits no schema, an error": {observed: `{"platform": "vsphere", "x": 1}`, wantErr: `decoding spec.observedConfig of cloudcontrollermanager/cluster: the operand's configuration does not fit its schema: unknown field "x"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kube := fake.NewClientset(tc.objects...)
