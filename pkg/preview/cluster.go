@@ -3,6 +3,7 @@ package preview
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -120,7 +121,7 @@ func encode(object *unstructured.Unstructured, err error) ([]byte, error) {
 }
 
 // errNoRight says what to do about a missing right.
-var errNoRight = fmt.Errorf("you have no right to read this: bind the roles for support")
+var errNoRight = errors.New("you have no right to read this: bind the roles for support")
 
 // decode returns an object of the operand's namespace, nil if it does not exist.
 func decode[T runtime.Object](data []byte, into T) (T, error) {

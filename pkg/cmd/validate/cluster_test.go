@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -247,9 +246,7 @@ func TestWhatCannotBeComparedIsOneLineAndExitCode2(t *testing.T) {
 
 func TestAPreviewOnlyReads(t *testing.T) {
 	c := liveCluster(t)
-	began := time.Now()
 	require.Equal(t, 0, against(t, c, workspace{t: t, dir: t.TempDir()}).code)
-	require.Less(t, time.Since(began), 10*time.Second)
 	for _, request := range c.Requests {
 		require.True(t, strings.HasPrefix(request, "GET "), request)
 	}
