@@ -104,6 +104,7 @@ func TestAMustGatherAnswersLikeTheClusterWithoutSecrets(t *testing.T) {
 	dir := mustGathered(t, w)
 	stored, err := snapshot.ReadDirectory(dir, report.LeadingPod)
 	require.NoError(t, err)
+	require.Equal(t, w.Logs[leader], stored.Log.Text, "the lines have no time in front")
 	w.Forbidden = []string{"secrets"}
 	status, node := statusAndNode(t, stored, "worker-1")
 	liveStatus, liveNode := statusAndNode(t, read(t, w.cluster()), "worker-1")
