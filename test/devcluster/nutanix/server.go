@@ -17,6 +17,8 @@ const (
 	ListClusters = "GET /config/clusters"
 	GetCluster   = "GET /config/clusters/{id}"
 	GetHost      = "GET /config/clusters/{id}/hosts/{host}"
+	// GetNewest is how clients of API v4.2 find the newest version of a namespace. Its path has no version.
+	GetNewest = "OPTIONS /unversioned/info"
 
 	// Unserved counts the requests for anything else; they are answered with 404.
 	Unserved = standin.Unserved
@@ -83,6 +85,10 @@ func (s *Server) handler() http.Handler {
 			handle(w, r)
 		})
 	}
+	newest := s.Endpoint(GetNewest, refuse, s.authenticated(getNewest, notFound))
+	for _, namespace := range []string{"clustermgmt", "vmm"} {
+		mux.HandleFunc("OPTIONS /api/"+namespace+"/unversioned/info", newest)
+	}
 	mux.HandleFunc(Unserved, s.Endpoint(Unserved, refuse, s.authenticated(notServed, notFound)))
 	return mux
 }
@@ -94,6 +100,8 @@ type object = map[string]any
 type handler func(r *http.Request) object
 
 func notServed(*http.Request) object { return nil }
+
+func getNewest(*http.Request) object { return object{"data": "v4.2"} }
 
 // notFound is the group of errors about what does not exist. That of virtual machines is another one, by which clients
 // know that a machine is gone.

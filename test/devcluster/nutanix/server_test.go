@@ -65,7 +65,12 @@ func newClient(t *testing.T, s *nutanix.Server) *cloud {
 // get asks for a path and returns the status and the data of the answer.
 func (c *cloud) get(t *testing.T, path string) (int, any) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL()+path, http.NoBody)
+	return c.do(t, http.MethodGet, path)
+}
+
+func (c *cloud) do(t *testing.T, method, path string) (int, any) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, c.URL()+path, http.NoBody)
 	require.NoError(t, err)
 	if c.cookie != "" {
 		request.Header.Set("Cookie", c.cookie)
@@ -194,6 +199,15 @@ func TestAnUnknownLoginIsRejected(t *testing.T) {
 	for _, call := range c.Calls() {
 		require.Empty(t, call.Credential)
 	}
+}
+
+func TestAClientFindsTheNewestVersion(t *testing.T) {
+	c := start(t)
+	for _, namespace := range []string{"vmm", "clustermgmt"} {
+		status, newest := c.do(t, http.MethodOptions, "/api/"+namespace+"/unversioned/info")
+		require.Equal(t, []any{http.StatusOK, "v4.2"}, []any{status, newest})
+	}
+	require.Equal(t, map[string]int{nutanix.GetNewest: 2}, c.Requests())
 }
 
 func TestWhatIsNotServedIsCounted(t *testing.T) {
