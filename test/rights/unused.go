@@ -85,8 +85,10 @@ var lists = []Exception{
 	listed(operatorAccount, managedNamespace, "configmaps"),
 	listed(operatorAccount, "kube-system", "configmaps"),
 	listed(operandAccount, "", "nodes", "services"),
-	listed(preflightAccount, "", "nodes"),
 	listed("file-syncer", targetNamespace, "configmaps", "secrets"),
+	{
+		Account: preflightAccount, Resources: []string{"nodes"}, Verbs: []string{"list"}, Reason: streamed, Sometimes: true,
+	},
 	{
 		Account: operatorAccount, Namespace: "default", Resources: []string{"events"}, Verbs: []string{"list"},
 		Reason: streamed, Sometimes: true,

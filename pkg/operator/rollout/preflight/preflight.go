@@ -117,7 +117,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	if verdict != nil {
-		return c.end(ctx, verdict)
+		return c.endWith(ctx, syncCtx, verdict)
 	}
 	verdict, waitsFor, err := c.run(ctx, candidate)
 	if err != nil {
@@ -128,6 +128,40 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
 	return c.reportWait(ctx, candidate, waitsFor)
+}
+
+// endWith ends the preflight that has a verdict. The verdict counts until the change has been seen to work.
+func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, verdict *Verdict) error {
+	if verdict.Result == Successful {
+		return c.end(ctx, nil)
+	}
+	works, err := c.worksSince(verdict.Ended.Time)
+	if err != nil {
+		return err
+	}
+	if works {
+		return c.end(ctx, nil)
+	}
+	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), controlplane.SettleTime)
+	return c.end(ctx, verdict)
+}
+
+// worksSince reports whether every node has the latest revision, and a process that acquired the lease since then has
+// settled. The leader's node rolls last, so that process has the change.
+func (c *controller) worksSince(verdict time.Time) (bool, error) {
+	_, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+	}
+	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": operand.Name}))
+	if err != nil {
+		return false, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+	}
+	record := c.Lease.Record()
+	holder := controlplane.HolderOf(record, controlplane.Pods{Operand: pods}, c.Clock.Now())
+	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != status.LatestAvailableRevision }
+	return holder.State == controlplane.Leading && record.HeldSince.After(verdict) &&
+		!slices.ContainsFunc(status.NodeStatuses, isBehind), nil
 }
 
 // run moves the preflight of a candidate on, and returns its verdict or what it waits for.
@@ -259,7 +293,7 @@ func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, ver
 	return nil
 }
 
-// end deletes what a preflight leaves, and reports its verdict, nil if there is none.
+// end deletes what a preflight leaves, and reports its verdict, nil if there is nothing to report.
 func (c *controller) end(ctx context.Context, verdict *Verdict) error {
 	pod, err := c.pod()
 	if err != nil {
@@ -272,7 +306,7 @@ func (c *controller) end(ctx context.Context, verdict *Verdict) error {
 	} else if err := c.deleteLease(ctx); err != nil {
 		return err
 	}
-	if verdict == nil || verdict.Result == Successful {
+	if verdict == nil {
 		return c.apply(ctx, operatorclient.AsExpected(condition))
 	}
 	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, reasons[verdict.Result],

@@ -145,6 +145,9 @@ func (w *world) fillCaches(t *testing.T) {
 	for i := range leases.Items {
 		require.NoError(t, w.caches.Coordination().V1().Leases().Informer().GetStore().Add(&leases.Items[i]))
 	}
+	for _, pod := range w.Cluster.Pods {
+		require.NoError(t, core.Pods().Informer().GetStore().Add(pod))
+	}
 	for _, node := range w.Nodes {
 		require.NoError(t, core.Nodes().Informer().GetStore().Add(node))
 	}
@@ -273,7 +276,7 @@ func TestACandidateFailsWithTheLastWordsOfItsProcess(t *testing.T) {
 	}, w.condition(t))
 	require.Equal(t, []string{"Warning PreflightFailed: " + message}, w.events())
 	w.restartOperator()
-	w.pass(t, time.Hour)
+	w.pass(t, 20*time.Minute)
 	require.Nil(t, w.found(t), "one login for each candidate")
 }
 
@@ -339,4 +342,42 @@ func TestAWithdrawnCandidateLeavesNothing(t *testing.T) {
 	w.pass(t, 0)
 	require.Nil(t, w.found(t))
 	require.Equal(t, asExpected, w.condition(t))
+}
+
+func TestAFailedPreflightIsForgottenOnceTheChangeWorks(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.ends(t, "Authentication failed\n")
+	w.pass(t, time.Second)
+	w.pass(t, time.Minute)
+	require.Equal(t, operatorv1.ConditionTrue, w.condition(t).Status, "the former leader works, not the change")
+	// The leader's node rolls last.
+	w.Install("m0", 60)
+	w.Acquire("m0", "second", 61)
+	w.Seen.See(w.Cluster.Lease, w.clock.Now())
+	w.pass(t, 29*time.Second)
+	require.Equal(t, operatorv1.ConditionTrue, w.condition(t).Status, "it has not settled")
+	w.pass(t, 10*time.Second)
+	w.Renew(int(w.clock.Now().Sub(controlplanetest.Begin).Seconds()))
+	w.Seen.See(w.Cluster.Lease, w.clock.Now())
+	w.runs(t, "m1", 2)
+	w.pass(t, 0)
+	require.Equal(t, operatorv1.ConditionTrue, w.condition(t).Status, "a node is behind")
+	w.runs(t, "m1", 3)
+	w.pass(t, 0)
+	require.Equal(t, asExpected, w.condition(t))
+}
+
+// runs sets the revision that a node runs. The fake client forgets it when it applies conditions.
+func (w *world) runs(t *testing.T, node string, revision int32) {
+	t.Helper()
+	_, status, version, err := w.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	status = status.DeepCopy()
+	status.LatestAvailableRevision = 3
+	status.NodeStatuses = []operatorv1.NodeStatus{{NodeName: node, CurrentRevision: revision}}
+	_, err = w.operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
+	require.NoError(t, err)
 }
