@@ -2,8 +2,10 @@ package gcp
 
 import (
 	"context"
+	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -19,7 +21,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
-	"golang.org/x/oauth2/jws"
 )
 
 const scope = scopePrefix + "compute"
@@ -96,16 +97,29 @@ func TestAnAssertionStandsForATokenUntilItsKeyIsRotated(t *testing.T) {
 	}
 }
 
+// header is the header of an assertion.
+type header struct {
+	Algorithm string `json:"alg"`
+	Key       string `json:"kid"`
+}
+
 // sign returns an assertion that is valid but for what change does to it.
-func (c running) sign(t *testing.T, key *rsa.PrivateKey, change func(header *jws.Header, said *jws.ClaimSet)) string {
+func (c running) sign(t *testing.T, key *rsa.PrivateKey, change func(h *header, said *claims)) string {
 	t.Helper()
-	header := &jws.Header{Algorithm: "RS256", Typ: "JWT", KeyID: c.Credential()}
-	said := &jws.ClaimSet{Iss: accountEmail, Sub: accountEmail, Aud: c.tokenURL(), Scope: scope,
-		Iat: time.Now().Unix(), Exp: time.Now().Add(time.Hour).Unix()}
-	change(header, said)
-	assertion, err := jws.Encode(header, said, key)
+	of := &header{Algorithm: "RS256", Key: c.Credential()}
+	said := &claims{Issuer: accountEmail, Subject: accountEmail, Audience: c.tokenURL(), Scope: scope,
+		Issued: time.Now().Unix(), Expires: time.Now().Add(time.Hour).Unix()}
+	change(of, said)
+	var parts []string
+	for _, part := range []any{of, said} {
+		content, err := json.Marshal(part)
+		require.NoError(t, err)
+		parts = append(parts, base64.RawURLEncoding.EncodeToString(content))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, ".")))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
 	require.NoError(t, err)
-	return assertion
+	return strings.Join(append(parts, base64.RawURLEncoding.EncodeToString(signature)), ".")
 }
 
 func TestOnlyAWholeAssertionIsAccepted(t *testing.T) {
@@ -128,22 +142,22 @@ func TestOnlyAWholeAssertionIsAccepted(t *testing.T) {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return c.do(t, request)
 	}
-	valid := c.sign(t, own, func(*jws.Header, *jws.ClaimSet) {})
+	valid := c.sign(t, own, func(*header, *claims) {})
 	status, answer := post(assertionGrant, valid)
 	require.Equal(t, http.StatusOK, status, answer)
 	status, answer = post("password", valid)
 	require.Equal(t, http.StatusBadRequest, status)
 	require.Equal(t, object{"error": "unsupported_grant_type", "error_description": "Invalid grant_type: password"}, answer)
 	for name, assertion := range map[string]string{
-		"another key's":         c.sign(t, other, func(*jws.Header, *jws.ClaimSet) {}),
-		"of an unknown key":     c.sign(t, own, func(h *jws.Header, _ *jws.ClaimSet) { h.KeyID = "key-0" }),
-		"of another algorithm":  c.sign(t, own, func(h *jws.Header, _ *jws.ClaimSet) { h.Algorithm = "none" }),
-		"of another account":    c.sign(t, own, func(_ *jws.Header, s *jws.ClaimSet) { s.Iss = "other@example.com" }),
-		"for another audience":  c.sign(t, own, func(_ *jws.Header, s *jws.ClaimSet) { s.Aud = "https://example.com/token" }),
-		"for another scope":     c.sign(t, own, func(_ *jws.Header, s *jws.ClaimSet) { s.Scope = scopePrefix + "drive" }),
-		"that has expired":      c.sign(t, own, func(_ *jws.Header, s *jws.ClaimSet) { s.Iat -= 3601; s.Exp -= 3601 }),
-		"that is for too long":  c.sign(t, own, func(_ *jws.Header, s *jws.ClaimSet) { s.Exp++ }),
-		"of the future":         c.sign(t, own, func(_ *jws.Header, s *jws.ClaimSet) { s.Iat += 60; s.Exp += 60 }),
+		"another key's":         c.sign(t, other, func(*header, *claims) {}),
+		"of an unknown key":     c.sign(t, own, func(h *header, _ *claims) { h.Key = "key-0" }),
+		"of another algorithm":  c.sign(t, own, func(h *header, _ *claims) { h.Algorithm = "none" }),
+		"of another account":    c.sign(t, own, func(_ *header, s *claims) { s.Issuer = "other@example.com" }),
+		"for another audience":  c.sign(t, own, func(_ *header, s *claims) { s.Audience = "https://example.com/token" }),
+		"for another scope":     c.sign(t, own, func(_ *header, s *claims) { s.Scope = scopePrefix + "drive" }),
+		"that has expired":      c.sign(t, own, func(_ *header, s *claims) { s.Issued -= 3601; s.Expires -= 3601 }),
+		"that is for too long":  c.sign(t, own, func(_ *header, s *claims) { s.Expires++ }),
+		"of the future":         c.sign(t, own, func(_ *header, s *claims) { s.Issued += 60; s.Expires += 60 }),
 		"that is cut":           strings.TrimSuffix(valid, valid[strings.LastIndex(valid, "."):]),
 		"without the signature": valid[:strings.LastIndex(valid, ".")+1],
 		"that is none":          "a.b.c",
