@@ -143,7 +143,7 @@ func TestACandidateThatDoesNotFitInASecretHasNoPreflight(t *testing.T) {
 	}
 	secret, err := operand.PreflightCandidate(in)
 	require.NoError(t, err)
-	require.True(t, secret == nil, "it has secrets, so it is not printed")
+	require.Nil(t, secret)
 }
 
 func TestOnlyWhatTheCloudControllerManagerStartsWithIsAChange(t *testing.T) {

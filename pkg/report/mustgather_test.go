@@ -82,13 +82,13 @@ func mustGathered(t *testing.T, w *world, without ...string) (dir string) {
 	return dir
 }
 
-func statusAndNode(t *testing.T, s *snapshot.Snapshot, node string) (status, explanation string) {
+func statusAndNode(t *testing.T, s *snapshot.Snapshot) (status, explanation string) {
 	t.Helper()
 	var out, explained bytes.Buffer
 	current, err := report.StatusOf(s)
 	require.NoError(t, err)
 	require.NoError(t, current.WriteText(&out, false))
-	e, err := report.ExplainNode(s, node)
+	e, err := report.ExplainNode(s, "worker-1")
 	require.NoError(t, err)
 	require.NoError(t, e.WriteText(&explained, false))
 	return out.String(), explained.String()
@@ -106,8 +106,8 @@ func TestAMustGatherAnswersLikeTheClusterWithoutSecrets(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, w.Logs[leader], stored.Log.Text, "the lines have no time in front")
 	w.Forbidden = []string{"secrets"}
-	status, node := statusAndNode(t, stored, "worker-1")
-	liveStatus, liveNode := statusAndNode(t, read(t, w.cluster()), "worker-1")
+	status, node := statusAndNode(t, stored)
+	liveStatus, liveNode := statusAndNode(t, read(t, w.cluster()))
 	const forbidden = "  secrets in openshift-cloud-controller-manager: no right to read this\n"
 	require.Equal(t, strings.Replace(liveStatus, forbidden, noSecretsRead, 1), status)
 	require.Equal(t, strings.Replace(liveNode, forbidden, noSecretsRead, 1), node)
@@ -117,7 +117,7 @@ func TestAMustGatherAnswersLikeTheClusterWithoutSecrets(t *testing.T) {
 	require.NoError(t, err)
 	stored, err = snapshot.ReadDirectory(inner[0], report.LeadingPod)
 	require.NoError(t, err, "oc adm inspect writes one directory")
-	_, again := statusAndNode(t, stored, "worker-1")
+	_, again := statusAndNode(t, stored)
 	require.Contains(t, again, "cause:  the cloud does not know the machine")
 }
 
@@ -127,7 +127,7 @@ func TestWhatAMustGatherDoesNotHaveIsNotAFault(t *testing.T) {
 	w.condition("NodeInitializationDegraded", "True", "NodesUninitialized", "node/worker-1: the cloud does not know the machine")
 	stored, err := snapshot.ReadDirectory(mustGathered(t, w, "Lease", "Secret"), report.LeadingPod, snapshot.Service("shop", "frontend")...)
 	require.NoError(t, err)
-	status, node := statusAndNode(t, stored, "worker-1")
+	status, node := statusAndNode(t, stored)
 	require.NotContains(t, status, "operator down")
 	require.Contains(t, status, "\nLeader     not known: it is not in the must-gather\n")
 	require.Contains(t, status, noSecretsRead)

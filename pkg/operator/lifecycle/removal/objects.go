@@ -33,10 +33,7 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 	if len(left) > 0 {
 		return c.report(ctx, observedplatform.RemovingObjects, left, nil)
 	}
-	if err := c.releaseLease(ctx); err != nil {
-		return err
-	}
-	if err := c.deletePreflightLease(ctx); err != nil {
+	if err := c.endLeases(ctx); err != nil {
 		return err
 	}
 	if err := c.remember(ctx); err != nil {
@@ -65,6 +62,13 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 	}
 	c.Recorder.Event("Removed", "Removed the cloud-controller-manager and its objects")
 	return nil
+}
+
+func (c *controller) endLeases(ctx context.Context) error {
+	if err := c.releaseLease(ctx); err != nil {
+		return err
+	}
+	return c.deletePreflightLease(ctx)
 }
 
 // releaseLease frees the lease of the last leader if it has ended. The next cloud-controller-manager, of this operator

@@ -263,10 +263,9 @@ func (c *controller) observe(ctx context.Context, pod *corev1.Pod) (*evidence, e
 	if leads(lease, pod) {
 		e.ledAt = c.led.See(uid, now)
 	}
-	text, _, err := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
-	if err != nil {
-		e.unread = err.Error()
-		return e, nil
+	text, _, unread := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
+	if unread != nil {
+		e.unread = unread.Error()
 	}
 	e.log, err = c.Mask(text)
 	return e, err

@@ -62,9 +62,9 @@ func newWorld(t *testing.T, nodes ...string) *world {
 		pod.UID = types.UID(fmt.Sprintf("pod-%d", uids))
 		return false, nil, nil
 	})
-	w.Seen.See(w.Cluster.Lease, controlplanetest.At(-26))
+	w.Seen.See(w.Lease, controlplanetest.At(-26))
 	w.Renew(0)
-	w.Seen.See(w.Cluster.Lease, controlplanetest.At(0))
+	w.Seen.See(w.Lease, controlplanetest.At(0))
 	w.observeLeader()
 	w.restartOperator()
 	return w
@@ -145,7 +145,7 @@ func (w *world) fillCaches(t *testing.T) {
 	for i := range leases.Items {
 		require.NoError(t, w.caches.Coordination().V1().Leases().Informer().GetStore().Add(&leases.Items[i]))
 	}
-	for _, pod := range w.Cluster.Pods {
+	for _, pod := range w.Pods {
 		require.NoError(t, core.Pods().Informer().GetStore().Add(pod))
 	}
 	for _, node := range w.Nodes {
@@ -356,12 +356,12 @@ func TestAFailedPreflightIsForgottenOnceTheChangeWorks(t *testing.T) {
 	// The leader's node rolls last.
 	w.Install("m0", 60)
 	w.Acquire("m0", "second", 61)
-	w.Seen.See(w.Cluster.Lease, w.clock.Now())
+	w.Seen.See(w.Lease, w.clock.Now())
 	w.pass(t, 29*time.Second)
 	require.Equal(t, operatorv1.ConditionTrue, w.condition(t).Status, "it has not settled")
 	w.pass(t, 10*time.Second)
 	w.Renew(int(w.clock.Now().Sub(controlplanetest.Begin).Seconds()))
-	w.Seen.See(w.Cluster.Lease, w.clock.Now())
+	w.Seen.See(w.Lease, w.clock.Now())
 	w.runs(t, "m1", 2)
 	w.pass(t, 0)
 	require.Equal(t, operatorv1.ConditionTrue, w.condition(t).Status, "a node is behind")
