@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -214,7 +213,7 @@ func TestAReplacedCAIsTheOneToTrust(t *testing.T) {
 	require.NoError(t, use())
 	_, _, err = c.api.Droplets.List(t.Context(), nil)
 	var unknown x509.UnknownAuthorityError
-	require.True(t, errors.As(err, &unknown), err)
+	require.ErrorAs(t, err, &unknown)
 	_, _, err = newClient(t, c.Server).Droplets.List(t.Context(), nil)
 	require.NoError(t, err)
 }

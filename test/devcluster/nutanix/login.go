@@ -75,7 +75,8 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) bool {
 		}
 		session := standin.RandomHex()
 		s.sessions[session] = index
-		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: session, Path: "/", Secure: true, HttpOnly: true})
+		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: session, Path: "/", Secure: true, HttpOnly: true,
+			SameSite: http.SameSiteStrictMode})
 		return true
 	}
 	return false

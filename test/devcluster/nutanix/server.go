@@ -61,7 +61,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 }
 
 // version is the part of a path that says which version of the API a client uses.
-var version = regexp.MustCompile(`^v4\.[0-2]$`)
+var version = regexp.MustCompile(`^v4\.[012]$`)
 
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"testing"
 
@@ -244,7 +243,7 @@ func TestAReplacedCAIsTheOneToTrust(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 	}
 	var unknown x509.UnknownAuthorityError
-	require.True(t, errors.As(err, &unknown), err)
+	require.ErrorAs(t, err, &unknown)
 	newClient(t, c.Server).requireMachine(t, "a")
 }
 
