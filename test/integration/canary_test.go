@@ -25,8 +25,8 @@ import (
 // canary is the prefix of every secret in a cluster's inputs.
 const canary = "CANARY"
 
-// secretValue matches the secrets in the credentials of the examples and of the fake cloud.
-var secretValue = regexp.MustCompile(`correct-horse|(password: )\S+`)
+// secretValue matches secrets in the credentials of the examples and of the stand-ins. A private key must stay one.
+var secretValue = regexp.MustCompile(`correct-horse|(password: )\S+|("private_key_id": ?")[^"]+`)
 
 // TestASecretReachesOnlySecrets puts a canary into every input, changes each input, and makes each invalid. It then
 // searches everything that is readable without rights to Secrets, and the operator's log at the verbosity of
@@ -82,7 +82,7 @@ func (c *cluster) plant(t *testing.T, suffix string) {
 		c.editSecret(t, name, func(s *corev1.Secret) {
 			planted := 0
 			for key, value := range s.Data {
-				s.Data[key] = secretValue.ReplaceAll(value, []byte("${1}"+canary+"-credentials-"+suffix))
+				s.Data[key] = secretValue.ReplaceAll(value, []byte("${1}${2}"+canary+"-credentials-"+suffix))
 				s.Data[key] = bytes.ReplaceAll(
 					s.Data[key],
 					[]byte(canary+"-credentials-first"),
