@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
@@ -73,34 +74,54 @@ func PreflightPodOf(candidate *corev1.Secret) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// StartsAlike reports whether the cloud-controller-manager of a candidate starts with the same files, image, arguments
-// and environment as that of the candidate that the objects are. What only the file-syncer uses does not count, and
-// neither does the API server's address or CA.
-func (r *Resources) StartsAlike(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) (bool, error) {
-	for _, name := range []string{CloudConfigConfigMap, TrustedCAConfigMap} {
-		former := find(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == name })
-		present := find(r.ConfigMaps, func(o *corev1.ConfigMap) bool { return o.Name == name })
-		if former == nil || !maps.Equal(former.Data, present.Data) {
-			return false, nil
-		}
-	}
-	for _, name := range []string{CloudConfigSecret, CloudCredentialsSecret} {
-		former := find(secrets, func(o *corev1.Secret) bool { return o.Name == name })
-		present := find(r.Secrets, func(o *corev1.Secret) bool { return o.Name == name })
-		if former == nil || !maps.EqualFunc(former.Data, present.Data, bytes.Equal) {
-			return false, nil
+// Changes returns the causes of the inputs by which the cloud-controller-manager of a candidate starts with other
+// files, another image, arguments or environment than that of the candidate that the objects are. What only the
+// file-syncer uses does not count, and neither does the API server's address or CA.
+func (r *Resources) Changes(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) ([]diagnostic.Cause, error) {
+	var changed []diagnostic.Cause
+	for _, o := range []struct {
+		cause diagnostic.Cause
+		kind  Kind
+		name  string
+	}{
+		{diagnostic.CloudConfig, ConfigMap, CloudConfigConfigMap},
+		{diagnostic.CloudConfig, Secret, CloudConfigSecret},
+		{diagnostic.Credentials, Secret, CloudCredentialsSecret},
+		{diagnostic.TrustedCA, ConfigMap, TrustedCAConfigMap},
+	} {
+		if !slices.Contains(changed, o.cause) && !r.delivers(o.kind, o.name, configMaps, secrets) {
+			changed = append(changed, o.cause)
 		}
 	}
 	podConfigMap := find(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == PodConfigMap })
 	if podConfigMap == nil {
-		return false, nil
+		return append(changed, diagnostic.Configuration), nil
 	}
 	former, err := StaticPodOf(podConfigMap)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	return equality.Semantic.DeepEqual(former.Spec.InitContainers, r.Pod.Spec.InitContainers) &&
-		equality.Semantic.DeepEqual(operandContainer(former), operandContainer(r.Pod)), nil
+	was, is := operandContainer(former), *operandContainer(r.Pod)
+	if was.Image != is.Image {
+		changed = append(changed, diagnostic.Image)
+	}
+	if is.Image = was.Image; !equality.Semantic.DeepEqual(*was, is) ||
+		!equality.Semantic.DeepEqual(former.Spec.InitContainers, r.Pod.Spec.InitContainers) {
+		changed = append(changed, diagnostic.Configuration)
+	}
+	return changed, nil
+}
+
+// delivers reports whether an object of the candidate has the data of the one that is there.
+func (r *Resources) delivers(kind Kind, name string, configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) bool {
+	if kind == ConfigMap {
+		named := func(o *corev1.ConfigMap) bool { return o.Name == name }
+		former := find(configMaps, named)
+		return former != nil && maps.Equal(former.Data, find(r.ConfigMaps, named).Data)
+	}
+	named := func(o *corev1.Secret) bool { return o.Name == name }
+	former := find(secrets, named)
+	return former != nil && maps.EqualFunc(former.Data, find(r.Secrets, named).Data, bytes.Equal)
 }
 
 // find returns the first object that matches, nil if there is none.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -149,21 +150,21 @@ func TestACandidateThatDoesNotFitInASecretHasNoPreflight(t *testing.T) {
 func TestOnlyWhatTheCloudControllerManagerStartsWithIsAChange(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*operand.Inputs)
-		alike  bool
+		want   []diagnostic.Cause
 	}{
-		"nothing":                {func(*operand.Inputs) {}, true},
-		"the operator's image":   {func(in *operand.Inputs) { in.Images.Operator = "another" }, true},
-		"the reason to redeploy": {func(in *operand.Inputs) { in.ForceRedeploymentReason = "again" }, true},
-		"the API server's CA":    {func(in *operand.Inputs) { in.Identity.CABundle = in.CloudConfig.CABundle }, true},
-		"the image":              {func(in *operand.Inputs) { in.Images.Operand = "another" }, false},
-		"a flag":                 {func(in *operand.Inputs) { in.Overrides = []byte(`extendedArguments: {v: ["4"]}`) }, false},
+		"nothing":                {func(*operand.Inputs) {}, nil},
+		"the operator's image":   {func(in *operand.Inputs) { in.Images.Operator = "another" }, nil},
+		"the reason to redeploy": {func(in *operand.Inputs) { in.ForceRedeploymentReason = "again" }, nil},
+		"the API server's CA":    {func(in *operand.Inputs) { in.Identity.CABundle = in.CloudConfig.CABundle }, nil},
+		"the image":              {func(in *operand.Inputs) { in.Images.Operand = "another" }, []diagnostic.Cause{diagnostic.Image}},
+		"a flag":                 {func(in *operand.Inputs) { in.Overrides = []byte(`extendedArguments: {v: ["4"]}`) }, []diagnostic.Cause{diagnostic.Configuration}},
 		"the cloud configuration": {func(in *operand.Inputs) {
 			in.CloudConfig.Data = append(in.CloudConfig.Data, "\nmax-shared-lb = 3\n"...)
-		}, false},
-		"the trusted CA":           {func(in *operand.Inputs) { in.Trust = nil }, false},
-		"the credentials":          {func(in *operand.Inputs) { in.Credentials.Data = rotated(in.Credentials.Data) }, false},
-		"a proxy for the cloud":    {func(in *operand.Inputs) { in.Overrides = []byte(`proxy: {HTTPS_PROXY: "http://other:1"}`) }, false},
-		"the token of file-syncer": {func(in *operand.Inputs) { in.Identity.FileSyncerToken = []byte("other") }, true},
+		}, []diagnostic.Cause{diagnostic.CloudConfig}},
+		"the trusted CA":           {func(in *operand.Inputs) { in.Trust = nil }, []diagnostic.Cause{diagnostic.TrustedCA}},
+		"the credentials":          {func(in *operand.Inputs) { in.Credentials.Data = rotated(in.Credentials.Data) }, []diagnostic.Cause{diagnostic.Credentials}},
+		"a proxy for the cloud":    {func(in *operand.Inputs) { in.Overrides = []byte(`proxy: {HTTPS_PROXY: "http://other:1"}`) }, []diagnostic.Cause{diagnostic.Configuration}},
+		"the token of file-syncer": {func(in *operand.Inputs) { in.Identity.FileSyncerToken = []byte("other") }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			former, err := operand.Render(inputs(t, openstack(), operand.OperatorPhase()))
@@ -172,12 +173,14 @@ func TestOnlyWhatTheCloudControllerManagerStartsWithIsAChange(t *testing.T) {
 			tc.change(&in)
 			present, err := operand.Render(in)
 			require.NoError(t, err)
-			alike, err := present.StartsAlike(former.ConfigMaps, former.Secrets)
+			changed, err := present.Changes(former.ConfigMaps, former.Secrets)
 			require.NoError(t, err)
-			require.Equal(t, tc.alike, alike)
-			alike, err = present.StartsAlike(nil, nil)
+			require.Equal(t, tc.want, changed)
+			changed, err = present.Changes(nil, nil)
 			require.NoError(t, err)
-			require.False(t, alike, "nothing was there")
+			require.Equal(t, []diagnostic.Cause{
+				diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA, diagnostic.Configuration,
+			}, changed, "nothing was there")
 		})
 	}
 }

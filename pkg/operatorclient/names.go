@@ -43,6 +43,10 @@ const (
 	// in which the administrator saw the request, so that it confirms no later one.
 	RemovalAnnotation = "cloudcontrollermanager.operator.openshift.io/confirmed-removal"
 
+	// PreflightAnnotation on the CloudControllerManager lets a change become a revision although its preflight failed. Its
+	// value is the beginning of the candidate's digest, so that it permits no other change.
+	PreflightAnnotation = "cloudcontrollermanager.operator.openshift.io/accepted-preflight"
+
 	// Instance is the name of the singleton CloudControllerManager, and of every singleton in config.openshift.io.
 	Instance = "cluster"
 )

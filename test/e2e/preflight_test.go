@@ -14,32 +14,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
-const preflightNotices = "PreflightNotices"
+var (
+	passwordLine = regexp.MustCompile(`(?m)^(\s*password:).*$`)
+	projectLine  = regexp.MustCompile(`(?m)^(\s*project_name:).*$`)
+)
 
-var passwordLine = regexp.MustCompile(`(?m)^(\s*password:).*$`)
-
-// testPreflight makes a mistake that only the cloud can see. It is undone as soon as it is named, which is while the
-// first node is being installed.
+// testPreflight makes mistakes that only the cloud can see. None of them becomes a revision.
 func (s *suite) testPreflight(t *testing.T) {
-	good, before := s.Cloud().CloudsYAML(), s.revision(t)
-	s.expectRollout("a wrong password")
-	s.expectRollout("the right password again")
-	calls := len(s.Cloud().Calls())
-	began := time.Now()
-	s.setCredentials(t, passwordLine.ReplaceAll(good, []byte("$1 wrong-6c1f0a9d")))
-	s.awaitCondition(t, preflightNotices, operatorv1.ConditionTrue, rolloutLimit, "a cloud-controller-manager with the changed inputs",
-		"the cloud rejects the credentials")
-	s.figure("a wrong password to the condition that names it: %s", rounded(began))
-	s.requireOnlyReads(t, calls)
-	require.Less(t, s.operands.reached(before+1), 2, "at most one node is installed")
-	began = time.Now()
-	s.setCredentials(t, good)
-	s.awaitSettled(t, before+1, rolloutLimit)
-	s.awaitCondition(t, preflightNotices, operatorv1.ConditionFalse, briefly)
-	s.figure("the right password to a clean cluster: %s", rounded(began))
-	s.requirePreflightGone(t)
+	clouds := s.Cloud().CloudsYAML()
+	before, containers := s.revision(t), s.operands.containers()
+	for _, mistake := range []struct {
+		what string
+		line *regexp.Regexp
+	}{
+		{"a wrong password", passwordLine},
+		{"a project that the cloud does not have", projectLine},
+	} {
+		s.monitor.Expect(monitor.Degraded("secret/openstack-cloud-credentials", mistake.what))
+		calls := len(s.Cloud().Calls())
+		began := time.Now()
+		s.setCredentials(t, mistake.line.ReplaceAll(clouds, []byte("$1 wrong-6c1f0a9d")))
+		s.awaitDegraded(t, time.Minute, "secret/openstack-cloud-credentials", "the cloud rejects the credentials")
+		s.figure("%s to Degraded=True with the cause: %s", mistake.what, rounded(began))
+		s.requireOnlyReads(t, calls)
+		s.requirePreflightGone(t)
+		began = time.Now()
+		s.setCredentials(t, clouds)
+		s.await(t, "a clean ClusterOperator", time.Minute, s.clean)
+		s.awaitCondition(t, "PreflightNotices", operatorv1.ConditionFalse, briefly)
+		s.figure("%s undone to clean: %s", mistake.what, rounded(began))
+	}
+	require.Equal(t, before, s.awaitSettled(t, before, briefly), "no new revision")
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
 	s.requireOneLeader(t)
 }
 
@@ -54,7 +63,7 @@ func (s *suite) requireOnlyReads(t *testing.T, since int) {
 		}
 		require.True(t, strings.HasPrefix(call.Endpoint, "GET "), call.Endpoint)
 	}
-	s.figure("logins until then, with the first node's: %d", logins)
+	s.figure("logins until then: %d", logins)
 }
 
 // requirePreflightGone checks that a preflight leaves its verdict only.

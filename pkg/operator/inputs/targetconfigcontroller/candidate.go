@@ -70,6 +70,14 @@ func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, err
 	if rejected == nil {
 		return c.chosen(in, current, resources, nil), nil
 	}
+	return c.replaced(in, current, rejected, latestRevision)
+}
+
+// replaced renders the accepted versions of rejected inputs instead of them. If that is not possible, the result has no
+// resources.
+func (c *controller) replaced(
+	in *gathered, current *attempt, rejected *operand.InputError, latestRevision int32,
+) (*candidate, error) {
 	attempts, err := c.replacements(in, current, rejected.Diagnostics, latestRevision)
 	if err != nil {
 		return nil, err

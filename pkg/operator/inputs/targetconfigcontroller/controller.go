@@ -112,6 +112,9 @@ type controller struct {
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
+	// held is the digest of the candidate that waits for its verdict.
+	held patience.Since[string]
+
 	// absent has when each absent input was first missed.
 	absent patience.Each[string, bool]
 }
@@ -207,6 +210,11 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 		return err
 	}
 	if chosen.resources != nil {
+		if chosen, err = c.gate(ctx, syncCtx, status, in, chosen); err != nil || chosen == nil {
+			return err
+		}
+	}
+	if chosen.resources != nil {
 		if err := c.applyChosen(ctx, syncCtx.Recorder(), status, chosen); err != nil {
 			return err
 		}
@@ -220,9 +228,6 @@ func (c *controller) applyChosen(
 	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
 ) error {
 	if err := c.keep(ctx, recorder, chosen); err != nil {
-		return err
-	}
-	if err := c.submit(ctx, recorder, status, chosen); err != nil {
 		return err
 	}
 	if err := c.apply(ctx, recorder, chosen.resources); err != nil {

@@ -1,8 +1,12 @@
 package targetconfigcontroller
 
 import (
+	"encoding/json"
 	"errors"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -25,10 +29,16 @@ func (f *fixture) submitted(t *testing.T) *corev1.Secret {
 	return secret
 }
 
-func (f *fixture) conclude(t *testing.T) {
+// conclude writes a verdict about the submitted candidate, as the preflight does.
+func (f *fixture) conclude(t *testing.T, result operand.PreflightResult, tries int) {
 	t.Helper()
 	secret := f.submitted(t)
-	secret.Annotations[operand.PreflightVerdictAnnotation], secret.Data = `{"result":"Failed"}`, nil
+	text, err := json.Marshal(&operand.PreflightVerdict{
+		Digest: digestOf(secret), Result: result, Message: "it failed", Node: "m1", Tries: tries,
+		Ended: metav1.NewTime(f.clock.Now()),
+	})
+	require.NoError(t, err)
+	secret.Annotations[operand.PreflightVerdictAnnotation], secret.Data = string(text), nil
 	f.put(t, secret)
 }
 
@@ -43,54 +53,202 @@ func newWorking(t *testing.T) *fixture {
 	return f
 }
 
-func TestAChangeOfWhatWorksIsGivenToAPreflight(t *testing.T) {
-	f := newWorking(t)
-	f.settle(t)
-	require.Nil(t, f.submitted(t), "nothing has changed")
-	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": otherConfig}))
-	f.settle(t)
-	first := f.submitted(t)
-	require.Contains(t, string(first.Data["secret-cloud-config-cloud.conf"]), "max-shared-lb = 3")
-	require.Empty(t, first.Annotations[operand.PreflightVerdictAnnotation])
-	require.Contains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), "max-shared-lb = 3")
+// balancers is the setting that otherConfig changes, as it is delivered.
+func (f *fixture) balancers(t *testing.T) string {
+	t.Helper()
+	return regexp.MustCompile(`max-shared-lb = \d+`).FindString(f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"))
+}
 
-	f.conclude(t)
-	f.settle(t)
-	require.NotEmpty(t, f.submitted(t).Annotations[operand.PreflightVerdictAnnotation], "equal bytes are tried once")
+const (
+	former  = "max-shared-lb = 1"
+	changed = "max-shared-lb = 3"
+)
+
+func (f *fixture) change(t *testing.T) {
+	t.Helper()
+	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": otherConfig}))
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+}
+
+func (f *fixture) sees(t *testing.T) {
+	t.Helper()
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+}
+
+func TestAChangeWaitsForItsPreflight(t *testing.T) {
+	f := newWorking(t)
+	f.sees(t)
+	require.Nil(t, f.submitted(t), "nothing has changed")
+	f.change(t)
+	require.Contains(t, string(f.submitted(t).Data["secret-cloud-config-cloud.conf"]), changed)
+	require.Empty(t, f.submitted(t).Annotations[operand.PreflightVerdictAnnotation])
+	f.clock.Step(holdTime - time.Second)
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t))
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+	require.Empty(t, f.trueConditions(t))
+}
+
+func TestAChangeWaitsForNoPreflightThatDoesNotEnd(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.clock.Step(holdTime)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+}
+
+func TestAnInconclusivePreflightHoldsNothingBack(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Inconclusive, 1)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+	f.sees(t)
+	require.NotEmpty(t, f.submitted(t).Annotations[operand.PreflightVerdictAnnotation], "the notice stays until the change works")
+}
+
+func TestAChangeWhosePreflightFailsIsRejected(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t))
+	digest := strings.TrimPrefix(digestOf(f.submitted(t)), "sha256:")[:12]
+	require.Equal(t, []string{"CloudConfigDegraded: configmap/cloud-provider-config in openshift-config, key config: " +
+		"a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-20T13:00:45Z: it failed; to use it " +
+		"nevertheless, set the annotation cloudcontrollermanager.operator.openshift.io/accepted-preflight of " +
+		"cloudcontrollermanager/cluster to \"" + digest + "\"\nuntil then, the version accepted at 2026-11-20T13:00:00Z stays in use",
+	}, f.trueConditions(t))
+
+	// Another input is not held up.
+	f.put(t, secret("file-syncer-identity", map[string][]byte{"token": []byte("another token")}))
+	f.sees(t)
+	require.Equal(t, "another token", f.delivered(t, operand.Secret, "file-syncer-token", "token"))
+	require.Equal(t, former, f.balancers(t))
+
+	// Neither the end of the former leader nor a restarted operator changes the verdict.
+	f.works = false
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t))
+
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
-	f.settle(t)
-	second := f.submitted(t)
-	require.NotEqual(t, digestOf(first), digestOf(second))
-	require.Empty(t, second.Annotations[operand.PreflightVerdictAnnotation], "the verdict was about another candidate")
-	require.NotEmpty(t, second.Data)
+	f.sees(t)
+	require.Empty(t, f.trueConditions(t), "the mistake was undone")
+	f.sees(t)
+	require.Nil(t, f.submitted(t), "the notice ends with the mistake")
+}
+
+func TestAnAdministratorMayAcceptAFailedPreflight(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 1)
+	f.meta.Annotations = map[string]string{
+		"cloudcontrollermanager.operator.openshift.io/accepted-preflight": "0123456789ab",
+	}
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t), "it is about another change")
+	f.meta.Annotations["cloudcontrollermanager.operator.openshift.io/accepted-preflight"] = strings.TrimPrefix(
+		digestOf(f.submitted(t)), "sha256:")[:12]
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+}
+
+func TestAFailedPreflightIsRepeatedAfterAPause(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	for tries, pause := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute,
+		32 * time.Minute, time.Hour, time.Hour} {
+		f.conclude(t, operand.Failed, tries+1)
+		f.clock.Step(pause - time.Second)
+		f.sees(t)
+		require.False(t, operand.PreflightRuns(f.submitted(t)), "%d tries", tries+1)
+		f.clock.Step(time.Second)
+		f.sees(t)
+		require.True(t, operand.PreflightRuns(f.submitted(t)), "%d tries", tries+1)
+		require.Equal(t, former, f.balancers(t), "the former verdict counts until there is another one")
+	}
+	f.conclude(t, operand.Successful, 9)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+	require.Empty(t, f.trueConditions(t))
+}
+
+func TestAnImageWhosePreflightFailsChangesNothing(t *testing.T) {
+	f := newWorking(t)
+	f.OperandImages["openstack-cloud-controller-manager"] = "registry/openstack@sha256:9"
+	f.sees(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
+	require.Len(t, f.trueConditions(t), 1)
+	require.True(t, strings.HasPrefix(f.trueConditions(t)[0], "ImageDegraded: "), f.trueConditions(t)[0])
+}
+
+func TestAnImageIsUsedWhoseChangeWasTriedWithARejectedInput(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.OperandImages["openstack-cloud-controller-manager"] = "registry/openstack@sha256:9"
+	f.sees(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
+	require.Equal(t, former, f.balancers(t))
+	require.Len(t, f.trueConditions(t), 1)
+	require.True(t, strings.HasPrefix(f.trueConditions(t)[0], "CloudConfigDegraded: "), f.trueConditions(t)[0])
+}
+
+func TestAChangeThatIsMadeAgainWaitsAgain(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
+	f.sees(t)
+	f.clock.Step(time.Hour)
+	f.change(t)
+	require.Equal(t, former, f.balancers(t))
+}
+
+func TestAFailedChangeBesideAnInputThatAParserRejectsIsRejected(t *testing.T) {
+	f := newWorking(t)
+	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))
+	f.OperandImages["openstack-cloud-controller-manager"] = "registry/openstack@sha256:9"
+	f.sees(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
+	require.Len(t, f.trueConditions(t), 2)
 }
 
 func TestWhatTheCloudControllerManagerDoesNotStartWithHasNoPreflight(t *testing.T) {
 	f := newWorking(t)
 	f.put(t, secret("file-syncer-identity", map[string][]byte{"token": []byte("another token")}))
 	f.OperatorImage = "registry/operator@sha256:3"
-	f.settle(t)
+	f.sees(t)
 	require.Equal(t, "another token", f.delivered(t, operand.Secret, "file-syncer-token", "token"))
 	require.Nil(t, f.submitted(t))
 }
 
 func TestAChangeOfWhatDoesNotWorkHasNoPreflight(t *testing.T) {
 	f := newWorking(t)
-	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": otherConfig}))
-	f.settle(t)
-	f.conclude(t)
+	f.change(t)
+	f.conclude(t, operand.Inconclusive, 1)
+	f.sees(t)
 	f.works = false
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
-	f.settle(t)
+	f.sees(t)
 	require.Nil(t, f.submitted(t), "the verdict about the former candidate is void")
-	require.NotContains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), "max-shared-lb = 3")
+	require.Equal(t, former, f.balancers(t))
 }
 
 func TestAChangeWaitsWhileItIsNotKnownWhetherTheFormerOneWorks(t *testing.T) {
 	f := newWorking(t)
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": otherConfig}))
 	f.worksErr = errors.New("listing pods: no answer")
-	f.clock.Step(componentGracePeriod)
 	require.EqualError(t, f.run(t), "listing pods: no answer")
-	require.NotContains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), "max-shared-lb = 3")
+	require.Equal(t, former, f.balancers(t))
 }

@@ -29,8 +29,12 @@ const (
 	// startTime is how long the pod may take to start, with the pull of the image.
 	startTime = 2 * time.Minute
 
-	// enough is how many failed look-ups are a failure, however many nodes there are: the log that is read is limited.
+	// enough is how many failed look-ups show nothing good, however many nodes there are: the log that is read is limited.
 	enough = 100
+
+	// signaled is the exit code of a process that a signal ended, less the signal (signal(7)).
+	signaled   = 128
+	lastSignal = 64
 )
 
 // lostLease is the last word of a process that could not renew its lease (app/controllermanager.go in
@@ -60,13 +64,13 @@ type evidence struct {
 }
 
 // judge returns the verdict, nil if there is none yet, and what the preflight waits for.
-func (e *evidence) judge() (verdict *Verdict, waitsFor string) {
+func (e *evidence) judge() (verdict *operand.PreflightVerdict, waitsFor string) {
 	status := controlplane.ContainerStatus(e.pod, operand.Name)
 	switch {
 	case status.State.Terminated != nil && e.pod.Status.Reason == "":
 		return e.ended(status.State.Terminated), ""
 	case e.pod.Status.Phase == corev1.PodFailed || e.pod.Status.Phase == corev1.PodSucceeded:
-		return e.verdict(Inconclusive, notStarted, fmt.Sprintf("the kubelet ended pod/%s: %s %s", e.pod.Name,
+		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("the kubelet ended pod/%s: %s %s", e.pod.Name,
 			e.pod.Status.Reason, e.pod.Status.Message)), ""
 	case status.State.Running == nil:
 		return e.starting(status)
@@ -75,7 +79,7 @@ func (e *evidence) judge() (verdict *Verdict, waitsFor string) {
 }
 
 // starting judges a pod whose container has not started.
-func (e *evidence) starting(status corev1.ContainerStatus) (*Verdict, string) {
+func (e *evidence) starting(status corev1.ContainerStatus) (*operand.PreflightVerdict, string) {
 	waitsFor := fmt.Sprintf("the start of pod/%s on node/%s", e.pod.Name, e.pod.Spec.NodeName)
 	if waiting := status.State.Waiting; waiting != nil && waiting.Message != "" {
 		waitsFor += fmt.Sprintf(" (%s: %s)", waiting.Reason, terminationmessage.Summary(waiting.Message))
@@ -83,11 +87,12 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*Verdict, string) {
 	if e.now.Sub(e.since) < startTime {
 		return nil, waitsFor
 	}
-	return e.verdict(Inconclusive, notStarted, fmt.Sprintf("it waits for %s; check the image and the node", waitsFor)), ""
+	return e.verdict(operand.Inconclusive, notStarted,
+		fmt.Sprintf("it waits for %s; check the image and the node", waitsFor)), ""
 }
 
 // running judges a process that runs.
-func (e *evidence) running() (verdict *Verdict, waitsFor string) {
+func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string) {
 	lookups := nodecause.FirstLookups(e.log)
 	led := time.Duration(0)
 	if !e.ledAt.IsZero() {
@@ -95,55 +100,69 @@ func (e *evidence) running() (verdict *Verdict, waitsFor string) {
 	}
 	switch {
 	case lookups.Ended && lookups.Nodes > 0 && lookups.Failed >= min(lookups.Nodes, enough):
-		return e.failed(lookups.Error), ""
+		return e.lookupsFailed(lookups), ""
 	case lookups.Ended && led >= settleTime:
-		return e.verdict(Successful, "", fmt.Sprintf("it led and looked up %d of %d nodes", lookups.Nodes-lookups.Failed,
-			lookups.Nodes)), ""
+		return e.verdict(operand.Successful, "", fmt.Sprintf("it led and looked up %d of %d nodes",
+			lookups.Nodes-lookups.Failed, lookups.Nodes)), ""
 	case e.unread != "" && led >= unseenTime:
-		return e.verdict(Successful, "", fmt.Sprintf("it led for %s; its log was not read: %s", unseenTime, e.unread)), ""
+		return e.verdict(operand.Successful, "",
+			fmt.Sprintf("it led for %s; its log was not read: %s", unseenTime, e.unread)), ""
 	case e.now.Sub(e.startedAt) < patienceTime:
 		return nil, "its look-up of the nodes"
 	}
 	text := errorOf(e.log)
 	if text == "" {
-		return e.verdict(Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node and logged "+
-			"no error; %s", patienceTime, nodecause.NoAnswer.Action())), ""
+		return e.verdict(operand.Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node "+
+			"and logged no error; %s", patienceTime, nodecause.NoAnswer.Action())), ""
 	}
 	verdict = e.failed(text)
 	if verdict.Class == crash {
-		verdict.Result = Inconclusive // It runs.
+		verdict.Result = operand.Inconclusive // It runs.
 	}
 	return verdict, ""
 }
 
+// lookupsFailed judges a process that looked up no node, as far as the log tells.
+func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *operand.PreflightVerdict {
+	verdict := e.failed(terminationmessage.Summary(lookups.Error))
+	if lookups.Failed < lookups.Nodes {
+		verdict.Result = operand.Inconclusive // Some may have succeeded.
+	}
+	return verdict
+}
+
 // ended judges a process that ended.
-func (e *evidence) ended(end *corev1.ContainerStateTerminated) *Verdict {
+func (e *evidence) ended(end *corev1.ContainerStateTerminated) *operand.PreflightVerdict {
 	text := errorOf(end.Message)
 	if text == "" {
 		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, end.Reason)
 	}
 	if strings.Contains(text, lostLease) {
-		return e.verdict(Inconclusive, notStarted, fmt.Sprintf("it could not renew its own lease: %q; check the "+
+		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it could not renew its own lease: %q; check the "+
 			"API server", text))
 	}
-	return e.failed(text)
+	verdict := e.failed(text)
+	if end.ExitCode > signaled && end.ExitCode <= signaled+lastSignal || end.Reason == "OOMKilled" {
+		verdict.Result = operand.Inconclusive // The kernel, the kubelet or a shutdown ended it.
+	}
+	return verdict
 }
 
 // failed returns the verdict about an error.
-func (e *evidence) failed(text string) *Verdict {
+func (e *evidence) failed(text string) *operand.PreflightVerdict {
 	class := nodecause.ClassOf(text)
 	if class == nodecause.Other {
-		return e.verdict(Failed, crash, fmt.Sprintf("it failed: %q; correct what was changed", text))
+		return e.verdict(operand.Failed, crash, fmt.Sprintf("it failed: %q; correct what was changed", text))
 	}
-	result := Failed
+	result := operand.Failed
 	if slices.Contains(transient, class) {
-		result = Inconclusive
+		result = operand.Inconclusive
 	}
 	return e.verdict(result, class.String(), fmt.Sprintf("%s: %q; %s", class.Cause(), text, class.Action()))
 }
 
-func (e *evidence) verdict(result Result, class, message string) *Verdict {
-	v := &Verdict{Result: result, Class: class, Message: message, Node: e.pod.Spec.NodeName}
+func (e *evidence) verdict(result operand.PreflightResult, class, message string) *operand.PreflightVerdict {
+	v := &operand.PreflightVerdict{Result: result, Class: class, Message: message, Node: e.pod.Spec.NodeName}
 	v.Ended.Time, v.Took.Duration = e.now, e.now.Sub(e.since)
 	return v
 }

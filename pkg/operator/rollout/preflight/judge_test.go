@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 const (
@@ -28,17 +30,17 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		// seconds since the container started, and since the process leads, -1 if it does not.
 		runs, leads int
 
-		result         Result
+		result         operand.PreflightResult
 		class, message string
 		waitsFor       string
 	}{
 		"it leads and looked up the nodes": {
 			state: running, runs: 6, leads: 5, change: func(e *evidence) { e.log = lookedUp },
-			result: Successful, message: "it led and looked up 3 of 3 nodes",
+			result: operand.Successful, message: "it led and looked up 3 of 3 nodes",
 		},
 		"one node of three has no machine": {
 			state: running, runs: 6, leads: 5, change: func(e *evidence) { e.log = lookup + "instance not found\n" + lookedUp },
-			result: Successful, message: "it led and looked up 2 of 3 nodes",
+			result: operand.Successful, message: "it led and looked up 2 of 3 nodes",
 		},
 		"it has not led for long": {
 			state: running, runs: 6, leads: 4, change: func(e *evidence) { e.log = lookedUp },
@@ -48,7 +50,7 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		"every look-up is forbidden": {
 			state: running, runs: 1, leads: 0,
 			change: func(e *evidence) { e.log = lookup + "a\n" + lookup + "b\n" + lookup + "got 403 instead\n" + lookedUp },
-			result: Failed, class: "Unauthorized",
+			result: operand.Failed, class: "Unauthorized",
 			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
 		},
 		"the cloud does not answer": {
@@ -56,51 +58,70 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			change: func(e *evidence) {
 				e.log = lookup + "a\n" + lookup + "b\n" + lookup + "dial tcp: i/o timeout\n" + lookedUp
 			},
-			result: Inconclusive, class: "Unreachable",
+			result: operand.Inconclusive, class: "Unreachable",
 			message: `the cloud's API cannot be reached from the control plane: "dial tcp: i/o timeout"; check name resolution, ` +
 				`routes, firewalls and the cluster's proxy`,
 		},
 		"its log cannot be read": {
 			state: running, runs: 21, leads: 20, change: func(e *evidence) { e.unread = "forbidden" },
-			result: Successful, message: "it led for 20s; its log was not read: forbidden",
+			result: operand.Successful, message: "it led for 20s; its log was not read: forbidden",
 		},
 		"its log cannot be read yet": {
 			state: running, runs: 21, leads: 19, change: func(e *evidence) { e.unread = "forbidden" },
 			waitsFor: "its look-up of the nodes",
 		},
 		"it hangs at the start": {
-			state: running, runs: 60, leads: -1, result: Inconclusive, class: "NoAnswer",
+			state: running, runs: 60, leads: -1, result: operand.Inconclusive, class: "NoAnswer",
 			message: "within 1m0s, it looked up no node and logged no error; check that the cloud's API responds",
 		},
 		"it repeats a login that is rejected": {
 			state: running, runs: 60, leads: -1, change: func(e *evidence) { e.log = errorAt + "Authentication failed\n" },
-			result: Failed, class: "Unauthenticated",
+			result: operand.Failed, class: "Unauthenticated",
 			message: `the cloud rejects the credentials: "Authentication failed"; replace the credentials`,
 		},
 		"the answer of the cloud comes before the last words": {
 			state: ended(errorAt + "unable to access compute v2 API : got 401 instead\n" +
 				fatalAt + "error running controllers: cloud provider does not support instances\n"),
-			result: Failed, class: "Unauthenticated",
+			result: operand.Failed, class: "Unauthenticated",
 			message: `the cloud rejects the credentials: "unable to access compute v2 API : got 401 instead"; ` +
 				`replace the credentials`,
 		},
 		"it has a flag that it does not know": {
-			state: ended("Error: unknown flag: --colour\n"), result: Failed, class: "Crash",
+			state: ended("Error: unknown flag: --colour\n"), result: operand.Failed, class: "Crash",
 			message: `it failed: "Error: unknown flag: --colour"; correct what was changed`,
 		},
 		"it says nothing": {
-			state: ended(""), result: Failed, class: "Crash",
+			state: ended(""), result: operand.Failed, class: "Crash",
 			message: `it failed: "it ended with exit code 2 and reason \"Error\", without a message"; correct what was changed`,
 		},
+		"the kernel kills it": {
+			state:  corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}},
+			result: operand.Inconclusive, class: "Crash",
+			message: `it failed: "it ended with exit code 137 and reason \"OOMKilled\", without a message"; correct what was changed`,
+		},
+		"it ends itself with the last exit code": {
+			state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Error",
+				Message: fatalAt + "cloud provider could not be initialized\n"}},
+			result: operand.Failed, class: "Crash",
+			message: `it failed: "cloud provider could not be initialized"; correct what was changed`,
+		},
+		"a hundred look-ups of more nodes fail": {
+			state: running, runs: 6, leads: 5,
+			change: func(e *evidence) {
+				e.log = strings.Repeat(lookup+"got 403 instead\n", 100) + strings.Replace(lookedUp, "3", "500", 1)
+			},
+			result: operand.Inconclusive, class: "Unauthorized",
+			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
+		},
 		"it lost the API server": {
-			state: ended(errorAt + "leaderelection lost\n"), result: Inconclusive, class: "NotStarted",
+			state: ended(errorAt + "leaderelection lost\n"), result: operand.Inconclusive, class: "NotStarted",
 			message: `it could not renew its own lease: "leaderelection lost"; check the API server`,
 		},
 		"its node shuts down": {
 			state: ended(""), change: func(e *evidence) {
 				e.pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Terminated", Message: "node shutdown"}
 			},
-			result: Inconclusive, class: "NotStarted", message: "the kubelet ended pod/preflight: Terminated node shutdown",
+			result: operand.Inconclusive, class: "NotStarted", message: "the kubelet ended pod/preflight: Terminated node shutdown",
 		},
 		"its image is pulled": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
@@ -108,7 +129,7 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		},
 		"its image is not pulled": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
-			runs:  120, leads: -1, result: Inconclusive, class: "NotStarted",
+			runs:  120, leads: -1, result: operand.Inconclusive, class: "NotStarted",
 			message: "it waits for the start of pod/preflight on node/m1 (ImagePullBackOff: denied); check the image and the node",
 		},
 	} {

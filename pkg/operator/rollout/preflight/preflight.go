@@ -52,7 +52,9 @@ const (
 )
 
 // reasons are those of the condition and of events.
-var reasons = map[Result]string{Failed: "PreflightFailed", Inconclusive: "PreflightInconclusive"}
+var reasons = map[operand.PreflightResult]string{
+	operand.Failed: "PreflightFailed", operand.Inconclusive: "PreflightInconclusive",
+}
 
 // Options are the dependencies of New; all are required.
 type Options struct {
@@ -112,27 +114,35 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if candidate == nil {
 		return c.end(ctx, nil)
 	}
-	verdict, err := VerdictOf(candidate)
+	former, err := operand.PreflightVerdictOf(candidate)
 	if err != nil {
 		return err
 	}
-	if verdict != nil {
-		return c.endWith(ctx, syncCtx, verdict)
+	if !operand.PreflightRuns(candidate) {
+		return c.endWith(ctx, syncCtx, former)
 	}
 	verdict, waitsFor, err := c.run(ctx, candidate)
 	if err != nil {
 		return err
 	}
 	if verdict != nil {
-		return c.conclude(ctx, candidate, verdict)
+		verdict.Digest, verdict.Tries = candidate.Annotations[operand.PreflightDigestAnnotation], 1
+		return c.conclude(ctx, candidate, verdict.After(former))
+	}
+	if former != nil {
+		// It is repeated, and the former verdict is reported meanwhile.
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
+		return nil
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
 	return c.reportWait(ctx, candidate, waitsFor)
 }
 
 // endWith ends the preflight that has a verdict. The verdict counts until the change has been seen to work.
-func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, verdict *Verdict) error {
-	if verdict.Result == Successful {
+func (c *controller) endWith(
+	ctx context.Context, syncCtx factory.SyncContext, verdict *operand.PreflightVerdict,
+) error {
+	if verdict == nil || verdict.Result == operand.Successful {
 		return c.end(ctx, nil)
 	}
 	works, err := c.worksSince(verdict.Ended.Time)
@@ -165,7 +175,7 @@ func (c *controller) worksSince(verdict time.Time) (bool, error) {
 }
 
 // run moves the preflight of a candidate on, and returns its verdict or what it waits for.
-func (c *controller) run(ctx context.Context, candidate *corev1.Secret) (*Verdict, string, error) {
+func (c *controller) run(ctx context.Context, candidate *corev1.Secret) (*operand.PreflightVerdict, string, error) {
 	pod, err := c.pod()
 	if err != nil {
 		return nil, "", err
@@ -199,7 +209,7 @@ func (c *controller) lease() (*coordinationv1.Lease, error) {
 }
 
 // create creates the pod. A lease of a former preflight goes first: its process has ended.
-func (c *controller) create(ctx context.Context, candidate *corev1.Secret) (*Verdict, string, error) {
+func (c *controller) create(ctx context.Context, candidate *corev1.Secret) (*operand.PreflightVerdict, string, error) {
 	if err := c.deleteLease(ctx); err != nil {
 		return nil, "", err
 	}
@@ -272,7 +282,7 @@ func (c *controller) observe(ctx context.Context, pod *corev1.Pod) (*evidence, e
 }
 
 // conclude writes the verdict to the Secret, without the candidate's data. The next sync ends the preflight.
-func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, verdict *Verdict) error {
+func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, verdict *operand.PreflightVerdict) error {
 	text, err := json.Marshal(verdict)
 	if err != nil {
 		return fmt.Errorf("writing the verdict of a preflight: %w", err)
@@ -284,16 +294,16 @@ func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, ver
 	if err != nil {
 		return fmt.Errorf("writing the verdict to secret/%s in %s: %w", candidate.Name, operand.Namespace, err)
 	}
-	if verdict.Result == Successful {
-		c.Recorder.Event("PreflightSuccessful", verdict.describe())
+	if verdict.Result == operand.Successful {
+		c.Recorder.Event("PreflightSuccessful", verdict.Describe())
 	} else {
-		c.Recorder.Warning(reasons[verdict.Result], verdict.describe())
+		c.Recorder.Warning(reasons[verdict.Result], verdict.Describe())
 	}
 	return nil
 }
 
 // end deletes what a preflight leaves, and reports its verdict, nil if there is nothing to report.
-func (c *controller) end(ctx context.Context, verdict *Verdict) error {
+func (c *controller) end(ctx context.Context, verdict *operand.PreflightVerdict) error {
 	pod, err := c.pod()
 	if err != nil {
 		return err
@@ -309,7 +319,7 @@ func (c *controller) end(ctx context.Context, verdict *Verdict) error {
 		return c.apply(ctx, operatorclient.AsExpected(condition))
 	}
 	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, reasons[verdict.Result],
-		verdict.describe()))
+		verdict.Describe()))
 }
 
 // reportWait reports what a preflight waits for once that has lasted.

@@ -213,7 +213,7 @@ func (w *world) events() []string {
 }
 
 // requireEnded requires that nothing is left of a preflight but its verdict.
-func (w *world) requireEnded(t *testing.T) *Verdict {
+func (w *world) requireEnded(t *testing.T) *operand.PreflightVerdict {
 	t.Helper()
 	require.Nil(t, w.found(t))
 	leases, err := w.kube.CoordinationV1().Leases(namespace).List(t.Context(), metav1.ListOptions{})
@@ -222,7 +222,7 @@ func (w *world) requireEnded(t *testing.T) *Verdict {
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, secret.Data)
-	verdict, err := VerdictOf(secret)
+	verdict, err := operand.PreflightVerdictOf(secret)
 	require.NoError(t, err)
 	return verdict
 }
@@ -250,7 +250,7 @@ func TestACandidateSucceedsOnceItsProcessLeadsAndHasLookedUpTheNodes(t *testing.
 	w.pass(t, 0)
 	w.pass(t, 0)
 	verdict := w.requireEnded(t)
-	require.Equal(t, Successful, verdict.Result)
+	require.Equal(t, operand.Successful, verdict.Result)
 	require.Equal(t, "it led and looked up 3 of 3 nodes", verdict.Message)
 	require.Equal(t, asExpected, w.condition(t))
 	require.Equal(t, []string{"Normal PreflightSuccessful: a cloud-controller-manager with the changed inputs, on node/m1 for 31s " +
@@ -267,7 +267,7 @@ func TestACandidateFailsWithTheLastWordsOfItsProcess(t *testing.T) {
 	w.pass(t, 0)
 	w.pass(t, 0)
 	verdict := w.requireEnded(t)
-	require.Equal(t, Failed, verdict.Result)
+	require.Equal(t, operand.Failed, verdict.Result)
 	require.Equal(t, "Unauthenticated", verdict.Class)
 	const message = `a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-21T09:00:01Z: the cloud ` +
 		`rejects the credentials: "error running controllers: Authentication failed"; replace the credentials`
@@ -309,7 +309,7 @@ func TestARestartedOperatorGoesOnWithThePreflight(t *testing.T) {
 	w.pass(t, 2*time.Second)
 	w.pass(t, 0)
 	w.pass(t, 0)
-	require.Equal(t, Successful, w.requireEnded(t).Result)
+	require.Equal(t, operand.Successful, w.requireEnded(t).Result)
 }
 
 func TestAPreflightWithoutANodeWaitsAndSaysSoAfterAMinute(t *testing.T) {
@@ -380,4 +380,49 @@ func (w *world) runs(t *testing.T, node string, revision int32) {
 	status.NodeStatuses = []operatorv1.NodeStatus{{NodeName: node, CurrentRevision: revision}}
 	_, err = w.operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
 	require.NoError(t, err)
+}
+
+func TestARepeatedPreflightCountsItsTriesAndReportsTheFormerVerdictMeanwhile(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.ends(t, "Authentication failed\n")
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	former := w.requireEnded(t)
+	require.Equal(t, 1, former.Tries)
+	failed := w.condition(t)
+
+	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	verdict := secret.Annotations[operand.PreflightVerdictAnnotation]
+	w.submit(t, "sha256:1")
+	secret, err = w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	secret.Annotations[operand.PreflightVerdictAnnotation] = verdict
+	_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.pass(t, time.Minute)
+	require.NotNil(t, w.found(t))
+	require.Equal(t, failed, w.condition(t))
+	w.start(t)
+	w.ends(t, "Authentication failed\n")
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	require.Equal(t, 2, w.requireEnded(t).Tries)
+}
+
+func TestARepeatedPreflightThatShowsNothingDoesNotRefuteAFailure(t *testing.T) {
+	ended := controlplanetest.At(60)
+	failed := &operand.PreflightVerdict{Result: operand.Failed, Message: "it failed", Tries: 2}
+	nothing := &operand.PreflightVerdict{Result: operand.Inconclusive, Ended: metav1.NewTime(ended), Tries: 1}
+	works := &operand.PreflightVerdict{Result: operand.Successful, Ended: metav1.NewTime(ended), Tries: 1}
+	require.Equal(t, &operand.PreflightVerdict{
+		Result: operand.Failed, Message: "it failed", Ended: metav1.NewTime(ended), Tries: 3,
+	}, nothing.After(failed))
+	require.Equal(t, operand.Successful, works.After(failed).Result)
+	require.Equal(t, nothing, nothing.After(nil))
 }

@@ -1,0 +1,100 @@
+package operand
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PreflightResult is how a preflight ended.
+type PreflightResult string
+
+const (
+	// Successful is a preflight whose cloud-controller-manager led and looked up its nodes.
+	Successful PreflightResult = "Successful"
+	// Failed is one whose cloud-controller-manager cannot work with what the candidate has.
+	Failed PreflightResult = "Failed"
+	// Inconclusive is one that shows nothing about the candidate: the cloud may be down, or the pod did not run.
+	Inconclusive PreflightResult = "Inconclusive"
+)
+
+// The pauses after which a preflight that did not succeed is repeated: the first, doubled each time, and the longest. A
+// rejected login counts against an account.
+const (
+	firstPause   = time.Minute
+	longestPause = time.Hour
+)
+
+// PreflightVerdict is what a preflight shows about a candidate. PreflightVerdictAnnotation has it as JSON.
+type PreflightVerdict struct {
+	// Digest is that of the candidate.
+	Digest string          `json:"digest"`
+	Result PreflightResult `json:"result"`
+	// Class is why, for Failed and Inconclusive: the name of a nodecause.Class, Crash or NotStarted.
+	Class string `json:"class,omitempty"`
+	// Message has the cause, the last words of the cloud-controller-manager without secrets, and the action.
+	Message string `json:"message,omitempty"`
+	// Node is where the preflight ran, Ended when it ended, and Took how long it ran.
+	Node  string          `json:"node,omitempty"`
+	Ended metav1.Time     `json:"ended"`
+	Took  metav1.Duration `json:"took"`
+	// Tries is how many preflights of this candidate have ended.
+	Tries int `json:"tries"`
+}
+
+// PreflightVerdictOf returns the verdict in the Secret of a candidate, nil if there is none about this candidate. While
+// a preflight is repeated, it is the former one.
+func PreflightVerdictOf(candidate *corev1.Secret) (*PreflightVerdict, error) {
+	text := candidate.Annotations[PreflightVerdictAnnotation]
+	if text == "" {
+		return nil, nil
+	}
+	verdict := &PreflightVerdict{}
+	if err := json.Unmarshal([]byte(text), verdict); err != nil {
+		return nil, fmt.Errorf("annotation %s of secret/%s in %s: %w; delete the Secret to repeat the preflight",
+			PreflightVerdictAnnotation, candidate.Name, candidate.Namespace, err)
+	}
+	if verdict.Digest != candidate.Annotations[PreflightDigestAnnotation] {
+		return nil, nil
+	}
+	return verdict, nil
+}
+
+// PreflightRuns reports whether the candidate in the Secret is to be tried, or is being tried.
+func PreflightRuns(candidate *corev1.Secret) bool { return len(candidate.Data) > 0 }
+
+// After returns the verdict of a repeated preflight; former may be nil. One that shows nothing does not refute a
+// failure.
+func (v *PreflightVerdict) After(former *PreflightVerdict) *PreflightVerdict {
+	if former == nil {
+		return v
+	}
+	after := *v
+	if former.Result == Failed && v.Result == Inconclusive {
+		after = *former
+		after.Ended = v.Ended
+	}
+	after.Tries = former.Tries + v.Tries
+	return &after
+}
+
+// RepeatIn returns when the preflight is repeated, 0 if that is due, and less if it never is.
+func (v *PreflightVerdict) RepeatIn(now time.Time) time.Duration {
+	if v.Result == Successful {
+		return -1
+	}
+	pause := longestPause
+	if shift := v.Tries - 1; shift < 6 {
+		pause = min(longestPause, firstPause<<max(0, shift))
+	}
+	return max(0, v.Ended.Add(pause).Sub(now))
+}
+
+// Describe returns the verdict for a condition or an event.
+func (v *PreflightVerdict) Describe() string {
+	return fmt.Sprintf("a cloud-controller-manager with the changed inputs, on node/%s for %s at %s: %s", v.Node,
+		v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message)
+}
