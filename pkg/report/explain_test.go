@@ -65,6 +65,10 @@ func TestANodeIsExplained(t *testing.T) {
 			nodesWait(w)
 			noLeader(w)
 		},
+		"deaf-leader": func(w *world) {
+			nodesWait(w)
+			w.condition("DeafLeaderNotices", "True", "LeaderDeaf", "the leader looks at no node")
+		},
 		"without-the-taint": func(w *world) { w.worker("worker-1").Spec.ProviderID = "" },
 		"no-platform": func(w *world) {
 			nodesWait(w)

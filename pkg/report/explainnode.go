@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/handover"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodemanager"
@@ -71,7 +74,7 @@ func (e *Explanation) initialized(node *corev1.Node) *Explanation {
 // attempt reads the leader's log like the operator, and takes the cause from the same table.
 func (e *Explanation) attempt(s *snapshot.Snapshot, node *corev1.Node) {
 	leader, leads := e.leads(s, s.Operator())
-	evidence := nodecause.Evidence{Leaderless: !leads}
+	evidence := nodecause.Evidence{Leaderless: !leads, Deaf: leads && e.isDeaf(s.Operator())}
 	log := s.Log
 	if leads && log.Pod != "" {
 		evidence.Attempt = nodecause.Attempts(log.Text)[node.Name]
@@ -94,6 +97,15 @@ func (e *Explanation) attempt(s *snapshot.Snapshot, node *corev1.Node) {
 		cause += fmt.Sprintf(" (%s)", described)
 	}
 	e.because(cause, class.Action())
+}
+
+// isDeaf reports whether the operator says that the leader looks at no node. It has read the begin of the leader's log.
+func (e *Explanation) isDeaf(operator *ccmv1.CloudControllerManager) bool {
+	condition := conditionOf(operator, handover.DeafCondition)
+	if condition.Status != string(operatorv1.ConditionTrue) {
+		return false
+	}
+	return !e.step(false, "the leader looks at no node: condition %s since %s", condition.Type, stamp(condition.Since))
 }
 
 // ExplainDeletion explains why the cloud-controller-manager does not delete a Node.
