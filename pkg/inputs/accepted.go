@@ -21,7 +21,7 @@ import (
 
 // The keys of the Secret operand.AcceptedInputsSecret. Their values are the unchanged bytes of the sources.
 const (
-	recordsKey      = "inputs.json"
+	recordsKey      = operand.AcceptedRecordsKey
 	cloudConfigFile = "cloud-config"
 	besideConfig    = cloudConfigFile + ".beside." // followed by a key of the ConfigMap
 	besideCA        = cloudConfigFile + "." + CloudCAKey

@@ -30,6 +30,9 @@ const (
 	// AcceptedInputsSecret is the Secret in Namespace with the last accepted inputs. It is not delivered to nodes.
 	AcceptedInputsSecret = "accepted-inputs"
 
+	// AcceptedRecordsKey is the key of that Secret with source, time and digest of each input. It has no value of one.
+	AcceptedRecordsKey = "inputs.json"
+
 	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews.
 	Lease = "cloud-controller-manager"
 

@@ -72,7 +72,7 @@ var labelled = []string{"Pod", "Node"}
 // data are the keys that are kept of Secrets and ConfigMaps, by name. None has a secret: a certificate is public, and
 // WithoutContent has removed the inputs' digests.
 var data = map[string][]string{
-	operand.AcceptedInputsSecret: {"inputs.json"},
+	operand.AcceptedInputsSecret: {operand.AcceptedRecordsKey},
 	operand.ServingCertSecret:    {"tls.crt"},
 	servingcert.CAConfigMap:      {"ca-bundle.crt"},
 }

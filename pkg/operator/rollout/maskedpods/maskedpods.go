@@ -120,13 +120,17 @@ func (m *mask) current() (func(string) string, error) {
 
 // NewRedactor returns the redactor of the Secrets of the operand's namespace: a CCM may still run with the credentials
 // of an earlier revision. Of credentials every value is a secret, except for names and addresses. Of another Secret,
-// those under the name of a secret are.
+// those under the name of a secret are. The records of accepted inputs name their objects under "credentials", and have
+// no secret.
 func NewRedactor(secrets []*corev1.Secret) *redaction.Redactor {
 	var values []redaction.Named
 	var documents [][]byte
 	for _, secret := range secrets {
 		areCredentials := strings.HasPrefix(secret.Name, operand.CloudCredentialsSecret)
 		for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
+			if secret.Name == operand.AcceptedInputsSecret && key == operand.AcceptedRecordsKey {
+				continue
+			}
 			documents = append(documents, secret.Data[key])
 			if areCredentials && !redaction.IsPlainName(key) || redaction.IsSecretName(key) {
 				values = append(values, redaction.Named{Name: key, Value: secret.Data[key]})

@@ -230,3 +230,14 @@ func TestALineOfALogIsMasked(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, line)
 }
+
+// A rejected input is named by its object, which the records have under "credentials".
+func TestTheObjectOfAnAcceptedInputIsNoSecret(t *testing.T) {
+	const line = "secret/openstack-cloud-credentials: the version accepted at 2026-11-25T21:44:30Z stays in use"
+	redactor := NewRedactor([]*corev1.Secret{{
+		ObjectMeta: metav1.ObjectMeta{Name: operand.AcceptedInputsSecret},
+		Data: map[string][]byte{operand.AcceptedRecordsKey: []byte(
+			`{"credentials":{"source":"secret/openstack-cloud-credentials","acceptedAt":"2026-11-25T21:44:30Z"}}`)},
+	}})
+	require.Equal(t, line, redactor.Line(line))
+}
