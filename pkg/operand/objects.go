@@ -159,10 +159,7 @@ func UsesCredentials(podConfigMap *corev1.ConfigMap, source string) bool {
 // Their names have the suffix "-<revision>", or none if revision is 0. Objects that do not belong to a candidate are
 // ignored.
 func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) error {
-	suffix := ""
-	if revision != 0 {
-		suffix = fmt.Sprintf("-%d", revision)
-	}
+	suffix := suffixOf(revision)
 	configMaps, err := pick(ConfigMap, configMaps, func(o *corev1.ConfigMap) string { return o.Name }, suffix)
 	if err != nil {
 		return err
@@ -178,6 +175,14 @@ func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 			actual, PodConfigMap+suffix, stated)
 	}
 	return nil
+}
+
+// suffixOf returns the suffix of a revision's objects, none for the candidate, which is revision 0.
+func suffixOf(revision int32) string {
+	if revision == 0 {
+		return ""
+	}
+	return fmt.Sprintf("-%d", revision)
 }
 
 // DigestOf returns the digest of the candidate or revision of this pod ConfigMap.

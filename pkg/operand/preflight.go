@@ -1,13 +1,11 @@
 package operand
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -26,8 +24,14 @@ const (
 	// PreflightDigestAnnotation on the Secret and on the pod has the digest of the candidate.
 	PreflightDigestAnnotation = "cloud-controller-manager.openshift.io/preflight-digest"
 
-	// PreflightVerdictAnnotation on the Secret has the verdict about the candidate, empty before there is one. The rollout
-	// group writes it.
+	// PreflightInputsAnnotation on the Secret has the digests of what the candidate changes.
+	PreflightInputsAnnotation = "cloud-controller-manager.openshift.io/preflight-inputs"
+
+	// PreflightRejectionsAnnotation on the Secret has the digests with which candidates have failed, and the verdicts.
+	PreflightRejectionsAnnotation = "cloud-controller-manager.openshift.io/preflight-rejections"
+
+	// PreflightVerdictAnnotation on the Secret has the verdict about the candidate, empty before there is one. The
+	// rollout group writes it.
 	PreflightVerdictAnnotation = "cloud-controller-manager.openshift.io/preflight-verdict"
 )
 
@@ -43,12 +47,8 @@ func PreflightCandidate(in Inputs) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret := &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: string(Secret)},
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: PreflightName},
-		Type:       corev1.SecretTypeOpaque,
-		Data:       map[string][]byte{manifestKey: pod},
-	}
+	secret := PreflightSecret("")
+	secret.Data = map[string][]byte{manifestKey: pod}
 	size := len(pod)
 	for _, file := range resources.Files {
 		secret.Data[file.Name] = file.Data
@@ -57,11 +57,19 @@ func PreflightCandidate(in Inputs) (*corev1.Secret, error) {
 	if size > customccm.MaxBytes {
 		return nil, nil
 	}
-	secret.Annotations = map[string]string{
-		PreflightDigestAnnotation:  digest(nil, []*corev1.Secret{secret}, ""),
-		PreflightVerdictAnnotation: "",
-	}
+	secret.Annotations[PreflightDigestAnnotation] = digest(nil, []*corev1.Secret{secret}, "")
 	return secret, nil
+}
+
+// PreflightSecret returns the Secret of a candidate of which only the digest is left.
+func PreflightSecret(digest string) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: string(Secret)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: PreflightName, Annotations: map[string]string{
+			PreflightDigestAnnotation: digest, PreflightVerdictAnnotation: "",
+		}},
+		Type: corev1.SecretTypeOpaque,
+	}
 }
 
 // PreflightPodOf returns the pod of the candidate in the Secret.
@@ -74,60 +82,73 @@ func PreflightPodOf(candidate *corev1.Secret) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// Changes returns the causes of the inputs by which the cloud-controller-manager of a candidate starts with other
-// files, another image, arguments or environment than that of the candidate that the objects are. What only the
-// file-syncer uses does not count, and neither does the API server's address or CA.
-func (r *Resources) Changes(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) ([]diagnostic.Cause, error) {
-	var changed []diagnostic.Cause
-	for _, o := range []struct {
-		cause diagnostic.Cause
-		kind  Kind
-		name  string
-	}{
-		{diagnostic.CloudConfig, ConfigMap, CloudConfigConfigMap},
-		{diagnostic.CloudConfig, Secret, CloudConfigSecret},
-		{diagnostic.Credentials, Secret, CloudCredentialsSecret},
-		{diagnostic.TrustedCA, ConfigMap, TrustedCAConfigMap},
+// StartDigests are the digests of what the cloud-controller-manager of a candidate starts with, by the cause of the
+// input.
+type StartDigests map[diagnostic.Cause]string
+
+// StartsWith returns the digests of a candidate. What only the file-syncer uses does not count, and neither does the
+// API server's address or CA.
+func (r *Resources) StartsWith() (StartDigests, error) { return StartsWith(r.ConfigMaps, r.Secrets, 0) }
+
+// StartsWith returns the digests of the candidate that the objects are, or of a revision. What does not exist has
+// none.
+func StartsWith(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) (StartDigests, error) {
+	suffix, digests := suffixOf(revision), StartDigests{}
+	for cause, of := range map[diagnostic.Cause]struct{ configMap, secret string }{
+		diagnostic.CloudConfig: {CloudConfigConfigMap, CloudConfigSecret},
+		diagnostic.Credentials: {secret: CloudCredentialsSecret},
+		diagnostic.TrustedCA:   {configMap: TrustedCAConfigMap},
 	} {
-		if !slices.Contains(changed, o.cause) && !r.delivers(o.kind, o.name, configMaps, secrets) {
-			changed = append(changed, o.cause)
+		configMap := filter(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == of.configMap+suffix })
+		secret := filter(secrets, func(o *corev1.Secret) bool { return o.Name == of.secret+suffix })
+		if len(configMap)+len(secret) > 0 {
+			digests[cause] = digest(configMap, secret, suffix)
 		}
 	}
-	podConfigMap := find(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == PodConfigMap })
-	if podConfigMap == nil {
-		return append(changed, diagnostic.Configuration), nil
+	for _, o := range filter(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == PodConfigMap+suffix }) {
+		pod, err := StaticPodOf(o)
+		if err != nil {
+			return nil, err
+		}
+		container := *operandContainer(pod)
+		digests[diagnostic.Image] = container.Image
+		container.Image = ""
+		data, err := json.Marshal(append([]corev1.Container{container}, pod.Spec.InitContainers...))
+		if err != nil {
+			return nil, fmt.Errorf("writing the containers of configmap/%s in %s: %w", o.Name, Namespace, err)
+		}
+		digests[diagnostic.Configuration] = digest(nil, []*corev1.Secret{{Data: map[string][]byte{"": data}}}, "")
 	}
-	former, err := StaticPodOf(podConfigMap)
-	if err != nil {
-		return nil, err
-	}
-	was, is := operandContainer(former), *operandContainer(r.Pod)
-	if was.Image != is.Image {
-		changed = append(changed, diagnostic.Image)
-	}
-	if is.Image = was.Image; !equality.Semantic.DeepEqual(*was, is) ||
-		!equality.Semantic.DeepEqual(former.Spec.InitContainers, r.Pod.Spec.InitContainers) {
-		changed = append(changed, diagnostic.Configuration)
-	}
-	return changed, nil
+	return digests, nil
 }
 
-// delivers reports whether an object of the candidate has the data of the one that is there.
-func (r *Resources) delivers(kind Kind, name string, configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) bool {
-	if kind == ConfigMap {
-		named := func(o *corev1.ConfigMap) bool { return o.Name == name }
-		former := find(configMaps, named)
-		return former != nil && maps.Equal(former.Data, find(r.ConfigMaps, named).Data)
-	}
-	named := func(o *corev1.Secret) bool { return o.Name == name }
-	former := find(secrets, named)
-	return former != nil && maps.EqualFunc(former.Data, find(r.Secrets, named).Data, bytes.Equal)
+func filter[T any](objects []*T, matches func(*T) bool) []*T {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *T) bool { return !matches(o) })
 }
 
-// find returns the first object that matches, nil if there is none.
-func find[T any](objects []*T, matches func(*T) bool) *T {
-	if i := slices.IndexFunc(objects, matches); i >= 0 {
-		return objects[i]
+// Changed returns the digests that differ from former ones.
+func (d StartDigests) Changed(former StartDigests) StartDigests {
+	changed := StartDigests{}
+	for cause, digest := range d {
+		if former[cause] != digest {
+			changed[cause] = digest
+		}
 	}
-	return nil
+	return changed
+}
+
+// Have reports whether each of other digests is among these.
+func (d StartDigests) Have(others StartDigests) bool { return len(others.Changed(d)) == 0 }
+
+// Causes returns the causes in their order.
+func (d StartDigests) Causes() []diagnostic.Cause {
+	var causes []diagnostic.Cause
+	for _, cause := range []diagnostic.Cause{
+		diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA, diagnostic.Image, diagnostic.Configuration,
+	} {
+		if d[cause] != "" {
+			causes = append(causes, cause)
+		}
+	}
+	return causes
 }

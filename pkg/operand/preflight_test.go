@@ -173,14 +173,16 @@ func TestOnlyWhatTheCloudControllerManagerStartsWithIsAChange(t *testing.T) {
 			tc.change(&in)
 			present, err := operand.Render(in)
 			require.NoError(t, err)
-			changed, err := present.Changes(former.ConfigMaps, former.Secrets)
+			was, err := former.StartsWith()
 			require.NoError(t, err)
-			require.Equal(t, tc.want, changed)
-			changed, err = present.Changes(nil, nil)
+			is, err := present.StartsWith()
 			require.NoError(t, err)
+			require.Equal(t, tc.want, is.Changed(was).Causes())
+			require.True(t, is.Have(is.Changed(was)))
+			require.Equal(t, len(tc.want) == 0, was.Have(is))
 			require.Equal(t, []diagnostic.Cause{
-				diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA, diagnostic.Configuration,
-			}, changed, "nothing was there")
+				diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA, diagnostic.Image, diagnostic.Configuration,
+			}, is.Changed(nil).Causes(), "nothing was there")
 		})
 	}
 }

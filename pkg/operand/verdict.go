@@ -1,12 +1,18 @@
 package operand
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // PreflightResult is how a preflight ended.
@@ -21,8 +27,8 @@ const (
 	Inconclusive PreflightResult = "Inconclusive"
 )
 
-// The pauses after which a preflight that did not succeed is repeated: the first, doubled each time, and the longest. A
-// rejected login counts against an account.
+// The pauses after which a preflight that did not succeed is repeated: the first, doubled each time, and the longest.
+// A rejected login counts against an account.
 const (
 	firstPause   = time.Minute
 	longestPause = time.Hour
@@ -45,8 +51,99 @@ type PreflightVerdict struct {
 	Tries int `json:"tries"`
 }
 
-// PreflightVerdictOf returns the verdict in the Secret of a candidate, nil if there is none about this candidate. While
-// a preflight is repeated, it is the former one.
+// PreflightRejection is what a candidate changed whose preflight has failed. Only the cloud knows which of the inputs
+// it is, so they are rejected together, until one of them changes.
+type PreflightRejection struct {
+	Inputs  StartDigests     `json:"inputs"`
+	Verdict PreflightVerdict `json:"verdict"`
+}
+
+// Value is what an administrator repeats to accept the inputs nevertheless. It fits no others.
+func (r *PreflightRejection) Value() string {
+	hash := sha256.New()
+	for _, cause := range r.Inputs.Causes() {
+		// Writing to a hash never fails.
+		_, _ = fmt.Fprintln(hash, cause, r.Inputs[cause])
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:12]
+}
+
+// Concerns reports whether a candidate with these digests, of which some have changed, has what was rejected.
+func (r *PreflightRejection) Concerns(digests, changed StartDigests) bool {
+	changes := func(cause diagnostic.Cause) bool { return changed[cause] != "" }
+	return digests.Have(r.Inputs) && slices.ContainsFunc(r.Inputs.Causes(), changes)
+}
+
+// PreflightRejectionsOf returns the inputs with which a preflight has failed, as far as the Secret knows. The last
+// verdict also counts for each part of the candidate that was rejected before.
+func PreflightRejectionsOf(candidate *corev1.Secret) []PreflightRejection {
+	var rejections []PreflightRejection
+	// What cannot be decoded is tried again.
+	_ = json.Unmarshal([]byte(candidate.Annotations[PreflightRejectionsAnnotation]), &rejections)
+	inputs := PreflightInputsOf(candidate)
+	verdict, err := PreflightVerdictOf(candidate)
+	if err != nil || verdict == nil || len(inputs) == 0 || PreflightRuns(candidate) {
+		return rejections
+	}
+	concerns := func(r PreflightRejection) bool { return inputs.Have(r.Inputs) }
+	switch {
+	case verdict.Result == Successful:
+		return slices.DeleteFunc(rejections, concerns)
+	case verdict.Result == Failed && !slices.ContainsFunc(rejections, concerns):
+		return append(rejections, PreflightRejection{Inputs: inputs.toReject(), Verdict: *verdict})
+	case verdict.Result == Failed:
+		for i, r := range rejections {
+			if concerns(r) {
+				rejections[i].Verdict = *verdict
+			}
+		}
+	}
+	return rejections
+}
+
+// PreflightInputsOf returns what the candidate in the Secret changes, as far as it is known.
+func PreflightInputsOf(candidate *corev1.Secret) StartDigests {
+	var inputs StartDigests
+	_ = json.Unmarshal([]byte(candidate.Annotations[PreflightInputsAnnotation]), &inputs)
+	return inputs
+}
+
+// AnnotatePreflight writes to the Secret of a candidate what it changes, what is rejected, and the verdict that
+// counts until there is another one, nil if there is none.
+func AnnotatePreflight(
+	candidate *corev1.Secret, inputs StartDigests, rejections []PreflightRejection, verdict *PreflightVerdict,
+) error {
+	texts := map[string]string{}
+	for annotation, value := range map[string]any{
+		PreflightInputsAnnotation: inputs, PreflightRejectionsAnnotation: rejections, PreflightVerdictAnnotation: verdict,
+	} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("writing annotation %s of secret/%s in %s: %w", annotation, candidate.Name, Namespace, err)
+		}
+		texts[annotation] = string(text)
+	}
+	if verdict == nil {
+		texts[PreflightVerdictAnnotation] = ""
+	}
+	maps.Copy(candidate.Annotations, texts)
+	return nil
+}
+
+// toReject returns the digests of what is rejected together. An image or flags that were changed at the same time are
+// not among them: without the rest, they can be tried on their own.
+func (d StartDigests) toReject() StartDigests {
+	rest := maps.Clone(d)
+	delete(rest, diagnostic.Image)
+	delete(rest, diagnostic.Configuration)
+	if len(rest) == 0 {
+		return d
+	}
+	return rest
+}
+
+// PreflightVerdictOf returns the verdict in the Secret of a candidate, nil if there is none about this candidate.
+// While a preflight is repeated, it is the former one.
 func PreflightVerdictOf(candidate *corev1.Secret) (*PreflightVerdict, error) {
 	text := candidate.Annotations[PreflightVerdictAnnotation]
 	if text == "" {

@@ -2,14 +2,14 @@ package targetconfigcontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,147 +25,229 @@ import (
 // preflight whose pod does not start must not hold up anything.
 const holdTime = 20 * time.Second
 
-// digestLength is how much of a digest an administrator has to repeat.
-const digestLength = 12
+// gating decides about a candidate.
+type gating struct {
+	*controller
+	syncCtx factory.SyncContext
+	status  *operatorv1.StaticPodOperatorStatus
+	in      *gathered
+	// full is the candidate of the current inputs, digests are those of what it starts with, and changed what of that
+	// differs from the last candidate.
+	full             *candidate
+	digests, changed operand.StartDigests
+	// former is the Secret that is there, nil if there is none. standing are the rejections of it that concern full, and
+	// that no administrator has accepted.
+	former   *corev1.Secret
+	standing []operand.PreflightRejection
+	accepted bool
+}
 
-// gate lets a candidate that changes what the cloud-controller-manager starts with wait for the verdict of a preflight,
-// while a former one works. It returns the candidate to apply: nil while the verdict is awaited, or one with the
-// accepted inputs instead of those with which the cloud-controller-manager has failed.
+// gate lets a candidate that changes what the cloud-controller-manager starts with wait for the verdict of a
+// preflight, while a former one works. It returns the candidate to apply: nil while the verdict is awaited, or one
+// with the accepted inputs instead of those with which the cloud-controller-manager has failed. Those stay rejected
+// until one of them changes, an administrator accepts them, or a repeated preflight succeeds; what else changes is
+// tried without them.
 func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	status *operatorv1.StaticPodOperatorStatus, in *gathered, chosen *candidate,
 ) (*candidate, error) {
-	t, err := c.propose(ctx, syncCtx.Recorder(), status, chosen)
+	g := &gating{controller: c, syncCtx: syncCtx, status: status, in: in, full: chosen}
+	if err := g.look(); err != nil {
+		return nil, err
+	}
+	next, err := g.withoutRejected()
 	if err != nil {
 		return nil, err
 	}
-	if t != nil {
-		if t.verdict, err = operand.PreflightVerdictOf(t.former); err != nil {
-			return nil, err
-		}
-		if t.verdict == nil {
-			return c.await(syncCtx, digestOf(t.former), chosen), nil
-		}
+	if waits, err := g.try(ctx, next); err != nil || waits {
+		return nil, err
 	}
 	c.held = patience.Since[string]{} // The same change waits again after it was undone.
-	if t == nil {
-		return chosen, nil
-	}
-	return c.judge(ctx, syncCtx, status, in, t)
+	return next, nil
 }
 
-// propose gives a candidate to a preflight and returns it with the Secret. It returns nil if there is nothing to try.
-// If the candidate is applied already, the verdict stays for the notice.
-func (c *controller) propose(
-	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
-) (*tried, error) {
-	causes, err := c.changes(chosen)
+// look finds out what changes, and what of that is rejected.
+func (g *gating) look() error {
+	var err error
+	if g.digests, g.changed, err = g.changes(g.full); err != nil {
+		return err
+	}
+	g.former, err = operatorclient.Find(g.secrets, "secret", operatorclient.TargetNamespace, operand.PreflightName)
+	if err != nil || g.former == nil {
+		return err
+	}
+	meta, err := g.Operator.GetObjectMeta()
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
-	former, err := operatorclient.Find(c.secrets, "secret", operatorclient.TargetNamespace, operand.PreflightName)
-	if err != nil || former == nil && len(causes) == 0 {
-		return nil, err
-	}
-	next, err := c.preflightOf(chosen)
-	if err != nil {
-		return nil, err
-	}
-	if former == nil || next == nil || digestOf(former) != digestOf(next) {
-		if former, err = c.submit(ctx, recorder, status, former, next, causes); err != nil {
-			return nil, err
+	for _, r := range operand.PreflightRejectionsOf(g.former) {
+		switch {
+		case !r.Concerns(g.digests, g.changed):
+		case meta.Annotations[operatorclient.PreflightAnnotation] == r.Value():
+			g.accepted = true
+		default:
+			g.standing = append(g.standing, r)
 		}
 	}
-	if former == nil || len(causes) == 0 {
-		return nil, nil
-	}
-	return &tried{chosen: chosen, next: next, former: former, causes: causes}, nil
-}
-
-// submit replaces a former candidate by the next one, or withdraws it if the next one changes nothing or cannot be
-// tried. It returns the Secret that is there then.
-func (c *controller) submit(ctx context.Context, recorder events.Recorder,
-	status *operatorv1.StaticPodOperatorStatus, former, next *corev1.Secret, causes []diagnostic.Cause,
-) (*corev1.Secret, error) {
-	works, err := c.Works(status)
-	if err != nil {
-		return nil, err
-	}
-	if next == nil || len(causes) == 0 || !works {
-		return nil, c.withdraw(ctx, recorder, former)
-	}
-	return next, c.applySecret(ctx, recorder, next)
-}
-
-// await returns nil while a candidate waits for its verdict.
-func (c *controller) await(syncCtx factory.SyncContext, digest string, chosen *candidate) *candidate {
-	now := c.Clock.Now()
-	left := c.held.See(digest, now).Add(holdTime).Sub(now)
-	if left <= 0 {
-		return chosen
-	}
-	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
 	return nil
 }
 
-// tried is a candidate that a preflight tries or has tried.
-type tried struct {
-	chosen *candidate
-	// next is the Secret of a preflight of the candidate, former the one that is there.
-	next, former *corev1.Secret
-	verdict      *operand.PreflightVerdict
-	causes       []diagnostic.Cause
-}
-
-// judge returns the candidate to apply after a verdict. A preflight that did not succeed is repeated after a pause.
-func (c *controller) judge(ctx context.Context, syncCtx factory.SyncContext,
-	status *operatorv1.StaticPodOperatorStatus, in *gathered, t *tried,
-) (*candidate, error) {
-	digest := strings.TrimPrefix(digestOf(t.former), "sha256:")[:digestLength]
-	meta, err := c.Operator.GetObjectMeta()
+// withoutRejected returns the candidate with the accepted inputs instead of the rejected ones. Where there are none,
+// as for an image, nothing changes.
+func (g *gating) withoutRejected() (*candidate, error) {
+	if len(g.standing) == 0 {
+		return g.full, nil
+	}
+	current, err := g.current(g.in, g.status.LatestAvailableRevision)
 	if err != nil {
-		return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return nil, err
 	}
-	if t.verdict.Result != operand.Failed || meta.Annotations[operatorclient.PreflightAnnotation] == digest {
-		return t.chosen, nil
+	rejected := &operand.InputError{Diagnostics: g.full.errors, Warnings: g.full.warnings}
+	for _, r := range g.standing {
+		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, g.in.rejections(&r))
 	}
-	pause := t.verdict.RepeatIn(c.Clock.Now())
-	if pause > 0 {
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), pause)
-	} else if !operand.PreflightRuns(t.former) {
-		t.next.Annotations[operand.PreflightVerdictAnnotation] = t.former.Annotations[operand.PreflightVerdictAnnotation]
-		if err := c.applySecret(ctx, syncCtx.Recorder(), t.next); err != nil {
-			return nil, err
+	next, err := g.replaced(g.in, current, rejected, g.status.LatestAvailableRevision)
+	if err != nil || next.resources == nil {
+		return next, err
+	}
+	digests, changed, err := g.changes(next)
+	for _, r := range g.standing {
+		if r.Concerns(digests, changed) {
+			next.resources = nil
 		}
 	}
-	rejections := t.rejections(in, digest)
-	if len(t.chosen.errors) > 0 {
-		// It has accepted inputs already, instead of others that a parser has rejected. Nothing changes.
-		stays := *t.chosen
-		stays.resources, stays.errors = nil, slices.Concat(stays.errors, rejections)
-		return &stays, nil
-	}
-	return c.withoutFailed(in, rejections, status.LatestAvailableRevision)
+	return next, err
 }
 
-// rejections returns a diagnostic for each input that the candidate changes. Only the cloud knows which of them it is.
-func (t *tried) rejections(in *gathered, digest string) []diagnostic.Diagnostic {
+// try gives a candidate to a preflight, and reports whether it waits for the verdict. While there is nothing new to
+// try, the preflight of what is rejected is repeated after a pause.
+func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err error) {
+	if next.resources == nil {
+		return false, g.repeat(ctx)
+	}
+	_, changed, err := g.changes(next)
+	if err != nil {
+		return false, err
+	}
+	if len(changed) == 0 {
+		return false, g.keepStanding(ctx)
+	}
+	if g.accepted {
+		return false, nil
+	}
+	preflight, err := g.preflightOf(next)
+	if err != nil || preflight == nil {
+		return false, errors.Join(err, g.keepStanding(ctx))
+	}
+	if g.former != nil && digestOf(g.former) == digestOf(preflight) {
+		verdict, err := operand.PreflightVerdictOf(g.former)
+		if err != nil || verdict != nil && verdict.Result != operand.Failed {
+			return false, err
+		}
+		if operand.PreflightRuns(g.former) {
+			return g.awaits(digestOf(preflight)), nil
+		}
+	}
+	return g.begin(ctx, preflight, changed)
+}
+
+// begin submits a candidate if it could break something, and reports whether it waits for the verdict.
+func (g *gating) begin(
+	ctx context.Context, preflight *corev1.Secret, changed operand.StartDigests,
+) (waits bool, err error) {
+	if works, err := g.Works(g.status); err != nil || !works {
+		return false, errors.Join(err, g.keepStanding(ctx))
+	}
+	return g.awaits(digestOf(preflight)), g.submit(ctx, preflight, changed, nil)
+}
+
+// awaits reports whether a candidate still waits for its verdict.
+func (g *gating) awaits(digest string) bool {
+	now := g.Clock.Now()
+	left := g.held.See(digest, now).Add(holdTime).Sub(now)
+	if left > 0 {
+		g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), left)
+	}
+	return left > 0
+}
+
+// keepStanding withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, the
+// verdict stays for the notice.
+func (g *gating) keepStanding(ctx context.Context) error {
+	if len(g.standing) > 0 {
+		return g.repeat(ctx)
+	}
+	if g.former == nil {
+		return nil
+	}
+	preflight, err := g.preflightOf(g.full)
+	if err != nil || preflight != nil && digestOf(g.former) == digestOf(preflight) {
+		return err
+	}
+	if _, _, err := resourceapply.DeleteSecret(ctx, g.Secrets, g.syncCtx.Recorder(), g.former); err != nil {
+		return fmt.Errorf("deleting secret/%s in %s: %w", g.former.Name, g.former.Namespace, err)
+	}
+	return nil
+}
+
+// repeat gives the current inputs to a preflight again if that is due. The former verdict counts until there is
+// another one, and so do its tries, whatever else has changed meanwhile: a rejected login counts against an account.
+func (g *gating) repeat(ctx context.Context) error {
+	last, pause := g.standing[0], time.Duration(math.MaxInt64)
+	for _, r := range g.standing {
+		pause = min(pause, r.Verdict.RepeatIn(g.Clock.Now()))
+		if r.Verdict.Tries > last.Verdict.Tries {
+			last = r
+		}
+	}
+	if pause > 0 {
+		g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), pause)
+		if g.digests.Have(operand.PreflightInputsOf(g.former)) {
+			return nil
+		}
+		// What was tried last was undone.
+		return g.submit(ctx, operand.PreflightSecret(last.Verdict.Digest), last.Inputs, &last.Verdict)
+	}
+	preflight, err := g.preflightOf(g.full)
+	if err != nil || preflight == nil {
+		return err
+	}
+	if operand.PreflightRuns(g.former) && digestOf(g.former) == digestOf(preflight) {
+		return nil
+	}
+	last.Verdict.Digest = digestOf(preflight)
+	return g.submit(ctx, preflight, g.changed, &last.Verdict)
+}
+
+// submit writes a candidate for a preflight, with what it changes and the verdict that counts meanwhile, nil if there
+// is none.
+func (g *gating) submit(
+	ctx context.Context, preflight *corev1.Secret, changed operand.StartDigests, verdict *operand.PreflightVerdict,
+) error {
+	if err := operand.AnnotatePreflight(preflight, changed, g.standing, verdict); err != nil {
+		return err
+	}
+	return g.applySecret(ctx, g.syncCtx.Recorder(), preflight)
+}
+
+// rejections returns a diagnostic for each rejected input.
+func (g *gathered) rejections(r *operand.PreflightRejection) []diagnostic.Diagnostic {
 	message := fmt.Sprintf("%s; to use it nevertheless, set the annotation %s of cloudcontrollermanager/cluster to %q",
-		t.verdict.Describe(), operatorclient.PreflightAnnotation, digest)
+		r.Verdict.Describe(), operatorclient.PreflightAnnotation, r.Value())
 	var found []diagnostic.Diagnostic
-	for _, cause := range t.causes {
+	for _, cause := range r.Inputs.Causes() {
 		d := diagnostic.Diagnostic{Cause: cause, Message: message}
 		switch cause {
 		case diagnostic.CloudConfig:
-			d.Object, d.Key = in.CloudConfig.Source, in.CloudConfig.Key
+			d.Object, d.Key = g.CloudConfig.Source, g.CloudConfig.Key
 		case diagnostic.Credentials:
-			d.Object = in.Credentials.Source
+			d.Object = g.Credentials.Source
 		case diagnostic.TrustedCA:
 			d.Object = "the trusted CAs"
-			if in.proxy != nil {
-				d.Object = in.proxy.Source
+			if g.proxy != nil {
+				d.Object = g.proxy.Source
 			}
 		case diagnostic.Image:
-			d.Object = in.Images.Source
+			d.Object = g.Images.Source
 		case diagnostic.Configuration:
 			d.Object = "cloudcontrollermanager/cluster"
 		}
@@ -174,68 +256,34 @@ func (t *tried) rejections(in *gathered, digest string) []diagnostic.Diagnostic 
 	return found
 }
 
-// withoutFailed returns the candidate with the accepted inputs instead of the rejected ones. An image or arguments that
-// were changed with them are used nevertheless: they are not known to be wrong. Without an accepted input that makes a
-// difference, everything stays.
-func (c *controller) withoutFailed(
-	in *gathered, rejections []diagnostic.Diagnostic, latestRevision int32,
-) (*candidate, error) {
-	current, err := c.current(in, latestRevision)
-	if err != nil {
-		return nil, err
-	}
-	replaced, err := c.replaced(in, current, &operand.InputError{Diagnostics: rejections}, latestRevision)
-	if err != nil || replaced.resources == nil {
-		return replaced, err
-	}
-	causes, err := c.changes(replaced)
-	if err != nil {
-		return nil, err
-	}
-	if len(causes) == len(rejections) {
-		replaced.resources = nil
-		return replaced, nil
-	}
-	replaced.errors = slices.DeleteFunc(slices.Clone(replaced.errors), func(d diagnostic.Diagnostic) bool {
-		return slices.Contains(causes, d.Cause)
-	})
-	return replaced, nil
-}
-
-// withdraw deletes a candidate that no longer is one.
-func (c *controller) withdraw(ctx context.Context, recorder events.Recorder, former *corev1.Secret) error {
-	if former == nil {
-		return nil
-	}
-	if _, _, err := resourceapply.DeleteSecret(ctx, c.Secrets, recorder, former); err != nil {
-		return fmt.Errorf("deleting secret/%s in %s: %w", former.Name, former.Namespace, err)
-	}
-	return nil
-}
-
 func digestOf(secret *corev1.Secret) string {
 	return secret.Annotations[operand.PreflightDigestAnnotation]
 }
 
-// changes returns the causes of the inputs by which the cloud-controller-manager starts with something else than that
-// of the last candidate. At a first installation there is none.
-func (c *controller) changes(chosen *candidate) ([]diagnostic.Cause, error) {
-	if chosen.inputs.First {
-		return nil, nil
+// changes returns the digests of what the cloud-controller-manager of a candidate starts with, and what of that
+// differs from the last candidate. At a first installation there is nothing to differ from.
+func (c *controller) changes(next *candidate) (digests, changed operand.StartDigests, err error) {
+	if next.inputs.First {
+		return nil, nil, nil
 	}
 	configMaps, err := c.configMaps.List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
+		return nil, nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
 	}
 	secrets, err := c.secrets.List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
+		return nil, nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
 	}
-	return chosen.resources.Changes(configMaps, secrets)
+	former, err := operand.StartsWith(configMaps, secrets, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	digests, err = next.resources.StartsWith()
+	return digests, digests.Changed(former), err
 }
 
-// preflightOf returns the Secret with the preflight of a candidate, nil if none can be made: on this platform, or for a
-// candidate that needs other federated tokens than there are.
+// preflightOf returns the Secret with the preflight of a candidate, nil if none can be made: on this platform, or for
+// a candidate that needs other federated tokens than there are.
 func (c *controller) preflightOf(chosen *candidate) (*corev1.Secret, error) {
 	if !chosen.inputs.Platform.Preflight {
 		return nil, nil

@@ -77,6 +77,49 @@ func (f *fixture) sees(t *testing.T) {
 	f.refresh(t)
 }
 
+// rotate changes the credentials.
+func (f *fixture) rotate(t *testing.T, password string) {
+	t.Helper()
+	f.put(t, secret("openstack-cloud-credentials", map[string][]byte{
+		"clouds.yaml": []byte(strings.Replace(goodClouds, "hidden", password, 1)),
+	}))
+}
+
+func (f *fixture) password(t *testing.T) string {
+	t.Helper()
+	return f.delivered(t, operand.Secret, "cloud-credentials", "clouds.yaml")
+}
+
+func (f *fixture) newImage() {
+	f.OperandImages["openstack-cloud-controller-manager"] = "registry/openstack@sha256:9"
+}
+
+// tried returns the cloud configuration and the credentials of the submitted candidate.
+func (f *fixture) tried(t *testing.T) string {
+	t.Helper()
+	data := f.submitted(t).Data
+	return string(data["secret-cloud-config-cloud.conf"]) + string(data["secret-cloud-credentials-clouds.yaml"])
+}
+
+// degraded returns the conditions that are true.
+func (f *fixture) degraded(t *testing.T) []string {
+	t.Helper()
+	var types []string
+	for _, condition := range f.trueConditions(t) {
+		conditionType, _, _ := strings.Cut(condition, ": ")
+		types = append(types, conditionType)
+	}
+	return types
+}
+
+// valueToAccept returns the value that the first condition names.
+func (f *fixture) valueToAccept(t *testing.T) string {
+	t.Helper()
+	found := regexp.MustCompile(`cloudcontrollermanager/cluster to "([0-9a-f]{12})"`).FindStringSubmatch(f.trueConditions(t)[0])
+	require.Len(t, found, 2, f.trueConditions(t)[0])
+	return found[1]
+}
+
 func TestAChangeWaitsForItsPreflight(t *testing.T) {
 	f := newWorking(t)
 	f.sees(t)
@@ -117,11 +160,11 @@ func TestAChangeWhosePreflightFailsIsRejected(t *testing.T) {
 	f.conclude(t, operand.Failed, 1)
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t))
-	digest := strings.TrimPrefix(digestOf(f.submitted(t)), "sha256:")[:12]
+	value := f.valueToAccept(t)
 	require.Equal(t, []string{"CloudConfigDegraded: configmap/cloud-provider-config in openshift-config, key config: " +
 		"a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-20T13:00:45Z: it failed; to use it " +
 		"nevertheless, set the annotation cloudcontrollermanager.operator.openshift.io/accepted-preflight of " +
-		"cloudcontrollermanager/cluster to \"" + digest + "\"\nuntil then, the version accepted at 2026-11-20T13:00:00Z stays in use",
+		"cloudcontrollermanager/cluster to \"" + value + "\"\nuntil then, the version accepted at 2026-11-20T13:00:00Z stays in use",
 	}, f.trueConditions(t))
 
 	// Another input is not held up.
@@ -151,10 +194,12 @@ func TestAnAdministratorMayAcceptAFailedPreflight(t *testing.T) {
 	}
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t), "it is about another change")
-	f.meta.Annotations["cloudcontrollermanager.operator.openshift.io/accepted-preflight"] = strings.TrimPrefix(
-		digestOf(f.submitted(t)), "sha256:")[:12]
+	f.meta.Annotations["cloudcontrollermanager.operator.openshift.io/accepted-preflight"] = f.valueToAccept(t)
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
+	require.Empty(t, f.trueConditions(t))
+	f.sees(t)
+	require.NotNil(t, f.submitted(t), "the notice stays until the change works")
 }
 
 func TestAFailedPreflightIsRepeatedAfterAPause(t *testing.T) {
@@ -188,17 +233,143 @@ func TestAnImageWhosePreflightFailsChangesNothing(t *testing.T) {
 	require.True(t, strings.HasPrefix(f.trueConditions(t)[0], "ImageDegraded: "), f.trueConditions(t)[0])
 }
 
-func TestAnImageIsUsedWhoseChangeWasTriedWithARejectedInput(t *testing.T) {
+func TestAnImageIsTriedOnItsOwnWhoseChangeWasTriedWithARejectedInput(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.OperandImages["openstack-cloud-controller-manager"] = "registry/openstack@sha256:9"
+	f.newImage()
 	f.sees(t)
 	f.conclude(t, operand.Failed, 1)
 	f.sees(t)
+	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
+	require.Contains(t, f.tried(t), former)
+	require.Contains(t, string(f.submitted(t).Data["pod.yaml"]), "sha256:9")
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
 	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
 	require.Equal(t, former, f.balancers(t))
-	require.Len(t, f.trueConditions(t), 1)
-	require.True(t, strings.HasPrefix(f.trueConditions(t)[0], "CloudConfigDegraded: "), f.trueConditions(t)[0])
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
+}
+
+func TestARejectedInputStaysRejectedWhileAnotherOneChanges(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 3)
+	f.sees(t)
+	value := f.valueToAccept(t)
+
+	f.rotate(t, "second")
+	f.sees(t)
+	require.Contains(t, f.tried(t), former, "what is tried is without it")
+	require.Contains(t, f.tried(t), "second")
+	require.NotContains(t, f.password(t), "second", "it waits for its verdict")
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
+	require.Contains(t, f.password(t), "second")
+	require.Equal(t, former, f.balancers(t))
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
+	require.Equal(t, value, f.valueToAccept(t), "it is about the same change")
+
+	// Both are tried together once the first is due again.
+	f.clock.Step(4 * time.Minute)
+	f.sees(t)
+	require.Contains(t, f.tried(t), changed)
+	require.Contains(t, f.tried(t), "second")
+	verdict, err := operand.PreflightVerdictOf(f.submitted(t))
+	require.NoError(t, err)
+	require.Equal(t, 3, verdict.Tries, "the tries of a change count on")
+	f.conclude(t, operand.Successful, 4)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+	require.Empty(t, f.trueConditions(t))
+}
+
+func TestTwoRejectedInputsAreIndependent(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	f.rotate(t, "second")
+	f.sees(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	require.Equal(t, []string{"CloudConfigDegraded", "CredentialsDegraded"}, f.degraded(t))
+	require.Equal(t, former, f.balancers(t))
+	require.NotContains(t, f.password(t), "second")
+
+	// One is corrected, and tried without the other.
+	f.rotate(t, "third")
+	f.sees(t)
+	require.Contains(t, f.tried(t), former)
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
+	require.Contains(t, f.password(t), "third")
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
+
+	// The other is rejected nevertheless, and its pause goes on.
+	f.clock.Step(time.Minute)
+	f.sees(t)
+	require.Contains(t, f.tried(t), changed)
+}
+
+func TestARejectedInputThatIsUndoneLeavesTheVerdictAboutAnother(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 7)
+	f.sees(t)
+	f.rotate(t, "second")
+	f.sees(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	f.put(t, secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}))
+	f.sees(t)
+	verdict, err := operand.PreflightVerdictOf(f.submitted(t))
+	require.NoError(t, err)
+	require.Equal(t, 7, verdict.Tries)
+	require.False(t, operand.PreflightRuns(f.submitted(t)))
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
+	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
+	f.sees(t)
+	require.Empty(t, f.trueConditions(t))
+	f.sees(t)
+	require.Nil(t, f.submitted(t))
+}
+
+func TestInputsThatFailTogetherAreRejectedTogether(t *testing.T) {
+	f := newWorking(t)
+	f.rotate(t, "second")
+	f.change(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	require.Equal(t, []string{"CloudConfigDegraded", "CredentialsDegraded"}, f.degraded(t))
+
+	// Either may have been wrong, so a change of one is another try of both.
+	f.rotate(t, "third")
+	f.sees(t)
+	require.Contains(t, f.tried(t), changed)
+	require.Contains(t, f.tried(t), "third")
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+	require.Empty(t, f.trueConditions(t))
+}
+
+func TestARejectedImageDoesNotRideAlong(t *testing.T) {
+	f := newWorking(t)
+	f.newImage()
+	f.sees(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	f.change(t)
+	require.Equal(t, former, f.balancers(t))
+	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
+	require.Equal(t, []string{"ImageDegraded"}, f.degraded(t))
+	f.clock.Step(time.Minute)
+	f.sees(t)
+	require.Contains(t, f.tried(t), changed, "they are tried together")
+	f.conclude(t, operand.Successful, 2)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
 }
 
 func TestAChangeThatIsMadeAgainWaitsAgain(t *testing.T) {
