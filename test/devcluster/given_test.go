@@ -45,12 +45,12 @@ func TestWhatAPlatformCannotShowIsSaidBeforeTheStart(t *testing.T) {
 		"a platform without a cloud":                     {platform: "None"},
 		"a platform with a stand-in and a given program": {platform: "AWS", given: given,
 			want: "the cloud-controller-manager is example.com/ccm v1.2.3 sha256:0123\n"},
-		"a platform without a program": {platform: "IBMCloud",
-			want: "no cloud-controller-manager runs on IBMCloud: its source is in no Go module that can be downloaded; " +
+		"a platform without a program": {platform: "AlibabaCloud",
+			want: "no cloud-controller-manager runs on AlibabaCloud: its source is in no Go module that can be downloaded; " +
 				"set CCM to its binary (docs/hacking.md, \"A CCM that is not built here\")\n"},
-		"a platform without a stand-in and with a given program": {platform: "IBMCloud", given: given,
+		"a platform without a stand-in and with a given program": {platform: "AlibabaCloud", given: given,
 			want: "the cloud-controller-manager is example.com/ccm v1.2.3 sha256:0123\n" +
-				"the cloud of IBMCloud " + withoutCloud},
+				"the cloud of AlibabaCloud " + withoutCloud},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said bytes.Buffer

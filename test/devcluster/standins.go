@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/nutanix"
@@ -66,6 +67,9 @@ var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, 
 	"gcp": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return gcp.Start(ctx, gcp.Options{Listen: o.listen, Dir: o.dir})
 	},
+	"ibmcloud": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return ibm.Start(ctx, ibm.Options{Listen: o.listen, Dir: o.dir})
+	},
 	"nutanix": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return nutanix.Start(ctx, nutanix.Options{Listen: o.listen, Dir: o.dir})
 	},
@@ -107,6 +111,12 @@ func (c *Cluster) DigitalOcean() *digitalocean.Server {
 // GCP returns the stand-in for Google Cloud, nil on other platforms.
 func (c *Cluster) GCP() *gcp.Server {
 	server, _ := c.cloud.(*gcp.Server)
+	return server
+}
+
+// IBM returns the stand-in for IBM Cloud, nil on other platforms.
+func (c *Cluster) IBM() *ibm.Server {
+	server, _ := c.cloud.(*ibm.Server)
 	return server
 }
 
@@ -159,7 +169,7 @@ func (c *Cluster) startMetadata(ctx context.Context) error {
 }
 
 // namedClouds are the platforms whose endpoints are fixed names, which have no port.
-var namedClouds = []string{"azure", "azurestack", "digitalocean", "gcp"}
+var namedClouds = []string{"azure", "azurestack", "digitalocean", "gcp", "ibmcloud"}
 
 // cloudPort returns the port of the cloud's API. Without nodes nobody calls the API, and the default port would need
 // privileges.

@@ -1,0 +1,81 @@
+package ibm
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// The names of the cloud's endpoints.
+const (
+	publicIAM       = "iam.cloud.ibm.com"
+	privateIAM      = "private.iam.cloud.ibm.com"
+	resourceManager = "resource-controller.cloud.ibm.com"
+	publicVPC       = regionName + ".iaas.cloud.ibm.com"
+	privateVPC      = regionName + ".private.iaas.cloud.ibm.com"
+	// defaultVPC is asked for the endpoint of the region.
+	defaultVPC = "us-south.iaas.cloud.ibm.com"
+
+	customIAM             = "iam.endpoints.example.com"
+	customResourceManager = "rm.endpoints.example.com"
+	customVPC             = "vpc.endpoints.example.com"
+)
+
+var (
+	ownHosts    = []string{publicIAM, privateIAM, resourceManager, publicVPC, privateVPC, defaultVPC}
+	customHosts = []string{customIAM, customResourceManager, customVPC}
+)
+
+// ServiceEndpoints are endpoints that an administrator may give the cluster instead of IBM Cloud's own, in the form of
+// Infrastructure, where the one of the VPC has its version.
+func (s *Server) ServiceEndpoints() []configv1.IBMCloudServiceEndpoint {
+	return []configv1.IBMCloudServiceEndpoint{
+		{Name: configv1.IBMCloudServiceIAM, URL: "https://" + customIAM},
+		{Name: configv1.IBMCloudServiceResourceManager, URL: "https://" + customResourceManager},
+		{Name: configv1.IBMCloudServiceVPC, URL: "https://" + customVPC + "/v1"},
+	}
+}
+
+// Hosts returns the address of the names under which clients reach the stand-in.
+func (s *Server) Hosts() map[string]string {
+	hosts := map[string]string{}
+	for _, name := range slices.Concat(ownHosts, customHosts) {
+		hosts[name] = s.Host()
+	}
+	return hosts
+}
+
+// AskedOwn counts the requests so far to IBM Cloud's own endpoints, and AskedCustom those to ServiceEndpoints.
+func (s *Server) AskedOwn() int { return s.askedAt(ownHosts) }
+
+// AskedCustom is described at AskedOwn.
+func (s *Server) AskedCustom() int { return s.askedAt(customHosts) }
+
+func (s *Server) askedAt(hosts []string) int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	count := 0
+	for name, asked := range maps.All(s.asked) {
+		if slices.Contains(hosts, name) {
+			count += asked
+		}
+	}
+	return count
+}
+
+// countHosts counts the requests by the name of their endpoint.
+func (s *Server) countHosts(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			name = r.Host // there is no port
+		}
+		s.mutex.Lock()
+		s.asked[name]++
+		s.mutex.Unlock()
+		next.ServeHTTP(w, r)
+	})
+}
