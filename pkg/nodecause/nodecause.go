@@ -208,23 +208,51 @@ var noClients = []string{"unable to access compute v2 API : ", "unable to access
 
 const noInstances = "failed to get instances from cloud provider"
 
+// vSphere's provider has one error for a machine whose addresses it did not get, whatever the vCenter has answered
+// (pkg/cloudprovider/vsphere/instances.go). It logs the answer to each look-up before (nodemanager.go, DiscoverNode).
+const (
+	lookupFailed = "shakeOutNodeIDLookup failed. Err="
+	nodeNotFound = "node not found"
+)
+
+// reasons are what a provider has logged about errors that do not say why.
+type reasons struct{ client, lookup string }
+
+func (r *reasons) note(message string) {
+	r.client = cmp.Or(noClient(message), r.client)
+	if text, found := strings.CutPrefix(message, lookupFailed); found {
+		r.lookup = text
+	}
+}
+
+// of returns the reason of an error, the error itself if it is known to say more.
+func (r *reasons) of(text string) string {
+	switch text {
+	case noInstances:
+		return cmp.Or(r.client, text)
+	case nodeNotFound:
+		return cmp.Or(r.lookup, text)
+	}
+	return text
+}
+
 // Attempts returns the last attempt for each node in the log of a CCM. A line that is not complete is ignored.
 func Attempts(log string) map[string]Attempt {
 	attempts := map[string]Attempt{}
-	reason := ""
+	var logged reasons
 	for line := range strings.Lines(log) {
 		_, message, isKlog := strings.Cut(line, "] ")
 		if !isKlog || !strings.HasSuffix(message, "\n") {
 			continue
 		}
 		message = strings.TrimSpace(message)
-		reason = cmp.Or(noClient(message), reason)
+		logged.note(message)
 		if node, text, failed := failure(message); failed {
-			if text == noInstances {
-				text = cmp.Or(reason, text)
-			}
-			attempts[node] = Attempt{Error: text}
+			attempts[node] = Attempt{Error: logged.of(text)}
 		} else if node, is := between(message, begins, withCloud); is {
+			if !isUnderWay(attempts) {
+				logged.lookup = ""
+			}
 			// The former error remains the best that is known until this attempt ends.
 			attempts[node] = Attempt{Error: attempts[node].Error, Pending: true}
 		} else if node, is := between(message, succeeds, withCloud); is {
@@ -234,6 +262,16 @@ func Attempts(log string) map[string]Attempt {
 		}
 	}
 	return attempts
+}
+
+// isUnderWay reports whether an attempt has begun that has not ended.
+func isUnderWay(attempts map[string]Attempt) bool {
+	for _, a := range attempts {
+		if a.Pending {
+			return true
+		}
+	}
+	return false
 }
 
 // failure returns the node and the error of a failed attempt. The controller logs each twice; only this line quotes
@@ -277,14 +315,16 @@ var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took `)
 // FirstLookups returns the look-ups of the first round in the log of a CCM. A line that is not complete is ignored.
 func FirstLookups(log string) Lookups {
 	var l Lookups
+	var logged reasons
 	for line := range strings.Lines(log) {
 		_, message, isKlog := strings.Cut(line, "] ")
 		if !isKlog || !strings.HasSuffix(message, "\n") {
 			continue
 		}
 		message = strings.TrimSpace(message)
+		logged.note(message)
 		if text, failed := strings.CutPrefix(message, lookupFails); failed {
-			l.Failed, l.Error = l.Failed+1, text
+			l.Failed, l.Error = l.Failed+1, logged.of(text)
 		} else if parts := roundEnds.FindStringSubmatch(message); parts != nil {
 			l.Ended = true
 			l.Nodes, _ = strconv.Atoi(parts[1])

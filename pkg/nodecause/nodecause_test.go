@@ -199,6 +199,14 @@ func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
 				"m1": {Error: "failed to find network v2  endpoint: got 429 instead: {}"}, "m2": {Error: "failed to find object"},
 			},
 		},
+		"vSphere's provider logs before why it found no machine, once for each look-up": {
+			log: begin("m1") + "E" + at + "120] shakeOutNodeIDLookup failed. Err=Post \"https://vc/sdk\": x509: expired\n" +
+				"E" + at + "120] shakeOutNodeIDLookup failed. Err=ServerFaultCode: The session is not authenticated.\n" +
+				fail("m1", unknownByVSphere) + begin("m2") + fail("m2", unknownByVSphere),
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: "ServerFaultCode: The session is not authenticated."}, "m2": {Error: unknownByVSphere},
+			},
+		},
 		"a provider without a reason": {
 			log:  fail("m1", "failed to get instances from cloud provider"),
 			want: map[string]nodecause.Attempt{"m1": {Error: "failed to get instances from cloud provider"}},
@@ -218,6 +226,9 @@ func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, nodecause.Attempts(tc.log)) })
 	}
 }
+
+// unknownByVSphere is the error of vSphere's provider for a Node with a provider ID, whatever the vCenter has answered.
+const unknownByVSphere = "node not found"
 
 func TestADescriptionHasWhatTheCloudWasAskedFor(t *testing.T) {
 	m := nodecause.Machine{SystemUUID: "4c4c-4544", NodeIP: "192.0.2.7"}
@@ -251,6 +262,11 @@ func TestTheFirstLookupsAreThoseBeforeTheEndOfTheRound(t *testing.T) {
 		"one of three failed": {
 			"I" + at + "Waiting for informer caches to sync\n" + failure + "I" + at + "Update 3 nodes status took 12ms.\n" + failure,
 			nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1, Error: "Authentication failed"},
+		},
+		"vSphere's provider logs before why it found no machine": {
+			"E" + at + "shakeOutNodeIDLookup failed. Err=ServerFaultCode: Permission to perform this operation was denied.\n" +
+				"E" + at + "Error getting instance metadata for node addresses: node not found\n",
+			nodecause.Lookups{Failed: 1, Error: "ServerFaultCode: Permission to perform this operation was denied."},
 		},
 		"the line is not complete":     {"I" + at + "Update 3 nodes status took 12", nodecause.Lookups{}},
 		"something else has the words": {"Update 3 nodes status took 12ms.\n", nodecause.Lookups{}},
