@@ -16,7 +16,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// maxTwins is how many provider IDs with several Nodes a sync asks for.
+// maxTwins is how many provider IDs with several Nodes a sync asks for, and how many Nodes of each: a template of
+// kubelets may give one provider ID to thousands.
 const maxTwins = 10
 
 // machines finds Nodes with the same provider ID. Of each Node it stores the name and a hash: a cluster may have
@@ -159,11 +160,13 @@ func (c *controller) readProviderID(ctx context.Context, name string) (string, e
 	return "", nil
 }
 
-// confirm reads the Nodes, and forgets those that have another provider ID, or are gone.
+// confirm reads the first Nodes, and forgets those that have another provider ID, or are gone. If several have it, the
+// others count too.
 func (c *controller) confirm(
 	ctx context.Context, machine uint64, names []string,
 ) (confirmed []string, providerID string, err error) {
-	for _, name := range names {
+	read := min(len(names), maxTwins)
+	for _, name := range names[:read] {
 		id, err := c.readProviderID(ctx, name)
 		switch {
 		case err != nil:
@@ -185,5 +188,5 @@ func (c *controller) confirm(
 	if t := c.store.machines.shared[machine]; t != nil {
 		t.providerID = providerID
 	}
-	return confirmed, providerID, nil
+	return append(confirmed, names[read:]...), providerID, nil
 }

@@ -1,6 +1,7 @@
 package nodeinitialization
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,6 +56,24 @@ func TestTwoNodesOfOneMachineAreANotice(t *testing.T) {
 	require.NoError(t, kube.Tracker().Add(running("e", "openstack:///1")))
 	c.pass(t, 30*time.Second)
 	require.Contains(t, c.notice(t), "node/b, node/e: they have the same providerID", "b is still known")
+}
+
+// A template of kubelets with a fixed --provider-id gives it to all of them.
+func TestManyTwinsCostFewRequests(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	var nodes []*corev1.Node
+	for i := range 200 {
+		nodes = append(nodes, running(fmt.Sprintf("worker-%03d", i), "openstack:///1"))
+	}
+	kube := c.withNodes(t, nodes...)
+	c.pass(t, 30*time.Second)
+	const notice = "node/worker-000, node/worker-001, node/worker-002, node/worker-003, node/worker-004 and 195 more: " +
+		`they have the same providerID "openstack:///1"; delete the Nodes whose kubelet does not run on that machine`
+	require.Equal(t, notice, c.notice(t))
+	require.Len(t, kube.Actions(), 10)
+	require.NoError(t, c.controller.store.Replace(nil, "2"))
+	require.Equal(t, notice, c.notice(t))
+	require.Len(t, kube.Actions(), 20)
 }
 
 // A watch that began anew has not told of the Nodes that were deleted meanwhile.
