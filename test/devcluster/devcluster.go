@@ -92,6 +92,8 @@ type Cluster struct {
 	nodes      []*node.Node
 	// instances are the indices of the nodes whose machines the cloud has.
 	instances []int
+	// moved are the addresses that the cloud has for machines instead of those of the nodes.
+	moved map[int]string
 	// workers are the names of the nodes that are no control-plane nodes.
 	workers map[string]bool
 	// nextIndex is that of the next further node.
@@ -112,7 +114,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, progress: newProgress(options.Progress), workers: map[string]bool{}}
+	c := &Cluster{options: options, progress: newProgress(options.Progress), workers: map[string]bool{},
+		moved: map[int]string{}}
 	for _, step := range []func(context.Context) error{
 		c.openCCM, c.claim, c.readExample, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload,
 		c.startNodes,

@@ -158,6 +158,22 @@ func (c *Cluster) SetInstance(name string, exists bool) error {
 	return c.setInstance(found.Index(), exists)
 }
 
+// SetAddress makes the cloud have another machine with the name of a node, and with another address than the node has.
+// With an empty address, the machine has the node's.
+func (c *Cluster) SetAddress(name, address string) error {
+	found := c.Node(name)
+	if found == nil {
+		return fmt.Errorf("node %s does not exist", name)
+	}
+	if err := c.setInstance(found.Index(), false); err != nil {
+		return err
+	}
+	c.nodesMutex.Lock()
+	c.moved[found.Index()] = address
+	c.nodesMutex.Unlock()
+	return c.setInstance(found.Index(), true)
+}
+
 // StartBootstrapNode starts the machine that installs the cluster, with the images of the nodes: a kubelet without an
 // API server. There is at most one.
 func (c *Cluster) StartBootstrapNode(ctx context.Context) (*node.Node, error) {

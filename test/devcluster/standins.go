@@ -1,6 +1,7 @@
 package devcluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -214,9 +215,8 @@ func (c *Cluster) setInstance(index int, exists bool) error {
 	slices.Sort(c.instances)
 	machines := make([]standin.Instance, 0, len(c.instances))
 	for _, i := range c.instances {
-		machines = append(machines, standin.Instance{
-			Name: nodeName(i), Addresses: []string{c.network.Address(i).String()},
-		})
+		address := cmp.Or(c.moved[i], c.network.Address(i).String())
+		machines = append(machines, standin.Instance{Name: nodeName(i), Addresses: []string{address}})
 	}
 	return c.cloud.SetInstances(machines)
 }

@@ -91,6 +91,27 @@ func (s *Server) SetInstances(machines []standin.Instance) error {
 	return nil
 }
 
+// Duplicate makes EC2 have a second running instance with the name of one, or terminates that.
+func (s *Server) Duplicate(name string, twice bool) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	original := s.alive(name)
+	if original == nil {
+		return fmt.Errorf("aws stand-in: no instance %q", name)
+	}
+	for _, m := range s.machines {
+		if m != original && m.Name == name {
+			m.state = terminated
+		}
+	}
+	if twice {
+		second := *original
+		second.id = fmt.Sprintf("i-0%x", hash(fmt.Sprint(name, " ", len(s.machines)), 8))
+		s.machines = append(s.machines, &second)
+	}
+	return nil
+}
+
 // hash returns the first bytes of the hash of a text.
 func hash(text string, length int) []byte {
 	sum := sha256.Sum256([]byte(text))

@@ -255,6 +255,38 @@ func TestWhatIsNotServedIsCounted(t *testing.T) {
 		"Unavailable")
 }
 
+func TestARefusalHasTheCodeOfItsCause(t *testing.T) {
+	c := start(t)
+	for status, want := range map[int]struct {
+		status int
+		code   string
+	}{
+		http.StatusUnauthorized:        {http.StatusUnauthorized, "AuthFailure"},
+		http.StatusForbidden:           {http.StatusForbidden, "UnauthorizedOperation"},
+		http.StatusTooManyRequests:     {http.StatusServiceUnavailable, "RequestLimitExceeded"},
+		http.StatusInternalServerError: {http.StatusInternalServerError, "Unavailable"},
+	} {
+		require.NoError(t, c.Fail(DescribeInstances, status))
+		c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances), want.status, want.code)
+	}
+}
+
+func TestASecondInstanceMayHaveTheName(t *testing.T) {
+	c := start(t)
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a", Addresses: []string{"10.200.0.10"}}}))
+	original := c.ProviderID("a")
+	running := func() []string {
+		return names(call[describeInstancesResponse](t, c, DescribeInstances, "Filter.1.Name=private-dns-name",
+			"Filter.1.Value.1=a"))
+	}
+	require.NoError(t, c.Duplicate("a", true))
+	require.Equal(t, []string{"a running", "a running"}, running())
+	require.NoError(t, c.Duplicate("a", false))
+	require.Equal(t, []string{"a running"}, running())
+	require.Equal(t, original, c.ProviderID("a"))
+	require.EqualError(t, c.Duplicate("b", true), `aws stand-in: no instance "b"`)
+}
+
 func TestTheMetadataServiceAnswersToATokenOfTheInstance(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)

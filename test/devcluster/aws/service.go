@@ -94,13 +94,18 @@ type apiError struct {
 
 func (s *service) write(w http.ResponseWriter, e *apiError) { writeXML(w, e.status, s.failure(e)) }
 
-// refuse is the answer to a request that Fail makes fail.
+// refuse is the answer to a request that Fail makes fail. EC2 throttles with another status than 429.
 func (s *service) refuse(w http.ResponseWriter, status int) {
-	code := "Unavailable"
-	if status < http.StatusInternalServerError {
-		code = "UnauthorizedOperation"
+	e := &apiError{status, "Unavailable", http.StatusText(status)}
+	switch {
+	case status == http.StatusTooManyRequests:
+		e = &apiError{http.StatusServiceUnavailable, "RequestLimitExceeded", "Request limit exceeded."}
+	case status == http.StatusUnauthorized:
+		e.code = "AuthFailure"
+	case status < http.StatusInternalServerError:
+		e.code = "UnauthorizedOperation"
 	}
-	s.write(w, &apiError{status, code, http.StatusText(status)})
+	s.write(w, e)
 }
 
 // errorResponse is the form of EC2's errors.

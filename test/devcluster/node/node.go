@@ -161,14 +161,28 @@ func (n *Node) hosts(addresses map[string]string) string {
 }
 
 // Resolve makes the node resolve the names of its options or not, for containers that start from now on.
-func (n *Node) Resolve(names bool) error {
+func (n *Node) Resolve(names bool) error { return n.resolve(names, n.root("/etc/hosts")) }
+
+// ResolveInPods makes the pods that run resolve the names of the node's options or not. Every pod here is on the host
+// network, and the kubelet has copied the node's file for it.
+func (n *Node) ResolveInPods(names bool) error {
+	copies, err := filepath.Glob(n.root("/var/lib/kubelet/pods/*/etc-hosts"))
+	if err != nil {
+		return fmt.Errorf("node %s: %w", n.options.Name, err)
+	}
+	return n.resolve(names, copies...)
+}
+
+// resolve replaces the content of files with hosts: each is itself mounted.
+func (n *Node) resolve(names bool, paths ...string) error {
 	addresses := n.options.Hosts
 	if !names {
 		addresses = nil
 	}
-	// The node has the file itself mounted, so its content is replaced.
-	if err := os.WriteFile(n.root("/etc/hosts"), []byte(n.hosts(addresses)), 0o444); err != nil {
-		return fmt.Errorf("node %s: %w", n.options.Name, err)
+	for _, path := range paths {
+		if err := os.WriteFile(path, []byte(n.hosts(addresses)), 0o444); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("node %s: %w", n.options.Name, err)
+		}
 	}
 	return nil
 }

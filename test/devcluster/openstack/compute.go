@@ -95,6 +95,24 @@ func (s *Server) DenyInstances(denied bool) error {
 	return nil
 }
 
+// Duplicate makes the cloud have a second server with the name of one, or deletes that.
+func (s *Server) Duplicate(name string, twice bool) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	id := InstanceID(name + " again")
+	s.instances = slices.DeleteFunc(s.instances, func(i Instance) bool { return i.ID == id })
+	i := slices.IndexFunc(s.instances, func(i Instance) bool { return i.Name == name })
+	if i < 0 {
+		return fmt.Errorf("openstack stand-in: no server %q", name)
+	}
+	if twice {
+		second := s.instances[i]
+		second.ID = id
+		s.instances = append(s.instances, second)
+	}
+	return nil
+}
+
 func (s *Server) setStopped(name string, stopped bool) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

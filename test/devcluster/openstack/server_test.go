@@ -546,6 +546,23 @@ func TestTheRecordTellsAPasswordFromTheOneBefore(t *testing.T) {
 	require.Equal(t, []string{"password-1 201", "password-2 201", " 401"}, made)
 }
 
+func TestASecondServerMayHaveTheName(t *testing.T) {
+	c := startDefault(t)
+	c.SetServers([]Instance{{Name: "a"}, {Name: "b"}})
+	servers := func() string {
+		var all []string
+		for _, instance := range c.servers(func(Instance) bool { return true }) {
+			all = append(all, instance.Name)
+		}
+		return strings.Join(all, ", ")
+	}
+	require.NoError(t, c.Duplicate("a", true))
+	require.Equal(t, "a, b, a", servers())
+	require.NoError(t, c.Duplicate("a", false))
+	require.Equal(t, "a, b", servers())
+	require.EqualError(t, c.Duplicate("c", true), `openstack stand-in: no server "c"`)
+}
+
 func TestAStoppedServerIsShutOff(t *testing.T) {
 	c := startDefault(t)
 	c.SetServers([]Instance{{Name: "a"}, {Name: "b"}})

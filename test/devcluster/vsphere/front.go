@@ -38,7 +38,7 @@ func (s *Server) handler() http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		s.Observe(parsed.endpoint, refuse, func(w http.ResponseWriter, r *http.Request) {
+		s.Observe(parsed.endpoint, parsed.refuse, func(w http.ResponseWriter, r *http.Request) {
 			s.pass(parsed, w, r)
 		}, w, r)
 	})
@@ -65,9 +65,7 @@ func (s *Server) pass(parsed request, w http.ResponseWriter, r *http.Request) {
 	case valid:
 	case user != "" && parsed.isSOAP:
 		// The simulator reads properties for anybody.
-		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
-		w.WriteHeader(http.StatusInternalServerError)
-		_, _ = io.WriteString(w, notAuthenticated) // the client may be gone
+		writeFault(w, notAuthenticated)
 		return
 	default:
 		r.Header.Del("Cookie")
@@ -76,13 +74,27 @@ func (s *Server) pass(parsed request, w http.ResponseWriter, r *http.Request) {
 	s.model.Service.ServeMux.ServeHTTP(w, r)
 }
 
-// notAuthenticated is the answer of a vCenter to a request in a session that has ended.
-const notAuthenticated = xml.Header + `<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" ` +
-	`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body><soapenv:Fault>` +
-	`<faultcode>ServerFaultCode</faultcode><faultstring>The session is not authenticated.</faultstring>` +
-	`<detail><NotAuthenticatedFault xmlns="urn:vim25" xsi:type="NotAuthenticated">` +
-	`<object type="SessionManager">SessionManager</object><privilegeId>System.View</privilegeId>` +
-	`</NotAuthenticatedFault></detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>`
+// fault is an answer of a vCenter that rejects a user.
+type fault struct{ name, message, detail string }
+
+var (
+	notAuthenticated = fault{"NotAuthenticated", "The session is not authenticated.",
+		`<object type="SessionManager">SessionManager</object><privilegeId>System.View</privilegeId>`}
+	noPermission = fault{"NoPermission", "Permission to perform this operation was denied.",
+		`<object type="Folder">group-d1</object><privilegeId>System.View</privilegeId>`}
+	invalidLogin = fault{"InvalidLogin", "Cannot complete login due to an incorrect user name or password.", ""}
+)
+
+func writeFault(w http.ResponseWriter, f fault) {
+	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	w.WriteHeader(http.StatusInternalServerError)
+	// The client may be gone.
+	_, _ = fmt.Fprintf(w, xml.Header+`<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" `+
+		`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body><soapenv:Fault>`+
+		`<faultcode>ServerFaultCode</faultcode><faultstring>%s</faultstring>`+
+		`<detail><%sFault xmlns="urn:vim25" xsi:type="%[2]s">%s</%[2]sFault></detail>`+
+		`</soapenv:Fault></soapenv:Body></soapenv:Envelope>`, f.message, f.name, f.detail)
+}
 
 // parse returns the endpoint of a request, whose body can be read again afterwards.
 func parse(r *http.Request) (request, error) {

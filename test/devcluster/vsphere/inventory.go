@@ -86,7 +86,9 @@ type inventory struct {
 
 	changes  sync.Mutex
 	machines map[string]*object.VirtualMachine
-	spread   *standin.Spread
+	// duplicates are virtual machines whose guest has the name of another one.
+	duplicates map[string]*object.VirtualMachine
+	spread     *standin.Spread
 	// hidden are the virtual machines that the vCenter denies.
 	hidden []mo.Reference
 }
@@ -94,6 +96,7 @@ type inventory struct {
 // init looks up the objects of the model and tags them. The URL is that of the simulator's own server.
 func (i *inventory) init(ctx context.Context, model *simulator.Model, own *url.URL) error {
 	i.registry, i.machines = model.Map(), map[string]*object.VirtualMachine{}
+	i.duplicates = map[string]*object.VirtualMachine{}
 	i.spread = standin.NewSpread(zones...)
 	var err error
 	// Requests of this client do not leave the process.
@@ -283,6 +286,33 @@ func (s *Server) DenyInstances(denied bool) error {
 		s.hidden = append(s.hidden, entity)
 		s.registry.Remove(&simulator.Context{Map: s.registry}, machine.Reference())
 	}
+	return nil
+}
+
+// Duplicate makes the vCenter have a second virtual machine whose guest has the name of one, or destroys that.
+func (s *Server) Duplicate(name string, twice bool) error {
+	ctx := context.Background() // nothing leaves the process
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	if second := s.duplicates[name]; second != nil {
+		if err := s.destroy(ctx, second); err != nil {
+			return fmt.Errorf("vsphere stand-in: destroy the second %s: %w", name, err)
+		}
+		delete(s.duplicates, name)
+	}
+	if !twice {
+		return nil
+	}
+	// The name in the inventory is another one.
+	address := []string{"192.0.2.99"}
+	second, err := s.create(ctx, standin.Instance{Name: name + "-again", Addresses: address})
+	if err == nil {
+		err = s.boot(second.Reference(), standin.Instance{Name: name, Addresses: address})
+	}
+	if err != nil {
+		return fmt.Errorf("vsphere stand-in: create a second %s: %w", name, err)
+	}
+	s.duplicates[name] = second
 	return nil
 }
 

@@ -147,7 +147,17 @@ func (s *Server) addSession(session, user string) {
 	s.sessions[session] = user
 }
 
-// refuse is the answer to a request that Fail makes fail: that of the proxy in front of a vCenter's services.
-func refuse(w http.ResponseWriter, status int) {
-	http.Error(w, strings.ToLower(http.StatusText(status)), status)
+// refuse is the answer to a request that Fail makes fail: the vCenter's own if it rejects a user, otherwise that of the
+// proxy in front of its services.
+func (r request) refuse(w http.ResponseWriter, status int) {
+	switch {
+	case r.isSOAP && status == http.StatusForbidden:
+		writeFault(w, noPermission)
+	case r.isSOAP && status == http.StatusUnauthorized && r.isLogin:
+		writeFault(w, invalidLogin)
+	case r.isSOAP && status == http.StatusUnauthorized:
+		writeFault(w, notAuthenticated)
+	default:
+		http.Error(w, strings.ToLower(http.StatusText(status)), status)
+	}
 }

@@ -205,6 +205,38 @@ func TestAVCenterFails(t *testing.T) {
 	require.ErrorContains(t, err, "503 Service Unavailable")
 }
 
+func TestAVCenterRejectsAUserWithItsOwnFaults(t *testing.T) {
+	s := start(t)
+	client := requireLogin(t, s)
+	require.NoError(t, s.Fail(vsphere.FindByUUID, http.StatusForbidden))
+	_, err := findByUUID(t.Context(), client.Client, vsphere.UUID("a"))
+	require.EqualError(t, err, "ServerFaultCode: Permission to perform this operation was denied.")
+	require.NoError(t, s.Fail(vsphere.FindByUUID, http.StatusUnauthorized))
+	_, err = findByUUID(t.Context(), client.Client, vsphere.UUID("a"))
+	require.EqualError(t, err, "ServerFaultCode: The session is not authenticated.")
+	require.NoError(t, s.Fail(vsphere.Login, http.StatusUnauthorized))
+	_, err = login(t, s, s.CABundle(), s.Credentials())
+	require.EqualError(t, err, "ServerFaultCode: Cannot complete login due to an incorrect user name or password.")
+}
+
+func TestTheGuestOfASecondVirtualMachineMayHaveTheName(t *testing.T) {
+	s := start(t)
+	require.NoError(t, s.SetInstances([]standin.Instance{{Name: "a", Addresses: []string{"10.200.0.10"}}}))
+	client := requireLogin(t, s)
+	named := func() int {
+		center, err := find.NewFinder(client.Client).Datacenter(t.Context(), "DC0")
+		require.NoError(t, err)
+		found, err := object.NewSearchIndex(client.Client).FindAllByDnsName(t.Context(), center, "a", true)
+		require.NoError(t, err)
+		return len(found)
+	}
+	require.Equal(t, 1, named())
+	require.NoError(t, s.Duplicate("a", true))
+	require.Equal(t, 2, named())
+	require.NoError(t, s.Duplicate("a", false))
+	require.Equal(t, 1, named())
+}
+
 func TestAClientWithoutTheCAIsNotServed(t *testing.T) {
 	s, other := start(t), start(t)
 	_, err := login(t, s, other.CABundle(), s.Credentials())

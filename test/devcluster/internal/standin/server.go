@@ -151,7 +151,8 @@ func (s *Server) follow(connection net.Conn, state http.ConnState) {
 	}
 }
 
-func (s *Server) closeConnections() {
+// Disconnect ends the connections of all clients, which have to connect again.
+func (s *Server) Disconnect() {
 	s.mutex.Lock()
 	connections := slices.Collect(maps.Keys(s.open))
 	s.mutex.Unlock()
@@ -206,7 +207,7 @@ func (s *Server) RenewCA() (bundle []byte, use func() error, err error) {
 	}
 	return slices.Clone(renewed.ca), func() error {
 		s.certificates.use(renewed)
-		s.closeConnections() // or clients would go on with those that they have
+		s.Disconnect() // or clients would go on with those that they have
 		return s.WriteFile("ca.crt", renewed.ca, 0o644)
 	}, nil
 }
@@ -214,7 +215,7 @@ func (s *Server) RenewCA() (bundle []byte, use func() error, err error) {
 // ExpireCertificate makes the server have a certificate that has ended, until it is called with false.
 func (s *Server) ExpireCertificate(expired bool) {
 	s.certificates.expire(expired)
-	s.closeConnections()
+	s.Disconnect()
 }
 
 // WriteFile writes a file for a human into the directory, if there is one.
