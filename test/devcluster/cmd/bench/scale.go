@@ -208,6 +208,10 @@ func worker(i int) *corev1.Node {
 		Spec: corev1.NodeSpec{ProviderID: "openstack:///" + name},
 		Status: corev1.NodeStatus{
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			// Without one, the operator would report that the Node has lost it.
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.201.%d.%d", i/250, 1+i%250)},
+			},
 		},
 	}
 }
