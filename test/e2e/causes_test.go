@@ -17,11 +17,14 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/vsphere"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
@@ -32,9 +35,47 @@ const namedLimit = 6 * time.Minute
 // causes is a cluster with a worker that waits, and why.
 type causes struct {
 	*suite
+	causePlatform
+	cloud  causeCloud
 	worker *node.Node
 	// table has a row for each cause.
 	table []string
+}
+
+// causeCloud is a cloud that causes what keeps a node waiting.
+type causeCloud interface {
+	ProviderID(name string) string
+	Fail(endpoint string, status int) error
+	Delay(endpoint string, duration time.Duration) error
+	ExpireCertificate(expired bool)
+	Disconnect()
+	Duplicate(name string, twice bool) error
+}
+
+// causePlatform is a platform on which nodes are kept waiting.
+type causePlatform struct {
+	platform configv1.PlatformType
+	api      func(*suite) causeCloud
+	// machine is the endpoint that describes a node's machine, and foreign the provider ID of one that does not exist.
+	machine, foreign string
+	// host is the name of the cloud, if its configuration can have one.
+	host string
+}
+
+var causePlatforms = []causePlatform{
+	{
+		platform: configv1.OpenStackPlatformType, api: func(s *suite) causeCloud { return s.Cloud() },
+		machine: openstack.ComputeServer, foreign: "openstack:///" + openstack.InstanceID("foreign"),
+		host: "openstack.example.com",
+	},
+	{
+		platform: configv1.AWSPlatformType, api: func(s *suite) causeCloud { return s.AWS() },
+		machine: aws.DescribeInstances, foreign: "aws:///eu-central-1a/i-0a1b2c3d4e5f60718",
+	},
+	{
+		platform: configv1.VSpherePlatformType, api: func(s *suite) causeCloud { return s.VSphere() },
+		machine: vsphere.FindByUUID, foreign: "vsphere://4237a1b2-0000-4000-8000-000000000001",
+	},
 }
 
 // aCause is a reason why a node is not initialized, or has drifted.
@@ -44,28 +85,59 @@ type aCause struct {
 	inject func(c *causes, t *testing.T) (end func())
 	// says is what NodeInitializationNotices must say about the worker, or about the object of a drift.
 	says string
+	// never are the platforms on which it cannot be caused, and why.
+	never map[configv1.PlatformType]string
 }
 
 // TestEachCauseIsNamed causes what keeps a node waiting, or makes one drift, one after the other, and requires that the
 // operator names it. A deaf leader has a test of its own.
 func TestEachCauseIsNamed(t *testing.T) {
 	if os.Getenv("E2E_LONG") == "" {
-		t.Skip("E2E_LONG is not set: this takes a quarter of an hour")
+		t.Skip("E2E_LONG is not set: this takes half an hour")
 	}
-	c := &causes{suite: startSuite(t, devcluster.Options{
-		Name: "e2e-causes", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true,
-		Progress: os.Stderr,
+	for _, p := range causePlatforms {
+		t.Run(string(p.platform), func(t *testing.T) { testCauses(t, p) })
+	}
+}
+
+func testCauses(t *testing.T, p causePlatform) {
+	c := &causes{causePlatform: p, suite: startSuite(t, devcluster.Options{
+		Name: "e2e-causes", Platform: p.platform, Nodes: nodes, QuickRestarts: true, CloudHost: p.host, Progress: os.Stderr,
 	}, monitor.Rollout("the first revision"))}
+	c.cloud = p.api(c.suite)
 	c.awaitSettled(t, 1, rolloutLimit)
 	c.requireOneLeader(t)
 	var err error
 	c.worker, err = c.AddWorker(t.Context())
 	require.NoError(t, err)
-	c.await(t, "the worker to be initialized", briefly, func(ctx context.Context) error { return c.initialized(ctx, c.worker) })
+	c.await(t, "the worker to be initialized", briefly, c.workerInitialized)
 	t.Cleanup(func() { fmt.Fprintf(os.Stderr, "causes:\n%s\n", strings.Join(c.table, "\n")) })
 	for _, cause := range slices.Concat(causesOfTheCloud(), causesOfTheCluster()) {
+		if why, never := cause.never[p.platform]; never {
+			c.row("| %s | %s | – | %s |", p.platform, cause.name, why)
+			continue
+		}
 		t.Run(cause.name, func(t *testing.T) { c.run(t, &cause) })
 	}
+}
+
+// row adds a row to the table.
+func (c *causes) row(format string, args ...any) {
+	c.table = append(c.table, fmt.Sprintf(format, args...))
+	fmt.Fprintln(os.Stderr, "  row:", c.table[len(c.table)-1])
+}
+
+// workerInitialized returns nil if the worker has the provider ID of its machine, and no taint.
+func (c *causes) workerInitialized(ctx context.Context) error {
+	object, err := c.kube.CoreV1().Nodes().Get(ctx, c.worker.Name(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if want := c.cloud.ProviderID(c.worker.Name()); object.Spec.ProviderID != want || len(object.Spec.Taints) > 0 {
+		return fmt.Errorf("it has the providerID %q, not %q, and the taints %v", object.Spec.ProviderID, want,
+			object.Spec.Taints)
+	}
+	return nil
 }
 
 func (c *causes) run(t *testing.T, cause *aCause) {
@@ -82,8 +154,7 @@ func (c *causes) run(t *testing.T, cause *aCause) {
 	message := c.awaitNamed(t, cause.says)
 	seconds := time.Since(began).Seconds()
 	fmt.Fprintln(os.Stderr, "  message:", message)
-	c.table = append(c.table, fmt.Sprintf("| %s | %s | %.0f s |", cause.name, cause.says, seconds))
-	fmt.Fprintln(os.Stderr, "  row:", c.table[len(c.table)-1])
+	c.row("| %s | %s | %s | %.0f s |", c.platform, cause.name, cause.says, seconds)
 	end()
 	c.await(t, "the notice to end", leaderLimit, func(ctx context.Context) error {
 		notice, err := c.notice(ctx)
@@ -121,95 +192,171 @@ func (c *causes) notice(ctx context.Context) (operatorv1.OperatorCondition, erro
 	return operatorv1.OperatorCondition{}, errors.New("there is no such condition")
 }
 
-// refuses makes the cloud answer requests for one endpoint with a status.
-func refuses(endpoint string, status int) func(*causes, *testing.T) func() {
-	return func(c *causes, t *testing.T) func() {
-		require.NoError(t, c.Cloud().Fail(endpoint, status))
-		c.taintUninitialized(t, c.worker)
-		return func() { require.NoError(t, c.Cloud().Fail(endpoint, 0)) }
-	}
+// refuses makes the whole cloud answer with a status.
+func refuses(status int) func(*causes, *testing.T) func() {
+	return func(c *causes, t *testing.T) func() { return c.refuse(t, devcluster.AllEndpoints, status) }
 }
 
-// hasServers gives the cloud other servers for the worker, which registers again without a provider ID.
-func hasServers(others ...openstack.Instance) func(*causes, *testing.T) func() {
-	return func(c *causes, t *testing.T) func() {
-		c.Cloud().SetServers(append(slices.DeleteFunc(c.servers(), func(i openstack.Instance) bool {
-			return i.Name == c.worker.Name()
-		}), named(others, c.worker)...))
-		require.NoError(t, c.kube.CoreV1().Nodes().Delete(t.Context(), c.worker.Name(), metav1.DeleteOptions{}))
-		require.NoError(t, c.worker.RestartKubelet(t.Context()))
-		return func() { c.Cloud().SetServers(c.servers()) }
-	}
+// refuse makes an endpoint answer with a status, and the worker wait.
+func (c *causes) refuse(t *testing.T, endpoint string, status int) (end func()) {
+	t.Helper()
+	require.NoError(t, c.cloud.Fail(endpoint, status))
+	c.taintUninitialized(t, c.worker)
+	return func() { require.NoError(t, c.cloud.Fail(endpoint, 0)) }
 }
 
-// named returns the servers with the worker's name, and its address unless they have one.
-func named(servers []openstack.Instance, worker *node.Node) []openstack.Instance {
-	for i := range servers {
-		servers[i].Name = worker.Name()
-		if servers[i].Addresses == nil {
-			servers[i].Addresses = []string{worker.IP()}
+// registersAgain makes the worker register again without a provider ID, after its machine has changed.
+func registersAgain(change, restore func(c *causes) error) func(*causes, *testing.T) func() {
+	return func(c *causes, t *testing.T) func() {
+		require.NoError(t, change(c))
+		err := c.kube.CoreV1().Nodes().Delete(t.Context(), c.worker.Name(), metav1.DeleteOptions{})
+		if !apierrors.IsNotFound(err) { // the cloud-controller-manager may have deleted it
+			require.NoError(t, err)
 		}
+		require.NoError(t, c.worker.RestartKubelet(t.Context()))
+		return func() { require.NoError(t, restore(c)) }
 	}
-	return servers
+}
+
+// resolve makes the processes that run resolve the name of the cloud or not. They have no connections to it then.
+func (c *causes) resolve(t *testing.T, name bool) {
+	t.Helper()
+	for _, n := range c.Nodes() {
+		require.NoError(t, n.ResolveInPods(name))
+	}
+	c.cloud.Disconnect()
 }
 
 func causesOfTheCloud() []aCause {
-	const id = "9c1a6b52-55f8-4c5e-8d6a-4f0f6a0e2c0"
 	return []aCause{
-		{"the cloud answers with 503", refuses(openstack.AllEndpoints, http.StatusServiceUnavailable),
-			"the cloud's API answers with a server error"},
-		{"the cloud answers with 429", refuses(openstack.AllEndpoints, http.StatusTooManyRequests),
-			"the cloud throttles requests"},
-		{"the cloud answers with 401", refuses(openstack.AllEndpoints, http.StatusUnauthorized),
-			"the cloud rejects the credentials"},
-		{"the cloud answers with 403", refuses(openstack.ComputeServer, http.StatusForbidden),
-			"the credentials lack a permission"},
-		{"the cloud does not answer", func(c *causes, t *testing.T) func() {
-			require.NoError(t, c.Cloud().Delay(openstack.ComputeServer, time.Hour))
-			c.taintUninitialized(t, c.worker)
-			return func() { require.NoError(t, c.Cloud().Delay(openstack.ComputeServer, 0)); c.killLeader(t) }
-		}, "the cloud has not answered the cloud-controller-manager yet"},
-		{"the cloud's certificate has expired", func(c *causes, t *testing.T) func() {
-			c.Cloud().ExpireCertificate(true)
-			c.taintUninitialized(t, c.worker)
-			return func() { c.Cloud().ExpireCertificate(false) }
-		}, "the certificate of the cloud's API is not trusted"},
-		{"the cloud has no server of that name", hasServers(), "the cloud does not know the machine"},
-		{"the cloud has two servers of that name", hasServers(openstack.Instance{ID: id + "1"}, openstack.Instance{ID: id + "2"}),
-			"the cloud has several instances that match the node"},
-		{"the server has another address", hasServers(openstack.Instance{Addresses: []string{"192.0.2.77"}}),
-			"the node's IP is not among the addresses that the cloud has for the machine"},
+		{
+			name: "the cloud answers with 503", inject: refuses(http.StatusServiceUnavailable),
+			says: "the cloud's API answers with a server error",
+		},
+		{
+			name: "the cloud answers with 429", inject: refuses(http.StatusTooManyRequests),
+			says: "the cloud throttles requests",
+		},
+		{
+			name: "the cloud answers with 401", inject: refuses(http.StatusUnauthorized),
+			says: "the cloud rejects the credentials",
+		},
+		{
+			name:   "the cloud answers with 403",
+			inject: func(c *causes, t *testing.T) func() { return c.refuse(t, c.machine, http.StatusForbidden) },
+			says:   "the credentials lack a permission",
+		},
+		{
+			name: "the cloud does not answer",
+			inject: func(c *causes, t *testing.T) func() {
+				require.NoError(t, c.cloud.Delay(c.machine, time.Hour))
+				c.taintUninitialized(t, c.worker)
+				return func() { require.NoError(t, c.cloud.Delay(c.machine, 0)); c.killLeader(t) }
+			},
+			says: "the cloud has not answered the cloud-controller-manager yet",
+		},
+		{
+			name: "the cloud's certificate has expired",
+			inject: func(c *causes, t *testing.T) func() {
+				c.cloud.ExpireCertificate(true)
+				c.taintUninitialized(t, c.worker)
+				return func() { c.cloud.ExpireCertificate(false) }
+			},
+			says: "the certificate of the cloud's API is not trusted",
+		},
+		{
+			name: "the cloud's name does not resolve",
+			inject: func(c *causes, t *testing.T) func() {
+				c.resolve(t, false)
+				c.taintUninitialized(t, c.worker)
+				return func() { c.resolve(t, true) }
+			},
+			says: "the cloud's API cannot be reached from the control plane",
+			never: map[configv1.PlatformType]string{
+				configv1.AWSPlatformType:     "the stand-in has no name",
+				configv1.VSpherePlatformType: "the stand-in has no name",
+			},
+		},
+		{
+			name: "the cloud has no machine of that name",
+			inject: registersAgain(
+				func(c *causes) error { return c.SetInstance(c.worker.Name(), false) },
+				func(c *causes) error { return c.SetInstance(c.worker.Name(), true) },
+			),
+			says: "the cloud does not know the machine",
+		},
+		{
+			name: "the cloud has two machines of that name",
+			inject: registersAgain(
+				func(c *causes) error { return c.cloud.Duplicate(c.worker.Name(), true) },
+				func(c *causes) error { return c.cloud.Duplicate(c.worker.Name(), false) },
+			),
+			says: "the cloud has several instances that match the node",
+		},
+		{
+			name: "the machine has another address",
+			inject: registersAgain(
+				func(c *causes) error { return c.SetAddress(c.worker.Name(), "192.0.2.77") },
+				func(c *causes) error { return c.SetAddress(c.worker.Name(), "") },
+			),
+			says:  "the node's IP is not among the addresses that the cloud has for the machine",
+			never: map[configv1.PlatformType]string{configv1.AWSPlatformType: "a kubelet there is started without an address"},
+		},
 	}
 }
 
 func causesOfTheCluster() []aCause {
 	return []aCause{
-		{"the leader hangs", func(c *causes, t *testing.T) func() {
-			leader := c.requireOneLeader(t)
-			pids := c.processesOn(t, leader, operandBinary, "")
-			require.Len(t, pids, 1)
-			require.NoError(t, syscall.Kill(pids[0], syscall.SIGSTOP))
-			c.taintUninitialized(t, c.worker)
-			return func() { _ = syscall.Kill(pids[0], syscall.SIGCONT) } // its kubelet may have ended it
-		}, "no cloud-controller-manager of this operator leads"},
-		{"a kubelet was started for no cloud", foreignNode(func(*corev1.Node, *causes) {}),
-			"node/foreign: no providerID, and its kubelet registered it without the taint"},
-		{"a node has lost its address", foreignNode(func(n *corev1.Node, _ *causes) {
-			n.Spec.ProviderID = "openstack:///" + openstack.InstanceID("foreign")
-			n.Status.Addresses = nil
-		}), "node/foreign: initialized, but without an address of type InternalIP"},
-		{"a machine on vSphere is another one", foreignNode(func(n *corev1.Node, _ *causes) {
-			n.Spec.ProviderID = "vsphere://4237a1b2-0000-4000-8000-000000000001"
-			n.Status.NodeInfo.SystemUUID = "4237a1b2-0000-4000-8000-000000000002"
-		}), "is that of another machine than the systemUUID"},
-		{"two Nodes are of one machine", foreignNode(func(n *corev1.Node, c *causes) {
-			n.Spec.ProviderID = "openstack:///" + openstack.InstanceID(c.worker.Name())
-		}), "they have the same providerID"},
-		{"another component's taint stays", func(c *causes, t *testing.T) func() {
-			const taint = "node.cilium.io/agent-not-ready"
-			c.setTaints(t, corev1.Taint{Key: taint, Effect: corev1.TaintEffectNoSchedule})
-			return func() { c.setTaints(t) }
-		}, `initialized, but the taint "node.cilium.io/agent-not-ready" of another component keeps pods away`},
+		{
+			name: "the leader hangs",
+			inject: func(c *causes, t *testing.T) func() {
+				pid := c.operandOn(t, c.requireOneLeader(t))
+				require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+				c.taintUninitialized(t, c.worker)
+				return func() { _ = syscall.Kill(pid, syscall.SIGCONT) } // its kubelet may have ended it
+			},
+			says: "no cloud-controller-manager of this operator leads",
+		},
+		{
+			name: "a kubelet was started for no cloud", inject: foreignNode(func(*corev1.Node, *causes) {}),
+			says: "node/foreign: no providerID, and its kubelet registered it without the taint",
+		},
+		{
+			name: "a node has lost its address",
+			inject: foreignNode(func(n *corev1.Node, c *causes) {
+				n.Spec.ProviderID = c.foreign
+				n.Status.Addresses = nil
+			}),
+			says: "node/foreign: initialized, but without an address of type InternalIP",
+		},
+		{
+			name: "a machine is another one than the provider ID's",
+			inject: foreignNode(func(n *corev1.Node, c *causes) {
+				n.Spec.ProviderID = c.foreign
+				n.Status.NodeInfo.SystemUUID = "4237a1b2-0000-4000-8000-000000000002"
+			}),
+			says: "is that of another machine than the systemUUID",
+			never: map[configv1.PlatformType]string{
+				configv1.OpenStackPlatformType: "a machine on bare metal has another UUID than its server",
+				configv1.AWSPlatformType:       "a provider ID there has no UUID",
+			},
+		},
+		{
+			name: "two Nodes are of one machine",
+			inject: foreignNode(func(n *corev1.Node, c *causes) {
+				n.Spec.ProviderID = c.cloud.ProviderID(c.worker.Name())
+			}),
+			says: "they have the same providerID",
+		},
+		{
+			name: "another component's taint stays",
+			inject: func(c *causes, t *testing.T) func() {
+				const taint = "node.cilium.io/agent-not-ready"
+				c.setTaints(t, corev1.Taint{Key: taint, Effect: corev1.TaintEffectNoSchedule})
+				return func() { c.setTaints(t) }
+			},
+			says: `initialized, but the taint "node.cilium.io/agent-not-ready" of another component keeps pods away`,
+		},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
@@ -85,13 +86,85 @@ func (s *suite) testNextDeafLeader(t *testing.T) {
 	s.awaitSettled(t, 2, rolloutLimit)
 }
 
-// deafen makes the next leader deaf, and returns its identity. The cloud works again when it returns.
-func (s *suite) deafen(t *testing.T) (identity string) {
+// TestALeaderThatBeginsWithoutItsCloudHears lets the whole cloud fail while a process begins to lead. The providers of
+// AWS and vSphere offer their interfaces to instances whatever the cloud answers, so no process is deaf there.
+func TestALeaderThatBeginsWithoutItsCloudHears(t *testing.T) {
+	if os.Getenv("E2E_LONG") == "" {
+		t.Skip("E2E_LONG is not set: this takes minutes")
+	}
+	for _, p := range causePlatforms {
+		if p.platform == configv1.OpenStackPlatformType {
+			continue // TestADeafLeaderIsReplacedOnce
+		}
+		t.Run(string(p.platform), func(t *testing.T) { testHearingLeader(t, p) })
+	}
+}
+
+func testHearingLeader(t *testing.T, p causePlatform) {
+	s := startSuite(t, devcluster.Options{
+		Name: "e2e-hears", Platform: p.platform, Nodes: nodes, QuickRestarts: true, Progress: os.Stderr,
+	}, monitor.Rollout("the first revision"))
+	cloud := p.api(s)
+	s.awaitSettled(t, 1, rolloutLimit)
+	former := s.requireHolder(t)
+
+	s.monitor.Expect(monitor.NewLeader("the leader is killed while the cloud fails").Times(2),
+		monitor.Degraded("", "a process may not start without its cloud").Times(4))
+	require.NoError(t, cloud.Fail(devcluster.AllEndpoints, http.StatusServiceUnavailable))
+	s.killLeader(t)
+	s.await(t, "another leader", leaderLimit, func(ctx context.Context) error { return s.leadsInstead(ctx, former) })
+	s.requireOneLeader(t)
+	s.monitor.Expect(monitor.Uninitialized("", "a worker joins while the cloud fails"))
+	began := time.Now()
+	waiting, err := s.AddWorker(t.Context())
+	require.NoError(t, err)
+	s.await(t, "the leader to ask the cloud about the worker", briefly, func(ctx context.Context) error {
+		log, err := s.leaderLog(ctx)
+		if err != nil {
+			return err
+		}
+		require.NotContains(t, log, skipped)
+		return contains(log, "error syncing '"+waiting.Name()+"'")
+	})
+	s.figure("%s: worker started to the leader's first error about it: %s", p.platform, rounded(began))
+
+	require.NoError(t, cloud.Fail(devcluster.AllEndpoints, 0))
+	began = time.Now()
+	s.await(t, "the worker to be initialized", briefly, func(ctx context.Context) error {
+		object, err := s.kube.CoreV1().Nodes().Get(ctx, waiting.Name(), metav1.GetOptions{})
+		if err == nil && len(object.Spec.Taints) > 0 {
+			err = fmt.Errorf("it has the taints %v", object.Spec.Taints)
+		}
+		return err
+	})
+	s.figure("%s: the cloud answers again to the worker initialized: %s", p.platform, rounded(began))
+	s.awaitSettled(t, 1, rolloutLimit)
+}
+
+// requireHolder returns the identity of the one process that leads.
+func (s *suite) requireHolder(t *testing.T) string {
 	t.Helper()
 	s.requireOneLeader(t)
 	_, lease, err := s.leader(t.Context())
 	require.NoError(t, err)
-	former := *lease.Spec.HolderIdentity
+	return *lease.Spec.HolderIdentity
+}
+
+// leaderLog returns the log of the process that leads.
+func (s *suite) leaderLog(ctx context.Context) (string, error) {
+	node, _, err := s.leader(ctx)
+	if err != nil {
+		return "", err
+	}
+	log, err := s.kube.CoreV1().Pods(targetNamespace).GetLogs(operand+"-"+node,
+		&corev1.PodLogOptions{Container: operand}).Do(ctx).Raw()
+	return string(log), err
+}
+
+// deafen makes the next leader deaf, and returns its identity. The cloud works again when it returns.
+func (s *suite) deafen(t *testing.T) (identity string) {
+	t.Helper()
+	former := s.requireHolder(t)
 	s.monitor.Expect(monitor.NewLeader("the leader is killed, the next one is deaf").Times(2),
 		monitor.NewLeader("a deaf leader is replaced").Times(2))
 	require.NoError(t, s.Cloud().Fail(openstack.NetworkVersions, http.StatusServiceUnavailable))
@@ -100,17 +173,16 @@ func (s *suite) deafen(t *testing.T) (identity string) {
 		if err := s.leadsInstead(ctx, former); err != nil {
 			return err
 		}
-		node, lease, err := s.leader(ctx)
+		_, lease, err := s.leader(ctx)
 		if err != nil {
 			return err
 		}
 		identity = *lease.Spec.HolderIdentity
-		log, err := s.kube.CoreV1().Pods(targetNamespace).GetLogs(operand+"-"+node,
-			&corev1.PodLogOptions{Container: operand}).Do(ctx).Raw()
+		log, err := s.leaderLog(ctx)
 		if err != nil {
 			return err
 		}
-		return contains(string(log), skipped)
+		return contains(log, skipped)
 	})
 	require.NoError(t, s.Cloud().Fail(openstack.NetworkVersions, 0))
 	require.NotEmpty(t, s.requireOneLeader(t), "it is healthy, and leads")
@@ -122,9 +194,17 @@ func (s *suite) killLeader(t *testing.T) {
 	t.Helper()
 	leader, _, err := s.leader(t.Context())
 	require.NoError(t, err)
-	pids := s.processesOn(t, leader, operandBinary, "")
+	require.NoError(t, syscall.Kill(s.operandOn(t, leader), syscall.SIGKILL))
+}
+
+// operandOn returns the process of the cloud-controller-manager on a node, whatever the platform.
+func (s *suite) operandOn(t *testing.T, node string) (pid int) {
+	t.Helper()
+	pod, err := s.kube.CoreV1().Pods(targetNamespace).Get(t.Context(), operand+"-"+node, metav1.GetOptions{})
+	require.NoError(t, err)
+	pids := s.processesOn(t, node, pod.Spec.Containers[0].Command[0], "")
 	require.Len(t, pids, 1)
-	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+	return pids[0]
 }
 
 // waitFor lets a node wait for the deaf leader, and requires that this keeps the lease.
