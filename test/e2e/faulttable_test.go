@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 func faultTable() []fault {
 	var table []fault
 	for _, rows := range [][]fault{
-		nodeFaults(), fileFaults(), objectFaults(), operandFaults(), cloudFaults(), controlPlaneFaults(), operatorFaults(),
+		nodeFaults(), rebootFaults(), fileFaults(), objectFaults(), operandFaults(), cloudFaults(), controlPlaneFaults(), operatorFaults(),
 	} {
 		table = append(table, rows...)
 	}
