@@ -31,7 +31,13 @@
 //	| held          | NoLivingNode       | there is no living node to compare with                                   |
 //	| confirmed     |                    | the leader found the references and not the machine, and the pace permits |
 //	| held          | TooManyNodes       | more than half of the kubelets are silent, so the turn has not come       |
+//	| held          | OneAtATime         | where the CCM cannot be asked, the turn has not come for ten minutes      |
 //	| candidate     |                    | the leader has not been asked, or the turn has not come                   |
+//
+// On Azure, where the cloud-node-manager would answer, and where the CCM does not look for machines again, there is no
+// probe. What the CCM announces is its answer then, one Node may go in ten minutes, and none may while the CCM also
+// announces the deletion of one whose kubelet reports. A CCM that announces nothing has ten minutes for each silent
+// Node in turn: a permission that stays would hold nothing once the cloud denies living machines.
 //
 // An administrator's permission for many deletions takes the place of the rows about the cluster, and of the references
 // where there are none.

@@ -27,33 +27,61 @@ const (
 	paceShare  = 10
 	massLimit  = 10 * time.Minute
 	massShare  = 20
+	// turn is paceWindow where the CCM cannot be asked for living nodes: nothing but time tells a dead machine from a
+	// cloud that denies living ones. One Node goes in a turn.
+	turn = 10 * time.Minute
 )
 
-// decide decides about every Node whose kubelet is not ready.
+// decide decides about every Node whose kubelet is not ready. Where only one may go at a time, it is the turn of the
+// one that has waited the longest for it.
 func (m *memory) decide(w *world) {
-	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return w.now.Sub(at) >= paceWindow })
-	budget := m.budget(w) - len(m.confirmations)
-	for _, n := range w.nodes {
-		r := n.record
-		if r == nil {
-			continue
-		}
-		former := r.state
-		r.state, r.hold = next(former, m.evidence(w, n, budget <= 0))
-		if former != confirmed && r.state == confirmed {
-			r.confirmed, r.written = w.now, false
-			m.confirmations = append(m.confirmations, w.now)
+	share, window := m.pace(w)
+	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return w.now.Sub(at) >= turn })
+	budget := share
+	for _, at := range m.confirmations {
+		if w.now.Sub(at) < window {
 			budget--
 		}
 	}
+	for _, n := range w.undecided() {
+		r := n.record
+		counts := w.now.Sub(r.confirmed) < window
+		former := r.state
+		if w.deletions.Unannounced && former == confirmed && !counts {
+			former = candidate // Its turn is over: the CCM has had the time for a pass.
+		}
+		r.state, r.hold = next(former, m.evidence(w, n, budget <= 0 && !counts))
+		if former == confirmed || r.state != confirmed {
+			continue
+		}
+		r.written = false
+		if !counts {
+			m.confirmations = append(m.confirmations, w.now)
+			budget--
+		}
+		r.confirmed = w.now
+	}
 }
 
-// budget returns how many Nodes may be confirmed in paceWindow.
-func (m *memory) budget(w *world) int {
-	if m.cluster(w, nil) == mostGone {
-		return max(1, len(w.all)/massShare)
+// undecided returns the Nodes whose kubelets are not ready.
+func (w *world) undecided() []*node {
+	nodes := slices.DeleteFunc(slices.Clone(w.nodes), func(n *node) bool { return n.record == nil })
+	if !w.answers {
+		slices.SortStableFunc(nodes, func(a, b *node) int { return a.record.confirmed.Compare(b.record.confirmed) })
 	}
-	return max(1, len(w.all)/paceShare)
+	return nodes
+}
+
+// pace returns how many Nodes may be confirmed in which time.
+func (m *memory) pace(w *world) (nodes int, window time.Duration) {
+	switch {
+	case m.cluster(w, nil) == mostGone:
+		return max(1, len(w.all)/massShare), paceWindow
+	case !w.answers && !w.released:
+		return 1, turn
+	default:
+		return max(1, len(w.all)/paceShare), paceWindow
+	}
 }
 
 func (m *memory) evidence(w *world, n *node, paced bool) evidence {
@@ -61,7 +89,7 @@ func (m *memory) evidence(w *world, n *node, paced bool) evidence {
 		kubelet: n.record.kubeletFor(w.now), answer: n.record.answerTo(w, n),
 		cloud: m.cloud(w, n), cluster: m.cluster(w, n.record),
 		initialized: n.scheme != "", claimed: n.claimed, released: n.permission == Allowed,
-		leads: w.leader != "", paced: paced,
+		leads: w.leader != "", paced: paced, overdue: w.now.Sub(n.record.since) >= turn,
 	}
 }
 
@@ -100,8 +128,10 @@ func (r *record) answerTo(w *world, n *node) answer {
 
 func (m *memory) cloud(w *world, n *node) cloud {
 	switch {
+	case w.contradicted() != "":
+		return cloudDenies
 	case !w.answers:
-		return cloudKnows
+		return cloudUnasked
 	case !w.living[n.scheme]:
 		return cloudNotCompared
 	case m.misses >= missLimit:
@@ -109,6 +139,21 @@ func (m *memory) cloud(w *world, n *node) cloud {
 	default:
 		return cloudKnows
 	}
+}
+
+// contradicted returns the name of a Node that the CCM wants to delete while its kubelet reports, "" if there is none.
+// Where the CCM cannot be asked, nothing else shows that the cloud denies living machines.
+func (w *world) contradicted() string {
+	if w.answers || w.deletions.Unannounced {
+		return ""
+	}
+	i := slices.IndexFunc(w.nodes, func(n *node) bool {
+		return n.record != nil && n.claimed && n.scheme != "" && n.record.kubeletFor(w.now) == kubeletNotReady
+	})
+	if i < 0 {
+		return ""
+	}
+	return w.nodes[i].name
 }
 
 // cluster returns what the state of the cluster says about a Node that has waited since the record's time.

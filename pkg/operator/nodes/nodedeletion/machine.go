@@ -36,6 +36,7 @@ const (
 	tooManyNodes       hold = "TooManyNodes"
 	noLivingNode       hold = "NoLivingNode"
 	rolloutInProgress  hold = "RolloutInProgress"
+	oneAtATime         hold = "OneAtATime"
 )
 
 // The evidence about one Node. Times are those of the operator's clock, and answers those of the process that leads.
@@ -63,7 +64,8 @@ const (
 
 const (
 	cloudKnows       cloud = iota // it found the last living nodes, or it has not been asked
-	cloudDenies                   // twice in a row, it did not find living nodes
+	cloudUnasked                  // on this platform it cannot be asked for living nodes
+	cloudDenies                   // twice in a row, it did not find living nodes, or it denies one that reports
 	cloudNotCompared              // there is no living node to ask for
 )
 
@@ -87,8 +89,8 @@ type evidence struct {
 	initialized, claimed, released bool
 	// leads is true while a process of the CCM renews the lease.
 	leads bool
-	// paced is true if no further Node may be confirmed now.
-	paced bool
+	// paced is true if no further Node may be confirmed now, and overdue if the Node has waited for longer than a turn.
+	paced, overdue bool
 }
 
 // next returns the state that follows. What an administrator says precedes everything, what the kubelet reports
@@ -135,6 +137,8 @@ func decide(e evidence) (state, hold) {
 		return confirmed, noHold
 	case e.cluster == mostGone:
 		return held, tooManyNodes
+	case e.cloud == cloudUnasked && e.overdue:
+		return held, oneAtATime
 	default:
 		return candidate, noHold
 	}

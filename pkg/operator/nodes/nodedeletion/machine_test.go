@@ -18,11 +18,11 @@ func everyEvidence(do func(s state, e evidence)) {
 			for a := unasked; a <= proven; a++ {
 				for c := cloudKnows; c <= cloudNotCompared; c++ {
 					for m := calm; m <= massesReleased; m++ {
-						for bits := range 1 << 5 {
+						for bits := range 1 << 6 {
 							is := func(bit int) bool { return bools[bits>>bit&1] }
 							do(s, evidence{
 								kubelet: k, answer: a, cloud: c, cluster: m,
-								initialized: is(0), claimed: is(1), released: is(2), leads: is(3), paced: is(4),
+								initialized: is(0), claimed: is(1), released: is(2), leads: is(3), paced: is(4), overdue: is(5),
 							})
 						}
 					}
@@ -85,7 +85,7 @@ func TestNothingIsConfirmedWithout(t *testing.T) {
 
 func hasProof(s state, e evidence) bool {
 	permitted := e.cluster == massesReleased && e.cloud == cloudNotCompared && e.answer == notFound
-	return s == confirmed || e.answer == proven && (e.cloud == cloudKnows || e.cluster == massesReleased) || permitted
+	return s == confirmed || e.answer == proven && (e.cloud != cloudNotCompared || e.cluster == massesReleased) || permitted
 }
 
 func isCalm(s state, e evidence) bool {

@@ -11,7 +11,7 @@ import (
 )
 
 // reported are the reasons that the condition reports, the most alarming first.
-var reported = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noLivingNode, rolloutInProgress}
+var reported = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noLivingNode, rolloutInProgress, oneAtATime}
 
 // report is the content of the condition, empty if it is False.
 type report struct {
@@ -53,6 +53,9 @@ func (m *memory) explain(w *world, reason hold) string {
 	silent := fmt.Sprintf("%d of %d kubelets are silent", w.silent, w.expected)
 	switch reason {
 	case livingNodesUnknown:
+		if name := w.contradicted(); name != "" {
+			return fmt.Sprintf("it wants to delete node/%s too, whose kubelet reports its state: %s", name, check)
+		}
 		text := fmt.Sprintf("it did not find the machine of the living node %s either within %s: %s",
 			strings.Join(m.unanswered, ", "), m.waited, check)
 		if w.mostAreSilent() {
@@ -68,6 +71,9 @@ func (m *memory) explain(w *world, reason hold) string {
 		return "there is no other initialized and ready node to compare with"
 	case rolloutInProgress:
 		return "a rollout has not ended: see the condition Progressing of clusteroperator/cloud-controller-manager"
+	case oneAtATime:
+		return fmt.Sprintf("on this platform nothing shows whether its cloud still knows living machines, so it may delete "+
+			"one Node in %s: %s", turn, check)
 	case noHold:
 	}
 	return ""
@@ -84,7 +90,7 @@ func (m *memory) advise(w *world, r report) string {
 		return "" // The machine exists, or the cloud denies machines that do.
 	case noLivingNode, rolloutInProgress:
 		return "; if the machine is gone for certain, " + one
-	case tooManyNodes:
+	case tooManyNodes, oneAtATime:
 	}
 	if !w.answers {
 		return "; if the machines are gone for certain, " + many
