@@ -127,14 +127,7 @@ func (i *rewriter) useEndpoint(endpoint ibmEndpoint) {
 	if named != "" && !clouds.IsEndpoint(named) {
 		return // reported
 	}
-	if endpoint.service == vpcEndpoint {
-		fact = versionSuffix.ReplaceAllString(fact, "")
-		if without := versionSuffix.ReplaceAllString(named, ""); without != named {
-			i.Put(confdoc.NewText(without), diagnostic.Rewritten, "the cloud-controller-manager adds /v1 itself",
-				"provider", endpoint.key)
-			named = without
-		}
-	}
+	named, fact = i.omitVersion(endpoint, named, fact)
 	switch {
 	case fact == "" && i.isForeign(named):
 		i.Reportf(i.Value("provider", endpoint.key), diagnostic.Redirected,
@@ -147,6 +140,21 @@ func (i *rewriter) useEndpoint(endpoint ibmEndpoint) {
 	case fact != "" && !clouds.SameEndpoint(named, fact):
 		i.contradicts(endpoint.key, "serviceEndpoints", fact)
 	}
+}
+
+// omitVersion returns an endpoint of the cloud configuration, which it also rewrites, and the one of Infrastructure
+// without the versions that the provider does not expect.
+func (i *rewriter) omitVersion(endpoint ibmEndpoint, named, fact string) (withoutNamed, withoutFact string) {
+	if endpoint.adds == "" {
+		return named, fact
+	}
+	without := versionSuffix.ReplaceAllString(named, "")
+	if without != named && (endpoint.versioned || clouds.SameEndpoint(named, fact)) {
+		i.Put(confdoc.NewText(without), diagnostic.Rewritten, "the cloud-controller-manager adds "+endpoint.adds+" itself",
+			"provider", endpoint.key)
+		named = without
+	}
+	return named, versionSuffix.ReplaceAllString(fact, "")
 }
 
 // isForeign reports whether an endpoint that is not in Infrastructure is not an endpoint of IBM Cloud either.

@@ -65,14 +65,14 @@ var providerKeys = slices.Concat(
 // ibmEndpoints maps the names of the endpoints in Infrastructure to the keys of [provider]. Infrastructure has
 // endpoints for further services, which the provider does not use.
 var ibmEndpoints = []ibmEndpoint{
-	{"IAM", "iamEndpointOverride"},
-	{"ResourceManager", "rmEndpointOverride"},
-	{vpcEndpoint, "g2EndpointOverride"},
+	{service: "IAM", key: "iamEndpointOverride", adds: "/identity/token"},
+	{service: "ResourceManager", key: "rmEndpointOverride", adds: "/v2"},
+	{service: "VPC", key: "g2EndpointOverride", adds: "/v1", versioned: true},
 }
 
 var powerVSEndpoints = slices.Concat(ibmEndpoints, []ibmEndpoint{
-	{"Power", "powerVSEndpointOverride"},
-	{"ResourceController", "rcEndpointOverride"},
+	{service: "Power", key: "powerVSEndpointOverride"},
+	{service: "ResourceController", key: "rcEndpointOverride", adds: "/v2"},
 })
 
 // domains are the domains of the services that the providers use, including regional and private endpoints: identity,
@@ -83,7 +83,12 @@ var powerVSEndpoints = slices.Concat(ibmEndpoints, []ibmEndpoint{
 var domains = []string{"iam.cloud.ibm.com", "iaas.cloud.ibm.com", "resource-controller.cloud.ibm.com",
 	"power-iaas.cloud.ibm.com"}
 
-// vpcEndpoint is the service to whose endpoint the provider appends the version.
-const vpcEndpoint = "VPC"
-
-type ibmEndpoint struct{ service, key string }
+type ibmEndpoint struct {
+	service, key string
+	// adds is the path that the provider appends to the endpoint, empty if it appends none. An endpoint in Infrastructure
+	// may end in a version; a cluster with the feature gate DyanmicServiceEndpointIBMCloud accepts no other.
+	adds string
+	// versioned says that a version at the end of the key's value is the one that the provider appends. Elsewhere it may
+	// belong to a gateway.
+	versioned bool
+}
