@@ -100,6 +100,11 @@ e2e-all:
 e2e:
 	@hack/e2e.sh $(PLATFORM)
 
+# Changes that only the cloud can judge, with the real cloud-controller-manager.
+.PHONY: preflights
+preflights:
+	@hack/e2e.sh $(PLATFORM) TestPreflights
+
 # ROW is a regular expression of rows, SLOW=1 adds those of five minutes and more.
 .PHONY: faults
 faults:

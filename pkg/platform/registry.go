@@ -55,6 +55,7 @@ var registry = []Platform{
 			Optional: true,
 		},
 		Deletions: Deletions{Described: true},
+		Preflight: true,
 		Rewrite:   aws.Rewrite,
 		matches:   ofType(configv1.AWSPlatformType),
 	},

@@ -41,6 +41,7 @@ func TestPlatforms(t *testing.T) {
 			if s.HasOperand() {
 				s.await(t, "a cloud-controller-manager that runs and leads", rolloutLimit, s.leads)
 				s.figure("platform %s, start of the cluster to Available: %s", name, rounded(began))
+				s.testFirstOfCorpus(t, name)
 			} else {
 				s.monitor.Expect(imageMissing)
 				s.await(t, "a report of the image that does not exist", rolloutLimit, s.reportsTheImage)
@@ -50,6 +51,15 @@ func TestPlatforms(t *testing.T) {
 			require.Equal(t, int32(1), s.revision(t))
 			s.requireRights(t, name)
 		})
+	}
+}
+
+// testFirstOfCorpus tries one bad change, if the platform has a preflight; TestPreflights tries all.
+func (s *suite) testFirstOfCorpus(t *testing.T, name string) {
+	t.Helper()
+	if changes := corpus(name); hasPreflight(name) && len(changes) > 0 {
+		s.awaitSettled(t, 1, rolloutLimit)
+		newStory(s, name).testPreflightOf(t, &changes[0])
 	}
 }
 

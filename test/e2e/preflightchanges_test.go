@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
+)
+
+// preflightChange is a change that only the cloud, or the process of the cloud-controller-manager, can judge.
+type preflightChange struct {
+	name string
+	// class is that of the verdict; empty for a good change.
+	class string
+	// untried says that a good change has no preflight: the operator has not requested the token that it needs.
+	untried bool
+	do      func(t *testing.T, s *cloudStory)
+	// undo undoes what do did to the cloud; nil if it did nothing. The inputs are restored anyway.
+	undo func(t *testing.T, s *cloudStory)
+}
+
+// preflightCloud is what the corpus needs to know of a cloud.
+type preflightCloud struct {
+	// lookup is the endpoint that a preflight asks about a machine.
+	lookup string
+	// isRead reports whether calls of an endpoint change nothing in the cloud.
+	isRead  func(endpoint string) bool
+	changes []preflightChange
+}
+
+// clouds are the clouds by the names of their platforms in the operator's registry.
+var clouds = map[string]preflightCloud{
+	"aws": {
+		lookup: aws.DescribeInstances,
+		isRead: func(endpoint string) bool {
+			return strings.HasPrefix(endpoint, "Describe") || endpoint == aws.AssumeRoleWithWebIdentity ||
+				endpoint == aws.CreateToken || endpoint == aws.GetIdentity
+		},
+		changes: []preflightChange{
+			{name: "another secret key", class: "Unauthenticated", do: setSecretKeys("aws_secret_access_key", "wrong-6c1f0a9d")},
+			{name: "an access key that was deleted", class: "Unauthenticated", do: setSecretKeys("aws_access_key_id", "AKIA0000000000000000")},
+			{name: "another region", class: "Unauthenticated", do: func(t *testing.T, s *cloudStory) {
+				s.patches("infrastructures", `{"status":{"platformStatus":{"aws":{"region":"eu-central-2"}}}}`)(t)
+			}},
+		},
+	},
+}
+
+// corpus returns the changes on a platform, the bad ones first.
+func corpus(name string) []preflightChange {
+	changes := slices.Concat(clouds[name].changes, everyCloud)
+	if storyPlatforms[name].federate != nil {
+		changes = append(changes, federated...)
+	}
+	return changes
+}
+
+// federated are the changes of a cloud that trusts tokens of the cloud-controller-manager's ServiceAccount. A preflight
+// logs in with the tokens that the static pods have: a token of its own ServiceAccount would be another subject.
+var federated = []preflightChange{
+	{name: "a token of the ServiceAccount instead of a secret", untried: true, do: func(t *testing.T, s *cloudStory) {
+		require.NoError(t, s.federate(s.suite))
+		s.setSecret(t, s.secret, s.cloud.Credentials())
+	}},
+	{name: "another flag with that token", do: func(t *testing.T, s *cloudStory) { s.setArgument(t, "vmodule", "none=2") }},
+}
+
+// everyCloud are the changes that every cloud has.
+var everyCloud = []preflightChange{
+	{name: "a CA that did not sign the cloud's certificate", class: "Certificate", do: func(t *testing.T, s *cloudStory) {
+		other, _, err := s.cloud.RenewCA()
+		require.NoError(t, err)
+		s.trust(t, other)
+	}},
+	{name: "a flag that the program does not know", class: "Crash", do: func(t *testing.T, s *cloudStory) {
+		s.setArgument(t, "no-such-flag", "1")
+	}},
+	{name: "a value with which the program ends", class: "Crash", do: func(t *testing.T, s *cloudStory) {
+		s.setArgument(t, "feature-gates", "NoSuchGate=true")
+	}},
+	{name: "a missing permission", class: "Unauthorized", do: func(t *testing.T, s *cloudStory) {
+		require.NoError(t, s.cloud.Fail(clouds[s.name].lookup, http.StatusForbidden))
+		s.setArgument(t, "vmodule", "none=1")
+	}, undo: func(t *testing.T, s *cloudStory) {
+		require.NoError(t, s.cloud.Fail(clouds[s.name].lookup, 0))
+	}},
+	{name: "an account without these machines", class: "UnknownMachine", do: func(t *testing.T, s *cloudStory) {
+		require.NoError(t, s.cloud.DenyInstances(true))
+		s.setArgument(t, "vmodule", "none=1")
+	}, undo: func(t *testing.T, s *cloudStory) {
+		require.NoError(t, s.cloud.DenyInstances(false))
+	}},
+
+	{name: "another log level", do: func(t *testing.T, s *cloudStory) { s.setLogLevel(t) }},
+	{name: "one more trusted CA", do: func(t *testing.T, s *cloudStory) {
+		other, _, err := s.cloud.RenewCA()
+		require.NoError(t, err)
+		s.trust(t, s.cloud.CABundle(), other)
+	}},
+	{name: "rotated credentials", do: func(t *testing.T, s *cloudStory) {
+		require.NoError(t, s.cloud.Rotate())
+		s.setSecret(t, s.secret, s.cloud.Credentials())
+	}},
+}
+
+// setSecretKeys returns a change of a key of the credentials Secret, and of its value in the keys that contain it too.
+func setSecretKeys(key, value string) func(t *testing.T, s *cloudStory) {
+	return func(t *testing.T, s *cloudStory) {
+		data := map[string][]byte{}
+		former := s.cloud.Credentials()
+		require.Contains(t, former, key)
+		for other, content := range former {
+			data[other] = bytes.ReplaceAll(content, former[key], fmt.Append(nil, value))
+		}
+		s.setSecret(t, s.secret, data)
+	}
+}
