@@ -300,6 +300,8 @@ func (f *running) cutOff(t *testing.T) (join func(*testing.T)) {
 // out. A container that started in the future is foreign to a lease that it acquires afterwards (docs/operations.md).
 func skewedRollout(offset time.Duration) func(*running, *testing.T) func(*testing.T) {
 	return func(f *running, t *testing.T) func(*testing.T) {
+		// One that leads by a wrong clock from its start on never counts as a leader that worked.
+		f.awaitSettledLeader(t)
 		f.node = f.Node(f.leader)
 		f.await(t, "the cluster's certificates to be valid by that clock", 2*offset.Abs(), func(context.Context) error {
 			if age := time.Since(f.started); age < -offset {
