@@ -56,7 +56,9 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 				"4a29-4f0e-a1a3-7ffcb7d62429, api error InvalidInstanceID.NotFound: The instance ID 'i-0503' does not exist"),
 			want: nodecause.UnknownMachine,
 		},
-		"vSphere has no such machine": {evidence: failed("VM not found"), want: nodecause.UnknownMachine},
+		"vSphere has no such machine":              {evidence: failed("No VM found"), want: nodecause.UnknownMachine},
+		"vSphere's provider knows no such machine": {evidence: failed("VM not found"), want: nodecause.UnknownMachine},
+		"vSphere has no such datacenter":           {evidence: failed("datacenter 'DC9' not found"), want: nodecause.UnknownMachine},
 
 		"OpenStack has two servers of that name": {
 			evidence: failed("multiple results where only one expected"), want: nodecause.Ambiguous,

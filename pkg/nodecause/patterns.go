@@ -52,7 +52,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			strings.TrimSpace(becauseOf),                 // node_controller.go
 			`failed to find object`, `unable to find \w`, // OpenStack, gophercloud
 			`no instances found`, `InvalidInstanceID\.NotFound`, // AWS
-			`\bVM not found`, `\bnode not found`, // vSphere
+			`\bno VM found`, `\bVM not found`, `\bnode not found`, `\bdatacenter '[^']*' not found`, // vSphere
 			`cloud provider does not set node provider ID`, // AWS, node_controller.go
 		)},
 	}
