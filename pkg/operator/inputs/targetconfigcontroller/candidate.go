@@ -90,8 +90,11 @@ func (c *controller) replaced(
 		if err != nil {
 			return nil, err
 		}
-		if stillRejected == nil {
-			return c.chosen(in, a, resources, rejected.Diagnostics), nil
+		if stillRejected != nil {
+			continue
+		}
+		if failed, err := in.hasFailed(resources); err != nil || !failed {
+			return c.chosen(in, a, resources, rejected.Diagnostics), err
 		}
 	}
 	return &candidate{

@@ -43,6 +43,9 @@ type gathered struct {
 	// proxy is the trusted CA that the Proxy names, nil if it names none. Trust also has the other sources.
 	proxy *operand.TrustSource
 
+	// failed are those with which a preflight has failed.
+	failed []operand.StartDigests
+
 	// absent are the inputs that do not exist, each with its grace period.
 	absent map[string]time.Duration
 }
@@ -104,6 +107,13 @@ func (c *controller) removed() (*corev1.ConfigMap, error) {
 		return nil, nil
 	}
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: kept}}, nil
+}
+
+// hasFailed reports whether the candidate starts with something that has failed. An accepted version may have: it is
+// stored before the candidate is applied.
+func (g *gathered) hasFailed(resources *operand.Resources) (bool, error) {
+	digests, err := resources.StartsWith()
+	return slices.ContainsFunc(g.failed, digests.Have), err
 }
 
 // withSystemTrust appends the trust bundle of the operator's image, if it has one.

@@ -2,7 +2,6 @@ package targetconfigcontroller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -104,18 +103,9 @@ func (g *gating) withoutRejected() (*candidate, error) {
 	rejected := &operand.InputError{Diagnostics: g.full.errors, Warnings: g.full.warnings}
 	for _, r := range g.standing {
 		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, g.in.rejections(&r))
+		g.in.failed = append(g.in.failed, r.Inputs)
 	}
-	next, err := g.replaced(g.in, current, rejected, g.status.LatestAvailableRevision)
-	if err != nil || next.resources == nil {
-		return next, err
-	}
-	digests, changed, err := g.changes(next)
-	for _, r := range g.standing {
-		if r.Concerns(digests, changed) {
-			next.resources = nil
-		}
-	}
-	return next, err
+	return g.replaced(g.in, current, rejected, g.status.LatestAvailableRevision)
 }
 
 // try gives a candidate to a preflight, and reports whether it waits for the verdict. While there is nothing new to
@@ -135,8 +125,18 @@ func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err erro
 		return false, nil
 	}
 	preflight, err := g.preflightOf(next)
-	if err != nil || preflight == nil {
-		return false, errors.Join(err, g.keepStanding(ctx))
+	if err != nil {
+		return false, err
+	}
+	return g.tried(ctx, preflight, changed)
+}
+
+// tried reports whether a candidate waits for its verdict.
+func (g *gating) tried(
+	ctx context.Context, preflight *corev1.Secret, changed operand.StartDigests,
+) (waits bool, err error) {
+	if preflight == nil {
+		return false, g.keepStanding(ctx)
 	}
 	if g.former != nil && digestOf(g.former) == digestOf(preflight) {
 		verdict, err := operand.PreflightVerdictOf(g.former)
@@ -147,15 +147,12 @@ func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err erro
 			return g.awaits(digestOf(preflight)), nil
 		}
 	}
-	return g.begin(ctx, preflight, changed)
-}
-
-// begin submits a candidate if it could break something, and reports whether it waits for the verdict.
-func (g *gating) begin(
-	ctx context.Context, preflight *corev1.Secret, changed operand.StartDigests,
-) (waits bool, err error) {
-	if works, err := g.Works(g.status); err != nil || !works {
-		return false, errors.Join(err, g.keepStanding(ctx))
+	works, err := g.Works(g.status)
+	if err != nil {
+		return false, err
+	}
+	if !works {
+		return false, g.keepStanding(ctx)
 	}
 	return g.awaits(digestOf(preflight)), g.submit(ctx, preflight, changed, nil)
 }
@@ -260,21 +257,26 @@ func digestOf(secret *corev1.Secret) string {
 	return secret.Annotations[operand.PreflightDigestAnnotation]
 }
 
-// changes returns the digests of what the cloud-controller-manager of a candidate starts with, and what of that
-// differs from the last candidate. At a first installation there is nothing to differ from.
-func (c *controller) changes(next *candidate) (digests, changed operand.StartDigests, err error) {
+// changes returns the digests of what the cloud-controller-manager of a candidate starts with, and what of that differs
+// from the last candidate. While one is applied by half, that is the latest revision: what is not wrong about the other
+// is not known yet. At a first installation there is nothing to differ from.
+func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests, err error) {
 	if next.inputs.First {
 		return nil, nil, nil
 	}
-	configMaps, err := c.configMaps.List(labels.Everything())
+	configMaps, err := g.configMaps.List(labels.Everything())
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
 	}
-	secrets, err := c.secrets.List(labels.Everything())
+	secrets, err := g.secrets.List(labels.Everything())
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
 	}
-	former, err := operand.StartsWith(configMaps, secrets, 0)
+	revision := int32(0)
+	if operand.CopiesMatch(configMaps, secrets, 0) != nil {
+		revision = g.status.LatestAvailableRevision
+	}
+	former, err := operand.StartsWith(configMaps, secrets, revision)
 	if err != nil {
 		return nil, nil, err
 	}

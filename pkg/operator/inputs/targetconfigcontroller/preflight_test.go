@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -421,5 +423,31 @@ func TestAChangeWaitsWhileItIsNotKnownWhetherTheFormerOneWorks(t *testing.T) {
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": otherConfig}))
 	f.worksErr = errors.New("listing pods: no answer")
 	require.EqualError(t, f.run(t), "listing pods: no answer")
+	require.Equal(t, former, f.balancers(t))
+}
+
+func TestAFailedChangeThatWasAcceptedButNotAppliedIsReplacedByWhatRuns(t *testing.T) {
+	f := newWorking(t)
+	f.makeRevision(t)
+	f.change(t)
+	f.clock.Step(holdTime)
+	full := errors.New("no quota")
+	f.kube.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return full != nil, nil, full
+	})
+	require.EqualError(t, f.run(t), "applying configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager: no quota")
+	f.refresh(t)
+	require.Equal(t, changed, f.balancers(t), "it is applied by half")
+	full = nil
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t))
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
+	require.Contains(t, f.trueConditions(t)[0], "until then, the content of revision 1 stays in use")
+
+	// Another input is not held up.
+	f.put(t, secret("file-syncer-identity", map[string][]byte{"token": []byte("another token")}))
+	f.sees(t)
+	require.Equal(t, "another token", f.delivered(t, operand.Secret, "file-syncer-token", "token"))
 	require.Equal(t, former, f.balancers(t))
 }
