@@ -12,14 +12,16 @@ import (
 func TestWhatWorksHasARevisionOnEveryNodeAndALeader(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*controlplanetest.Cluster)
-		works  bool
+		works  int32
 	}{
-		"every node has a revision and one leads": {func(*controlplanetest.Cluster) {}, true},
-		"another revision is rolled out":          {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[1].CurrentRevision = 2 }, true},
-		"a node has no revision yet":              {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[2].CurrentRevision = 0 }, false},
-		"nothing is installed":                    {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = nil }, false},
-		"the predecessor is there":                {func(c *controlplanetest.Cluster) { c.Predecessor("m1") }, false},
-		"the leader's container ended":            {func(c *controlplanetest.Cluster) { c.Exit("m0", 0, "") }, false},
+		"every node has a revision and one leads": {func(*controlplanetest.Cluster) {}, 3},
+		"another revision is rolled out":          {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[1].CurrentRevision = 2 }, 3},
+		"the leader's node is behind":             {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[0].CurrentRevision = 2 }, 2},
+		"the leader's node is not listed":         {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = c.Status.NodeStatuses[1:] }, 0},
+		"a node has no revision yet":              {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[2].CurrentRevision = 0 }, 0},
+		"nothing is installed":                    {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = nil }, 0},
+		"the predecessor is there":                {func(c *controlplanetest.Cluster) { c.Predecessor("m1") }, 0},
+		"the leader's container ended":            {func(c *controlplanetest.Cluster) { c.Exit("m0", 0, "") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := controlplanetest.New("m0", "m1", "m2")

@@ -108,11 +108,15 @@ func (w *wiring) configuration() []factory.Controller {
 	}
 }
 
-// works reports whether a cloud-controller-manager works that a change could break.
-func (w *wiring) works(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
+// works returns the revision of the cloud-controller-manager that works and that a change could break, 0 if there is
+// none.
+func (w *wiring) works(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
 	pods, err := controlplane.ListPods(w.informers.target.Core().V1().Pods().Lister(),
 		w.informers.config.Config().V1().Infrastructures().Lister())
-	return err == nil && controlplane.Works(status, w.lease.Record(), pods, w.Clock.Now()), err
+	if err != nil {
+		return 0, err
+	}
+	return controlplane.Works(status, w.lease.Record(), pods, w.Clock.Now()), nil
 }
 
 // staticResources returns the options for the controller and for the removal of its objects.

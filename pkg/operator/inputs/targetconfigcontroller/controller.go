@@ -79,9 +79,9 @@ type Options struct {
 	TargetDaemonSets appsinformers.DaemonSetInformer
 	DaemonSets       appsv1client.DaemonSetsGetter
 
-	// Works reports whether there is something that a change could break. WorksFrom are the informers that it reads, whose
-	// events do not matter.
-	Works     func(*operatorv1.StaticPodOperatorStatus) (bool, error)
+	// Works returns the revision that a change could break, 0 if there is none. WorksFrom are the informers that it reads,
+	// whose events do not matter.
+	Works     func(*operatorv1.StaticPodOperatorStatus) (int32, error)
 	WorksFrom []factory.Informer
 
 	// Version is the version of the release payload; it is recorded with the candidate.

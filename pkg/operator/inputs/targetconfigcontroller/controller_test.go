@@ -57,7 +57,7 @@ type fixture struct {
 	// scribbled makes Confirm report that the observed configuration is not the observers'.
 	scribbled bool
 
-	// works is what Works returns, with worksErr.
+	// works is whether Works returns revision 1, with worksErr.
 	works    bool
 	worksErr error
 }
@@ -110,11 +110,13 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 		Secrets:          f.kube.CoreV1(),
 		TargetDaemonSets: f.target.Apps().V1().DaemonSets(),
 		DaemonSets:       f.kube.AppsV1(),
-		Works:            func(*operatorv1.StaticPodOperatorStatus) (bool, error) { return f.works, f.worksErr },
-		OperandImages:    map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:1"},
-		OperatorImage:    "registry/operator@sha256:2",
-		Clock:            f.clock,
-		Recorder:         f.recorder,
+		Works: func(*operatorv1.StaticPodOperatorStatus) (int32, error) {
+			return map[bool]int32{true: 1}[f.works], f.worksErr
+		},
+		OperandImages: map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:1"},
+		OperatorImage: "registry/operator@sha256:2",
+		Clock:         f.clock,
+		Recorder:      f.recorder,
 	})
 	f.refresh(t)
 	return f

@@ -39,6 +39,8 @@ type gating struct {
 	former   *corev1.Secret
 	standing []operand.PreflightRejection
 	accepted bool
+	// works is the revision that a change could break, 0 if there is none.
+	works int32
 }
 
 // gate lets a candidate that changes what the cloud-controller-manager starts with wait for the verdict of a
@@ -52,6 +54,12 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	g := &gating{controller: c, syncCtx: syncCtx, status: status, in: in, full: chosen}
 	if err := g.look(); err != nil {
 		return nil, err
+	}
+	if undone, err := g.undone(); err != nil {
+		return nil, err
+	} else if undone {
+		g.standing = nil
+		return chosen, g.keepStanding(ctx)
 	}
 	next, err := g.withoutRejected()
 	if err != nil {
@@ -88,6 +96,19 @@ func (g *gating) look() error {
 		}
 	}
 	return nil
+}
+
+// undone reports whether the candidate is what works, as after a change that is undone while it rolls out.
+func (g *gating) undone() (bool, error) {
+	var err error
+	if len(g.changed) == 0 {
+		return false, nil
+	}
+	if g.works, err = g.Works(g.status); err != nil || g.works == 0 {
+		return false, err
+	}
+	running, err := g.startsWith(g.works)
+	return running.Have(g.digests), err
 }
 
 // withoutRejected returns the candidate with the accepted inputs instead of the rejected ones. Where there are none,
@@ -147,11 +168,7 @@ func (g *gating) tried(
 			return g.awaits(digestOf(preflight)), nil
 		}
 	}
-	works, err := g.Works(g.status)
-	if err != nil {
-		return false, err
-	}
-	if !works {
+	if g.works == 0 {
 		return false, g.keepStanding(ctx)
 	}
 	return g.awaits(digestOf(preflight)), g.submit(ctx, preflight, changed, nil)
@@ -257,31 +274,35 @@ func digestOf(secret *corev1.Secret) string {
 	return secret.Annotations[operand.PreflightDigestAnnotation]
 }
 
-// changes returns the digests of what the cloud-controller-manager of a candidate starts with, and what of that differs
-// from the last candidate. While one is applied by half, that is the latest revision: what is not wrong about the other
-// is not known yet. At a first installation there is nothing to differ from.
+// changes returns the digests of what the cloud-controller-manager of a candidate starts with, and what of that
+// differs from the last candidate. At a first installation there is nothing to differ from.
 func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests, err error) {
 	if next.inputs.First {
 		return nil, nil, nil
 	}
-	configMaps, err := g.configMaps.List(labels.Everything())
-	if err != nil {
-		return nil, nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
-	}
-	secrets, err := g.secrets.List(labels.Everything())
-	if err != nil {
-		return nil, nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
-	}
-	revision := int32(0)
-	if operand.CopiesMatch(configMaps, secrets, 0) != nil {
-		revision = g.status.LatestAvailableRevision
-	}
-	former, err := operand.StartsWith(configMaps, secrets, revision)
+	former, err := g.startsWith(0)
 	if err != nil {
 		return nil, nil, err
 	}
 	digests, err = next.resources.StartsWith()
 	return digests, digests.Changed(former), err
+}
+
+// startsWith returns the digests of a revision, or with 0 those of the last candidate, if it is complete, and
+// otherwise of the latest revision.
+func (g *gating) startsWith(revision int32) (operand.StartDigests, error) {
+	configMaps, err := g.configMaps.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
+	}
+	secrets, err := g.secrets.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
+	}
+	if revision == 0 && operand.CopiesMatch(configMaps, secrets, 0) != nil {
+		revision = g.status.LatestAvailableRevision
+	}
+	return operand.StartsWith(configMaps, secrets, revision)
 }
 
 // preflightOf returns the Secret with the preflight of a candidate, nil if none can be made: on this platform, or for

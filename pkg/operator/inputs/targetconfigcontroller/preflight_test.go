@@ -451,3 +451,17 @@ func TestAFailedChangeThatWasAcceptedButNotAppliedIsReplacedByWhatRuns(t *testin
 	require.Equal(t, "another token", f.delivered(t, operand.Secret, "file-syncer-token", "token"))
 	require.Equal(t, former, f.balancers(t))
 }
+
+func TestAChangeThatIsUndoneWhileItRollsOutIsNotTried(t *testing.T) {
+	f := newWorking(t)
+	f.makeRevision(t)
+	f.change(t)
+	f.conclude(t, operand.Inconclusive, 1)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t), "the leader runs it")
+	require.Nil(t, f.submitted(t))
+	require.Empty(t, f.trueConditions(t))
+}
