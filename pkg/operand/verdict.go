@@ -81,8 +81,8 @@ func PreflightRejectionsOf(candidate *corev1.Secret) []PreflightRejection {
 	// What cannot be decoded is tried again.
 	_ = json.Unmarshal([]byte(candidate.Annotations[PreflightRejectionsAnnotation]), &rejections)
 	inputs := PreflightInputsOf(candidate)
-	verdict, err := PreflightVerdictOf(candidate)
-	if err != nil || verdict == nil || len(inputs) == 0 || PreflightRuns(candidate) {
+	verdict := PreflightVerdictOf(candidate)
+	if verdict == nil || len(inputs) == 0 || PreflightRuns(candidate) {
 		return rejections
 	}
 	concerns := func(r PreflightRejection) bool { return inputs.Have(r.Inputs) }
@@ -142,22 +142,15 @@ func (d StartDigests) toReject() StartDigests {
 	return rest
 }
 
-// PreflightVerdictOf returns the verdict in the Secret of a candidate, nil if there is none about this candidate.
-// While a preflight is repeated, it is the former one.
-func PreflightVerdictOf(candidate *corev1.Secret) (*PreflightVerdict, error) {
-	text := candidate.Annotations[PreflightVerdictAnnotation]
-	if text == "" {
-		return nil, nil
-	}
+// PreflightVerdictOf returns the verdict in the Secret of a candidate, nil if there is none about this candidate, or
+// none that can be decoded: then it is tried again. While a preflight is repeated, it is the former one.
+func PreflightVerdictOf(candidate *corev1.Secret) *PreflightVerdict {
 	verdict := &PreflightVerdict{}
-	if err := json.Unmarshal([]byte(text), verdict); err != nil {
-		return nil, fmt.Errorf("annotation %s of secret/%s in %s: %w; delete the Secret to repeat the preflight",
-			PreflightVerdictAnnotation, candidate.Name, candidate.Namespace, err)
+	err := json.Unmarshal([]byte(candidate.Annotations[PreflightVerdictAnnotation]), verdict)
+	if err != nil || verdict.Digest != candidate.Annotations[PreflightDigestAnnotation] {
+		return nil
 	}
-	if verdict.Digest != candidate.Annotations[PreflightDigestAnnotation] {
-		return nil, nil
-	}
-	return verdict, nil
+	return verdict
 }
 
 // PreflightRuns reports whether the candidate in the Secret is to be tried, or is being tried.

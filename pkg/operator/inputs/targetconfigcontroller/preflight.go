@@ -160,9 +160,9 @@ func (g *gating) tried(
 		return false, g.keepStanding(ctx)
 	}
 	if g.former != nil && digestOf(g.former) == digestOf(preflight) {
-		verdict, err := operand.PreflightVerdictOf(g.former)
-		if err != nil || verdict != nil && verdict.Result != operand.Failed {
-			return false, err
+		verdict := operand.PreflightVerdictOf(g.former)
+		if verdict != nil && verdict.Result != operand.Failed {
+			return false, nil
 		}
 		if operand.PreflightRuns(g.former) {
 			return g.awaits(digestOf(preflight)), nil

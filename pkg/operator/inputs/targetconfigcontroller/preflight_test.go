@@ -276,8 +276,7 @@ func TestARejectedInputStaysRejectedWhileAnotherOneChanges(t *testing.T) {
 	f.sees(t)
 	require.Contains(t, f.tried(t), changed)
 	require.Contains(t, f.tried(t), "second")
-	verdict, err := operand.PreflightVerdictOf(f.submitted(t))
-	require.NoError(t, err)
+	verdict := operand.PreflightVerdictOf(f.submitted(t))
 	require.Equal(t, 3, verdict.Tries, "the tries of a change count on")
 	f.conclude(t, operand.Successful, 4)
 	f.sees(t)
@@ -324,8 +323,7 @@ func TestARejectedInputThatIsUndoneLeavesTheVerdictAboutAnother(t *testing.T) {
 	f.sees(t)
 	f.put(t, secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}))
 	f.sees(t)
-	verdict, err := operand.PreflightVerdictOf(f.submitted(t))
-	require.NoError(t, err)
+	verdict := operand.PreflightVerdictOf(f.submitted(t))
 	require.Equal(t, 7, verdict.Tries)
 	require.False(t, operand.PreflightRuns(f.submitted(t)))
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
@@ -464,4 +462,19 @@ func TestAChangeThatIsUndoneWhileItRollsOutIsNotTried(t *testing.T) {
 	require.Equal(t, former, f.balancers(t), "the leader runs it")
 	require.Nil(t, f.submitted(t))
 	require.Empty(t, f.trueConditions(t))
+}
+
+func TestAVerdictThatCannotBeDecodedIsReplaced(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 1)
+	corrupt := f.submitted(t)
+	corrupt.Annotations[operand.PreflightVerdictAnnotation] = "{"
+	f.put(t, corrupt)
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t))
+	require.True(t, operand.PreflightRuns(f.submitted(t)), "it is tried again")
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
 }

@@ -114,10 +114,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if candidate == nil {
 		return c.end(ctx, nil)
 	}
-	former, err := operand.PreflightVerdictOf(candidate)
-	if err != nil {
-		return err
-	}
+	former := operand.PreflightVerdictOf(candidate)
 	if !operand.PreflightRuns(candidate) {
 		return c.endWith(ctx, syncCtx, former)
 	}
