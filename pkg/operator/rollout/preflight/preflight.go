@@ -28,6 +28,7 @@ import (
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -46,6 +47,9 @@ const (
 
 	// lookInterval is how often a preflight is looked at: only its log tells that it has looked up the nodes.
 	lookInterval = time.Second
+
+	// endTime is how long a kubelet may take to end a pod, whose grace period is 5 seconds.
+	endTime = 30 * time.Second
 
 	// quietTime is how long a preflight may last before the condition says what it waits for.
 	quietTime = time.Minute
@@ -77,7 +81,8 @@ type Options struct {
 type controller struct {
 	Options
 	// seen, started and led are the pod that was seen, the one whose container ran, and the one that led, by their UIDs.
-	seen, started, led patience.Since[string]
+	// ending is the one that is being deleted.
+	seen, started, led, ending patience.Since[string]
 	// waiting is the digest of the candidate without a verdict.
 	waiting patience.Since[string]
 }
@@ -181,9 +186,7 @@ func (c *controller) run(ctx context.Context, candidate *corev1.Secret) (*operan
 	switch {
 	case pod == nil:
 		return c.create(ctx, candidate)
-	case pod.DeletionTimestamp != nil:
-		return nil, "the end of the former pod/" + pod.Name, nil
-	case pod.Annotations[operand.PreflightDigestAnnotation] != digest:
+	case pod.DeletionTimestamp != nil || pod.Annotations[operand.PreflightDigestAnnotation] != digest:
 		return nil, "the end of the former pod/" + pod.Name, c.deletePod(ctx, pod)
 	}
 	e, err := c.observe(ctx, pod)
@@ -333,12 +336,20 @@ func (c *controller) apply(ctx context.Context, conditions ...*operatorclient.Co
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
 
+// deletePod deletes a pod. A kubelet that is dead never ends it, and the next preflight needs its name. Its process may
+// go on there, but it only reads, and holds nothing but the lease of preflights.
 func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
 	if pod.DeletionTimestamp != nil {
-		return nil
+		now := c.Clock.Now()
+		if now.Sub(c.ending.See(string(pod.UID), now)) < endTime {
+			return nil
+		}
+		options.GracePeriodSeconds = ptr.To[int64](0)
+		c.Recorder.Warningf("PreflightPodForced", "deleted pod/%s without the kubelet of node/%s, which has not ended it "+
+			"for %s; check the node", pod.Name, pod.Spec.NodeName, endTime)
 	}
-	err := c.Kube.CoreV1().Pods(operand.Namespace).Delete(ctx, pod.Name,
-		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	err := c.Kube.CoreV1().Pods(operand.Namespace).Delete(ctx, pod.Name, options)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 	}

@@ -424,3 +424,28 @@ func TestARepeatedPreflightThatShowsNothingDoesNotRefuteAFailure(t *testing.T) {
 	require.Equal(t, operand.Successful, works.After(failed).Result)
 	require.Equal(t, nothing, nothing.After(nil))
 }
+
+func TestAPodThatDoesNotEndIsDeletedWithoutItsKubelet(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	var grace []*int64
+	w.kube.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		grace = append(grace, action.(clienttesting.DeleteActionImpl).DeleteOptions.GracePeriodSeconds)
+		return false, nil, nil
+	})
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	first := w.found(t)
+	first.DeletionTimestamp = ptr.To(metav1.NewTime(w.clock.Now()))
+	require.NoError(t, w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), first, namespace))
+	w.Nodes["m1"].Status.Conditions[0].Status = corev1.ConditionUnknown
+	w.submit(t, "sha256:2")
+	w.pass(t, 29*time.Second)
+	require.Equal(t, first.UID, w.found(t).UID)
+	require.Empty(t, grace, "the kubelet may need its time")
+	w.pass(t, 3*time.Second)
+	require.Equal(t, []*int64{ptr.To[int64](0)}, grace)
+	require.NotEqual(t, first.UID, w.found(t).UID)
+	require.Equal(t, "m2", w.found(t).Spec.NodeName)
+	require.Equal(t, []string{"Warning PreflightPodForced: deleted pod/preflight without the kubelet of node/m1, which has not " +
+		"ended it for 30s; check the node"}, w.events())
+}
