@@ -3,8 +3,11 @@
 package diagnostic
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 )
 
 // Cause groups diagnostics by the input that the administrator must check. Each cause has one condition.
@@ -118,11 +121,23 @@ type Diagnostic struct {
 // Place returns file:line:column.
 func (d Diagnostic) Place() string { return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column) }
 
+// Code returns the stable code of the kind, or of the cause if the diagnostic is of no kind: it is then about an object
+// as a whole.
+func (d Diagnostic) Code() string { return codes.OfFinding(cmp.Or(string(d.Kind), string(d.Cause))) }
+
+// Coded returns a text about the diagnostic with its code at the end, as linters write it.
+func (d Diagnostic) Coded(text string) string {
+	if code := d.Code(); code != "" {
+		return fmt.Sprintf("%s [%s]", text, code)
+	}
+	return text
+}
+
 // String returns the diagnostic as one line: in a compiler's format if File is set, otherwise with the object, key and
-// position.
+// position. Conditions show the latter, without a code: their reason has one.
 func (d Diagnostic) String() string {
 	if d.File != "" {
-		return fmt.Sprintf("%s: %s: %s", d.Place(), d.Severity, d.Message)
+		return d.Coded(fmt.Sprintf("%s: %s: %s", d.Place(), d.Severity, d.Message))
 	}
 	var b strings.Builder
 	b.WriteString(d.Object)

@@ -140,7 +140,8 @@ func Check(request Request) (*Report, error) {
 	k.report.Diagnostics = append(k.report.Diagnostics, unknownFields...)
 	if c.UnknownPlatform != "" {
 		k.add(diagnostic.Error, []diagnostic.Diagnostic{{
-			Object: c.Infrastructure.Source(), Key: "status.platformStatus.type", Message: c.UnknownPlatform,
+			Kind: diagnostic.Invalid, Object: c.Infrastructure.Source(), Key: "status.platformStatus.type",
+			Message: c.UnknownPlatform,
 		}})
 		return k.report, nil
 	}

@@ -66,7 +66,7 @@ func (k *check) findUnobserved(err error) {
 	}
 	for _, err := range missing {
 		k.report.Diagnostics = append(k.report.Diagnostics, k.places.locate(diagnostic.Error, diagnostic.Diagnostic{
-			Object: k.cluster.Infrastructure.Source() + ", status", Message: err.Error(),
+			Kind: diagnostic.Invalid, Object: k.cluster.Infrastructure.Source() + ", status", Message: err.Error(),
 		}))
 	}
 }
@@ -129,7 +129,7 @@ func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	k.remarkOnOccasion(in.Policy, checked)
 	if isReformatted(in.CloudConfig.Data, checked.Cloud.Config) {
 		checked.Changes = append(checked.Changes, diagnostic.Diagnostic{
-			Object: in.CloudConfig.Source, Key: in.CloudConfig.Key,
+			Kind: diagnostic.Adapted, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key,
 			Message: "the configuration is rewritten: format, comments, whitespace, the case of names and keys " +
 				"without a value are not kept",
 		})

@@ -30,7 +30,7 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 		start := m.place(p.document(m), nil)
 		return diagnostic.Diagnostic{
 			File: m.File, Line: start.line, Column: start.column, Severity: severity,
-			Object: d.Object, Key: d.Key, Message: object.String(),
+			Object: d.Object, Key: d.Key, Message: object.String(), Cause: d.Cause, Kind: d.Kind,
 		}
 	}
 	place, exact := p.inBlock(m, path, d.Line, d.Column)
@@ -53,7 +53,7 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 	}
 	return diagnostic.Diagnostic{
 		File: m.File, Line: place.line, Column: place.column, Severity: severity,
-		Object: m.String(), Key: d.Key, Message: message,
+		Object: m.String(), Key: d.Key, Message: message, Cause: d.Cause, Kind: d.Kind,
 	}
 }
 

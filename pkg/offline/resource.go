@@ -77,7 +77,8 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 		_, field, _ := strings.Cut(err.Error(), `"`)
 		field = strings.TrimSuffix(field, `"`)
 		diagnostics = append(diagnostics, files.locate(diagnostic.Error, diagnostic.Diagnostic{
-			Object: found.Source(), Key: field, Message: "unknown field; correct its name or remove it",
+			Kind: diagnostic.Invalid, Object: found.Source(), Key: field,
+			Message: "unknown field; correct its name or remove it",
 		}))
 	}
 	return diagnostics, nil

@@ -78,7 +78,7 @@ func LeadingPod(s *snapshot.Snapshot) string {
 
 // condition ends the explanation with what a condition says: it has cause and action.
 func (e *Explanation) condition(c Condition) *Explanation {
-	return e.because(c.Message, fmt.Sprintf("see condition %s, reason %s", c.Type, c.Reason))
+	return e.because(c.Message, fmt.Sprintf("see condition %s, reason %s", c.Type, reasonAndCode(c.Reason)))
 }
 
 // WriteText writes the explanation as text.
@@ -130,7 +130,7 @@ func (e *Explanation) unmanaged(
 	operator *ccmv1.CloudControllerManager, observed platform.Platform, cause, action string,
 ) bool {
 	if c, isRemoving := firstTrue(operator, removing); isRemoving {
-		e.step(false, "condition %s since %s, reason %s", c.Type, stamp(c.Since), c.Reason)
+		e.step(false, "condition %s since %s, reason %s", c.Type, stamp(c.Since), reasonAndCode(c.Reason))
 		e.because(cut(c.Message))
 		if e.Action == "" { // a step that is under way
 			e.Action = "wait: status --wait"

@@ -136,7 +136,7 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	}
 	_, leads := e.leads(s, operator)
 	if c, held := naming(operator, nodedeletion.ConditionType, "node/"+name); held {
-		e.step(false, "the operator holds the deletion since %s, reason %s", stamp(c.Since), c.Reason)
+		e.step(false, "the operator holds the deletion since %s, reason %s", stamp(c.Since), reasonAndCode(c.Reason))
 		return e.condition(c), nil
 	}
 	if !leads {

@@ -33,6 +33,8 @@ type Input struct {
 	Since   time.Time `json:"since,omitzero"`
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"`
+	// Code is the stable code of the reason.
+	Code string `json:"code,omitempty"`
 }
 
 // Expiry is when a token or certificate expires.
@@ -95,7 +97,7 @@ func inputsOf(
 		switch {
 		case condition.Status == string(operatorv1.ConditionTrue):
 			in.Rejected, in.Since = true, condition.Since
-			in.Reason, in.Message = condition.Reason, condition.Message
+			in.Reason, in.Message, in.Code = condition.Reason, condition.Message, condition.Code
 		case input.source == none:
 		case input.accepted != nil:
 			in.Since = input.accepted.Since.UTC()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -66,6 +67,8 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"`
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"`
+	// Code is the stable code of the reason, empty for a reason that is not the operator's own.
+	Code string `json:"code,omitempty"`
 }
 
 // Process is the process of the operator that acts.
@@ -143,7 +146,8 @@ func (s *Status) summarize(clusterOperator *configv1.ClusterOperator, operator *
 	for _, c := range clusterOperator.Status.Conditions {
 		for _, into := range []*Condition{&s.Available, &s.Progressing, &s.Degraded} {
 			if into.Type == string(c.Type) {
-				*into = Condition{into.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message}
+				// Its reason joins those of several conditions, which have codes.
+				*into = Condition{into.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message, ""}
 			}
 		}
 	}
@@ -212,7 +216,17 @@ func (c Condition) isNotice() bool {
 }
 
 func fromOperator(c *operatorv1.OperatorCondition) Condition {
-	return Condition{c.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message}
+	return Condition{
+		c.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message, codes.OfReason(c.Reason),
+	}
+}
+
+// reasonAndCode returns a reason as a person reads it.
+func reasonAndCode(reason string) string {
+	if code := codes.OfReason(reason); code != "" {
+		return reason + ", " + code
+	}
+	return reason
 }
 
 func conditionOf(operator *ccmv1.CloudControllerManager, conditionType string) Condition {

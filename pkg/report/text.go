@@ -245,7 +245,7 @@ func (t *text) inputs(s *Status) {
 	t.table(rows)
 	for _, in := range s.Inputs {
 		if in.Rejected {
-			t.wrapped("  ", "    ", fmt.Sprintf("%s: %s: %s", in.Name, in.Reason, in.Message))
+			t.wrapped("  ", "    ", fmt.Sprintf("%s: %s: %s", in.Name, reasonAndCode(in.Reason), in.Message))
 		}
 	}
 }
@@ -275,7 +275,7 @@ func (t *text) conditions(title string, conditions []Condition) {
 		if i > 0 && message != "" && message == conditions[i-1].Message {
 			message = "the same"
 		}
-		t.wrapped("  ", "    ", fmt.Sprintf("%s since %s (%s): %s", c.Type, stamp(c.Since), c.Reason, message))
+		t.wrapped("  ", "    ", fmt.Sprintf("%s since %s (%s): %s", c.Type, stamp(c.Since), reasonAndCode(c.Reason), message))
 	}
 }
 

@@ -32,7 +32,8 @@ var layers = []layer{
 	{dir: "bindata"},
 	{dir: "manifests"},
 	{dir: "bootstrap"},
-	{dir: "pkg/diagnostic", pure: true},
+	{dir: "pkg/codes", pure: true},
+	{dir: "pkg/diagnostic", pure: true, ours: []string{"pkg/codes"}},
 	{dir: "pkg/gcfg", pure: true},
 	{dir: "pkg/redaction", pure: true, ours: []string{"pkg/gcfg"}},
 	{dir: "pkg/confdoc", pure: true, ours: []string{"pkg/diagnostic", "pkg/redaction", "pkg/gcfg"}},
@@ -149,7 +150,7 @@ var layers = []layer{
 		"pkg/operator/rollout/maskedpods",
 	}},
 	{dir: "pkg/report", ours: []string{
-		"pkg/snapshot", "pkg/apis", "pkg/controlplane", "pkg/diagnostic", "pkg/inputs", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand",
+		"pkg/snapshot", "pkg/apis", "pkg/codes", "pkg/controlplane", "pkg/diagnostic", "pkg/inputs", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand",
 		"pkg/operandconfig", "pkg/operatorclient", "pkg/platform", "pkg/predecessor", "pkg/printable",
 		"pkg/terminationmessage", "pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens",
 		"pkg/operator/leader/availability", "pkg/operator/leader/handover", "pkg/operator/nodes/nodedeletion", "pkg/operator/nodes/nodeinitialization",
@@ -166,7 +167,9 @@ var layers = []layer{
 	{dir: "pkg/cmd/dump", ours: []string{
 		"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot", "pkg/version",
 	}},
-	{dir: "pkg/cmd/explain", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},
+	{dir: "pkg/cmd/explain", ours: []string{
+		"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/codes", "pkg/report", "pkg/snapshot",
+	}},
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
 	{dir: "test/dockerfile"},
 	{dir: "test/rights", ours: []string{"pkg/platform"}},

@@ -1,20 +1,22 @@
 package architecture
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// documentedReason matches a row of docs/reasons.md.
-var documentedReason = regexp.MustCompile("(?m)^\\| `([A-Za-z]+)` \\| .+ \\| .+ \\|$")
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
+)
 
 // reasonLike matches a string that could be a reason.
 var reasonLike = regexp.MustCompile(`^[A-Z][a-z]+[A-Za-z]*$`)
@@ -39,11 +41,13 @@ var noReasons = []string{
 	"TooEarly",
 }
 
-// oc get clusteroperator prints reasons, so each has to be found in a document.
-func TestEveryReasonIsDocumented(t *testing.T) {
-	var documented, used []string
-	for _, row := range documentedReason.FindAllStringSubmatch(string(read(t, "docs/reasons.md")), -1) {
-		documented = append(documented, row[1])
+// oc get clusteroperator prints reasons, so each is explained.
+func TestEveryReasonHasACode(t *testing.T) {
+	var coded, used []string
+	for _, code := range codes.All() {
+		if code.Reason != "" {
+			coded = append(coded, code.Reason)
+		}
 	}
 	for _, p := range packages(t) {
 		// adminevents has reasons of events.
@@ -54,8 +58,76 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 		}
 	}
 	slices.Sort(used)
-	require.True(t, slices.IsSorted(documented))
-	require.Equal(t, slices.Compact(used), documented)
+	slices.Sort(coded)
+	require.Equal(t, slices.Compact(used), coded, "pkg/codes has the table")
+}
+
+func TestEveryKindAndCauseOfAFindingHasACode(t *testing.T) {
+	var coded, kinds, causes []string
+	for _, code := range codes.All() {
+		if code.Finding != "" {
+			coded = append(coded, code.Finding)
+		}
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pkg/diagnostic/diagnostic.go"), nil, 0)
+	require.NoError(t, err)
+	ast.Inspect(file, func(node ast.Node) bool {
+		if spec, is := node.(*ast.ValueSpec); is {
+			name, _ := spec.Type.(*ast.Ident)
+			switch {
+			case name == nil:
+			case name.Name == "Kind":
+				kinds = append(kinds, textOf(spec.Values[0]))
+			case name.Name == "Cause":
+				causes = append(causes, textOf(spec.Values[0]))
+			}
+		}
+		return true
+	})
+	require.Equal(t, slices.Concat(kinds, causes), coded, "pkg/codes has the table, in the order of the constants")
+}
+
+// The document is written from the table, so that it and the command explain say the same.
+func TestTheDocumentOfCodesIsThatOfTheTable(t *testing.T) {
+	const name = "docs/reasons.md"
+	before := string(read(t, name))
+	head, _, found := strings.Cut(before, "\n| code |")
+	require.True(t, found)
+	all := codes.All()
+	slices.SortStableFunc(all, func(a, b codes.Code) int { return strings.Compare(a.Reason, b.Reason) })
+	findings := slices.IndexFunc(all, func(c codes.Code) bool { return c.Reason != "" })
+	var text strings.Builder
+	text.WriteString(head + "\n| code | reason | condition | meaning | do |\n|---|---|---|---|---|\n")
+	for _, c := range all[findings:] {
+		fmt.Fprintf(&text, "| %s | `%s` | %s | %s | %s |\n", anchored(c.ID), c.Reason, quoted(c.Conditions), c.Means, linked(c.Do))
+	}
+	text.WriteString("\n## Findings\n\n`validate` and `convert` print the code of a finding at its end. A likely mistake is an error " +
+		"or a\nwarning, see [operations.md]" +
+		"(operations.md#checking-a-cloud-configuration-without-a-cluster).\n\n| code | meaning | do |\n|---|---|---|\n")
+	for _, c := range all[:findings] {
+		fmt.Fprintf(&text, "| %s | %s | %s |\n", anchored(c.ID), c.Means, linked(c.Do))
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" && before != text.String() {
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text.String()), 0o644))
+		assert.Fail(t, "the document is rewritten, look at the difference and run again without UPDATE_GOLDEN")
+		return
+	}
+	require.Equal(t, text.String(), before, "make update-golden writes the golden document")
+}
+
+// anchored returns a code with the anchor that explain prints.
+func anchored(id string) string { return fmt.Sprintf("<a id=%q></a>%s", strings.ToLower(id), id) }
+
+// quoted marks names of conditions as code.
+func quoted(conditions string) string {
+	return regexp.MustCompile(`[A-Z]\w+(Degraded|Available|Progressing|Notices)\b|\b(Removing|TakingOver)\b`).
+		ReplaceAllString(conditions, "`$0`")
+}
+
+// linked makes links of documents. A placeholder such as <node> is text.
+func linked(text string) string {
+	text = strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(text)
+	return regexp.MustCompile(`docs/(\w+\.md)(#\w+)?`).ReplaceAllString(text, "[$1]($1$2)")
 }
 
 // setsConditions reports whether the package is a controller, or has reasons that controllers share.

@@ -46,7 +46,7 @@ func TestAPreviewIsWhatTheOperatorThenDoes(t *testing.T) {
 
 	code, out := validate(edited("typo.yaml", func(text string) string { return strings.Replace(text, "region =", "regoin =", 1) }))
 	require.Equal(t, 1, code, out)
-	require.Regexp(t, `(?m)^typo\.yaml:\d+:\d+: error: .*unknown key "regoin" in \[Global\]; did you mean "region"\?$`, out)
+	require.Regexp(t, `(?m)^typo\.yaml:\d+:\d+: error: .*unknown key "regoin" in \[Global\]; did you mean "region"\? \[CCM0003\]$`, out)
 	require.Contains(t, out, "\nCloudConfig is rejected: until then, the version accepted at ")
 	require.Contains(t, out, "nothing changes: no file, and no node\n")
 

@@ -114,7 +114,7 @@ const noSecret = "no Secret was given: credentials are not checked; give the man
 
 func TestARejectedConfigurationIsNotConverted(t *testing.T) {
 	dir, flags := flags(t, "openstack", "section-not-closed")
-	want := result{code: 1, stderr: "section-not-closed.yaml:11:5: error: the header of section [LoadBalancer] is not closed: write \"]\" after the name\n" + noSecret}
+	want := result{code: 1, stderr: "section-not-closed.yaml:11:5: error: the header of section [LoadBalancer] is not closed: write \"]\" after the name [CCM0001]\n" + noSecret}
 	require.Equal(t, want, run(t, dir, flags...))
 	require.Equal(t, want, run(t, dir, append(flags, "--diff")...))
 }
@@ -126,7 +126,7 @@ func TestWarningsDoNotGetIntoTheResult(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(config, append(good, "    [BlockStorage]\n"...), 0o600))
 	flags = append(flags, "--cloud-config-file="+config)
-	const dropped = "section [BlockStorage] is dropped: the Cinder CSI driver manages volumes and has its own configuration\n"
+	const dropped = "section [BlockStorage] is dropped: the Cinder CSI driver manages volumes and has its own configuration [CCM0008]\n"
 	got := run(t, dir, flags...)
 	require.Contains(t, got.stderr, ": warning: "+dropped)
 	require.NotContains(t, got.stdout, "warning")
@@ -143,7 +143,7 @@ func TestALayoutThatIsNotKeptHasItsReason(t *testing.T) {
 		require.NoError(t, os.WriteFile(config, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  config: |\n"+text), 0o600))
 	}
 	const reason = ":5:3: change: the configuration is rewritten: format, comments, whitespace, the case of names " +
-		"and keys without a value are not kept\n"
+		"and keys without a value are not kept [CCM0010]\n"
 	for text, want := range map[string]bool{
 		"    [Global]\n    region = one\n":                 false,
 		"    # ours\n    [Global]\n    region = one\n":     true,

@@ -35,11 +35,11 @@ func Print(out io.Writer, diagnostics []diagnostic.Diagnostic, color bool) error
 		d.File, d.Message = printable.Line(d.File), printable.Line(d.Message)
 		line := d.String()
 		if d.File == "" {
-			line = fmt.Sprintf("%s: %s", d.Severity, line) // about an object of a cluster
+			line = d.Coded(fmt.Sprintf("%s: %s", d.Severity, line)) // about an object of a cluster
 		}
 		if color && d.File != "" {
 			severity := map[diagnostic.Severity]string{diagnostic.Error: red, diagnostic.Warning: yellow}[d.Severity]
-			line = fmt.Sprintf("%s%s:%s %s%s:%s %s", bold, d.Place(), plain, severity, d.Severity, plain, d.Message)
+			line = d.Coded(fmt.Sprintf("%s%s:%s %s%s:%s %s", bold, d.Place(), plain, severity, d.Severity, plain, d.Message))
 		}
 		_, err := fmt.Fprintln(out, line)
 		errs = append(errs, err)

@@ -22,16 +22,19 @@ const exitCodes = "The exit code is 0 if nothing waits, 1 if something does, and
 // source.
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain",
-		Short: "Explain why a node, a Service, a deletion or a rollout waits",
+		Use:   "explain [CODE]",
+		Short: "Explain why a node, a Service, a deletion or a rollout waits, or what a code means",
 		Long: "Explain walks the objects on which something depends, marks each with ✓ or ✗, and ends in one cause\n" +
-			"and one action: those of the operator's conditions. It only reads.\n\n" + exitCodes,
+			"and one action: those of the operator's conditions. It only reads.\n\n" +
+			"With a code, such as CCM0042, or the reason of a condition, it says what that means and what to do.\n" +
+			"That needs no cluster.\n\n" + exitCodes,
 		Example: "  cluster-cloud-controller-manager-operator explain node worker-3\n" +
 			"  cluster-cloud-controller-manager-operator explain service shop/frontend\n" +
 			"  cluster-cloud-controller-manager-operator explain deletion worker-3\n" +
-			"  cluster-cloud-controller-manager-operator explain rollout",
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+			"  cluster-cloud-controller-manager-operator explain rollout\n" +
+			"  cluster-cloud-controller-manager-operator explain CCM0042",
 	}
+	explainCode(cmd)
 	cmd.AddCommand(newNode(), newService(), newDeletion(), newRollout())
 	return cmd
 }

@@ -16,6 +16,7 @@ import (
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/explain"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot/snapshottest"
 )
@@ -93,12 +94,47 @@ func TestProgramsReadJSON(t *testing.T) {
 	require.Equal(t, "no kubelet has registered the Node", e.Cause)
 }
 
+func TestACodeSaysWhatItMeansAndWhatToDo(t *testing.T) {
+	const want = "CCM0128, reason NodeReports of NodeDeletionDegraded\n\n" +
+		"means:  the CCM wants to delete a Node whose kubelet reports, so its machine exists\n" +
+		"action: run explain deletion <node>; check that the cloud configuration names the cloud of this machine\n\n" +
+		"https://github.com/openshift/cluster-cloud-controller-manager-operator/blob/main/docs/reasons.md#ccm0128\n"
+	for _, name := range []string{"CCM0128", "ccm0128", "NodeReports", "NodeDeletion_NodeReports"} {
+		require.Equal(t, result{stdout: want}, run(t, name))
+	}
+	require.Contains(t, run(t, "CCM0003").stdout, "CCM0003, finding Typo\n")
+	got := run(t, "CCM0128", "-o", "json")
+	var code codes.Code
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &code))
+	found, _ := codes.Find("CCM0128")
+	require.Equal(t, found, code)
+}
+
+func TestCodesAreCompleted(t *testing.T) {
+	got := run(t, "__complete", "CCM012")
+	require.Contains(t, got.stdout, "CCM0128\tNodeReports\n")
+	require.NotContains(t, got.stdout, "CCM0003")
+	require.Contains(t, run(t, "__complete", "").stdout, "\nCCM0003\tTypo\n")
+	require.Contains(t, run(t, "__complete", "").stdout, "rollout\tExplain where")
+	require.NotContains(t, run(t, "__complete", "CCM0128", "").stdout, "CCM")
+}
+
+func TestWithoutAnArgumentTheHelpIsPrinted(t *testing.T) {
+	got := run(t)
+	require.Zero(t, got.code)
+	require.Contains(t, got.stdout, "explain CCM0042\n")
+}
+
 func TestWrongUsageIsOneLineAndExitCode2(t *testing.T) {
 	for want, args := range map[string][]string{
-		"node: accepts 1 arg(s), received 0\n":                         {"node"},
-		"service: \"b\" is no Service: specify NAMESPACE/NAME\n":       {"service", "b"},
-		"service: \"a/b/c\" is no Service: specify NAMESPACE/NAME\n":   {"service", "a/b/c"},
-		"rollout: unknown command \"x\" for \"explain rollout\"\n":     {"rollout", "x"},
+		"node: accepts 1 arg(s), received 0\n":                       {"node"},
+		"service: \"b\" is no Service: specify NAMESPACE/NAME\n":     {"service", "b"},
+		"service: \"a/b/c\" is no Service: specify NAMESPACE/NAME\n": {"service", "a/b/c"},
+		"rollout: unknown command \"x\" for \"explain rollout\"\n":   {"rollout", "x"},
+		"explain: accepts at most 1 arg(s), received 2\n":            {"CCM0001", "CCM0002"},
+		"explain: \"CCM9999\" is no code and no reason of a condition: specify node NAME, service NAMESPACE/NAME, " +
+			"deletion NODE, rollout, or a code of https://github.com/openshift/" +
+			"cluster-cloud-controller-manager-operator/blob/main/docs/reasons.md\n": {"CCM9999"},
 		"deletion: unknown flag: --wat\n":                              {"deletion", "--wat"},
 		"node: --output is \"yaml\": specify text or json\n":           {"node", "a", "--output=yaml"},
 		"node: reading the kubeconfig: context \"x\" does not exist\n": {"node", "a", "--context=x"},

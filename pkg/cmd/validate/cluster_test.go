@@ -131,7 +131,7 @@ func TestValidateAgainstACluster(t *testing.T) {
 		},
 		"a typo": {
 			file: config(strings.Replace(region, "region", "regoin", 1)), code: 1,
-			want: "cloud.yaml:9:5: error: unknown key \"regoin\" in [Global]; did you mean \"region\"?\n" +
+			want: "cloud.yaml:9:5: error: unknown key \"regoin\" in [Global]; did you mean \"region\"? [CCM0003]\n" +
 				"CloudConfig is rejected: until then, the version accepted at 2026-11-21T09:00:20Z stays in use\n" +
 				nothing + "1 error, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
 		},

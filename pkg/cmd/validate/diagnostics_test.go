@@ -27,7 +27,7 @@ const (
 	featureGate = "apiVersion: config.openshift.io/v1\nkind: FeatureGate\nmetadata: {name: cluster}\n" +
 		"status: {featureGates: [{version: 4.22.0, enabled: [], disabled: []}]}\n"
 
-	typo     = `unknown key "regoin" in [Global]; did you mean "region"?`
+	typo     = `unknown key "regoin" in [Global]; did you mean "region"? [CCM0003]`
 	noSecret = "no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files"
 	clean    = noSecret + "\n0 errors, 0 warnings in cloud.yaml, checked for platform openstack"
 	likely   = "1 of the errors would be only warnings with --for=installation or --for=takeover"
@@ -44,7 +44,7 @@ func TestWarningsAloneRejectNothing(t *testing.T) {
 	f := newWorkspace(t)
 	f.write("cloud.yaml", configMap+"  config: |\n    [LoadBalancer]\n    use-octavia = false\n")
 	require.Equal(t, result{stdout: lines(
-		"cloud.yaml:9:5: warning: use-octavia in [LoadBalancer] is dropped: Octavia is the only load balancer that the cloud-controller-manager supports",
+		"cloud.yaml:9:5: warning: use-octavia in [LoadBalancer] is dropped: Octavia is the only load balancer that the cloud-controller-manager supports [CCM0008]",
 		noSecret, "0 errors, 1 warning in cloud.yaml, checked for platform openstack",
 	)}, f.run())
 }
@@ -128,7 +128,7 @@ func TestAKeyThatTheInfrastructureDoesNotNameIsNotRead(t *testing.T) {
 			if test.infra != "other: a" {
 				message += ", or correct spec.cloudConfig.key in infra.yaml"
 			}
-			require.Contains(t, strings.Split(got.stdout, "\n"), message)
+			require.Contains(t, strings.Split(got.stdout, "\n"), message+" [CCM0011]")
 		})
 	}
 }
@@ -157,31 +157,31 @@ func TestALineInAMessageIsOneOfTheFile(t *testing.T) {
 	for name, test := range map[string]struct{ platform, file, diagnostic string }{
 		"in a literal block": {
 			"OpenStack", configMap + "  config: |\n" + indent(twice),
-			"cloud.yaml:10:5: error: duplicate key \"region\" in [Global]: keep one (see line 9)",
+			"cloud.yaml:10:5: error: duplicate key \"region\" in [Global]: keep one (see line 9) [CCM0002]",
 		},
 		"in a second document": {
 			"OpenStack", "# ours\n---\n" + configMap + "  config: |\n" + indent(twice),
-			"cloud.yaml:12:5: error: duplicate key \"region\" in [Global]: keep one (see line 11)",
+			"cloud.yaml:12:5: error: duplicate key \"region\" in [Global]: keep one (see line 11) [CCM0002]",
 		},
 		"in a folded block, where it is one of the value": {
 			"OpenStack", configMap + "  config: >\n    [Global]\n\n    region = one\n\n    region = two\n",
-			"cloud.yaml:7:3: error: line 3:1 of the value of key config: duplicate key \"region\" in [Global]: keep one (see line 2 of the value)",
+			"cloud.yaml:7:3: error: line 3:1 of the value of key config: duplicate key \"region\" in [Global]: keep one (see line 2 of the value) [CCM0002]",
 		},
 		"in double quotes, where it is one of the value": {
 			"OpenStack", configMap + "  config: \"[Global]\\nregion = one\\nregion = two\\n\"\n",
-			"cloud.yaml:7:3: error: line 3:1 of the value of key config: duplicate key \"region\" in [Global]: keep one (see line 2 of the value)",
+			"cloud.yaml:7:3: error: line 3:1 of the value of key config: duplicate key \"region\" in [Global]: keep one (see line 2 of the value) [CCM0002]",
 		},
 		"in JSON": {
 			"Azure", configMap + "  config: |\n" + indent("{\"location\": \"a\",\n \"location\": \"b\"}\n"),
-			"cloud.yaml:9:6: error: duplicate key \"location\": keep one (see line 8)",
+			"cloud.yaml:9:6: error: duplicate key \"location\": keep one (see line 8) [CCM0002]",
 		},
 		"in YAML": {
 			"VSphere", configMap + "  config: |\n" + indent("global:\n  port: 1\nvcenter:\n  a: {server: a, datacenters: [a]}\nglobal:\n  port: 2\n"),
-			"cloud.yaml:12:5: error: duplicate key \"global\": keep one (see line 8)",
+			"cloud.yaml:12:5: error: duplicate key \"global\": keep one (see line 8) [CCM0002]",
 		},
 		"in an item of a list": {
 			"OpenStack", list(configMap + "  config: |\n" + indent(twice)),
-			"cloud.yaml:12:7: error: duplicate key \"region\" in [Global]: keep one (see line 11)",
+			"cloud.yaml:12:7: error: duplicate key \"region\" in [Global]: keep one (see line 11) [CCM0002]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestAPlatformTypeThatTheAPIDoesNotHaveIsAnError(t *testing.T) {
 			f := newWorkspace(t)
 			f.write("infra.yaml", infrastructure(platform))
 			require.Equal(t, result{code: 1, stdout: lines(
-				"infra.yaml:15:5: error: status.platformStatus.type: "+message,
+				"infra.yaml:15:5: error: status.platformStatus.type: "+message+" [CCM0001]",
 				"1 error, 0 warnings in cloud.yaml, checked for platform none",
 			)}, f.run())
 		})
@@ -268,23 +268,23 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 	for name, test := range map[string]struct{ file, diagnostic string }{
 		"no data": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-			"cloud.yaml:1:1: error: key config: there is no such key, the object has no data; add the key, or correct spec.cloudConfig.key in infra.yaml",
+			"cloud.yaml:1:1: error: key config: there is no such key, the object has no data; add the key, or correct spec.cloudConfig.key in infra.yaml [CCM0011]",
 		},
 		"two keys, none of which is it": {
 			configMap + "  a: one\n  b: two\n",
-			"cloud.yaml:6:1: error: key config: there is no such key, the object has a, b; add the key, or correct spec.cloudConfig.key in infra.yaml",
+			"cloud.yaml:6:1: error: key config: there is no such key, the object has a, b; add the key, or correct spec.cloudConfig.key in infra.yaml [CCM0011]",
 		},
 		"binary data": {
 			strings.Replace(configMap, "\ndata:", "\nbinaryData:", 1) + "  config: W0dsb2JhbF0K\n",
-			"cloud.yaml:7:3: error: binary data is not supported; store the value as UTF-8 text",
+			"cloud.yaml:7:3: error: binary data is not supported; store the value as UTF-8 text [CCM0011]",
 		},
 		"nothing under the key": {
 			configMap + "  config: \"\"\n",
-			"cloud.yaml:7:3: error: there is no cloud configuration: it is empty; write at least the line [Global] to have OpenShift's defaults, which a first installation gets without it",
+			"cloud.yaml:7:3: error: there is no cloud configuration: it is empty; write at least the line [Global] to have OpenShift's defaults, which a first installation gets without it [CCM0003]",
 		},
 		"a CA bundle that is none": {
 			configMap + "  config: |\n    [Global]\n  ca-bundle.pem: |\n    -----BEGIN CERTIFICATE-----\n    AAAA\n    -----END CERTIFICATE-----\n",
-			"cloud.yaml:10:5: error: this certificate cannot be parsed, so the cloud-controller-manager would exit: replace or remove it",
+			"cloud.yaml:10:5: error: this certificate cannot be parsed, so the cloud-controller-manager would exit: replace or remove it [CCM0001]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,15 +304,15 @@ func TestWhatInstallersWriteIsWorthNoWarning(t *testing.T) {
 	require.Equal(t, result{stdout: lines(clean)}, f.run())
 	got := f.run("--verbose")
 	require.Zero(t, got.code)
-	require.Contains(t, got.stdout, "cloud.yaml:9:5: change: secret-name in [Global] is dropped: the cloud-controller-manager reads its credentials from a file\n")
-	require.Contains(t, got.stdout, "cloud.yaml:12:5: change: use-octavia in [LoadBalancer] is dropped: Octavia is the only load balancer that the cloud-controller-manager supports\n")
+	require.Contains(t, got.stdout, "cloud.yaml:9:5: change: secret-name in [Global] is dropped: the cloud-controller-manager reads its credentials from a file [CCM0010]\n")
+	require.Contains(t, got.stdout, "cloud.yaml:12:5: change: use-octavia in [LoadBalancer] is dropped: Octavia is the only load balancer that the cloud-controller-manager supports [CCM0010]\n")
 	require.True(t, strings.HasSuffix(got.stdout, clean+"\n"), got.stdout)
 }
 
 func TestVerboseDoesNotRepeatWarnings(t *testing.T) {
 	f := newWorkspace(t)
 	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    region = one\n    [BlockStorage]\n    ignore-volume-az = true\n")
-	const dropped = "section [BlockStorage] is dropped: the Cinder CSI driver manages volumes and has its own configuration\n"
+	const dropped = "section [BlockStorage] is dropped: the Cinder CSI driver manages volumes and has its own configuration [CCM0008]\n"
 	got := f.run("--verbose").stdout
 	require.Contains(t, got, "cloud.yaml:10:5: warning: "+dropped)
 	require.Equal(t, 1, strings.Count(got, dropped), got)
@@ -363,8 +363,8 @@ func TestAnInfrastructureThatLacksWhatTheOperandNeeds(t *testing.T) {
 	f.write("infra.yaml", strings.NewReplacer("  apiServerInternalURI: https://api-int.ostest.example.com:6443\n", "", "  infrastructureName: ostest-x7k2p\n", "").
 		Replace(infrastructure("OpenStack")))
 	require.Equal(t, result{code: 1, stdout: lines(
-		"infra.yaml:11:1: error: infrastructureName is not observed yet: infrastructure.config.openshift.io/cluster has no status.infrastructureName",
-		"infra.yaml:11:1: error: apiServerInternalURI is not observed yet: infrastructure.config.openshift.io/cluster has no status.apiServerInternalURI",
+		"infra.yaml:11:1: error: infrastructureName is not observed yet: infrastructure.config.openshift.io/cluster has no status.infrastructureName [CCM0001]",
+		"infra.yaml:11:1: error: apiServerInternalURI is not observed yet: infrastructure.config.openshift.io/cluster has no status.apiServerInternalURI [CCM0001]",
 		"2 errors, 0 warnings in cloud.yaml, checked for platform openstack",
 	)}, f.run())
 }
@@ -373,7 +373,7 @@ func TestManifests(t *testing.T) {
 	const summary = " in cloud.yaml and manifests, checked for platform openstack"
 	const proxy = "apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nspec: {trustedCA: {name: user-ca-bundle}}\n"
 	broken := strings.Replace(clouds, "password: b", "passwort: b", 1)
-	const noPassword = "auth has neither an application_credential_secret, nor a password, nor a token"
+	const noPassword = "auth has neither an application_credential_secret, nor a password, nor a token [CCM0001]"
 	for name, test := range map[string]struct {
 		files map[string]string
 		code  int
@@ -401,7 +401,7 @@ func TestManifests(t *testing.T) {
 		"with a CA that is not there": {
 			map[string]string{"proxy.yaml": proxy, "secret.yaml": secret + "stringData:\n  clouds.yaml: |\n" + indent(clouds)}, 0, []string{
 				"infra.yaml:1:1: warning: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
-					"it does not exist; create it, or correct spec.trustedCA of manifests/proxy.yaml: proxy.config.openshift.io/cluster",
+					"it does not exist; create it, or correct spec.trustedCA of manifests/proxy.yaml: proxy.config.openshift.io/cluster [CCM0013]",
 				"0 errors, 1 warning" + summary,
 			},
 		},
@@ -410,7 +410,7 @@ func TestManifests(t *testing.T) {
 				"proxy.yaml": proxy, "secret.yaml": secret + "stringData:\n  clouds.yaml: |\n" + indent(clouds),
 				"user-ca.yaml": strings.Replace(configMap, "cloud-provider-config", "user-ca-bundle", 1) + "  ca-bundle.crt: |\n    # ours\n    -----BEGIN CERTIFICATE-----\n",
 			}, 0, []string{
-				"manifests/user-ca.yaml:9:5: warning: incomplete PEM block, which is ignored; paste the whole certificate",
+				"manifests/user-ca.yaml:9:5: warning: incomplete PEM block, which is ignored; paste the whole certificate [CCM0013]",
 				"0 errors, 1 warning" + summary,
 			},
 		},

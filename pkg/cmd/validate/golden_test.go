@@ -83,8 +83,8 @@ func requireSameDiagnostics(t *testing.T, text, asJSON string) {
 	t.Helper()
 	var parsed struct {
 		Diagnostics []struct {
-			File, Severity, Object, Message string
-			Line, Column                    int
+			File, Severity, Object, Message, Code string
+			Line, Column                          int
 		} `json:"findings"`
 		Errors, Warnings int
 	}
@@ -93,10 +93,11 @@ func requireSameDiagnostics(t *testing.T, text, asJSON string) {
 	lines := strings.Split(text, "\n")
 	for _, f := range parsed.Diagnostics {
 		require.NotEmpty(t, f.Object)
+		require.Regexp(t, `^CCM\d{4}$`, f.Code, f.Message)
 		require.Positive(t, f.Line)
 		require.Positive(t, f.Column)
 		require.True(t, slices.ContainsFunc(lines, func(line string) bool {
-			return strings.HasPrefix(line, f.File+":") && strings.HasSuffix(line, ": "+f.Severity+": "+f.Message)
+			return strings.HasPrefix(line, f.File+":") && strings.HasSuffix(line, ": "+f.Severity+": "+f.Message+" ["+f.Code+"]")
 		}), f.Message)
 	}
 }

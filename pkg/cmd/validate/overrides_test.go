@@ -15,22 +15,22 @@ func TestOverridesThatTheOperatorRejectsAreErrors(t *testing.T) {
 		"a flag that the operator relies on": {
 			"  unsupportedConfigOverrides:\n    extendedArguments:\n      leader-elect: [\"false\"]\n",
 			"operator.yaml:8:5: error: spec.unsupportedConfigOverrides.extendedArguments: leader-elect cannot be overridden, " +
-				"because the operator relies on it; remove it",
+				"because the operator relies on it; remove it [CCM0015]",
 		},
 		"an unknown field": {
 			"  unsupportedConfigOverrides:\n    extendedArgument: {}\n",
 			`operator.yaml:1:1: error: the operand's configuration does not fit its schema: unknown field ` +
 				`"extendedArgument"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, ` +
-				"correct it there",
+				"correct it there [CCM0015]",
 		},
 		"another platform": {
 			"  unsupportedConfigOverrides: {platform: none}\n",
-			`operator.yaml:1:1: error: the configuration is for platform "none", the candidate for "openstack"`,
+			`operator.yaml:1:1: error: the configuration is for platform "none", the candidate for "openstack" [CCM0015]`,
 		},
 		"a custom image": {
 			"  unsupportedConfigOverrides: {custom: {image: registry.example.com/evil:1}}\n",
 			"operator.yaml:7:32: error: spec.unsupportedConfigOverrides.custom: platform openstack runs the " +
-				"cloud-controller-manager of the release payload, which cannot be replaced; remove the field",
+				"cloud-controller-manager of the release payload, which cannot be replaced; remove the field [CCM0015]",
 		},
 		"a flag of the cloud": {
 			"  unsupportedConfigOverrides: {extendedArguments: {concurrent-service-syncs: [\"1\"]}}\n", "",

@@ -49,7 +49,8 @@ func NewCommand() *cobra.Command {
 			"do with the result: what it would reject and what would stay in use, which files of the\n" +
 			"cloud-controller-manager would change, and which nodes would get them. It only reads, and shows no\n" +
 			"content of a Secret. Without files it checks what the cluster has.\n\n" +
-			"Each diagnostic is one line on stdout in a compiler's format: file:line:column: severity: message.\n" +
+			"Each diagnostic is one line on stdout in a compiler's format: file:line:column: severity: message\n" +
+			"[code]. The command explain says what a code means.\n" +
 			"Line and column are those of the given file, not of the value in its ConfigMap. For a value that is\n" +
 			"not a literal block, such as base64 or JSON, they are those of its key, and the message has the\n" +
 			"position in the value.\n\n" +
@@ -162,11 +163,18 @@ func printText(out io.Writer, request offline.Request, report *offline.Report) e
 
 // result is the JSON output. Programs read it: fields may be added, but none may change.
 type result struct {
-	Diagnostics []diagnostic.Diagnostic `json:"findings"`
-	Errors      int                     `json:"errors"`
-	Warnings    int                     `json:"warnings"`
-	Platform    string                  `json:"platform"`
-	Remarks     []string                `json:"remarks,omitempty"`
+	Findings []finding `json:"findings"`
+	Errors   int       `json:"errors"`
+	Warnings int       `json:"warnings"`
+	Platform string    `json:"platform"`
+	Remarks  []string  `json:"remarks,omitempty"`
+}
+
+// finding is a diagnostic with its code.
+type finding struct {
+	diagnostic.Diagnostic
+
+	Code string `json:"code"`
 }
 
 func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
@@ -174,13 +182,17 @@ func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
 }
 
 func resultOf(report *offline.Report) result {
+	// An empty list instead of null.
+	findings := make([]finding, 0, len(report.Diagnostics))
+	for _, d := range report.Diagnostics {
+		findings = append(findings, finding{d, d.Code()})
+	}
 	return result{
-		// An empty list instead of null.
-		Diagnostics: append([]diagnostic.Diagnostic{}, report.Diagnostics...),
-		Errors:      report.Count(diagnostic.Error),
-		Warnings:    report.Count(diagnostic.Warning),
-		Platform:    report.Platform,
-		Remarks:     report.Remarks,
+		Findings: findings,
+		Errors:   report.Count(diagnostic.Error),
+		Warnings: report.Count(diagnostic.Warning),
+		Platform: report.Platform,
+		Remarks:  report.Remarks,
 	}
 }
 

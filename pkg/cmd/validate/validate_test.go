@@ -85,7 +85,7 @@ func (f workspace) write(name, data string) {
 func TestArgumentsAreFilesWithObjectsOfAnyKind(t *testing.T) {
 	f := newWorkspace(t)
 	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    regoin = one\n")
-	want := "error: unknown key \"regoin\" in [Global]; did you mean \"region\"?\n"
+	want := "error: unknown key \"regoin\" in [Global]; did you mean \"region\"? [CCM0003]\n"
 	got := f.command("infra.yaml", "cloud.yaml")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.stdout, "cloud.yaml:9:5: "+want)

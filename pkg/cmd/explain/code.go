@@ -1,0 +1,82 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
+)
+
+// document has the same texts.
+const document = "https://github.com/openshift/cluster-cloud-controller-manager-operator/blob/main/docs/reasons.md"
+
+// explainCode makes the command explain the code in its argument. Without one it prints its help.
+func explainCode(cmd *cobra.Command) {
+	format := ""
+	source.AddFormat(cmd, &format)
+	cmd.ValidArgsFunction = completeCodes
+	cmd.Args = cobra.MaximumNArgs(1)
+	defer func() { cmd.Args = cobra.ArbitraryArgs }() // otherwise cobra takes a code for an unknown subcommand
+	source.Run(cmd, func(_ context.Context, args []string) (int, error) {
+		if err := source.CheckFormat(format); err != nil {
+			return 0, err
+		}
+		if len(args) == 0 {
+			return source.Well, cmd.Help()
+		}
+		code, err := find(args[0])
+		if err != nil {
+			return 0, err
+		}
+		out := cmd.OutOrStdout()
+		if format == "json" {
+			err = source.WriteJSON(out, code)
+		} else {
+			err = writeCode(out, code)
+		}
+		return source.Well, diagnostics.WriteError(err)
+	})
+}
+
+// find returns what a code or a reason stands for.
+func find(name string) (codes.Code, error) {
+	code, found := codes.Find(name)
+	if found {
+		return code, nil
+	}
+	if was, isRetired := codes.Retired(name); isRetired {
+		return codes.Code{}, fmt.Errorf("%s is no longer in use: it was %s", strings.ToUpper(name), was)
+	}
+	return codes.Code{}, fmt.Errorf("%q is no code and no reason of a condition: specify node NAME, service "+
+		"NAMESPACE/NAME, deletion NODE, rollout, or a code of %s", name, document)
+}
+
+func writeCode(out io.Writer, code codes.Code) error {
+	what := "finding " + code.Finding
+	if code.Reason != "" {
+		what = "reason " + code.Reason + " of " + code.Conditions
+	}
+	_, err := fmt.Fprintf(out, "%s, %s\n\nmeans:  %s\naction: %s\n\n%s#%s\n",
+		code.ID, what, code.Means, code.Do, document, strings.ToLower(code.ID))
+	return err //nolint:wrapcheck // The caller says what could not be written.
+}
+
+// completeCodes completes codes. Shells show the names beside them.
+func completeCodes(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var completions []cobra.Completion
+	for _, code := range codes.All() {
+		if strings.HasPrefix(code.ID, strings.ToUpper(begun)) {
+			completions = append(completions, cobra.CompletionWithDesc(code.ID, code.Finding+code.Reason))
+		}
+	}
+	return completions, cobra.ShellCompDirectiveNoFileComp
+}
