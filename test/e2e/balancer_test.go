@@ -69,6 +69,9 @@ func (s *cloudStory) balance(t *testing.T, annotations map[string]string) {
 
 	s.monitor.Expect(monitor.NodeDeleted(worker.Name(), "its instance is deleted"))
 	require.NoError(t, s.RemoveNode(t.Context(), worker.Name()))
+	if s.asksOnce {
+		s.deleteNode(t, worker.Name())
+	}
 	began = time.Now()
 	s.await(t, "the deleted instance to be neither a Node nor a member", briefly, func(ctx context.Context) error {
 		if err := gone(s.exists(ctx, worker.Name())); err != nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
@@ -92,6 +93,9 @@ type storyPlatform struct {
 	// calls compares the calls of the story with the permissions that the platform's CredentialsRequest requests; nil if
 	// their names cannot be compared.
 	calls func(s *cloudStory, t *testing.T)
+	// asksOnce says that the cloud-controller-manager asks the cloud for an instance until its Node is initialized, and
+	// then takes for granted that it exists and runs. A Node goes with its Machine then, not with its instance.
+	asksOnce bool
 	// described is the endpoint that describes an instance, if the cloud-controller-manager does not notice there that
 	// it is stopped.
 	described string
@@ -150,6 +154,18 @@ var storyPlatforms = map[string]storyPlatform{
 		// Its provider does not ask whether an instance is stopped (InstanceShutdown in gce_instances.go).
 		described: gcp.GetInstance,
 		calls:     (*cloudStory).testPermissions,
+	},
+	"ibmcloud": {
+		platform: configv1.IBMCloudPlatformType,
+		secret:   "ibm-cloud-credentials",
+		api:      func(s *suite) cloudAPI { return s.IBM() },
+		// Its provider adds the internal address as an external one (nodeAddressesV2 in ibm_instances.go).
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP},
+		given:        true,
+		trustsProxy:  true,
+		// InstanceExists and InstanceShutdown in ibm_instances.go.
+		asksOnce:  true,
+		described: ibm.ListInstances,
 	},
 	"nutanix": {
 		platform:     configv1.NutanixPlatformType,
@@ -210,14 +226,11 @@ func TestStory(t *testing.T) {
 				{"the payload takes over from the bootstrap node and initializes every node", s.testInstallation},
 				{"a worker joins and is initialized", s.testWorker},
 				{"a change rolls out node by node", s.testChange},
-				{"the Node of a deleted instance goes", s.testDeletedInstance},
-				{"the Node of a stopped instance stays", s.testStoppedInstance},
-				{"the Node of a stopped machine stays while the cloud's API is down", s.testCloudOutage},
-				{"a lie of the cloud costs no Node", s.testLie},
 				{"rotated credentials leave no use of the former", s.testRotatedCredentials},
 				{"the CA of the cloud's API is replaced", s.testRenewedCA},
 				{"the accounts have the rights that they need", func(t *testing.T) { s.requireRights(t, name) }},
 			}
+			steps = slices.Insert(steps, 4, s.machineSteps()...)
 			if _, balances := s.cloud.(balancing); balances {
 				steps = slices.Insert(steps, 3, step{"a load balancer follows the nodes", s.testLoadBalancer})
 			}
@@ -229,6 +242,9 @@ func TestStory(t *testing.T) {
 					step{"a token of the ServiceAccount replaces the secret", s.testFederatedToken},
 					step{"another token reaches the nodes without a rollout", s.testRenewedToken})
 			}
+			if _, redirects := s.cloud.(redirecting); redirects {
+				steps = slices.Insert(steps, len(steps)-1, step{"other endpoints of the cloud are asked alone", s.testEndpoints})
+			}
 			if s.given {
 				steps = slices.Insert(steps, len(steps)-1,
 					step{"the stand-in served every call that the cloud had", s.testServed})
@@ -239,6 +255,24 @@ func TestStory(t *testing.T) {
 			}
 			s.runSteps(t, s.recorded(t, s.recordBuild(t), steps))
 		})
+	}
+}
+
+// machineSteps are the steps in which machines end, or seem to.
+func (s *cloudStory) machineSteps() []step {
+	if s.asksOnce {
+		return []step{
+			{"the Node of a deleted instance stays until its Machine's controller deletes it", s.testUnnoticedDeletion},
+			{"the Node of a stopped instance stays", s.testStoppedInstance},
+			{"a Node registers while the cloud's API is down", s.testRegistrationInOutage},
+			{"a lie of the cloud costs no Node", s.testUnheardLie},
+		}
+	}
+	return []step{
+		{"the Node of a deleted instance goes", s.testDeletedInstance},
+		{"the Node of a stopped instance stays", s.testStoppedInstance},
+		{"the Node of a stopped machine stays while the cloud's API is down", s.testCloudOutage},
+		{"a lie of the cloud costs no Node", s.testLie},
 	}
 }
 
@@ -497,13 +531,7 @@ func (s *cloudStory) testStoppedInstance(t *testing.T) {
 	s.crashed = stopped
 	require.NoError(t, s.cloud.StopInstance(stopped.Name()))
 	require.NoError(t, stopped.Kill())
-	if s.described != "" {
-		s.awaitAsked(t, stopped)
-	} else {
-		began := time.Now()
-		s.await(t, stopped.Name()+" to have the taint "+shutdown, briefly, s.isTainted(stopped, true))
-		s.figure("instance stopped to the taint of its Node: %s", rounded(began))
-	}
+	s.awaitStopped(t, stopped)
 
 	require.NoError(t, s.cloud.StartInstance(stopped.Name()))
 	require.NoError(t, stopped.Restart(t.Context()))
@@ -515,6 +543,21 @@ func (s *cloudStory) testStoppedInstance(t *testing.T) {
 	after, err := s.kube.CoreV1().Nodes().Get(t.Context(), stopped.Name(), metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, before.UID, after.UID, "the Node stayed")
+}
+
+// awaitStopped waits until the cloud-controller-manager has noticed what it can of a stopped instance.
+func (s *cloudStory) awaitStopped(t *testing.T, stopped *node.Node) {
+	t.Helper()
+	switch {
+	case s.asksOnce:
+		s.awaitNotReady(t, stopped)
+	case s.described != "":
+		s.awaitAsked(t, stopped)
+	default:
+		began := time.Now()
+		s.await(t, stopped.Name()+" to have the taint "+shutdown, briefly, s.isTainted(stopped, true))
+		s.figure("instance stopped to the taint of its Node: %s", rounded(began))
+	}
 }
 
 // awaitAsked waits until the cloud has told about a machine since its Node is not Ready.

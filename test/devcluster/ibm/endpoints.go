@@ -30,11 +30,11 @@ var (
 )
 
 // ServiceEndpoints are endpoints that an administrator may give the cluster instead of IBM Cloud's own, in the form of
-// Infrastructure, where the one of the VPC has its version.
+// Infrastructure, which may have their versions.
 func (s *Server) ServiceEndpoints() []configv1.IBMCloudServiceEndpoint {
 	return []configv1.IBMCloudServiceEndpoint{
-		{Name: configv1.IBMCloudServiceIAM, URL: "https://" + customIAM},
-		{Name: configv1.IBMCloudServiceResourceManager, URL: "https://" + customResourceManager},
+		{Name: configv1.IBMCloudServiceIAM, URL: "https://" + customIAM + "/v1"},
+		{Name: configv1.IBMCloudServiceResourceManager, URL: "https://" + customResourceManager + "/v2"},
 		{Name: configv1.IBMCloudServiceVPC, URL: "https://" + customVPC + "/v1"},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/IBM/go-sdk-core/v5/core"
@@ -252,7 +253,7 @@ func TestTheAdministratorsEndpointsAreCountedApart(t *testing.T) {
 		endpoints[endpoint.Name] = endpoint.URL
 	}
 	vpc, err := vpcv1.NewVpcV1(&vpcv1.VpcV1Options{URL: endpoints[configv1.IBMCloudServiceVPC],
-		Authenticator: c.authenticator(endpoints[configv1.IBMCloudServiceIAM])})
+		Authenticator: c.authenticator(strings.TrimSuffix(endpoints[configv1.IBMCloudServiceIAM], "/v1"))})
 	require.NoError(t, err)
 	vpc.Service.SetHTTPClient(c.client)
 	c.vpc = vpc
