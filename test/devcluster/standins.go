@@ -77,6 +77,9 @@ var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, 
 	"openstack": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return openstack.Start(ctx, openstack.Options{Listen: o.listen, Host: o.host, Dir: o.dir})
 	},
+	"powervs": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return ibm.Start(ctx, ibm.Options{Listen: o.listen, Dir: o.dir, Power: true})
+	},
 	"vsphere": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return vsphere.Start(ctx, vsphere.Options{Listen: o.listen, Dir: o.dir})
 	},
@@ -115,7 +118,7 @@ func (c *Cluster) GCP() *gcp.Server {
 	return server
 }
 
-// IBM returns the stand-in for IBM Cloud, nil on other platforms.
+// IBM returns the stand-in for IBM Cloud, with a workspace of Power VS or without, nil on other platforms.
 func (c *Cluster) IBM() *ibm.Server {
 	server, _ := c.cloud.(*ibm.Server)
 	return server
@@ -170,7 +173,7 @@ func (c *Cluster) startMetadata(ctx context.Context) error {
 }
 
 // namedClouds are the platforms whose endpoints are fixed names, which have no port.
-var namedClouds = []string{"azure", "azurestack", "digitalocean", "gcp", "ibmcloud"}
+var namedClouds = []string{"azure", "azurestack", "digitalocean", "gcp", "ibmcloud", "powervs"}
 
 // cloudPort returns the port of the cloud's API. Without nodes nobody calls the API, and the default port would need
 // privileges.

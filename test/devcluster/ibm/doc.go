@@ -8,6 +8,9 @@
 // created, and the members of their pools change. Unlike IBM Cloud, it rejects the tokens of a former API key at once,
 // so that a test sees who still has one.
 //
+// With Options.Power it also stands in for a workspace of Power Virtual Servers, where the machines are then: each
+// request names the workspace in its header CRN, and only the DHCP server of the network knows an address.
+//
 // Further ports of a load balancer are not served: they belong to a Service whose ports change. Other requests are
 // answered with 404 and counted under Unserved.
 //

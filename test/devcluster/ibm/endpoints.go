@@ -25,7 +25,7 @@ const (
 )
 
 var (
-	ownHosts    = []string{publicIAM, privateIAM, resourceManager, publicVPC, privateVPC, defaultVPC}
+	ownHosts    = []string{publicIAM, privateIAM, resourceManager, publicVPC, privateVPC, defaultVPC, powerHost}
 	customHosts = []string{customIAM, customResourceManager, customVPC}
 )
 

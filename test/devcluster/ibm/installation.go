@@ -29,6 +29,13 @@ g2VpcSubnetNames = %[6]s
 // Installation returns what the installer leaves in a cluster on this cloud. IBM Cloud has public CAs, so an
 // administrator must have made Proxy trust another one, as for a proxy that replaces certificates.
 func (s *Server) Installation() *seed.Example {
+	if s.isPower {
+		return s.powerInstallation()
+	}
+	return s.vpcInstallation()
+}
+
+func (s *Server) vpcInstallation() *seed.Example {
 	return &seed.Example{
 		Spec: configv1.PlatformSpec{Type: configv1.IBMCloudPlatformType, IBMCloud: &configv1.IBMCloudPlatformSpec{}},
 		Status: configv1.PlatformStatus{Type: configv1.IBMCloudPlatformType, IBMCloud: &configv1.IBMCloudPlatformStatus{

@@ -50,14 +50,20 @@ func (s *Server) SystemUUID(name string) string { return identity(name) }
 
 // ProviderID is the one that the cloud-controller-manager gives the Node of an instance.
 func (s *Server) ProviderID(name string) string {
+	if s.isPower {
+		return fmt.Sprintf("ibmpowervs://%s/%s/%s/%s", regionName, powerZone, workspace, identity(name))
+	}
 	return fmt.Sprintf("ibm://%s///%s/%s", accountID, seed.InfrastructureName, identify(name))
 }
 
 // Region returns the region of all instances.
 func (s *Server) Region() string { return regionName }
 
-// Zone returns the zone of an instance.
+// Zone returns the zone of an instance. A workspace is in one zone.
 func (s *Server) Zone(name string) string {
+	if s.isPower {
+		return powerZone
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.spread.Zone(name)

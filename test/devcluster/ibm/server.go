@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -43,6 +44,8 @@ type Options struct {
 	// Listen is the address and port of the one listener, such as "10.200.0.1:443". Only with port 443 do clients reach
 	// IBM Cloud's own endpoints.
 	Listen string
+	// Power says that the machines are in a workspace of Power Virtual Servers, and only load balancers in the VPC.
+	Power bool
 	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
 	// nothing is written.
 	Dir string
@@ -51,6 +54,7 @@ type Options struct {
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	isPower bool
 
 	mutex sync.Mutex
 	login
@@ -74,8 +78,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, login: newLogin(), spread: standin.NewSpread(zones...), stopped: map[string]bool{},
-		asked: map[string]int{}}
+	s := &Server{Server: server, isPower: options.Power, login: newLogin(),
+		spread: standin.NewSpread(zones...), stopped: map[string]bool{}, asked: map[string]int{}}
 	server.Serve(ctx, s.countHosts(s.handler()))
 	return s, nil
 }
@@ -83,7 +87,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(IssueToken, s.Endpoint(IssueToken, failToken, s.issueToken))
-	for pattern, handle := range map[string]handler{
+	endpoints := map[string]handler{
 		ListGroups:     listGroups,
 		GetRegion:      getRegion,
 		ListInstances:  s.listInstances,
@@ -99,7 +103,9 @@ func (s *Server) handler() http.Handler {
 		ReplaceMembers: s.changing(s.replaceMembers),
 		NoMember:       s.changing(s.deleteMember),
 		Unserved:       notServed,
-	} {
+	}
+	maps.Copy(endpoints, s.power())
+	for pattern, handle := range endpoints {
 		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, s.authenticated(handle)))
 	}
 	return mux

@@ -37,7 +37,13 @@ const (
 // start starts a stand-in with two instances, and a client with its current API key.
 func start(t *testing.T) cloud {
 	t.Helper()
-	s, err := ibm.Start(t.Context(), ibm.Options{Listen: "127.0.0.1:0"})
+	return startWith(t, ibm.Options{})
+}
+
+func startWith(t *testing.T, options ibm.Options) cloud {
+	t.Helper()
+	options.Listen = "127.0.0.1:0"
+	s, err := ibm.Start(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.SetInstances([]ibm.Instance{
@@ -218,10 +224,12 @@ func TestAResourceGroupIsFoundByItsNameInItsAccount(t *testing.T) {
 
 func TestARequestToTheVPCNamesItsVersion(t *testing.T) {
 	c := start(t)
-	status, answer := c.get(t, "https://eu-de.iaas.cloud.ibm.com/v1/instances")
-	require.Equal(t, http.StatusBadRequest, status)
-	require.Equal(t, []any{map[string]any{"code": "invalid_value",
-		"message": "The query needs a version and generation=2."}}, answer["errors"])
+	for _, query := range []string{"", "?version=2026-01-27", "?generation=2", "?version=2026-01-27&generation=1"} {
+		status, answer := c.get(t, "https://eu-de.iaas.cloud.ibm.com/v1/instances"+query)
+		require.Equal(t, http.StatusBadRequest, status, query)
+		require.Equal(t, []any{map[string]any{"code": "invalid_value",
+			"message": "The query needs a version and generation=2."}}, answer["errors"])
+	}
 }
 
 func TestOtherRequestsAreCounted(t *testing.T) {
