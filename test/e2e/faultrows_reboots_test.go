@@ -94,26 +94,31 @@ func (f *running) transitions(t *testing.T) int32 {
 	return *lease.Spec.LeaseTransitions
 }
 
-// drainAway cordons a node and evicts what a drain evicts there. It returns when the drain has ended: if the node had the
-// lead, when the pod is gone that moves it.
+// drainAway cordons a node and evicts what a drain evicts there. It returns when the drain has ended: when the operator's
+// pod is gone and, if the node had the lead, the one that moves it.
 func (f *running) drainAway(t *testing.T, n *node.Node) {
 	t.Helper()
 	leader, _, err := f.suite.leader(t.Context())
 	require.NoError(t, err)
 	began := time.Now()
-	if leader != n.Name() {
+	if leader == n.Name() {
+		f.leader, f.node = leader, n
+		f.drain(t)
+	} else {
 		f.setCordoned(t, n, true)
 		require.NoError(t, f.kube.CoreV1().Pods(operatorNamespace).DeleteCollection(t.Context(), metav1.DeleteOptions{},
 			metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name()}))
-		return
 	}
-	f.leader, f.node = leader, n
-	f.drain(t)
 	f.await(t, "the drain to end", briefly, func(ctx context.Context) error {
-		_, err := f.kube.CoreV1().Pods(targetNamespace).Get(ctx, "handover-leave-"+n.Name(), metav1.GetOptions{})
+		operators, err := f.kube.CoreV1().Pods(operatorNamespace).List(ctx,
+			metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name()})
+		if err != nil || len(operators.Items) > 0 {
+			return errors.Join(err, errors.New("the operator's pod is there"))
+		}
+		_, err = f.kube.CoreV1().Pods(targetNamespace).Get(ctx, "handover-leave-"+n.Name(), metav1.GetOptions{})
 		return gone(err)
 	})
-	f.figure("drain of the leader's %s: %s", n.Name(), rounded(began))
+	f.figure("drain of %s, the leader's: %t: %s", n.Name(), leader == n.Name(), rounded(began))
 }
 
 // reboot reboots a node that was drained, and requires that the lead has moved once if the node had it, and otherwise
