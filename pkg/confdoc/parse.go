@@ -151,10 +151,15 @@ var yamlLine = regexp.MustCompile(`(?:^|: |\s)line (\d+): `)
 // maxPrefixLines is the maximum number of lines for which yamlError parses one prefix of the text after the other.
 const maxPrefixLines = 300
 
-// yamlError returns the position and the reason why a text is not YAML. The library reports the start of the block
+func yamlError(text []byte, err error) syntaxError {
+	at, reason := YAMLDefect(text, err)
+	return syntaxError{at, "this is not YAML: " + reason}
+}
+
+// YAMLDefect returns the position and the reason why a text is not YAML. The library reports the start of the block
 // around the error, or no line at all. The first line after the longest prefix that can be parsed is closer. Messages
 // of the library that quote the text are replaced.
-func yamlError(text []byte, err error) syntaxError {
+func YAMLDefect(text []byte, err error) (Position, string) {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if found := yamlLine.FindStringSubmatchIndex(err.Error()); found != nil {
 		line, _ = strconv.Atoi(err.Error()[found[2]:found[3]]) // the pattern has digits only
@@ -182,7 +187,7 @@ func yamlError(text []byte, err error) syntaxError {
 	if bytes.ContainsRune(indent, '\t') {
 		message = "a tab in the indentation: indent with spaces"
 	}
-	return syntaxError{Position{Line: line, Column: len(indent) + 1}, "this is not YAML: " + message}
+	return Position{Line: line, Column: len(indent) + 1}, message
 }
 
 func isBlankOrComment(line []byte) bool {

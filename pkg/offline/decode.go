@@ -127,7 +127,7 @@ func (d yamlDocument) json() ([]byte, error) {
 	if err == nil {
 		return converted, nil
 	}
-	line, message := parseYAMLError(err)
+	line, _ := parseYAMLError(err)
 	if tabLine, column := d.tabNear(line); tabLine > 0 {
 		return nil, fmt.Errorf("%d:%d: invalid YAML: tab in the indentation: indent with spaces", d.line-1+tabLine,
 			column)
@@ -135,8 +135,16 @@ func (d yamlDocument) json() ([]byte, error) {
 	if slip := d.slip(); slip != "" {
 		return nil, errors.New(slip)
 	}
-	return nil, fmt.Errorf("%d: invalid YAML: %s", d.line-1+line, message)
+	place, reason := confdoc.YAMLDefect(d.data, errors.New(unprefixed(err.Error())))
+	var syntax *json.SyntaxError
+	if startOfJSON.Match(d.data) && errors.As(json.Unmarshal(d.data, new(any)), &syntax) {
+		place = confdoc.PositionAt(d.data, max(0, int(syntax.Offset)-1)) // JSON may have one line only
+	}
+	return nil, fmt.Errorf("%d:%d: invalid YAML: %s", d.line-1+place.Line, place.Column, reason)
 }
+
+// startOfJSON matches what YAML's flow mappings rarely begin with.
+var startOfJSON = regexp.MustCompile(`^\s*\{\s*"`)
 
 // yamlLine matches the line number in an error of the YAML library.
 var yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
@@ -163,7 +171,10 @@ func (d yamlDocument) checkDuplicates(object []byte) error {
 	if err != nil || len(duplicates) == 0 {
 		return nil //nolint:nilerr // Decode reports the error.
 	}
-	return fmt.Errorf("%d: %w: keep one", d.line, errors.Join(duplicates...))
+	if slip := d.slip(); slip != "" {
+		return errors.New(slip)
+	}
+	return fmt.Errorf("%d:1: %w: keep one", d.line, errors.Join(duplicates...))
 }
 
 // atEnd returns an error if a second document follows, which the YAML library ignores.
@@ -181,11 +192,11 @@ func (d yamlDocument) atEnd() error {
 		if strings.Contains(message, "document start") {
 			line++ // this error of the library counts lines from 0
 		}
-		return fmt.Errorf("%d: content after the end of the document: write --- on a line of its own before another "+
+		return fmt.Errorf("%d:1: content after the end of the document: write --- on a line of its own before another "+
 			"document", d.line-1+line)
 	}
-	return fmt.Errorf("%d: a second document starts here: write --- on a line of its own before it",
-		d.line-1+second.Line)
+	return fmt.Errorf("%d:%d: a second document starts here: write --- on a line of its own before it",
+		d.line-1+second.Line, max(1, second.Column))
 }
 
 // CheckSingle returns an error if a file has a second document.
@@ -197,7 +208,7 @@ func CheckSingle(file string, data []byte) error {
 		}
 		found++
 		if found > 1 {
-			return fmt.Errorf("%s:%d: a second document starts here: move it to a file of its own", file, d.line)
+			return fmt.Errorf("%s:%d:1: a second document starts here: move it to a file of its own", file, d.line)
 		}
 		if err := d.atEnd(); err != nil {
 			return fmt.Errorf("%s:%w", file, err)

@@ -59,12 +59,12 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 	}
 	if err != nil || h.Kind == "" || h.APIVersion == "" || h.Metadata.Name == "" {
 		place := m.start()
-		return nil, &noObjectError{file: m.File, line: place.line, item: m.itemName()}
+		return nil, &noObjectError{file: m.File, at: place, item: m.itemName()}
 	}
 	version, err := schema.ParseGroupVersion(h.APIVersion)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%d: apiVersion %q has more than one slash: write a group and a version, such as "+
-			"config.openshift.io/v1", m.File, m.start().line, h.APIVersion)
+		return nil, fmt.Errorf("%s:%d:%d: apiVersion %q has more than one slash: write a group and a version, such as "+
+			"config.openshift.io/v1", m.File, m.start().line, m.start().column, h.APIVersion)
 	}
 	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
 	return []Manifest{m}, nil
@@ -95,8 +95,8 @@ func itemsOf(m Manifest, h header) ([]Manifest, error) {
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := utiljson.Unmarshal(m.json, &list); err != nil {
-		return nil, fmt.Errorf("%s:%d: items of this %s must be a list: write each item after a dash", m.File,
-			m.start().line, h.Kind)
+		return nil, fmt.Errorf("%s:%d:%d: items of this %s must be a list: write each item after a dash", m.File,
+			m.start().line, m.start().column, h.Kind)
 	}
 	var objects []Manifest
 	var errs []error

@@ -228,7 +228,7 @@ func ReadObjects(file string) ([]Manifest, error) {
 // noObjectError is the error for a document or a list item that is valid YAML, but not an object.
 type noObjectError struct {
 	file string
-	line int
+	at   position
 	item string
 }
 
@@ -237,8 +237,8 @@ func (e *noObjectError) Error() string {
 	if e.item != "" {
 		this = e.item
 	}
-	return fmt.Sprintf("%s:%d: %s is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file,
-		e.line, this)
+	return fmt.Sprintf("%s:%d:%d: %s is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file,
+		e.at.line, e.at.column, this)
 }
 
 // yamlDocument is one YAML document of a file.

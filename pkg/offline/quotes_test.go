@@ -14,51 +14,51 @@ func TestAnErrorQuotesNoValueOfAFile(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"an alias": {
 			secret + "  password: *hunter2\n",
-			"1: invalid YAML: an alias has no anchor: put a value that starts with * in quotes",
+			"5:3: invalid YAML: an alias has no anchor: put a value that starts with * in quotes",
 		},
 		"an anchor of itself": {
-			secret + "  password: &hunter2 [*hunter2]\n", "1: invalid YAML: the value of an anchor contains itself",
+			secret + "  password: &hunter2 [*hunter2]\n", "5:23: invalid YAML: the value of an anchor contains itself: put a value that starts with * in quotes",
 		},
 		"a tag": {
 			secret + "  password: !!int hunter2\n",
-			"1: invalid YAML: a value or a key does not fit here: put it in quotes",
+			"5:13: invalid YAML: the value does not have the type that the exclamation marks name: put all of it in quotes",
 		},
 		"a tag on several lines": {
 			secret + "  password: !!float |\n    hunter2\n    x\n",
-			"1: invalid YAML: a value or a key does not fit here: put it in quotes",
+			"5:13: invalid YAML: the value does not have the type that the exclamation marks name: put all of it in quotes",
 		},
 		"a float": {
 			secret + "  password: !!float hunter2\n",
-			"1: invalid YAML: a value or a key does not fit here: put it in quotes",
+			"5:13: invalid YAML: the value does not have the type that the exclamation marks name: put all of it in quotes",
 		},
 		"a mapping as a key": {
 			secret + "  ? {hunter2: x}\n  : y\n",
-			"1: invalid YAML: a value or a key does not fit here: put it in quotes",
+			"5:5: invalid YAML: a list or a mapping cannot be a key: put it in quotes",
 		},
 		"a list as a key": {
 			secret + "  ? [hunter2]\n  : y\n",
-			"1: invalid YAML: a value or a key does not fit here: put it in quotes",
+			"5:5: invalid YAML: a list or a mapping cannot be a key: put it in quotes",
 		},
 		"a merge": {
 			secret + "  <<: hunter2\n",
-			"1: invalid YAML: map merge requires map or sequence of maps as the value",
+			"5:3: invalid YAML: the key << merges a mapping, and this is none: put the key in quotes",
 		},
 		"a percent sign": {
-			secret + "  password: %hunter2\n", "5: invalid YAML: a value cannot start with this character: put it in quotes",
+			secret + "  password: %hunter2\n", "5:3: invalid YAML: a value cannot start with this character: put it in quotes",
 		},
 		"an at sign": {
-			secret + "  password: @hunter2\n", "5: invalid YAML: a value cannot start with this character: put it in quotes",
+			secret + "  password: @hunter2\n", "5:3: invalid YAML: a value cannot start with this character: put it in quotes",
 		},
 		"an open quote": {
-			secret + "  password: \"hunter2\n", "6: invalid YAML: the text ends inside quotes: close them",
+			secret + "  password: \"hunter2\n", "5:3: invalid YAML: the text ends inside quotes: close them",
 		},
 		"an unknown escape": {
-			secret + "  password: \"\\hunter2\"\n", "5: invalid YAML: a backslash in double quotes starts an escape: write \\\\",
+			secret + "  password: \"\\hunter2\"\n", "5:3: invalid YAML: a backslash in double quotes starts an escape: write \\\\",
 		},
-		"a directive": {"%hunter2 x\n---\n" + secret, "1: invalid YAML: found unknown directive name"},
-		"a handle":    {secret + "  password: !hunter2! x\n", "5: invalid YAML: did not find expected tag URI"},
+		"a directive": {"%hunter2 x\n---\n" + secret, "1:1: invalid YAML: a line cannot start with % here: put the value in quotes"},
+		"a handle":    {secret + "  password: !hunter2! x\n", "5:3: invalid YAML: a value cannot start with ! here: put it in quotes"},
 		"base64": {
-			secret + "  password: !!binary hunter2\n", "1: invalid YAML: !!binary value contains invalid base64 data",
+			secret + "  password: !!binary hunter2\n", "5:13: invalid YAML: the value does not have the type that the exclamation marks name: put all of it in quotes",
 		},
 		"a bad number": {
 			secret + "metadata: {creationTimestamp: hunter2}\n", `5:1: duplicate key "metadata" (see line 3): keep one`,

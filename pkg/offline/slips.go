@@ -3,6 +3,7 @@ package offline
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -33,7 +34,10 @@ func (d yamlDocument) slip() string {
 	if yaml.Unmarshal(d.data, &document) != nil || len(document.Content) == 0 {
 		return ""
 	}
-	return d.duplicate(document.Content[0])
+	if found := d.duplicate(document.Content[0]); found != "" {
+		return found
+	}
+	return d.misfit(document.Content[0])
 }
 
 // unreadable returns the offset of the first byte that YAML does not allow, -1 if there is none.
@@ -62,6 +66,32 @@ func (d yamlDocument) duplicate(n *yaml.Node) string {
 			continue
 		}
 		if found := d.duplicate(child); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// misfit returns the place of the first node that YAML's grammar permits and that has no value.
+func (d yamlDocument) misfit(n *yaml.Node, above ...*yaml.Node) string {
+	above = append(above, n)
+	for i, child := range n.Content {
+		isKey := n.Kind == yaml.MappingNode && i%2 == 0
+		reason := ""
+		switch {
+		case isKey && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode:
+			reason = "a list or a mapping cannot be a key: put it in quotes"
+		case isKey && child.Tag == "!!merge" && n.Content[i+1].Kind == yaml.ScalarNode:
+			reason = "the key << merges a mapping, and this is none: put the key in quotes"
+		case child.Kind == yaml.AliasNode && slices.Contains(above, child.Alias):
+			reason = "the value of an anchor contains itself: put a value that starts with * in quotes"
+		case child.Kind == yaml.ScalarNode && child.Style&yaml.TaggedStyle != 0 && child.Decode(new(any)) != nil:
+			reason = "the value does not have the type that the exclamation marks name: put all of it in quotes"
+		}
+		if reason != "" {
+			return fmt.Sprintf("%d:%d: invalid YAML: %s", d.line-1+child.Line, child.Column, reason)
+		}
+		if found := d.misfit(child, above...); found != "" {
 			return found
 		}
 	}

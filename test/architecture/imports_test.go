@@ -162,7 +162,7 @@ var layers = []layer{
 		"pkg/snapshot", "pkg/report", "pkg/offline", "pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/operatorclient",
 		"pkg/platform", "pkg/diagnostic", "pkg/redaction", "pkg/apis", "pkg/operator/inputs/targetconfigcontroller",
 	}},
-	{dir: "pkg/cmd/source", ours: []string{"pkg/snapshot", "pkg/printable"}},
+	{dir: "pkg/cmd/source", ours: []string{"pkg/confdoc", "pkg/snapshot", "pkg/printable"}},
 	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},
 	{dir: "pkg/cmd/dump", ours: []string{
 		"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot", "pkg/version",

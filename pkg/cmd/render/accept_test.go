@@ -72,13 +72,13 @@ func TestAFileThatIsNoInputDoesNotStopAnInstallation(t *testing.T) {
 		},
 		"a file that is not YAML": {prepare: func(n node) {
 			n.write("manifests/broken.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\n# more\napiVersion: v1\nkind: ConfigMap: b\n")
-		}, message: "manifests/broken.yaml:8: invalid YAML: there is a second colon, or the indentation is wrong: put the value in quotes or correct the indentation"},
+		}, message: "manifests/broken.yaml:8:1: invalid YAML: there is a second colon, or the indentation is wrong: put the value in quotes or correct the indentation"},
 		"an object with a key twice": {prepare: func(n node) {
 			n.write("manifests/twice.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  name: b\n")
 		}, message: "manifests/twice.yaml:5:3: duplicate key \"name\" (see line 4): keep one"},
 		"a document that is no object": {
 			prepare: func(n node) { n.write("manifests/list.yaml", "\n- a\n- b\n") },
-			message: "manifests/list.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
+			message: "manifests/list.yaml:1:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
 		},
 		"a binary file": {
 			prepare: func(n node) { n.write("manifests/binary.yaml", "\x00\x01\x02") },
@@ -86,7 +86,7 @@ func TestAFileThatIsNoInputDoesNotStopAnInstallation(t *testing.T) {
 		},
 		"JSON without apiVersion": {
 			prepare: func(n node) { n.write("manifests/kindless.json", `{"kind": "Proxy", "metadata": {"name": "cluster"}}`) },
-			message: "manifests/kindless.json:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
+			message: "manifests/kindless.json:1:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
 		},
 		"a link to nowhere": {
 			prepare: func(n node) { require.NoError(n.t, os.Symlink("nowhere", n.path("manifests/link.yaml"))) },

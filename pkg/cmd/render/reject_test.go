@@ -42,23 +42,23 @@ func TestABrokenInputStopsAnInstallationInWhateverFormItIsWritten(t *testing.T) 
 	const item = "- apiVersion: config.openshift.io/v1\n  kind: Proxy\n  metadata: {name: cluster}\n"
 	for name, test := range map[string]struct{ content, message string }{
 		"the ClusterVersion, which the installer gives a namespace": {
-			clusterVersion("  capabilities: {\n"), ":8: invalid YAML: did not find expected node content",
+			clusterVersion("  capabilities: {\n"), ":8:3: invalid YAML: a value is expected here: check the brackets, or put the value in quotes",
 		},
 		"JSON on one line that is cut off": {
 			`{"apiVersion":"config.openshift.io/v1","kind":"Proxy","metadata":{"name":"cluster"},"status":{}`,
-			":1: invalid YAML: a comma or a closing bracket is missing",
+			":1:95: invalid YAML: a comma or a closing bracket is missing",
 		},
 		"metadata on one line": {
 			"apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nspec: {\n",
-			":4: invalid YAML: did not find expected node content",
+			":4:1: invalid YAML: a value is expected here: check the brackets, or put the value in quotes",
 		},
 		"an annotation called name": {
 			"apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata:\n  annotations:\n    name: a\n  name: cluster\nspec: {\n",
-			":7: invalid YAML: did not find expected node content",
+			":7:1: invalid YAML: a value is expected here: check the brackets, or put the value in quotes",
 		},
 		"a byte order mark": {
 			"\ufeffapiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata:\n  name: cluster\nspec: {\n",
-			":5: invalid YAML: did not find expected node content",
+			":5:1: invalid YAML: a value is expected here: check the brackets, or put the value in quotes",
 		},
 		"an item of a list": {
 			"apiVersion: v1\nkind: List\nitems:\n" + item + "  spec:\n    httpProxy: a\n    httpProxy: b\n",
@@ -66,7 +66,7 @@ func TestABrokenInputStopsAnInstallationInWhateverFormItIsWritten(t *testing.T) 
 		},
 		"an item of a list in which another item is broken": {
 			"apiVersion: v1\nkind: List\nitems:\n" + item + "- {\n",
-			":7: invalid YAML: did not find expected node content",
+			":7:1: invalid YAML: a value is expected here: check the brackets, or put the value in quotes",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a Secret of the credentials that is not YAML": {
 			prepare: func(n node) { n.edit(secretFile, "data:\n", "data: {\n") },
-			message: secretFile + ":4: invalid YAML: a comma or a closing bracket is missing",
+			message: secretFile + ":3:1: invalid YAML: a comma or a closing bracket is missing",
 		},
 		"a cloud config with a key twice": {
 			prepare: func(n node) { n.edit(cloudFile, "metadata:\n", "metadata:\n  name: other\n") },
@@ -249,7 +249,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"credentials that are no YAML": {
 			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      openstack: [\n"),
-			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: this is not YAML: did not find expected node content",
+			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: this is not YAML: a value is expected here: check the brackets, or put the value in quotes",
 		},
 		"credentials without the cloud": {
 			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      devstack: {}\n"),
@@ -295,13 +295,13 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		"an override with a second document": {
 			prepare: func(n node) { n.write("override.yaml", "{\"proxy\": {}}\n{\"platform\": \"none\"}\n") },
 			flags:   []string{"--config-override-files=override.yaml"},
-			message: "override.yaml:2: content after the end of the document: write --- on a line of its own before " +
+			message: "override.yaml:2:1: content after the end of the document: write --- on a line of its own before " +
 				"another document",
 		},
 		"an override with two documents": {
 			prepare: func(n node) { n.write("override.yaml", "proxy: {}\n---\nplatform: none\n") },
 			flags:   []string{"--config-override-files=override.yaml"},
-			message: "override.yaml:2: a second document starts here: move it to a file of its own",
+			message: "override.yaml:2:1: a second document starts here: move it to a file of its own",
 		},
 		"an override that is not in the schema": {
 			prepare: func(n node) { n.write("override.yaml", "extendedArgument: {}\n") },

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
@@ -60,11 +58,12 @@ func (s *Source) Read(ctx context.Context, more ...snapshot.Query) (*snapshot.Sn
 	if s.IsDirectory() {
 		return snapshot.ReadDirectory(s.from, nil, more...)
 	}
-	client, err := s.client()
+	client, config, err := s.client()
 	if err != nil {
 		return nil, err
 	}
-	return client.Read(ctx, more...)
+	read, err := client.Read(ctx, more...)
+	return read, Reached(config, err)
 }
 
 // ReadWithLog is Read with the end of the log of the pod that choose returns, if any.
@@ -74,13 +73,13 @@ func (s *Source) ReadWithLog(
 	if s.IsDirectory() {
 		return snapshot.ReadDirectory(s.from, choose, more...)
 	}
-	client, err := s.client()
+	client, config, err := s.client()
 	if err != nil {
 		return nil, err
 	}
 	read, err := client.Read(ctx, more...)
 	if err != nil {
-		return nil, err
+		return nil, Reached(config, err)
 	}
 	if pod := choose(read); pod != "" {
 		client.ReadLog(ctx, read, pod)
@@ -88,27 +87,13 @@ func (s *Source) ReadWithLog(
 	return read, nil
 }
 
-func (s *Source) client() (*snapshot.Client, error) {
+func (s *Source) client() (*snapshot.Client, *rest.Config, error) {
 	config, err := s.Config()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return snapshot.NewClient(config)
-}
-
-// Config returns how to reach the cluster.
-func (s *Source) Config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = s.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
-		&clientcmd.ConfigOverrides{CurrentContext: s.context}).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("no cluster is configured: set --kubeconfig or KUBECONFIG")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	return config, nil
+	client, err := snapshot.NewClient(config)
+	return client, config, err
 }
 
 // Run makes the command exit with the code that run returns, or with Unusable after an error, which is one line on

@@ -122,8 +122,8 @@ func TestWhatCannotBeReadIsOneLineAndExitCode2(t *testing.T) {
 		want    string
 	}{
 		"no kubeconfig":     {nil, nil, "status: no cluster is configured: set --kubeconfig or KUBECONFIG\n"},
-		"a missing one":     {nil, []string{"--kubeconfig=missing"}, "status: reading the kubeconfig: stat missing: no such file or directory\n"},
-		"a missing context": {empty, []string{"--context=other"}, "status: reading the kubeconfig: context \"other\" does not exist\n"},
+		"a missing one":     {nil, []string{"--kubeconfig=missing"}, "status: kubeconfig missing does not exist: correct --kubeconfig\n"},
+		"a missing context": {empty, []string{"--context=other"}, "status: kubeconfig kubeconfig: it has no context \"other\": specify c with --context\n"},
 		"an unknown flag":   {empty, []string{"--wat"}, "status: unknown flag: --wat\n"},
 		"an argument":       {empty, []string{"node"}, "status: unknown command \"node\" for \"status\"\n"},
 		"an unknown format": {empty, []string{"--output=yaml"}, "status: --output is \"yaml\": specify text or json\n"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/preview"
@@ -24,7 +25,7 @@ func (o *options) runAgainstCluster(ctx context.Context, out io.Writer) (code in
 	}
 	p, err := preview.Of(ctx, config, o.request)
 	if err != nil {
-		return 0, err
+		return 0, source.Reached(config, err)
 	}
 	report := &offline.Report{
 		Platform: p.Platform, Managed: p.Managed, Diagnostics: p.Diagnostics, Remarks: append(p.StandIns, p.Remarks...),

@@ -78,11 +78,11 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"the cloud configuration itself": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "[Global]\nregion = one\n") },
-			message: "cloud.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
+			message: "cloud.yaml:1:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
 		},
 		"a cloud configuration that is no YAML": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "region = one\n[Global]\n# a: b: c\n") },
-			message: "cloud.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
+			message: "cloud.yaml:1:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
 		},
 		"two ConfigMaps": {
 			prepare: func(f workspace) {
@@ -94,7 +94,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a list of something else": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n") },
-			message: "cloud.yaml:4: items[0] is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
+			message: "cloud.yaml:4:3: items[0] is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
 		},
 		"a list of two ConfigMaps": {
 			prepare: func(f workspace) {
@@ -113,7 +113,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a list whose items are none": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: {}\n") },
-			message: "cloud.yaml:1: items of this List must be a list: write each item after a dash",
+			message: "cloud.yaml:1:1: items of this List must be a list: write each item after a dash",
 		},
 		"a Secret": {
 			prepare: func(f workspace) {
@@ -170,12 +170,12 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 					"{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Secret\"}\n",
 				)
 			},
-			message: "cloud.yaml:2: content after the end of the document: write --- on a line of its own before " +
+			message: "cloud.yaml:2:1: content after the end of the document: write --- on a line of its own before " +
 				"another document",
 		},
 		"a second document behind the end of the first": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\n...\nkind: Secret\n") },
-			message: "cloud.yaml:9: content after the end of the document: write --- on a line of its own before " +
+			message: "cloud.yaml:9:1: content after the end of the document: write --- on a line of its own before " +
 				"another document",
 		},
 		"a key twice": {
@@ -189,7 +189,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 					`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"config": "a", "config": "b"}}`,
 				)
 			},
-			message: `cloud.yaml:1: duplicate field "data.config": keep one`,
+			message: `cloud.yaml:1:94: duplicate key "config" (see line 1): keep one`,
 		},
 		"a NUL": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\x00b\n") },
@@ -201,11 +201,11 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"JSON that ends too early": {
 			prepare: func(f workspace) { f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap"`) },
-			message: "cloud.yaml:1: invalid YAML: a comma or a closing bracket is missing",
+			message: "cloud.yaml:1:40: invalid YAML: a comma or a closing bracket is missing",
 		},
 		"an alias of itself": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: &a [*a]\n") },
-			message: "cloud.yaml:1: invalid YAML: the value of an anchor contains itself",
+			message: "cloud.yaml:7:15: invalid YAML: the value of an anchor contains itself: put a value that starts with * in quotes",
 		},
 		"a file without read permission": {
 			prepare: func(f workspace) {
@@ -222,7 +222,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"a named file that ends too early": {
 			prepare: func(f workspace) { f.write("secret.json", `{"apiVersion": "v1", "kind": "Sec`) },
 			flags:   []string{"--rendered-manifest-files=secret.json"},
-			message: "secret.json:1: invalid YAML: the text ends inside quotes: close them",
+			message: "secret.json:1:33: invalid YAML: the text ends inside quotes: close them",
 		},
 		"no Infrastructure among the manifests": {
 			prepare: func(f workspace) { f.write("manifests/a.yaml", configMap) },
@@ -276,6 +276,6 @@ func TestAnOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 func TestAGroupWithTwoSlashesIsNamedWithItsLine(t *testing.T) {
 	f := newWorkspace(t)
 	f.write("more.yaml", "apiVersion: a/b/c\nkind: Proxy\nmetadata:\n  name: cluster\n")
-	require.Equal(t, result{code: 2, stderr: "validate: more.yaml:1: apiVersion \"a/b/c\" has more than one slash: " +
+	require.Equal(t, result{code: 2, stderr: "validate: more.yaml:1:1: apiVersion \"a/b/c\" has more than one slash: " +
 		"write a group and a version, such as config.openshift.io/v1\n"}, f.command("infra.yaml", "cloud.yaml", "more.yaml"))
 }
