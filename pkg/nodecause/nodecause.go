@@ -316,20 +316,113 @@ var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took `)
 func FirstLookups(log string) Lookups {
 	var l Lookups
 	var logged reasons
+	var c connections
+	var d discoveries
 	for line := range strings.Lines(log) {
 		_, message, isKlog := strings.Cut(line, "] ")
 		if !isKlog || !strings.HasSuffix(message, "\n") {
 			continue
 		}
 		message = strings.TrimSpace(message)
+		if text, fails := c.read(message); fails {
+			return Lookups{Ended: true, Nodes: 1, Failed: 1, Error: text}
+		}
 		logged.note(message)
+		d.read(message)
+		if l.Ended {
+			continue
+		}
 		if text, failed := strings.CutPrefix(message, lookupFails); failed {
-			l.Failed, l.Error = l.Failed+1, logged.of(text)
+			if strings.HasPrefix(text, uncached) {
+				d.awaited++
+			} else {
+				l.Failed, l.Error = l.Failed+1, logged.of(text)
+			}
 		} else if parts := roundEnds.FindStringSubmatch(message); parts != nil {
 			l.Ended = true
 			l.Nodes, _ = strconv.Atoi(parts[1])
-			return l
 		}
 	}
+	return d.complete(l)
+}
+
+// vSphere's provider logs each failure to connect (Connect in pkg/common/vclib/connection.go). It begins without
+// credentials: a vCenter rejects that, and then it reads them (Connect in pkg/common/connectionmanager).
+const connectionFailed = "Failed to create govmomi client. err: "
+
+var credentialsRead = regexp.MustCompile(`^Invalid credentials\. Fetching credentials from secrets\. vcServer=(\S+)`)
+
+// connections are the attempts of vSphere's provider to log in. It repeats a login six times for each Node, and a
+// vCenter locks an account after five.
+type connections struct {
+	// rejected counts the logins that were rejected, and vCenters are those that it has read credentials for.
+	rejected int
+	vCenters map[string]bool
+}
+
+// read reads a message of the log. It returns the error of a connection that fails whatever the Node is.
+func (c *connections) read(message string) (text string, fails bool) {
+	if parts := credentialsRead.FindStringSubmatch(message); parts != nil {
+		if c.vCenters == nil {
+			c.vCenters = map[string]bool{}
+		}
+		c.vCenters[parts[1]] = true
+		return "", false
+	}
+	text, failed := strings.CutPrefix(message, connectionFailed)
+	if !failed {
+		return "", false
+	}
+	switch ClassOf(text) { //nolint:exhaustive // The others may be transient.
+	case Certificate:
+		return text, true
+	case Unauthenticated:
+		c.rejected++
+	}
+	// One of each vCenter is expected, and another vCenter's credentials may be read next.
+	return text, len(c.vCenters) > 0 && c.rejected > len(c.vCenters)+1
+}
+
+// vSphere's provider looks Nodes up by itself as soon as its informer has them, and the node controller only gets what
+// was found until then: uncached is the error otherwise (InstanceTypeByProviderID in
+// pkg/cloudprovider/vsphere/instances.go). The others are in nodemanager.go beside it, found with -v=2 or more.
+const (
+	uncached        = "cannot find node with providerID "
+	discoveryFailed = "error discovering node "
+)
+
+var discoveryFound = regexp.MustCompile(`^Found node (\S+) as vm=`)
+
+// discoveries are the look-ups that a provider makes by itself.
+type discoveries struct {
+	// awaited counts the look-ups of the round that would have needed one.
+	awaited int
+	// found are the machines, failed counts the failures, and err is the last one.
+	found  map[string]bool
+	failed int
+	err    string
+}
+
+// read reads a message of the log.
+func (d *discoveries) read(message string) {
+	if parts := discoveryFound.FindStringSubmatch(message); parts != nil {
+		if d.found == nil {
+			d.found = map[string]bool{}
+		}
+		d.found[strings.ToLower(parts[1])] = true
+	} else if rest, failed := strings.CutPrefix(message, discoveryFailed); failed {
+		d.failed++
+		_, d.err, _ = strings.Cut(rest, ": ")
+	}
+}
+
+// complete returns the look-ups of a round together with the discoveries that it did not wait for.
+func (d *discoveries) complete(l Lookups) Lookups {
+	if d.awaited == 0 {
+		return l
+	}
+	l.Ended = l.Ended && len(d.found)+d.failed >= l.Nodes
+	l.Failed += d.failed
+	l.Error = cmp.Or(l.Error, d.err)
 	return l
 }

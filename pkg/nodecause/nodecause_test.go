@@ -255,6 +255,14 @@ func TestEachClassHasAName(t *testing.T) {
 func TestTheFirstLookupsAreThoseBeforeTheEndOfTheRound(t *testing.T) {
 	const at = "1125 19:00:00.000000       1 node_controller.go:277] "
 	const failure = "E" + at + `Error getting instance metadata for node addresses: Authentication failed` + "\n"
+	const missing = "E" + at + "Error getting instance metadata for node addresses: cannot find node with providerID vsphere://1 in nodeUUIDMap\n"
+	const rejected = "E" + at + "Failed to create govmomi client. err: ServerFaultCode: Cannot complete login due to an incorrect user name or password.\n"
+	reads := func(vCenter string) string {
+		return "I" + at + "Invalid credentials. Fetching credentials from secrets. vcServer=" + vCenter + " credentialHolder=vsphere-creds\n"
+	}
+	found := func(uuid string) string {
+		return "I" + at + "Found node " + uuid + " as vm=1 in vc=2 and datacenter=3\n"
+	}
 	for name, tc := range map[string]struct {
 		log  string
 		want nodecause.Lookups
@@ -269,6 +277,37 @@ func TestTheFirstLookupsAreThoseBeforeTheEndOfTheRound(t *testing.T) {
 			"E" + at + "shakeOutNodeIDLookup failed. Err=ServerFaultCode: Permission to perform this operation was denied.\n" +
 				"E" + at + "Error getting instance metadata for node addresses: node not found\n",
 			nodecause.Lookups{Failed: 1, Error: "ServerFaultCode: Permission to perform this operation was denied."},
+		},
+		"vSphere's provider would log in again and again": {
+			rejected + reads("a") + rejected + rejected + "I" + at + "Update 3 nodes status took 12ms.\n",
+			nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: "ServerFaultCode: Cannot complete login due to an incorrect user name or password."},
+		},
+		"vSphere's provider begins without credentials": {
+			rejected + reads("a") + rejected + reads("b") + "I" + at + "Update 3 nodes status took 12ms.\n",
+			nodecause.Lookups{Ended: true, Nodes: 3},
+		},
+		"vSphere's provider does not trust the vCenter": {
+			"E" + at + "Failed to create govmomi client. err: tls: failed to verify certificate: x509: unknown\n",
+			nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: "tls: failed to verify certificate: x509: unknown"},
+		},
+		"vSphere's provider may reach the vCenter next time": {
+			"E" + at + "Failed to create govmomi client. err: dial tcp 192.0.2.1:443: connect: connection refused\n", nodecause.Lookups{},
+		},
+		"vSphere's provider has found no node yet": {
+			missing + missing + "I" + at + "Update 2 nodes status took 12ms.\n" + found("a"),
+			nodecause.Lookups{Nodes: 2},
+		},
+		"vSphere's provider finds the nodes after the round": {
+			missing + missing + "I" + at + "Update 2 nodes status took 12ms.\n" + found("a") + found("A") + found("b"),
+			nodecause.Lookups{Ended: true, Nodes: 2},
+		},
+		"vSphere's provider fails before the end of the round": {
+			"E" + at + "error discovering node m0: Authentication failed\n" + missing + "I" + at + "Update 1 nodes status took 12ms.\n",
+			nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: "Authentication failed"},
+		},
+		"vSphere's provider had found one of the nodes": {
+			found("a") + missing + "I" + at + "Update 2 nodes status took 12ms.\n" + "E" + at + "error discovering node m1: no VM found\n",
+			nodecause.Lookups{Ended: true, Nodes: 2, Failed: 1, Error: "no VM found"},
 		},
 		"the line is not complete":     {"I" + at + "Update 3 nodes status took 12", nodecause.Lookups{}},
 		"something else has the words": {"Update 3 nodes status took 12ms.\n", nodecause.Lookups{}},

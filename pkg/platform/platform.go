@@ -46,7 +46,8 @@ type Platform struct {
 	WithoutLoadBalancers bool
 
 	// Preflight means that an ordinary pod of the cloud-controller-manager tries a change. That is proven with the
-	// cloud-controller-manager: that it only reads in its cloud, and what it shows of it.
+	// cloud-controller-manager: that it only reads in its cloud, and what it shows of it. docs/operations.md has what is
+	// known of those without it.
 	Preflight bool
 
 	// ManagedConfig defines what this operator writes to kube-cloud-config instead of cluster-config-operator.

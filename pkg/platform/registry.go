@@ -166,6 +166,7 @@ var registry = []Platform{
 		},
 		// Only NSX-T has load balancers (kubernetes/cloud-provider-vsphere, pkg/cloudprovider/vsphere/loadbalancer).
 		WithoutLoadBalancers: true,
+		Preflight:            true,
 		Rewrite:              vsphere.Rewrite,
 		ManagedConfig:        ManagedConfig{FeatureGate: vsphere.MultiVCenterDay2, Rewrite: vsphere.RewriteManaged},
 		matches:              ofType(configv1.VSpherePlatformType),

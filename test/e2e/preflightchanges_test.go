@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/vsphere"
 )
 
 // preflightChange is a change that only the cloud, or the process of the cloud-controller-manager, can judge.
@@ -50,6 +53,37 @@ var clouds = map[string]preflightCloud{
 			}},
 		},
 	},
+	"openstack": {
+		lookup: openstack.ComputeServer,
+		isRead: func(endpoint string) bool {
+			return strings.HasPrefix(endpoint, "GET ") || endpoint == openstack.IdentityTokens
+		},
+		changes: []preflightChange{
+			{name: "another password", class: "Unauthenticated", do: setCloudsYAML(passwordLine)},
+			{name: "a project that the cloud does not have", class: "Unauthenticated", do: setCloudsYAML(projectLine)},
+		},
+	},
+	"vsphere": {
+		lookup: vsphere.FindByUUID,
+		isRead: func(endpoint string) bool {
+			return strings.HasPrefix(endpoint, "Retrieve") || strings.HasPrefix(endpoint, "Find") ||
+				strings.HasPrefix(endpoint, "GET ") || slices.Contains(vSphereSessions, endpoint)
+		},
+		changes: []preflightChange{
+			{name: "another password", class: "Unauthenticated", do: func(t *testing.T, s *cloudStory) {
+				setSecretKeys(s.VSphere().Host()+".password", "wrong-6c1f0a9d")(t, s)
+			}},
+			{name: "a user who does not exist", class: "Unauthenticated", do: func(t *testing.T, s *cloudStory) {
+				setSecretKeys(s.VSphere().Host()+".username", "nobody@vsphere.local")(t, s)
+			}},
+		},
+	},
+}
+
+// vSphereSessions begin and end sessions, or read with a POST: the tags of an object.
+var vSphereSessions = []string{
+	vsphere.Login, "Logout", vsphere.RESTSession, "DELETE /rest/com/vmware/cis/session",
+	"POST /rest/com/vmware/cis/tagging/tag-association",
 }
 
 // corpus returns the changes on a platform, the bad ones first.
@@ -107,6 +141,13 @@ var everyCloud = []preflightChange{
 		require.NoError(t, s.cloud.Rotate())
 		s.setSecret(t, s.secret, s.cloud.Credentials())
 	}},
+}
+
+// setCloudsYAML returns a change of a line of clouds.yaml.
+func setCloudsYAML(line *regexp.Regexp) func(t *testing.T, s *cloudStory) {
+	return func(t *testing.T, s *cloudStory) {
+		s.setCredentials(t, line.ReplaceAll(s.Cloud().CloudsYAML(), []byte("$1 wrong-6c1f0a9d")))
+	}
 }
 
 // setSecretKeys returns a change of a key of the credentials Secret, and of its value in the keys that contain it too.

@@ -111,5 +111,5 @@ func TestTheProviderFindsTheVirtualMachinesOfTheStandIn(t *testing.T) {
 	require.Greater(t, used[cloud.Credential()], 10)
 	require.NoError(t, cloud.Rotate())
 	_, err = instances.InstanceExists(t.Context(), node)
-	require.ErrorContains(t, err, "Login failure")
+	require.ErrorContains(t, err, "Cannot complete login due to an incorrect user name or password.")
 }

@@ -25,9 +25,9 @@ const (
 type request struct {
 	endpoint string
 	isSOAP   bool
-	// isLogin says that the request begins a session, of the user, who may be empty.
-	isLogin bool
-	user    string
+	// isLogin says that the request begins a session, of the user, who may be empty. Only SOAP's has the password.
+	isLogin        bool
+	user, password string
 }
 
 // handler records each request and passes it on to the simulator.
@@ -48,6 +48,11 @@ func (s *Server) handler() http.Handler {
 func (s *Server) pass(parsed request, w http.ResponseWriter, r *http.Request) {
 	if parsed.isLogin {
 		standin.Identify(r, parsed.user)
+		if parsed.isSOAP && !s.isLogin(parsed.user, parsed.password) {
+			// The simulator's message is not a vCenter's.
+			writeFault(w, invalidLogin)
+			return
+		}
 		answer := &answerRecorder{ResponseWriter: w}
 		s.model.Service.ServeMux.ServeHTTP(answer, r)
 		if session := answer.session(); session != "" {
@@ -143,11 +148,12 @@ func parseSOAP(envelope []byte) (request, error) {
 		default:
 			var login struct {
 				UserName string `xml:"userName"`
+				Password string `xml:"password"`
 			}
 			if err := decoder.DecodeElement(&login, &start); err != nil {
 				return request{}, fmt.Errorf("SOAP request: %w", err)
 			}
-			return request{endpoint: Login, isSOAP: true, isLogin: true, user: login.UserName}, nil
+			return request{endpoint: Login, isSOAP: true, isLogin: true, user: login.UserName, password: login.Password}, nil
 		}
 	}
 }
