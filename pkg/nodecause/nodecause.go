@@ -346,6 +346,21 @@ func FirstLookups(log string) Lookups {
 	return d.complete(l)
 }
 
+// LastLookups returns those of the last round that has ended, and nothing if none has.
+func LastLookups(log string) Lookups {
+	begin, end, at := 0, 0, 0
+	for line := range strings.Lines(log) {
+		at += len(line)
+		if _, message, _ := strings.Cut(line, "] "); roundEnds.MatchString(message) {
+			begin, end = end, at
+		}
+	}
+	if last := FirstLookups(log[begin:end]); last.Ended {
+		return last
+	}
+	return Lookups{}
+}
+
 // vSphere's provider logs each failure to connect (Connect in pkg/common/vclib/connection.go). It begins without
 // credentials: a vCenter rejects that, and then it reads them (Connect in pkg/common/connectionmanager).
 const connectionFailed = "Failed to create govmomi client. err: "

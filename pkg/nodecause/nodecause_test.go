@@ -315,3 +315,13 @@ func TestTheFirstLookupsAreThoseBeforeTheEndOfTheRound(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, nodecause.FirstLookups(tc.log)) })
 	}
 }
+
+func TestTheLastLookupsAreThoseOfTheLastRoundThatEnded(t *testing.T) {
+	const at = "1125 19:00:00.000000       1 node_controller.go:277] "
+	const failure = "E" + at + `Error getting instance metadata for node addresses: Authentication failed` + "\n"
+	const end = "I" + at + "Update 3 nodes status took 12ms.\n"
+	require.Equal(t, nodecause.Lookups{}, nodecause.LastLookups(failure))
+	require.Equal(t, nodecause.Lookups{Ended: true, Nodes: 3}, nodecause.LastLookups(failure+end+end+failure))
+	require.Equal(t, nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1, Error: "Authentication failed"},
+		nodecause.LastLookups(end+failure+end))
+}

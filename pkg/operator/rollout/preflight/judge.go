@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// settleTime is how long the process must lead its own lease. One whose provider cannot be built, or whose controllers
-	// cannot start, ends within a second of the acquisition.
+	// settleTime is how long the process must lead its own lease. One whose provider cannot be built, or whose
+	// controllers cannot start, ends within a second of the acquisition.
 	settleTime = 5 * time.Second
 
 	// unseenTime is the same where the log cannot be read, so no look-up is seen.
@@ -29,7 +29,8 @@ const (
 	// startTime is how long the pod may take to start, with the pull of the image.
 	startTime = 2 * time.Minute
 
-	// enough is how many failed look-ups show nothing good, however many nodes there are: the log that is read is limited.
+	// enough is how many failed look-ups show nothing good, however many nodes there are: the log that is read is
+	// limited.
 	enough = 100
 
 	// signaled is the exit code of a process that a signal ended, less the signal (signal(7)).
@@ -50,6 +51,27 @@ const (
 // transient are the classes for which the cloud may be to blame, not the candidate.
 var transient = []nodecause.Class{
 	nodecause.NoAnswer, nodecause.Unreachable, nodecause.Unavailable, nodecause.Throttled, nodecause.QuotaExceeded,
+}
+
+// down are the classes that a cloud has for all its clients while it is down.
+var down = []string{
+	nodecause.NoAnswer.String(), nodecause.Unreachable.String(), nodecause.Unavailable.String(),
+}
+
+// compare returns the verdict in the light of the last look-ups of the leader, which has the former inputs. What it
+// is refused too shows nothing about the change, and what it reaches is not down.
+func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.PreflightVerdict {
+	compared, all := *v, leader.Ended && leader.Failed >= leader.Nodes
+	switch {
+	case !leader.Ended || leader.Nodes == 0:
+	case v.Result == operand.Failed && all && nodecause.ClassOf(leader.Error).String() == v.Class:
+		compared.Result = operand.Inconclusive
+		compared.Message += fmt.Sprintf("; the running one fails too: %q", terminationmessage.Summary(leader.Error))
+	case v.Result == operand.Inconclusive && leader.Failed == 0 && slices.Contains(down, v.Class):
+		compared.Result = operand.Failed
+		compared.Message += fmt.Sprintf("; the running one has looked up %d nodes", leader.Nodes)
+	}
+	return &compared
 }
 
 // evidence is what is known about a preflight at one moment.
@@ -168,8 +190,8 @@ func (e *evidence) verdict(result operand.PreflightResult, class, message string
 }
 
 // errorOf returns the line of a log that explains why its process failed: the last error of a class, or else what
-// terminationmessage selects. A provider often logs the answer of its cloud, and ends with an error that does not have
-// it.
+// terminationmessage selects. A provider often logs the answer of its cloud, and ends with an error that does not
+// have it.
 func errorOf(log string) string {
 	summary := terminationmessage.Summary(log)
 	if nodecause.ClassOf(summary) != nodecause.Other {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -159,6 +160,36 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			require.NotNil(t, verdict)
 			require.Equal(t, []string{string(tc.result), tc.class, tc.message, "m1"},
 				[]string{string(verdict.Result), verdict.Class, verdict.Message, verdict.Node})
+		})
+	}
+}
+
+func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
+	works := nodecause.Lookups{Ended: true, Nodes: 3}
+	refused := nodecause.Lookups{Ended: true, Nodes: 3, Failed: 3, Error: "got 403 instead"}
+	for name, tc := range map[string]struct {
+		result  operand.PreflightResult
+		class   string
+		leader  nodecause.Lookups
+		want    operand.PreflightResult
+		message string
+	}{
+		"the leader is refused too": {operand.Failed, "Unauthorized", refused, operand.Inconclusive,
+			`it failed; the running one fails too: "got 403 instead"`},
+		"the leader is refused otherwise":      {operand.Failed, "Unauthenticated", refused, operand.Failed, "it failed"},
+		"the leader works":                     {operand.Failed, "Unauthorized", works, operand.Failed, "it failed"},
+		"only the leader reaches the cloud":    {operand.Inconclusive, "Unreachable", works, operand.Failed, "it failed; the running one has looked up 3 nodes"},
+		"only the leader is answered":          {operand.Inconclusive, "NoAnswer", works, operand.Failed, "it failed; the running one has looked up 3 nodes"},
+		"only the leader is not turned away":   {operand.Inconclusive, "Unavailable", works, operand.Failed, "it failed; the running one has looked up 3 nodes"},
+		"the cloud throttles":                  {operand.Inconclusive, "Throttled", works, operand.Inconclusive, "it failed"},
+		"the pod did not start":                {operand.Inconclusive, "NotStarted", works, operand.Inconclusive, "it failed"},
+		"one node of the leader has no answer": {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1}, operand.Inconclusive, "it failed"},
+		"the leader has looked up nothing":     {operand.Inconclusive, "Unreachable", nodecause.Lookups{}, operand.Inconclusive, "it failed"},
+		"the leader has no node to look up":    {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true}, operand.Inconclusive, "it failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			compared := compare(&operand.PreflightVerdict{Result: tc.result, Class: tc.class, Message: "it failed"}, tc.leader)
+			require.Equal(t, &operand.PreflightVerdict{Result: tc.want, Class: tc.class, Message: tc.message}, compared)
 		})
 	}
 }

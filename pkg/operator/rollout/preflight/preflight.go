@@ -27,10 +27,12 @@ import (
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
@@ -194,7 +196,32 @@ func (c *controller) run(ctx context.Context, candidate *corev1.Secret) (*operan
 		return nil, "", err
 	}
 	verdict, waitsFor := e.judge()
-	return verdict, waitsFor, nil
+	if verdict != nil && verdict.Result != operand.Successful {
+		verdict, err = c.compareWithLeader(ctx, verdict)
+	}
+	return verdict, waitsFor, err
+}
+
+// compareWithLeader reads what the leader has looked up last. Without its log, there is nothing to compare with.
+func (c *controller) compareWithLeader(
+	ctx context.Context, verdict *operand.PreflightVerdict,
+) (*operand.PreflightVerdict, error) {
+	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": operand.Name}))
+	if err != nil {
+		return nil, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+	}
+	leader := c.Lease.Record().Process.Node
+	i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == leader })
+	if i < 0 {
+		return verdict, nil
+	}
+	text, _, err := operandlog.Read(ctx, c.Kube.CoreV1(), pods[i].Name)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
+		return verdict, nil
+	}
+	masked, err := c.Mask(text)
+	return compare(verdict, nodecause.LastLookups(masked)), err
 }
 
 // pod returns the pod in the cache, nil if there is none.

@@ -449,3 +449,19 @@ func TestAPodThatDoesNotEndIsDeletedWithoutItsKubelet(t *testing.T) {
 	require.Equal(t, []string{"Warning PreflightPodForced: deleted pod/preflight without the kubelet of node/m1, which has not " +
 		"ended it for 30s; check the node"}, w.events())
 }
+
+func TestACandidateThatDoesNotReachTheCloudFailsWhileTheLeaderDoes(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.ends(t, "F1125 19:00:00.000000       1 controllermanager.go:222] dial tcp 192.0.2.1:5000: i/o timeout\n")
+	w.masked = lookedUp // the leader's log
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	verdict := w.requireEnded(t)
+	require.Equal(t, operand.Failed, verdict.Result)
+	require.Equal(t, `the cloud's API cannot be reached from the control plane: "dial tcp 192.0.2.1:5000: i/o timeout"; check `+
+		`name resolution, routes, firewalls and the cluster's proxy; the running one has looked up 3 nodes`, verdict.Message)
+}
