@@ -112,8 +112,8 @@ type controller struct {
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
-	// held is the digest of the candidate that waits for its verdict.
-	held patience.Since[string]
+	// held is since when something waits for a verdict.
+	held patience.Since[bool]
 
 	// absent has when each absent input was first missed.
 	absent patience.Each[string, bool]

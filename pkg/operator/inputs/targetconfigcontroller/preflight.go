@@ -12,7 +12,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -20,9 +19,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// holdTime is how long a candidate waits for the verdict of its preflight. Then it becomes a revision without one: a
-// preflight whose pod does not start must not hold up anything.
-const holdTime = 20 * time.Second
+// While nothing that a change could break leads any more, changes wait for the verdict of a preflight for holdTime:
+// the change may be the cure. Otherwise they wait for holdWorkingTime, in which a process that hangs is found. Then
+// what has changed becomes a revision without a verdict: a preflight that does not start must not hold up anything,
+// and neither must inputs that change again and again.
+const (
+	holdTime        = 20 * time.Second
+	holdWorkingTime = 90 * time.Second
+)
 
 // gating decides about a candidate.
 type gating struct {
@@ -68,7 +72,7 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	if waits, err := g.try(ctx, next); err != nil || waits {
 		return nil, err
 	}
-	c.held = patience.Since[string]{} // The same change waits again after it was undone.
+	c.held = patience.Since[bool]{} // What changes later waits again.
 	return next, nil
 }
 
@@ -145,9 +149,12 @@ func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err erro
 	if g.accepted {
 		return false, nil
 	}
-	preflight, err := g.preflightOf(next)
+	preflight, why, err := g.preflightOf(next)
 	if err != nil {
 		return false, err
+	}
+	if why != "" && g.works != 0 {
+		g.tellUnproved(changed, why)
 	}
 	return g.tried(ctx, preflight, changed)
 }
@@ -165,23 +172,34 @@ func (g *gating) tried(
 			return false, nil
 		}
 		if operand.PreflightRuns(g.former) {
-			return g.awaits(digestOf(preflight)), nil
+			return g.awaits(changed), nil
 		}
 	}
 	if g.works == 0 {
 		return false, g.keepStanding(ctx)
 	}
-	return g.awaits(digestOf(preflight)), g.submit(ctx, preflight, changed, nil)
+	return g.awaits(changed), g.submit(ctx, preflight, changed, nil)
 }
 
-// awaits reports whether a candidate still waits for its verdict.
-func (g *gating) awaits(digest string) bool {
-	now := g.Clock.Now()
-	left := g.held.See(digest, now).Add(holdTime).Sub(now)
-	if left > 0 {
-		g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), left)
+// awaits reports whether changes still wait for a verdict. The time counts on if another candidate takes the place of
+// the one that waited.
+func (g *gating) awaits(changed operand.StartDigests) bool {
+	now, limit := g.Clock.Now(), holdTime
+	if g.works != 0 {
+		limit = holdWorkingTime
 	}
-	return left > 0
+	left := g.held.See(true, now).Add(limit).Sub(now)
+	if left <= 0 {
+		g.tellUnproved(changed, fmt.Sprintf("its preflight has no result after %s", limit))
+		return false
+	}
+	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), min(left, holdTime)) // Whether it works may change.
+	return true
+}
+
+// tellUnproved says why a change becomes a revision without a verdict.
+func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
+	g.syncCtx.Recorder().Warningf("PreflightUnproved", "nothing has proved the change of %v: %s", changed.Causes(), why)
 }
 
 // keepStanding withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, the
@@ -193,7 +211,7 @@ func (g *gating) keepStanding(ctx context.Context) error {
 	if g.former == nil {
 		return nil
 	}
-	preflight, err := g.preflightOf(g.full)
+	preflight, _, err := g.preflightOf(g.full)
 	if err != nil || preflight != nil && digestOf(g.former) == digestOf(preflight) {
 		return err
 	}
@@ -221,7 +239,7 @@ func (g *gating) repeat(ctx context.Context) error {
 		// What was tried last was undone.
 		return g.submit(ctx, operand.PreflightSecret(last.Verdict.Digest), last.Inputs, &last.Verdict)
 	}
-	preflight, err := g.preflightOf(g.full)
+	preflight, _, err := g.preflightOf(g.full)
 	if err != nil || preflight == nil {
 		return err
 	}
@@ -305,30 +323,29 @@ func (g *gating) startsWith(revision int32) (operand.StartDigests, error) {
 	return operand.StartsWith(configMaps, secrets, revision)
 }
 
-// preflightOf returns the Secret with the preflight of a candidate, nil if none can be made: on this platform, or for
-// a candidate that needs other federated tokens than there are.
-func (c *controller) preflightOf(chosen *candidate) (*corev1.Secret, error) {
+// preflightOf returns the Secret with the preflight of a candidate, nil if none can be made: on this platform, or,
+// with the reason, for this candidate.
+func (c *controller) preflightOf(chosen *candidate) (preflight *corev1.Secret, why string, err error) {
 	if !chosen.inputs.Platform.Preflight {
-		return nil, nil
+		return nil, "", nil
 	}
 	live, err := operatorclient.Find(c.configMaps, "configmap", operatorclient.TargetNamespace, operand.PodConfigMap)
 	if err != nil || live == nil {
-		return nil, err
+		return nil, "", err
 	}
 	tokens, err := operand.TokensOf(live)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if !slices.Equal(tokens, chosen.resources.Tokens) {
-		klog.InfoS("No preflight: the candidate needs federated tokens that do not exist yet")
-		return nil, nil
+		return nil, "it needs federated tokens that do not exist yet", nil
 	}
-	secret, err := operand.PreflightCandidate(chosen.inputs)
+	preflight, err = operand.PreflightCandidate(chosen.inputs)
 	if err != nil {
-		return nil, fmt.Errorf("rendering the preflight: %w", err)
+		return nil, "", fmt.Errorf("rendering the preflight: %w", err)
 	}
-	if secret == nil {
-		klog.InfoS("No preflight: the candidate does not fit in one Secret")
+	if preflight == nil {
+		return nil, "the cloud-controller-manager's files do not fit in one Secret", nil
 	}
-	return secret, nil
+	return preflight, "", nil
 }

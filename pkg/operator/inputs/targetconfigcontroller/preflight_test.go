@@ -129,7 +129,7 @@ func TestAChangeWaitsForItsPreflight(t *testing.T) {
 	f.change(t)
 	require.Contains(t, string(f.submitted(t).Data["secret-cloud-config-cloud.conf"]), changed)
 	require.Empty(t, f.submitted(t).Annotations[operand.PreflightVerdictAnnotation])
-	f.clock.Step(holdTime - time.Second)
+	f.clock.Step(holdWorkingTime - time.Second)
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t))
 	f.conclude(t, operand.Successful, 1)
@@ -138,12 +138,69 @@ func TestAChangeWaitsForItsPreflight(t *testing.T) {
 	require.Empty(t, f.trueConditions(t))
 }
 
+// unproved returns the events about changes that nothing has proved.
+func (f *fixture) unproved() []string {
+	var texts []string
+	for _, event := range f.recorder.Events() {
+		if event.Reason == "PreflightUnproved" {
+			texts = append(texts, event.Message)
+		}
+	}
+	return texts
+}
+
 func TestAChangeWaitsForNoPreflightThatDoesNotEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		works bool
+		limit time.Duration
+		text  string
+	}{
+		"while the former one works": {true, holdWorkingTime, "its preflight has no result after 1m30s"},
+		"while nothing works":        {false, holdTime, "its preflight has no result after 20s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorking(t)
+			f.change(t)
+			f.works = tc.works
+			f.clock.Step(tc.limit - time.Second)
+			f.sees(t)
+			require.Equal(t, former, f.balancers(t))
+			require.Empty(t, f.unproved())
+			f.clock.Step(time.Second)
+			f.sees(t)
+			require.Equal(t, changed, f.balancers(t))
+			f.sees(t)
+			require.Equal(t, []string{"nothing has proved the change of [CloudConfig]: " + tc.text}, f.unproved())
+		})
+	}
+}
+
+func TestInputsThatChangeAgainAndAgainAreNotHeldBackForEver(t *testing.T) {
 	f := newWorking(t)
-	f.change(t)
-	f.clock.Step(holdTime)
+	for began := f.clock.Now(); f.clock.Since(began) < holdWorkingTime; f.clock.Step(15 * time.Second) {
+		f.rotate(t, f.clock.Now().String())
+		f.sees(t)
+		require.Contains(t, f.password(t), "hidden")
+	}
+	f.rotate(t, "last")
 	f.sees(t)
-	require.Equal(t, changed, f.balancers(t))
+	require.Contains(t, f.password(t), "last")
+	require.Len(t, f.unproved(), 1)
+
+	// The next change waits again.
+	f.rotate(t, "next")
+	f.sees(t)
+	require.Contains(t, f.password(t), "last")
+}
+
+func TestACandidateThatIsTooLargeRollsOutUnproved(t *testing.T) {
+	f := newWorking(t)
+	f.rotate(t, "hidden\n# "+strings.Repeat("x", 1<<20))
+	f.sees(t)
+	require.Contains(t, f.password(t), "xxx")
+	f.sees(t)
+	require.Equal(t, []string{"nothing has proved the change of [Credentials]: the cloud-controller-manager's files do not " +
+		"fit in one Secret"}, f.unproved())
 }
 
 func TestAnInconclusivePreflightHoldsNothingBack(t *testing.T) {
@@ -428,7 +485,7 @@ func TestAFailedChangeThatWasAcceptedButNotAppliedIsReplacedByWhatRuns(t *testin
 	f := newWorking(t)
 	f.makeRevision(t)
 	f.change(t)
-	f.clock.Step(holdTime)
+	f.clock.Step(holdWorkingTime)
 	full := errors.New("no quota")
 	f.kube.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return full != nil, nil, full
