@@ -28,11 +28,16 @@ const (
 )
 
 // The pauses after which a preflight that did not succeed is repeated: the first, doubled each time, and the longest.
-// A rejected login counts against an account.
+// A rejected login counts against an account, which many clouds lock for half an hour after some of them. So at most
+// three are made in half an hour with the same credentials.
 const (
-	firstPause   = time.Minute
-	longestPause = time.Hour
+	firstPause      = time.Minute
+	firstLoginPause = 5 * time.Minute
+	longestPause    = time.Hour
 )
+
+// RejectedLogin is the class of a rejected login.
+const RejectedLogin = "Unauthenticated"
 
 // PreflightVerdict is what a preflight shows about a candidate. PreflightVerdictAnnotation has it as JSON.
 type PreflightVerdict struct {
@@ -176,15 +181,22 @@ func (v *PreflightVerdict) RepeatIn(now time.Time) time.Duration {
 	if v.Result == Successful {
 		return -1
 	}
-	pause := longestPause
+	first, pause := firstPause, longestPause
+	if v.Class == RejectedLogin {
+		first = firstLoginPause
+	}
 	if shift := v.Tries - 1; shift < 6 {
-		pause = min(longestPause, firstPause<<max(0, shift))
+		pause = min(longestPause, first<<max(0, shift))
 	}
 	return max(0, v.Ended.Add(pause).Sub(now))
 }
 
 // Describe returns the verdict for a condition or an event.
 func (v *PreflightVerdict) Describe() string {
-	return fmt.Sprintf("a cloud-controller-manager with the changed inputs, on node/%s for %s at %s: %s", v.Node,
+	text := fmt.Sprintf("a cloud-controller-manager with the changed inputs, on node/%s for %s at %s: %s", v.Node,
 		v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message)
+	if v.Result == Inconclusive {
+		text += "; the change rolls out, although nothing has proved it"
+	}
+	return text
 }
