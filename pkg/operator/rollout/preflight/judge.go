@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
@@ -52,6 +53,10 @@ const (
 var transient = []nodecause.Class{
 	nodecause.NoAnswer, nodecause.Unreachable, nodecause.Unavailable, nodecause.Throttled, nodecause.QuotaExceeded,
 }
+
+// unpulled are the kubelet's reasons for an image that it has failed to pull (pkg/kubelet/images/types.go). Waiting
+// helps none of them soon, and the rollout stops at the first node.
+var unpulled = []string{"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 
 // down are the classes that a cloud has for all its clients while it is down.
 var down = []string{
@@ -103,10 +108,11 @@ func (e *evidence) judge() (verdict *operand.PreflightVerdict, waitsFor string) 
 // starting judges a pod whose container has not started.
 func (e *evidence) starting(status corev1.ContainerStatus) (*operand.PreflightVerdict, string) {
 	waitsFor := fmt.Sprintf("the start of pod/%s on node/%s", e.pod.Name, e.pod.Spec.NodeName)
-	if waiting := status.State.Waiting; waiting != nil && waiting.Message != "" {
+	waiting := ptr.Deref(status.State.Waiting, corev1.ContainerStateWaiting{})
+	if waiting.Message != "" {
 		waitsFor += fmt.Sprintf(" (%s: %s)", waiting.Reason, terminationmessage.Summary(waiting.Message))
 	}
-	if e.now.Sub(e.since) < startTime {
+	if e.now.Sub(e.since) < startTime && !slices.Contains(unpulled, waiting.Reason) {
 		return nil, waitsFor
 	}
 	return e.verdict(operand.Inconclusive, notStarted,

@@ -125,12 +125,17 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			result: operand.Inconclusive, class: "NotStarted", message: "the kubelet ended pod/preflight: Terminated node shutdown",
 		},
 		"its image is pulled": {
-			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
-			runs:  119, leads: -1, waitsFor: "the start of pod/preflight on node/m1 (ImagePullBackOff: denied)",
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "denied"}},
+			runs:  119, leads: -1, waitsFor: "the start of pod/preflight on node/m1 (ErrImagePull: denied)",
+		},
+		"its container is not created": {
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+			runs:  120, leads: -1, result: operand.Inconclusive, class: "NotStarted",
+			message: "it waits for the start of pod/preflight on node/m1; check the image and the node",
 		},
 		"its image is not pulled": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
-			runs:  120, leads: -1, result: operand.Inconclusive, class: "NotStarted",
+			runs:  1, leads: -1, result: operand.Inconclusive, class: "NotStarted",
 			message: "it waits for the start of pod/preflight on node/m1 (ImagePullBackOff: denied); check the image and the node",
 		},
 	} {
