@@ -368,6 +368,43 @@ func TestAFailedPreflightIsForgottenOnceTheChangeWorks(t *testing.T) {
 	require.Equal(t, asExpected, w.condition(t))
 }
 
+func TestTheNoticeEndsWithinAMinuteOnceAProcessWithTheChangeLeads(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.ends(t, "Authentication failed\n")
+	w.pass(t, 59*time.Second)
+	w.runs(t, "m1", 3)
+	w.Install("m0", 60)
+	w.Acquire("m0", "second", 61)
+	w.clock.SetTime(controlplanetest.At(61))
+	// Only the controller's own timer brings it back.
+	_, err := controllertest.NewTimer(w.clock, w.recorder).Run(t.Context(), func(ctx context.Context, s factory.SyncContext) error {
+		w.Renew(int(w.clock.Now().Sub(controlplanetest.Begin).Seconds()))
+		w.Seen.See(w.Lease, w.clock.Now())
+		w.fillCaches(t)
+		return w.sync(ctx, s)
+	}, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, asExpected, w.condition(t))
+}
+
+func TestTheNoticeEndsWithTheSuccessOfACorrectedCandidate(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.ends(t, "Authentication failed\n")
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	require.Equal(t, "PreflightFailed", w.condition(t).Reason)
+	w.submit(t, "sha256:2")
+	w.masked = lookedUp
+	w.pass(t, 2*time.Second)
+	require.Equal(t, asExpected, w.condition(t), "it is about the former one")
+}
+
 // runs sets the revision that a node runs. The fake client forgets it when it applies conditions.
 func (w *world) runs(t *testing.T, node string, revision int32) {
 	t.Helper()
