@@ -60,14 +60,18 @@ func asPlugin(root *cobra.Command, args []string) []string {
 	return args
 }
 
-// checkUsage returns an error for an unknown command, or for an unknown flag without a command.
+// checkUsage returns an error for an unknown command, also below one that only groups others, or for an unknown flag
+// without a command.
 func checkUsage(root *cobra.Command, args []string) error {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil // cobra adds this command later
 	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	command, _, err := root.Find(args)
+	command, rest, err := root.Find(args)
+	if err == nil && !command.Runnable() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return fmt.Errorf("unknown command %q for %q", rest[0], command.CommandPath())
+	}
 	if err != nil || command != root {
 		return err
 	}
@@ -138,7 +142,12 @@ func newVersionCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return onWrongFlag(cmd, err)
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText())
 			return err

@@ -76,7 +76,16 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		"of a command in a cluster":  {[]string{"installer", "--nothing"}, "installer: unknown flag: --nothing\n"},
 		"of prune":                   {[]string{"prune", "--nothing"}, "prune: unknown flag: --nothing\n"},
 		"of the operator":            {[]string{"operator", "--nothing"}, "operator: unknown flag: --nothing\n"},
-		"a wrong value":              {[]string{"validate", "--fail-on=never", "-"}, "validate: --fail-on is \"never\": specify error or warning\n"},
+		"an argument of version": {[]string{"version", "extra"}, "version: unknown command \"extra\" for " +
+			"\"cluster-cloud-controller-manager-operator version\"\n"},
+		"an unknown shell": {[]string{"completion", "bsh"}, "unknown command \"bsh\" for " +
+			"\"cluster-cloud-controller-manager-operator completion\"\n"},
+		"no directory for a dump": {[]string{"dump"}, "dump: wrong arguments: write " +
+			"cluster-cloud-controller-manager-operator dump DIR [flags]\n"},
+		"something else to explain": {[]string{"explain", "nodes", "worker-1"}, "explain: \"nodes\" is nothing to explain: " +
+			"did you mean node? specify node NAME, service NAMESPACE/NAME, deletion NODE, rollout, or one code of " +
+			"https://github.com/openshift/cluster-cloud-controller-manager-operator/blob/main/docs/reasons.md\n"},
+		"a wrong value": {[]string{"validate", "--fail-on=never", "-"}, "validate: --fail-on is \"never\": specify error or warning\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := run(t, test.args...)

@@ -63,5 +63,5 @@ func TestADumpIsADirectoryThatTheOtherCommandsRead(t *testing.T) {
 	require.Equal(t, "dump: out is not empty: name another directory\n", stderr)
 	code, _, stderr = run()
 	require.Equal(t, 2, code)
-	require.Equal(t, "dump: accepts 1 arg(s), received 0\n", stderr)
+	require.Equal(t, "dump: wrong arguments: write dump DIR [flags]\n", stderr)
 }

@@ -21,7 +21,6 @@ func explainCode(cmd *cobra.Command) {
 	format := ""
 	source.AddFormat(cmd, &format)
 	cmd.ValidArgsFunction = completeCodes
-	cmd.Args = cobra.MaximumNArgs(1)
 	defer func() { cmd.Args = cobra.ArbitraryArgs }() // otherwise cobra takes a code for an unknown subcommand
 	source.Run(cmd, func(_ context.Context, args []string) (int, error) {
 		if err := source.CheckFormat(format); err != nil {
@@ -29,6 +28,9 @@ func explainCode(cmd *cobra.Command) {
 		}
 		if len(args) == 0 {
 			return source.Well, cmd.Help()
+		}
+		if len(args) > 1 || isNearSubcommand(cmd, args[0]) {
+			return 0, unknown(cmd, args[0])
 		}
 		code, err := find(args[0])
 		if err != nil {
@@ -42,6 +44,19 @@ func explainCode(cmd *cobra.Command) {
 		}
 		return source.Well, diagnostics.WriteError(err)
 	})
+}
+
+// isNearSubcommand reports whether a word is rather a subcommand than a code.
+func isNearSubcommand(cmd *cobra.Command, word string) bool { return len(cmd.SuggestionsFor(word)) > 0 }
+
+// unknown returns the error about a word that is no subcommand.
+func unknown(cmd *cobra.Command, word string) error {
+	meant := ""
+	for _, name := range cmd.SuggestionsFor(word) {
+		meant = fmt.Sprintf(" did you mean %s?", name)
+	}
+	return fmt.Errorf("%q is nothing to explain:%s specify node NAME, service NAMESPACE/NAME, deletion NODE, rollout, or "+
+		"one code of %s", word, meant, document)
 }
 
 // find returns what a code or a reason stands for.

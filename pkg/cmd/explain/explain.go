@@ -34,6 +34,7 @@ func NewCommand() *cobra.Command {
 			"  cluster-cloud-controller-manager-operator explain rollout\n" +
 			"  cluster-cloud-controller-manager-operator explain CCM0042",
 	}
+	cmd.SuggestionsMinimumDistance = 2 // as cobra's own
 	explainCode(cmd)
 	cmd.AddCommand(newNode(), newService(), newDeletion(), newRollout())
 	return cmd

@@ -127,11 +127,13 @@ func TestWithoutAnArgumentTheHelpIsPrinted(t *testing.T) {
 
 func TestWrongUsageIsOneLineAndExitCode2(t *testing.T) {
 	for want, args := range map[string][]string{
-		"node: accepts 1 arg(s), received 0\n":                       {"node"},
+		"node: wrong arguments: write explain node NAME [flags]\n":   {"node"},
 		"service: \"b\" is no Service: specify NAMESPACE/NAME\n":     {"service", "b"},
 		"service: \"a/b/c\" is no Service: specify NAMESPACE/NAME\n": {"service", "a/b/c"},
-		"rollout: unknown command \"x\" for \"explain rollout\"\n":   {"rollout", "x"},
-		"explain: accepts at most 1 arg(s), received 2\n":            {"CCM0001", "CCM0002"},
+		"rollout: wrong arguments: write explain rollout [flags]\n":  {"rollout", "x"},
+		"explain: \"CCM0001\" is nothing to explain: specify node NAME, service NAMESPACE/NAME, deletion NODE, " +
+			"rollout, or one code of https://github.com/openshift/cluster-cloud-controller-manager-operator/blob/main/" +
+			"docs/reasons.md\n": {"CCM0001", "CCM0002"},
 		"explain: \"CCM9999\" is no code and no reason of a condition: specify node NAME, service NAMESPACE/NAME, " +
 			"deletion NODE, rollout, or a code of https://github.com/openshift/" +
 			"cluster-cloud-controller-manager-operator/blob/main/docs/reasons.md\n": {"CCM9999"},

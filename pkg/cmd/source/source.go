@@ -113,7 +113,7 @@ func Run(cmd *cobra.Command, run func(ctx context.Context, args []string) (code 
 	cmd.Run = func(cmd *cobra.Command, args []string) {
 		if check != nil {
 			if err := check(cmd, args); err != nil {
-				fail(err)
+				fail(fmt.Errorf("wrong arguments: write %s", cmd.UseLine()))
 			}
 		}
 		code, err := run(cmd.Context(), args)

@@ -125,7 +125,7 @@ func TestWhatCannotBeReadIsOneLineAndExitCode2(t *testing.T) {
 		"a missing one":     {nil, []string{"--kubeconfig=missing"}, "status: kubeconfig missing does not exist: correct --kubeconfig\n"},
 		"a missing context": {empty, []string{"--context=other"}, "status: kubeconfig kubeconfig: it has no context \"other\": specify c with --context\n"},
 		"an unknown flag":   {empty, []string{"--wat"}, "status: unknown flag: --wat\n"},
-		"an argument":       {empty, []string{"node"}, "status: unknown command \"node\" for \"status\"\n"},
+		"an argument":       {empty, []string{"node"}, "status: wrong arguments: write status [flags]\n"},
 		"an unknown format": {empty, []string{"--output=yaml"}, "status: --output is \"yaml\": specify text or json\n"},
 		"another cluster":   {empty, nil, "status: cloudcontrollermanager/cluster does not exist: this operator is not installed, or another cluster was asked; check the kubeconfig\n"},
 	} {
