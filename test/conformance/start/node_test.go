@@ -111,7 +111,8 @@ func (h host) newContainer(t *testing.T, pod corev1.PodSpec, objects objects) *c
 	return c
 }
 
-// objects are the files of the API objects that a pod of a DaemonSet mounts, by "configmaps/name" or "secrets/name".
+// objects are the files of the API objects that a pod of a DaemonSet mounts, by "configmaps/name" or "secrets/name",
+// and those of projected volumes.
 type objects map[string]map[string][]byte
 
 // volume returns what a volume of the pod is on this host.
@@ -135,6 +136,8 @@ func (h host) volume(t *testing.T, pod corev1.PodSpec, name string, objects obje
 			return t.TempDir()
 		case v.ConfigMap != nil:
 			return folder(t, objects, "configmaps/"+v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.DefaultMode)
+		case v.Projected != nil:
+			return folder(t, objects, "projected/"+v.Name, nil, v.Projected.DefaultMode)
 		case v.Secret != nil:
 			return folder(t, objects, "secrets/"+v.Secret.SecretName, v.Secret.Items, v.Secret.DefaultMode)
 		}
