@@ -58,7 +58,11 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 		},
 		"vSphere has no such machine":              {evidence: failed("No VM found"), want: nodecause.UnknownMachine},
 		"vSphere's provider knows no such machine": {evidence: failed("VM not found"), want: nodecause.UnknownMachine},
-		"vSphere has no such datacenter":           {evidence: failed("datacenter 'DC9' not found"), want: nodecause.UnknownMachine},
+		"vSphere's provider remembers a machine that was deleted": {
+			evidence: failed("ServerFaultCode: The object has already been deleted or has not been completely created"),
+			want:     nodecause.UnknownMachine,
+		},
+		"vSphere has no such datacenter": {evidence: failed("datacenter 'DC9' not found"), want: nodecause.UnknownMachine},
 
 		"OpenStack has two servers of that name": {
 			evidence: failed("multiple results where only one expected"), want: nodecause.Ambiguous,

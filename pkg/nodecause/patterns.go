@@ -52,8 +52,9 @@ var patterns = sync.OnceValue(func() []classPattern {
 			strings.TrimSpace(becauseOf),                 // node_controller.go
 			`failed to find object`, `unable to find \w`, // OpenStack, gophercloud
 			`no instances found`, `InvalidInstanceID\.NotFound`, // AWS
-			`\bno VM found`, `\bVM not found`, `\bnode not found`, `\bdatacenter '[^']*' not found`, // vSphere
-			`cloud provider does not set node provider ID`, // AWS, node_controller.go
+			`\bno VM found`, `\bVM not found`, `\bnode not found`, `\bdatacenter '[^']*' not found`,
+			`has already been deleted or has not been completely created`, // vSphere
+			`cloud provider does not set node provider ID`,                // AWS, node_controller.go
 		)},
 	}
 })
