@@ -292,13 +292,19 @@ func causesOfTheCloud() []aCause {
 				func(c *causes) error { return c.cloud.Duplicate(c.worker.Name(), false) },
 			),
 			says: "the cloud has several instances that match the node",
+			never: map[configv1.PlatformType]string{
+				configv1.VSpherePlatformType: "the machine is found by the UUID of its firmware",
+			},
 		},
 		{
 			name: "the machine has another address",
-			inject: registersAgain(
-				func(c *causes) error { return c.SetAddress(c.worker.Name(), "192.0.2.77") },
-				func(c *causes) error { return c.SetAddress(c.worker.Name(), "") },
-			),
+			inject: func(c *causes, t *testing.T) func() {
+				end := registersAgain(
+					func(c *causes) error { return c.SetAddress(c.worker.Name(), "192.0.2.77") },
+					func(c *causes) error { return c.SetAddress(c.worker.Name(), "") },
+				)(c, t)
+				return func() { end(); c.killLeader(t) } // vSphere's provider remembers the machine that is gone
+			},
 			says:  "the node's IP is not among the addresses that the cloud has for the machine",
 			never: map[configv1.PlatformType]string{configv1.AWSPlatformType: "a kubelet there is started without an address"},
 		},
