@@ -211,7 +211,7 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{
 		"CCM0125", "NoLivingNode", "NodeDeletionDegraded",
 		"the CCM wants to delete a Node, and there is no other ready node to compare with",
-		"run explain deletion <node>; if the machine is gone, delete the Node",
+		"if the machine is gone for certain, allow its deletion as the message says",
 	},
 	{
 		"CCM0126", "NoReadyPod", "CloudControllerManagerAvailable",
@@ -226,7 +226,7 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{
 		"CCM0128", "NodeReports", "NodeDeletionDegraded",
 		"the CCM wants to delete a Node whose kubelet reports, so its machine exists",
-		"run explain deletion <node>; check that the cloud configuration names the cloud of this machine",
+		"check that the cloud configuration names the cloud of this machine",
 	},
 	{
 		"CCM0129", "NodesDrifted", "NodeInitializationNotices",
@@ -354,7 +354,7 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{
 		"CCM0153", "RepairWaits", "NodeFilesDegraded",
 		"the repair of a node's files waits for the end of a rollout",
-		"run explain rollout; find out what changed the files",
+		"wait for the rollout, which explain rollout follows; find out what changed the files",
 	},
 	{
 		"CCM0154", "RepairedTooOften", "NodeFilesDegraded",
@@ -374,7 +374,7 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{
 		"CCM0157", "RolloutInProgress", "NodeDeletionDegraded",
 		"the CCM wants to delete Nodes, and a rollout has not ended within five minutes",
-		"run explain rollout; if the machines are gone for certain, follow the message",
+		"wait for the rollout, which explain rollout follows; if the machines are gone for certain, follow the message",
 	},
 	{
 		"CCM0158", "ServicesWaiting", "LoadBalancerNotices",

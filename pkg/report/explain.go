@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/availability"
@@ -76,9 +77,18 @@ func LeadingPod(s *snapshot.Snapshot) string {
 	return ""
 }
 
-// condition ends the explanation with what a condition says: it has cause and action.
+// condition ends the explanation with what a condition says. The action is that of its code. A code that only leads to
+// this command has none: then it is in the message.
 func (e *Explanation) condition(c Condition) *Explanation {
-	return e.because(c.Message, fmt.Sprintf("see condition %s, reason %s", c.Type, reasonAndCode(c.Reason)))
+	where := fmt.Sprintf("(condition %s, reason %s)", c.Type, reasonAndCode(c.Reason))
+	code, found := codes.Find(c.Code)
+	if found && !strings.HasPrefix(code.Do, "run explain") {
+		return e.because(c.Message, code.Do+" "+where)
+	}
+	if cause, action := cut(c.Message); action != "" {
+		return e.because(cause, action+" "+where)
+	}
+	return e.because(c.Message, "do what the cause names "+where)
 }
 
 // WriteText writes the explanation as text.

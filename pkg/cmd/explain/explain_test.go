@@ -97,7 +97,7 @@ func TestProgramsReadJSON(t *testing.T) {
 func TestACodeSaysWhatItMeansAndWhatToDo(t *testing.T) {
 	const want = "CCM0128, reason NodeReports of NodeDeletionDegraded\n\n" +
 		"means:  the CCM wants to delete a Node whose kubelet reports, so its machine exists\n" +
-		"action: run explain deletion <node>; check that the cloud configuration names the cloud of this machine\n\n" +
+		"action: check that the cloud configuration names the cloud of this machine\n\n" +
 		"https://github.com/openshift/cluster-cloud-controller-manager-operator/blob/main/docs/reasons.md#ccm0128\n"
 	for _, name := range []string{"CCM0128", "ccm0128", "NodeReports", "NodeDeletion_NodeReports"} {
 		require.Equal(t, result{stdout: want}, run(t, name))
