@@ -12,4 +12,4 @@ _output/bin/devcluster build
 
 step "causing faults (about an hour without a selection)"
 cd test/e2e
-go test -v -count=1 -timeout=3h -run "^TestFaults(WithBackOff)?\$/${1:-}" .
+go test -v -count=1 -timeout=3h -run "^TestFaults(WithBackOff)?\$/(${1:-})" .
