@@ -2,7 +2,6 @@ package codes
 
 import (
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +96,6 @@ func TestARetiredCodeSaysWhatItWas(t *testing.T) {
 // The document has the texts in a table.
 func TestTextsFitATable(t *testing.T) {
 	for _, code := range All() {
-		require.NotRegexp(t, regexp.MustCompile("[|`\n]"), code.Means+code.Do+code.Conditions, code.ID)
+		require.NotRegexp(t, "[|`\n]", code.Means+code.Do+code.Conditions, code.ID)
 	}
 }

@@ -76,17 +76,9 @@ func (d yamlDocument) duplicate(n *yaml.Node) string {
 func (d yamlDocument) misfit(n *yaml.Node, above ...*yaml.Node) string {
 	above = append(above, n)
 	for i, child := range n.Content {
-		isKey := n.Kind == yaml.MappingNode && i%2 == 0
-		reason := ""
-		switch {
-		case isKey && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode:
-			reason = "a list or a mapping cannot be a key: put it in quotes"
-		case isKey && child.Tag == "!!merge" && n.Content[i+1].Kind == yaml.ScalarNode:
-			reason = "the key << merges a mapping, and this is none: put the key in quotes"
-		case child.Kind == yaml.AliasNode && slices.Contains(above, child.Alias):
-			reason = "the value of an anchor contains itself: put a value that starts with * in quotes"
-		case child.Kind == yaml.ScalarNode && child.Style&yaml.TaggedStyle != 0 && child.Decode(new(any)) != nil:
-			reason = "the value does not have the type that the exclamation marks name: put all of it in quotes"
+		reason := misfitOfValue(child, above)
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			reason = misfitOfKey(child, n.Content[i+1])
 		}
 		if reason != "" {
 			return fmt.Sprintf("%d:%d: invalid YAML: %s", d.line-1+child.Line, child.Column, reason)
@@ -96,4 +88,28 @@ func (d yamlDocument) misfit(n *yaml.Node, above ...*yaml.Node) string {
 		}
 	}
 	return ""
+}
+
+// misfitOfKey returns why a node cannot be a key, empty if it can.
+func misfitOfKey(key, value *yaml.Node) string {
+	switch {
+	case key.Kind == yaml.MappingNode, key.Kind == yaml.SequenceNode:
+		return "a list or a mapping cannot be a key: put it in quotes"
+	case key.Tag == "!!merge" && value.Kind == yaml.ScalarNode:
+		return "the key << merges a mapping, and this is none: put the key in quotes"
+	default:
+		return ""
+	}
+}
+
+// misfitOfValue returns why a node below others has no value, empty if it has one.
+func misfitOfValue(value *yaml.Node, above []*yaml.Node) string {
+	switch {
+	case value.Kind == yaml.AliasNode && slices.Contains(above, value.Alias):
+		return "the value of an anchor contains itself: put a value that starts with * in quotes"
+	case value.Kind == yaml.ScalarNode && value.Style&yaml.TaggedStyle != 0 && value.Decode(new(any)) != nil:
+		return "the value does not have the type that the exclamation marks name: put all of it in quotes"
+	default:
+		return ""
+	}
 }

@@ -275,7 +275,11 @@ func (t *text) conditions(title string, conditions []Condition) {
 		if i > 0 && message != "" && message == conditions[i-1].Message {
 			message = "the same"
 		}
-		t.wrapped("  ", "    ", fmt.Sprintf("%s since %s (%s): %s", c.Type, stamp(c.Since), reasonAndCode(c.Reason), message))
+		reason := ""
+		if c.Reason != "" { // a controller of library-go may give none
+			reason = fmt.Sprintf(" (%s)", reasonAndCode(c.Reason))
+		}
+		t.wrapped("  ", "    ", fmt.Sprintf("%s since %s%s: %s", c.Type, stamp(c.Since), reason, message))
 	}
 }
 

@@ -231,6 +231,7 @@ func rollsOut(w *world) {
 	w.plane.Pods["master-1"].Status.ContainerStatuses[1].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
 	message := "1 of 3 control-plane nodes run revision 8, node/master-0 runs revision 7, node/master-1 runs revision 7"
 	w.condition("CloudControllerManagerProgressing", "True", "RollingOut", message)
+	w.condition("NodeInstallerProgressing", "True", "", "1 node is at revision 8; revision 8 is being installed on node/master-1")
 	w.says(configv1.OperatorProgressing, "True", "CloudControllerManager_RollingOut", "CloudControllerManagerProgressing: "+message)
 }
 

@@ -47,7 +47,7 @@ func configOf(t *testing.T, text string, flags ...string) error {
 	t.Chdir(t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	if text != "" {
-		require.NoError(t, os.WriteFile("kubeconfig", []byte(text), 0o600))
+		require.NoError(t, os.WriteFile("file", []byte(text), 0o600))
 	}
 	from, cmd := &source.Source{}, &cobra.Command{}
 	from.AddFlags(cmd)
@@ -57,41 +57,41 @@ func configOf(t *testing.T, text string, flags ...string) error {
 }
 
 func TestAWrongKubeconfigIsNamedWithItsFileAndWhatToDo(t *testing.T) {
-	const file = "--kubeconfig=kubeconfig"
+	const file = "--kubeconfig=file"
 	for name, tc := range map[string]struct{ text, flag, want string }{
-		"a missing one": {"", "", "kubeconfig kubeconfig does not exist: correct --kubeconfig"},
+		"a missing one": {"", "", "kubeconfig file does not exist: correct --kubeconfig"},
 		"no YAML": {
 			"kind: Config\nclusters: [\n", "",
-			"kubeconfig:2:1: this is no kubeconfig: a value is expected here: check the brackets, or put the value in quotes",
+			"file:2:1: this is no kubeconfig: a value is expected here: check the brackets, or put the value in quotes",
 		},
 		"a tab": {
 			"kind: Config\n\tclusters: []\n", "",
-			"kubeconfig:2:2: this is no kubeconfig: a tab in the indentation: indent with spaces",
+			"file:2:2: this is no kubeconfig: a tab in the indentation: indent with spaces",
 		},
-		"a text": {"hello\n", "", "kubeconfig:1:1: this is no kubeconfig: it is no mapping: a kubeconfig begins with kind: Config"},
+		"a text": {"hello\n", "", "file:1:1: this is no kubeconfig: it is no mapping: a kubeconfig begins with kind: Config"},
 		"another object": {
 			"kind: ConfigMap\napiVersion: v1\n", "",
-			"kubeconfig: this is no kubeconfig: its kind is ConfigMap, and must be Config",
+			"file: this is no kubeconfig: its kind is ConfigMap, and must be Config",
 		},
 		"a wrong type": {
 			"apiVersion: v1\nkind: Config\nclusters: {}\n", "",
-			"kubeconfig: this is no kubeconfig: a field has a wrong type; compare it with the output of oc config view",
+			"file: this is no kubeconfig: a field has a wrong type; compare it with the output of oc config view",
 		},
 		"a context that is missing": {
 			good, "--context=other",
-			"kubeconfig kubeconfig: it has no context \"other\": specify admin or broken or nobody or serverless with --context",
+			"kubeconfig file: it has no context \"other\": specify admin or broken or nobody or serverless with --context",
 		},
 		"a cluster that is missing": {
 			good, "--context=broken",
-			"kubeconfig kubeconfig: context \"broken\" names cluster \"x\", which it does not have: correct the context",
+			"kubeconfig file: context \"broken\" names cluster \"x\", which it does not have: correct the context",
 		},
 		"a user who is missing": {
 			good, "--context=nobody",
-			"kubeconfig kubeconfig: context \"nobody\" names user \"x\", which it does not have: correct the context",
+			"kubeconfig file: context \"nobody\" names user \"x\", which it does not have: correct the context",
 		},
 		"no server": {
 			good, "--context=serverless",
-			"kubeconfig kubeconfig: cluster \"s\" has no server: set it to the URL of the API server",
+			"kubeconfig file: cluster \"s\" has no server: set it to the URL of the API server",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,16 +112,16 @@ contexts: [{name: admin, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: "https://api.example.com:6443"}}]
 users: [{name: u, user: {client-certificate: gone.crt, client-key: gone.key}}]
 `
-	err := configOf(t, text, "--kubeconfig=kubeconfig")
+	err := configOf(t, text, "--kubeconfig=file")
 	dir, _ := os.Getwd()
-	require.EqualError(t, err, "kubeconfig kubeconfig: client-certificate of user u is "+filepath.Join(dir, "gone.crt")+
+	require.EqualError(t, err, "kubeconfig file: client-certificate of user u is "+filepath.Join(dir, "gone.crt")+
 		", which cannot be read: no such file or directory; correct the path")
 }
 
 func TestKUBECONFIGIsNamedIfItIsWrong(t *testing.T) {
 	t.Setenv("KUBECONFIG", "gone")
 	require.EqualError(t, configOf(t, ""), "kubeconfig gone does not exist: correct KUBECONFIG")
-	t.Setenv("KUBECONFIG", "gone:kubeconfig")
+	t.Setenv("KUBECONFIG", "gone:file")
 	require.NoError(t, configOf(t, good), "one of the files is enough")
 	t.Setenv("KUBECONFIG", "")
 	require.EqualError(t, configOf(t, ""), "no cluster is configured: set --kubeconfig or KUBECONFIG")
