@@ -209,10 +209,8 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 	if err != nil {
 		return err
 	}
-	if chosen.resources != nil {
-		if chosen, err = c.gate(ctx, syncCtx, status, in, chosen); err != nil || chosen == nil {
-			return err
-		}
+	if chosen, err = c.gate(ctx, syncCtx, status, in, chosen); err != nil || chosen == nil {
+		return err
 	}
 	if chosen.resources != nil {
 		if err := c.applyChosen(ctx, syncCtx.Recorder(), status, chosen); err != nil {

@@ -45,6 +45,8 @@ type gating struct {
 	accepted bool
 	// works is the revision that a change could break, 0 if there is none.
 	works int32
+	// held is since when something waits.
+	held patience.Since[bool]
 }
 
 // gate lets a candidate that changes what the cloud-controller-manager starts with wait for the verdict of a
@@ -55,7 +57,11 @@ type gating struct {
 func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	status *operatorv1.StaticPodOperatorStatus, in *gathered, chosen *candidate,
 ) (*candidate, error) {
-	g := &gating{controller: c, syncCtx: syncCtx, status: status, in: in, full: chosen}
+	g := &gating{controller: c, syncCtx: syncCtx, status: status, in: in, full: chosen, held: c.held}
+	c.held = patience.Since[bool]{} // What no longer waits begins anew.
+	if chosen.resources == nil {
+		return chosen, nil
+	}
 	if err := g.look(); err != nil {
 		return nil, err
 	}
@@ -72,7 +78,6 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	if waits, err := g.try(ctx, next); err != nil || waits {
 		return nil, err
 	}
-	c.held = patience.Since[bool]{} // What changes later waits again.
 	return next, nil
 }
 
@@ -193,6 +198,7 @@ func (g *gating) awaits(changed operand.StartDigests) bool {
 		g.tellUnproved(changed, fmt.Sprintf("its preflight has no result after %s", limit))
 		return false
 	}
+	g.controller.held = g.held
 	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), min(left, holdTime)) // Whether it works may change.
 	return true
 }

@@ -535,3 +535,22 @@ func TestAVerdictThatCannotBeDecodedIsReplaced(t *testing.T) {
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 }
+
+func TestTheTimeToWaitBeginsAnewAfterAChangeWasUndone(t *testing.T) {
+	f := newWorking(t)
+	f.makeRevision(t)
+	f.change(t)
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
+	f.rotate(t, "second")
+	f.sees(t)
+	require.NotContains(t, f.password(t), "second")
+	f.rotate(t, "hidden")
+	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t))
+	f.clock.Step(time.Hour)
+	f.change(t)
+	require.Equal(t, former, f.balancers(t))
+	require.Empty(t, f.unproved())
+}
