@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -154,7 +153,8 @@ func (s *cloudStory) requireReads(t *testing.T, since int) (all, rejected int) {
 	isRead := clouds[s.name].isRead
 	for _, call := range s.cloud.Calls()[since:] {
 		require.True(t, isRead(call.Endpoint), "%s changes the cloud, or is not known to read", call.Endpoint)
-		if all++; call.Status >= http.StatusBadRequest {
+		all++
+		if call.Status >= http.StatusBadRequest {
 			rejected++
 		}
 	}
@@ -251,11 +251,4 @@ func (s *suite) setArgument(t *testing.T, flag, value string) {
 	}
 	require.NoError(t, unstructured.SetNestedStringSlice(overrides, []string{value}, "extendedArguments", flag))
 	s.setOverrides(t, overrides)
-}
-
-// replaced returns a text with another one instead of the first match of old, which must exist.
-func replaced(t *testing.T, text, old, with string) string {
-	t.Helper()
-	require.Contains(t, text, old)
-	return strings.Replace(text, old, with, 1)
 }
