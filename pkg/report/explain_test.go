@@ -69,6 +69,12 @@ func TestANodeIsExplained(t *testing.T) {
 			nodesWait(w)
 			w.condition("DeafLeaderNotices", "True", "LeaderDeaf", "the leader looks at no node")
 		},
+		"deaf-leader-that-says-why": func(w *world) {
+			nodesWait(w)
+			w.condition("DeafLeaderNotices", "True", "LeaderDeaf", "the leader looks at no node")
+			w.Logs["cloud-controller-manager-master-0"] = "W1121 09:00:09.100000       1 core.go:55] failed to start cloud node " +
+				"controller: Expected HTTP response code [200] but got 503 instead\n"
+		},
 		"without-the-taint": func(w *world) { w.worker("worker-1").Spec.ProviderID = "" },
 		"no-platform": func(w *world) {
 			nodesWait(w)

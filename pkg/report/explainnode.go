@@ -75,18 +75,11 @@ func (e *Explanation) initialized(node *corev1.Node) *Explanation {
 func (e *Explanation) attempt(s *snapshot.Snapshot, node *corev1.Node) {
 	leader, leads := e.leads(s, s.Operator())
 	evidence := nodecause.Evidence{Leaderless: !leads, Deaf: leads && e.isDeaf(s.Operator())}
-	log := s.Log
+	log, why := s.Log, ""
 	if leads && log.Pod != "" {
 		evidence.Attempt = nodecause.Attempts(log.Text)[node.Name]
 		evidence.Complete = log.Complete && leader.State == controlplane.Leading
-		switch {
-		case evidence.Attempt.Error != "":
-			e.step(false, "the log of pod/%s: %s", log.Pod, terminationmessage.Summary(evidence.Attempt.Error))
-		case evidence.Attempt.Pending:
-			e.step(false, "the log of pod/%s: it has begun with the node", log.Pod)
-		default:
-			e.step(false, "the log of pod/%s says nothing about the node", log.Pod)
-		}
+		why = e.ofLog(log, evidence)
 	}
 	class := nodecause.Of(evidence)
 	if class == nodecause.Unknown {
@@ -96,7 +89,28 @@ func (e *Explanation) attempt(s *snapshot.Snapshot, node *corev1.Node) {
 	if described := class.Describe(nodeinitialization.MachineOf(node)); described != "" {
 		cause += fmt.Sprintf(" (%s)", described)
 	}
+	if why != "" {
+		cause += fmt.Sprintf(" (%q)", why)
+	}
 	e.because(cause, class.Action())
+}
+
+// ofLog adds the step of the leader's log. It returns why a leader looks at no node, "" if it says nothing about that.
+func (e *Explanation) ofLog(log snapshot.Log, evidence nodecause.Evidence) string {
+	start := nodecause.StartOf(log.Text)
+	switch {
+	case evidence.Attempt.Error != "":
+		e.step(false, "the log of pod/%s: %s", log.Pod, terminationmessage.Summary(evidence.Attempt.Error))
+	case evidence.Attempt.Pending:
+		e.step(false, "the log of pod/%s: it has begun with the node", log.Pod)
+	case evidence.Deaf && start.Why != "":
+		why := terminationmessage.Summary(start.Why)
+		e.step(false, "the log of pod/%s, when it began to lead: %s", log.Pod, why)
+		return why
+	default:
+		e.step(false, "the log of pod/%s says nothing about the node", log.Pod)
+	}
+	return ""
 }
 
 // isDeaf reports whether the operator says that the leader looks at no node. It has read the begin of the leader's log.
