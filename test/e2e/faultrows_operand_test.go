@@ -71,7 +71,7 @@ func operandFaults() []fault {
 		},
 		{
 			name:  "the processes of a new revision would end at their start",
-			shows: sign{condition: "CredentialsDegraded", message: `cannot be reached: .*connection refused`},
+			shows: sign{condition: "CredentialsDegraded", message: `connection refused`},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				good := f.Cloud().CloudsYAML()
 				nobody := regexp.MustCompile(`(https://[^:/]+):\d+/`).ReplaceAll(good, []byte("${1}:1/"))
