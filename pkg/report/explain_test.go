@@ -246,6 +246,13 @@ func TestARolloutIsExplained(t *testing.T) {
 				Spec:       corev1.PodSpec{NodeName: "master-1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 			})
 		},
+		"kubelets-down": func(w *world) {
+			rollsOut(w)
+			w.condition("NodeControllerDegraded", "True", "MasterNodesReady", "The master nodes not ready: node \"master-0\"")
+			for name, ready := range map[string]corev1.ConditionStatus{"master-0": corev1.ConditionFalse, "master-1": corev1.ConditionUnknown} {
+				w.plane.Nodes[name].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+			}
+		},
 		"image-pull": func(w *world) {
 			rollsOut(w)
 			w.condition("ImagePullDegraded", "True", "ImagePull", "node/master-1 cannot pull the image; correct the image")

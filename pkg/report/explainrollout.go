@@ -54,20 +54,34 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 	if isHeldBack {
 		return e.condition(heldBack), nil
 	}
-	behind := []string{}
-	for _, node := range status.Nodes {
-		if !e.onNode(s, node, status.Revision) {
-			behind = append(behind, node.Name)
-		}
-	}
+	behind, down := e.behind(s, status)
 	if len(behind) == 0 {
 		return e.leftOver(status), nil
+	}
+	if len(down) == len(behind) {
+		return e.because("nothing can be installed where the kubelet does not work: "+strings.Join(down, ", "),
+			"start the kubelet there, or replace the machine"), nil
 	}
 	if c, blocked := firstTrue(operator, blockers...); blocked {
 		return e.condition(c), nil
 	}
 	return e.because(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
 		status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
+}
+
+// behind adds a step for each node. It returns the nodes without the latest revision, and those of them whose kubelet
+// cannot install it.
+func (e *Explanation) behind(s *snapshot.Snapshot, status *Status) (behind, down []string) {
+	for _, node := range status.Nodes {
+		if e.onNode(s, node, status.Revision) {
+			continue
+		}
+		behind = append(behind, node.Name)
+		if node.Kubelet != "Ready" {
+			down = append(down, "node/"+node.Name)
+		}
+	}
+	return behind, down
 }
 
 // inputs adds a step for each input of the configuration.
