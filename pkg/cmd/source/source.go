@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
@@ -105,7 +107,7 @@ func Run(cmd *cobra.Command, run func(ctx context.Context, args []string) (code 
 		os.Exit(Unusable)
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		fail(err)
+		fail(flagError(err))
 		return nil
 	})
 	check := cmd.Args
@@ -122,6 +124,20 @@ func Run(cmd *cobra.Command, run func(ctx context.Context, args []string) (code 
 		}
 		os.Exit(code)
 	}
+}
+
+// flagError says what a flag takes instead of quoting the library that could not read its value.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	takes := map[string]string{"bool": "true or false", "duration": "a duration such as 5m"}
+	wants, known := takes[invalid.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	return fmt.Errorf("--%s is %q: specify %s", invalid.GetFlag().Name, invalid.GetValue(), wants)
 }
 
 // Formats are the values of --output.

@@ -125,6 +125,8 @@ func TestWhatCannotBeReadIsOneLineAndExitCode2(t *testing.T) {
 		"a missing one":     {nil, []string{"--kubeconfig=missing"}, "status: kubeconfig missing does not exist: correct --kubeconfig\n"},
 		"a missing context": {empty, []string{"--context=other"}, "status: kubeconfig kubeconfig: it has no context \"other\": specify c with --context\n"},
 		"an unknown flag":   {empty, []string{"--wat"}, "status: unknown flag: --wat\n"},
+		"a wrong time":      {empty, []string{"--timeout=5"}, "status: --timeout is \"5\": specify a duration such as 5m\n"},
+		"a wrong choice":    {empty, []string{"--wait=maybe"}, "status: --wait is \"maybe\": specify true or false\n"},
 		"an argument":       {empty, []string{"node"}, "status: wrong arguments: write status [flags]\n"},
 		"an unknown format": {empty, []string{"--output=yaml"}, "status: --output is \"yaml\": specify text or json\n"},
 		"another cluster":   {empty, nil, "status: cloudcontrollermanager/cluster does not exist: this operator is not installed, or another cluster was asked; check the kubeconfig\n"},
