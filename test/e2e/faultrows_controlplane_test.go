@@ -264,11 +264,16 @@ func operatorFaults() []fault {
 			},
 		},
 		{
-			name:   "the operator is killed when every node has the new revision",
+			name:   "the operator is killed when every node has the new revision and one leads",
 			unseen: "its successor goes on; the Deployment shows the restart", allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				revision := f.change(t)
 				f.awaitEverywhere(t, revision)
+				// Before, it is killed while the leader's node installs.
+				f.await(t, "exactly one leader", leaderLimit, func(ctx context.Context) error {
+					_, err := f.oneLeads(ctx)
+					return err
+				})
 				f.killOperatorBriefly(t)
 				f.began = time.Now()
 				return nil
