@@ -44,6 +44,7 @@ type (
 		DNSName string         `xml:"DNSName"`
 		Type    string         `xml:"Type"`
 		Scheme  string         `xml:"Scheme"`
+		Family  string         `xml:"IpAddressType"`
 		VPC     string         `xml:"VpcId"`
 		State   string         `xml:"State>Code"`
 		Zones   []balancerZone `xml:"AvailabilityZones>member"`
@@ -106,7 +107,7 @@ func (s *Server) balancer(arn string) (*balancer, *apiError) {
 func (b *balancer) describe(state string) loadBalancer {
 	described := loadBalancer{
 		ARN: b.arn, Name: b.name, DNSName: b.dnsName, Type: "network", Scheme: b.scheme, VPC: vpcID, State: state,
-		Groups: b.groups,
+		Groups: b.groups, Family: "ipv4",
 	}
 	for _, s := range subnets {
 		if slices.Contains(b.subnets, s.ID) {

@@ -47,7 +47,8 @@ func TestALoadBalancerIsDescribedWithItsZones(t *testing.T) {
 		require.Len(t, found, 1)
 		require.Regexp(t, `^a0123-[0-9a-f]{16}\.elb\.eu-central-1\.amazonaws\.com$`, found[0].DNSName)
 		require.Equal(t, []balancerZone{{"eu-central-1a", subnets[3].ID}, {"eu-central-1b", subnets[4].ID}}, found[0].Zones)
-		require.Equal(t, "active internet-facing "+vpcID, found[0].State+" "+found[0].Scheme+" "+found[0].VPC)
+		require.Equal(t, "active internet-facing ipv4 "+vpcID,
+			strings.Join([]string{found[0].State, found[0].Scheme, found[0].Family, found[0].VPC}, " "))
 		require.Equal(t, []LoadBalancer{{Name: "a0123", Address: found[0].DNSName}}, c.LoadBalancers())
 	}
 	listeners := balance[listenersResult](t, c, DescribeListeners, "LoadBalancerArn="+arn).Listeners
@@ -110,6 +111,7 @@ func TestATargetGroupGoesAfterItsLoadBalancer(t *testing.T) {
 	found := balance[targetGroupsResult](t, c, DescribeTargetGroups, "LoadBalancerArn="+arn).Groups
 	require.Len(t, found, 1)
 	require.Equal(t, []string{arn}, found[0].Balancers)
+	require.Equal(t, "ipv4", found[0].Family)
 	c.requireActionError(t, "ResourceInUse", DeleteTargetGroup, "TargetGroupArn="+group)
 	changed := balance[targetGroupsResult](t, c, ModifyTargetGroup, "TargetGroupArn="+group, "HealthCheckPath=/healthz")
 	require.Equal(t, "10256/healthz", changed.Groups[0].CheckPort+changed.Groups[0].CheckPath)

@@ -20,6 +20,7 @@ type (
 		Type      string   `xml:"TargetType"`
 		Protocol  string   `xml:"Protocol"`
 		Port      int      `xml:"Port"`
+		Family    string   `xml:"IpAddressType"`
 		Balancers []string `xml:"LoadBalancerArns>member"`
 
 		CheckProtocol      string `xml:"HealthCheckProtocol"`
@@ -90,7 +91,7 @@ func (s *Server) addresses(group *targetGroup) []string {
 func (s *Server) createTargetGroup(p parameters) (any, *apiError) {
 	made := &targetGroup{
 		Name: p.get("Name"), VPC: p.get("VpcId"), Type: p.get("TargetType"), Protocol: p.get("Protocol"),
-		Port: p.number("Port"),
+		Port: p.number("Port"), Family: "ipv4",
 	}
 	made.setHealthCheck(p)
 	for _, g := range s.targetGroups {
