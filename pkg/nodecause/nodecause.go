@@ -298,7 +298,7 @@ func between(message, prefix, suffix string) (string, bool) {
 // Lookups are those of one round, in which a CCM looks up the machine of every initialized Node. The first round begins
 // as soon as it leads.
 type Lookups struct {
-	// Ended reports whether the round has ended, Nodes how many Nodes there were.
+	// Ended reports whether the round has ended, Nodes how many Nodes it was about.
 	Ended bool
 	Nodes int
 	// Failed counts the look-ups that failed, and Error is the last error.
@@ -307,8 +307,13 @@ type Lookups struct {
 }
 
 // The messages of UpdateNodeStatus in k8s.io/cloud-provider/controllers/node/node_controller.go: one for each look-up
-// that fails, and one at the end of a round, with -v=2 or more.
-const lookupFails = "Error getting instance metadata for node addresses: "
+// that fails, and one at the end of a round, with -v=2 or more. The round counts also the Nodes that it passes by,
+// which have the taint for uninitialized nodes. It names those with -v=5 only.
+const (
+	lookupFails = "Error getting instance metadata for node addresses: "
+	passesBy    = "This node "
+	tainted     = " is still tainted. Will not process."
+)
 
 var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took `)
 
@@ -318,6 +323,7 @@ func FirstLookups(log string) Lookups {
 	var logged reasons
 	var c connections
 	var d discoveries
+	passed := 0
 	for line := range strings.Lines(log) {
 		_, message, isKlog := strings.Cut(line, "] ")
 		if !isKlog || !strings.HasSuffix(message, "\n") {
@@ -341,6 +347,9 @@ func FirstLookups(log string) Lookups {
 		} else if parts := roundEnds.FindStringSubmatch(message); parts != nil {
 			l.Ended = true
 			l.Nodes, _ = strconv.Atoi(parts[1])
+			l.Nodes -= passed
+		} else if _, isTainted := between(message, passesBy, tainted); isTainted {
+			passed++
 		}
 	}
 	return d.complete(l)

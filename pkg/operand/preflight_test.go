@@ -37,6 +37,7 @@ var pinned = map[string]string{
 	"leader-elect-resource-name":  "cloud-controller-manager-preflight",
 	"leader-elect-retry-period":   "2s",
 	"secure-port":                 "0",
+	"vmodule":                     "node_controller=5",
 }
 
 func unpinned(args []string) []string {

@@ -188,7 +188,7 @@ func (v *PreflightVerdict) RepeatIn(now time.Time) time.Duration {
 	if shift := v.Tries - 1; shift < 6 {
 		pause = min(longestPause, first<<max(0, shift))
 	}
-	return max(0, v.Ended.Add(pause).Sub(now))
+	return min(pause, max(0, v.Ended.Add(pause).Sub(now)))
 }
 
 // Describe returns the verdict for a condition or an event.

@@ -44,3 +44,12 @@ func TestAPreflightThatFailedOtherwiseIsRepeatedSooner(t *testing.T) {
 	}
 	require.Negative(t, (&operand.PreflightVerdict{Result: operand.Successful}).RepeatIn(begin))
 }
+
+// The clock of an operator before this one was ahead.
+func TestAVerdictOfTheFutureDelaysNoRepetition(t *testing.T) {
+	now := time.Date(2026, 11, 25, 20, 0, 0, 0, time.UTC)
+	v := &operand.PreflightVerdict{
+		Result: operand.Failed, Class: "Crash", Ended: metav1.NewTime(now.Add(24 * time.Hour)), Tries: 1,
+	}
+	require.Equal(t, time.Minute, v.RepeatIn(now))
+}

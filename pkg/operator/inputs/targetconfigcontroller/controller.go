@@ -216,6 +216,7 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 		if err := c.applyChosen(ctx, syncCtx.Recorder(), status, chosen); err != nil {
 			return err
 		}
+		c.held = patience.Since[bool]{}
 	}
 	return c.report(ctx, syncCtx.Recorder(), status, chosen)
 }

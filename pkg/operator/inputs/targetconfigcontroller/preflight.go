@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -39,10 +40,10 @@ type gating struct {
 	full             *candidate
 	digests, changed operand.StartDigests
 	// former is the Secret that is there, nil if there is none. standing are the rejections of it that concern full, and
-	// that no administrator has accepted.
+	// that no administrator has accepted. accepted are the inputs that one has, nil if there are none.
 	former   *corev1.Secret
 	standing []operand.PreflightRejection
-	accepted bool
+	accepted operand.StartDigests
 	// works is the revision that a change could break, 0 if there is none.
 	works int32
 	// held is since when something waits.
@@ -99,7 +100,7 @@ func (g *gating) look() error {
 		switch {
 		case !r.Concerns(g.digests, g.changed):
 		case meta.Annotations[operatorclient.PreflightAnnotation] == r.Value():
-			g.accepted = true
+			g.accepted = r.Inputs
 		default:
 			g.standing = append(g.standing, r)
 		}
@@ -142,7 +143,7 @@ func (g *gating) withoutRejected() (*candidate, error) {
 // try, the preflight of what is rejected is repeated after a pause.
 func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err error) {
 	if next.resources == nil {
-		return false, g.repeat(ctx)
+		return false, g.repeat(ctx, g.mayCure())
 	}
 	_, changed, err := g.changes(next)
 	if err != nil {
@@ -151,7 +152,10 @@ func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err erro
 	if len(changed) == 0 {
 		return false, g.keepStanding(ctx)
 	}
-	if g.accepted {
+	if g.accepted != nil {
+		if rest := changed.Changed(g.accepted); len(rest) > 0 {
+			g.tellUnproved(rest, "it rolls out with what an administrator has accepted")
+		}
 		return false, nil
 	}
 	preflight, why, err := g.preflightOf(next)
@@ -162,6 +166,14 @@ func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err erro
 		g.tellUnproved(changed, why)
 	}
 	return g.tried(ctx, preflight, changed)
+}
+
+// mayCure reports whether an input has changed since the last preflight by which what is rejected may succeed. With
+// former credentials a rejected login would only be repeated.
+func (g *gating) mayCure() bool {
+	news := g.changed.Changed(operand.PreflightInputsOf(g.former))
+	isLogin := func(r operand.PreflightRejection) bool { return r.Verdict.Class == operand.RejectedLogin }
+	return len(news) > 0 && (news[diagnostic.Credentials] != "" || !slices.ContainsFunc(g.standing, isLogin))
 }
 
 // tried reports whether a candidate waits for its verdict.
@@ -183,7 +195,13 @@ func (g *gating) tried(
 	if g.works == 0 {
 		return false, g.keepStanding(ctx)
 	}
-	return g.awaits(changed), g.submit(ctx, preflight, changed, nil)
+	waits, err = g.awaits(changed), g.submit(ctx, preflight, changed, nil)
+	if err != nil && !waits {
+		// What cannot be tried must not hold back what may be the cure.
+		klog.FromContext(ctx).Error(err, "A change rolls out whose preflight cannot be written")
+		return false, nil
+	}
+	return waits, err
 }
 
 // awaits reports whether changes still wait for a verdict. The time counts on if another candidate takes the place of
@@ -194,11 +212,11 @@ func (g *gating) awaits(changed operand.StartDigests) bool {
 		limit = holdWorkingTime
 	}
 	left := g.held.See(true, now).Add(limit).Sub(now)
+	g.controller.held = g.held
 	if left <= 0 {
 		g.tellUnproved(changed, fmt.Sprintf("its preflight has no result after %s", limit))
 		return false
 	}
-	g.controller.held = g.held
 	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), min(left, holdTime)) // Whether it works may change.
 	return true
 }
@@ -212,7 +230,7 @@ func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
 // verdict stays for the notice.
 func (g *gating) keepStanding(ctx context.Context) error {
 	if len(g.standing) > 0 {
-		return g.repeat(ctx)
+		return g.repeat(ctx, false)
 	}
 	if g.former == nil {
 		return nil
@@ -228,16 +246,21 @@ func (g *gating) keepStanding(ctx context.Context) error {
 }
 
 // repeat gives the current inputs to a preflight again if that is due. The former verdict counts until there is
-// another one, and so do its tries, whatever else has changed meanwhile: a rejected login counts against an account.
-func (g *gating) repeat(ctx context.Context) error {
-	last, pause := g.standing[0], time.Duration(math.MaxInt64)
+// another one, and so do its tries, whatever else has changed meanwhile: a rejected login counts against an account, so
+// its pause is the longest that counts. What may be the cure waits for no pause.
+func (g *gating) repeat(ctx context.Context, mayCure bool) error {
+	last, soonest, login := g.standing[0], time.Duration(math.MaxInt64), time.Duration(0)
 	for _, r := range g.standing {
-		pause = min(pause, r.Verdict.RepeatIn(g.Clock.Now()))
+		in := r.Verdict.RepeatIn(g.Clock.Now())
+		soonest = min(soonest, in)
+		if r.Verdict.Class == operand.RejectedLogin {
+			login = max(login, in)
+		}
 		if r.Verdict.Tries > last.Verdict.Tries {
 			last = r
 		}
 	}
-	if pause > 0 {
+	if pause := max(soonest, login); pause > 0 && !mayCure {
 		g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), pause)
 		if g.digests.Have(operand.PreflightInputsOf(g.former)) {
 			return nil

@@ -34,9 +34,15 @@ func (f *fixture) submitted(t *testing.T) *corev1.Secret {
 // conclude writes a verdict about the submitted candidate, as the preflight does.
 func (f *fixture) conclude(t *testing.T, result operand.PreflightResult, tries int) {
 	t.Helper()
+	f.concludeAs(t, result, "", tries)
+}
+
+// concludeAs is the same with a class.
+func (f *fixture) concludeAs(t *testing.T, result operand.PreflightResult, class string, tries int) {
+	t.Helper()
 	secret := f.submitted(t)
 	text, err := json.Marshal(&operand.PreflightVerdict{
-		Digest: digestOf(secret), Result: result, Message: "it failed", Node: "m1", Tries: tries,
+		Digest: digestOf(secret), Result: result, Class: class, Message: "it failed", Node: "m1", Tries: tries,
 		Ended: metav1.NewTime(f.clock.Now()),
 	})
 	require.NoError(t, err)
@@ -553,4 +559,84 @@ func TestTheTimeToWaitBeginsAnewAfterAChangeWasUndone(t *testing.T) {
 	f.change(t)
 	require.Equal(t, former, f.balancers(t))
 	require.Empty(t, f.unproved())
+}
+
+func TestWhatRollsOutBesideAnAcceptedChangeIsTold(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	value := f.valueToAccept(t)
+	f.rotate(t, "untried")
+	f.sees(t)
+	f.meta.Annotations = map[string]string{"cloudcontrollermanager.operator.openshift.io/accepted-preflight": value}
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+	require.Contains(t, f.password(t), "untried")
+	require.Equal(t, []string{"nothing has proved the change of [Credentials]: it rolls out with what an administrator has " +
+		"accepted"}, f.unproved())
+}
+
+func TestAChangeThatHasWaitedDoesNotWaitAgainBecauseItCannotBeApplied(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.clock.Step(holdWorkingTime)
+	failure := errors.New("no quota")
+	f.kube.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return failure != nil, nil, failure
+	})
+	require.ErrorIs(t, f.run(t), failure)
+	f.refresh(t)
+	failure = nil
+	f.clock.Step(time.Second)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+}
+
+func TestAChangeWhosePreflightCannotBeWrittenRollsOut(t *testing.T) {
+	f := newWorking(t)
+	denied := errors.New("denied the request: webhook")
+	f.kube.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, denied
+	})
+	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": otherConfig}))
+	require.ErrorIs(t, f.run(t), denied)
+	f.clock.Step(holdWorkingTime)
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+	require.Equal(t, changed, f.balancers(t))
+}
+
+func TestARejectedLoginIsNotRepeatedSoonerBecauseAnotherChangeFails(t *testing.T) {
+	f := newWorking(t)
+	f.rotate(t, "wrong")
+	f.sees(t)
+	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 1)
+	f.sees(t)
+	f.change(t)
+	require.NotContains(t, f.tried(t), "wrong")
+	f.concludeAs(t, operand.Failed, "Crash", 1)
+	f.sees(t)
+	f.clock.Step(time.Minute)
+	f.sees(t)
+	require.False(t, operand.PreflightRuns(f.submitted(t)), "another login within five minutes")
+	f.clock.Step(4 * time.Minute)
+	f.sees(t)
+	require.True(t, operand.PreflightRuns(f.submitted(t)))
+}
+
+// The former credentials were revoked before an upgrade, so the image's preflight could not log in.
+func TestOtherCredentialsAreTriedAtOnceBesideARejectedImage(t *testing.T) {
+	f := newWorking(t)
+	f.newImage()
+	f.sees(t)
+	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 7)
+	f.sees(t)
+	f.change(t)
+	require.False(t, operand.PreflightRuns(f.submitted(t)), "another login with the same credentials")
+	f.rotate(t, "renewed")
+	f.works = false
+	f.sees(t)
+	require.True(t, operand.PreflightRuns(f.submitted(t)))
+	require.Contains(t, f.tried(t), "renewed")
 }

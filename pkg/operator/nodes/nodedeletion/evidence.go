@@ -47,7 +47,7 @@ func (m *memory) decide(w *world) {
 		r := n.record
 		counts := w.now.Sub(r.confirmed) < window
 		former := r.state
-		if w.deletions.Unannounced && former == confirmed && !counts {
+		if w.deletions.Unannounced && !w.released && former == confirmed && !counts {
 			former = candidate // Its turn is over: the CCM has had the time for a pass.
 		}
 		r.state, r.hold = next(former, m.evidence(w, n, budget <= 0 && !counts))
@@ -89,7 +89,7 @@ func (m *memory) evidence(w *world, n *node, paced bool) evidence {
 		kubelet: n.record.kubeletFor(w.now), answer: n.record.answerTo(w, n),
 		cloud: m.cloud(w, n), cluster: m.cluster(w, n.record),
 		initialized: n.scheme != "", claimed: n.claimed, released: n.permission == Allowed,
-		leads: w.leader != "", paced: paced, overdue: w.now.Sub(n.record.since) >= turn,
+		leads: w.leader != "", paced: paced, overdue: w.now.Sub(n.record.since) >= turn+paceWindow,
 	}
 }
 

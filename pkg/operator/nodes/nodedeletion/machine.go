@@ -135,6 +135,14 @@ func decide(e evidence) (state, hold) {
 	case !e.paced && (e.answer == proven || e.cloud == cloudNotCompared && e.answer == notFound):
 		// An administrator's word replaces the living nodes that are missing.
 		return confirmed, noHold
+	default:
+		return wait(e)
+	}
+}
+
+// wait returns the state of a Node that is not proved to be gone yet, or whose turn has not come.
+func wait(e evidence) (state, hold) {
+	switch {
 	case e.cluster == mostGone:
 		return held, tooManyNodes
 	case e.cloud == cloudUnasked && e.overdue:

@@ -72,11 +72,16 @@ func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.Pre
 	case v.Result == operand.Failed && all && nodecause.ClassOf(leader.Error).String() == v.Class:
 		compared.Result = operand.Inconclusive
 		compared.Message += fmt.Sprintf("; the running one fails too: %q", terminationmessage.Summary(leader.Error))
-	case v.Result == operand.Inconclusive && leader.Failed == 0 && slices.Contains(down, v.Class):
+	case v.Result == operand.Inconclusive && reached(leader) && slices.Contains(down, v.Class):
 		compared.Result = operand.Failed
 		compared.Message += fmt.Sprintf("; the running one has looked up %d nodes", leader.Nodes)
 	}
 	return &compared
+}
+
+// reached reports whether the cloud answered each look-up. That it does not know a machine is an answer.
+func reached(l nodecause.Lookups) bool {
+	return l.Failed == 0 || l.Failed < l.Nodes && nodecause.ClassOf(l.Error) == nodecause.UnknownMachine
 }
 
 // evidence is what is known about a preflight at one moment.
@@ -126,12 +131,10 @@ func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string
 	if !e.ledAt.IsZero() {
 		led = e.now.Sub(e.ledAt)
 	}
+	if verdict := e.lookedUp(lookups, led); verdict != nil {
+		return verdict, ""
+	}
 	switch {
-	case lookups.Ended && lookups.Nodes > 0 && lookups.Failed >= min(lookups.Nodes, enough):
-		return e.lookupsFailed(lookups), ""
-	case lookups.Ended && led >= settleTime:
-		return e.verdict(operand.Successful, "", fmt.Sprintf("it led and looked up %d of %d nodes",
-			lookups.Nodes-lookups.Failed, lookups.Nodes)), ""
 	case e.unread != "" && led >= unseenTime:
 		return e.verdict(operand.Successful, "",
 			fmt.Sprintf("it led for %s; its log was not read: %s", unseenTime, e.unread)), ""
@@ -148,6 +151,24 @@ func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string
 		verdict.Result = operand.Inconclusive // It runs.
 	}
 	return verdict, ""
+}
+
+// lookedUp judges a process by the end of its first round of look-ups, nil if that tells nothing yet.
+func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *operand.PreflightVerdict {
+	switch {
+	case !lookups.Ended:
+		return nil
+	case lookups.Nodes > 0 && lookups.Failed >= min(lookups.Nodes, enough):
+		return e.lookupsFailed(lookups)
+	case led < settleTime:
+		return nil
+	case lookups.Nodes == 0:
+		return e.verdict(operand.Inconclusive, notStarted, "it led, and looked up no node, because each waits to be "+
+			"initialized")
+	default:
+		return e.verdict(operand.Successful, "", fmt.Sprintf("it led and looked up %d of %d nodes",
+			lookups.Nodes-lookups.Failed, lookups.Nodes))
+	}
 }
 
 // lookupsFailed judges a process that looked up no node, as far as the log tells.

@@ -17,6 +17,9 @@ import (
 const (
 	errorAt = "E1125 19:00:00.000000       1 node_controller.go:277] "
 	lookup  = errorAt + "Error getting instance metadata for node addresses: "
+	// passesBy is about a node that waits to be initialized.
+	passesBy = "I1125 19:00:00.000000       1 node_controller.go:272] This node w1 is still tainted. Will not process.\n"
+
 	fatalAt = "F1125 19:00:00.000000       1 controllermanager.go:222] "
 )
 
@@ -42,6 +45,19 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		"one node of three has no machine": {
 			state: running, runs: 6, leads: 5, change: func(e *evidence) { e.log = lookup + "instance not found\n" + lookedUp },
 			result: operand.Successful, message: "it led and looked up 2 of 3 nodes",
+		},
+		"what it looks up is refused, and it passes by a node that joins": {
+			state: running, runs: 6, leads: 5,
+			change: func(e *evidence) {
+				e.log = passesBy + lookup + "got 403 instead\n" + lookup + "got 403 instead\n" + lookedUp
+			},
+			result: operand.Failed, class: "Unauthorized",
+			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
+		},
+		"it passes by every node": {
+			state: running, runs: 6, leads: 5, change: func(e *evidence) { e.log = strings.Repeat(passesBy, 3) + lookedUp },
+			result: operand.Inconclusive, class: "NotStarted",
+			message: "it led, and looked up no node, because each waits to be initialized",
 		},
 		"it has not led for long": {
 			state: running, runs: 6, leads: 4, change: func(e *evidence) { e.log = lookedUp },
@@ -172,6 +188,7 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
 	works := nodecause.Lookups{Ended: true, Nodes: 3}
 	refused := nodecause.Lookups{Ended: true, Nodes: 3, Failed: 3, Error: "got 403 instead"}
+	gone := nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1, Error: "instance not found"}
 	for name, tc := range map[string]struct {
 		result  operand.PreflightResult
 		class   string
@@ -189,6 +206,7 @@ func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
 		"the cloud throttles":                  {operand.Inconclusive, "Throttled", works, operand.Inconclusive, "it failed"},
 		"the pod did not start":                {operand.Inconclusive, "NotStarted", works, operand.Inconclusive, "it failed"},
 		"one node of the leader has no answer": {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1}, operand.Inconclusive, "it failed"},
+		"a machine of the leader's is gone":    {operand.Inconclusive, "Unreachable", gone, operand.Failed, "it failed; the running one has looked up 3 nodes"},
 		"the leader has looked up nothing":     {operand.Inconclusive, "Unreachable", nodecause.Lookups{}, operand.Inconclusive, "it failed"},
 		"the leader has no node to look up":    {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true}, operand.Inconclusive, "it failed"},
 	} {

@@ -8,6 +8,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -240,7 +241,7 @@ func (c *controller) create(ctx context.Context, candidate *corev1.Secret) (*ope
 	if err := c.deleteLease(ctx); err != nil {
 		return nil, "", err
 	}
-	node, err := c.node()
+	node, err := c.node(operand.PreflightVerdictOf(candidate))
 	if err != nil {
 		return nil, "", err
 	}
@@ -263,9 +264,9 @@ func (c *controller) create(ctx context.Context, candidate *corev1.Secret) (*ope
 	return nil, fmt.Sprintf("the start of pod/%s on node/%s", pod.Name, node), nil
 }
 
-// node returns the first Ready Node that is not cordoned, by name, and not the leader's if there is another one; "" if
-// there is none.
-func (c *controller) node() (string, error) {
+// node returns the first Ready Node that is not cordoned, by name; "" if there is none. The leader's comes last, and
+// that of the former verdict before it, because what failed may be its network.
+func (c *controller) node(former *operand.PreflightVerdict) (string, error) {
 	nodes, err := c.Nodes.Lister().List(labels.Everything())
 	if err != nil {
 		return "", fmt.Errorf("listing the control-plane nodes: %w", err)
@@ -277,11 +278,18 @@ func (c *controller) node() (string, error) {
 		return "", nil
 	}
 	leader := c.Lease.Record().Process.Node
-	return slices.MinFunc(nodes, func(a, b *corev1.Node) int {
-		if (a.Name == leader) != (b.Name == leader) {
-			return map[bool]int{true: 1, false: -1}[a.Name == leader]
+	rank := func(n *corev1.Node) int {
+		switch {
+		case n.Name == leader:
+			return 2
+		case former != nil && n.Name == former.Node:
+			return 1
+		default:
+			return 0
 		}
-		return strings.Compare(a.Name, b.Name)
+	}
+	return slices.MinFunc(nodes, func(a, b *corev1.Node) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Name, b.Name))
 	}).Name, nil
 }
 

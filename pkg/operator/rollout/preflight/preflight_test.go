@@ -502,3 +502,15 @@ func TestACandidateThatDoesNotReachTheCloudFailsWhileTheLeaderDoes(t *testing.T)
 	require.Equal(t, `the cloud's API cannot be reached from the control plane: "dial tcp 192.0.2.1:5000: i/o timeout"; check `+
 		`name resolution, routes, firewalls and the cluster's proxy; the running one has looked up 3 nodes`, verdict.Message)
 }
+
+func TestARepeatedPreflightRunsOnAnotherNode(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	secret.Annotations[operand.PreflightVerdictAnnotation] = `{"digest":"sha256:1","result":"Failed","node":"m1","tries":1}`
+	_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.pass(t, 2*time.Second)
+	require.Equal(t, "m2", w.found(t).Spec.NodeName, "the network of m1 may be to blame")
+}
