@@ -237,9 +237,9 @@ func (f *running) moveOperator(t *testing.T, away *node.Node) {
 	f.began = time.Now()
 }
 
-func (f *running) setCordoned(t *testing.T, n *node.Node, cordoned bool) {
+func (s *suite) setCordoned(t *testing.T, n *node.Node, cordoned bool) {
 	t.Helper()
-	_, err := f.kube.CoreV1().Nodes().Patch(t.Context(), n.Name(), types.MergePatchType,
+	_, err := s.kube.CoreV1().Nodes().Patch(t.Context(), n.Name(), types.MergePatchType,
 		fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, cordoned), metav1.PatchOptions{})
 	require.NoError(t, err)
 }

@@ -43,6 +43,8 @@ func (s *cloudStory) testUnnoticedDeletion(t *testing.T) {
 		"the Node of the deleted instance stays")
 	s.figure("Node of the deleted instance not Ready, and kept for %s", rounded(silent))
 
+	// A drain precedes the deletion. Without it, the CCM might still run there.
+	s.setCordoned(t, lost, true)
 	began := time.Now()
 	s.deleteNode(t, lost.Name())
 	s.await(t, "the replacement's cloud-controller-manager", rolloutLimit, func(ctx context.Context) error {
