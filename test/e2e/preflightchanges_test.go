@@ -102,7 +102,7 @@ var federated = []preflightChange{
 		require.NoError(t, s.federate(s.suite))
 		s.setSecret(t, s.secret, s.cloud.Credentials())
 	}},
-	{name: "another flag with that token", do: func(t *testing.T, s *cloudStory) { s.setArgument(t, "vmodule", "none=2") }},
+	{name: "another flag with that token", do: func(t *testing.T, s *cloudStory) { s.setArgument(t, "min-resync-period", "12h2m") }},
 }
 
 // everyCloud are the changes that every cloud has.
@@ -120,13 +120,13 @@ var everyCloud = []preflightChange{
 	}},
 	{name: "a missing permission", class: "Unauthorized", do: func(t *testing.T, s *cloudStory) {
 		require.NoError(t, s.cloud.Fail(clouds[s.name].lookup, http.StatusForbidden))
-		s.setArgument(t, "vmodule", "none=1")
+		s.setArgument(t, "min-resync-period", "12h1m")
 	}, undo: func(t *testing.T, s *cloudStory) {
 		require.NoError(t, s.cloud.Fail(clouds[s.name].lookup, 0))
 	}},
 	{name: "an account without these machines", class: "UnknownMachine", do: func(t *testing.T, s *cloudStory) {
 		require.NoError(t, s.cloud.DenyInstances(true))
-		s.setArgument(t, "vmodule", "none=1")
+		s.setArgument(t, "min-resync-period", "12h1m")
 	}, undo: func(t *testing.T, s *cloudStory) {
 		require.NoError(t, s.cloud.DenyInstances(false))
 	}},
