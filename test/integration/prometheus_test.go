@@ -64,7 +64,8 @@ func TestPrometheusFiresTheAlertsAndResolvesThem(t *testing.T) {
 	p.target(t, operandJob, operands.Listener.Addr().String())
 	p.awaitFiring(t)
 
-	c.patchSpec(t, `{"spec":{"logLevel":"Debug"}}`)
+	// No preflight tries it, which no kubelet would run here.
+	c.patchSpec(t, `{"spec":{"forceRedeploymentReason":"again"}}`)
 	p.awaitFiring(t, "CloudControllerManagerRolloutStuck")
 	c.install(t, started)
 	p.awaitFiring(t)
