@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/clientca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/managedcloudconfig"
@@ -19,7 +20,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/targetconfigcontroller"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/tokens"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/trustedca"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/availability"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/handover"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leaderelection"

@@ -87,6 +87,8 @@ var layers = []layer{
 		ours: []string{"pkg/operatorclient", "pkg/diagnostic", "pkg/operand", "pkg/operandconfig", "pkg/platform"},
 	},
 
+	// What several controllers share.
+	{dir: "pkg/internal", ours: []string{"pkg/operand", "pkg/operandconfig", "pkg/platform"}},
 	// The wiring may import every package. layerOf defines the layers of the controllers below it.
 	{dir: "pkg/operator", ours: []string{"pkg", "bindata", "manifests"}},
 	{dir: "pkg/regularfile"},
@@ -182,18 +184,18 @@ var layers = []layer{
 // imports another one.
 var controllerMayImport = []string{
 	"pkg/operatorclient",
-	"pkg/operator/internal/observedplatform",
-	"pkg/operator/internal/ondemand",
-	"pkg/operator/internal/hostpod",
+	"pkg/internal/observedplatform",
+	"pkg/internal/ondemand",
+	"pkg/internal/hostpod",
 	"pkg/terminationmessage",
 	"pkg/nodecause",
 	"pkg/operandlog",
 	"pkg/patience",
 	"pkg/loadbalancer",
-	"pkg/operator/internal/filteredwatch",
+	"pkg/internal/filteredwatch",
 	"pkg/redaction",
-	"pkg/operator/internal/configmaps",
-	"pkg/operator/internal/writeconflict",
+	"pkg/internal/configmaps",
+	"pkg/internal/writeconflict",
 	"pkg/controlplane/leaseholder",
 	"pkg/predecessor",
 	"pkg/controlplane",

@@ -133,7 +133,8 @@ func linked(text string) string {
 // setsConditions reports whether the package is a controller, or has reasons that controllers share.
 func setsConditions(dir string) bool {
 	return slices.ContainsFunc([]string{
-		"pkg/operator", "pkg/configobservation", "pkg/controlplane", "pkg/operatorclient", "pkg/predecessor",
+		"pkg/operator", "pkg/internal", "pkg/configobservation", "pkg/controlplane", "pkg/operatorclient",
+		"pkg/predecessor",
 	}, func(parent string) bool { return within(dir, parent) })
 }
 

@@ -18,9 +18,9 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 

@@ -22,7 +22,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 )
 
 const namespace = "openshift-cloud-controller-manager"

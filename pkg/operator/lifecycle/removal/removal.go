@@ -23,9 +23,9 @@ import (
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 

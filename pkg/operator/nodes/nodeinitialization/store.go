@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/filteredwatch"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/filteredwatch"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 

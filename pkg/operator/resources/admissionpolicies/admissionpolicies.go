@@ -23,9 +23,9 @@ import (
 	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
 	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )

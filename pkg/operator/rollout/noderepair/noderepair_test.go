@@ -23,9 +23,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 

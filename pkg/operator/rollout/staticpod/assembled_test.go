@@ -22,8 +22,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
 // wired has the controllers as the operator runs them, on a cluster with one node.

@@ -29,7 +29,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 

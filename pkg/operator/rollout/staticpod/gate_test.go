@@ -22,7 +22,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 )
 
 // staticPod is a mirror pod with the operand's container of this ID.

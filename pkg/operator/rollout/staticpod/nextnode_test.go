@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 )
 
 func TestTheNextNodeOfARollout(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"k8s.io/klog/v2"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/filteredwatch"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/filteredwatch"
 )
 
 // limit is how many Services are kept. Every tenant can create some.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/configmaps"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
 )
 
 func configMap(data, annotations map[string]string) *corev1.ConfigMap {
