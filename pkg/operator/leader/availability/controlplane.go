@@ -13,8 +13,10 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -23,13 +25,18 @@ import (
 // joinTime is how long control-plane Nodes may take to join during an installation.
 const joinTime = 30 * time.Minute
 
+// goneTime is how long a Node that vanished is missed if the control plane has as many Nodes as its topology requires.
+// A kubelet that restarts registers the Node again within minutes, and the alert ClusterOperatorDegraded waits for half
+// an hour.
+const goneTime = 15 * time.Minute
+
 // maxNames limits the Nodes that a message lists.
 const maxNames = 5
 
 // controlPlane is the expected set of control-plane Nodes.
 type controlPlane struct {
-	// installed is the expected number of Nodes, including missing ones.
-	installed int
+	// installed is the expected number of Nodes, including missing ones, and minimum the topology's.
+	installed, minimum int
 	// present and vanished are names of Nodes. A vanished Node was deleted while it ran a pod of the operand.
 	present, vanished []string
 	// withoutRole are names of Nodes that are no control-plane Nodes any more but still run a pod of the operand.
@@ -42,8 +49,8 @@ type controlPlane struct {
 type nodeHistory struct {
 	// seen are the Nodes of the last observation.
 	seen map[string]member
-	// vanished are Nodes that were deleted while they ran a pod of the operand.
-	vanished map[string]bool
+	// vanished are Nodes that were deleted while they ran a pod of the operand, and since when they are missed.
+	vanished patience.Each[string, bool]
 	// installed is the number of Nodes before the first of vanished was deleted.
 	installed int
 	// short reports whether the number of Nodes fell below the topology's minimum for no known reason.
@@ -66,7 +73,7 @@ func (h *nodeHistory) observe(s snapshot) controlPlane {
 	if h.seen == nil {
 		// A Node may have been deleted between two processes of the operator, before either of them or library-go saw
 		// it.
-		h.seen, h.vanished = map[string]member{}, map[string]bool{}
+		h.seen, h.vanished = map[string]member{}, patience.Each[string, bool]{}
 		for _, status := range s.status.NodeStatuses {
 			h.seen[status.NodeName] = member{ran: status.CurrentRevision > 0}
 		}
@@ -79,23 +86,56 @@ func (h *nodeHistory) observe(s snapshot) controlPlane {
 		case slices.Contains(s.withoutRole, name), was.leaves && len(now) >= minimum:
 			h.installed--
 		default:
-			h.vanished[name] = true
+			h.vanished.See(name, true, s.now)
 		}
 	}
 	h.seen = now
-	maps.DeleteFunc(h.vanished, func(name string, _ bool) bool {
+	maps.DeleteFunc(h.vanished, func(name string, _ *patience.Since[bool]) bool {
 		_, back := now[name]
 		return back || slices.Contains(s.withoutRole, name)
 	})
+	h.forgetGone(s, minimum)
 	if len(h.vanished) == 0 || len(now) >= max(h.installed, minimum) {
-		h.vanished, h.installed = map[string]bool{}, len(now)
+		h.vanished, h.installed = patience.Each[string, bool]{}, len(now)
 	}
 	return controlPlane{
-		installed:   max(h.installed, minimum),
+		installed: max(h.installed, minimum), minimum: minimum,
 		present:     slices.Sorted(maps.Keys(now)),
 		vanished:    slices.Sorted(maps.Keys(h.vanished)),
 		withoutRole: slices.Sorted(slices.Values(s.withoutRole)),
 	}
+}
+
+// forgetGone forgets the Nodes that have been missed for goneTime, if the others satisfy the topology. A deletion
+// without a cordon is all that the operator sees of a control-plane Node that an administrator removes for good. It
+// does not forget one whose process holds the lease, because that machine lives.
+func (h *nodeHistory) forgetGone(s snapshot, minimum int) {
+	if len(h.seen) < minimum {
+		return
+	}
+	for name, since := range h.vanished {
+		if s.now.Sub(since.At()) >= goneTime && !holdsLease(s, name) {
+			delete(h.vanished, name)
+			h.installed--
+		}
+	}
+}
+
+// holdsLease reports whether the holder of the lease is on the node.
+func holdsLease(s snapshot, node string) bool {
+	return s.lease.Lease != nil &&
+		leaseholder.NodeOf(ptr.Deref(s.lease.Lease.Spec.HolderIdentity, ""), []string{node}) != ""
+}
+
+// goneIn returns the delay until the next Node may be forgotten, 0 if the topology requires more Nodes.
+func (h *nodeHistory) goneIn(plane controlPlane, now time.Time) (next time.Duration) {
+	if len(plane.present) < plane.minimum {
+		return 0
+	}
+	for _, since := range h.vanished {
+		next = patience.Sooner(next, goneTime-now.Sub(since.At()))
+	}
+	return next
 }
 
 func (h *nodeHistory) members(s snapshot) map[string]member {
@@ -135,10 +175,15 @@ func (h *nodeHistory) nodesCondition(plane controlPlane, s snapshot) (*operatorc
 	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(plane.present), plane.installed)
 	if len(plane.vanished) > 0 {
 		h.short.See(false, s.now)
-		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", fmt.Sprintf(
-			"%s vanished while the static pod %s ran there, %s; "+
-				"restart the kubelet so that the Node registers again, or replace the machine",
-			nodeList(plane.vanished), operand.Name, left)), 0
+		message := fmt.Sprintf("%s vanished while the static pod %s ran there, %s; "+
+			"restart the kubelet so that the Node registers again, or replace the machine",
+			nodeList(plane.vanished), operand.Name, left)
+		if len(plane.present) >= plane.minimum {
+			message += fmt.Sprintf("; the topology needs no more Nodes, so a Node that stays away for %d minutes "+
+				"counts as removed", int(goneTime.Minutes()))
+		}
+		return operatorclient.NewCondition(
+			ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", message), h.goneIn(plane, s.now)
 	}
 	if len(plane.present) >= plane.installed {
 		h.short.See(false, s.now)

@@ -104,6 +104,61 @@ func TestMoreNodesThanTheTopologyNeedsAreRemembered(t *testing.T) {
 	require.Equal(t, []string{"200s ControlPlaneNodesDegraded=True NodesVanished"}, events.run(t, five, 400))
 }
 
+// An administrator removes a Node for good with "oc delete node" alone.
+func TestANodeThatStaysAwayIsMissedForAWhileIfTheTopologyNeedsItNot(t *testing.T) {
+	four := func() *cluster {
+		c := newCluster("m0", "m1", "m2", "m3")
+		c.Topology = configv1.HighlyAvailableTopologyMode
+		return c
+	}
+	leave := func(node string) func(*cluster, int) {
+		return func(c *cluster, _ int) { c.Leave(node); delete(c.Pods, node) }
+	}
+	t.Run("it is gone", func(t *testing.T) {
+		events := timeline{}
+		events.renews(26, 2400)
+		events.at(200, leave("m3"))
+		events.at(1300, func(c *cluster, _ int) {
+			require.Equal(t, "3 of 3 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+		})
+		require.Equal(t, []string{
+			"200s ControlPlaneNodesDegraded=True NodesVanished",
+			"1100s ControlPlaneNodesDegraded=False AsExpected",
+		}, events.run(t, four, 2400))
+	})
+	t.Run("it registers again", func(t *testing.T) {
+		events := timeline{}
+		events.renews(26, 2400)
+		events.at(200, leave("m3"))
+		events.at(600, func(c *cluster, second int) { c.Join("m3"); c.Install("m3", second) })
+		require.Equal(t, []string{
+			"200s ControlPlaneNodesDegraded=True NodesVanished",
+			"600s ControlPlaneNodesDegraded=False AsExpected",
+		}, events.run(t, four, 2400))
+	})
+	t.Run("another one leaves the control plane incomplete", func(t *testing.T) {
+		events := timeline{}
+		events.renews(26, 2400)
+		events.at(200, leave("m3"))
+		events.at(700, leave("m2"))
+		events.at(1900, func(c *cluster, _ int) {
+			require.Equal(t, "2 of 4 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+		})
+		events.at(2000, func(c *cluster, second int) { c.Join("m4"); c.Install("m4", second) })
+		require.Equal(t, []string{
+			"200s ControlPlaneNodesDegraded=True NodesVanished",
+			"2000s ControlPlaneNodesDegraded=False AsExpected",
+		}, events.run(t, four, 2400))
+	})
+	t.Run("its process goes on to lead", func(t *testing.T) {
+		events := timeline{}
+		events.renews(26, 2400)
+		events.at(200, leave("m0"))
+		require.Equal(t, []string{"200s ControlPlaneNodesDegraded=True NodesVanished"},
+			of(events.run(t, four, 2400), ControlPlaneNodesCondition))
+	})
+}
+
 // The machine is gone, so "restart the kubelet" would be no advice.
 func TestANodeWhoseDeletionWasPermittedIsNotMissed(t *testing.T) {
 	for _, permission := range []string{"Confirmed", "Allowed"} {
@@ -155,7 +210,8 @@ func TestANodeThatIsRemovedOnPurposeIsNotMissedWhileAnotherVanished(t *testing.T
 		require.Equal(
 			t,
 			"node/m4 vanished while the static pod cloud-controller-manager ran there, 3 of 4 control-plane Nodes exist; "+
-				"restart the kubelet so that the Node registers again, or replace the machine",
+				"restart the kubelet so that the Node registers again, or replace the machine; the topology needs no more "+
+				"Nodes, so a Node that stays away for 15 minutes counts as removed",
 			c.message(ControlPlaneNodesCondition),
 		)
 	})
