@@ -44,22 +44,8 @@ func (s *cloudStory) testInternalLoadBalancer(t *testing.T) {
 func (s *cloudStory) balance(t *testing.T, annotations map[string]string) {
 	t.Helper()
 	cloud := s.cloud.(balancing)
-	services := s.kube.CoreV1().Services(metav1.NamespaceDefault)
+	service := s.createBalanced(t, annotations)
 	began := time.Now()
-	service, err := services.Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: annotations},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	s.await(t, "the Service to have the load balancer's address", briefly, func(ctx context.Context) error {
-		if service, err = services.Get(ctx, service.Name, metav1.GetOptions{}); err != nil {
-			return err
-		}
-		return s.isBalanced(cloud, service)
-	})
-	s.figure("Service created to its address: %s", rounded(began))
-
-	began = time.Now()
 	worker, err := s.AddWorker(t.Context())
 	require.NoError(t, err)
 	s.await(t, "the load balancer to have the new node", briefly, func(context.Context) error {
@@ -81,14 +67,44 @@ func (s *cloudStory) balance(t *testing.T, annotations map[string]string) {
 	})
 	s.figure("instance deleted to no member of the load balancer: %s", rounded(began))
 
-	began = time.Now()
-	require.NoError(t, services.Delete(t.Context(), service.Name, metav1.DeleteOptions{}))
+	s.deleteBalanced(t)
+}
+
+// balanced is the name of the Service with a load balancer.
+const balanced = "web"
+
+// createBalanced creates a Service, and returns it with the address of its load balancer, which has all nodes.
+func (s *cloudStory) createBalanced(t *testing.T, annotations map[string]string) *corev1.Service {
+	t.Helper()
+	services := s.kube.CoreV1().Services(metav1.NamespaceDefault)
+	began := time.Now()
+	service, err := services.Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: balanced, Annotations: annotations},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.await(t, "the Service to have the load balancer's address", briefly, func(ctx context.Context) error {
+		if service, err = services.Get(ctx, balanced, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		return s.isBalanced(s.cloud.(balancing), service)
+	})
+	s.figure("Service created to its address: %s", rounded(began))
+	return service
+}
+
+// deleteBalanced deletes the Service of createBalanced.
+func (s *cloudStory) deleteBalanced(t *testing.T) {
+	t.Helper()
+	services := s.kube.CoreV1().Services(metav1.NamespaceDefault)
+	began := time.Now()
+	require.NoError(t, services.Delete(t.Context(), balanced, metav1.DeleteOptions{}))
 	s.await(t, "the Service and the load balancer to be gone", briefly, func(ctx context.Context) error {
-		_, err := services.Get(ctx, service.Name, metav1.GetOptions{})
+		_, err := services.Get(ctx, balanced, metav1.GetOptions{})
 		if err := gone(err); err != nil {
 			return fmt.Errorf("the Service: %w", err)
 		}
-		if left := cloud.LoadBalancers(); len(left) > 0 {
+		if left := s.cloud.(balancing).LoadBalancers(); len(left) > 0 {
 			return fmt.Errorf("the cloud has %v", left)
 		}
 		return nil

@@ -1,23 +1,57 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 )
 
 // testPermissions compares the calls of the story with the permissions that the CredentialsRequest for Google Cloud
-// requests. Each call needs some of them.
+// requests. Each call needs some of them, and each is needed by a call.
 func (s *cloudStory) testPermissions(t *testing.T) {
 	document, err := os.ReadFile(filepath.Join(s.Repository(), "docs", "gcp-permissions.md"))
 	require.NoError(t, err)
 	compared := gcp.Compare(document, s.cloud.Calls())
 	require.Empty(t, compared.Unlisted, "calls without a permission: add their rows and permissions")
-	s.figure("methods called: %d, permissions: %d, without a call: %s", len(compared.Methods), len(compared.Permissions),
-		strings.ReplaceAll(strings.Join(compared.Unneeded, ", "), "compute.", ""))
+	require.Empty(t, compared.Unneeded, "permissions without a call: remove them, or test what needs them")
+	s.figure("methods called: %d, permissions, all of them needed: %d", len(compared.Methods), len(compared.Permissions))
+}
+
+// aging is a cloud whose health checks can become those of a former provider.
+type aging interface {
+	AgeHealthChecks()
+	AgedHealthChecks() []string
+}
+
+// testChangedService changes a Service with each kind of load balancer. What the cloud has of it is changed too, or
+// replaced, with the same address. The health checks are those of a former provider, as after an upgrade.
+func (s *cloudStory) testChangedService(t *testing.T) {
+	cloud, checks := s.cloud.(balancing), s.cloud.(aging)
+	services := s.kube.CoreV1().Services(metav1.NamespaceDefault)
+	const changed = `{"spec":{"sessionAffinity":"ClientIP","ports":[{"name":"http","port":80},{"name":"https","port":443}]}}`
+	for _, annotations := range []map[string]string{nil, internalAnnotations[s.platform]} {
+		before := s.createBalanced(t, annotations)
+		checks.AgeHealthChecks()
+		require.NotEmpty(t, checks.AgedHealthChecks())
+		_, err := services.Patch(t.Context(), balanced, types.MergePatchType, []byte(changed), metav1.PatchOptions{})
+		require.NoError(t, err)
+		began := time.Now()
+		s.await(t, "the load balancer to follow the Service", briefly, func(context.Context) error {
+			if left := checks.AgedHealthChecks(); len(left) > 0 {
+				return fmt.Errorf("the cloud has the former health checks %v", left)
+			}
+			return s.isBalanced(cloud, before)
+		})
+		s.figure("Service changed to its load balancer changed: %s", rounded(began))
+		s.deleteBalanced(t)
+	}
 }

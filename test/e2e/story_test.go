@@ -237,6 +237,9 @@ func TestStory(t *testing.T) {
 			if internalAnnotations[s.platform] != nil {
 				steps = slices.Insert(steps, 4, step{"an internal load balancer follows the nodes", s.testInternalLoadBalancer})
 			}
+			if _, ages := s.cloud.(aging); ages {
+				steps = slices.Insert(steps, 5, step{"a load balancer follows its Service", s.testChangedService})
+			}
 			if s.federate != nil {
 				steps = slices.Insert(steps, len(steps)-1,
 					step{"a token of the ServiceAccount replaces the secret", s.testFederatedToken},

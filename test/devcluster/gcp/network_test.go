@@ -148,3 +148,20 @@ func TestAnUnusableResourceIsRejected(t *testing.T) {
 	c.requireError(t, http.MethodPost, regional+"operations/operation-0/wait", nil, http.StatusNotFound,
 		"The resource 'projects/dev-project/regions/europe-west3/operations/operation-0' was not found")
 }
+
+func TestAHealthCheckIsThatOfAFormerProviderUntilItIsUpdated(t *testing.T) {
+	c := start(t)
+	check := object{"name": "k8s-node", "checkIntervalSec": 8}
+	for _, collection := range []string{"healthChecks", "httpHealthChecks"} {
+		c.change(t, http.MethodPost, "global/"+collection, check)
+	}
+	c.change(t, http.MethodPost, regional+"addresses", object{"name": "a1"})
+	require.Empty(t, c.AgedHealthChecks())
+	c.AgeHealthChecks()
+	require.Equal(t, 2.0, c.require(t, http.MethodGet, "global/healthChecks/k8s-node", nil)["checkIntervalSec"])
+	require.Equal(t, []string{"k8s-node", "k8s-node"}, c.AgedHealthChecks())
+	c.change(t, http.MethodPut, "global/healthChecks/k8s-node", check)
+	require.Equal(t, []string{"k8s-node"}, c.AgedHealthChecks())
+	c.change(t, http.MethodPut, "global/httpHealthChecks/k8s-node", check)
+	require.Empty(t, c.AgedHealthChecks())
+}
