@@ -158,7 +158,7 @@ func TestAHealthCheckIsThatOfAFormerProviderUntilItIsUpdated(t *testing.T) {
 	c.change(t, http.MethodPost, regional+"addresses", object{"name": "a1"})
 	require.Empty(t, c.AgedHealthChecks())
 	c.AgeHealthChecks()
-	require.Equal(t, 2.0, c.require(t, http.MethodGet, "global/healthChecks/k8s-node", nil)["checkIntervalSec"])
+	require.EqualValues(t, 2, c.require(t, http.MethodGet, "global/healthChecks/k8s-node", nil)["checkIntervalSec"])
 	require.Equal(t, []string{"k8s-node", "k8s-node"}, c.AgedHealthChecks())
 	c.change(t, http.MethodPut, "global/healthChecks/k8s-node", check)
 	require.Equal(t, []string{"k8s-node"}, c.AgedHealthChecks())
