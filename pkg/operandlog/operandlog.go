@@ -25,26 +25,33 @@ const (
 )
 
 // Read returns the end of the log of the operand's container in the pod, and whether that is all that its process
-// logged. The last line may be cut. A time would not help to select lines: the node's clock may be wrong.
+// logged. The last line may be cut.
 func Read(ctx context.Context, pods corev1client.PodsGetter, pod string) (log string, complete bool, err error) {
-	log, err = read(ctx, pods, pod, ptr.To[int64](maxLines))
+	log, err = read(ctx, pods, pod, &corev1.PodLogOptions{TailLines: ptr.To[int64](maxLines)})
 	return log, err == nil && len(log) < maxBytes && strings.Count(log, "\n") < maxLines, err
+}
+
+// ReadLast returns what was logged within the last time, as far as the end of the log has it. The kubelet compares the
+// times of its own node, so another clock does not matter.
+func ReadLast(ctx context.Context, pods corev1client.PodsGetter, pod string, last time.Duration) (string, error) {
+	return read(ctx, pods, pod, &corev1.PodLogOptions{
+		TailLines: ptr.To[int64](maxLines), SinceSeconds: ptr.To(int64(last / time.Second)),
+	})
 }
 
 // ReadBegin returns the beginning of the log.
 func ReadBegin(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
-	return read(ctx, pods, pod, nil)
+	return read(ctx, pods, pod, &corev1.PodLogOptions{})
 }
 
-// read returns the last lines of the log, or with nil its first ones.
-func read(ctx context.Context, pods corev1client.PodsGetter, pod string, lines *int64) (string, error) {
+// read returns what the options select of the log.
+func read(
+	ctx context.Context, pods corev1client.PodsGetter, pod string, options *corev1.PodLogOptions,
+) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stream, err := pods.Pods(operand.Namespace).GetLogs(pod, &corev1.PodLogOptions{
-		Container:  operand.Name,
-		TailLines:  lines,
-		LimitBytes: ptr.To[int64](maxBytes),
-	}).Stream(ctx)
+	options.Container, options.LimitBytes = operand.Name, ptr.To[int64](maxBytes)
+	stream, err := pods.Pods(operand.Namespace).GetLogs(pod, options).Stream(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reading the log of pod/%s in %s: %w", pod, operand.Namespace, err)
 	}

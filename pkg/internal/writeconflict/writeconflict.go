@@ -15,23 +15,26 @@ const (
 	// delay is how long to wait for the cache after a conflict.
 	delay = time.Second
 
-	// maxConflicts is how many consecutive syncs may end in a conflict. More of them are not a race.
-	maxConflicts = 10
+	// patience is how long every sync may end in a conflict. It is no number of syncs: while a cache is behind, the events
+	// of other objects cause many of them.
+	patience = 10 * time.Second
 )
 
 // Retried returns a sync that requeues itself after a conflict: an object was changed, created or deleted after the
 // cache saw it. factory.WithSyncDegradedOnError would report Degraded until the next sync.
 func Retried(sync factory.SyncFunc) factory.SyncFunc {
-	conflicts := 0
+	var since time.Time
 	return func(ctx context.Context, syncCtx factory.SyncContext) error {
 		err := sync(ctx, syncCtx)
 		if !isConflict(err) {
-			conflicts = 0
+			since = time.Time{}
 			return err
 		}
-		conflicts++
-		if conflicts > maxConflicts {
-			return err
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if time.Since(since) >= patience {
+			return err // This is no race.
 		}
 		klog.V(2).InfoS("Retrying after a write conflict", "error", err)
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), delay)
@@ -55,5 +58,13 @@ func isConflict(err error) bool {
 	if wrapped := errors.Unwrap(err); wrapped != nil {
 		return isConflict(wrapped)
 	}
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isDeleted(err)
+}
+
+// isDeleted reports whether an object that is written does not exist any more. A namespace that does not exist is no
+// race.
+func isDeleted(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
+		(status.Status().Details == nil || status.Status().Details.Kind != "namespaces")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -33,8 +34,10 @@ func TestOnlyAConflictIsRetriedSilently(t *testing.T) {
 		"no error":                       {},
 		"a conflict":                     {err: conflict, wantAfter: []time.Duration{time.Second}},
 		"an object that exists already":  {err: exists, wantAfter: []time.Duration{time.Second}},
+		"an object that was deleted":     {err: apierrors.NewNotFound(secrets, "cloud-tokens"), wantAfter: []time.Duration{time.Second}},
 		"a wrapped conflict":             {err: fmt.Errorf("secret/cloud-tokens: %w", conflict), wantAfter: []time.Duration{time.Second}},
 		"several conflicts":              {err: errors.Join(conflict, fmt.Errorf("a: %w", exists)), wantAfter: []time.Duration{time.Second}},
+		"a namespace that was deleted":   {err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "a"), wantErr: "namespaces \"a\" not found"},
 		"another error":                  {err: errors.New("no quota"), wantErr: "no quota"},
 		"a conflict beside another":      {err: errors.Join(errors.New("no quota"), exists), wantErr: "no quota\nsecrets \"cloud-tokens\" already exists"},
 		"a wrapped conflict and another": {err: fmt.Errorf("a: %w", errors.Join(exists, errors.New("b"))), wantErr: "a: secrets \"cloud-tokens\" already exists\nb"},
@@ -53,24 +56,24 @@ func TestOnlyAConflictIsRetriedSilently(t *testing.T) {
 }
 
 func TestConflictsThatDoNotEndAreReported(t *testing.T) {
-	results := []error{}
-	sync := writeconflict.Retried(func(context.Context, factory.SyncContext) error {
-		next := results[0]
-		results = results[1:]
-		return next
+	syncCtx := syncContext(&delays{}) // Its queue has a goroutine.
+	synctest.Test(t, func(t *testing.T) {
+		var result error
+		sync := writeconflict.Retried(func(context.Context, factory.SyncContext) error { return result })
+		run := func(err error) error {
+			result = err
+			return sync(t.Context(), syncCtx)
+		}
+		for range 20 {
+			require.NoError(t, run(conflict), "events of other objects cause syncs while the cache is behind")
+		}
+		time.Sleep(9 * time.Second)
+		require.NoError(t, run(conflict))
+		require.NoError(t, run(nil), "the race is over")
+		require.NoError(t, run(conflict))
+		time.Sleep(10 * time.Second)
+		require.Equal(t, conflict, run(conflict))
 	})
-	run := func(err error) error {
-		results = append(results, err)
-		return sync(t.Context(), syncContext(&delays{}))
-	}
-	for range 10 {
-		require.NoError(t, run(conflict))
-	}
-	require.NoError(t, run(nil), "the race is over")
-	for range 10 {
-		require.NoError(t, run(conflict))
-	}
-	require.Equal(t, conflict, run(conflict))
 }
 
 // delays records the delays that are added to it.

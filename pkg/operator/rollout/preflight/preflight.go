@@ -34,6 +34,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
@@ -53,6 +54,11 @@ const (
 
 	// endTime is how long a kubelet may take to end a pod, whose grace period is 5 seconds.
 	endTime = 30 * time.Second
+
+	// roundTime is how old the end of the leader's last round of look-ups may be: a CCM begins one five minutes after the
+	// end of the former one (--node-status-update-frequency), and this lets it take half a minute. If none has ended
+	// since, the leader may hang in its cloud, and what it was answered before says nothing about the cloud now.
+	roundTime = 330 * time.Second
 
 	// quietTime is how long a preflight may last before the condition says what it waits for.
 	quietTime = time.Minute
@@ -96,7 +102,7 @@ func New(o Options) factory.Controller {
 	return factory.New().
 		WithInformers(o.Operator.Informer()).
 		WithFilteredEventsInformers(isOfPreflight, o.Secrets.Informer(), o.Pods.Informer(), o.Leases.Informer()).
-		WithSync(c.sync).
+		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
 }
@@ -168,14 +174,12 @@ func (c *controller) worksSince(verdict time.Time) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
-	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": operand.Name}))
+	holder, _, err := c.holder()
 	if err != nil {
-		return false, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+		return false, err
 	}
-	record := c.Lease.Record()
-	holder := controlplane.HolderOf(record, controlplane.Pods{Operand: pods}, c.Clock.Now())
 	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != status.LatestAvailableRevision }
-	return holder.State == controlplane.Leading && record.HeldSince.After(verdict) &&
+	return holder.State == controlplane.Leading && c.Lease.Record().HeldSince.After(verdict) &&
 		!slices.ContainsFunc(status.NodeStatuses, isBehind), nil
 }
 
@@ -203,26 +207,49 @@ func (c *controller) run(ctx context.Context, candidate *corev1.Secret) (*operan
 	return verdict, waitsFor, err
 }
 
-// compareWithLeader reads what the leader has looked up last. Without its log, there is nothing to compare with.
+// compareWithLeader compares with what the leader has looked up last. Without a leader, its log, or a round of late,
+// there is nothing to compare with.
 func (c *controller) compareWithLeader(
 	ctx context.Context, verdict *operand.PreflightVerdict,
 ) (*operand.PreflightVerdict, error) {
-	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": operand.Name}))
+	holder, pods, err := c.holder()
 	if err != nil {
-		return nil, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+		return nil, err
 	}
-	leader := c.Lease.Record().Process.Node
-	i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == leader })
-	if i < 0 {
+	i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == holder.Node })
+	if i < 0 || holder.State != controlplane.Starting && holder.State != controlplane.Leading {
 		return verdict, nil
 	}
-	text, _, err := operandlog.Read(ctx, c.Kube.CoreV1(), pods[i].Name)
+	lookups, err := c.lookupsWithin(ctx, pods[i].Name, roundTime)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
 		return verdict, nil
 	}
+	return compare(verdict, lookups), nil
+}
+
+// lookupsWithin returns those of the last round of a process if it has ended within the last time. The round may have
+// begun before that, so the whole end of the log has it.
+func (c *controller) lookupsWithin(ctx context.Context, pod string, last time.Duration) (nodecause.Lookups, error) {
+	recent, err := operandlog.ReadLast(ctx, c.Kube.CoreV1(), pod, last)
+	if err != nil || !nodecause.LastLookups(recent).Ended {
+		return nodecause.Lookups{}, err
+	}
+	text, _, err := operandlog.Read(ctx, c.Kube.CoreV1(), pod)
+	if err != nil {
+		return nodecause.Lookups{}, err
+	}
 	masked, err := c.Mask(text)
-	return compare(verdict, nodecause.LastLookups(masked)), err
+	return nodecause.LastLookups(masked), err
+}
+
+// holder returns the holder of the operand's lease, and the operand's pods.
+func (c *controller) holder() (controlplane.Holder, []*corev1.Pod, error) {
+	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": operand.Name}))
+	if err != nil {
+		return controlplane.Holder{}, nil, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+	}
+	return controlplane.HolderOf(c.Lease.Record(), controlplane.Pods{Operand: pods}, c.Clock.Now()), pods, nil
 }
 
 // pod returns the pod in the cache, nil if there is none.

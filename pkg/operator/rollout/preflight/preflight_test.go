@@ -41,6 +41,8 @@ type world struct {
 	recorder events.InMemoryRecorder
 	operator v1helpers.StaticPodOperatorClient
 	masked   string
+	// quiet is whether nothing was logged of late.
+	quiet bool
 }
 
 func newWorld(t *testing.T, nodes ...string) *world {
@@ -61,6 +63,14 @@ func newWorld(t *testing.T, nodes ...string) *world {
 		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
 		pod.UID = types.UID(fmt.Sprintf("pod-%d", uids))
 		return false, nil, nil
+	})
+	w.kube.PrependReactor("get", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		log, isLog := action.(clienttesting.GenericActionImpl)
+		if !isLog || log.Value.(*corev1.PodLogOptions).SinceSeconds == nil {
+			return false, nil, nil
+		}
+		require.EqualValues(t, 330, *log.Value.(*corev1.PodLogOptions).SinceSeconds)
+		return true, &runtime.Unknown{Raw: []byte(map[bool]string{false: w.masked}[w.quiet])}, nil
 	})
 	w.Seen.See(w.Lease, controlplanetest.At(-26))
 	w.Renew(0)
@@ -487,8 +497,10 @@ func TestAPodThatDoesNotEndIsDeletedWithoutItsKubelet(t *testing.T) {
 		"ended it for 30s; check the node"}, w.events())
 }
 
-func TestACandidateThatDoesNotReachTheCloudFailsWhileTheLeaderDoes(t *testing.T) {
-	w := newWorld(t, "m0", "m1", "m2")
+// unreached is the verdict about a candidate that does not reach the cloud, while the leader's last look-ups have all
+// succeeded.
+func (w *world) unreached(t *testing.T) *operand.PreflightVerdict {
+	t.Helper()
 	w.submit(t, "sha256:1")
 	w.pass(t, time.Second)
 	w.start(t)
@@ -497,10 +509,31 @@ func TestACandidateThatDoesNotReachTheCloudFailsWhileTheLeaderDoes(t *testing.T)
 	w.pass(t, time.Second)
 	w.pass(t, 0)
 	w.pass(t, 0)
-	verdict := w.requireEnded(t)
+	return w.requireEnded(t)
+}
+
+const unreachable = `the cloud's API cannot be reached from the control plane: "dial tcp 192.0.2.1:5000: i/o timeout"; check ` +
+	`name resolution, routes, firewalls and the cluster's proxy`
+
+func TestACandidateThatDoesNotReachTheCloudFailsWhileTheLeaderDoes(t *testing.T) {
+	verdict := newWorld(t, "m0", "m1", "m2").unreached(t)
 	require.Equal(t, operand.Failed, verdict.Result)
-	require.Equal(t, `the cloud's API cannot be reached from the control plane: "dial tcp 192.0.2.1:5000: i/o timeout"; check `+
-		`name resolution, routes, firewalls and the cluster's proxy; the running one has looked up 3 nodes`, verdict.Message)
+	require.Equal(t, unreachable+"; the running one has looked up 3 nodes", verdict.Message)
+}
+
+func TestWhatTheLeaderLookedUpLongAgoOrWhatNoneLooksUpSaysNothing(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"the leader hangs in its cloud": func(w *world) { w.quiet = true },
+		"the process renews no lease":   func(w *world) { w.clock.SetTime(controlplanetest.At(140)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			change(w)
+			verdict := w.unreached(t)
+			require.Equal(t, operand.Inconclusive, verdict.Result)
+			require.Equal(t, unreachable, verdict.Message)
+		})
+	}
 }
 
 func TestARepeatedPreflightRunsOnAnotherNode(t *testing.T) {
