@@ -9,32 +9,32 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 const (
 	// delay is how long to wait for the cache after a conflict.
 	delay = time.Second
 
-	// patience is how long every sync may end in a conflict. It is no number of syncs: while a cache is behind, the events
+	// raceTime is how long every sync may end in a conflict. It is no number of syncs: while a cache is behind, the events
 	// of other objects cause many of them.
-	patience = 10 * time.Second
+	raceTime = 10 * time.Second
 )
 
 // Retried returns a sync that requeues itself after a conflict: an object was changed, created or deleted after the
 // cache saw it. factory.WithSyncDegradedOnError would report Degraded until the next sync.
-func Retried(sync factory.SyncFunc) factory.SyncFunc {
-	var since time.Time
+func Retried(sync factory.SyncFunc) factory.SyncFunc { return retried(sync, clock.RealClock{}) }
+
+func retried(sync factory.SyncFunc, clock clock.PassiveClock) factory.SyncFunc {
+	var conflicts patience.Since[bool]
 	return func(ctx context.Context, syncCtx factory.SyncContext) error {
 		err := sync(ctx, syncCtx)
-		if !isConflict(err) {
-			since = time.Time{}
+		now := clock.Now()
+		since := conflicts.See(isConflict(err), now)
+		if !conflicts.Value() || now.Sub(since) >= raceTime {
 			return err
-		}
-		if since.IsZero() {
-			since = time.Now()
-		}
-		if time.Since(since) >= patience {
-			return err // This is no race.
 		}
 		klog.V(2).InfoS("Retrying after a write conflict", "error", err)
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), delay)

@@ -1,11 +1,10 @@
-package writeconflict_test
+package writeconflict
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -15,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 var (
@@ -44,7 +42,7 @@ func TestOnlyAConflictIsRetriedSilently(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			queue := &delays{}
-			err := writeconflict.Retried(func(context.Context, factory.SyncContext) error { return tc.err })(t.Context(), syncContext(queue))
+			err := Retried(func(context.Context, factory.SyncContext) error { return tc.err })(t.Context(), syncContext(queue))
 			if tc.wantErr == "" {
 				require.NoError(t, err)
 			} else {
@@ -56,24 +54,21 @@ func TestOnlyAConflictIsRetriedSilently(t *testing.T) {
 }
 
 func TestConflictsThatDoNotEndAreReported(t *testing.T) {
-	syncCtx := syncContext(&delays{}) // Its queue has a goroutine.
-	synctest.Test(t, func(t *testing.T) {
-		var result error
-		sync := writeconflict.Retried(func(context.Context, factory.SyncContext) error { return result })
-		run := func(err error) error {
-			result = err
-			return sync(t.Context(), syncCtx)
-		}
-		for range 20 {
-			require.NoError(t, run(conflict), "events of other objects cause syncs while the cache is behind")
-		}
-		time.Sleep(9 * time.Second)
-		require.NoError(t, run(conflict))
-		require.NoError(t, run(nil), "the race is over")
-		require.NoError(t, run(conflict))
-		time.Sleep(10 * time.Second)
-		require.Equal(t, conflict, run(conflict))
-	})
+	var result error
+	passes := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
+	sync := retried(func(context.Context, factory.SyncContext) error { return result }, passes)
+	run := func(after time.Duration, err error) error {
+		result = err
+		passes.SetTime(passes.Now().Add(after))
+		return sync(t.Context(), syncContext(&delays{}))
+	}
+	for range 20 {
+		require.NoError(t, run(0, conflict), "events of other objects cause syncs while the cache is behind")
+	}
+	require.NoError(t, run(9*time.Second, conflict))
+	require.NoError(t, run(0, nil), "the race is over")
+	require.NoError(t, run(time.Second, conflict))
+	require.Equal(t, conflict, run(10*time.Second, conflict))
 }
 
 // delays records the delays that are added to it.
