@@ -226,8 +226,9 @@ func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
 	g.syncCtx.Recorder().Warningf("PreflightUnproved", "nothing has proved the change of %v: %s", changed.Causes(), why)
 }
 
-// keepStanding withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, the
-// verdict stays for the notice.
+// keepStanding withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, with
+// all that it changed, the verdict stays for the notice: the digest of a preflight does not tell, because it has pinned
+// flags.
 func (g *gating) keepStanding(ctx context.Context) error {
 	if len(g.standing) > 0 {
 		return g.repeat(ctx, false)
@@ -236,7 +237,9 @@ func (g *gating) keepStanding(ctx context.Context) error {
 		return nil
 	}
 	preflight, _, err := g.preflightOf(g.full)
-	if err != nil || preflight != nil && digestOf(g.former) == digestOf(preflight) {
+	isApplied := preflight != nil && digestOf(g.former) == digestOf(preflight) &&
+		g.digests.Have(operand.PreflightInputsOf(g.former))
+	if err != nil || isApplied {
 		return err
 	}
 	if _, _, err := resourceapply.DeleteSecret(ctx, g.Secrets, g.syncCtx.Recorder(), g.former); err != nil {

@@ -640,3 +640,27 @@ func TestOtherCredentialsAreTriedAtOnceBesideARejectedImage(t *testing.T) {
 	require.True(t, operand.PreflightRuns(f.submitted(t)))
 	require.Contains(t, f.tried(t), "renewed")
 }
+
+// The preflight of a flag that a preflight pins has the digest of the former candidate's.
+func TestThePreflightOfAPinnedFlagEndsWithTheChangeOfTheFlag(t *testing.T) {
+	f := newWorking(t)
+	f.setOverrides(t, `extendedArguments: {secure-port: ["10259"]}`)
+	f.sees(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	require.Equal(t, []string{"ConfigurationDegraded"}, f.degraded(t))
+	f.setOverrides(t, "")
+	f.sees(t)
+	require.Empty(t, f.trueConditions(t))
+	require.Nil(t, f.submitted(t), "nothing waits for a preflight")
+}
+
+// setOverrides sets spec.unsupportedConfigOverrides.
+func (f *fixture) setOverrides(t *testing.T, yaml string) {
+	t.Helper()
+	spec, _, version, err := f.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	spec.UnsupportedConfigOverrides.Raw = []byte(yaml)
+	_, _, err = f.operator.UpdateStaticPodOperatorSpec(t.Context(), version, spec)
+	require.NoError(t, err)
+}
