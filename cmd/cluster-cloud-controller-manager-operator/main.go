@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/remove"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/status"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/validate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/logging"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
@@ -81,7 +82,7 @@ func checkUsage(root *cobra.Command, args []string) error {
 
 // onWrongFlag ends the process. The commands that check files have the same in package diagnostics.
 func onWrongFlag(cmd *cobra.Command, err error) error {
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.Name(), err)
+	fmt.Fprint(cmd.ErrOrStderr(), usage.LastLine(cmd.Name(), usage.FlagError(err)))
 	os.Exit(wrongUsage)
 	return nil
 }

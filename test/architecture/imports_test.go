@@ -120,7 +120,8 @@ var layers = []layer{
 		"pkg/apis",
 		"pkg/regularfile",
 	}},
-	{dir: "pkg/cmd/diagnostics", ours: []string{"pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{dir: "pkg/cmd/usage", ours: []string{"pkg/printable"}},
+	{dir: "pkg/cmd/diagnostics", ours: []string{"pkg/cmd/usage", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
 	{dir: "pkg/cmd/validate", ours: []string{
 		"pkg/cmd/diagnostics", "pkg/cmd/source", "pkg/offline", "pkg/preview", "pkg/diagnostic", "pkg/printable",
 	}},
@@ -131,6 +132,7 @@ var layers = []layer{
 	{
 		dir: "pkg/cmd/render",
 		ours: []string{
+			"pkg/cmd/usage",
 			"pkg/offline",
 			"pkg/regularfile",
 			"pkg/inputs",
@@ -164,7 +166,7 @@ var layers = []layer{
 		"pkg/snapshot", "pkg/report", "pkg/offline", "pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/operatorclient",
 		"pkg/platform", "pkg/diagnostic", "pkg/redaction", "pkg/apis", "pkg/operator/inputs/targetconfigcontroller",
 	}},
-	{dir: "pkg/cmd/source", ours: []string{"pkg/confdoc", "pkg/snapshot", "pkg/printable"}},
+	{dir: "pkg/cmd/source", ours: []string{"pkg/cmd/usage", "pkg/confdoc", "pkg/snapshot", "pkg/printable"}},
 	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},
 	{dir: "pkg/cmd/dump", ours: []string{
 		"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot", "pkg/version",

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // The exit codes.
@@ -101,12 +101,11 @@ func occasions(separator, last string) string {
 // command's error handling does not apply.
 func Run(cmd *cobra.Command, request *offline.Request, run func() (code int, err error)) {
 	fail := func(err error) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Name(),
-			printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
+		fmt.Fprint(cmd.ErrOrStderr(), usage.LastLine(cmd.Name(), err))
 		os.Exit(Unusable)
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		fail(err)
+		fail(usage.FlagError(err))
 		return nil
 	})
 	cmd.ValidArgsFunction = cobra.FixedCompletions(fileExtensions, cobra.ShellCompDirectiveFilterFileExt)

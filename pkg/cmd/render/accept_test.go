@@ -372,7 +372,7 @@ func TestWhatIsAcceptedAllTheSameIsReported(t *testing.T) {
 		"a likely typo": {
 			prepare: withConfig("floating-network-id", "floating-networq-id"),
 			stderr: "render: " + userConfig + ", line 8:1 of the value of key config: " +
-				"unknown key \"floating-networq-id\" in [LoadBalancer]; did you mean \"floating-network-id\"?\n",
+				"unknown key \"floating-networq-id\" in [LoadBalancer]; did you mean \"floating-network-id\"? [CCM0003]\n",
 		},
 		"an ignored flag": {
 			flags: []string{"--templates-input-dir=/usr/share/bootkube/manifests", "--manifest-config-file-name=a"},
@@ -384,18 +384,18 @@ func TestWhatIsAcceptedAllTheSameIsReported(t *testing.T) {
 				n.edit("manifests/user-ca-bundle-config.yaml", "-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE")
 			},
 			stderr: "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
-				"line 1:1 of the value of key ca-bundle.crt: incomplete PEM block, which is ignored; paste the whole certificate\n",
+				"line 1:1 of the value of key ca-bundle.crt: incomplete PEM block, which is ignored; paste the whole certificate [CCM0013]\n",
 		},
 		"a proxy CA that is missing": {
 			prepare: func(n node) { n.remove("manifests/user-ca-bundle-config.yaml") },
 			stderr: "render: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
-				"it does not exist; create it, or correct spec.trustedCA of manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster\n",
+				"it does not exist; create it, or correct spec.trustedCA of manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster [CCM0013]\n",
 		},
 		"a proxy CA under another key": {
 			prepare: func(n node) { n.edit("manifests/user-ca-bundle-config.yaml", "ca-bundle.crt", "ca.crt") },
 			stderr: "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
 				"key ca-bundle.crt: there is no such key, the object has ca.crt; add the key, or correct spec.trustedCA of " +
-				"manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster\n",
+				"manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster [CCM0013]\n",
 		},
 		"no system trust": {
 			flags:  []string{"--system-trust-bundle=nowhere.pem"},

@@ -12,10 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
@@ -72,7 +72,7 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		exit(cmd.ErrOrStderr(), err)
+		exit(cmd.ErrOrStderr(), usage.FlagError(err))
 		return nil
 	})
 	o.addFlags(cmd)
@@ -81,7 +81,7 @@ func NewCommand() *cobra.Command {
 
 // exit ends the process with the error on one line: bootkube's failure report has only the last lines.
 func exit(stderr io.Writer, err error) {
-	fmt.Fprintf(stderr, "render: %s\n", printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
+	fmt.Fprint(stderr, usage.LastLine("render", err))
 	os.Exit(1)
 }
 

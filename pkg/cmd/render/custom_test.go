@@ -187,13 +187,13 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 			prepare: replace("cloud-credentials/key", "cloud-credentials/kee"),
 			stderr: ownResource + ", key spec.custom.args[2]: the file " +
 				"/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee does not exist; its directory " +
-				"has key; correct the path",
+				"has key; correct the path [CCM0015]",
 		},
 		"a file that only the cluster's nodes have": {
 			prepare: replace("--cloud-provider=acme", "--tls-cert-file=/etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt"),
 			stderr: ownResource + ", key spec.custom.args[0]: the file " +
 				"/etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt does not exist; correct the path, " +
-				"or add the key to a Secret of spec.custom.secrets",
+				"or add the key to a Secret of spec.custom.secrets [CCM0015]",
 		},
 		"two Secrets with the same key": {
 			prepare: func(n node) {
@@ -202,7 +202,7 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 			},
 			stderr: secretsFile + ": secret/acme-token in openshift-cloud-controller-manager, key key: " + secretsFile + ": secret/acme-key in " +
 				"openshift-cloud-controller-manager also has this key with the same delivery; rename the key in one " +
-				"of them",
+				"of them [CCM0012]",
 		},
 		"a key that is no file's name": {
 			prepare: func(n node) { n.edit(secretsFile, "stringData: {key:", "stringData: {../key:") },
@@ -210,7 +210,7 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 		},
 		"a cloud configuration that is not there": {
 			prepare: replace("name: acme, key: acme.yaml", "name: acne, key: acme.yaml"),
-			stderr:  "configmap/acne in openshift-config, key acme.yaml: it does not exist; create it, or correct spec.custom.cloudConfig of cloudcontrollermanager/cluster",
+			stderr:  "configmap/acne in openshift-config, key acme.yaml: it does not exist; create it, or correct spec.custom.cloudConfig of cloudcontrollermanager/cluster [CCM0011]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestTheImageMayComeFromTheFlag(t *testing.T) {
 	n := newExternalNode(t, strings.Replace(digitalOcean, "\n    image: registry.example.com/do/ccm:1", "", 1), digitalOceanSecret)
 	r := n.run()
 	require.Equal(t, result{code: 1, stderr: "render: " + ownResource +
-		", key spec.custom.image: no release ships a cloud-controller-manager for platform digitalocean; name its image here\n"}, r)
+		", key spec.custom.image: no release ships a cloud-controller-manager for platform digitalocean; name its image here [CCM0014]\n"}, r)
 
 	require.Equal(t, result{}, n.run("--manifest-image=registry.example.com/do/ccm:2", "--manifest-image-pull-policy=Always"))
 	spec := n.pod().Spec

@@ -137,5 +137,5 @@ func TestANodeManagerNeedsItsImage(t *testing.T) {
 	n := newAzureNode(t, "azure", "AzurePublicCloud", "", "network-rg")
 	n.edit("image-references", "azure-cloud-node-manager", "another-image")
 	require.Equal(t, result{code: 1, stderr: "render: image-references, key azure-cloud-node-manager: there is no image of " +
-		"the cloud-node-manager for platform azure; the release must name it\n"}, n.run())
+		"the cloud-node-manager for platform azure; the release must name it [CCM0014]\n"}, n.run())
 }

@@ -34,7 +34,7 @@ func withSecret(data string) func(node) {
 	}
 }
 
-const correctInfra = "correct spec.cloudConfig of manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster"
+const correctInfra = "correct spec.cloudConfig of manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster [CCM0011]"
 
 // The proxy is optional, so an installation would go on without it.
 func TestABrokenInputStopsAnInstallationInWhateverFormItIsWritten(t *testing.T) {
@@ -97,7 +97,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a cloud config that names another Secret": {
 			prepare: withConfig("secret-name = openstack-credentials", "secret-name = other"),
-			message: userConfig + ", line 2:15 of the value of key config: secret-name is \"other\", but only its default \"openstack-credentials\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line",
+			message: userConfig + ", line 2:15 of the value of key config: secret-name is \"other\", but only its default \"openstack-credentials\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line [CCM0001]",
 		},
 		"a pull policy that does not exist": {
 			flags:   []string{"--manifest-image-pull-policy=Sometimes"},
@@ -196,11 +196,11 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a cloud config whose section is not closed": {
 			prepare: withConfig("[Global]", "[Global"),
-			message: userConfig + ", line 1:1 of the value of key config: the header of section [Global] is not closed: write \"]\" after the name",
+			message: userConfig + ", line 1:1 of the value of key config: the header of section [Global] is not closed: write \"]\" after the name [CCM0001]",
 		},
 		"a cloud config with a value that the provider rejects": {
 			prepare: withConfig("floating-network-id", "enabled = perhaps\n    floating-network-id"),
-			message: userConfig + ", line 8:11 of the value of key config: enabled is \"perhaps\", but must be true or false",
+			message: userConfig + ", line 8:11 of the value of key config: enabled is \"perhaps\", but must be true or false [CCM0001]",
 		},
 		"a cloud config that is not there": {
 			prepare: func(n node) { n.remove(cloudFile) },
@@ -214,46 +214,46 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a cloud config that is empty": {prepare: func(n node) {
 			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\ndata: {config: ''}\n")
-		}, flags: []string{"--cloud-config-file="}, message: "manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line [CCM0001]"},
 		"a cloud config without any key": {prepare: func(n node) {
 			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\n")
 		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: there is no such key, the object has no data; add the key, or " + correctInfra},
 		"a cloud config that is binary": {prepare: func(n node) {
 			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\nbinaryData: {config: AAE=}\n")
-		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: binary data is not supported; store the value as UTF-8 text"},
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: binary data is not supported; store the value as UTF-8 text [CCM0011]"},
 		"a cloud config that nothing names": {prepare: func(n node) {
 			n.edit(infraFile, "  cloudConfig:\n    key: config\n    name: cloud-provider-config\n", "  cloudConfig: {}\n")
-		}, flags: []string{"--cloud-config-file="}, message: "manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line [CCM0001]"},
 		"a cloud CA that is binary": {
 			prepare: func(n node) {
 				n.edit(cloudFile, "data:\n  ca-bundle.pem: |\n", "binaryData: {ca-bundle.pem: AAE=}\ndata:\n  other: |\n")
 			},
 			flags:   []string{"--cloud-config-file="},
-			message: userConfig + ", key ca-bundle.pem: binary data is not supported; store the value as UTF-8 text",
+			message: userConfig + ", key ca-bundle.pem: binary data is not supported; store the value as UTF-8 text [CCM0011]",
 		},
 		"a generated cloud config that is broken where the user's is not": {
 			prepare: func(n node) { n.edit(generatedFile, "[LoadBalancer]", "[LoadBalancer") },
-			message: "config-bootstrap/cloud-provider-config-generated.yaml: configmap/kube-cloud-config in openshift-config-managed, line 7:1 of the value of key cloud.conf: the header of section [LoadBalancer] is not closed: write \"]\" after the name",
+			message: "config-bootstrap/cloud-provider-config-generated.yaml: configmap/kube-cloud-config in openshift-config-managed, line 7:1 of the value of key cloud.conf: the header of section [LoadBalancer] is not closed: write \"]\" after the name [CCM0001]",
 		},
 		"a cloud CA that is no PEM": {
 			prepare: withConfig("-----BEGIN CERTIFICATE-----", "-----BEGIN-----"),
-			message: userConfig + ", key ca-bundle.pem: it contains no PEM certificate, so the cloud-controller-manager would exit: write the CA certificates in PEM format",
+			message: userConfig + ", key ca-bundle.pem: it contains no PEM certificate, so the cloud-controller-manager would exit: write the CA certificates in PEM format [CCM0001]",
 		},
 		"credentials without clouds.yaml": {
 			prepare: withSecret("data: {clouds.conf: Zm9v}\n"),
-			message: rootSecret + ", key clouds.yaml: the credentials Secret has no such key, only clouds.conf",
+			message: rootSecret + ", key clouds.yaml: the credentials Secret has no such key, only clouds.conf [CCM0001]",
 		},
 		"credentials without any key": {
 			prepare: withSecret(""),
-			message: rootSecret + ", key clouds.yaml: the credentials Secret is empty: it needs the key clouds.yaml",
+			message: rootSecret + ", key clouds.yaml: the credentials Secret is empty: it needs the key clouds.yaml [CCM0001]",
 		},
 		"credentials that are no YAML": {
 			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      openstack: [\n"),
-			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: this is not YAML: a value is expected here: check the brackets, or put the value in quotes",
+			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: this is not YAML: a value is expected here: check the brackets, or put the value in quotes [CCM0001]",
 		},
 		"credentials without the cloud": {
 			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      devstack: {}\n"),
-			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: there is no cloud named openstack, only \"devstack\": rename the entry to openstack",
+			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: there is no cloud named openstack, only \"devstack\": rename the entry to openstack [CCM0001]",
 		},
 		"credentials that are not base64": {
 			prepare: withSecret("data: {clouds.yaml: 'a secret'}\n"),
@@ -267,11 +267,11 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		"no image at all": {
 			flags: []string{"--image-references="},
 			message: "--manifest-image or --image-references, key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; " +
-				"the release must name it",
+				"the release must name it [CCM0014]",
 		},
 		"image references without the platform's": {prepare: func(n node) {
 			n.edit("image-references", `"openstack-cloud-controller-manager"`, `"aws-cloud-controller-manager"`)
-		}, message: "image-references, key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; the release must name it"},
+		}, message: "image-references, key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; the release must name it [CCM0014]"},
 		"image references that are something else": {
 			flags:   []string{"--image-references=" + cloudFile},
 			message: "manifests/cloud-provider-config.yaml must have exactly one ImageStream: specify the release's image-references",
@@ -316,7 +316,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		"an override for another platform": {
 			prepare: func(n node) { n.write("override.yaml", "platform: none\n") },
 			flags:   []string{"--config-override-files=override.yaml"},
-			message: "override.yaml: the configuration is for platform \"none\", the candidate for \"openstack\"",
+			message: "override.yaml: the configuration is for platform \"none\", the candidate for \"openstack\" [CCM0015]",
 		},
 		"a baseline of capabilities that does not exist": {
 			prepare: func(n node) {

@@ -344,10 +344,11 @@ func (o *options) locate(in *files, err error) error {
 	return errors.New(strings.Join(messages, "; "))
 }
 
-// text returns a diagnostic with its position. A line in a value differs from the line in the value's file.
+// text returns a diagnostic with its position and its code. A line in a value differs from the line in the value's
+// file.
 func text(d diagnostic.Diagnostic) string {
 	if d.Key == "" || d.Line == 0 {
-		return d.String()
+		return d.Coded(d.String())
 	}
-	return fmt.Sprintf("%s, line %d:%d of the value of key %s: %s", d.Object, d.Line, d.Column, d.Key, d.Text())
+	return d.Coded(fmt.Sprintf("%s, line %d:%d of the value of key %s: %s", d.Object, d.Line, d.Column, d.Key, d.Text()))
 }

@@ -5,17 +5,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
@@ -102,12 +100,11 @@ func (s *Source) client() (*snapshot.Client, *rest.Config, error) {
 // stderr. cobra would print the usage with each error.
 func Run(cmd *cobra.Command, run func(ctx context.Context, args []string) (code int, err error)) {
 	fail := func(err error) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Name(),
-			printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
+		fmt.Fprint(cmd.ErrOrStderr(), usage.LastLine(cmd.Name(), err))
 		os.Exit(Unusable)
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		fail(flagError(err))
+		fail(usage.FlagError(err))
 		return nil
 	})
 	check := cmd.Args
@@ -124,20 +121,6 @@ func Run(cmd *cobra.Command, run func(ctx context.Context, args []string) (code 
 		}
 		os.Exit(code)
 	}
-}
-
-// flagError says what a flag takes instead of quoting the library that could not read its value.
-func flagError(err error) error {
-	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	takes := map[string]string{"bool": "true or false", "duration": "a duration such as 5m"}
-	wants, known := takes[invalid.GetFlag().Value.Type()]
-	if !known {
-		return err
-	}
-	return fmt.Errorf("--%s is %q: specify %s", invalid.GetFlag().Name, invalid.GetValue(), wants)
 }
 
 // Formats are the values of --output.

@@ -42,7 +42,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"an unknown occasion": {
 			flags:   []string{"--for=fun"},
-			message: `invalid argument "fun" for "--for" flag: specify change, installation or takeover`,
+			message: `--for is "fun": specify change, installation or takeover`,
 		},
 		"an unknown format": {flags: []string{"-o", "yaml"}, message: `--output is "yaml": specify text or json`},
 		"a file that is missing": {
