@@ -52,7 +52,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 		KeptAnnotation:               string(kept),
 		TokensAnnotation:             string(tokens),
 		CredentialsAnnotation:        usedCredentials(in),
-		RenderedByAnnotation:         RenderedBy(in.Version, in.Images.Operator),
+		RenderedByAnnotation:         in.renderedBy(),
 	}
 	podConfigMap.Data[manifestKey] = string(installedPod)
 	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason
@@ -184,6 +184,9 @@ func suffixOf(revision int32) string {
 	}
 	return fmt.Sprintf("-%d", revision)
 }
+
+// NameIn returns the name that an object has in a revision, or with 0 in the candidate.
+func NameIn(name string, revision int32) string { return name + suffixOf(revision) }
 
 // DigestOf returns the digest of the candidate or revision of this pod ConfigMap.
 func DigestOf(podConfigMap *corev1.ConfigMap) string { return podConfigMap.Data[digestKey] }

@@ -106,6 +106,9 @@ type Inputs struct {
 	// Policy defines whether a likely typo in the cloud configuration rejects the candidate.
 	Policy diagnostic.Policy
 
+	// Former has what takes the place of a rejected image, or of rejected flags, nil if nothing does.
+	Former *Former
+
 	// delivered is the revision whose cloud configuration and credentials replace those above, nil if none.
 	delivered *Revision
 }

@@ -64,6 +64,9 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 		init := &pod.Spec.InitContainers[i]
 		init.VolumeMounts = append(init.VolumeMounts, mountsNamedBy(init, container.VolumeMounts)...)
 	}
+	if in.Former != nil && in.Former.Flags {
+		return in.Former.instead(in.Phase, pod)
+	}
 	return pod, nil
 }
 

@@ -30,6 +30,12 @@ const (
 	// PreflightRejectionsAnnotation on the Secret has the digests with which candidates have failed, and the verdicts.
 	PreflightRejectionsAnnotation = "cloud-controller-manager.openshift.io/preflight-rejections"
 
+	// PreflightCredentialsAnnotation on the Secret has the digest of the credentials that the candidate logs in with.
+	PreflightCredentialsAnnotation = "cloud-controller-manager.openshift.io/preflight-credentials"
+
+	// PreflightSinceAnnotation on the Secret has the time since when changes wait for a verdict.
+	PreflightSinceAnnotation = "cloud-controller-manager.openshift.io/preflight-since"
+
 	// PreflightVerdictAnnotation on the Secret has the verdict about the candidate, empty before there is one. The
 	// rollout group writes it.
 	PreflightVerdictAnnotation = "cloud-controller-manager.openshift.io/preflight-verdict"

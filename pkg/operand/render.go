@@ -33,6 +33,9 @@ func Render(in Inputs) (*Resources, error) {
 		return nil, err
 	}
 
+	if in.Former != nil && in.Former.Image {
+		in.Images.Operand = operandContainer(in.Former.pod).Image
+	}
 	files, err := deliver(in, config.APIServerInternalURI, checked)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -54,6 +55,10 @@ type PreflightVerdict struct {
 	Took  metav1.Duration `json:"took"`
 	// Tries is how many preflights of this candidate have ended.
 	Tries int `json:"tries"`
+	// Revision is that of a candidate that has failed on the first node of its rollout, and Former the one that runs on
+	// the others. Both are 0 for a preflight.
+	Revision int32 `json:"revision,omitempty"`
+	Former   int32 `json:"former,omitempty"`
 }
 
 // PreflightRejection is what a candidate changed whose preflight has failed. Only the cloud knows which of the inputs
@@ -61,6 +66,33 @@ type PreflightVerdict struct {
 type PreflightRejection struct {
 	Inputs  StartDigests     `json:"inputs"`
 	Verdict PreflightVerdict `json:"verdict"`
+	// Credentials is the digest of those that were tried, empty if it is not known.
+	Credentials string `json:"credentials,omitempty"`
+}
+
+// IsFor reports whether the rejection is about a revision that has failed on its first node.
+func (r *PreflightRejection) IsFor(revision int32) bool {
+	return revision != 0 && r.Verdict.Revision == revision
+}
+
+// RememberTime is how long rejections are remembered.
+const RememberTime = longestPause
+
+// maxRemembered is how many rejections are remembered about inputs that were undone.
+const maxRemembered = 8
+
+// Remembers reports whether a rejection counts when its inputs come back: within an hour, a login would be repeated
+// against the account, and a rollout on the node where it has failed.
+func (r *PreflightRejection) Remembers(now time.Time) bool {
+	matters := r.Verdict.Class == RejectedLogin || r.Verdict.Revision != 0
+	return matters && now.Sub(r.Verdict.Ended.Time) < RememberTime
+}
+
+// RememberedRejections returns those of the rejections that are still remembered, the latest of them.
+func RememberedRejections(rejections []PreflightRejection, now time.Time) []PreflightRejection {
+	kept := slices.DeleteFunc(slices.Clone(rejections), func(r PreflightRejection) bool { return !r.Remembers(now) })
+	slices.SortFunc(kept, func(a, b PreflightRejection) int { return a.Verdict.Ended.Compare(b.Verdict.Ended.Time) })
+	return kept[max(0, len(kept)-maxRemembered):]
 }
 
 // Value is what an administrator repeats to accept the inputs nevertheless. It fits no others.
@@ -90,16 +122,24 @@ func PreflightRejectionsOf(candidate *corev1.Secret) []PreflightRejection {
 	if verdict == nil || len(inputs) == 0 || PreflightRuns(candidate) {
 		return rejections
 	}
-	concerns := func(r PreflightRejection) bool { return inputs.Have(r.Inputs) }
+	present := PreflightRejection{Inputs: inputs.toReject(), Verdict: *verdict,
+		Credentials: candidate.Annotations[PreflightCredentialsAnnotation]}
+	if verdict.Revision != 0 {
+		present.Inputs = inputs
+	}
+	// A preflight does not see why a revision fails.
+	concerns := func(r PreflightRejection) bool {
+		return inputs.Have(r.Inputs) && r.Verdict.Revision == verdict.Revision
+	}
 	switch {
 	case verdict.Result == Successful:
 		return slices.DeleteFunc(rejections, concerns)
 	case verdict.Result == Failed && !slices.ContainsFunc(rejections, concerns):
-		return append(rejections, PreflightRejection{Inputs: inputs.toReject(), Verdict: *verdict})
+		return append(rejections, present)
 	case verdict.Result == Failed:
 		for i, r := range rejections {
 			if concerns(r) {
-				rejections[i].Verdict = *verdict
+				rejections[i].Verdict, rejections[i].Credentials = present.Verdict, present.Credentials
 			}
 		}
 	}
@@ -113,8 +153,8 @@ func PreflightInputsOf(candidate *corev1.Secret) StartDigests {
 	return inputs
 }
 
-// AnnotatePreflight writes to the Secret of a candidate what it changes, what is rejected, and the verdict that
-// counts until there is another one, nil if there is none.
+// AnnotatePreflight writes to the Secret of a candidate what it changes, what is rejected or remembered, and the
+// verdict that counts until there is another one, nil if there is none.
 func AnnotatePreflight(
 	candidate *corev1.Secret, inputs StartDigests, rejections []PreflightRejection, verdict *PreflightVerdict,
 ) error {
@@ -176,10 +216,13 @@ func (v *PreflightVerdict) After(former *PreflightVerdict) *PreflightVerdict {
 	return &after
 }
 
-// RepeatIn returns when the preflight is repeated, 0 if that is due, and less if it never is.
+// Never is the pause after which nothing is repeated.
+const Never = time.Duration(math.MaxInt64)
+
+// RepeatIn returns when the preflight is repeated, 0 if that is due.
 func (v *PreflightVerdict) RepeatIn(now time.Time) time.Duration {
-	if v.Result == Successful {
-		return -1
+	if v.Result == Successful || v.Revision != 0 {
+		return Never
 	}
 	first, pause := firstPause, longestPause
 	if v.Class == RejectedLogin {
@@ -193,6 +236,11 @@ func (v *PreflightVerdict) RepeatIn(now time.Time) time.Duration {
 
 // Describe returns the verdict for a condition or an event.
 func (v *PreflightVerdict) Describe() string {
+	if v.Revision != 0 {
+		return fmt.Sprintf("revision %d on node/%s, the first one that got it, for %s at %s: %s; the node goes back to what "+
+			"revision %d has", v.Revision, v.Node, v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message,
+			v.Former)
+	}
 	text := fmt.Sprintf("a cloud-controller-manager with the changed inputs, on node/%s for %s at %s: %s", v.Node,
 		v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message)
 	if v.Result == Inconclusive {

@@ -42,7 +42,8 @@ func TestAPreflightThatFailedOtherwiseIsRepeatedSooner(t *testing.T) {
 		verdict := &operand.PreflightVerdict{Result: operand.Failed, Class: "Crash", Ended: metav1.NewTime(begin), Tries: tries}
 		require.Equal(t, pause, verdict.RepeatIn(begin), "%d tries", tries)
 	}
-	require.Negative(t, (&operand.PreflightVerdict{Result: operand.Successful}).RepeatIn(begin))
+	require.Equal(t, operand.Never, (&operand.PreflightVerdict{Result: operand.Successful}).RepeatIn(begin))
+	require.Equal(t, operand.Never, (&operand.PreflightVerdict{Result: operand.Failed, Revision: 3}).RepeatIn(begin))
 }
 
 // The clock of an operator before this one was ahead.

@@ -143,6 +143,9 @@ func (c *controller) replacements(
 		return !slices.ContainsFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Cause == cause })
 	})
 	if len(rejected) == 0 {
+		if current.Former != nil {
+			return []*attempt{current}, nil // It replaces what is rejected.
+		}
 		return nil, nil
 	}
 	// A new cloud configuration may need new credentials, and vice versa.
@@ -186,7 +189,7 @@ func (c *controller) withAccepted(in *gathered, current *attempt, causes []diagn
 				return nil
 			}
 			a.proxy, a.Trust = &kept.Input, c.withSystemTrust([]operand.TrustSource{kept.Input})
-		case diagnostic.Image, diagnostic.Configuration: // not replaceable
+		case diagnostic.Image, diagnostic.Configuration: // not replaceable, but by a former pod
 		}
 	}
 	a.Policy = in.policy(a.Inputs)
@@ -247,6 +250,9 @@ func (c *controller) chosen(
 	in *gathered, a *attempt, resources *operand.Resources, errors []diagnostic.Diagnostic,
 ) *candidate {
 	next, now := in.accepted, c.Clock.Now()
+	if a.Former != nil && a.Former.Flags {
+		resources.NodeManager = nil // It has the same configuration, so it stays as it is.
+	}
 	if !slices.Contains(a.replaced, diagnostic.CloudConfig) {
 		next.CloudConfig = inputs.AcceptCloudConfig(next.CloudConfig, a.CloudConfig, now)
 	}

@@ -112,8 +112,9 @@ type controller struct {
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
-	// held is since when something waits for a verdict.
-	held patience.Since[bool]
+	// held is since when something waits for a verdict. resumed is whether the time of a former process counts on.
+	held    patience.Since[bool]
+	resumed bool
 
 	// absent has when each absent input was first missed.
 	absent patience.Each[string, bool]

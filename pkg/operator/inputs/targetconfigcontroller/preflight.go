@@ -3,7 +3,6 @@ package targetconfigcontroller
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -44,6 +43,10 @@ type gating struct {
 	former   *corev1.Secret
 	standing []operand.PreflightRejection
 	accepted operand.StartDigests
+	// remembered are rejections of inputs that were undone.
+	remembered []operand.PreflightRejection
+	// login is the digest of the credentials of what is submitted.
+	login string
 	// works is the revision that a change could break, 0 if there is none.
 	works int32
 	// held is since when something waits.
@@ -66,15 +69,22 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	if err := g.look(); err != nil {
 		return nil, err
 	}
+	g.resume()
 	if undone, err := g.undone(); err != nil {
 		return nil, err
 	} else if undone {
+		g.remembered = append(g.remembered, g.standing...)
 		g.standing = nil
 		return chosen, g.keepStanding(ctx)
 	}
 	next, err := g.withoutRejected()
 	if err != nil {
 		return nil, err
+	}
+	if held, err := g.repeatsLogin(next); err != nil {
+		return nil, err
+	} else if held {
+		next.resources = nil
 	}
 	if waits, err := g.try(ctx, next); err != nil || waits {
 		return nil, err
@@ -98,7 +108,8 @@ func (g *gating) look() error {
 	}
 	for _, r := range operand.PreflightRejectionsOf(g.former) {
 		switch {
-		case !r.Concerns(g.digests, g.changed):
+		case !r.Concerns(g.digests, g.changed) && !g.isRollingOut(&r):
+			g.remembered = append(g.remembered, r)
 		case meta.Annotations[operatorclient.PreflightAnnotation] == r.Value():
 			g.accepted = r.Inputs
 		default:
@@ -106,6 +117,46 @@ func (g *gating) look() error {
 		}
 	}
 	return nil
+}
+
+// isRollingOut reports whether the rejected inputs are those of the latest revision, which has failed on its first
+// node.
+func (g *gating) isRollingOut(r *operand.PreflightRejection) bool {
+	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Have(r.Inputs)
+}
+
+// formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise.
+func (g *gating) formerRevision() int32 {
+	for _, r := range g.standing {
+		if g.isRollingOut(&r) {
+			return r.Verdict.Former
+		}
+	}
+	return 0
+}
+
+// resume goes on with the time that a former process of the operator has waited. holdTime is left of it at least: the
+// preflight may have ended meanwhile, and its verdict is not written yet.
+func (g *gating) resume() {
+	if g.resumed {
+		return
+	}
+	g.resumed = true
+	if g.former == nil || !operand.PreflightRuns(g.former) || operand.PreflightVerdictOf(g.former) != nil {
+		return
+	}
+	inputs := operand.PreflightInputsOf(g.former)
+	if len(inputs) == 0 || !g.changed.Have(inputs) {
+		return
+	}
+	since, err := time.Parse(time.RFC3339, g.former.Annotations[operand.PreflightSinceAnnotation])
+	now := g.Clock.Now()
+	if err == nil && since.Before(now) {
+		if soonest := now.Add(holdTime - holdWorkingTime); since.Before(soonest) {
+			since = soonest
+		}
+		g.held.See(true, since)
+	}
 }
 
 // undone reports whether the candidate is what works, as after a change that is undone while it rolls out.
@@ -121,13 +172,18 @@ func (g *gating) undone() (bool, error) {
 	return running.Have(g.digests), err
 }
 
-// withoutRejected returns the candidate with the accepted inputs instead of the rejected ones. Where there are none,
-// as for an image, nothing changes.
+// withoutRejected returns the candidate with the accepted inputs instead of the rejected ones, and with what the last
+// candidate has instead of a rejected image or rejected flags. If the latest revision has failed on its first node, it
+// is what the others run.
 func (g *gating) withoutRejected() (*candidate, error) {
 	if len(g.standing) == 0 {
 		return g.full, nil
 	}
-	current, err := g.current(g.in, g.status.LatestAvailableRevision)
+	back, revision := g.formerRevision(), g.status.LatestAvailableRevision
+	if back != 0 {
+		revision = back
+	}
+	current, err := g.current(g.in, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -136,21 +192,76 @@ func (g *gating) withoutRejected() (*candidate, error) {
 		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, g.in.rejections(&r))
 		g.in.failed = append(g.in.failed, r.Inputs)
 	}
-	return g.replaced(g.in, current, rejected, g.status.LatestAvailableRevision)
+	if current.Former, err = g.formerPod(back, current); err != nil {
+		return nil, err
+	}
+	return g.replaced(g.in, current, rejected, revision)
+}
+
+// formerPod returns the pod whose image or flags take the place of rejected ones, nil if none are rejected: that of a
+// revision, or with 0 of the last candidate.
+func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
+	isRejected := func(cause diagnostic.Cause) bool {
+		return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool { return r.Inputs[cause] != "" })
+	}
+	image, flags := isRejected(diagnostic.Image), isRejected(diagnostic.Configuration)
+	if !image && !flags {
+		return nil, nil
+	}
+	configMap, err := operatorclient.Find(g.configMaps, "configmap", operatorclient.TargetNamespace,
+		operand.NameIn(operand.PodConfigMap, revision))
+	if err != nil || configMap == nil {
+		return nil, err
+	}
+	former, err := operand.FormerOf(configMap)
+	if err != nil {
+		return nil, err
+	}
+	former.Image, former.Flags = image, flags
+	until := "until then, what the last candidate had stays in use"
+	if revision != 0 {
+		until = fmt.Sprintf("until then, what revision %d has stays in use", revision)
+	}
+	for cause, rejected := range map[diagnostic.Cause]bool{diagnostic.Image: image, diagnostic.Configuration: flags} {
+		if rejected {
+			current.standIns[cause] = until
+		}
+	}
+	return former, nil
+}
+
+// repeatsLogin reports whether a preflight of the candidate would repeat a rejected login before the end of its pause.
+func (g *gating) repeatsLogin(next *candidate) (bool, error) {
+	if next.resources == nil || len(g.standing) == 0 {
+		return false, nil
+	}
+	digests, changed, err := g.changes(next)
+	if err != nil || len(changed) == 0 {
+		return false, err
+	}
+	return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool {
+		return r.Verdict.Class == operand.RejectedLogin && r.Credentials == digests[diagnostic.Credentials] &&
+			r.Verdict.RepeatIn(g.Clock.Now()) > 0
+	}), nil
 }
 
 // try gives a candidate to a preflight, and reports whether it waits for the verdict. While there is nothing new to
 // try, the preflight of what is rejected is repeated after a pause.
 func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err error) {
 	if next.resources == nil {
-		return false, g.repeat(ctx, g.mayCure())
+		return false, g.repeat(ctx)
 	}
-	_, changed, err := g.changes(next)
+	digests, changed, err := g.changes(next)
 	if err != nil {
 		return false, err
 	}
 	if len(changed) == 0 {
 		return false, g.keepStanding(ctx)
+	}
+	if back := g.formerRevision(); back != 0 {
+		if running, err := g.startsWith(back); err != nil || running.Have(digests) {
+			return false, err
+		}
 	}
 	if g.accepted != nil {
 		if rest := changed.Changed(g.accepted); len(rest) > 0 {
@@ -165,15 +276,8 @@ func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err erro
 	if why != "" && g.works != 0 {
 		g.tellUnproved(changed, why)
 	}
+	g.login = digests[diagnostic.Credentials]
 	return g.tried(ctx, preflight, changed)
-}
-
-// mayCure reports whether an input has changed since the last preflight by which what is rejected may succeed. With
-// former credentials a rejected login would only be repeated.
-func (g *gating) mayCure() bool {
-	news := g.changed.Changed(operand.PreflightInputsOf(g.former))
-	isLogin := func(r operand.PreflightRejection) bool { return r.Verdict.Class == operand.RejectedLogin }
-	return len(news) > 0 && (news[diagnostic.Credentials] != "" || !slices.ContainsFunc(g.standing, isLogin))
 }
 
 // tried reports whether a candidate waits for its verdict.
@@ -231,7 +335,7 @@ func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
 // flags.
 func (g *gating) keepStanding(ctx context.Context) error {
 	if len(g.standing) > 0 {
-		return g.repeat(ctx, false)
+		return g.repeat(ctx)
 	}
 	if g.former == nil {
 		return nil
@@ -242,6 +346,10 @@ func (g *gating) keepStanding(ctx context.Context) error {
 	if err != nil || isApplied {
 		return err
 	}
+	if left := operand.RememberedRejections(g.remembered, g.Clock.Now()); len(left) > 0 {
+		g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), operand.RememberTime)
+		return g.submit(ctx, operand.PreflightSecret(""), nil, nil)
+	}
 	if _, _, err := resourceapply.DeleteSecret(ctx, g.Secrets, g.syncCtx.Recorder(), g.former); err != nil {
 		return fmt.Errorf("deleting secret/%s in %s: %w", g.former.Name, g.former.Namespace, err)
 	}
@@ -249,25 +357,17 @@ func (g *gating) keepStanding(ctx context.Context) error {
 }
 
 // repeat gives the current inputs to a preflight again if that is due. The former verdict counts until there is
-// another one, and so do its tries, whatever else has changed meanwhile: a rejected login counts against an account, so
-// its pause is the longest that counts. What may be the cure waits for no pause.
-func (g *gating) repeat(ctx context.Context, mayCure bool) error {
-	last, soonest, login := g.standing[0], time.Duration(math.MaxInt64), time.Duration(0)
-	for _, r := range g.standing {
-		in := r.Verdict.RepeatIn(g.Clock.Now())
-		soonest = min(soonest, in)
-		if r.Verdict.Class == operand.RejectedLogin {
-			login = max(login, in)
+// another one, and so do its tries, whatever else has changed meanwhile.
+func (g *gating) repeat(ctx context.Context) error {
+	last, pause := g.nextRepeat()
+	if pause > 0 {
+		if pause != operand.Never {
+			g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), pause)
 		}
-		if r.Verdict.Tries > last.Verdict.Tries {
-			last = r
-		}
-	}
-	if pause := max(soonest, login); pause > 0 && !mayCure {
-		g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), pause)
-		if g.digests.Have(operand.PreflightInputsOf(g.former)) {
+		if tried := operand.PreflightInputsOf(g.former); len(tried) > 0 && g.digests.Have(tried) {
 			return nil
 		}
+		g.login = last.Credentials
 		// What was tried last was undone.
 		return g.submit(ctx, operand.PreflightSecret(last.Verdict.Digest), last.Inputs, &last.Verdict)
 	}
@@ -278,8 +378,30 @@ func (g *gating) repeat(ctx context.Context, mayCure bool) error {
 	if operand.PreflightRuns(g.former) && digestOf(g.former) == digestOf(preflight) {
 		return nil
 	}
-	last.Verdict.Digest = digestOf(preflight)
+	last.Verdict.Digest, g.login = digestOf(preflight), g.digests[diagnostic.Credentials]
 	return g.submit(ctx, preflight, g.changed, &last.Verdict)
+}
+
+// nextRepeat returns the rejection that the next repeated preflight is about, and the pause until then. A rejected
+// login counts against an account, so its pause is the longest that counts, unless the credentials are others now.
+func (g *gating) nextRepeat() (last operand.PreflightRejection, pause time.Duration) {
+	soonest, login := operand.Never, time.Duration(0)
+	for i, r := range g.standing {
+		in := r.Verdict.RepeatIn(g.Clock.Now())
+		isLogin := r.Verdict.Class == operand.RejectedLogin && in != operand.Never
+		if isLogin && r.Credentials != "" && r.Credentials != g.digests[diagnostic.Credentials] {
+			in, isLogin = 0, false
+		}
+		if isLogin {
+			login = max(login, in)
+		}
+		soonest = min(soonest, in)
+		isLater := last.Verdict.Revision != 0 || r.Verdict.Revision == 0 && r.Verdict.Tries > last.Verdict.Tries
+		if i == 0 || isLater {
+			last = r
+		}
+	}
+	return last, max(soonest, login)
 }
 
 // submit writes a candidate for a preflight, with what it changes and the verdict that counts meanwhile, nil if there
@@ -287,8 +409,14 @@ func (g *gating) repeat(ctx context.Context, mayCure bool) error {
 func (g *gating) submit(
 	ctx context.Context, preflight *corev1.Secret, changed operand.StartDigests, verdict *operand.PreflightVerdict,
 ) error {
-	if err := operand.AnnotatePreflight(preflight, changed, g.standing, verdict); err != nil {
+	rejections := slices.Concat(operand.RememberedRejections(g.remembered, g.Clock.Now()), g.standing)
+	if err := operand.AnnotatePreflight(preflight, changed, rejections, verdict); err != nil {
 		return err
+	}
+	preflight.Annotations[operand.PreflightCredentialsAnnotation] = g.login
+	preflight.Annotations[operand.PreflightSinceAnnotation] = ""
+	if !g.held.At().IsZero() {
+		preflight.Annotations[operand.PreflightSinceAnnotation] = g.held.At().UTC().Format(time.RFC3339)
 	}
 	return g.applySecret(ctx, g.syncCtx.Recorder(), preflight)
 }

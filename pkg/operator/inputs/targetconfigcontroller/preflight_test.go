@@ -3,6 +3,7 @@ package targetconfigcontroller
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -416,23 +417,70 @@ func TestInputsThatFailTogetherAreRejectedTogether(t *testing.T) {
 	require.Empty(t, f.trueConditions(t))
 }
 
-func TestARejectedImageDoesNotRideAlong(t *testing.T) {
-	f := newWorking(t)
-	f.newImage()
-	f.sees(t)
-	f.conclude(t, operand.Failed, 1)
-	f.sees(t)
-	f.change(t)
-	require.Equal(t, former, f.balancers(t))
-	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
-	require.Equal(t, []string{"ImageDegraded"}, f.degraded(t))
-	f.clock.Step(time.Minute)
-	f.sees(t)
-	require.Contains(t, f.tried(t), changed, "they are tried together")
-	f.conclude(t, operand.Successful, 2)
-	f.sees(t)
-	require.Equal(t, changed, f.balancers(t))
-	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
+func TestARejectedImageOrFlagsHoldBackNothingElse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change    func(*fixture, *testing.T)
+		condition string
+		rejected  string
+	}{
+		"an image":            {func(f *fixture, _ *testing.T) { f.newImage() }, "ImageDegraded", "registry/openstack@sha256:9"},
+		"flags":               {func(f *fixture, t *testing.T) { f.setOverrides(t, flags) }, "ConfigurationDegraded", "--v=7"},
+		"flags, as of a port": {func(f *fixture, t *testing.T) { f.setOverrides(t, port) }, "ConfigurationDegraded", "--secure-port=10259"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorking(t)
+			pod := func() string { return f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml") }
+			before := pod()
+			tc.change(f, t)
+			f.sees(t)
+			f.conclude(t, operand.Failed, 1)
+			f.Version, f.OperatorImage = "next", "registry/operator@sha256:3"
+			f.sees(t)
+			require.Contains(t, f.trueConditions(t)[0], "\nuntil then, what the last candidate had stays in use")
+			require.NotContains(t, f.rendered(t), "next", "the upgrade has not ended")
+
+			f.change(t)
+			require.Equal(t, former, f.balancers(t), "it waits for its own verdict")
+			require.Contains(t, f.tried(t), changed)
+			require.NotContains(t, string(f.submitted(t).Data["pod.yaml"]), tc.rejected)
+			f.conclude(t, operand.Successful, 1)
+			f.sees(t)
+			require.Equal(t, changed, f.balancers(t))
+			require.NotContains(t, pod(), tc.rejected)
+			require.Equal(t, f.args(t, before), f.args(t, pod()))
+			require.Equal(t, []string{tc.condition}, f.degraded(t))
+
+			f.clock.Step(time.Minute)
+			f.sees(t)
+			require.True(t, operand.PreflightRuns(f.submitted(t)), "it is repeated")
+			f.conclude(t, operand.Successful, 2)
+			f.sees(t)
+			require.Contains(t, pod(), tc.rejected)
+			require.Contains(t, f.rendered(t), "next")
+			require.Empty(t, f.trueConditions(t))
+		})
+	}
+}
+
+const (
+	flags = `extendedArguments: {v: ["7"]}`
+	port  = `extendedArguments: {secure-port: ["10259"]}`
+)
+
+// rendered returns which operator has rendered the candidate.
+func (f *fixture) rendered(t *testing.T) string {
+	t.Helper()
+	pod, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), operand.PodConfigMap, metav1.GetOptions{})
+	require.NoError(t, err)
+	return pod.Annotations[operand.RenderedByAnnotation]
+}
+
+// args returns the arguments of the cloud-controller-manager.
+func (f *fixture) args(t *testing.T, manifest string) []string {
+	t.Helper()
+	pod, err := operand.StaticPodOf(&corev1.ConfigMap{Data: map[string]string{"pod.yaml": manifest}})
+	require.NoError(t, err)
+	return pod.Spec.Containers[0].Args
 }
 
 func TestAChangeThatIsMadeAgainWaitsAgain(t *testing.T) {
@@ -637,6 +685,8 @@ func TestOtherCredentialsAreTriedAtOnceBesideARejectedImage(t *testing.T) {
 	f.rotate(t, "renewed")
 	f.works = false
 	f.sees(t)
+	require.Contains(t, f.password(t), "renewed", "they may be the cure")
+	f.sees(t)
 	require.True(t, operand.PreflightRuns(f.submitted(t)))
 	require.Contains(t, f.tried(t), "renewed")
 }
@@ -663,4 +713,90 @@ func (f *fixture) setOverrides(t *testing.T, yaml string) {
 	spec.UnsupportedConfigOverrides.Raw = []byte(yaml)
 	_, _, err = f.operator.UpdateStaticPodOperatorSpec(t.Context(), version, spec)
 	require.NoError(t, err)
+}
+
+func TestARejectedLoginThatIsUndoneAndMadeAgainIsNotRepeatedAtOnce(t *testing.T) {
+	f := newWorking(t)
+	f.rotate(t, "wrong")
+	f.sees(t)
+	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 2)
+	f.sees(t)
+	f.rotate(t, "hidden")
+	f.sees(t)
+	f.sees(t)
+	require.Empty(t, f.trueConditions(t))
+	require.False(t, operand.PreflightRuns(f.submitted(t)))
+	require.Nil(t, operand.PreflightVerdictOf(f.submitted(t)), "nothing is to be noticed")
+
+	f.rotate(t, "wrong")
+	f.sees(t)
+	require.Equal(t, []string{"CredentialsDegraded"}, f.degraded(t), "it is known to be rejected")
+	require.False(t, operand.PreflightRuns(f.submitted(t)))
+	require.Equal(t, 2, operand.PreflightVerdictOf(f.submitted(t)).Tries)
+	f.clock.Step(10 * time.Minute)
+	f.sees(t)
+	require.True(t, operand.PreflightRuns(f.submitted(t)), "the pause goes on")
+
+	// After an hour, no account counts it any more.
+	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 3)
+	f.sees(t)
+	f.rotate(t, "hidden")
+	f.sees(t)
+	f.clock.Step(operand.RememberTime)
+	f.sees(t)
+	require.Nil(t, f.submitted(t))
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	f := newWorking(t)
+	for i := range 12 {
+		f.rotate(t, fmt.Sprintf("wrong-%d", i))
+		f.sees(t)
+		f.concludeAs(t, operand.Failed, operand.RejectedLogin, 1)
+		f.sees(t)
+		f.clock.Step(time.Second)
+	}
+	f.rotate(t, "hidden")
+	f.sees(t)
+	require.Len(t, operand.PreflightRejectionsOf(f.submitted(t)), 8)
+}
+
+// restart begins another process of the operator.
+func (f *fixture) restart() { f.controller = newController(f.Options) }
+
+func TestTheTimeToWaitCountsOnInANewProcessOfTheOperator(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.clock.Step(60 * time.Second)
+	f.restart()
+	f.sees(t)
+	f.clock.Step(29 * time.Second)
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t))
+	f.clock.Step(time.Second)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+	require.Equal(t, []string{"nothing has proved the change of [CloudConfig]: its preflight has no result after 1m30s"}, f.unproved())
+}
+
+func TestANewProcessOfTheOperatorLooksAtAPreflightBeforeItGivesUp(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.clock.Step(time.Hour)
+	f.restart()
+	f.sees(t)
+	f.clock.Step(19 * time.Second)
+	f.sees(t)
+	require.Equal(t, former, f.balancers(t))
+	f.clock.Step(time.Second)
+	f.sees(t)
+	require.Equal(t, changed, f.balancers(t))
+
+	// What was applied without a verdict waits no more, so the next change waits from its beginning.
+	f.restart()
+	f.rotate(t, "next")
+	f.sees(t)
+	f.clock.Step(holdWorkingTime - time.Second)
+	f.sees(t)
+	require.NotContains(t, f.password(t), "next")
 }

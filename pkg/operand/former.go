@@ -1,0 +1,74 @@
+package operand
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+)
+
+// Former is the static pod of a former candidate, of which something takes the place of what was rejected.
+type Former struct {
+	pod        *corev1.Pod
+	renderedBy string
+
+	// Image reports whether its image is used. Flags reports whether all else of it is used: the flags of another version
+	// may need other mounts.
+	Image, Flags bool
+}
+
+// FormerOf returns the static pod of a pod ConfigMap, from which nothing is used yet.
+func FormerOf(podConfigMap *corev1.ConfigMap) (*Former, error) {
+	pod, err := StaticPodOf(podConfigMap)
+	if err != nil {
+		return nil, err
+	}
+	return &Former{pod: pod, renderedBy: podConfigMap.Annotations[RenderedByAnnotation]}, nil
+}
+
+// instead returns the pod to use instead of the rendered one, with its image. A preflight keeps its own volumes and
+// what its phase pins.
+func (f *Former) instead(phase Phase, rendered *corev1.Pod) (*corev1.Pod, error) {
+	container, former := operandContainer(rendered), operandContainer(f.pod)
+	if phase.Files != nil {
+		pinned, err := operandconfig.Decode(phase.Pinned)
+		if err != nil {
+			return nil, fmt.Errorf("decoding what phase %s pins: %w", phase.Name, err)
+		}
+		container.Args = withPinned(former.Args, container.Args, pinned.ExtendedArguments)
+		container.Command, container.Env = former.Command, former.Env
+		return rendered, nil
+	}
+	pod := f.pod.DeepCopy()
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if containers[i].Image == former.Image {
+				containers[i].Image = container.Image
+			}
+		}
+	}
+	return pod, nil
+}
+
+// withPinned returns former arguments with those of the rendered ones whose flags are pinned.
+func withPinned(former, rendered []string, pinned map[string][]string) []string {
+	isPinned := func(arg string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		return pinned[strings.ReplaceAll(name, "_", "-")] != nil
+	}
+	isOther := func(arg string) bool { return !isPinned(arg) }
+	return slices.Concat(slices.DeleteFunc(slices.Clone(former), isPinned),
+		slices.DeleteFunc(slices.Clone(rendered), isOther))
+}
+
+// renderedBy is the value of RenderedByAnnotation. A candidate that keeps a former image or flags is not what this
+// operator is to roll out: an upgrade has not ended.
+func (in Inputs) renderedBy() string {
+	if in.Former != nil {
+		return in.Former.renderedBy
+	}
+	return RenderedBy(in.Version, in.Images.Operator)
+}
