@@ -201,6 +201,11 @@ func TestAServiceIsExplained(t *testing.T) {
 		"other": func(w *world) {
 			warned(w, "Error syncing load balancer: failed to ensure load balancer: there are no available nodes")
 		},
+		"blocked-by-a-node": func(w *world) {
+			w.worker("worker-1").Spec.ProviderID = ""
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: error getting server ID from the node: "+
+				`ProviderID "" didn't match expected format "openstack://region/InstanceID"`)
+		},
 		"no-leader": func(w *world) {
 			balanced(w)
 			noLeader(w)

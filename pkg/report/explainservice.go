@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
@@ -82,9 +83,24 @@ func (e *Explanation) lastFailure(s *snapshot.Snapshot, service *corev1.Service)
 		return e.because(class.Cause(), class.Action())
 	case nodecause.Unauthorized:
 		return e.because(class.Cause(), "permit them what the quoted error names")
-	default:
-		return e.because("the cloud-controller-manager got an error: "+quote, "correct what the error names")
 	}
+	if nodes := withoutProviderID(s); len(nodes) > 0 && strings.Contains(event.Message, "ProviderID") {
+		return e.because("a Node has no providerID, so the cloud-controller-manager does not find the members of a load "+
+			"balancer: "+diagnostic.JoinFew(nodes, ", ", " and %d more"), "explain node "+nodes[0])
+	}
+	return e.because("the cloud-controller-manager got an error: "+quote, "correct what the error names")
+}
+
+// withoutProviderID returns the names of the Nodes that no CCM has initialized. OpenStack's makes no load balancer at
+// all while there is one (its applyNodeSecurityGroupIDForLB).
+func withoutProviderID(s *snapshot.Snapshot) []string {
+	var names []string
+	for _, node := range s.Nodes() {
+		if node.Spec.ProviderID == "" {
+			names = append(names, node.Name)
+		}
+	}
+	return names
 }
 
 func addresses(service *corev1.Service) string {

@@ -215,6 +215,15 @@ func (c Condition) isNotice() bool {
 		isSpecial && c.is(string(configv1.OperatorAvailable), operatorv1.ConditionTrue)
 }
 
+// furtherNotices are the notices that do not repeat why an input is rejected, as that of a failed preflight does.
+func (s *Status) furtherNotices() []Condition {
+	return slices.DeleteFunc(slices.Clone(s.Notices), func(c Condition) bool {
+		return slices.ContainsFunc(s.Inputs, func(i Input) bool {
+			return i.Rejected && strings.Contains(i.Message, c.Message)
+		})
+	})
+}
+
 func fromOperator(c *operatorv1.OperatorCondition) Condition {
 	return Condition{
 		c.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message, codes.OfReason(c.Reason),

@@ -50,6 +50,7 @@ func TestStatusIsOneScreen(t *testing.T) {
 		"rollout-in-progress": {rollsOut, true, false},
 		"no-leader":           {noLeader, false, false},
 		"input-rejected":      {inputRejected, false, false},
+		"preflight-failed":    {preflightFailed, false, false},
 		"operator-down":       {operatorDown, false, false},
 		"removed":             {isRemoved, true, true},
 		"platform-none":       {platformNone, true, true},

@@ -51,7 +51,7 @@ func (s *Status) WriteText(out io.Writer, color bool) error {
 	}
 	t.conditions("Problems", s.Problems)
 	t.conditions("In progress", s.Progress)
-	t.conditions("Notices", s.Notices)
+	t.conditions("Notices", s.furtherNotices())
 	t.unread(s.Unread)
 	_, err := out.Write(t.out.Bytes())
 	return err //nolint:wrapcheck // The caller says what could not be written.

@@ -251,6 +251,17 @@ func inputRejected(w *world) {
 	w.says(configv1.OperatorDegraded, "True", "CloudConfig_Refused", "CloudConfigDegraded: "+message)
 }
 
+func preflightFailed(w *world) {
+	message := `a cloud-controller-manager with the changed inputs, on node/master-1 for 1s at 2026-11-21T08:50:00Z: ` +
+		`the cloud rejects the credentials: "got 401 instead"; replace the credentials`
+	rejected := "secret/openstack-cloud-credentials in openshift-cloud-controller-manager: " + message +
+		"; to use it nevertheless, set the annotation cloudcontrollermanager.operator.openshift.io/accepted-preflight of " +
+		`cloudcontrollermanager/cluster to "7f4fc926afc6"` + "\nuntil then, the version accepted at 2026-11-18T09:00:20Z stays in use"
+	w.condition("CredentialsDegraded", "True", "Refused", rejected)
+	w.condition("PreflightNotices", "True", "PreflightFailed", message)
+	w.says(configv1.OperatorDegraded, "True", "Credentials_Refused", "CredentialsDegraded: "+rejected)
+}
+
 func operatorDown(w *world) {
 	w.Lock.Spec.RenewTime.Time = now.Add(-25 * time.Minute)
 }
