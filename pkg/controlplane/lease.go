@@ -24,6 +24,8 @@ import (
 type Lease struct {
 	mutex  sync.Mutex
 	record Record
+	// former is the record of the former process of the operator in this pod, until the first sight of the lease.
+	former *Record
 
 	clock        clock.PassiveClock
 	registration cache.ResourceEventHandlerRegistration
@@ -123,6 +125,7 @@ func (l *Lease) Record() Record {
 func (l *Lease) See(lease *coordinationv1.Lease, now time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	l.recall(now)
 	l.record.see(lease, now)
 }
 

@@ -240,6 +240,7 @@ func (w *wiring) lead() []factory.Controller {
 			Nodes:           w.informers.nodes.Core().V1().Nodes(),
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 			LeaseClient:     w.kube.CoordinationV1(),
+			Memory:          w.LeaderMemory,
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
 		}),

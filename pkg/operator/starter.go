@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leaderelection"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/adminevents"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
@@ -48,6 +49,9 @@ type Options struct {
 
 	// UninitializedThreshold is how long a node may stay uninitialized before the operator degrades.
 	UninitializedThreshold time.Duration
+
+	// LeaderMemory is a file of the operator's pod that the next process in this pod finds, "" for none.
+	LeaderMemory string
 }
 
 // wiring has the dependencies of the controllers.
@@ -124,6 +128,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 	if err != nil {
 		return nil, err
 	}
+	leaderelection.Recall(lease, o.LeaderMemory)
 	return &wiring{
 		Options:           o,
 		ControllerContext: cc,

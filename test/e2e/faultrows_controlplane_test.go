@@ -255,8 +255,7 @@ func operatorFaults() []fault {
 		{
 			name:   "the operator is killed while the leader's node installs",
 			unseen: "its successor goes on; the Deployment shows the restart",
-			allows: allowance{revisions: 1, withoutLeader: leaseExpires,
-				why: "the next operator has not seen the former leader write the lease, so it does not release it"},
+			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.awaitInstaller(t, f.change(t), f.leader)
 				f.killOperatorBriefly(t)

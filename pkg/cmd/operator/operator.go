@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/controllercmd"
@@ -41,6 +42,10 @@ const (
 func NewCommand(ctx context.Context) *cobra.Command {
 	options := operator.Options{}
 	pod := operatorlock.Pod{Name: os.Getenv("POD_NAME"), UID: types.UID(os.Getenv("POD_UID"))}
+	if pod.UID != "" {
+		// The Deployment's volume for temporary files lasts as long as the pod.
+		options.LeaderMemory = filepath.Join(os.TempDir(), "leader-"+string(pod.UID)+".json")
+	}
 	run := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
 		return operator.Run(ctx, options, cc)
 	}

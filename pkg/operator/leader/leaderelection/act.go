@@ -31,7 +31,8 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 //     other pod on its node could be the holder. So the predecessor's lease is never freed.
 //   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease has a former
 //     holder. The process that led until then acts until 107 seconds after its last renewal. On a single control-plane
-//     node that process could only be an earlier container of the same pod, so nothing has to be seen.
+//     node that process could only be an earlier container of the same pod, so nothing has to be seen. What the former
+//     process of the operator in this pod has seen counts too: see controlplane.Lease.Recall.
 //   - The process has ended: see controlplane.Lease.EndOf.
 //   - Or an administrator, or a controller that fences nodes, has declared that the node is shut down, with the taint
 //     out-of-service (KEP-2268), and the kubelet and the holder have been silent. Without that taint a node that does
@@ -51,6 +52,7 @@ func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, e
 	holder := controlplane.HolderOf(record, s.Pods, s.now)
 	certain := (record.Present || s.oneCanLead()) && s.couldOnlyBeOurs(holder.Node)
 	c.Lease.ObserveHolder(holder, s.Operand, certain)
+	c.keep()
 	record = c.Lease.Record()
 	why, next := c.endOfOurs(s, record, holder)
 	if why == "" {
@@ -131,6 +133,9 @@ func isOutOfService(nodes []*corev1.Node, holder string) bool {
 func (c *controller) release(
 	ctx context.Context, s snapshot, record controlplane.Record, node, why string,
 ) error {
+	if err := c.forget(); err != nil {
+		return err
+	}
 	lease := record.Lease.DeepCopy()
 	// client-go's leader election lets the first that asks acquire a lease without a holder, whatever its times are.
 	lease.Spec.HolderIdentity = ptr.To("")

@@ -52,7 +52,7 @@ func newReleasing() *releasing {
 	kube := fake.NewClientset()
 	return &releasing{
 		controller: &controller{
-			Options{Lease: &controlplane.Lease{}, LeaseClient: kube.CoordinationV1(), Recorder: recorder},
+			Options: Options{Lease: &controlplane.Lease{}, LeaseClient: kube.CoordinationV1(), Recorder: recorder},
 		},
 		kube: kube, recorder: recorder,
 	}

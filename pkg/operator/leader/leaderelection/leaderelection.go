@@ -27,7 +27,7 @@ import (
 
 const name = "LeaderElection"
 
-// Options are the dependencies of New; all are required.
+// Options are the dependencies of New; all but Memory are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
 	Lease    *controlplane.Lease
@@ -36,11 +36,18 @@ type Options struct {
 	Nodes           corev1informers.NodeInformer
 	Infrastructures configinformers.InfrastructureInformer
 	LeaseClient     coordinationv1client.LeasesGetter
-	Clock           clock.PassiveClock
-	Recorder        events.Recorder
+	// Memory is the file that keeps what this process sees of the lease, see Recall. Without one, nothing is kept.
+	Memory   string
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
 }
 
-type controller struct{ Options }
+type controller struct {
+	Options
+
+	// kept is what Memory has.
+	kept []byte
+}
 
 // New returns the controller that releases and restores the operand's lease on managed platforms. It reacts to pods,
 // Nodes and the lease; a timer requeues when time alone proves that a holder has ended.
