@@ -55,6 +55,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bno VM found`, `\bVM not found`, `\bnode not found`, `\bdatacenter '[^']*' not found`,
 			`has already been deleted or has not been completely created`, // vSphere
 			`cloud provider does not set node provider ID`,                // AWS, node_controller.go
+			`\bgoogleapi: Error 404\b`,                                    // Google Cloud
 		)},
 	}
 })

@@ -222,6 +222,11 @@ func describePlatform(t *testing.T, out *bytes.Buffer, p platform.Platform) {
 	} else if p.Credentials.Secret != "" {
 		out.WriteString("- no files of credentials: they are in `cloud.conf`, or read through the API\n")
 	}
+	if p.Preflight {
+		out.WriteString("- a change is tried first: [what proves it](operations.md#what-proves-a-change-on-each-platform)\n")
+	} else {
+		out.WriteString("- a change is not tried: [why](operations.md#platforms-without-a-preflight)\n")
+	}
 	var reasons []string
 	for _, f := range result.Diagnostics {
 		reasons = append(reasons, "  - "+f.Message)

@@ -52,7 +52,7 @@ func TestAPreflightStartsWithWhatTheCandidateHas(t *testing.T) {
 	for _, p := range preflighted() {
 		names = append(names, p.Name)
 	}
-	require.Equal(t, []string{"aws", "openstack", "vsphere"}, names)
+	require.Equal(t, []string{"aws", "gcp", "openstack", "vsphere"}, names)
 	for _, p := range preflighted() {
 		t.Run(p.Name, func(t *testing.T) {
 			in := inputs(t, p, operand.OperatorPhase())

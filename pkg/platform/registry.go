@@ -114,8 +114,9 @@ var registry = []Platform{
 			Request:    "openshift-gcp-ccm",
 			RootSecret: "gcp-credentials",
 		},
-		Rewrite: gcp.Rewrite,
-		matches: ofType(configv1.GCPPlatformType),
+		Preflight: true,
+		Rewrite:   gcp.Rewrite,
+		matches:   ofType(configv1.GCPPlatformType),
 	},
 	{
 		Name:  "ibmcloud",

@@ -67,27 +67,49 @@ var (
 	})
 )
 
-// Summary returns the last line of the highest rank: a fatal error, else the error that the process returned, else a
-// logged error, else the last line. It removes klog's header, control characters and secrets, leaves the first words of
-// a page of HTML, and limits the result to 300 characters. The summary of an empty message is empty.
-func Summary(message string) string {
-	best, text := noise, ""
-	inStack := false
+// Summary returns the Reason, limited to 300 characters. The summary of an empty message is empty.
+func Summary(message string) string { return Cut(Reason(message)) }
+
+// Reason returns the last line of the highest rank: a fatal error, else the error that the process returned, else a
+// logged error, else the last line. Lines that follow what klog has logged belong to it. It removes klog's header,
+// control characters and secrets, and leaves the first words of a page of HTML.
+func Reason(message string) string {
+	var s selection
 	for line := range strings.Lines(message) {
 		line = strings.TrimRight(line, "\r\n")
-		r, content := rankOf(line)
-		if goroutine().MatchString(line) {
-			inStack = true
+		if !s.isStack(line) {
+			s.read(line)
 		}
-		if header().MatchString(line) {
-			inStack = false
-		}
-		if inStack || r == noise || r < best || strings.TrimSpace(content) == "" {
-			continue
-		}
-		best, text = r, content
 	}
-	return bound(redact(printable(withoutPage(text))))
+	return redact(printable(withoutPage(s.text)))
+}
+
+// selection is what was selected of the lines so far.
+type selection struct {
+	best rank
+	text string
+	// continues reports that the text may go on in the next line, and inStack that a stack does.
+	continues, inStack bool
+}
+
+// isStack reports whether a line belongs to a stack.
+func (s *selection) isStack(line string) bool {
+	s.inStack = !header().MatchString(line) && (s.inStack || goroutine().MatchString(line))
+	s.continues = s.continues && !s.inStack
+	return s.inStack
+}
+
+func (s *selection) read(line string) {
+	r, content := rankOf(line)
+	switch {
+	case s.continues && (r == plain || strings.HasPrefix(line, "\t")):
+		s.text += " " + content
+	case r != noise && r >= s.best && strings.TrimSpace(content) != "":
+		s.best, s.text = r, content
+		s.continues = r >= logged && header().MatchString(line)
+	case r != noise:
+		s.continues = false
+	}
 }
 
 // Alike reports whether two summaries differ only by a number or an ID, such as that of a request, a port or a
@@ -154,10 +176,13 @@ func redact(text string) string {
 	return text
 }
 
-func bound(text string) string {
+// Cut limits a text to 300 characters. Of a longer one it keeps both ends: the first words have what failed, and the
+// last ones why, because an error names its cause last.
+func Cut(text string) string {
 	runes := []rune(text)
 	if len(runes) <= maxRunes {
 		return text
 	}
-	return string(runes[:maxRunes-1]) + "…"
+	const half = (maxRunes - 1) / 2
+	return string(runes[:maxRunes-1-half]) + "…" + string(runes[len(runes)-half:])
 }

@@ -74,8 +74,21 @@ func TestSummary(t *testing.T) {
 		"control characters, escape sequences and marks of direction become spaces": {
 			message: "F1121 09:00:01.123457       1 a.go:1] \x1b[31mred\x1b[0m \a\u202eevil\u202c \xff end\r\n", want: "[31mred [0m evil end",
 		},
-		"a long line is cut": {
-			message: "F1121 09:00:01.123457       1 a.go:1] " + strings.Repeat("ä", 400), want: strings.Repeat("ä", 299) + "…",
+		"of a long line both ends are kept": {
+			message: "F1121 09:00:01.123457       1 a.go:1] " + strings.Repeat("ä", 200) + strings.Repeat("ö", 200),
+			want:    strings.Repeat("ä", 150) + "…" + strings.Repeat("ö", 149),
+		},
+		"lines that follow a logged error belong to it": {
+			message: "E1121 09:00:01.123457       1 a.go:1] cannot fetch token: 400\n" + `Response: {"error":"invalid_grant"}` + "\n\n" +
+				"I1121 09:00:01.123459       1 a.go:3] shutting down\nflushed\n",
+			want: `cannot fetch token: 400 Response: {"error":"invalid_grant"}`,
+		},
+		"an error on several indented lines": {
+			message: "E1121 09:00:01.123457       1 a.go:1] \"not initialized\" err=<\n\tlist zones: authentication failed\n\tRESPONSE 401\n > logger=\"Run\"\n",
+			want:    `"not initialized" err=< list zones: authentication failed RESPONSE 401 > logger="Run"`,
+		},
+		"lines that follow a stack belong to nothing": {
+			message: "F1121 09:00:01.123457       1 a.go:1] fatal\ngoroutine 7 [select]:\nmain.wait()\n\t/src/main.go:7\nlast words\n", want: "fatal",
 		},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, Summary(tc.message)) })

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/vsphere"
 )
@@ -46,11 +47,23 @@ var clouds = map[string]preflightCloud{
 				endpoint == aws.CreateToken || endpoint == aws.GetIdentity
 		},
 		changes: []preflightChange{
-			{name: "another secret key", class: "Unauthenticated", do: setSecretKeys("aws_secret_access_key", "wrong-6c1f0a9d")},
+			{name: "another secret key", class: "Unauthenticated", do: setSecretKeys("aws_secret_access_key", wrong)},
 			{name: "an access key that was deleted", class: "Unauthenticated", do: setSecretKeys("aws_access_key_id", "AKIA0000000000000000")},
 			{name: "another region", class: "Unauthenticated", do: func(t *testing.T, s *cloudStory) {
 				s.patches("infrastructures", `{"status":{"platformStatus":{"aws":{"region":"eu-central-2"}}}}`)(t)
 			}},
+		},
+	},
+	"gcp": {
+		lookup: gcp.GetInstance,
+		isRead: func(endpoint string) bool {
+			return strings.HasSuffix(endpoint, ".get") || strings.HasSuffix(endpoint, ".list") ||
+				strings.HasPrefix(endpoint, "GET ") || slices.Contains(gcpLogins, endpoint)
+		},
+		changes: []preflightChange{
+			{name: "a key that was deleted", class: "Unauthenticated", do: setSecretText(`("private_key_id": ")[^"]*`, wrong)},
+			{name: "a service account that does not exist", class: "Unauthenticated", do: setSecretText(`("client_email": ")[^"]*`, wrong)},
+			{name: "a closed port of the login", class: "Unreachable", do: setSecretText(`("token_uri": "https://oauth2.googleapis.com)/`, ":1/")},
 		},
 	},
 	"openstack": {
@@ -71,7 +84,7 @@ var clouds = map[string]preflightCloud{
 		},
 		changes: []preflightChange{
 			{name: "another password", class: "Unauthenticated", do: func(t *testing.T, s *cloudStory) {
-				setSecretKeys(s.VSphere().Host()+".password", "wrong-6c1f0a9d")(t, s)
+				setSecretKeys(s.VSphere().Host()+".password", wrong)(t, s)
 			}},
 			{name: "a user who does not exist", class: "Unauthenticated", do: func(t *testing.T, s *cloudStory) {
 				setSecretKeys(s.VSphere().Host()+".username", "nobody@vsphere.local")(t, s)
@@ -79,6 +92,9 @@ var clouds = map[string]preflightCloud{
 		},
 	},
 }
+
+// gcpLogins are the logins at Google Cloud, which are a POST.
+var gcpLogins = []string{gcp.GetToken, gcp.ExchangeToken, gcp.Impersonate}
 
 // vSphereSessions begin and end sessions, or read with a POST: the tags of an object.
 var vSphereSessions = []string{
@@ -146,7 +162,22 @@ var everyCloud = []preflightChange{
 // setCloudsYAML returns a change of a line of clouds.yaml.
 func setCloudsYAML(line *regexp.Regexp) func(t *testing.T, s *cloudStory) {
 	return func(t *testing.T, s *cloudStory) {
-		s.setCredentials(t, line.ReplaceAll(s.Cloud().CloudsYAML(), []byte("$1 wrong-6c1f0a9d")))
+		s.setCredentials(t, line.ReplaceAll(s.Cloud().CloudsYAML(), []byte("$1 "+wrong)))
+	}
+}
+
+// wrong is what is certainly wrong, and easily found.
+const wrong = "wrong-6c1f0a9d"
+
+// setSecretText returns a change of the credentials Secret: of what follows the first group of an expression.
+func setSecretText(expression, to string) func(t *testing.T, s *cloudStory) {
+	return func(t *testing.T, s *cloudStory) {
+		former, data := s.cloud.Credentials(), map[string][]byte{}
+		for key, content := range former {
+			data[key] = regexp.MustCompile(expression).ReplaceAll(content, []byte("${1}"+to))
+		}
+		require.NotEqual(t, former, data)
+		s.setSecret(t, s.secret, data)
 	}
 }
 

@@ -17,12 +17,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 const (
 	// metadataAddress is where AWS and Azure have their metadata service.
 	metadataAddress = "169.254.169.254"
+	// nodeAddress is that of the node.
+	nodeAddress = "10.0.0.4"
 	// proxyURL is the cluster's proxy, which is the only way to a cloud. The pods' /etc/hosts has its name.
 	proxyName = "proxy.example.com"
 	proxyURL  = "http://" + proxyName + ":3128"
@@ -31,9 +36,10 @@ const (
 // front is the front door of every cloud: a proxy that is every host, with certificates of a CA of its own, and the
 // metadata service. It notes who asks for what, and refuses nearly everything.
 type front struct {
-	authority *authority
-	mutex     sync.Mutex
-	requests  []request
+	authority        *authority
+	metadataListener net.Listener
+	mutex            sync.Mutex
+	requests         []request
 }
 
 // request is what came to a cloud.
@@ -48,18 +54,37 @@ func openFront() (*front, error) {
 		return nil, err
 	}
 	f := &front{authority: authority}
-	for address, handler := range map[string]http.Handler{
-		"127.0.0.1:3128":        http.HandlerFunc(f.proxy),
-		metadataAddress + ":80": http.HandlerFunc(f.metadata),
-	} {
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			return nil, err
-		}
-		server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-		go func() { _ = server.Serve(listener) }() // until the process ends
+	if _, err := serve("127.0.0.1:3128", f.proxy); err != nil {
+		return nil, err
 	}
-	return f, nil
+	f.metadataListener, err = serve(metadataAddress+":80", f.metadata)
+	return f, err
+}
+
+// serve serves until the process ends, or until the listener is closed.
+func serve(address string, handle http.HandlerFunc) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: handle, ReadHeaderTimeout: time.Minute}
+	server.SetKeepAlivesEnabled(false) // no connection outlives the listener
+	go func() { _ = server.Serve(listener) }()
+	return listener, nil
+}
+
+// handOverMetadata returns a listener for the metadata service of a stand-in, until the test ends.
+func (f *front) handOverMetadata(t *testing.T) net.Listener {
+	t.Helper()
+	require.NoError(t, f.metadataListener.Close())
+	listener, err := net.Listen("tcp", metadataAddress+":80")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = listener.Close() // the stand-in closes it too
+		f.metadataListener, err = serve(metadataAddress+":80", f.metadata)
+		require.NoError(t, err)
+	})
+	return listener
 }
 
 // proxy lets a client talk TLS with whatever host it asks for.

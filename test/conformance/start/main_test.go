@@ -110,12 +110,18 @@ func openCCM(ctx context.Context) (*ccm.Program, error) {
 	return devcluster.OpenCCM(ctx, devcluster.Options{Platform: configv1.PlatformType(os.Getenv("PLATFORM")), CCM: named})
 }
 
-// isolate keeps mounts to this namespace and gives its loopback interface the address of every cloud's metadata service.
+// isolate keeps mounts to this namespace and gives its loopback interface the addresses of a node and of every cloud's
+// metadata service, which knows the node by its address.
 func isolate() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
-	for _, args := range [][]string{{"link", "set", "lo", "up"}, {"address", "add", metadataAddress + "/32", "dev", "lo"}} {
+	for _, args := range [][]string{
+		{"link", "set", "lo", "up"},
+		{"address", "add", nodeAddress + "/32", "dev", "lo"},
+		{"address", "add", metadataAddress + "/32", "dev", "lo"},
+		{"route", "replace", "local", metadataAddress, "dev", "lo", "table", "local", "src", nodeAddress},
+	} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("ip %v: %w: %s", args, err, out)
 		}

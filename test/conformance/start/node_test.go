@@ -26,9 +26,13 @@ import (
 const revision = "7"
 
 // host is a node's file system as far as pods see it.
-type host struct{ dir string }
+type host struct {
+	dir string
+	// hosts are the addresses of further names in /etc/hosts.
+	hosts map[string]string
+}
 
-func newHost(t *testing.T) host { return host{t.TempDir()} }
+func newHost(t *testing.T) host { return host{dir: t.TempDir()} }
 
 // write makes a file as the kubelet's and the installer's user does: only root reads a secret.
 func (h host) write(t *testing.T, path string, data []byte, secret bool) {
@@ -70,18 +74,32 @@ type container struct {
 	spec corev1.Container
 	root string
 	user uint32
+	// variables are the files from which an init container makes environment variables, by their names.
+	variables map[string]string
 }
 
 // newContainer makes the file system of the pod's main container.
 func (h host) newContainer(t *testing.T, pod corev1.PodSpec, objects objects) *container {
 	t.Helper()
-	c := &container{spec: pod.Containers[0], root: t.TempDir()}
+	c := &container{spec: pod.Containers[0], root: t.TempDir(), variables: map[string]string{}}
+	for _, init := range pod.InitContainers {
+		for _, arg := range init.Args {
+			if flag, set, isSet := strings.Cut(arg, "="); isSet && strings.HasPrefix(flag, "--set") {
+				name, file, _ := strings.Cut(set, "=")
+				c.variables[name] = file
+			}
+		}
+	}
 	require.NotNil(t, pod.SecurityContext)
 	require.NotNil(t, pod.SecurityContext.RunAsUser)
 	c.user = uint32(*pod.SecurityContext.RunAsUser)
 	mount(t, c.root, c.root, false)
+	hosts := "127.0.0.1 localhost " + proxyName + "\n"
+	for name, address := range h.hosts {
+		hosts += address + " " + name + "\n"
+	}
 	for name, content := range map[string]string{
-		"etc/hosts":       "127.0.0.1 localhost " + proxyName + "\n",
+		"etc/hosts":       hosts,
 		"etc/resolv.conf": "nameserver 127.0.0.1\n",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Join(c.root, filepath.Dir(name)), 0o755))
@@ -151,7 +169,7 @@ func folder(t *testing.T, objects objects, name string, items []corev1.KeyToPath
 	t.Helper()
 	files, known := objects[name]
 	require.True(t, known, "%s does not exist", name)
-	dir := host{t.TempDir()}
+	dir := host{dir: t.TempDir()}
 	if len(items) == 0 {
 		for key, data := range files {
 			dir.write(t, key, data, mode != nil && *mode == 0o600)
@@ -167,7 +185,7 @@ func folder(t *testing.T, objects objects, name string, items []corev1.KeyToPath
 // serviceAccount writes what the kubelet mounts into every pod.
 func serviceAccount(t *testing.T, name string) string {
 	t.Helper()
-	dir := host{t.TempDir()}
+	dir := host{dir: t.TempDir()}
 	dir.write(t, "token", boundToken(t, name), false)
 	dir.write(t, "ca.crt", serverCA(t), false)
 	dir.write(t, "namespace", []byte(operand.Namespace), false)
@@ -203,12 +221,21 @@ func mount(t *testing.T, source, target string, readOnly bool) {
 func (c *container) env(t *testing.T) map[string]string {
 	t.Helper()
 	fields := map[string]string{
-		"metadata.namespace": operand.Namespace, "metadata.name": operand.Name + "-" + nodeName, "spec.nodeName": nodeName, "status.hostIP": "10.0.0.4",
+		"metadata.namespace": operand.Namespace, "metadata.name": operand.Name + "-" + nodeName, "spec.nodeName": nodeName, "status.hostIP": nodeAddress,
 	}
 	env := map[string]string{}
 	for _, v := range c.spec.Env {
 		env[v.Name] = v.Value
-		if v.ValueFrom != nil {
+		switch {
+		case v.ValueFrom == nil:
+		case v.ValueFrom.FileKeyRef != nil:
+			require.Contains(t, c.variables, v.ValueFrom.FileKeyRef.Key)
+			content := readIfExists(t, filepath.Join(c.root, c.variables[v.ValueFrom.FileKeyRef.Key]))
+			require.True(t, content != nil || *v.ValueFrom.FileKeyRef.Optional, "environment variable %s", v.Name)
+			if delete(env, v.Name); content != nil {
+				env[v.Name] = string(content)
+			}
+		default:
 			require.NotNil(t, v.ValueFrom.FieldRef, "environment variable %s", v.Name)
 			require.Contains(t, fields, v.ValueFrom.FieldRef.FieldPath)
 			env[v.Name] = fields[v.ValueFrom.FieldRef.FieldPath]

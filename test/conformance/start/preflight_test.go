@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -17,8 +18,14 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/nutanix"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/vsphere"
 )
@@ -28,46 +35,95 @@ const anybody = 65534
 
 // trial is a preflight of what an installation on a stand-in for a cloud has.
 type trial struct {
-	cloud interface {
-		ProviderID(name string) string
-		SystemUUID(name string) string
-		Rotate() error
-		Close() error
-	}
-	in operand.Inputs
+	cloud standIn
+	in    operand.Inputs
+	// secret is the Secret that the provider reads through the API, if it does.
+	secret string
 }
 
-// trials begin a trial on each platform that has a preflight and whose cloud-controller-manager is built here.
+// standIn is a stand-in for a cloud.
+type standIn interface {
+	SetInstances([]aws.Instance) error
+	ProviderID(name string) string
+	SystemUUID(name string) string
+	Fail(endpoint string, status int) error
+	Rotate() error
+	RenewCA() (bundle []byte, use func() error, err error)
+	Close() error
+}
+
+// trials begin a trial on each platform that has a preflight.
 var trials = map[string]func(t *testing.T) *trial{
 	"aws": func(t *testing.T) *trial {
 		t.Helper()
 		s, err := aws.Start(context.WithoutCancel(t.Context()), aws.Options{Listen: "127.0.0.1:0"})
 		require.NoError(t, err)
-		require.NoError(t, s.SetInstances([]aws.Instance{{Name: nodeName, Addresses: []string{"10.0.0.4"}}}))
 		i := s.Installation()
-		return &trial{s, installed(t, "aws", &i.Spec, &i.Status, i.CloudConfig, i.Credentials)}
+		return &trial{cloud: s, in: installed(t, "aws", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+	},
+	"azure":      azureTrial("azure", false),
+	"azurestack": azureTrial("azurestack", true),
+	"digitalocean": func(t *testing.T) *trial {
+		t.Helper()
+		s, err := digitalocean.Start(context.WithoutCancel(t.Context()), digitalocean.Options{Listen: named})
+		require.NoError(t, err)
+		i := s.Installation()
+		return &trial{cloud: s, in: installed(t, "digitalocean", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+	},
+	"gcp": func(t *testing.T) *trial {
+		t.Helper()
+		s, err := gcp.Start(context.WithoutCancel(t.Context()), gcp.Options{Listen: named})
+		require.NoError(t, err)
+		i := s.Installation()
+		return &trial{cloud: s, in: installed(t, "gcp", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+	},
+	"ibmcloud": func(t *testing.T) *trial {
+		t.Helper()
+		s, err := ibm.Start(context.WithoutCancel(t.Context()), ibm.Options{Listen: named})
+		require.NoError(t, err)
+		i := s.Installation()
+		return &trial{cloud: s, in: installed(t, "ibmcloud", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+	},
+	"nutanix": func(t *testing.T) *trial {
+		t.Helper()
+		s, err := nutanix.Start(context.WithoutCancel(t.Context()), nutanix.Options{Listen: "127.0.0.1:0"})
+		require.NoError(t, err)
+		i := s.Installation()
+		in := installed(t, "nutanix", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)
+		return &trial{cloud: s, in: in, secret: in.Platform.Credentials.Secret}
 	},
 	"openstack": func(t *testing.T) *trial {
 		t.Helper()
 		s, err := openstack.Start(context.WithoutCancel(t.Context()), openstack.Options{Listen: "127.0.0.1:0"})
 		require.NoError(t, err)
-		require.NoError(t, s.SetInstances([]aws.Instance{{Name: nodeName, Addresses: []string{"10.0.0.4"}}}))
 		i := s.Installation()
-		return &trial{s, installed(t, "openstack", &i.Spec, &i.Status, i.CloudConfig, i.Credentials)}
+		return &trial{cloud: s, in: installed(t, "openstack", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
 	},
 	"vsphere": func(t *testing.T) *trial {
 		t.Helper()
 		s, err := vsphere.Start(context.WithoutCancel(t.Context()), vsphere.Options{Listen: "127.0.0.1:0"})
 		require.NoError(t, err)
-		require.NoError(t, s.SetInstances([]vsphere.Instance{{Name: nodeName, Addresses: []string{"10.0.0.4"}}}))
 		i := s.Installation()
-		return &trial{s, installed(t, "vsphere", &i.Spec, &i.Status, i.CloudConfig, i.Credentials)}
+		return &trial{cloud: s, in: installed(t, "vsphere", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
 	},
+}
+
+// named is where the stand-ins listen whose endpoints are fixed names, which have no port.
+const named = "127.0.0.2:443"
+
+func azureTrial(name string, stack bool) func(t *testing.T) *trial {
+	return func(t *testing.T) *trial {
+		t.Helper()
+		s, err := azure.Start(context.WithoutCancel(t.Context()), azure.Options{Listen: named, Stack: stack})
+		require.NoError(t, err)
+		i := s.Installation()
+		return &trial{cloud: s, in: installed(t, name, &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+	}
 }
 
 // installed returns the inputs of an installation. Nothing is between the control plane and the cloud.
 func installed(t *testing.T, name string, spec *configv1.PlatformSpec, status *configv1.PlatformStatus,
-	config map[string]string, credentials map[string][]byte,
+	config map[string]string, trusted string, credentials map[string][]byte,
 ) operand.Inputs {
 	t.Helper()
 	in := inputs(t, name, operand.OperatorPhase())
@@ -79,32 +135,58 @@ func installed(t *testing.T, name string, spec *configv1.PlatformSpec, status *c
 	in.Config, err = json.Marshal(document)
 	require.NoError(t, err)
 	in.CloudConfig.Data, in.CloudConfig.CABundle = []byte(config["config"]), []byte(config["ca-bundle.pem"])
+	if endpoints, has := config["endpoints"]; has {
+		in.CloudConfig.Keys = map[string][]byte{"endpoints": []byte(endpoints)}
+	}
+	if trusted != "" {
+		in.Trust = []operand.TrustSource{{Source: "configmap/user-ca-bundle in openshift-config", Key: "ca-bundle.crt", Data: []byte(trusted)}}
+	}
 	in.Credentials.Data = credentials
 	return in
 }
 
-// initialize makes the Node of the trial's machine, as the leader left it.
+// initialize makes the Nodes of the trial's machines, as the leader left them. The first is where the preflight runs.
 func (tr *trial) initialize(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() { require.NoError(t, tr.cloud.Close()) })
+	machines := []aws.Instance{{Name: nodeName, Addresses: []string{nodeAddress}}, {Name: "worker-1", Addresses: []string{"10.0.0.5"}}}
+	require.NoError(t, tr.cloud.SetInstances(machines))
+	if served, has := tr.cloud.(interface {
+		ServeMetadata(ctx context.Context, listener net.Listener)
+	}); has {
+		served.ServeMetadata(context.WithoutCancel(t.Context()), cloud.handOverMetadata(t))
+	}
+	if tr.secret != "" {
+		secrets := kube.CoreV1().Secrets(operand.Namespace)
+		_, err := secrets.Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: tr.secret}, Data: tr.in.Credentials.Data,
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			require.NoError(t, secrets.Delete(context.WithoutCancel(t.Context()), tr.secret, metav1.DeleteOptions{}))
+		})
+	}
 	nodes := kube.CoreV1().Nodes()
-	_, err := nodes.Create(t.Context(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeName},
-		Spec:       corev1.NodeSpec{ProviderID: tr.cloud.ProviderID(nodeName)},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, nodes.Delete(context.WithoutCancel(t.Context()), nodeName, metav1.DeleteOptions{}))
-	})
-	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		node, err := nodes.Get(t.Context(), nodeName, metav1.GetOptions{})
-		if err != nil {
+	for _, machine := range machines {
+		name := machine.Name
+		_, err := nodes.Create(t.Context(), &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       corev1.NodeSpec{ProviderID: tr.cloud.ProviderID(name)},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			require.NoError(t, nodes.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}))
+		})
+		require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			node, err := nodes.Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			node.Status.NodeInfo.SystemUUID = tr.cloud.SystemUUID(name)
+			_, err = nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
 			return err
-		}
-		node.Status.NodeInfo.SystemUUID = tr.cloud.SystemUUID(nodeName)
-		_, err = nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
-		return err
-	}))
+		}))
+	}
 }
 
 // start starts the container of the preflight, as an ordinary pod's user.
@@ -121,7 +203,11 @@ func (tr *trial) start(t *testing.T) *process {
 	require.Nil(t, pod.Spec.SecurityContext.RunAsUser)
 	pod.Spec.SecurityContext.RunAsUser = ptr.To[int64](anybody)
 	pod.Spec.ServiceAccountName = "" // its token is projected
-	return newHost(t).newContainer(t, pod.Spec, objects{
+	host := newHost(t)
+	if named, has := tr.cloud.(interface{ Hosts() map[string]string }); has {
+		host.hosts = named.Hosts()
+	}
+	return host.newContainer(t, pod.Spec, objects{
 		"secrets/" + operand.PreflightName:     candidate.Data,
 		"secrets/" + operand.CloudTokensSecret: {},
 		"projected/kube-token":                 {"token": token(t, operand.PreflightName)},
@@ -134,7 +220,7 @@ func (p *process) says(lookups *nodecause.Lookups) func(context.Context) error {
 		*lookups = nodecause.FirstLookups(p.log.String())
 		select {
 		case <-p.ended:
-			*lookups = nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: terminationmessage.Summary(p.log.String())}
+			*lookups = nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: terminationmessage.Reason(p.log.String())}
 		default:
 		}
 		if !lookups.Ended {
@@ -146,7 +232,7 @@ func (p *process) says(lookups *nodecause.Lookups) func(context.Context) error {
 
 func TestAPreflightShowsWhetherItsCloudAccepted(t *testing.T) {
 	for _, name := range tested() {
-		if trials[name] == nil {
+		if p, _ := platform.ByName(name); !p.Preflight {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -157,14 +243,15 @@ func TestAPreflightShowsWhetherItsCloudAccepted(t *testing.T) {
 				var lookups nodecause.Lookups
 				p := tr.start(t)
 				p.await(t, "look-up of the node", p.says(&lookups))
-				require.Equal(t, nodecause.Lookups{Ended: true, Nodes: 1}, lookups, p.log.String())
+				require.Equal(t, nodecause.Lookups{Ended: true, Nodes: 2}, lookups, p.log.String())
 			})
 			require.NoError(t, tr.cloud.Rotate())
 			t.Run("the credentials are rejected", func(t *testing.T) {
 				var lookups nodecause.Lookups
 				p := tr.start(t)
 				p.await(t, "rejection", p.says(&lookups))
-				require.Equal(t, 1, lookups.Failed, p.log.String())
+				require.NotZero(t, lookups.Failed, p.log.String())
+				require.Equal(t, lookups.Nodes, lookups.Failed, p.log.String())
 				require.Equal(t, nodecause.Unauthenticated, nodecause.ClassOf(lookups.Error), lookups.Error)
 			})
 		})

@@ -173,7 +173,7 @@ func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *opera
 
 // lookupsFailed judges a process that looked up no node, as far as the log tells.
 func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *operand.PreflightVerdict {
-	verdict := e.failed(terminationmessage.Summary(lookups.Error))
+	verdict := e.failed(terminationmessage.Reason(lookups.Error))
 	if lookups.Failed < lookups.Nodes {
 		verdict.Result = operand.Inconclusive // Some may have succeeded.
 	}
@@ -197,9 +197,9 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *operand.Prefligh
 	return verdict
 }
 
-// failed returns the verdict about an error.
+// failed returns the verdict about an error. What it is quoted with may lack the words that tell its class.
 func (e *evidence) failed(text string) *operand.PreflightVerdict {
-	class := nodecause.ClassOf(text)
+	class, text := nodecause.ClassOf(text), terminationmessage.Cut(text)
 	if class == nodecause.Other {
 		return e.verdict(operand.Failed, crash, fmt.Sprintf("it failed: %q; correct what was changed", text))
 	}
@@ -216,22 +216,22 @@ func (e *evidence) verdict(result operand.PreflightResult, class, message string
 	return v
 }
 
-// errorOf returns the line of a log that explains why its process failed: the last error of a class, or else what
+// errorOf returns what a log has that explains why its process failed: the last error of a class, or else what
 // terminationmessage selects. A provider often logs the answer of its cloud, and ends with an error that does not
 // have it.
 func errorOf(log string) string {
-	summary := terminationmessage.Summary(log)
-	if nodecause.ClassOf(summary) != nodecause.Other {
-		return summary
+	reason := terminationmessage.Reason(log)
+	if nodecause.ClassOf(reason) != nodecause.Other {
+		return reason
 	}
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	for _, line := range slices.Backward(lines) {
 		isError := strings.HasPrefix(line, "E") || strings.HasPrefix(line, "W")
 		if isError && nodecause.ClassOf(line) != nodecause.Other {
-			return terminationmessage.Summary(line)
+			return terminationmessage.Reason(line)
 		}
 	}
-	return summary
+	return reason
 }
 
 // leads reports whether a process of the pod holds the lease of preflights.

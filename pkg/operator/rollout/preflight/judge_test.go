@@ -63,6 +63,19 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			state: running, runs: 6, leads: 4, change: func(e *evidence) { e.log = lookedUp },
 			waitsFor: "its look-up of the nodes",
 		},
+		"its last words are long, and name the cause last": {
+			state: ended(fatalAt + "could not init cloud provider: " + strings.Repeat("x", 500) + " x509: unknown authority"),
+			runs:  1, leads: 0, result: operand.Failed, class: "Certificate",
+			message: `the certificate of the cloud's API is not trusted: "could not init cloud provider: ` + strings.Repeat("x", 119) + "…" +
+				strings.Repeat("x", 125) + ` x509: unknown authority"; renew it, or add its CA to the cloud configuration's CA ` +
+				`bundle or to the trusted CA of Proxy`,
+		},
+		"the cause is on the second line of its last words": {
+			state: ended(fatalAt + "cannot fetch token: 400\nResponse: {\"error\":\"invalid_grant\"}\n"),
+			runs:  1, leads: 0, result: operand.Failed, class: "Unauthenticated",
+			message: `the cloud rejects the credentials: "cannot fetch token: 400 Response: {\"error\":\"invalid_grant\"}"; ` +
+				`replace the credentials`,
+		},
 		"it does not lead yet": {state: running, runs: 59, leads: -1, waitsFor: "its look-up of the nodes"},
 		"every look-up is forbidden": {
 			state: running, runs: 1, leads: 0,
