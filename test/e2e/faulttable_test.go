@@ -90,7 +90,8 @@ func TestFaults(t *testing.T) {
 func faultTable() []fault {
 	var table []fault
 	for _, rows := range [][]fault{
-		nodeFaults(), rebootFaults(), fileFaults(), objectFaults(), operandFaults(), cloudFaults(), controlPlaneFaults(), operatorFaults(),
+		nodeFaults(), rebootFaults(), fileFaults(), objectFaults(), operandFaults(), cloudFaults(), controlPlaneFaults(),
+		operatorFaults(), pairFaults(),
 	} {
 		table = append(table, rows...)
 	}

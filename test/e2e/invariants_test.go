@@ -321,6 +321,13 @@ func (i *invariants) lookAtNodes(ctx context.Context) {
 	}
 }
 
+// forgetNode permits the row to delete this Node itself.
+func (i *invariants) forgetNode(name string) {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	delete(i.nodes, name)
+}
+
 // lookAtRevision checks that the revision that was good at the row's begin is kept.
 func (i *invariants) lookAtRevision(ctx context.Context) {
 	i.mutex.Lock()
