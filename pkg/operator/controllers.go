@@ -277,7 +277,7 @@ func (w *wiring) nodes() []factory.Controller {
 	return []factory.Controller{
 		nodedeletion.New(nodedeletion.Options{
 			Operator:   w.client,
-			Nodes:      w.informers.allNodes.Core().V1().Nodes().Informer(),
+			Nodes:      w.informers.everyNode(),
 			Events:     w.informers.nodeEvents.Core().V1().Events(),
 			Lease:      w.lease,
 			NodeClient: w.kube.CoreV1(),

@@ -79,8 +79,8 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		kubeSystemBindings: namespaced(
 			kube, operatorclient.KubeSystemNamespace, labelled(staticresources.Selector)),
 		nodeManager: namespaced(kube, operatorclient.TargetNamespace, named(operand.NodeManager)),
-		allNodes: informers.NewSharedInformerFactoryWithOptions(kube, resync, informers.WithTweakListOptions(longWatch),
-			informers.WithTransform(nodedeletion.StripNode)),
+		allNodes: informers.NewSharedInformerFactoryWithOptions(
+			kube, resync, informers.WithTransform(nodedeletion.StripNode)),
 		nodeEvents: namespaced(kube, nodedeletion.EventNamespace, ofNodeLifecycle),
 		pki: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(named(operatorclient.Instance)),
@@ -92,6 +92,14 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 			configinformers.WithTweakListOptions(named(operatorclient.ClusterOperator)),
 			configinformers.WithTransform(stripManagedFields)),
 	}
+}
+
+// everyNode returns the informer of allNodes. It has no index by namespace: a Node has none, and an entry costs memory.
+func (i informerSet) everyNode() cache.SharedIndexInformer {
+	unindexed := func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return corev1informers.NewFilteredNodeInformer(kube, resync, cache.Indexers{}, longWatch)
+	}
+	return i.allNodes.InformerFor(&corev1.Node{}, unindexed)
 }
 
 // targetInformers returns the informers of the operand's namespace. Its Pods exclude the cloud-node-managers, which

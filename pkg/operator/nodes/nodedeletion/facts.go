@@ -16,12 +16,12 @@ import (
 type Facts struct {
 	name, version string
 	uid           types.UID
-	// scheme is that of the provider ID.
-	scheme, zone unique.Handle[string]
-	taints       []corev1.Taint
-	permission   string
-	kubelet      controlplane.Kubelet
-	transition   metav1.Time
+	// scheme is that of the provider ID, and permission the value of the annotation.
+	scheme, zone, permission unique.Handle[string]
+	taints                   []corev1.Taint
+	kubelet                  controlplane.Kubelet
+	// transition is in seconds, as the API has it.
+	transition int64
 }
 
 var _ metav1.ObjectMetaAccessor = &Facts{}
@@ -41,10 +41,10 @@ func StripNode(obj any) (any, error) {
 	facts := &Facts{
 		name: node.Name, version: node.ResourceVersion, uid: node.UID, taints: node.Spec.Taints,
 		scheme: unique.Make(scheme), zone: unique.Make(node.Labels[corev1.LabelTopologyZone]),
-		permission: node.Annotations[Annotation], kubelet: controlplane.KubeletOf(node),
+		permission: unique.Make(node.Annotations[Annotation]), kubelet: controlplane.KubeletOf(node),
 	}
 	for _, ready := range controlplane.ReadyConditions(node) {
-		facts.transition = ready.LastTransitionTime
+		facts.transition = ready.LastTransitionTime.Unix()
 	}
 	return facts, nil
 }

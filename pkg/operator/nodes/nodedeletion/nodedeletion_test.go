@@ -677,7 +677,8 @@ func TestTheFactsOfANodeAreWhatTheControllerReads(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &Facts{
 		name: "a", version: "7", uid: "1", scheme: unique.Make("cloud"), zone: unique.Make("zone"),
-		taints: []corev1.Taint{{Key: "x"}}, permission: Allowed, kubelet: controlplane.KubeletReady, transition: transition,
+		taints: []corev1.Taint{{Key: "x"}}, permission: unique.Make(Allowed), kubelet: controlplane.KubeletReady,
+		transition: transition.Unix(),
 	}, kept)
 	key, err := cache.MetaNamespaceKeyFunc(kept)
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ type record struct {
 	// since is when the controller first saw what the kubelet does now, and transition the Node's own time of that.
 	// inherited is true if it was so at the controller's first look.
 	kubelet    controlplane.Kubelet
-	transition metav1.Time
+	transition int64
 	since      time.Time
 	inherited  bool
 	// refuted is when the kubelet was last seen to have reported. What the CCM announced before does not count.
@@ -167,7 +167,7 @@ func newRecord(n *node, now time.Time, inherited bool) *record {
 // those of other clocks, which only tell one change from another.
 func (r *record) observe(n *node, now time.Time) {
 	transition := n.facts.transition
-	if r.kubelet == n.kubelet && r.transition.Equal(&transition) {
+	if r.kubelet == n.kubelet && r.transition == transition {
 		return
 	}
 	if r.kubelet == n.kubelet && n.kubelet == controlplane.KubeletSilent {

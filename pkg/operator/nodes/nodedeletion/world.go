@@ -135,7 +135,7 @@ func (w *world) see(facts *Facts, m *memory) {
 
 func newNode(f *Facts) node {
 	seen := node{
-		name: f.name, scheme: f.scheme.Value(), uid: f.uid, facts: f, permission: f.permission, zone: f.zone.Value(),
+		name: f.name, scheme: f.scheme.Value(), uid: f.uid, facts: f, permission: f.permission.Value(), zone: f.zone.Value(),
 		kubelet: f.kubelet,
 	}
 	for _, taint := range f.taints {
