@@ -18,6 +18,8 @@ import (
 const (
 	// maxNodes is the limit for an etcd on a laptop, and more than a control plane needs.
 	maxNodes = 9
+	// maxMachines limits the nodes that a cluster has one after the other: each has an address of its own.
+	maxMachines = 24
 	// slots is the maximum number of clusters with nodes on one machine.
 	slots = 4
 	// lockDir has the locks on machine-wide names. It is empty after a reboot, like those names.

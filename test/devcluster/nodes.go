@@ -17,7 +17,7 @@ import (
 )
 
 // bootstrapIndex is that of the bootstrap node, beyond those of the cluster's nodes.
-const bootstrapIndex = maxNodes
+const bootstrapIndex = maxMachines
 
 // registerLimit is how long the nodes may take to register after their kubelets are healthy. It took one second.
 const registerLimit = 2 * time.Minute
@@ -88,8 +88,8 @@ func (c *Cluster) AddWorker(ctx context.Context) (*node.Node, error) {
 func (c *Cluster) takeIndex() (int, error) {
 	c.nodesMutex.Lock()
 	defer c.nodesMutex.Unlock()
-	if c.nextIndex >= maxNodes {
-		return 0, fmt.Errorf("node %d: %d are possible", c.nextIndex, maxNodes)
+	if c.nextIndex >= maxMachines {
+		return 0, fmt.Errorf("node %d: %d are possible", c.nextIndex, maxMachines)
 	}
 	c.nextIndex++
 	return c.nextIndex - 1, nil
