@@ -156,7 +156,7 @@ var reached = map[liveview.Goal]string{
 	liveview.Unmanaged:    "ready",
 	liveview.Initialized:  "ready",
 	liveview.Running:      "ready, but without a cloud, so nodes stay uninitialized,",
-	liveview.ImageMissing: "as far as it goes without the platform's image, which cannot be built from public modules,",
+	liveview.ImageMissing: "as far as it goes without a cloud-controller-manager,",
 }
 
 // toTry are three things to try, each with what to expect. Its argument is the cgroup of the cluster's nodes.
@@ -176,12 +176,22 @@ const toTry = `then try, and look at status again:
      expect: the operator releases its lease, and one of them leads again within seconds
 `
 
-// things returns what to try in a cluster that has reached a goal. There is nothing to break in the others.
+// toGive is what to do without a cloud-controller-manager. Its arguments are the platform and the program's name.
+const toGive = `it is Degraded because an installer waits for the image of the cloud-controller-manager;
+run it with yours (docs/hacking.md, "A CCM that is not built here"):
+  make run PLATFORM=%s CCM=path/to/%s
+`
+
+// things returns what to try in a cluster that has reached a goal, or what it lacks.
 func things(cluster *devcluster.Cluster) string {
-	if goal := goal(cluster); goal != liveview.Initialized && goal != liveview.Running {
-		return ""
+	switch goal(cluster) {
+	case liveview.Initialized, liveview.Running:
+		return fmt.Sprintf(toTry, cluster.Cgroup())
+	case liveview.ImageMissing:
+		return fmt.Sprintf(toGive, cluster.Platform(), cluster.OperandTag())
+	case liveview.Unmanaged:
 	}
-	return fmt.Sprintf(toTry, cluster.Cgroup())
+	return "" // there is nothing to break
 }
 
 func printReady(out io.Writer, cluster *devcluster.Cluster, took time.Duration) error {
