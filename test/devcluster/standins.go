@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/alibabacloud"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
@@ -53,6 +54,9 @@ type standInOptions struct{ listen, host, dir string }
 
 // standIns start the stand-ins, by the platform's name in the operator's registry.
 var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, error){
+	"alibabacloud": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return alibabacloud.Start(ctx, alibabacloud.Options{Listen: o.listen, Dir: o.dir})
+	},
 	"aws": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return aws.Start(ctx, aws.Options{Listen: o.listen, Dir: o.dir})
 	},
@@ -87,6 +91,12 @@ var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, 
 
 // HasCloud reports whether the cluster has a stand-in for its platform's cloud, so that its nodes are initialized.
 func (c *Cluster) HasCloud() bool { return standIns[c.registered().Name] != nil }
+
+// AlibabaCloud returns the stand-in for Alibaba Cloud, nil on other platforms.
+func (c *Cluster) AlibabaCloud() *alibabacloud.Server {
+	server, _ := c.cloud.(*alibabacloud.Server)
+	return server
+}
 
 // AWS returns the stand-in for AWS, nil on other platforms.
 func (c *Cluster) AWS() *aws.Server {
@@ -173,7 +183,7 @@ func (c *Cluster) startMetadata(ctx context.Context) error {
 }
 
 // namedClouds are the platforms whose endpoints are fixed names, which have no port.
-var namedClouds = []string{"azure", "azurestack", "digitalocean", "gcp", "ibmcloud", "powervs"}
+var namedClouds = []string{"alibabacloud", "azure", "azurestack", "digitalocean", "gcp", "ibmcloud", "powervs"}
 
 // cloudPort returns the port of the cloud's API. Without nodes nobody calls the API, and the default port would need
 // privileges.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -381,12 +382,15 @@ func (s *cloudStory) registered() platform.Platform {
 // by the cloud-node-manager on its own machine.
 func (s *cloudStory) requireInitializer(t *testing.T, n, machine *node.Node) {
 	t.Helper()
-	want := s.OperandTag() + " on " + machine.IP()
+	want := s.program() + " on " + machine.IP()
 	if s.hasNodeManager {
 		want = s.registered().NodeManagerImage + " on " + n.IP()
 	}
 	require.Equal(t, []string{want}, s.initializers(t, n.Name()))
 }
+
+// program is the name with which the cloud-controller-manager asks the API server: that of its binary.
+func (s *cloudStory) program() string { return cmp.Or(s.binary, s.OperandTag()) }
 
 // initializers returns the programs of the platform that changed a Node, with their addresses, from the audit log.
 func (s *cloudStory) initializers(t *testing.T, name string) []string {
@@ -396,7 +400,7 @@ func (s *cloudStory) initializers(t *testing.T, name string) []string {
 		program, _, _ := strings.Cut(e.UserAgent, "/")
 		writes := e.Verb == "patch" || e.Verb == "update"
 		if writes && e.ObjectRef.Resource == "nodes" && e.ObjectRef.Subresource == "" && e.ObjectRef.Name == name &&
-			slices.Contains([]string{s.OperandTag(), s.registered().NodeManagerImage}, program) {
+			slices.Contains([]string{s.program(), s.registered().NodeManagerImage}, program) {
 			found[program+" on "+strings.Join(e.SourceIPs, ",")] = struct{}{}
 		}
 	})

@@ -11,7 +11,7 @@ import (
 
 // redirecting is a cloud with endpoints that an administrator may give the cluster instead of the cloud's own.
 type redirecting interface {
-	ServiceEndpoints() []configv1.IBMCloudServiceEndpoint
+	Redirect(status *configv1.PlatformStatus)
 	// AskedOwn and AskedCustom count the requests to the cloud's own endpoints and to the others.
 	AskedOwn() int
 	AskedCustom() int
@@ -26,7 +26,7 @@ func (s *cloudStory) testEndpoints(t *testing.T) {
 	infrastructures := s.config.ConfigV1().Infrastructures()
 	infrastructure, err := infrastructures.Get(t.Context(), "cluster", metav1.GetOptions{})
 	require.NoError(t, err)
-	infrastructure.Status.PlatformStatus.IBMCloud.ServiceEndpoints = cloud.ServiceEndpoints()
+	cloud.Redirect(infrastructure.Status.PlatformStatus)
 	s.expectRollout("Infrastructure has other endpoints")
 	_, err = infrastructures.UpdateStatus(t.Context(), infrastructure, metav1.UpdateOptions{})
 	require.NoError(t, err)

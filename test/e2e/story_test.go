@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/alibabacloud"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
@@ -72,6 +73,9 @@ type storyPlatform struct {
 	api        func(*suite) cloudAPI
 	// addressTypes are the types of the address that every Node has.
 	addressTypes []corev1.NodeAddressType
+	// losesHostName says that the cloud-controller-manager removes the host name from the addresses of a Node whose
+	// kubelet has --node-ip, once it looks for its machine again.
+	losesHostName bool
 	// hasDNS says that every Node has its name as an internal DNS name too.
 	hasDNS bool
 	// externalAddress returns the external address of the Node of a machine; nil if it has none of its own.
@@ -96,6 +100,14 @@ type storyPlatform struct {
 	// asksOnce says that the cloud-controller-manager asks the cloud for an instance until its Node is initialized, and
 	// then takes for granted that it exists and runs. A Node goes with its Machine then, not with its instance.
 	asksOnce bool
+	// remembersNames says that the cloud-controller-manager takes a Node that registers again for known, so that only a
+	// new machine makes it ask the cloud.
+	remembersNames bool
+	// binary is the name of the cloud-controller-manager's program in its image; empty if it is that of the image.
+	binary string
+	// looksEvery is the period in which the cloud-controller-manager looks for the machines of Nodes, if that is longer
+	// than a few seconds.
+	looksEvery time.Duration
 	// described is the endpoint that describes an instance, if the cloud-controller-manager does not notice there that
 	// it is stopped.
 	described string
@@ -103,6 +115,20 @@ type storyPlatform struct {
 
 // storyPlatforms are the platforms by their names in the operator's registry.
 var storyPlatforms = map[string]storyPlatform{
+	"alibabacloud": {
+		platform:     configv1.AlibabaCloudPlatformType,
+		secret:       "alibabacloud-cloud-credentials",
+		api:          func(s *suite) cloudAPI { return s.AlibabaCloud() },
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+		given:        true,
+		trustsProxy:  true,
+		// PeriodicalSync in node_controller.go, which does not ask whether an instance is stopped.
+		looksEvery: 5 * time.Minute,
+		// isProvidedAddrExist in manager.go.
+		losesHostName: true,
+		described:     alibabacloud.DescribeByID,
+		binary:        "cloud-controller-manager",
+	},
 	"aws": {
 		platform:     configv1.AWSPlatformType,
 		secret:       "cloud-controller-manager-credentials",
@@ -180,6 +206,20 @@ var storyPlatforms = map[string]storyPlatform{
 		secret:       "openstack-cloud-credentials",
 		api:          func(s *suite) cloudAPI { return s.Cloud() },
 		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+	},
+	"powervs": {
+		platform: configv1.PowerVSPlatformType,
+		secret:   "ibm-cloud-credentials",
+		api:      func(s *suite) cloudAPI { return s.IBM() },
+		// See ibmcloud: the fork has the same provider.
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP},
+		given:        true,
+		trustsProxy:  true,
+		asksOnce:     true,
+		described:    ibm.ListPVMs,
+		// populateNodeMetadata in ibm_powervs_client.go.
+		remembersNames: true,
+		binary:         "ibm-cloud-controller-manager",
 	},
 	"vsphere": {
 		platform:     configv1.VSpherePlatformType,
@@ -269,6 +309,14 @@ func (s *cloudStory) machineSteps() []step {
 			{"the Node of a stopped instance stays", s.testStoppedInstance},
 			{"a Node registers while the cloud's API is down", s.testRegistrationInOutage},
 			{"a lie of the cloud costs no Node", s.testUnheardLie},
+		}
+	}
+	if s.looksEvery > 0 {
+		return []step{
+			{"the Node of a deleted instance goes", s.testDeletedInstance},
+			{"the Node of a stopped instance stays", s.testStoppedInstance},
+			{"a Node registers while the cloud's API is down", s.testRegistrationInOutage},
+			{"a lie of the cloud costs at most one of two silent Nodes", s.testRareLie},
 		}
 	}
 	return []step{
@@ -489,6 +537,10 @@ func (s *cloudStory) hasAddresses(object *corev1.Node, n *node.Node) error {
 	for _, address := range object.Status.Addresses {
 		has[address.Type] = address.Address
 	}
+	if s.losesHostName {
+		delete(has, corev1.NodeHostName)
+		delete(want, corev1.NodeHostName)
+	}
 	if !maps.Equal(has, want) {
 		return fmt.Errorf("%s has the addresses %v, not %v", n.Name(), has, want)
 	}
@@ -506,7 +558,7 @@ func (s *cloudStory) testDeletedInstance(t *testing.T) {
 	s.monitor.Expect(monitor.NodeDeleted(lost, "its instance is deleted"))
 	require.NoError(t, s.RemoveNode(t.Context(), lost))
 	began := time.Now()
-	s.await(t, "node/"+lost+" to be deleted", briefly, func(ctx context.Context) error {
+	s.await(t, "node/"+lost+" to be deleted", s.noticed(), func(ctx context.Context) error {
 		return gone(s.exists(ctx, lost))
 	})
 	s.figure("instance deleted to its Node deleted: %s", rounded(began))
@@ -518,6 +570,10 @@ func (s *cloudStory) testDeletedInstance(t *testing.T) {
 	s.awaitInitialized(t, added)
 	s.figure("another machine started to clean on %d nodes: %s", nodes, rounded(began))
 }
+
+// noticed is how long the cloud-controller-manager may take to act on what it notices: in the second of two passes, if
+// the operator has to permit it after the first.
+func (s *cloudStory) noticed() time.Duration { return 2*s.looksEvery + briefly }
 
 // cloudTokens is the Secret with the federated tokens.
 const cloudTokens = "cloud-tokens"
@@ -568,7 +624,7 @@ func (s *cloudStory) awaitAsked(t *testing.T, stopped *node.Node) {
 	t.Helper()
 	s.awaitNotReady(t, stopped)
 	began := time.Now()
-	s.await(t, "the cloud to be asked about "+stopped.Name(), briefly, func(context.Context) error {
+	s.await(t, "the cloud to be asked about "+stopped.Name(), s.noticed(), func(context.Context) error {
 		for _, call := range s.cloud.Calls() {
 			if call.Endpoint == s.described && call.Time.After(began) && call.Status == http.StatusOK {
 				return nil
@@ -687,12 +743,13 @@ func (s *cloudStory) rotate(t *testing.T, change func() error) {
 	require.NoError(t, change())
 	rotated := time.Now()
 	if !s.hasNodeManager {
-		s.awaitRejection(t, waiting, former, rotated)
+		waiting = s.awaitRejection(t, former, rotated)
 	}
 
 	began := time.Now()
 	settled := s.deliver(t, waiting, before)
 	s.awaitInitialized(t, waiting)
+	s.dismiss(t, waiting)
 	s.reinitialize(t, "with the new credentials")
 	last := s.lastUse(t, former, rotated)
 	require.False(t, last.After(settled), "the former credentials were used at %s, after the rollout at %s", last, settled)
@@ -729,11 +786,11 @@ func (s *cloudStory) deliver(t *testing.T, waiting *node.Node, before int32) tim
 	return settled
 }
 
-// awaitRejection waits until a Node that registers again has made the leader use the former credentials in vain.
-func (s *cloudStory) awaitRejection(t *testing.T, waiting *node.Node, former string, rotated time.Time) {
+// awaitRejection returns a Node that has made the leader use the former credentials in vain.
+func (s *cloudStory) awaitRejection(t *testing.T, former string, rotated time.Time) *node.Node {
 	t.Helper()
 	before := s.revision(t)
-	s.register(t, waiting)
+	waiting, _ := s.registerUnknown(t)
 	s.await(t, "the cloud to reject the former credentials", briefly, func(context.Context) error {
 		if s.lastUse(t, former, rotated).IsZero() {
 			return errors.New("they were not used")
@@ -742,6 +799,7 @@ func (s *cloudStory) awaitRejection(t *testing.T, waiting *node.Node, former str
 	})
 	require.Equal(t, before, s.awaitSettled(t, before, briefly))
 	require.Error(t, s.isInitialized(t.Context(), waiting))
+	return waiting
 }
 
 // lastUse returns when credentials were last used since a rotation, zero if they were not. Each use must be rejected.
@@ -803,15 +861,47 @@ func (s *cloudStory) trust(t *testing.T, bundles ...[]byte) time.Time {
 	return s.setCloudConfigKey(t, "ca-bundle.pem", bundle)
 }
 
-// reinitialize makes the leader ask the cloud for a Node that registers again.
+// reinitialize makes the leader ask the cloud for a Node.
 func (s *cloudStory) reinitialize(t *testing.T, how string) {
 	t.Helper()
 	revision := s.revision(t)
-	n := s.follower(t, s.requireOneLeader(t))
-	began := s.register(t, n)
+	n, began := s.registerUnknown(t)
 	s.awaitInitialized(t, n)
-	s.figure("Node registered again to initialized %s: %s", how, rounded(began))
+	s.figure("Node registered %s to initialized %s: %s", s.howRegistered(), how, rounded(began))
+	s.dismiss(t, n)
 	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
+}
+
+// registerUnknown returns a Node that the leader has to ask the cloud for, and when it registered: a follower's that
+// registers again, or that of another machine, which dismiss removes.
+func (s *cloudStory) registerUnknown(t *testing.T) (*node.Node, time.Time) {
+	t.Helper()
+	if !s.remembersNames {
+		n := s.follower(t, s.requireOneLeader(t))
+		return n, s.register(t, n)
+	}
+	n, err := s.AddWorker(t.Context())
+	require.NoError(t, err)
+	return n, time.Now()
+}
+
+// howRegistered says which of the Nodes registerUnknown returns.
+func (s *cloudStory) howRegistered() string {
+	if s.remembersNames {
+		return "by another machine"
+	}
+	return "again"
+}
+
+// dismiss removes the machine that registerUnknown added, if it added one.
+func (s *cloudStory) dismiss(t *testing.T, n *node.Node) {
+	t.Helper()
+	if !s.remembersNames || slices.Contains(s.ControlPlane(), n) {
+		return
+	}
+	s.monitor.Expect(monitor.NodeDeleted(n.Name(), "the test removes its machine"))
+	require.NoError(t, s.RemoveNode(t.Context(), n.Name()))
+	s.deleteNode(t, n.Name())
 }
 
 // register deletes a Node, whose kubelet registers it again, and returns when it did.

@@ -58,9 +58,8 @@ func (s *cloudStory) testUnnoticedDeletion(t *testing.T) {
 // testRegistrationInOutage makes a Node register while the cloud answers every request with an error.
 func (s *cloudStory) testRegistrationInOutage(t *testing.T) {
 	revision := s.revision(t)
-	waiting := s.follower(t, s.requireOneLeader(t))
 	require.NoError(t, s.cloud.Fail(devcluster.AllEndpoints, http.StatusServiceUnavailable))
-	began := s.register(t, waiting)
+	waiting, began := s.registerUnknown(t)
 	const asked = 3
 	s.await(t, "the cloud to be asked", briefly, func(context.Context) error {
 		if n := s.refusedSince(began); n < asked {
@@ -75,6 +74,7 @@ func (s *cloudStory) testRegistrationInOutage(t *testing.T) {
 	began = time.Now()
 	s.awaitInitialized(t, waiting)
 	s.figure("cloud back to the Node initialized: %s", rounded(began))
+	s.dismiss(t, waiting)
 	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
 }
 
@@ -85,12 +85,11 @@ func (s *cloudStory) testUnheardLie(t *testing.T) {
 	worker := s.worker(t)
 	before, err := s.kube.CoreV1().Nodes().Get(t.Context(), worker.Name(), metav1.GetOptions{})
 	require.NoError(t, err)
-	waiting := s.follower(t, s.requireOneLeader(t))
-	s.monitor.Expect(monitor.Degraded(waiting.Name(), "the cloud denies every machine").Times(2))
 
 	require.NoError(t, s.cloud.DenyInstances(true))
 	s.freezeKubelet(t, worker)
-	began := s.register(t, waiting)
+	waiting, began := s.registerUnknown(t)
+	s.monitor.Expect(monitor.Degraded(waiting.Name(), "the cloud denies every machine").Times(2))
 	const answered = 3
 	s.await(t, "the cloud to deny the machine again and again", briefly, func(context.Context) error {
 		if n := s.answeredSince(began); n < answered {
@@ -109,6 +108,7 @@ func (s *cloudStory) testUnheardLie(t *testing.T) {
 	began = time.Now()
 	s.awaitInitialized(t, waiting)
 	s.figure("every machine known again to the Node initialized: %s", rounded(began))
+	s.dismiss(t, waiting)
 	s.thawKubelet(t, worker)
 	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,7 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
@@ -57,6 +60,62 @@ func (s *cloudStory) testLie(t *testing.T) {
 	after, err := s.kube.CoreV1().Nodes().Get(t.Context(), worker.Name(), metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, before.UID, after.UID, "the Node stayed")
+}
+
+// testRareLie makes the cloud deny every machine while the kubelets of two workers are silent. The
+// cloud-controller-manager, which announces no deletion and cannot be asked, deletes one of their Nodes at most.
+func (s *cloudStory) testRareLie(t *testing.T) {
+	revision := s.revision(t)
+	another, err := s.AddWorker(t.Context())
+	require.NoError(t, err)
+	s.awaitInitialized(t, another)
+	silent := []*node.Node{s.worker(t), another}
+	before := map[string]types.UID{}
+	for _, n := range silent {
+		s.monitor.Expect(monitor.NodeDeleted(n.Name(), "the cloud denies its machine"),
+			monitor.Uninitialized(n.Name(), "its Node registers again"),
+			monitor.Degraded(n.Name(), "the cloud denies every machine").Times(2))
+		before[n.Name()] = s.nodeUID(t, n.Name())
+	}
+	require.NoError(t, s.cloud.DenyInstances(true))
+	for _, n := range silent {
+		s.freezeKubelet(t, n)
+	}
+	began := time.Now()
+	s.await(t, "the deletion of a Node to be refused", s.noticed(), func(context.Context) error {
+		if s.refusedDeletions(t, silent[0].Name())+s.refusedDeletions(t, another.Name()) == 0 {
+			return errors.New("none was refused")
+		}
+		return nil
+	})
+	s.figure("every machine denied to a refused deletion: %s", rounded(began))
+
+	require.NoError(t, s.cloud.DenyInstances(false))
+	gone := 0
+	for _, n := range silent {
+		s.thawKubelet(t, n)
+		if s.nodeUID(t, n.Name()) != before[n.Name()] {
+			gone++
+			require.NoError(t, n.RestartKubelet(t.Context()))
+		}
+	}
+	s.figure("silent Nodes deleted: %d of %d", gone, len(silent))
+	require.LessOrEqual(t, gone, 1)
+	for _, n := range silent {
+		s.awaitInitialized(t, n)
+	}
+	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
+}
+
+// nodeUID returns the UID of a Node, "" if there is none.
+func (s *suite) nodeUID(t *testing.T, name string) types.UID {
+	t.Helper()
+	object, err := s.kube.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return ""
+	}
+	require.NoError(t, err)
+	return object.UID
 }
 
 // worker returns a node that is no control-plane node.

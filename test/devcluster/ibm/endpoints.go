@@ -22,20 +22,31 @@ const (
 	customIAM             = "iam.endpoints.example.com"
 	customResourceManager = "rm.endpoints.example.com"
 	customVPC             = "vpc.endpoints.example.com"
+	// customPower is another endpoint of IBM Cloud: the Go SDK of Power takes every other name for that of a staging
+	// environment, which the CRN in its requests then names (crnBuilder).
+	customPower = "private." + powerHost
 )
 
 var (
 	ownHosts    = []string{publicIAM, privateIAM, resourceManager, publicVPC, privateVPC, defaultVPC, powerHost}
-	customHosts = []string{customIAM, customResourceManager, customVPC}
+	customHosts = []string{customIAM, customResourceManager, customVPC, customPower}
 )
 
-// ServiceEndpoints are endpoints that an administrator may give the cluster instead of IBM Cloud's own, in the form of
-// Infrastructure, which may have their versions.
-func (s *Server) ServiceEndpoints() []configv1.IBMCloudServiceEndpoint {
-	return []configv1.IBMCloudServiceEndpoint{
-		{Name: configv1.IBMCloudServiceIAM, URL: "https://" + customIAM + "/v1"},
-		{Name: configv1.IBMCloudServiceResourceManager, URL: "https://" + customResourceManager + "/v2"},
-		{Name: configv1.IBMCloudServiceVPC, URL: "https://" + customVPC + "/v1"},
+// Redirect writes endpoints to Infrastructure that an administrator may give the cluster instead of IBM Cloud's own.
+// They may have their versions.
+func (s *Server) Redirect(status *configv1.PlatformStatus) {
+	iam, manager, vpc := "https://"+customIAM+"/v1", "https://"+customResourceManager+"/v2", "https://"+customVPC+"/v1"
+	if s.isPower {
+		status.PowerVS.ServiceEndpoints = []configv1.PowerVSServiceEndpoint{
+			{Name: "IAM", URL: iam}, {Name: "ResourceManager", URL: manager}, {Name: "VPC", URL: vpc},
+			{Name: "Power", URL: "https://" + customPower},
+		}
+		return
+	}
+	status.IBMCloud.ServiceEndpoints = []configv1.IBMCloudServiceEndpoint{
+		{Name: configv1.IBMCloudServiceIAM, URL: iam},
+		{Name: configv1.IBMCloudServiceResourceManager, URL: manager},
+		{Name: configv1.IBMCloudServiceVPC, URL: vpc},
 	}
 }
 
@@ -48,7 +59,7 @@ func (s *Server) Hosts() map[string]string {
 	return hosts
 }
 
-// AskedOwn counts the requests so far to IBM Cloud's own endpoints, and AskedCustom those to ServiceEndpoints.
+// AskedOwn counts the requests so far to IBM Cloud's own endpoints, and AskedCustom those to the ones of Redirect.
 func (s *Server) AskedOwn() int { return s.askedAt(ownHosts) }
 
 // AskedCustom is described at AskedOwn.

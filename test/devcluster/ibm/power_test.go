@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
@@ -105,6 +106,18 @@ func TestWithoutAWorkspaceItsEndpointsAreNotServed(t *testing.T) {
 	var refused any
 	require.Equal(t, http.StatusNotFound, c.ask(t, power+workspace+"/pvm-instances", crn, &refused))
 	require.Equal(t, 1, c.Requests()[ibm.Unserved])
+}
+
+func TestAWorkspaceHasAnEndpointOfTheAdministratorToo(t *testing.T) {
+	c := startWith(t, ibm.Options{Power: true})
+	status := configv1.PlatformStatus{PowerVS: &configv1.PowerVSPlatformStatus{}}
+	c.Redirect(&status)
+	endpoints := status.PowerVS.ServiceEndpoints
+	require.Equal(t, "Power", endpoints[len(endpoints)-1].Name)
+	var found any
+	require.Equal(t, http.StatusOK, c.ask(t, endpoints[len(endpoints)-1].URL+"/pcloud/v1/cloud-instances/"+workspace+
+		"/pvm-instances", crn, &found))
+	require.Equal(t, 1, c.AskedCustom())
 }
 
 func TestTheInstallationNamesTheWorkspace(t *testing.T) {

@@ -257,7 +257,9 @@ func TestTheAdministratorsEndpointsAreCountedApart(t *testing.T) {
 	require.Len(t, c.instances(t, "a"), 1)
 	require.Equal(t, []int{2, 0}, []int{c.AskedOwn(), c.AskedCustom()})
 	endpoints := map[configv1.IBMCloudServiceName]string{}
-	for _, endpoint := range c.ServiceEndpoints() {
+	status := configv1.PlatformStatus{IBMCloud: &configv1.IBMCloudPlatformStatus{}}
+	c.Redirect(&status)
+	for _, endpoint := range status.IBMCloud.ServiceEndpoints {
 		endpoints[endpoint.Name] = endpoint.URL
 	}
 	vpc, err := vpcv1.NewVpcV1(&vpcv1.VpcV1Options{URL: endpoints[configv1.IBMCloudServiceVPC],
