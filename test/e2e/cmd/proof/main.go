@@ -123,7 +123,15 @@ the lie.
 
 // write writes the document. The order is that of the records, so that the same records have the same document.
 func (r records) write(out io.Writer) {
+	var rest strings.Builder
+	r.writeRest(&rest)
 	fmt.Fprint(out, introduction)
+	writeCoverage(out, parse(rest.String()))
+	fmt.Fprint(out, rest.String())
+}
+
+// writeRest writes what follows the table of coverage.
+func (r records) writeRest(out io.Writer) {
 	for _, section := range []struct {
 		heading string
 		seen    bool
