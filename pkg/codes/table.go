@@ -441,4 +441,10 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 		"the CCM cannot be asked for living nodes, so one Node goes in ten minutes, and the others wait for their turn",
 		"wait; if the machines are gone for certain, allow their deletions as the message says",
 	},
+	{
+		"CCM0171", "RevisionFailed", "PreflightNotices",
+		"a revision failed on the first node that got it, which goes back to the former one; the condition of the input " +
+			"says what is rejected",
+		"correct what the message names, or undo the change",
+	},
 }

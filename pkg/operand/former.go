@@ -53,15 +53,19 @@ func (f *Former) instead(phase Phase, rendered *corev1.Pod) (*corev1.Pod, error)
 	return pod, nil
 }
 
-// withPinned returns former arguments with those of the rendered ones whose flags are pinned.
+// withPinned returns former arguments with those of the rendered ones whose flags are pinned, in the order of rendered
+// ones: what differs in pinned flags alone is the same preflight.
 func withPinned(former, rendered []string, pinned map[string][]string) []string {
-	isPinned := func(arg string) bool {
+	nameOf := func(arg string) string {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		return pinned[strings.ReplaceAll(name, "_", "-")] != nil
+		return strings.ReplaceAll(name, "_", "-")
 	}
+	isPinned := func(arg string) bool { return pinned[nameOf(arg)] != nil }
 	isOther := func(arg string) bool { return !isPinned(arg) }
-	return slices.Concat(slices.DeleteFunc(slices.Clone(former), isPinned),
+	args := slices.Concat(slices.DeleteFunc(slices.Clone(former), isPinned),
 		slices.DeleteFunc(slices.Clone(rendered), isOther))
+	slices.SortStableFunc(args, func(a, b string) int { return strings.Compare(nameOf(a), nameOf(b)) })
+	return args
 }
 
 // renderedBy is the value of RenderedByAnnotation. A candidate that keeps a former image or flags is not what this

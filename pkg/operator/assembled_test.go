@@ -278,7 +278,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"a static pod": {
 			labelledPod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"}),
-			[]string{"Availability", "Handover", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
+			[]string{"Availability", "Handover", "LeaderElection", "NodeRepair", "Preflight", "RemovalController", "Takeover"},
 		},
 		"a pod of the predecessor": {
 			labelledPod("x", map[string]string{"infrastructure.openshift.io/cloud-controller-manager": "Azure"}),

@@ -78,7 +78,13 @@ func (f *fixture) delivered(t *testing.T, kind operand.Kind, name, key string) s
 // makeRevision copies the candidate like the revision controller.
 func (f *fixture) makeRevision(t *testing.T) {
 	t.Helper()
-	const suffix = "-1"
+	f.makeRevisionOf(t, 1)
+}
+
+// makeRevisionOf is the same with a number.
+func (f *fixture) makeRevisionOf(t *testing.T, number int32) {
+	t.Helper()
+	suffix := fmt.Sprintf("-%d", number)
 	for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {
 		object, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
@@ -95,7 +101,7 @@ func (f *fixture) makeRevision(t *testing.T) {
 	}
 	_, status, version, err := f.operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
-	status.LatestAvailableRevision = 1
+	status.LatestAvailableRevision = number
 	_, err = f.operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
 	require.NoError(t, err)
 }

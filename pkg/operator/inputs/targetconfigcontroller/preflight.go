@@ -190,12 +190,25 @@ func (g *gating) withoutRejected() (*candidate, error) {
 	rejected := &operand.InputError{Diagnostics: g.full.errors, Warnings: g.full.warnings}
 	for _, r := range g.standing {
 		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, g.in.rejections(&r))
-		g.in.failed = append(g.in.failed, r.Inputs)
+		g.in.failed = append(g.in.failed, failedOf(&r)...)
 	}
 	if current.Former, err = g.formerPod(back, current); err != nil {
 		return nil, err
 	}
 	return g.replaced(g.in, current, rejected, revision)
+}
+
+// failedOf returns the digests that nothing may have that takes the place of rejected inputs: those of a preflight
+// together. After a revision, nothing of it stays, so that its first node has what works on the others.
+func failedOf(r *operand.PreflightRejection) []operand.StartDigests {
+	if r.Verdict.Revision == 0 {
+		return []operand.StartDigests{r.Inputs}
+	}
+	var each []operand.StartDigests
+	for cause, digest := range r.Inputs {
+		each = append(each, operand.StartDigests{cause: digest})
+	}
+	return each
 }
 
 // formerPod returns the pod whose image or flags take the place of rejected ones, nil if none are rejected: that of a
@@ -218,14 +231,11 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 		return nil, err
 	}
 	former.Image, former.Flags = image, flags
-	until := "until then, what the last candidate had stays in use"
-	if revision != 0 {
-		until = fmt.Sprintf("until then, what revision %d has stays in use", revision)
+	if image {
+		current.standIns[diagnostic.Image] = "until then, the former image stays in use"
 	}
-	for cause, rejected := range map[diagnostic.Cause]bool{diagnostic.Image: image, diagnostic.Configuration: flags} {
-		if rejected {
-			current.standIns[cause] = until
-		}
+	if flags {
+		current.standIns[diagnostic.Configuration] = "until then, the former flags stay in use"
 	}
 	return former, nil
 }

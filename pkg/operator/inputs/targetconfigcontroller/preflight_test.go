@@ -436,7 +436,7 @@ func TestARejectedImageOrFlagsHoldBackNothingElse(t *testing.T) {
 			f.conclude(t, operand.Failed, 1)
 			f.Version, f.OperatorImage = "next", "registry/operator@sha256:3"
 			f.sees(t)
-			require.Contains(t, f.trueConditions(t)[0], "\nuntil then, what the last candidate had stays in use")
+			require.Contains(t, f.trueConditions(t)[0], "\nuntil then, the former ")
 			require.NotContains(t, f.rendered(t), "next", "the upgrade has not ended")
 
 			f.change(t)

@@ -64,7 +64,10 @@ const (
 	quietTime = time.Minute
 )
 
-// reasons are those of the condition and of events.
+// revisionFailed is the reason of the condition and the event about a revision that fails on its first node.
+const revisionFailed = "RevisionFailed"
+
+// reasons are those of the condition and of events about a preflight.
 var reasons = map[operand.PreflightResult]string{
 	operand.Failed: "PreflightFailed", operand.Inconclusive: "PreflightInconclusive",
 }
@@ -72,11 +75,12 @@ var reasons = map[operand.PreflightResult]string{
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
-	// Secrets, Pods and Leases watch the operand's namespace, Nodes the control-plane Nodes.
-	Secrets corev1informers.SecretInformer
-	Pods    corev1informers.PodInformer
-	Leases  coordinationinformers.LeaseInformer
-	Nodes   corev1informers.NodeInformer
+	// Secrets, ConfigMaps, Pods and Leases watch the operand's namespace, Nodes the control-plane Nodes.
+	Secrets    corev1informers.SecretInformer
+	ConfigMaps corev1informers.ConfigMapInformer
+	Pods       corev1informers.PodInformer
+	Leases     coordinationinformers.LeaseInformer
+	Nodes      corev1informers.NodeInformer
 	// Lease is that of the operand.
 	Lease *controlplane.Lease
 	// Kube writes Secrets, creates and deletes pods, deletes the lease of preflights, and reads logs.
@@ -94,6 +98,10 @@ type controller struct {
 	seen, started, led, ending patience.Since[string]
 	// waiting is the digest of the candidate without a verdict.
 	waiting patience.Since[string]
+	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and asked when the leader's log
+	// was read because of it.
+	unready patience.Since[string]
+	asked   time.Time
 }
 
 // New returns the controller. An idle one reacts to events only.
@@ -102,6 +110,7 @@ func New(o Options) factory.Controller {
 	return factory.New().
 		WithInformers(o.Operator.Informer()).
 		WithFilteredEventsInformers(isOfPreflight, o.Secrets.Informer(), o.Pods.Informer(), o.Leases.Informer()).
+		WithBareInformers(o.ConfigMaps.Informer()).
 		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
@@ -109,8 +118,11 @@ func New(o Options) factory.Controller {
 
 func newController(o Options) *controller { return &controller{Options: o} }
 
-// isOfPreflight selects the objects of preflights by their names.
+// isOfPreflight selects the objects of preflights by their names, and the static pods, which change only in a rollout.
 func isOfPreflight(obj any) bool {
+	if pod, isPod := obj.(*corev1.Pod); isPod && controlplane.IsOperand(pod) {
+		return true
+	}
 	object, ok := obj.(metav1.Object)
 	return !ok || slices.Contains([]string{operand.PreflightName, operand.PreflightPod}, object.GetName())
 }
@@ -123,6 +135,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	candidate, err := operatorclient.Find(c.Secrets.Lister().Secrets(operand.Namespace), "secret", operand.Namespace,
 		operand.PreflightName)
 	if err != nil {
+		return err
+	}
+	if err := c.watchFirstNode(ctx, syncCtx, candidate); err != nil {
 		return err
 	}
 	if candidate == nil {
@@ -155,6 +170,9 @@ func (c *controller) endWith(
 ) error {
 	if verdict == nil || verdict.Result == operand.Successful {
 		return c.end(ctx, nil)
+	}
+	if verdict.Revision != 0 {
+		return c.end(ctx, verdict) // What works is the former one.
 	}
 	works, err := c.worksSince(verdict.Ended.Time)
 	if err != nil {
@@ -380,8 +398,11 @@ func (c *controller) end(ctx context.Context, verdict *operand.PreflightVerdict)
 	if verdict == nil {
 		return c.apply(ctx, operatorclient.AsExpected(condition))
 	}
-	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, reasons[verdict.Result],
-		verdict.Describe()))
+	reason := reasons[verdict.Result]
+	if verdict.Revision != 0 {
+		reason = revisionFailed
+	}
+	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, reason, verdict.Describe()))
 }
 
 // reportWait reports what a preflight waits for once that has lasted.

@@ -41,8 +41,41 @@ type world struct {
 	recorder events.InMemoryRecorder
 	operator v1helpers.StaticPodOperatorClient
 	masked   string
-	// quiet is whether nothing was logged of late.
+	// quiet is whether nothing was logged of late, and since how many seconds ago the controller has read logs.
 	quiet bool
+	since []int64
+	// latest is the latest revision in a rollout, 0 without one, and accepts whether an administrator accepts it.
+	latest  int32
+	accepts bool
+}
+
+// resource is the operator's resource, with the status of the cluster in a rollout: the fake client forgets it when it
+// applies conditions.
+type resource struct {
+	v1helpers.StaticPodOperatorClient
+	*world
+}
+
+func (r resource) GetStaticPodOperatorState() (
+	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
+) {
+	spec, status, version, err := r.StaticPodOperatorClient.GetStaticPodOperatorState()
+	if r.latest != 0 {
+		status = status.DeepCopy()
+		status.LatestAvailableRevision, status.NodeStatuses = r.latest, r.Status.NodeStatuses
+	}
+	return spec, status, version, err
+}
+
+func (r resource) GetObjectMeta() (*metav1.ObjectMeta, error) {
+	if !r.accepts {
+		return &metav1.ObjectMeta{}, nil
+	}
+	inputs, err := r.changes(&firstNode{revision: 4, former: 3})
+	rejection := operand.PreflightRejection{Inputs: inputs}
+	return &metav1.ObjectMeta{Annotations: map[string]string{
+		"cloudcontrollermanager.operator.openshift.io/accepted-preflight": rejection.Value(),
+	}}, err
 }
 
 func newWorld(t *testing.T, nodes ...string) *world {
@@ -51,9 +84,9 @@ func newWorld(t *testing.T, nodes ...string) *world {
 		clock: clocktesting.NewFakePassiveClock(controlplanetest.Begin)}
 	w.recorder = events.NewInMemoryRecorder("test", w.clock)
 	w.caches = informers.NewSharedInformerFactory(w.kube, 0)
-	w.operator = v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{
+	w.operator = resource{v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{
 		OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)}},
-	}, w.Status, nil, nil)
+	}, w.Status, nil, nil), w}
 	for _, node := range w.Nodes {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	}
@@ -69,7 +102,7 @@ func newWorld(t *testing.T, nodes ...string) *world {
 		if !isLog || log.Value.(*corev1.PodLogOptions).SinceSeconds == nil {
 			return false, nil, nil
 		}
-		require.EqualValues(t, 330, *log.Value.(*corev1.PodLogOptions).SinceSeconds)
+		w.since = append(w.since, *log.Value.(*corev1.PodLogOptions).SinceSeconds)
 		return true, &runtime.Unknown{Raw: []byte(map[bool]string{false: w.masked}[w.quiet])}, nil
 	})
 	w.Seen.See(w.Lease, controlplanetest.At(-26))
@@ -94,7 +127,7 @@ func (w *world) observeLeader() {
 func (w *world) restartOperator() {
 	core := w.caches.Core().V1()
 	w.controller = newController(Options{
-		Operator: w.operator, Secrets: core.Secrets(), Pods: core.Pods(), Nodes: core.Nodes(),
+		Operator: w.operator, Secrets: core.Secrets(), ConfigMaps: core.ConfigMaps(), Pods: core.Pods(), Nodes: core.Nodes(),
 		Leases: w.caches.Coordination().V1().Leases(), Lease: &w.Seen, Kube: w.kube,
 		Mask:  func(string) (string, error) { return w.masked, nil },
 		Clock: w.clock, Recorder: w.recorder,
@@ -516,7 +549,9 @@ const unreachable = `the cloud's API cannot be reached from the control plane: "
 	`name resolution, routes, firewalls and the cluster's proxy`
 
 func TestACandidateThatDoesNotReachTheCloudFailsWhileTheLeaderDoes(t *testing.T) {
-	verdict := newWorld(t, "m0", "m1", "m2").unreached(t)
+	w := newWorld(t, "m0", "m1", "m2")
+	verdict := w.unreached(t)
+	require.Equal(t, []int64{330}, w.since)
 	require.Equal(t, operand.Failed, verdict.Result)
 	require.Equal(t, unreachable+"; the running one has looked up 3 nodes", verdict.Message)
 }

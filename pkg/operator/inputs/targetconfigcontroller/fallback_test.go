@@ -1,0 +1,172 @@
+package targetconfigcontroller
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// rolls makes revision 2 of a change that is made in a cluster with revision 1.
+func (f *fixture) rolls(t *testing.T, change func()) {
+	t.Helper()
+	f.makeRevision(t)
+	change()
+	f.sees(t)
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
+	f.makeRevisionOf(t, 2)
+}
+
+// fails writes the verdict about revision 2 on its first node, as the preflight's controller does.
+func (f *fixture) fails(t *testing.T) {
+	t.Helper()
+	configMaps, secrets := f.copies(t)
+	former, err := operand.StartsWith(configMaps, secrets, 1)
+	require.NoError(t, err)
+	failed, err := operand.StartsWith(configMaps, secrets, 2)
+	require.NoError(t, err)
+	secret := f.submitted(t)
+	require.NoError(t, operand.AnnotatePreflight(secret, failed.Changed(former), operand.PreflightRejectionsOf(secret),
+		&operand.PreflightVerdict{
+			Digest: digestOf(secret), Result: operand.Failed, Class: "Crash", Message: "it failed", Node: "m1", Tries: 1,
+			Ended: metav1.NewTime(f.clock.Now()), Revision: 2, Former: 1,
+		}))
+	secret.Data = nil
+	f.put(t, secret)
+}
+
+func TestARevisionThatFailsOnItsFirstNodeGoesBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change     func(*fixture, *testing.T)
+		conditions []string
+		stays      string
+	}{
+		"an image": {func(f *fixture, _ *testing.T) { f.newImage() }, []string{"ImageDegraded"},
+			"the former image stays in use"},
+		"a port": {func(f *fixture, t *testing.T) { f.setOverrides(t, port) }, []string{"ConfigurationDegraded"},
+			"the former flags stay in use"},
+		"the cloud configuration": {func(f *fixture, t *testing.T) {
+			f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": otherConfig}))
+		}, []string{"CloudConfigDegraded"}, "the content of revision 1 stays in use"},
+		"credentials and an image": {func(f *fixture, t *testing.T) { f.rotate(t, "second"); f.newImage() },
+			[]string{"CredentialsDegraded", "ImageDegraded"}, "the content of revision 1 stays in use"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorking(t)
+			f.rolls(t, func() { tc.change(f, t) })
+			require.False(t, f.wentBack(t))
+			f.fails(t)
+			f.restart()
+			f.sees(t)
+			require.True(t, f.wentBack(t), "in the first pass, without another preflight")
+			require.Equal(t, tc.conditions, f.degraded(t))
+			require.Contains(t, f.trueConditions(t)[0], "revision 2 on node/m1, the first one that got it, for 0s at "+
+				"2026-11-20T13:00:45Z: it failed; the node goes back to what revision 1 has; to use it nevertheless, set the annotation")
+			require.Contains(t, f.trueConditions(t)[0], tc.stays)
+			f.sees(t)
+			require.True(t, f.wentBack(t))
+			f.makeRevisionOf(t, 3)
+			f.works = false
+			f.sees(t)
+			require.True(t, f.wentBack(t), "also while nothing leads")
+
+			f.works = true
+			f.clock.Step(24 * time.Hour)
+			f.sees(t)
+			require.True(t, f.wentBack(t))
+			require.False(t, operand.PreflightRuns(f.submitted(t)), "a preflight would not see it")
+			require.Equal(t, tc.conditions, f.degraded(t))
+
+			f.put(t, secret("file-syncer-identity", map[string][]byte{"token": []byte("another token")}))
+			f.sees(t)
+			require.Equal(t, "another token", f.delivered(t, operand.Secret, "file-syncer-token", "token"))
+
+			f.meta.Annotations = map[string]string{
+				"cloudcontrollermanager.operator.openshift.io/accepted-preflight": f.valueToAccept(t),
+			}
+			f.sees(t)
+			require.False(t, f.wentBack(t))
+			require.Empty(t, f.trueConditions(t))
+		})
+	}
+}
+
+// copies returns the objects of the operand's namespace.
+func (f *fixture) copies(t *testing.T) (configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) {
+	t.Helper()
+	f.fillCaches(t)
+	configMaps, err := f.configMaps.List(labels.Everything())
+	require.NoError(t, err)
+	secrets, err = f.secrets.List(labels.Everything())
+	require.NoError(t, err)
+	return configMaps, secrets
+}
+
+// wentBack reports whether the candidate starts with what revision 1 has.
+func (f *fixture) wentBack(t *testing.T) bool {
+	t.Helper()
+	configMaps, secrets := f.copies(t)
+	has, err := operand.StartsWith(configMaps, secrets, 1)
+	require.NoError(t, err)
+	present, err := operand.StartsWith(configMaps, secrets, 0)
+	require.NoError(t, err)
+	return present.Have(has)
+}
+
+func TestAnotherByteEndsTheQuarantine(t *testing.T) {
+	f := newWorking(t)
+	f.rolls(t, func() { f.setOverrides(t, port) })
+	f.fails(t)
+	f.sees(t)
+	f.setOverrides(t, `extendedArguments: {secure-port: ["10260"]}`)
+	f.sees(t)
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
+	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "--secure-port=10260")
+	require.Empty(t, f.trueConditions(t))
+	f.makeRevisionOf(t, 3)
+
+	// The bytes that have failed are known.
+	f.setOverrides(t, port)
+	f.sees(t)
+	require.Equal(t, []string{"ConfigurationDegraded"}, f.degraded(t))
+	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "--secure-port=10260")
+}
+
+func TestAPreflightThatSucceedsLiftsNoQuarantine(t *testing.T) {
+	f := newWorking(t)
+	f.rolls(t, func() { f.setOverrides(t, port) })
+	f.fails(t)
+	f.sees(t)
+	f.rotate(t, "wrong")
+	f.sees(t)
+	f.concludeAs(t, operand.Failed, "Crash", 1)
+	f.sees(t)
+	require.Equal(t, []string{"ConfigurationDegraded", "CredentialsDegraded"}, slices.Sorted(slices.Values(f.degraded(t))))
+	f.clock.Step(time.Minute)
+	f.sees(t)
+	require.True(t, operand.PreflightRuns(f.submitted(t)), "that of the credentials is repeated")
+	f.conclude(t, operand.Successful, 2)
+	f.sees(t)
+	f.sees(t)
+	require.Contains(t, f.password(t), "wrong")
+	require.Equal(t, []string{"ConfigurationDegraded"}, f.degraded(t))
+	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "10259")
+}
+
+func TestARevisionThatIsUndoneBeforeItGoesBackIsNoChange(t *testing.T) {
+	f := newWorking(t)
+	f.rolls(t, func() { f.setOverrides(t, port) })
+	f.fails(t)
+	f.setOverrides(t, "")
+	f.sees(t)
+	require.True(t, f.wentBack(t))
+	require.Empty(t, f.trueConditions(t))
+}

@@ -1,0 +1,212 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+const (
+	// enoughEnds is how often the container must have ended: a single end may be the node's fault.
+	enoughEnds = 2
+
+	// hangTime is how long a container may not be Ready before it may hang. The image is on the node already.
+	hangTime = time.Minute
+
+	// hangInterval is how often the leader's log is read meanwhile.
+	hangInterval = 10 * time.Second
+
+	// hang is the class of a container that hangs.
+	hang = "Hang"
+)
+
+// firstNode is the node that got a revision before the others, which run a former one well.
+type firstNode struct {
+	revision, former int32
+	// pod is its static pod, and leader that of the process that leads.
+	pod, leader *corev1.Pod
+}
+
+// firstNodeOf returns the first node of a rollout, nil if there is none, or if the others are no proof that the former
+// revision works: at a first installation, a take-over, on a single node, or while another node is not Ready.
+func firstNodeOf(
+	status *operatorv1.StaticPodOperatorStatus, pods []*corev1.Pod, holder controlplane.Holder,
+) *firstNode {
+	first := &firstNode{revision: status.LatestAvailableRevision}
+	for _, node := range status.NodeStatuses {
+		i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node.NodeName })
+		if i < 0 || node.CurrentRevision == 0 || !first.add(&node, pods[i], holder.Node) {
+			return nil
+		}
+	}
+	if first.pod == nil || first.leader == nil || holder.State != controlplane.Leading {
+		return nil
+	}
+	return first
+}
+
+// add adds a node with its static pod, and reports whether only one node has the revision as far as is known, and the
+// others are Ready with the same former one.
+func (f *firstNode) add(node *operatorv1.NodeStatus, pod *corev1.Pod, leader string) bool {
+	if pod.Labels["revision"] == strconv.Itoa(int(f.revision)) {
+		isFirst := f.pod == nil
+		f.pod = pod
+		return isFirst
+	}
+	if f.former != 0 && f.former != node.CurrentRevision || !controlplane.IsReady(pod) {
+		return false
+	}
+	f.former = node.CurrentRevision
+	if node.NodeName == leader {
+		f.leader = pod
+	}
+	return true
+}
+
+// watchFirstNode rejects what a revision changes if it fails on its first node. Target configuration then goes back to
+// what the other nodes have, and that rolls out on the failed one first. A preflight does not see everything that a
+// static pod needs, and not every platform has one.
+func (c *controller) watchFirstNode(
+	ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret,
+) error {
+	_, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+	}
+	holder, pods, err := c.holder()
+	if err != nil {
+		return err
+	}
+	first := firstNodeOf(status, pods, holder)
+	if first == nil || isRejected(candidate, first.revision) {
+		return nil
+	}
+	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
+	if works, err := c.kubeletWorks(first.pod.Spec.NodeName); err != nil || !works || controlplane.IsReady(first.pod) {
+		c.unready.See("", c.Clock.Now())
+		return err
+	}
+	if verdict := c.judgeFirstNode(ctx, first); verdict != nil {
+		return c.rejectRevision(ctx, candidate, first, verdict)
+	}
+	return nil
+}
+
+// isRejected reports whether a revision is rejected already.
+func isRejected(candidate *corev1.Secret, revision int32) bool {
+	return candidate != nil && slices.ContainsFunc(operand.PreflightRejectionsOf(candidate),
+		func(r operand.PreflightRejection) bool { return r.IsFor(revision) })
+}
+
+func (c *controller) kubeletWorks(name string) (bool, error) {
+	node, err := operatorclient.Find(c.Nodes.Lister(), "node", "", name)
+	return node != nil && controlplane.KubeletOf(node) == controlplane.KubeletReady, err
+}
+
+// judgeFirstNode returns the verdict about a revision whose container is not Ready on its first node, nil if there is
+// none yet. A cloud that may be down pauses the rollout, and fails nothing.
+func (c *controller) judgeFirstNode(ctx context.Context, first *firstNode) *operand.PreflightVerdict {
+	now := c.Clock.Now()
+	e := &evidence{now: now, pod: first.pod, since: c.unready.See(string(first.pod.UID), now)}
+	status := controlplane.ContainerStatus(first.pod, operand.Name)
+	ends := int(status.RestartCount)
+	if status.State.Running == nil {
+		ends++
+	}
+	if end := controlplane.Terminated(status); end != nil && ends >= enoughEnds {
+		if verdict := e.ended(end); verdict.Result == operand.Failed || verdict.Class != crash {
+			return onlyFailed(verdict)
+		}
+	}
+	if now.Sub(e.since) < hangTime || now.Sub(c.asked) < hangInterval {
+		return nil
+	}
+	c.asked = now
+	lookups, err := c.lookupsWithin(ctx, first.leader.Name, now.Sub(e.since))
+	if err != nil || !lookups.Ended || lookups.Nodes == 0 || !reached(lookups) {
+		return nil // Nothing tells that the cloud is not down.
+	}
+	return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, while the running one has "+
+		"looked up %d nodes; correct what was changed", hangTime, lookups.Nodes))
+}
+
+// onlyFailed returns a verdict that is Failed, nil for another one.
+func onlyFailed(verdict *operand.PreflightVerdict) *operand.PreflightVerdict {
+	if verdict.Result != operand.Failed {
+		return nil
+	}
+	return verdict
+}
+
+// rejectRevision writes the verdict about a revision, unless an administrator has accepted what it changes, or it
+// changes nothing that a cloud-controller-manager starts with, so that going back would not help.
+func (c *controller) rejectRevision(
+	ctx context.Context, candidate *corev1.Secret, first *firstNode, verdict *operand.PreflightVerdict,
+) error {
+	inputs, err := c.changes(first)
+	if err != nil || len(inputs) == 0 {
+		return err
+	}
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+	}
+	rejection := operand.PreflightRejection{Inputs: inputs}
+	if meta.Annotations[operatorclient.PreflightAnnotation] == rejection.Value() {
+		return nil
+	}
+	secret, write := operand.PreflightSecret(""), c.Kube.CoreV1().Secrets(operand.Namespace)
+	var rejections []operand.PreflightRejection
+	if candidate != nil {
+		secret, rejections = candidate.DeepCopy(), operand.PreflightRejectionsOf(candidate)
+		secret.Data = nil
+	}
+	verdict.Digest, verdict.Tries = secret.Annotations[operand.PreflightDigestAnnotation], 1
+	verdict.Revision, verdict.Former = first.revision, first.former
+	annotated := operand.PreflightSecret(verdict.Digest)
+	if err := operand.AnnotatePreflight(annotated, inputs, rejections, verdict); err != nil {
+		return err
+	}
+	maps.Copy(secret.Annotations, annotated.Annotations)
+	if candidate == nil {
+		_, err = write.Create(ctx, secret, metav1.CreateOptions{})
+	} else {
+		_, err = write.Update(ctx, secret, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("writing the verdict to secret/%s in %s: %w", secret.Name, secret.Namespace, err)
+	}
+	c.Recorder.Warning(revisionFailed, verdict.Describe())
+	return nil
+}
+
+// changes returns the digests of what the revision changes that the cloud-controller-manager starts with.
+func (c *controller) changes(first *firstNode) (operand.StartDigests, error) {
+	configMaps, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing configmaps in %s: %w", operand.Namespace, err)
+	}
+	secrets, err := c.Secrets.Lister().Secrets(operand.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing secrets in %s: %w", operand.Namespace, err)
+	}
+	former, err := operand.StartsWith(configMaps, secrets, first.former)
+	if err != nil {
+		return nil, err
+	}
+	present, err := operand.StartsWith(configMaps, secrets, first.revision)
+	return present.Changed(former), err
+}

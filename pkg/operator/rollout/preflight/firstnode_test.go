@@ -1,0 +1,188 @@
+package preflight
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+const inUse = "F1125 19:00:00.000000       1 server.go:1] failed to listen on 0.0.0.0:10250: bind: address already in use\n"
+
+// newRollout returns a control plane on whose second node, the first of a rollout, runs revision 4 since second 1, with
+// another port than revision 3 on the others.
+func newRollout(t *testing.T, nodes ...string) *world {
+	t.Helper()
+	w := newWorld(t, nodes...)
+	for _, node := range nodes {
+		w.label(node, "3")
+	}
+	for revision, port := range map[int]string{3: "10258", 4: "10250"} {
+		pod := fmt.Sprintf(`{"spec": {"containers": [{"name": "cloud-controller-manager", "image": "a", "args": ["--secure-port=%s"]}]}}`, port)
+		require.NoError(t, w.caches.Core().V1().ConfigMaps().Informer().GetStore().Add(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("cloud-controller-manager-pod-%d", revision)},
+			Data:       map[string]string{"pod.yaml": pod},
+		}))
+	}
+	w.latest = 4
+	if len(nodes) > 1 {
+		w.Install(nodes[1], 1)
+		w.label(nodes[1], "4")
+		w.Ready(nodes[1], false)
+	}
+	return w
+}
+
+func (w *world) label(node, revision string) {
+	pod := w.Pods[node].DeepCopy()
+	pod.Labels["revision"] = revision
+	w.Pods[node] = pod
+}
+
+// crashes lets the container on a node end twice.
+func (w *world) crashes(node, message string) {
+	w.Start(node, 1)
+	w.Exit(node, 2, message)
+	w.Start(node, 3)
+	w.Exit(node, 4, message)
+}
+
+// rejected returns the rejections, nil if there is no Secret.
+func (w *world) rejected(t *testing.T) []operand.PreflightRejection {
+	t.Helper()
+	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	return operand.PreflightRejectionsOf(secret)
+}
+
+const crashed = `revision 4 on node/m1, the first one that got it, for 0s at 2026-11-21T09:00:05Z: it failed: "failed to ` +
+	`listen on 0.0.0.0:10250: bind: address already in use"; correct what was changed; the node goes back to what revision 3 has`
+
+func TestARevisionThatCrashesOnItsFirstNodeIsRejected(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	w.Exit("m1", 2, inUse)
+	w.pass(t, 5*time.Second)
+	require.Nil(t, w.rejected(t), "one end may be the node's fault")
+	w.Start("m1", 5)
+	w.Ready("m1", false)
+	w.Exit("m1", 5, inUse)
+	w.pass(t, 0)
+	rejections := w.rejected(t)
+	require.Len(t, rejections, 1)
+	require.Equal(t, []diagnostic.Cause{diagnostic.Configuration}, rejections[0].Inputs.Causes())
+	require.Equal(t, strings.Replace(crashed, "for 0s", "for 5s", 1), rejections[0].Verdict.Describe())
+	require.EqualValues(t, 4, rejections[0].Verdict.Revision)
+	require.EqualValues(t, 3, rejections[0].Verdict.Former)
+	w.pass(t, 10*time.Minute)
+	require.Equal(t, operatorv1.OperatorCondition{
+		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "RevisionFailed",
+		Message: rejections[0].Verdict.Describe(),
+	}, w.condition(t))
+	require.Equal(t, []string{"Warning RevisionFailed: " + rejections[0].Verdict.Describe()}, w.events())
+}
+
+func TestTheVerdictAboutARevisionReplacesThatOfItsPreflight(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	secret.Annotations[operand.PreflightVerdictAnnotation] = `{"digest":"sha256:1","result":"Successful","tries":1}`
+	secret.Annotations[operand.PreflightInputsAnnotation] = `{"Configuration":"sha256:a"}`
+	secret.Data = nil
+	_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.crashes("m1", inUse)
+	w.clock.SetTime(controlplanetest.At(5))
+	w.pass(t, 0)
+	require.Len(t, w.rejected(t), 1)
+	require.Equal(t, crashed, w.rejected(t)[0].Verdict.Describe())
+}
+
+func TestARevisionThatHangsOnItsFirstNodeIsRejectedOnceTheLeaderHasReachedTheCloud(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	w.renews(t, 2*time.Minute)
+	require.Nil(t, w.rejected(t), "the cloud may be down")
+	require.Equal(t, []int64{60, 70, 80, 90, 100, 110, 120}, w.since, "what was looked up before says nothing")
+	w.masked = lookedUp
+	w.renews(t, 10*time.Second)
+	require.Len(t, w.rejected(t), 1)
+	require.Equal(t, "Hang", w.rejected(t)[0].Verdict.Class)
+	require.Equal(t, "it was not Ready within 1m0s, while the running one has looked up 3 nodes; correct what was changed",
+		w.rejected(t)[0].Verdict.Message)
+}
+
+func TestWhatIsNotTheRevisionsFaultRejectsNothing(t *testing.T) {
+	for name, change := range map[string]func(*testing.T, *world){
+		"it becomes Ready":                   func(_ *testing.T, w *world) { w.Start("m1", 5) },
+		"the cloud cannot be reached":        func(_ *testing.T, w *world) { w.crashes("m1", "dial tcp 192.0.2.1:5000: i/o timeout\n") },
+		"the cloud has an error":             func(_ *testing.T, w *world) { w.crashes("m1", "got 503 instead\n") },
+		"the API server does not answer":     func(_ *testing.T, w *world) { w.crashes("m1", "leaderelection lost\n") },
+		"the kernel ends it":                 func(_ *testing.T, w *world) { w.killed("m1") },
+		"another node has it too":            func(_ *testing.T, w *world) { w.label("m2", "4") },
+		"another node is not Ready":          func(_ *testing.T, w *world) { w.Ready("m2", false) },
+		"another node has another revision":  func(_ *testing.T, w *world) { w.Status.NodeStatuses[2].CurrentRevision = 2 },
+		"another node has none, as at first": func(_ *testing.T, w *world) { w.Status.NodeStatuses[2].CurrentRevision = 0 },
+		"nothing leads":                      func(_ *testing.T, w *world) { w.clock.SetTime(controlplanetest.At(200)) },
+		"the kubelet is silent":              func(_ *testing.T, w *world) { w.Nodes["m1"].Status.Conditions[0].Status = corev1.ConditionUnknown },
+		"it has what the others have":        func(t *testing.T, w *world) { w.sameConfig(t) },
+		"an administrator has accepted it":   func(_ *testing.T, w *world) { w.accepts = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newRollout(t, "m0", "m1", "m2")
+			w.crashes("m1", inUse)
+			w.clock.SetTime(controlplanetest.At(5))
+			change(t, w)
+			w.masked = ""
+			w.pass(t, 2*time.Minute)
+			require.Nil(t, w.rejected(t))
+		})
+	}
+}
+
+func TestASingleNodeGoesBackToNothing(t *testing.T) {
+	w := newRollout(t, "m0")
+	w.label("m0", "4")
+	w.crashes("m0", inUse)
+	w.pass(t, time.Minute)
+	require.Nil(t, w.rejected(t))
+}
+
+// renews lets time pass while the leader renews its lease.
+func (w *world) renews(t *testing.T, d time.Duration) {
+	t.Helper()
+	for end := w.clock.Now().Add(d); w.clock.Now().Before(end); {
+		w.pass(t, 10*time.Second)
+		w.Renew(int(w.clock.Since(controlplanetest.Begin).Seconds()))
+		w.Seen.See(w.Lease, w.clock.Now())
+	}
+}
+
+// killed lets the kernel end the container on a node.
+func (w *world) killed(node string) {
+	w.crashes(node, "")
+	w.Container(node).LastTerminationState.Terminated.Reason = "OOMKilled"
+}
+
+// sameConfig gives the revision what the former one has.
+func (w *world) sameConfig(t *testing.T) {
+	t.Helper()
+	store := w.caches.Core().V1().ConfigMaps().Informer().GetStore()
+	object, _, err := store.GetByKey(namespace + "/cloud-controller-manager-pod-3")
+	require.NoError(t, err)
+	same := object.(*corev1.ConfigMap).DeepCopy()
+	same.Name = "cloud-controller-manager-pod-4"
+	require.NoError(t, store.Update(same))
+}
