@@ -179,6 +179,18 @@ func TestAnInstanceStopsAndGoesAndCanBeDenied(t *testing.T) {
 	require.EqualError(t, c.StopInstance("a"), `alibabacloud stand-in: no instance "a"`)
 }
 
+func TestAListHasPages(t *testing.T) {
+	c := start(t)
+	found, err := c.byID("a", "b") // one for a page
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, map[string]int{alibabacloud.DescribeByID: 2}, c.Requests())
+	request := ecs.CreateDescribeInstancesRequest()
+	request.NextToken = "9"
+	_, err = c.ecs.DescribeInstances(request)
+	requireFailure(t, http.StatusBadRequest, "InvalidParameter", err)
+}
+
 func TestADeletedAccessKeyIsUnknownAndTheRecordHasIt(t *testing.T) {
 	c := start(t)
 	former := c.Credential()
