@@ -76,6 +76,9 @@ type storyPlatform struct {
 	// losesHostName says that the cloud-controller-manager removes the host name from the addresses of a Node whose
 	// kubelet has --node-ip, once it looks for its machine again.
 	losesHostName bool
+	// servesNoMetrics says that the cloud-controller-manager serves nothing but its health, without TLS, so that the lease
+	// alone says who leads.
+	servesNoMetrics bool
 	// hasDNS says that every Node has its name as an internal DNS name too.
 	hasDNS bool
 	// externalAddress returns the external address of the Node of a machine; nil if it has none of its own.
@@ -123,7 +126,8 @@ var storyPlatforms = map[string]storyPlatform{
 		given:        true,
 		trustsProxy:  true,
 		// PeriodicalSync in node_controller.go, which does not ask whether an instance is stopped.
-		looksEvery: 5 * time.Minute,
+		looksEvery:      5 * time.Minute,
+		servesNoMetrics: true,
 		// isProvidedAddrExist in manager.go.
 		losesHostName: true,
 		described:     alibabacloud.DescribeByID,
