@@ -876,7 +876,7 @@ func (s *cloudStory) reinitialize(t *testing.T, how string) {
 	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
 }
 
-// registerUnknown returns a Node that the leader has to ask the cloud for, and when it registered: a follower's that
+// registerUnknown returns a Node that the leader has to ask the cloud for, and when its kubelet started: a follower's that
 // registers again, or that of another machine, which dismiss removes.
 func (s *cloudStory) registerUnknown(t *testing.T) (*node.Node, time.Time) {
 	t.Helper()
@@ -884,9 +884,10 @@ func (s *cloudStory) registerUnknown(t *testing.T) (*node.Node, time.Time) {
 		n := s.follower(t, s.requireOneLeader(t))
 		return n, s.register(t, n)
 	}
+	began := time.Now()
 	n, err := s.AddWorker(t.Context())
 	require.NoError(t, err)
-	return n, time.Now()
+	return n, began
 }
 
 // howRegistered says which of the Nodes registerUnknown returns.
