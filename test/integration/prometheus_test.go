@@ -14,13 +14,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/alerts"
@@ -82,6 +85,152 @@ func TestPrometheusFiresTheAlertsAndResolvesThem(t *testing.T) {
 	o = c.startOperator(t)
 	p.target(t, operatorJob, o.address)
 	p.awaitFiring(t)
+}
+
+// The cloud fails, a tenant's Service and a Node's deletion wait for it, and the operator may not do its work.
+func TestPrometheusFiresTheAlertsAboutTheCloudAndTheNodes(t *testing.T) {
+	c := startCluster(t, configv1.OpenStackPlatformType)
+	var cloud requests
+	operands := httptest.NewServer(&cloud)
+	t.Cleanup(operands.Close)
+	for _, node := range masters {
+		c.register(t, node)
+	}
+	o := c.startOperator(t)
+	p := startPrometheus(t, c)
+	p.target(t, operatorJob, o.address)
+	p.target(t, operandJob, operands.Listener.Addr().String())
+	started := time.Now().Add(-2 * time.Minute)
+	c.install(t, started)
+	c.hold(t, "master-0_ours", started.Add(time.Minute))
+	p.awaitFiring(t)
+
+	cloud.fail.Store(true)
+	web := c.createBalanced(t, "web")
+	p.awaitFiring(t, "CloudControllerManagerCloudErrors", "CloudControllerManagerServicesWaiting")
+	cloud.fail.Store(false)
+	web.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+	_, err := c.kube.CoreV1().Services(web.Namespace).UpdateStatus(t.Context(), web, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	p.awaitFiring(t)
+
+	// The cloud does not know a living Node either.
+	for _, name := range []string{"worker-0", "worker-1"} {
+		c.createInitialized(t, name)
+	}
+	c.live(t, "worker-0")
+	c.setReady(t, "worker-1", corev1.ConditionUnknown)
+	c.announce(t, "worker-1")
+	p.awaitFiring(t, "CloudControllerManagerNodeDeletionsHeld")
+	require.NoError(t, c.kube.CoreV1().Nodes().Delete(t.Context(), "worker-1", metav1.DeleteOptions{}))
+	p.awaitFiring(t)
+
+	permit := c.forbidTokens(t)
+	p.awaitFiring(t, "CloudControllerManagerCredentialExpiring")
+	permit()
+	p.awaitFiring(t)
+
+	restore := c.editConfigMap(t, targetNamespace, "node-files", func(m *corev1.ConfigMap) {
+		m.Data = map[string]string{"master-0": fmt.Sprintf(`{"directory":"","manifest":"","at":%q}`,
+			time.Now().Format(time.RFC3339))}
+	})
+	for range 3 {
+		c.awaitRepair(t, "master-0")
+		c.install(t, started)
+	}
+	p.awaitFiring(t, "CloudControllerManagerNodeFilesChanging")
+	restore()
+	p.awaitFiring(t)
+}
+
+// awaitRepair waits until the operator installs a node's revision again.
+func (c *cluster) awaitRepair(t *testing.T, node string) {
+	t.Helper()
+	await(t, "a repair of node/"+node, func(ctx context.Context) error {
+		pods, err := c.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=installer"})
+		if err == nil && !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
+			return pod.Spec.NodeName == node && pod.Status.Phase != corev1.PodSucceeded
+		}) {
+			err = fmt.Errorf("none of %d installer pods runs there", len(pods.Items))
+		}
+		return err
+	})
+}
+
+// requests stands for a cloud-controller-manager that asks its cloud something before each scrape.
+type requests struct {
+	fail          atomic.Bool
+	total, failed atomic.Int64
+}
+
+func (r *requests) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if r.fail.Load() {
+		r.failed.Add(1)
+	}
+	fmt.Fprintf(w, "openstack_api_requests_total{request=\"server_get\"} %d\nopenstack_api_request_errors_total"+
+		"{request=\"server_get\"} %d\n", r.total.Add(1), r.failed.Load())
+}
+
+// createBalanced creates a Service whose load balancer the cloud refuses.
+func (c *cluster) createBalanced(t *testing.T, name string) *corev1.Service {
+	t.Helper()
+	service, err := c.kube.CoreV1().Services(metav1.NamespaceDefault).Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = c.kube.CoreV1().Events(service.Namespace).Create(t.Context(), &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"},
+		InvolvedObject: corev1.ObjectReference{
+			Kind: "Service", Namespace: service.Namespace, Name: service.Name, UID: service.UID,
+		},
+		Source: corev1.EventSource{Component: "service-controller"}, Type: corev1.EventTypeWarning,
+		Reason: "SyncLoadBalancerFailed", Message: "quota exceeded", LastTimestamp: metav1.Now(),
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return service
+}
+
+// forbidTokens lets the operand's token be near its end, and forbids the operator to request another one until permit
+// is called.
+func (c *cluster) forbidTokens(t *testing.T) (permit func()) {
+	t.Helper()
+	const (
+		role         = "cluster-cloud-controller-manager-static-pods"
+		tokenRecords = "cloud-controller-manager.openshift.io/token-records"
+	)
+	roles, secrets := c.kube.RbacV1().Roles(targetNamespace), c.kube.CoreV1().Secrets(targetNamespace)
+	before, err := roles.Get(t.Context(), role, metav1.GetOptions{})
+	require.NoError(t, err)
+	without := before.DeepCopy()
+	without.Rules = slices.DeleteFunc(without.Rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Resources, "serviceaccounts/token")
+	})
+	require.Len(t, without.Rules, len(before.Rules)-1)
+	_, err = roles.Update(t.Context(), without, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	token, err := secrets.Get(t.Context(), "kube-token", metav1.GetOptions{})
+	require.NoError(t, err)
+	issued := time.Now().Add(-2 * time.Hour)
+	for field, at := range map[string]time.Time{"issuedAt": issued, "expiresAt": issued.Add(3 * time.Hour)} {
+		value := regexp.MustCompile(fmt.Sprintf(`(%q:)"[^"]+"`, field))
+		require.Regexp(t, value, token.Annotations[tokenRecords])
+		token.Annotations[tokenRecords] = value.ReplaceAllString(token.Annotations[tokenRecords],
+			fmt.Sprintf("$1%q", at.UTC().Format(time.RFC3339)))
+	}
+	_, err = secrets.Update(t.Context(), token, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	return func() {
+		require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			current, err := roles.Get(t.Context(), role, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			current.Rules = before.Rules
+			_, err = roles.Update(t.Context(), current, metav1.UpdateOptions{})
+			return err
+		}))
+	}
 }
 
 // prometheus is a running Prometheus.
@@ -199,6 +348,7 @@ func (p *prometheus) firing(ctx context.Context) ([]string, error) {
 var (
 	comparison = regexp.MustCompile(`> (\d{3,})`)
 	duration   = regexp.MustCompile(`(?m)^(\s+for: )(\d+[mh])$`)
+	span       = regexp.MustCompile(`\[10m\]`)
 )
 
 // hurriedRules returns the rules of the payload's alerts, which wait for minutes and hours there.
@@ -215,6 +365,7 @@ func hurriedRules(t *testing.T) string {
 		require.NoError(t, err)
 		return fmt.Sprintf("> %d", seconds/hurry)
 	})
+	rules = span.ReplaceAllString(rules, fmt.Sprintf("[%s]", 10*time.Minute/hurry))
 	return duration.ReplaceAllStringFunc(rules, func(text string) string {
 		parts := duration.FindStringSubmatch(text)
 		wait, err := time.ParseDuration(parts[2])
