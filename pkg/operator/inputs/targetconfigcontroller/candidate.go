@@ -1,6 +1,7 @@
 package targetconfigcontroller
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,9 +69,44 @@ func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, err
 		return nil, err
 	}
 	if rejected == nil {
+		rejected, err = c.contradictions(in, current, resources)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if rejected == nil {
 		return c.chosen(in, current, resources, nil), nil
 	}
 	return c.replaced(in, current, rejected, latestRevision)
+}
+
+// contradictions returns the likely mistakes in an unchanged cloud configuration that come from new credentials, such
+// as another region, nil if there are none. They reject the credentials, as a changed cloud configuration is rejected:
+// it does not matter which of the two changes.
+func (c *controller) contradictions(
+	in *gathered, current *attempt, resources *operand.Resources,
+) (*operand.InputError, error) {
+	kept := in.accepted.Credentials
+	if in.First || kept == nil || maps.EqualFunc(kept.Input.Data, current.Credentials.Data, bytes.Equal) {
+		return nil, nil
+	}
+	former, rejected, err := render(c.withAccepted(in, current, []diagnostic.Cause{diagnostic.Credentials}).Inputs, nil)
+	if err != nil || rejected != nil {
+		return nil, err // The accepted credentials are no help.
+	}
+	found := &operand.InputError{Warnings: resources.Warnings}
+	for _, d := range resources.Warnings {
+		if d.Kind.Severity(diagnostic.Strict) != diagnostic.Error || slices.Contains(former.Warnings, d) {
+			continue
+		}
+		d.Cause, d.Object, d.Key, d.Line, d.Column = diagnostic.Credentials, current.Credentials.Source, "", 0, 0
+		found.Diagnostics = append(found.Diagnostics, d)
+	}
+	if len(found.Diagnostics) == 0 {
+		return nil, nil
+	}
+	found.Warnings = former.Warnings
+	return found, nil
 }
 
 // replaced renders the accepted versions of rejected inputs instead of them. If that is not possible, the result has no
