@@ -148,6 +148,7 @@ func TestWhatIsNotTheRevisionsFaultRejectsNothing(t *testing.T) {
 			w.masked = ""
 			w.pass(t, 2*time.Minute)
 			require.Nil(t, w.rejected(t))
+			require.Empty(t, w.events())
 		})
 	}
 }
