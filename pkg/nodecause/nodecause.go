@@ -311,8 +311,11 @@ type Lookups struct {
 // which have the taint for uninitialized nodes. It names those with -v=5 only.
 const (
 	lookupFails = "Error getting instance metadata for node addresses: "
-	passesBy    = "This node "
-	tainted     = " is still tainted. Will not process."
+	// labelsDenied follows it where Nutanix' provider has looked up a Node and may not label it (pkg/provider/manager.go,
+	// getInstanceMetadata), as in a preflight.
+	labelsDenied = "error occurred while updating labels on node "
+	passesBy     = "This node "
+	tainted      = " is still tainted. Will not process."
 )
 
 var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took `)
@@ -339,9 +342,10 @@ func FirstLookups(log string) Lookups {
 			continue
 		}
 		if text, failed := strings.CutPrefix(message, lookupFails); failed {
-			if strings.HasPrefix(text, uncached) {
+			switch {
+			case strings.HasPrefix(text, uncached):
 				d.awaited++
-			} else {
+			case !strings.HasPrefix(text, labelsDenied):
 				l.Failed, l.Error = l.Failed+1, logged.of(text)
 			}
 		} else if parts := roundEnds.FindStringSubmatch(message); parts != nil {
@@ -376,9 +380,15 @@ const connectionFailed = "Failed to create govmomi client. err: "
 
 var credentialsRead = regexp.MustCompile(`^Invalid credentials\. Fetching credentials from secrets\. vcServer=(\S+)`)
 
-// connections are the attempts of vSphere's provider to log in. It repeats a login six times for each Node, and a
-// vCenter locks an account after five.
+// sdkFailed precedes the error of each request that Azure's SDK makes again, for more than a minute: it logs them if
+// AZURE_SDK_GO_LOGGING is "all" (runtime/policy_retry.go in azcore).
+const sdkFailed = "Retry: error "
+
+// connections are the attempts of a provider to reach its cloud and to log in. vSphere's repeats a login six times for
+// each Node, and a vCenter locks an account after five.
 type connections struct {
+	// unreached counts the requests of Azure's SDK that reached nothing.
+	unreached int
 	// rejected counts the logins that were rejected, and vCenters are those that it has read credentials for.
 	rejected int
 	vCenters map[string]bool
@@ -386,6 +396,13 @@ type connections struct {
 
 // read reads a message of the log. It returns the error of a connection that fails whatever the Node is.
 func (c *connections) read(message string) (text string, fails bool) {
+	if text, failed := strings.CutPrefix(message, sdkFailed); failed {
+		class := ClassOf(text)
+		if class == Unreachable {
+			c.unreached++
+		}
+		return text, class == Certificate || c.unreached > 1
+	}
 	if parts := credentialsRead.FindStringSubmatch(message); parts != nil {
 		if c.vCenters == nil {
 			c.vCenters = map[string]bool{}

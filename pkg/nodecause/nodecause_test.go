@@ -1,6 +1,7 @@
 package nodecause_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +56,39 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 			evidence: failed("operation error EC2: DescribeInstances, https response error StatusCode: 400, RequestID: 5032c1d1-" +
 				"4a29-4f0e-a1a3-7ffcb7d62429, api error InvalidInstanceID.NotFound: The instance ID 'i-0503' does not exist"),
 			want: nodecause.UnknownMachine,
+		},
+		"Google Cloud has no instance of that name": {
+			evidence: failed(`error while querying for providerID "gce://p/z/m1": googleapi: Error 404: The resource 'projects/p/zones/z/instances/m1' was not found, notFound`),
+			want:     nodecause.UnknownMachine,
+		},
+		"DigitalOcean has no such droplet": {
+			evidence: failed(`getting droplet by ID: GET https://api.digitalocean.com/v2/droplets/4: 404 (request "a") The resource you were accessing could not be found.`),
+			want:     nodecause.UnknownMachine,
+		},
+		"DigitalOcean rejects the token": {
+			evidence: failed(`regions list request failed: GET https://api.digitalocean.com/v2/regions?page=1&per_page=50: 401 (request "a") Unable to authenticate you`),
+			want:     nodecause.Unauthenticated,
+		},
+		"DigitalOcean's token lacks a scope": {
+			evidence: failed(`getting droplet by ID: GET https://api.digitalocean.com/v2/droplets/4: 403 (request "a") Forbidden: `),
+			want:     nodecause.Unauthorized,
+		},
+		"IBM Cloud knows no such API key": {
+			evidence: failed("An error occurred while performing the 'authenticate' step: Provided API key could not be found."),
+			want:     nodecause.Unauthenticated,
+		},
+		"IBM Cloud says one word": {evidence: failed("Forbidden"), want: nodecause.Unauthorized},
+		"Nutanix rejects the user": {
+			evidence: failed(`failed to get VM: API call failed: {"data":{"error":[{"code":"X","errorGroup":"UNAUTHORIZED","message":"Unauthorized"}]}}`),
+			want:     nodecause.Unauthenticated,
+		},
+		"Nutanix' user lacks a role": {
+			evidence: failed(`failed to get VM: API call failed: {"data":{"error":[{"code":"X","errorGroup":"FORBIDDEN","message":"Forbidden"}]}}`),
+			want:     nodecause.Unauthorized,
+		},
+		"Nutanix has no such VM": {
+			evidence: failed(`failed to get VM: API call failed: {"data":{"error":[{"code":"X","errorGroup":"VM_NOT_FOUND","message":"Not Found"}]}}`),
+			want:     nodecause.UnknownMachine,
 		},
 		"vSphere has no such machine":              {evidence: failed("No VM found"), want: nodecause.UnknownMachine},
 		"vSphere's provider knows no such machine": {evidence: failed("VM not found"), want: nodecause.UnknownMachine},
@@ -312,6 +346,22 @@ func TestTheFirstLookupsAreThoseBeforeTheEndOfTheRound(t *testing.T) {
 		"vSphere's provider had found one of the nodes": {
 			found("a") + missing + "I" + at + "Update 2 nodes status took 12ms.\n" + "E" + at + "error discovering node m1: no VM found\n",
 			nodecause.Lookups{Ended: true, Nodes: 2, Failed: 1, Error: "no VM found"},
+		},
+		"Nutanix' provider may not label the nodes that it has looked up": {
+			"E" + at + "Error getting instance metadata for node addresses: error occurred while updating labels on node m1\n" +
+				"I" + at + "Update 1 nodes status took 12ms.\n",
+			nodecause.Lookups{Ended: true, Nodes: 1},
+		},
+		"Azure's SDK does not trust the login": {
+			"[Nov 25 19:00:00.000000] Retry: error Get \"https://a\": tls: failed to verify certificate: x509: unknown\n",
+			nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: "Get \"https://a\": tls: failed to verify certificate: x509: unknown"},
+		},
+		"Azure's SDK may reach the login next time": {
+			"[Nov 25 19:00:00.000000] Retry: error Get \"https://a\": EOF\n", nodecause.Lookups{},
+		},
+		"Azure's SDK reaches the login twice in vain": {
+			strings.Repeat("[Nov 25 19:00:00.000000] Retry: error Get \"https://a\": EOF\n", 2),
+			nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: "Get \"https://a\": EOF"},
 		},
 		"the line is not complete":     {"I" + at + "Update 3 nodes status took 12", nodecause.Lookups{}},
 		"something else has the words": {"Update 3 nodes status took 12ms.\n", nodecause.Lookups{}},

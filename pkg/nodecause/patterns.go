@@ -42,10 +42,13 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bExpiredToken`, `\bInvalidIdentityToken`, `failed to refresh cached credentials`, // AWS
 			`incorrect user name or password`, `session is not authenticated`, `\bInvalidLogin\b`, // vSphere
 			`\bAADSTS\d+`, `invalid_(?:client|grant)\b`, // Azure, Google Cloud
+			`\bProvided API key could not be found`, // IBM Cloud
+			`"errorGroup":"UNAUTHORIZED"`,           // Nutanix
 		)},
 		{Unauthorized, anyOf(
 			status(`403`), `\bUnauthorizedOperation`, `\bAccessDenied`, `\bAuthorizationFailed`,
 			`permission to perform this operation was denied`, `\bNoPermission\b`, `is not authorized to perform`,
+			`^Forbidden$`, `"errorGroup":"FORBIDDEN"`, // IBM Cloud, Nutanix
 		)},
 		{UnknownMachine, anyOf(
 			`\binstance not found\b`,                     // cloud.go: every provider
@@ -53,9 +56,10 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`failed to find object`, `unable to find \w`, // OpenStack, gophercloud
 			`no instances found`, `InvalidInstanceID\.NotFound`, // AWS
 			`\bno VM found`, `\bVM not found`, `\bnode not found`, `\bdatacenter '[^']*' not found`,
-			`has already been deleted or has not been completely created`, // vSphere
-			`cloud provider does not set node provider ID`,                // AWS, node_controller.go
-			`\bgoogleapi: Error 404\b`,                                    // Google Cloud
+			`has already been deleted or has not been completely created`,        // vSphere
+			`cloud provider does not set node provider ID`,                       // AWS, node_controller.go
+			`\bgoogleapi: Error 404\b`,                                           // Google Cloud
+			`//api\.digitalocean\.com/\S*: 404\b`, `"errorGroup":"VM_NOT_FOUND"`, // DigitalOcean, Nutanix
 		)},
 	}
 })
@@ -66,9 +70,11 @@ type classPattern struct {
 }
 
 // status matches a status of HTTP in the spellings of the cloud's SDKs: "but got 503 instead" (gophercloud),
-// "StatusCode: 503" (AWS), "Error 403" (Google Cloud), "RESPONSE 403" (Azure), "503 Service Unavailable" (govmomi).
+// "StatusCode: 503" (AWS), "Error 403" (Google Cloud), "RESPONSE 403" (Azure), "503 Service Unavailable" (govmomi), or
+// after the request (godo, DigitalOcean).
 func status(code string) string {
-	return fmt.Sprintf(`(?:\bgot|status ?code:?|\bHTTP|\bError:?|\bstatus:?|\bRESPONSE:?) *%s\b`, code)
+	return fmt.Sprintf(`(?:\bgot|status ?code:?|\bHTTP|\bError:?|\bstatus:?|\bRESPONSE:?|`+
+		`//api\.digitalocean\.com/\S*:) *%s\b`, code)
 }
 
 func anyOf(expressions ...string) *regexp.Regexp {

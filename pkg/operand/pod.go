@@ -26,7 +26,12 @@ func basePod(in Inputs) (*corev1.Pod, error) {
 		return nil, err
 	}
 	pod := &corev1.Pod{}
-	if err := merge("pod", pod, bindata.MustRead("assets/pod/pod.yaml"), platformPatch, in.Phase.PodPatch); err != nil {
+	inPhase, err := platformAsset(in.Platform.Name, in.Phase.Name+"-patch.yaml")
+	if err != nil {
+		return nil, err
+	}
+	base := bindata.MustRead("assets/pod/pod.yaml")
+	if err := merge("pod", pod, base, platformPatch, in.Phase.PodPatch, inPhase); err != nil {
 		return nil, err
 	}
 	return pod, nil

@@ -21,6 +21,11 @@ const (
 	// PreflightPod is the name of the pod of a preflight.
 	PreflightPod = "preflight"
 
+	// PreflightProofAnnotation on the pod is ProvenByStart where the cloud-controller-manager looks up no Node.
+	PreflightProofAnnotation = "cloud-controller-manager.openshift.io/preflight-proof"
+	// ProvenByStart means that the provider's start logs in and reads from its cloud, and that nothing else is proved.
+	ProvenByStart = "start"
+
 	// PreflightDigestAnnotation on the Secret and on the pod has the digest of the candidate.
 	PreflightDigestAnnotation = "cloud-controller-manager.openshift.io/preflight-digest"
 

@@ -68,7 +68,8 @@ var registry = []Platform{
 			Request:    "openshift-azure-cloud-controller-manager",
 			RootSecret: "azure-credentials",
 		},
-		Rewrite: azure.Rewrite,
+		Preflight: true,
+		Rewrite:   azure.Rewrite,
 		matches: func(s *configv1.PlatformStatus, _ *operatorv1.CustomCloudControllerManager) bool {
 			return s.Type == configv1.AzurePlatformType && !isAzureStack(s)
 		},
@@ -91,7 +92,8 @@ var registry = []Platform{
 			Secret: "digitalocean-cloud-credentials",
 			ByHand: true,
 		},
-		Rewrite: digitalocean.Rewrite,
+		Preflight: true,
+		Rewrite:   digitalocean.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
 			return isExternalWithCCM(s) && builtIn(e) == operatorv1.CustomDigitalOcean
 		},
@@ -123,6 +125,7 @@ var registry = []Platform{
 		Image: "ibm-cloud-controller-manager",
 		// Created by ccoctl before the installation, so there is no root Secret.
 		Credentials: Credentials{Secret: "ibm-cloud-credentials", Request: "openshift-ibm-cloud-controller-manager"},
+		Preflight:   true,
 		Rewrite:     ibm.Rewrite,
 		matches:     ofType(configv1.IBMCloudPlatformType),
 	},
@@ -133,6 +136,7 @@ var registry = []Platform{
 		Credentials: Credentials{Secret: "nutanix-credentials", Request: "openshift-nutanix-cloud-controller-manager"},
 		// Its LoadBalancer returns false (nutanix-cloud-native/cloud-provider-nutanix, pkg/provider/provider.go).
 		WithoutLoadBalancers: true,
+		Preflight:            true,
 		Rewrite:              nutanix.Rewrite,
 		matches:              ofType(configv1.NutanixPlatformType),
 	},

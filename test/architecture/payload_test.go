@@ -135,8 +135,8 @@ func TestRegistryFoldersAndPayloadAgree(t *testing.T) {
 // Every file of a platform is optional, so a misspelled name would be ignored silently.
 func TestEveryFileOfAPlatformIsOneThatIsRead(t *testing.T) {
 	names := []string{"config.yaml", "pod-patch.yaml", "node-manager-patch.yaml"}
-	for _, phase := range []operand.Phase{operand.OperatorPhase(), operand.BootstrapPhase()} {
-		names = append(names, phase.Name+"-config.yaml")
+	for _, phase := range []operand.Phase{operand.OperatorPhase(), operand.BootstrapPhase(), operand.PreflightPhase()} {
+		names = append(names, phase.Name+"-config.yaml", phase.Name+"-patch.yaml")
 	}
 	for _, p := range platform.All() {
 		folder := "bindata/assets/platforms/" + p.Name

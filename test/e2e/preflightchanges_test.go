@@ -12,7 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/nutanix"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/vsphere"
 )
@@ -36,6 +40,8 @@ type preflightCloud struct {
 	// isRead reports whether calls of an endpoint change nothing in the cloud.
 	isRead  func(endpoint string) bool
 	changes []preflightChange
+	// startOnly says that a preflight looks up no Node: only the provider's start asks the cloud.
+	startOnly bool
 }
 
 // clouds are the clouds by the names of their platforms in the operator's registry.
@@ -54,6 +60,24 @@ var clouds = map[string]preflightCloud{
 			}},
 		},
 	},
+	"azure": {
+		lookup: azure.GetProvider,
+		isRead: func(endpoint string) bool {
+			return strings.HasPrefix(endpoint, "GET ") || strings.HasPrefix(endpoint, "LIST ") || endpoint == azure.GetToken
+		},
+		startOnly: true,
+		changes: []preflightChange{
+			{name: "another client secret", class: "Unauthenticated", do: setSecretKeys("azure_client_secret", wrong)},
+			{name: "an application that does not exist", class: "Unauthenticated", do: setSecretKeys("azure_client_id", noUUID)},
+		},
+	},
+	"digitalocean": {
+		lookup: digitalocean.GetDroplet,
+		isRead: func(endpoint string) bool { return strings.HasPrefix(endpoint, "GET ") },
+		changes: []preflightChange{
+			{name: "a token that was revoked", class: "Unauthenticated", do: setSecretKeys("access-token", "dop_v1_"+wrong)},
+		},
+	},
 	"gcp": {
 		lookup: gcp.GetInstance,
 		isRead: func(endpoint string) bool {
@@ -64,6 +88,21 @@ var clouds = map[string]preflightCloud{
 			{name: "a key that was deleted", class: "Unauthenticated", do: setSecretText(`("private_key_id": ")[^"]*`, wrong)},
 			{name: "a service account that does not exist", class: "Unauthenticated", do: setSecretText(`("client_email": ")[^"]*`, wrong)},
 			{name: "a closed port of the login", class: "Unreachable", do: setSecretText(`("token_uri": "https://oauth2.googleapis.com)/`, ":1/")},
+		},
+	},
+	"ibmcloud": {
+		lookup: ibm.ListInstances,
+		isRead: func(endpoint string) bool {
+			return strings.HasPrefix(endpoint, "GET ") || endpoint == ibm.IssueToken
+		},
+		changes: []preflightChange{
+			{name: "an API key that was deleted", class: "Unauthenticated", do: setSecretKeys("ibmcloud_api_key", wrong)},
+		},
+	},
+	"nutanix": {
+		lookup: nutanix.GetVM,
+		isRead: func(endpoint string) bool {
+			return strings.HasPrefix(endpoint, "GET ") || endpoint == nutanix.GetNewest
 		},
 	},
 	"openstack": {
@@ -105,6 +144,13 @@ var vSphereSessions = []string{
 // corpus returns the changes on a platform, the bad ones first.
 func corpus(name string) []preflightChange {
 	changes := slices.Concat(clouds[name].changes, everyCloud)
+	if clouds[name].startOnly {
+		changes = slices.DeleteFunc(changes, func(c preflightChange) bool { return c.class == "UnknownMachine" })
+	}
+	if storyPlatforms[name].readsSecret {
+		// What the provider reads through the API is no part of a change.
+		changes = slices.DeleteFunc(changes, func(c preflightChange) bool { return c.name == rotated })
+	}
 	if storyPlatforms[name].federate != nil {
 		changes = append(changes, federated...)
 	}
@@ -120,6 +166,8 @@ var federated = []preflightChange{
 	}},
 	{name: "another flag with that token", do: func(t *testing.T, s *cloudStory) { s.setArgument(t, "min-resync-period", "12h2m") }},
 }
+
+const rotated = "rotated credentials"
 
 // everyCloud are the changes that every cloud has.
 var everyCloud = []preflightChange{
@@ -153,7 +201,7 @@ var everyCloud = []preflightChange{
 		require.NoError(t, err)
 		s.trust(t, s.cloud.CABundle(), other)
 	}},
-	{name: "rotated credentials", do: func(t *testing.T, s *cloudStory) {
+	{name: rotated, do: func(t *testing.T, s *cloudStory) {
 		require.NoError(t, s.cloud.Rotate())
 		s.setSecret(t, s.secret, s.cloud.Credentials())
 	}},
@@ -165,6 +213,9 @@ func setCloudsYAML(line *regexp.Regexp) func(t *testing.T, s *cloudStory) {
 		s.setCredentials(t, line.ReplaceAll(s.Cloud().CloudsYAML(), []byte("$1 "+wrong)))
 	}
 }
+
+// noUUID is nobody's.
+const noUUID = "00000000-0000-4000-8000-000000000000"
 
 // wrong is what is certainly wrong, and easily found.
 const wrong = "wrong-6c1f0a9d"

@@ -252,10 +252,10 @@ type auditEvent struct {
 	Annotations map[string]string
 }
 
-// initializes reports whether a preflight tries to initialize a Node that joins meanwhile. The leader does that: what a
-// preflight may not write, it is to be refused.
+// initializes reports whether a preflight tries to initialize a Node that joins meanwhile, or to label one, as Nutanix'
+// provider does whenever it looks it up. The leader does that: what a preflight may not write, it is to be refused.
 func (e *auditEvent) initializes() bool {
-	return e.User.Username == preflightUser && e.Verb == "update" && e.ObjectRef.Resource == "nodes"
+	return e.User.Username == preflightUser && e.ObjectRef.Resource == "nodes" && (e.Verb == "update" || e.Verb == "patch")
 }
 
 // request returns the event as a Request.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"regexp"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -49,7 +50,19 @@ type standIn interface {
 	Fail(endpoint string, status int) error
 	Rotate() error
 	RenewCA() (bundle []byte, use func() error, err error)
+	Requests() map[string]int
 	Close() error
+}
+
+// reads match the endpoints of the stand-ins by which a client changes nothing: it reads, logs in or ends its session.
+var reads = regexp.MustCompile(`^(GET|LIST|OPTIONS|Describe|Retrieve|Find|Log|CreateToken)|\.(get|list)$|[Tt]oken|[Ss]ession|tag-association`)
+
+// requireReads checks that the cloud was only read.
+func (tr *trial) requireReads(t *testing.T) {
+	t.Helper()
+	for endpoint := range tr.cloud.Requests() {
+		require.Regexp(t, reads, endpoint)
+	}
 }
 
 // trials begin a trial on each platform that has a preflight.
@@ -244,6 +257,7 @@ func TestAPreflightShowsWhetherItsCloudAccepted(t *testing.T) {
 				p := tr.start(t)
 				p.await(t, "look-up of the node", p.says(&lookups))
 				require.Equal(t, nodecause.Lookups{Ended: true, Nodes: 2}, lookups, p.log.String())
+				tr.requireReads(t)
 			})
 			require.NoError(t, tr.cloud.Rotate())
 			t.Run("the credentials are rejected", func(t *testing.T) {

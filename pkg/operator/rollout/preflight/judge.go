@@ -162,6 +162,8 @@ func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *opera
 		return e.lookupsFailed(lookups)
 	case led < settleTime:
 		return nil
+	case e.pod.Annotations[operand.PreflightProofAnnotation] == operand.ProvenByStart:
+		return e.verdict(operand.Successful, "", "its start has read from the cloud, and it led; it looks up no node")
 	case lookups.Nodes == 0:
 		return e.verdict(operand.Inconclusive, notStarted, "it led, and looked up no node, because each waits to be "+
 			"initialized")

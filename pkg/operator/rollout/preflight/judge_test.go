@@ -59,6 +59,13 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			result: operand.Inconclusive, class: "NotStarted",
 			message: "it led, and looked up no node, because each waits to be initialized",
 		},
+		"its start proves the change, and it looks up no node": {
+			state: running, runs: 6, leads: 5,
+			change: func(e *evidence) {
+				e.log, e.pod.Annotations = lookedUp, map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
+			},
+			result: operand.Successful, message: "its start has read from the cloud, and it led; it looks up no node",
+		},
 		"it has not led for long": {
 			state: running, runs: 6, leads: 4, change: func(e *evidence) { e.log = lookedUp },
 			waitsFor: "its look-up of the nodes",
