@@ -161,6 +161,20 @@ func TestAPreflightThatSucceedsLiftsNoQuarantine(t *testing.T) {
 	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "10259")
 }
 
+func TestARevisionGoesBackAtOnceBesideARejectedInput(t *testing.T) {
+	f := newWorking(t)
+	f.rotate(t, "wrong")
+	f.sees(t)
+	f.concludeAs(t, operand.Failed, "Crash", 1)
+	f.sees(t)
+	f.rolls(t, func() { f.setOverrides(t, port) })
+	require.False(t, f.wentBack(t))
+	f.fails(t)
+	f.sees(t)
+	require.True(t, f.wentBack(t), "without another preflight")
+	require.Equal(t, []string{"ConfigurationDegraded", "CredentialsDegraded"}, slices.Sorted(slices.Values(f.degraded(t))))
+}
+
 func TestARevisionThatIsUndoneBeforeItGoesBackIsNoChange(t *testing.T) {
 	f := newWorking(t)
 	f.rolls(t, func() { f.setOverrides(t, port) })
