@@ -38,9 +38,8 @@ var covered = [][]string{
 
 // uncovered are the platforms without a story, and why.
 var uncovered = map[string]string{
-	"alibabacloud": "no record has the end of a machine",
-	"external":     "the CCM is an administrator's own; `custom_test.go` in `test/integration` shows what it is given",
-	"none":         "no CCM runs there (`TestNone` in `test/e2e`)",
+	"external": "the CCM is an administrator's own; `custom_test.go` in `test/integration` shows what it is given",
+	"none":     "no CCM runs there (`TestNone` in `test/e2e`)",
 }
 
 // ran are the CCMs with which a step has passed, by platform and step.
