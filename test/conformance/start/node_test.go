@@ -232,7 +232,8 @@ func (c *container) env(t *testing.T) map[string]string {
 			require.Contains(t, c.variables, v.ValueFrom.FileKeyRef.Key)
 			content := readIfExists(t, filepath.Join(c.root, c.variables[v.ValueFrom.FileKeyRef.Key]))
 			require.True(t, content != nil || *v.ValueFrom.FileKeyRef.Optional, "environment variable %s", v.Name)
-			if delete(env, v.Name); content != nil {
+			delete(env, v.Name)
+			if content != nil {
 				env[v.Name] = string(content)
 			}
 		default:

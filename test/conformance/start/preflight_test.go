@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"regexp"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
@@ -38,6 +40,8 @@ const anybody = 65534
 type trial struct {
 	cloud standIn
 	in    operand.Inputs
+	// lookup is the endpoint that shows what the account may do.
+	lookup string
 	// secret is the Secret that the provider reads through the API, if it does.
 	secret string
 }
@@ -48,6 +52,7 @@ type standIn interface {
 	ProviderID(name string) string
 	SystemUUID(name string) string
 	Fail(endpoint string, status int) error
+	DenyInstances(denied bool) error
 	Rotate() error
 	RenewCA() (bundle []byte, use func() error, err error)
 	Requests() map[string]int
@@ -72,7 +77,7 @@ var trials = map[string]func(t *testing.T) *trial{
 		s, err := aws.Start(context.WithoutCancel(t.Context()), aws.Options{Listen: "127.0.0.1:0"})
 		require.NoError(t, err)
 		i := s.Installation()
-		return &trial{cloud: s, in: installed(t, "aws", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+		return &trial{cloud: s, lookup: aws.DescribeInstances, in: installed(t, "aws", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
 	},
 	"azure":      azureTrial("azure", false),
 	"azurestack": azureTrial("azurestack", true),
@@ -81,21 +86,21 @@ var trials = map[string]func(t *testing.T) *trial{
 		s, err := digitalocean.Start(context.WithoutCancel(t.Context()), digitalocean.Options{Listen: named})
 		require.NoError(t, err)
 		i := s.Installation()
-		return &trial{cloud: s, in: installed(t, "digitalocean", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+		return &trial{cloud: s, lookup: digitalocean.GetDroplet, in: installed(t, "digitalocean", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
 	},
 	"gcp": func(t *testing.T) *trial {
 		t.Helper()
 		s, err := gcp.Start(context.WithoutCancel(t.Context()), gcp.Options{Listen: named})
 		require.NoError(t, err)
 		i := s.Installation()
-		return &trial{cloud: s, in: installed(t, "gcp", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+		return &trial{cloud: s, lookup: gcp.GetInstance, in: installed(t, "gcp", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
 	},
 	"ibmcloud": func(t *testing.T) *trial {
 		t.Helper()
 		s, err := ibm.Start(context.WithoutCancel(t.Context()), ibm.Options{Listen: named})
 		require.NoError(t, err)
 		i := s.Installation()
-		return &trial{cloud: s, in: installed(t, "ibmcloud", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+		return &trial{cloud: s, lookup: ibm.ListInstances, in: installed(t, "ibmcloud", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
 	},
 	"nutanix": func(t *testing.T) *trial {
 		t.Helper()
@@ -103,21 +108,21 @@ var trials = map[string]func(t *testing.T) *trial{
 		require.NoError(t, err)
 		i := s.Installation()
 		in := installed(t, "nutanix", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)
-		return &trial{cloud: s, in: in, secret: in.Platform.Credentials.Secret}
+		return &trial{cloud: s, lookup: nutanix.GetVM, in: in, secret: in.Platform.Credentials.Secret}
 	},
 	"openstack": func(t *testing.T) *trial {
 		t.Helper()
 		s, err := openstack.Start(context.WithoutCancel(t.Context()), openstack.Options{Listen: "127.0.0.1:0"})
 		require.NoError(t, err)
 		i := s.Installation()
-		return &trial{cloud: s, in: installed(t, "openstack", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+		return &trial{cloud: s, lookup: openstack.ComputeServer, in: installed(t, "openstack", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
 	},
 	"vsphere": func(t *testing.T) *trial {
 		t.Helper()
 		s, err := vsphere.Start(context.WithoutCancel(t.Context()), vsphere.Options{Listen: "127.0.0.1:0"})
 		require.NoError(t, err)
 		i := s.Installation()
-		return &trial{cloud: s, in: installed(t, "vsphere", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+		return &trial{cloud: s, lookup: vsphere.FindByUUID, in: installed(t, "vsphere", &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
 	},
 }
 
@@ -130,7 +135,7 @@ func azureTrial(name string, stack bool) func(t *testing.T) *trial {
 		s, err := azure.Start(context.WithoutCancel(t.Context()), azure.Options{Listen: named, Stack: stack})
 		require.NoError(t, err)
 		i := s.Installation()
-		return &trial{cloud: s, in: installed(t, name, &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
+		return &trial{cloud: s, lookup: azure.GetProvider, in: installed(t, name, &i.Spec, &i.Status, i.CloudConfig, i.TrustedCA, i.Credentials)}
 	}
 }
 
@@ -269,5 +274,57 @@ func TestAPreflightShowsWhetherItsCloudAccepted(t *testing.T) {
 				require.Equal(t, nodecause.Unauthenticated, nodecause.ClassOf(lookups.Error), lookups.Error)
 			})
 		})
+	}
+}
+
+// mistakes are what is wrong with a change or its cloud, and the class that a preflight is to find.
+var mistakes = []struct {
+	what  string
+	class nodecause.Class
+	make  func(tr *trial) error
+}{
+	{"revoked credentials", nodecause.Unauthenticated, func(tr *trial) error { return tr.cloud.Rotate() }},
+	{"a missing permission", nodecause.Unauthorized, func(tr *trial) error {
+		return tr.cloud.Fail(tr.lookup, http.StatusForbidden)
+	}},
+	{"an account without these machines", nodecause.UnknownMachine, func(tr *trial) error {
+		return tr.cloud.DenyInstances(true)
+	}},
+	{"a CA that did not sign the cloud's certificate", nodecause.Certificate, func(tr *trial) error {
+		other, _, err := tr.cloud.RenewCA()
+		if len(tr.in.Trust) > 0 {
+			tr.in.Trust[0].Data = other
+		} else {
+			tr.in.CloudConfig.CABundle = other
+		}
+		return err
+	}},
+	{"a closed port", nodecause.Unreachable, func(tr *trial) error { return tr.cloud.Close() }},
+}
+
+func TestAPreflightNamesWhatIsWrong(t *testing.T) {
+	for _, name := range tested() {
+		if p, _ := platform.ByName(name); !p.Preflight {
+			continue
+		}
+		for _, m := range mistakes {
+			if name == "azure" && m.class == nodecause.UnknownMachine {
+				continue // it looks up no Node
+			}
+			t.Run(name+": "+m.what, func(t *testing.T) {
+				tr := trials[name](t)
+				tr.initialize(t)
+				require.NoError(t, m.make(tr))
+				began := time.Now()
+				var lookups nodecause.Lookups
+				p := tr.start(t)
+				p.await(t, "failure", p.says(&lookups))
+				t.Logf("%s after %s: %s", m.class, time.Since(began).Round(100*time.Millisecond), lookups.Error)
+				require.NotZero(t, lookups.Failed, p.log.String())
+				require.Equal(t, lookups.Nodes, lookups.Failed, p.log.String())
+				require.Equal(t, m.class.String(), nodecause.ClassOf(lookups.Error).String(), lookups.Error)
+				tr.requireReads(t)
+			})
+		}
 	}
 }
