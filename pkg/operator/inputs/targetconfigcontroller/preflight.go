@@ -8,7 +8,6 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
@@ -119,22 +118,6 @@ func (g *gating) look() error {
 	return nil
 }
 
-// isRollingOut reports whether the rejected inputs are those of the latest revision, which has failed on its first
-// node.
-func (g *gating) isRollingOut(r *operand.PreflightRejection) bool {
-	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Have(r.Inputs)
-}
-
-// formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise.
-func (g *gating) formerRevision() int32 {
-	for _, r := range g.standing {
-		if g.isRollingOut(&r) {
-			return r.Verdict.Former
-		}
-	}
-	return 0
-}
-
 // resume goes on with the time that a former process of the operator has waited. holdTime is left of it at least: the
 // preflight may have ended meanwhile, and its verdict is not written yet.
 func (g *gating) resume() {
@@ -170,89 +153,6 @@ func (g *gating) undone() (bool, error) {
 	}
 	running, err := g.startsWith(g.works)
 	return running.Have(g.digests), err
-}
-
-// withoutRejected returns the candidate with the accepted inputs instead of the rejected ones, and with what the last
-// candidate has instead of a rejected image or rejected flags. If the latest revision has failed on its first node, it
-// is what the others run.
-func (g *gating) withoutRejected() (*candidate, error) {
-	if len(g.standing) == 0 {
-		return g.full, nil
-	}
-	back, revision := g.formerRevision(), g.status.LatestAvailableRevision
-	if back != 0 {
-		revision = back
-	}
-	current, err := g.current(g.in, revision)
-	if err != nil {
-		return nil, err
-	}
-	rejected := &operand.InputError{Diagnostics: g.full.errors, Warnings: g.full.warnings}
-	for _, r := range g.standing {
-		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, g.in.rejections(&r))
-		g.in.failed = append(g.in.failed, failedOf(&r)...)
-	}
-	if current.Former, err = g.formerPod(back, current); err != nil {
-		return nil, err
-	}
-	return g.replaced(g.in, current, rejected, revision)
-}
-
-// failedOf returns the digests that nothing may have that takes the place of rejected inputs: those of a preflight
-// together. After a revision, nothing of it stays, so that its first node has what works on the others.
-func failedOf(r *operand.PreflightRejection) []operand.StartDigests {
-	if r.Verdict.Revision == 0 {
-		return []operand.StartDigests{r.Inputs}
-	}
-	var each []operand.StartDigests
-	for cause, digest := range r.Inputs {
-		each = append(each, operand.StartDigests{cause: digest})
-	}
-	return each
-}
-
-// formerPod returns the pod whose image or flags take the place of rejected ones, nil if none are rejected: that of a
-// revision, or with 0 of the last candidate.
-func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
-	isRejected := func(cause diagnostic.Cause) bool {
-		return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool { return r.Inputs[cause] != "" })
-	}
-	image, flags := isRejected(diagnostic.Image), isRejected(diagnostic.Configuration)
-	if !image && !flags {
-		return nil, nil
-	}
-	configMap, err := operatorclient.Find(g.configMaps, "configmap", operatorclient.TargetNamespace,
-		operand.NameIn(operand.PodConfigMap, revision))
-	if err != nil || configMap == nil {
-		return nil, err
-	}
-	former, err := operand.FormerOf(configMap)
-	if err != nil {
-		return nil, err
-	}
-	former.Image, former.Flags = image, flags
-	if image {
-		current.standIns[diagnostic.Image] = "until then, the former image stays in use"
-	}
-	if flags {
-		current.standIns[diagnostic.Configuration] = "until then, the former flags stay in use"
-	}
-	return former, nil
-}
-
-// repeatsLogin reports whether a preflight of the candidate would repeat a rejected login before the end of its pause.
-func (g *gating) repeatsLogin(next *candidate) (bool, error) {
-	if next.resources == nil || len(g.standing) == 0 {
-		return false, nil
-	}
-	digests, changed, err := g.changes(next)
-	if err != nil || len(changed) == 0 {
-		return false, err
-	}
-	return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool {
-		return r.Verdict.Class == operand.RejectedLogin && r.Credentials == digests[diagnostic.Credentials] &&
-			r.Verdict.RepeatIn(g.Clock.Now()) > 0
-	}), nil
 }
 
 // try gives a candidate to a preflight, and reports whether it waits for the verdict. While there is nothing new to
@@ -338,124 +238,6 @@ func (g *gating) awaits(changed operand.StartDigests) bool {
 // tellUnproved says why a change becomes a revision without a verdict.
 func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
 	g.syncCtx.Recorder().Warningf("PreflightUnproved", "nothing has proved the change of %v: %s", changed.Causes(), why)
-}
-
-// keepStanding withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, with
-// all that it changed, the verdict stays for the notice: the digest of a preflight does not tell, because it has pinned
-// flags.
-func (g *gating) keepStanding(ctx context.Context) error {
-	if len(g.standing) > 0 {
-		return g.repeat(ctx)
-	}
-	if g.former == nil {
-		return nil
-	}
-	preflight, _, err := g.preflightOf(g.full)
-	isApplied := preflight != nil && digestOf(g.former) == digestOf(preflight) &&
-		g.digests.Have(operand.PreflightInputsOf(g.former))
-	if err != nil || isApplied {
-		return err
-	}
-	if left := operand.RememberedRejections(g.remembered, g.Clock.Now()); len(left) > 0 {
-		g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), operand.RememberTime)
-		return g.submit(ctx, operand.PreflightSecret(""), nil, nil)
-	}
-	if _, _, err := resourceapply.DeleteSecret(ctx, g.Secrets, g.syncCtx.Recorder(), g.former); err != nil {
-		return fmt.Errorf("deleting secret/%s in %s: %w", g.former.Name, g.former.Namespace, err)
-	}
-	return nil
-}
-
-// repeat gives the current inputs to a preflight again if that is due. The former verdict counts until there is
-// another one, and so do its tries, whatever else has changed meanwhile.
-func (g *gating) repeat(ctx context.Context) error {
-	last, pause := g.nextRepeat()
-	if pause > 0 {
-		if pause != operand.Never {
-			g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), pause)
-		}
-		if tried := operand.PreflightInputsOf(g.former); len(tried) > 0 && g.digests.Have(tried) {
-			return nil
-		}
-		g.login = last.Credentials
-		// What was tried last was undone.
-		return g.submit(ctx, operand.PreflightSecret(last.Verdict.Digest), last.Inputs, &last.Verdict)
-	}
-	preflight, _, err := g.preflightOf(g.full)
-	if err != nil || preflight == nil {
-		return err
-	}
-	if operand.PreflightRuns(g.former) && digestOf(g.former) == digestOf(preflight) {
-		return nil
-	}
-	last.Verdict.Digest, g.login = digestOf(preflight), g.digests[diagnostic.Credentials]
-	return g.submit(ctx, preflight, g.changed, &last.Verdict)
-}
-
-// nextRepeat returns the rejection that the next repeated preflight is about, and the pause until then. A rejected
-// login counts against an account, so its pause is the longest that counts, unless the credentials are others now.
-func (g *gating) nextRepeat() (last operand.PreflightRejection, pause time.Duration) {
-	soonest, login := operand.Never, time.Duration(0)
-	for i, r := range g.standing {
-		in := r.Verdict.RepeatIn(g.Clock.Now())
-		isLogin := r.Verdict.Class == operand.RejectedLogin && in != operand.Never
-		if isLogin && r.Credentials != "" && r.Credentials != g.digests[diagnostic.Credentials] {
-			in, isLogin = 0, false
-		}
-		if isLogin {
-			login = max(login, in)
-		}
-		soonest = min(soonest, in)
-		isLater := last.Verdict.Revision != 0 || r.Verdict.Revision == 0 && r.Verdict.Tries > last.Verdict.Tries
-		if i == 0 || isLater {
-			last = r
-		}
-	}
-	return last, max(soonest, login)
-}
-
-// submit writes a candidate for a preflight, with what it changes and the verdict that counts meanwhile, nil if there
-// is none.
-func (g *gating) submit(
-	ctx context.Context, preflight *corev1.Secret, changed operand.StartDigests, verdict *operand.PreflightVerdict,
-) error {
-	rejections := slices.Concat(operand.RememberedRejections(g.remembered, g.Clock.Now()), g.standing)
-	if err := operand.AnnotatePreflight(preflight, changed, rejections, verdict); err != nil {
-		return err
-	}
-	preflight.Annotations[operand.PreflightCredentialsAnnotation] = g.login
-	preflight.Annotations[operand.PreflightSinceAnnotation] = ""
-	if !g.held.At().IsZero() {
-		preflight.Annotations[operand.PreflightSinceAnnotation] = g.held.At().UTC().Format(time.RFC3339)
-	}
-	return g.applySecret(ctx, g.syncCtx.Recorder(), preflight)
-}
-
-// rejections returns a diagnostic for each rejected input.
-func (g *gathered) rejections(r *operand.PreflightRejection) []diagnostic.Diagnostic {
-	message := fmt.Sprintf("%s; to use it nevertheless, set the annotation %s of cloudcontrollermanager/cluster to %q",
-		r.Verdict.Describe(), operatorclient.PreflightAnnotation, r.Value())
-	var found []diagnostic.Diagnostic
-	for _, cause := range r.Inputs.Causes() {
-		d := diagnostic.Diagnostic{Cause: cause, Message: message}
-		switch cause {
-		case diagnostic.CloudConfig:
-			d.Object, d.Key = g.CloudConfig.Source, g.CloudConfig.Key
-		case diagnostic.Credentials:
-			d.Object = g.Credentials.Source
-		case diagnostic.TrustedCA:
-			d.Object = "the trusted CAs"
-			if g.proxy != nil {
-				d.Object = g.proxy.Source
-			}
-		case diagnostic.Image:
-			d.Object = g.Images.Source
-		case diagnostic.Configuration:
-			d.Object = "cloudcontrollermanager/cluster"
-		}
-		found = append(found, d)
-	}
-	return found
 }
 
 func digestOf(secret *corev1.Secret) string {

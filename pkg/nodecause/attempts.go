@@ -1,0 +1,123 @@
+package nodecause
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Attempt is an attempt of a CCM to initialize a node.
+type Attempt struct {
+	// Error is the error with which the last attempt that ended has failed.
+	Error string
+	// Pending reports that an attempt has begun, and none has failed.
+	Pending bool
+	// Succeeded reports that the node was initialized.
+	Succeeded bool
+}
+
+// The messages of k8s.io/cloud-provider/controllers/node/node_controller.go. Every provider's CCM contains it.
+const (
+	begins   = "Initializing node "
+	succeeds = "Successfully initialized node "
+	skips    = "Skip sync node "
+	fails    = "error syncing '"
+
+	withCloud = " with cloud provider"
+	becauseOf = " because cloud provided nil metadata"
+	requeuing = ", requeuing"
+	metadata  = "failed to get instance metadata for node "
+	modifiers = "failed to get node modifiers from cloud provider: "
+)
+
+// OpenStack's provider makes the clients of each attempt anew. If it cannot, it logs why (pkg/openstack/instances.go,
+// InstancesV2), and the attempt has an error of k8s.io/cloud-provider that does not say why.
+var noClients = []string{"unable to access compute v2 API : ", "unable to access network v2 API : "}
+
+const noInstances = "failed to get instances from cloud provider"
+
+// vSphere's provider has one error for a machine whose addresses it did not get, whatever the vCenter has answered
+// (pkg/cloudprovider/vsphere/instances.go). It logs the answer to each look-up before (nodemanager.go, DiscoverNode).
+const (
+	lookupFailed = "shakeOutNodeIDLookup failed. Err="
+	nodeNotFound = "node not found"
+)
+
+// reasons are what a provider has logged about errors that do not say why.
+type reasons struct{ client, lookup string }
+
+func (r *reasons) note(message string) {
+	r.client = cmp.Or(noClient(message), r.client)
+	if text, found := strings.CutPrefix(message, lookupFailed); found {
+		r.lookup = text
+	}
+}
+
+// of returns the reason of an error, the error itself if it is known to say more.
+func (r *reasons) of(text string) string {
+	switch text {
+	case noInstances:
+		return cmp.Or(r.client, text)
+	case nodeNotFound:
+		return cmp.Or(r.lookup, text)
+	}
+	return text
+}
+
+// Attempts returns the last attempt for each node in the log of a CCM. A line that is not complete is ignored.
+func Attempts(log string) map[string]Attempt {
+	attempts := map[string]Attempt{}
+	var logged reasons
+	for line := range strings.Lines(log) {
+		_, message, isKlog := strings.Cut(line, "] ")
+		if !isKlog || !strings.HasSuffix(message, "\n") {
+			continue
+		}
+		message = strings.TrimSpace(message)
+		logged.note(message)
+		if node, text, failed := failure(message); failed {
+			attempts[node] = Attempt{Error: logged.of(text)}
+		} else if node, is := between(message, begins, withCloud); is {
+			if !isUnderWay(attempts) {
+				logged.lookup = ""
+			}
+			// The former error remains the best that is known until this attempt ends.
+			attempts[node] = Attempt{Error: attempts[node].Error, Pending: true}
+		} else if node, is := between(message, succeeds, withCloud); is {
+			attempts[node] = Attempt{Succeeded: true}
+		} else if node, is := between(message, skips, becauseOf); is {
+			attempts[node] = Attempt{Error: strings.TrimSpace(becauseOf)}
+		}
+	}
+	return attempts
+}
+
+// isUnderWay reports whether an attempt has begun that has not ended.
+func isUnderWay(attempts map[string]Attempt) bool {
+	for _, a := range attempts {
+		if a.Pending {
+			return true
+		}
+	}
+	return false
+}
+
+// failure returns the node and the error of a failed attempt. The controller logs each twice; only this line quotes
+// nothing.
+func failure(message string) (node, text string, ok bool) {
+	rest, ok := strings.CutPrefix(message, fails)
+	if !ok {
+		return "", "", false
+	}
+	if node, text, ok = strings.Cut(rest, "': "); !ok {
+		return "", "", false
+	}
+	text = strings.TrimSuffix(text, requeuing)
+	text = strings.TrimPrefix(text, metadata+node+": ")
+	return node, strings.TrimPrefix(text, modifiers), true
+}
+
+func between(message, prefix, suffix string) (string, bool) {
+	rest, hasPrefix := strings.CutPrefix(message, prefix)
+	node, hasSuffix := strings.CutSuffix(rest, suffix)
+	return node, hasPrefix && hasSuffix
+}

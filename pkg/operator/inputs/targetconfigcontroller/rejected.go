@@ -1,0 +1,121 @@
+package targetconfigcontroller
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// isRollingOut reports whether the rejected inputs are those of the latest revision, which has failed on its first
+// node.
+func (g *gating) isRollingOut(r *operand.PreflightRejection) bool {
+	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Have(r.Inputs)
+}
+
+// formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise.
+func (g *gating) formerRevision() int32 {
+	for _, r := range g.standing {
+		if g.isRollingOut(&r) {
+			return r.Verdict.Former
+		}
+	}
+	return 0
+}
+
+// withoutRejected returns the candidate with the accepted inputs instead of the rejected ones, and with what the last
+// candidate has instead of a rejected image or rejected flags. If the latest revision has failed on its first node, it
+// is what the others run.
+func (g *gating) withoutRejected() (*candidate, error) {
+	if len(g.standing) == 0 {
+		return g.full, nil
+	}
+	back, revision := g.formerRevision(), g.status.LatestAvailableRevision
+	if back != 0 {
+		revision = back
+	}
+	current, err := g.current(g.in, revision)
+	if err != nil {
+		return nil, err
+	}
+	rejected := &operand.InputError{Diagnostics: g.full.errors, Warnings: g.full.warnings}
+	for _, r := range g.standing {
+		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, g.in.rejections(&r))
+		g.in.failed = append(g.in.failed, failedOf(&r)...)
+	}
+	if current.Former, err = g.formerPod(back, current); err != nil {
+		return nil, err
+	}
+	return g.replaced(g.in, current, rejected, revision)
+}
+
+// failedOf returns the digests that nothing may have that takes the place of rejected inputs: those of a preflight
+// together. After a revision, nothing of it stays, so that its first node has what works on the others.
+func failedOf(r *operand.PreflightRejection) []operand.StartDigests {
+	if r.Verdict.Revision == 0 {
+		return []operand.StartDigests{r.Inputs}
+	}
+	var each []operand.StartDigests
+	for cause, digest := range r.Inputs {
+		each = append(each, operand.StartDigests{cause: digest})
+	}
+	return each
+}
+
+// formerPod returns the pod whose image or flags take the place of rejected ones, nil if none are rejected: that of a
+// revision, or with 0 of the last candidate.
+func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
+	isRejected := func(cause diagnostic.Cause) bool {
+		return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool { return r.Inputs[cause] != "" })
+	}
+	image, flags := isRejected(diagnostic.Image), isRejected(diagnostic.Configuration)
+	if !image && !flags {
+		return nil, nil
+	}
+	configMap, err := operatorclient.Find(g.configMaps, "configmap", operatorclient.TargetNamespace,
+		operand.NameIn(operand.PodConfigMap, revision))
+	if err != nil || configMap == nil {
+		return nil, err
+	}
+	former, err := operand.FormerOf(configMap)
+	if err != nil {
+		return nil, err
+	}
+	former.Image, former.Flags = image, flags
+	if image {
+		current.standIns[diagnostic.Image] = "until then, the former image stays in use"
+	}
+	if flags {
+		current.standIns[diagnostic.Configuration] = "until then, the former flags stay in use"
+	}
+	return former, nil
+}
+
+// rejections returns a diagnostic for each rejected input.
+func (g *gathered) rejections(r *operand.PreflightRejection) []diagnostic.Diagnostic {
+	message := fmt.Sprintf("%s; to use it nevertheless, set the annotation %s of cloudcontrollermanager/cluster to %q",
+		r.Verdict.Describe(), operatorclient.PreflightAnnotation, r.Value())
+	var found []diagnostic.Diagnostic
+	for _, cause := range r.Inputs.Causes() {
+		d := diagnostic.Diagnostic{Cause: cause, Message: message}
+		switch cause {
+		case diagnostic.CloudConfig:
+			d.Object, d.Key = g.CloudConfig.Source, g.CloudConfig.Key
+		case diagnostic.Credentials:
+			d.Object = g.Credentials.Source
+		case diagnostic.TrustedCA:
+			d.Object = "the trusted CAs"
+			if g.proxy != nil {
+				d.Object = g.proxy.Source
+			}
+		case diagnostic.Image:
+			d.Object = g.Images.Source
+		case diagnostic.Configuration:
+			d.Object = "cloudcontrollermanager/cluster"
+		}
+		found = append(found, d)
+	}
+	return found
+}
