@@ -52,6 +52,8 @@ func (s *cloudStory) balance(t *testing.T, annotations map[string]string) {
 		return s.isBalanced(cloud, service)
 	})
 	s.figure("machine started to member of the load balancer: %s", rounded(began))
+	// A cloud-controller-manager deletes no Node that is not initialized, which may take longer than the load balancer.
+	s.awaitInitialized(t, worker)
 
 	s.monitor.Expect(monitor.NodeDeleted(worker.Name(), "its instance is deleted"))
 	require.NoError(t, s.RemoveNode(t.Context(), worker.Name()))
