@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -185,6 +186,9 @@ func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *operand.PreflightVe
 // ended judges a process that ended.
 func (e *evidence) ended(end *corev1.ContainerStateTerminated) *operand.PreflightVerdict {
 	text := errorOf(end.Message)
+	if nodecause.ClassOf(text) == nodecause.Other {
+		text = cmp.Or(usageError(e.log), text)
+	}
 	if text == "" {
 		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, end.Reason)
 	}
@@ -234,6 +238,17 @@ func errorOf(log string) string {
 		}
 	}
 	return reason
+}
+
+// usageError returns the error that a program prints before its usage, "" if there is none. The usage of a
+// cloud-controller-manager is longer than a termination message, and some print the error only there.
+func usageError(log string) string {
+	for line := range strings.Lines(log) {
+		if strings.HasPrefix(line, "Error: ") {
+			return terminationmessage.Reason(line)
+		}
+	}
+	return ""
 }
 
 // leads reports whether a process of the pod holds the lease of preflights.

@@ -70,6 +70,12 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			state: running, runs: 6, leads: 4, change: func(e *evidence) { e.log = lookedUp },
 			waitsFor: "its look-up of the nodes",
 		},
+		"its usage is longer than its last words": {
+			state: ended("  --vmodule moduleSpec   comma-separated list of pattern=N settings\n"), runs: 1, leads: 0,
+			change: func(e *evidence) { e.log = "Error: unknown flag: --regoin\nUsage:\n  azure [flags]\n" },
+			result: operand.Failed, class: crash,
+			message: `it failed: "Error: unknown flag: --regoin"; correct what was changed`,
+		},
 		"its last words are long, and name the cause last": {
 			state: ended(fatalAt + "could not init cloud provider: " + strings.Repeat("x", 500) + " x509: unknown authority"),
 			runs:  1, leads: 0, result: operand.Failed, class: "Certificate",

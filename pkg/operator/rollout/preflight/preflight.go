@@ -274,13 +274,16 @@ func (c *controller) node(former *operand.PreflightVerdict) (string, error) {
 func (c *controller) observe(ctx context.Context, pod *corev1.Pod) (*evidence, error) {
 	now, uid := c.Clock.Now(), string(pod.UID)
 	e := &evidence{now: now, pod: pod, since: c.seen.See(uid, now)}
-	if controlplane.ContainerStatus(pod, operand.Name).State.Running == nil {
+	state := controlplane.ContainerStatus(pod, operand.Name).State
+	if state.Running == nil && state.Terminated == nil {
 		return e, nil
 	}
-	e.startedAt = c.started.See(uid, now)
 	lease, err := c.lease()
 	if err != nil {
 		return nil, err
+	}
+	if state.Running != nil {
+		e.startedAt = c.started.See(uid, now)
 	}
 	if leads(lease, pod) {
 		e.ledAt = c.led.See(uid, now)

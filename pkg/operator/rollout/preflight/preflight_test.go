@@ -321,6 +321,19 @@ func TestACandidateFailsWithTheLastWordsOfItsProcess(t *testing.T) {
 	require.Nil(t, w.found(t), "one login for each candidate")
 }
 
+func TestTheErrorBeforeAUsageIsReadFromTheLog(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.masked = "Error: unknown flag: --regoin\nUsage:\n"
+	w.ends(t, "  --vmodule moduleSpec   comma-separated list of pattern=N settings\n")
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	require.Contains(t, w.requireEnded(t).Message, `it failed: "Error: unknown flag: --regoin"`)
+}
+
 func TestAnotherCandidateWaitsForTheEndOfTheFormerPod(t *testing.T) {
 	w := newWorld(t, "m0", "m1", "m2")
 	w.submit(t, "sha256:1")
