@@ -253,9 +253,11 @@ type auditEvent struct {
 }
 
 // initializes reports whether a preflight tries to initialize a Node that joins meanwhile, or to label one, as Nutanix'
-// provider does whenever it looks it up. The leader does that: what a preflight may not write, it is to be refused.
+// provider does whenever it looks it up, after it has read it. The leader does that: what a preflight may not write, it
+// is to be refused.
 func (e *auditEvent) initializes() bool {
-	return e.User.Username == preflightUser && e.ObjectRef.Resource == "nodes" && (e.Verb == "update" || e.Verb == "patch")
+	return e.User.Username == preflightUser && e.ObjectRef.Resource == "nodes" &&
+		(e.Verb == "update" || e.Verb == "patch" || e.Verb == "get" && e.ResponseStatus.Code == http.StatusForbidden)
 }
 
 // request returns the event as a Request.
