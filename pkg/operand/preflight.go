@@ -21,6 +21,9 @@ const (
 	// PreflightPod is the name of the pod of a preflight.
 	PreflightPod = "preflight"
 
+	// PreflightPodKey is the key of the Secret with the pod, which has no value of a secret.
+	PreflightPodKey = manifestKey
+
 	// PreflightProofAnnotation on the pod is ProvenByStart where the cloud-controller-manager looks up no Node.
 	PreflightProofAnnotation = "cloud-controller-manager.openshift.io/preflight-proof"
 	// ProvenByStart means that the provider's start logs in and reads from its cloud, and that nothing else is proved.

@@ -2,8 +2,7 @@
 // which a cloud-controller-manager ended may contain the request that failed, or a part of its configuration.
 //
 // Its Pods have no secret of the operand's namespace in their messages. A pattern finds only the spellings that
-// somebody
-// thought of; the operator knows the values.
+// somebody thought of; the operator knows the values.
 package maskedpods
 
 import (
@@ -118,17 +117,23 @@ func (m *mask) current() (func(string) string, error) {
 	return m.redactor.Line, nil
 }
 
+// withoutSecrets are the keys of Secrets that have no secret, but words under the name of one: the records of accepted
+// inputs name objects under "credentials", and the pod of a preflight has paths under "secret".
+var withoutSecrets = map[string]string{
+	operand.AcceptedInputsSecret: operand.AcceptedRecordsKey,
+	operand.PreflightName:        operand.PreflightPodKey,
+}
+
 // NewRedactor returns the redactor of the Secrets of the operand's namespace: a CCM may still run with the credentials
 // of an earlier revision. Of credentials every value is a secret, except for names and addresses. Of another Secret,
-// those under the name of a secret are. The records of accepted inputs name their objects under "credentials", and have
-// no secret.
+// those under the name of a secret are.
 func NewRedactor(secrets []*corev1.Secret) *redaction.Redactor {
 	var values []redaction.Named
 	var documents [][]byte
 	for _, secret := range secrets {
 		areCredentials := strings.HasPrefix(secret.Name, operand.CloudCredentialsSecret)
 		for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
-			if secret.Name == operand.AcceptedInputsSecret && key == operand.AcceptedRecordsKey {
+			if withoutSecrets[secret.Name] == key {
 				continue
 			}
 			documents = append(documents, secret.Data[key])

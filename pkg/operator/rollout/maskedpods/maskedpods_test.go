@@ -231,6 +231,17 @@ func TestALineOfALogIsMasked(t *testing.T) {
 	require.Empty(t, line)
 }
 
+// The volume of a preflight is a Secret, whose items have paths.
+func TestThePathOfAFileOfAPreflightIsNoSecret(t *testing.T) {
+	const line = "could not read /etc/kubernetes/static-pod-resources/secrets/cloud-config/cloud.conf"
+	redactor := NewRedactor([]*corev1.Secret{{
+		ObjectMeta: metav1.ObjectMeta{Name: operand.PreflightName},
+		Data: map[string][]byte{operand.PreflightPodKey: []byte(
+			"spec: {volumes: [{secret: {items: [{key: a, path: secrets/cloud-config/cloud.conf}]}}]}")},
+	}})
+	require.Equal(t, line, redactor.Line(line))
+}
+
 // A rejected input is named by its object, which the records have under "credentials".
 func TestTheObjectOfAnAcceptedInputIsNoSecret(t *testing.T) {
 	const line = "secret/openstack-cloud-credentials: the version accepted at 2026-11-25T21:44:30Z stays in use"
