@@ -48,9 +48,9 @@ func TestWhatAPlatformCannotShowIsSaidBeforeTheStart(t *testing.T) {
 		"a platform without a program": {platform: "AlibabaCloud",
 			want: "no cloud-controller-manager runs on AlibabaCloud: its source is in no Go module that can be downloaded; " +
 				"set CCM to its binary (docs/hacking.md, \"A CCM that is not built here\")\n"},
-		"a platform without a stand-in and with a given program": {platform: "AlibabaCloud", given: given,
+		"a platform without a stand-in and with a given program": {platform: "External", given: given,
 			want: "the cloud-controller-manager is example.com/ccm v1.2.3 sha256:0123\n" +
-				"the cloud of AlibabaCloud " + withoutCloud},
+				"the cloud of External " + withoutCloud},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said bytes.Buffer
