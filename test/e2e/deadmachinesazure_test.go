@@ -53,6 +53,7 @@ func TestOnAzureTheNodesOfDeadMachinesGoOneInTenMinutes(t *testing.T) {
 	first := time.Now()
 	d.figure("two machines ended to one Node deleted, with %s for each answer of the cloud: %s", farAnswer, rounded(began))
 	require.NoError(t, d.Azure().Delay(azure.GetMachine, 0))
+	d.monitor.Expect(monitor.Degraded("NodeDeletionDegraded", "the other Node waits for its turn"))
 	d.await(t, "the other Node to be deleted", turn+goneLimit, func(ctx context.Context) error { return d.left(ctx, 0) })
 	d.figure("from one deleted Node to the next: %s", rounded(first))
 	require.Greater(t, time.Since(began), turn, "the ten minutes begin with the permission of the first one")
