@@ -264,11 +264,18 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 
 func (s *suite) testRedeployment(t *testing.T) {
 	revision := s.revision(t)
+	s.forceRedeployment(t)
+	require.Equal(t, revision+1, s.awaitSettled(t, revision+1, rolloutLimit))
+}
+
+// forceRedeployment begins a rollout that no preflight holds up, because the cloud-controller-manager starts with the
+// same.
+func (s *suite) forceRedeployment(t *testing.T) {
+	t.Helper()
 	s.expectRollout("a redeployment is forced")
 	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
 		[]byte(`{"spec": {"forceRedeploymentReason": "to see it work"}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	require.Equal(t, revision+1, s.awaitSettled(t, revision+1, rolloutLimit))
 }
 
 func (s *suite) testTwoOperators(t *testing.T) {
