@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,20 +76,32 @@ func (e *Explanation) lastFailure(s *snapshot.Snapshot, service *corev1.Service)
 		return e.because("the cloud-controller-manager has not reported a failure: the cloud may take minutes",
 			"ask again in a minute; then read the leader's log")
 	}
-	quote := terminationmessage.Summary(event.Message)
-	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time), quote)
-	switch class := nodecause.Of(nodecause.Evidence{Attempt: nodecause.Attempt{Error: event.Message}}); class {
-	case nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable,
-		nodecause.Unavailable, nodecause.Certificate:
-		return e.because(class.Cause(), class.Action())
-	case nodecause.Unauthorized:
-		return e.because(class.Cause(), "permit them what the quoted error names")
+	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time),
+		terminationmessage.Summary(event.Message))
+	return e.because(causeOf(s, event.Message))
+}
+
+// answers are the classes of what a cloud answers to any request.
+var answers = []nodecause.Class{
+	nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable, nodecause.Unavailable,
+	nodecause.Certificate,
+}
+
+// causeOf returns the cause of an error of the controller of Services, and what to do.
+func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
+	nodes, class := withoutProviderID(s), nodecause.ClassOf(message)
+	switch {
+	case slices.Contains(answers, class):
+		return class.Cause(), class.Action()
+	case class == nodecause.Unauthorized:
+		return class.Cause(), "permit them what the quoted error names"
+	case len(nodes) > 0 && strings.Contains(message, "ProviderID"):
+		return "a Node has no providerID, so the cloud-controller-manager does not find the members of a load balancer: " +
+			diagnostic.JoinFew(nodes, ", ", " and %d more"), "explain node " + nodes[0]
+	default:
+		return "the cloud-controller-manager got an error: " + terminationmessage.Summary(message),
+			"correct what the error names"
 	}
-	if nodes := withoutProviderID(s); len(nodes) > 0 && strings.Contains(event.Message, "ProviderID") {
-		return e.because("a Node has no providerID, so the cloud-controller-manager does not find the members of a load "+
-			"balancer: "+diagnostic.JoinFew(nodes, ", ", " and %d more"), "explain node "+nodes[0])
-	}
-	return e.because("the cloud-controller-manager got an error: "+quote, "correct what the error names")
 }
 
 // withoutProviderID returns the names of the Nodes that no CCM has initialized. OpenStack's makes no load balancer at
