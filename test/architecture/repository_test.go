@@ -113,3 +113,21 @@ func TestTheProductIsBuiltFromAClone(t *testing.T) {
 		}
 	}
 }
+
+// A binary in the history makes every clone larger for ever.
+func TestNoBinaryIsTracked(t *testing.T) {
+	command := exec.CommandContext(t.Context(), "git", "ls-files", "-z")
+	command.Dir = root
+	output, err := command.Output()
+	require.NoError(t, err)
+	files := strings.FieldsFunc(string(output), func(r rune) bool { return r == 0 })
+	require.NotEmpty(t, files)
+	for _, name := range files {
+		info, err := os.Lstat(filepath.Join(root, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and not committed yet
+		}
+		require.NoError(t, err)
+		require.Less(t, info.Size(), int64(1<<20), "%s is larger than a source: remove it from the commit", name)
+	}
+}
