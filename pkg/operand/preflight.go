@@ -41,7 +41,7 @@ const (
 	// PreflightCredentialsAnnotation on the Secret has the digest of the credentials that the candidate logs in with.
 	PreflightCredentialsAnnotation = "cloud-controller-manager.openshift.io/preflight-credentials"
 
-	// PreflightSinceAnnotation on the Secret has the time since when changes wait for a verdict.
+	// PreflightSinceAnnotation on the Secret has the time at which changes began to wait for a verdict.
 	PreflightSinceAnnotation = "cloud-controller-manager.openshift.io/preflight-since"
 
 	// PreflightVerdictAnnotation on the Secret has the verdict about the candidate, empty before there is one. The

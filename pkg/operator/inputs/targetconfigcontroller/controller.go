@@ -112,7 +112,8 @@ type controller struct {
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
-	// held is since when something waits for a verdict. resumed is whether the time of a former process counts on.
+	// held is when something began to wait for a verdict. resumed reports whether the wait of a former process was taken
+	// over.
 	held    patience.Since[bool]
 	resumed bool
 

@@ -49,7 +49,7 @@ type controlPlane struct {
 type nodeHistory struct {
 	// seen are the Nodes of the last observation.
 	seen map[string]member
-	// vanished are Nodes that were deleted while they ran a pod of the operand, and since when they are missed.
+	// vanished are Nodes that were deleted while they ran a pod of the operand, with the time of each deletion.
 	vanished patience.Each[string, bool]
 	// installed is the number of Nodes before the first of vanished was deleted.
 	installed int

@@ -16,7 +16,7 @@ import (
 type Facts struct {
 	name, version string
 	uid           types.UID
-	// scheme is that of the provider ID, and permission the value of the annotation.
+	// scheme is the part of the provider ID before "://". permission is the value of the annotation.
 	scheme, zone, permission unique.Handle[string]
 	taints                   []corev1.Taint
 	kubelet                  controlplane.Kubelet

@@ -1,8 +1,8 @@
 // Package maskedpods keeps the values of credentials out of whatever the operator quotes of a container: the error with
 // which a cloud-controller-manager ended may contain the request that failed, or a part of its configuration.
 //
-// Its Pods have no secret of the operand's namespace in their messages. A pattern finds only the spellings that
-// somebody thought of; the operator knows the values.
+// Its Pods have no secret of the operand's namespace in their messages. A pattern finds only known
+// spellings of a secret; the operator knows the values.
 package maskedpods
 
 import (
