@@ -55,8 +55,8 @@ type PreflightVerdict struct {
 	Took  metav1.Duration `json:"took"`
 	// Tries is how many preflights of this candidate have ended.
 	Tries int `json:"tries"`
-	// Revision is the one that has failed on the first node of its rollout. Former is the one that runs on the others. Both
-	// are 0 for a preflight.
+	// Revision is the one that has failed on the first node of its rollout. Former is the one that runs on the others.
+	// Both are 0 for a preflight.
 	Revision int32 `json:"revision,omitempty"`
 	Former   int32 `json:"former,omitempty"`
 }
