@@ -8,7 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 )
+
+// unpacking is held by the one of several parallel tests that unpacks the package.
+var unpacking sync.Mutex
 
 // Tool returns the path of prometheus or promtool. If it is not installed, Tool downloads Debian's package and unpacks
 // it into dir, without installing it.
@@ -20,6 +24,8 @@ func Tool(ctx context.Context, dir, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	unpacking.Lock()
+	defer unpacking.Unlock()
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return path, err
 	}

@@ -36,6 +36,7 @@ var masters = []string{"master-0", "master-1", "master-2"}
 // A cluster without kubelets: the test writes Nodes, pods and the lease as kubelets and cloud-controller-managers
 // would.
 func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	for _, node := range masters {

@@ -28,6 +28,7 @@ type badInput struct {
 }
 
 func TestABadInputIsReportedAndLeavesTheLastRevision(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)

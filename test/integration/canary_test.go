@@ -32,6 +32,7 @@ var secretValue = regexp.MustCompile(`correct-horse|(password: )\S+|("private_ke
 // searches everything that is readable without rights to Secrets, and the operator's log at the verbosity of
 // TraceAll.
 func TestASecretReachesOnlySecrets(t *testing.T) {
+	t.Parallel()
 	var images []string
 	for _, name := range []string{
 		"AWS", "AZURE", "AZURE_NODE_MANAGER", "GCP", "IBM", "NUTANIX", "OPENSTACK", "POWERVS", "VSPHERE",

@@ -71,6 +71,7 @@ func TestTheOperatorConvergesWhenItIsKilledDuringAChange(t *testing.T) {
 }
 
 func TestOnlyOneOfTwoOperatorsActs(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	first := c.startOperator(t)
 	c.awaitRevision(t, 1)

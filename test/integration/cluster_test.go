@@ -29,9 +29,9 @@ const (
 	targetNamespace   = "openshift-cloud-controller-manager"
 	configNamespace   = "openshift-config"
 
-	// timeout is how long a test waits for an expected state. It is long because the machine may be busy, and costs
-	// nothing on success.
-	timeout = 2 * time.Minute
+	// timeout is how long a test waits for an expected state. It is long because the machine may be busy, also with other
+	// tests, and costs nothing on success.
+	timeout = 5 * time.Minute
 )
 
 // cluster is a control plane with the operator's manifests and the installer's objects.

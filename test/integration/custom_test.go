@@ -35,6 +35,7 @@ probe: {port: 9999, scheme: HTTP}
 )
 
 func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.NonePlatformType)
 	c.waitForSomebody(t)
 	c.startOperator(t)

@@ -60,6 +60,7 @@ var passing = []string{
 // The cluster-version-operator deletes nothing that only another release had. So the document has to say what is left
 // after the way back to the predecessor, and how to delete what is of no use.
 func TestTheDocumentSaysWhatAWayBackLeaves(t *testing.T) {
+	t.Parallel()
 	started, err := devcluster.Start(t.Context(), devcluster.Options{
 		Dir: filepath.Join(t.TempDir(), "run"), Platform: configv1.OpenStackPlatformType, WithoutPayload: true, Progress: t.Output(),
 	})

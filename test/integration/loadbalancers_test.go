@@ -17,6 +17,7 @@ import (
 )
 
 func TestAServiceThatTheCloudRefusesIsNamedUntilItIsServed(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitCondition(t, "LoadBalancerNotices", operatorv1.ConditionFalse, "")

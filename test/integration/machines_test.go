@@ -20,6 +20,7 @@ import (
 // The completed installer pod of the former machine exists until the pod garbage collector deletes it, which it does
 // not if the name is back soon.
 func TestAMachineThatIsReplacedUnderItsNameIsInstalled(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	for _, node := range masters {
@@ -59,6 +60,7 @@ func (c *cluster) podUID(t *testing.T, name string) types.UID {
 }
 
 func TestAStaticPodOnANodeThatLostItsRoleIsReported(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	for _, node := range masters {

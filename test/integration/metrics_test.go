@@ -30,6 +30,7 @@ const metricPrefix = "cloud_controller_manager_operator_"
 // The identity of OpenShift's Prometheus needs no right in the API server: the operator's own authorizer lets it read
 // the metrics. Every documented metric is among them, and there is no other.
 func TestPrometheusReadsWhatIsDocumented(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	o := c.startOperator(t)
 	for _, node := range masters {

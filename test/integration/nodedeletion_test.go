@@ -29,6 +29,7 @@ const (
 // The operator, the payload's policies and the API server are real. The test acts as the cloud-controller-manager,
 // under its identity, and as the kubelets, of which one falls silent.
 func TestADeletionOfANodeHasToBeConfirmed(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	ccm := c.as(t, operandUser)
 	c.startOperator(t)

@@ -39,6 +39,7 @@ const (
 // There are no nodes: the test writes what kubelets and cloud-controller-managers would, and an empty server stands for
 // the cloud-controller-managers.
 func TestPrometheusFiresTheAlertsAndResolvesThem(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	operands := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(operands.Close)
@@ -89,21 +90,9 @@ func TestPrometheusFiresTheAlertsAndResolvesThem(t *testing.T) {
 
 // The cloud fails, a tenant's Service and a Node's deletion wait for it, and the operator may not do its work.
 func TestPrometheusFiresTheAlertsAboutTheCloudAndTheNodes(t *testing.T) {
-	c := startCluster(t, configv1.OpenStackPlatformType)
+	t.Parallel()
 	var cloud requests
-	operands := httptest.NewServer(&cloud)
-	t.Cleanup(operands.Close)
-	for _, node := range masters {
-		c.register(t, node)
-	}
-	o := c.startOperator(t)
-	p := startPrometheus(t, c)
-	p.target(t, operatorJob, o.address)
-	p.target(t, operandJob, operands.Listener.Addr().String())
-	started := time.Now().Add(-2 * time.Minute)
-	c.install(t, started)
-	c.hold(t, "master-0_ours", started.Add(time.Minute))
-	p.awaitFiring(t)
+	c, p, _ := startWell(t, &cloud)
 
 	cloud.fail.Store(true)
 	web := c.createBalanced(t, "web")
@@ -129,7 +118,13 @@ func TestPrometheusFiresTheAlertsAboutTheCloudAndTheNodes(t *testing.T) {
 	p.awaitFiring(t, "CloudControllerManagerCredentialExpiring")
 	permit()
 	p.awaitFiring(t)
+}
 
+// The operator repairs a node's files three times, and only then gives up. Each repair waits, so this is a test of its
+// own.
+func TestPrometheusFiresTheAlertAboutFilesThatKeepChanging(t *testing.T) {
+	t.Parallel()
+	c, p, started := startWell(t, &requests{})
 	restore := c.editConfigMap(t, targetNamespace, "node-files", func(m *corev1.ConfigMap) {
 		m.Data = map[string]string{"master-0": fmt.Sprintf(`{"directory":"","manifest":"","at":%q}`,
 			time.Now().Format(time.RFC3339))}
@@ -141,6 +136,27 @@ func TestPrometheusFiresTheAlertsAboutTheCloudAndTheNodes(t *testing.T) {
 	p.awaitFiring(t, "CloudControllerManagerNodeFilesChanging")
 	restore()
 	p.awaitFiring(t)
+}
+
+// startWell starts a control plane with an operator, and a Prometheus that scrapes it and operands, and waits until the
+// revision is on every node and no alert fires. The operands have run since started.
+func startWell(t *testing.T, operands http.Handler) (c *cluster, p *prometheus, started time.Time) {
+	t.Helper()
+	c = startCluster(t, configv1.OpenStackPlatformType)
+	server := httptest.NewServer(operands)
+	t.Cleanup(server.Close)
+	for _, node := range masters {
+		c.register(t, node)
+	}
+	o := c.startOperator(t)
+	p = startPrometheus(t, c)
+	p.target(t, operatorJob, o.address)
+	p.target(t, operandJob, server.Listener.Addr().String())
+	started = time.Now().Add(-2 * time.Minute)
+	c.install(t, started)
+	c.hold(t, "master-0_ours", started.Add(time.Minute))
+	p.awaitFiring(t)
+	return c, p, started
 }
 
 // awaitRepair waits until the operator installs a node's revision again.

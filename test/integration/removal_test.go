@@ -25,6 +25,7 @@ import (
 
 // The operator is killed at each step of the removal. On Azure, every kind of object exists.
 func TestRemovedAndManagedAgain(t *testing.T) {
+	t.Parallel()
 	run := func(name string, step func(*testing.T)) { require.True(t, t.Run(name, step)) }
 	c := startCluster(t, configv1.AzurePlatformType)
 	before := c.objects(t)

@@ -15,6 +15,7 @@ import (
 
 // Deleting the objects in docs/operations.md invalidates the credential, and the operator issues another one.
 func TestADeletedCredentialIsRevokedAndReplaced(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	revision := c.awaitRevision(t, 1)

@@ -149,6 +149,7 @@ var wires = []wire{
 }
 
 func TestEveryControllerDoesItsWork(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.AzurePlatformType)
 	w := &wired{
 		cluster: c, kubelet: c.startKubelet(t),
