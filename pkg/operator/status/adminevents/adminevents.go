@@ -33,8 +33,9 @@ const statusChanged = "OperatorStatusChanged"
 // statusFlipped matches the message of such an event if a condition's status changed, not only its message.
 var statusFlipped = regexp.MustCompile(`\b(Available|Progressing|Degraded|Upgradeable) (changed from|set to) `)
 
-// New returns a recorder that passes the events for administrators to recorder.
-func New(recorder events.Recorder) events.Recorder { return filter{recorder} }
+// New returns a recorder that passes the events for administrators to recorder. The recorder of a component starts with
+// the component's first event.
+func New(recorder events.Recorder) events.Recorder { return filter{newLazy(recorder)} }
 
 type filter struct{ events.Recorder }
 
