@@ -7,8 +7,6 @@ import (
 	"maps"
 	"net/http"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/genericoperatorclient"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +29,7 @@ func New(
 	config = rest.CopyConfig(config)
 	config.Wrap(func(inner http.RoundTripper) http.RoundTripper { return asserting{inner} })
 	client, informers, err := genericoperatorclient.NewStaticPodOperatorClient(
-		clock, config, ccmv1.Resource, ccmv1.Kind, appliedSpec, appliedStatus)
+		clock, config, ccmv1.Resource, ccmv1.Kind, appliedSpec, (&appliedStatuses{}).of)
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the client of cloudcontrollermanager/cluster: %w", err)
 	}
@@ -110,47 +108,4 @@ func specOf(
 		}
 		return resource.Spec, nil
 	}
-}
-
-// appliedSpec returns the part of the spec that fieldManager applied, nil if none.
-func appliedSpec(
-	obj *unstructured.Unstructured, fieldManager string,
-) (*applyoperatorv1.StaticPodOperatorSpecApplyConfiguration, error) {
-	applied, err := extract(obj, fieldManager, "spec", applyoperatorv1.ExtractKubeScheduler)
-	if err != nil || applied.Spec == nil {
-		return nil, err
-	}
-	return &applied.Spec.StaticPodOperatorSpecApplyConfiguration, nil
-}
-
-// appliedStatus returns the part of the status that fieldManager applied, nil if none.
-func appliedStatus(
-	obj *unstructured.Unstructured, fieldManager string,
-) (*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration, error) {
-	applied, err := extract(obj, fieldManager, "status", applyoperatorv1.ExtractKubeSchedulerStatus)
-	if err != nil || applied.Status == nil {
-		return nil, err
-	}
-	return &applied.Status.StaticPodOperatorStatusApplyConfiguration, nil
-}
-
-// extract returns what fieldManager applied to the spec or the status.
-//
-// Our resource has the fields of KubeScheduler, so KubeScheduler's generated schema can extract a field manager's
-// fields. Without the list-map keys of such a schema, each manager would seem to own all conditions, and every sync
-// would send a patch.
-func extract(
-	obj *unstructured.Unstructured, fieldManager, part string,
-	by func(*operatorv1.KubeScheduler, string) (*applyoperatorv1.KubeSchedulerApplyConfiguration, error),
-) (*applyoperatorv1.KubeSchedulerApplyConfiguration, error) {
-	scheduler := &operatorv1.KubeScheduler{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.UnstructuredContent(), scheduler); err != nil {
-		return nil, fmt.Errorf("reading cloudcontrollermanager/%s: %w", obj.GetName(), err)
-	}
-	applied, err := by(scheduler, fieldManager)
-	if err != nil {
-		return nil, fmt.Errorf("extracting what %s applied to the %s of cloudcontrollermanager/%s: %w",
-			fieldManager, part, obj.GetName(), err)
-	}
-	return applied, nil
 }

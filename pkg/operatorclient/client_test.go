@@ -2,6 +2,7 @@ package operatorclient
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,7 +39,7 @@ func TestAManagerOwnsWhatItAppliedAndNothingElse(t *testing.T) {
 		"one that has never applied anything": {manager: "third", wantStatus: `null`, wantSpec: `null`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, err := appliedStatus(object, tc.manager)
+			status, err := (&appliedStatuses{}).of(object, tc.manager)
 			require.NoError(t, err)
 			got, err := json.Marshal(status)
 			require.NoError(t, err)
@@ -55,6 +56,35 @@ func TestAManagerOwnsWhatItAppliedAndNothingElse(t *testing.T) {
 
 func TestAResourceOfAnotherShapeIsAnError(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "cluster"}, "status": "none"}}
-	_, err := appliedStatus(object, "first")
+	_, err := (&appliedStatuses{}).of(object, "first")
 	require.ErrorContains(t, err, "reading cloudcontrollermanager/cluster: ")
+}
+
+func TestWhatAManagerAppliedIsExtractedOncePerObjectOfTheInformer(t *testing.T) {
+	var statuses appliedStatuses
+	types := func(object *unstructured.Unstructured, manager string) []string {
+		t.Helper()
+		status, err := statuses.of(object, manager)
+		require.NoError(t, err)
+		var got []string
+		for _, condition := range status.Conditions {
+			got = append(got, *condition.Type)
+		}
+		// A caller that reorders or empties its list does not change the next answer.
+		clear(status.Conditions)
+		return got
+	}
+	object := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal([]byte(resource), &object.Object))
+	require.Equal(t, []string{"FirstDegraded"}, types(object, "first"))
+	require.Equal(t, []string{"FirstDegraded"}, types(object, "first"))
+	require.Equal(t, []string{"SecondDegraded"}, types(object, "second"))
+	again := testing.AllocsPerRun(10, func() { types(object, "first") })
+	require.Less(t, again, 10.0)
+
+	// The informer replaces its object, here by one with the same resource version.
+	other := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(resource, "FirstDegraded", "OtherDegraded")), &other.Object))
+	require.Equal(t, []string{"OtherDegraded"}, types(other, "first"))
+	require.Equal(t, []string{"FirstDegraded"}, types(object, "first"))
 }
