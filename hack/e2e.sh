@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tells the story of a cluster on a platform whose cloud has a stand-in, or runs the test $2; $1 is the platform. CCM or
-# CCM_IMAGE name a cloud-controller-manager that is not built here.
+# CCM_IMAGE name a cloud-controller-manager that is not built here, and CCM_NODE_MANAGER the cloud-node-manager beside it.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 
@@ -10,11 +10,12 @@ step "building what the development cluster runs"
 began=$SECONDS
 (cd test/devcluster && CGO_ENABLED=0 go build -trimpath -o ../../_output/bin/devcluster ./cmd/devcluster)
 # The tests run in another directory.
-for variable in CCM CCM_IMAGE; do
+for variable in CCM CCM_IMAGE CCM_NODE_MANAGER; do
 	[[ -z "${!variable:-}" ]] || export "$variable=$(realpath -ms "${!variable}")"
 done
-if [[ -n "${CCM:-}${CCM_IMAGE:-}" ]]; then
-	_output/bin/devcluster ccm --platform="$1" --ccm="${CCM:-}" --ccm-image="${CCM_IMAGE:-}"
+if [[ -n "${CCM:-}${CCM_IMAGE:-}${CCM_NODE_MANAGER:-}" ]]; then
+	_output/bin/devcluster ccm --platform="$1" --ccm="${CCM:-}" --ccm-image="${CCM_IMAGE:-}" \
+		--ccm-node-manager="${CCM_NODE_MANAGER:-}"
 fi
 _output/bin/devcluster build
 export BUILD_SECONDS=$((SECONDS - began))

@@ -36,4 +36,5 @@ while kill -0 "$build" 2>/dev/null; do
 done
 wait "$build" || exit
 trap - EXIT
-exec _output/bin/devcluster run --platform="$known" --nodes="$nodes" --ccm="${CCM:-}" --ccm-image="${CCM_IMAGE:-}"
+exec _output/bin/devcluster run --platform="$known" --nodes="$nodes" --ccm="${CCM:-}" --ccm-image="${CCM_IMAGE:-}" \
+	--ccm-node-manager="${CCM_NODE_MANAGER:-}"

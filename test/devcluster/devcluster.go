@@ -81,7 +81,9 @@ type Cluster struct {
 	// given is the cloud-controller-manager of Options.CCM, nil without one, and command its path in its image.
 	given   *ccm.Program
 	command string
-	network *node.Network
+	// nodeManager is the cloud-node-manager of Options.CCM, nil without one.
+	nodeManager *ccm.Program
+	network     *node.Network
 	// succeeds is set once there is a predecessor.
 	succeeds bool
 	keeper   *nodekeeper.Keeper

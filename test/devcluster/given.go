@@ -51,8 +51,35 @@ func (c *Cluster) openCCM(ctx context.Context) error {
 	if err := program.Check(ctx, c.registered().Name, args); err != nil {
 		return err
 	}
+	if err := c.openNodeManager(ctx); err != nil {
+		return err
+	}
 	c.given, c.command = program, command
 	c.sayWhatRuns()
+	return nil
+}
+
+// openNodeManager opens what the user gives instead of the built cloud-node-manager, if anything.
+func (c *Cluster) openNodeManager(ctx context.Context) error {
+	if c.options.CCM.NodeManager == "" {
+		return nil
+	}
+	program, err := ccm.OpenNodeManager(ctx, c.options.CCM)
+	if err != nil {
+		return err
+	}
+	rendered, err := renderExample(c.options.Repository, c.registered(), operand.OperatorPhase())
+	if err != nil {
+		return err
+	}
+	if rendered.NodeManager == nil {
+		return fmt.Errorf("%s: no cloud-node-manager runs on platform %s: unset it", program.Source, c.options.Platform)
+	}
+	container := rendered.NodeManager.Spec.Template.Spec.Containers[0]
+	if err := program.Check(ctx, c.registered().Name, container.Args); err != nil {
+		return err
+	}
+	c.nodeManager = program
 	return nil
 }
 
@@ -60,6 +87,9 @@ func (c *Cluster) openCCM(ctx context.Context) error {
 func (c *Cluster) sayWhatRuns() {
 	if c.given != nil {
 		fmt.Fprintln(c.progress, "the cloud-controller-manager is", c.given)
+	}
+	if c.nodeManager != nil {
+		fmt.Fprintln(c.progress, "the cloud-node-manager is", c.nodeManager)
 	}
 	switch {
 	case !c.Managed() || c.options.Nodes == 0:
@@ -81,13 +111,9 @@ func Arguments(repository string, p platform.Platform) (command string, args []s
 		if phase.Files != nil && p.NodeManagerImage != "" {
 			continue // the cloud-node-manager runs instead
 		}
-		in, err := exampleInputs(repository, p, phase)
+		rendered, err := renderExample(repository, p, phase)
 		if err != nil {
 			return "", nil, err
-		}
-		rendered, err := operand.Render(in)
-		if err != nil {
-			return "", nil, fmt.Errorf("rendering the example of platform %s: %w", p.Name, err)
 		}
 		container := rendered.Pod.Spec.Containers[0]
 		if len(container.Command) == 0 {
@@ -97,6 +123,19 @@ func Arguments(repository string, p platform.Platform) (command string, args []s
 		args = append(append(args, container.Command[1:]...), container.Args...)
 	}
 	return command, args, nil
+}
+
+// renderExample returns what the operator renders of the platform's example.
+func renderExample(repository string, p platform.Platform, phase operand.Phase) (*operand.Resources, error) {
+	in, err := exampleInputs(repository, p, phase)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := operand.Render(in)
+	if err != nil {
+		return nil, fmt.Errorf("rendering the example of platform %s: %w", p.Name, err)
+	}
+	return rendered, nil
 }
 
 // exampleInputs returns the inputs of a cluster with the platform's example and the feature gates of a development
@@ -151,8 +190,14 @@ func (c *Cluster) programFiles(tag string, target build.Target) map[string]strin
 	if c.given != nil && tag == c.OperandTag() {
 		return c.given.Files(target.Path)
 	}
+	if c.nodeManager != nil && tag == c.registered().NodeManagerImage {
+		return c.nodeManager.Files(target.Path)
+	}
 	return map[string]string{target.Path: filepath.Join(c.BinDir(), tag)}
 }
 
 // CCM returns the cloud-controller-manager that the user gave, nil if the built one runs.
 func (c *Cluster) CCM() *ccm.Program { return c.given }
+
+// NodeManager returns the cloud-node-manager that the user gave, nil if the built one runs, or none.
+func (c *Cluster) NodeManager() *ccm.Program { return c.nodeManager }

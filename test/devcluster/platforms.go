@@ -80,6 +80,9 @@ func (c *Cluster) operandTargets() []build.Target {
 	if c.given != nil {
 		delete(operands, c.OperandTag())
 	}
+	if c.nodeManager != nil {
+		delete(operands, c.registered().NodeManagerImage)
+	}
 	targets := make([]build.Target, 0, len(operands))
 	for _, tag := range slices.Sorted(maps.Keys(operands)) {
 		targets = append(targets, operands[tag])

@@ -34,6 +34,9 @@ func (s *cloudStory) recordBuild(t *testing.T) record.Step {
 	if given := s.CCM(); given != nil {
 		common.CCM = given.String()
 	}
+	if given := s.NodeManager(); given != nil {
+		common.CCM += "; cloud-node-manager: " + given.String()
+	}
 	text := os.Getenv(record.BuildVariable)
 	if text == "" {
 		return common

@@ -24,11 +24,20 @@ import (
 const (
 	BinaryVariable = "CCM"
 	ImageVariable  = "CCM_IMAGE"
+	// NodeManagerVariable names the cloud-node-manager of the same release, on platforms that have one.
+	NodeManagerVariable = "CCM_NODE_MANAGER"
+)
+
+// What a Program may be.
+const (
+	controllerManager = "cloud-controller-manager"
+	nodeManager       = "cloud-node-manager"
 )
 
 // Given is a cloud-controller-manager as the user gives it: Binary is the path of the program, Image that of an OCI
-// archive or layout that has it. Only one of them is set.
-type Given struct{ Binary, Image string }
+// archive or layout that has it. Only one of them is set. NodeManager is the path of the cloud-node-manager beside it,
+// empty if the built one is to run.
+type Given struct{ Binary, Image, NodeManager string }
 
 // Empty reports whether the user gives none.
 func (g Given) Empty() bool { return g == Given{} }
@@ -36,10 +45,11 @@ func (g Given) Empty() bool { return g == Given{} }
 // Environment returns what the environment variables name.
 func Environment() Given {
 	//nolint:forbidigo // Tests have no flags of their own.
-	return Given{Binary: os.Getenv(BinaryVariable), Image: os.Getenv(ImageVariable)}
+	return Given{Binary: os.Getenv(BinaryVariable), Image: os.Getenv(ImageVariable),
+		NodeManager: os.Getenv(NodeManagerVariable)}
 }
 
-// Program is a cloud-controller-manager with the files that it needs.
+// Program is a cloud-controller-manager, or a cloud-node-manager, with the files that it needs.
 type Program struct {
 	// Source is the variable with its value, as the user wrote it.
 	Source string
@@ -54,6 +64,8 @@ type Program struct {
 	// SHA256 is the digest of the program in hexadecimal.
 	SHA256 string
 
+	// kind is what the program has to be.
+	kind string
 	// root is the directory of the files of its image: / for a program of this machine.
 	root string
 	// loader is the dynamic loader in root, empty for a static program.
@@ -65,14 +77,27 @@ type Program struct {
 // Open opens what the user gives. command is the path of the program in its image, as the pod has it; unpacked is the
 // directory for the files of images.
 func Open(ctx context.Context, given Given, command, unpacked string) (*Program, error) {
-	p := &Program{Source: BinaryVariable + "=" + given.Binary, root: "/"}
+	p := &Program{Source: BinaryVariable + "=" + given.Binary, kind: controllerManager, root: "/"}
 	if given.Image != "" {
 		p.Source = ImageVariable + "=" + given.Image
 	}
-	if given.Binary != "" && given.Image != "" {
+	switch {
+	case given.Binary != "" && given.Image != "":
 		return nil, fmt.Errorf("%s=%s and %s: set one of them", BinaryVariable, given.Binary, p.Source)
+	case given.Binary == "" && given.Image == "":
+		return nil, fmt.Errorf("%s=%s: set %s to the cloud-controller-manager of the same release", NodeManagerVariable,
+			given.NodeManager, BinaryVariable)
 	}
 	if err := p.open(ctx, given, command, unpacked); err != nil {
+		return nil, fmt.Errorf("%s %w", p.Source, err)
+	}
+	return p, nil
+}
+
+// OpenNodeManager opens the cloud-node-manager that the user gives.
+func OpenNodeManager(ctx context.Context, given Given) (*Program, error) {
+	p := &Program{Source: NodeManagerVariable + "=" + given.NodeManager, kind: nodeManager, root: "/"}
+	if err := p.open(ctx, Given{Binary: given.NodeManager}, "", ""); err != nil {
 		return nil, fmt.Errorf("%s %w", p.Source, err)
 	}
 	return p, nil
@@ -100,19 +125,19 @@ func (p *Program) isProgram() error {
 	info, err := os.Stat(p.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("does not exist: write the path of the cloud-controller-manager's binary")
+		return fmt.Errorf("does not exist: write the path of the %s's binary", p.kind)
 	case err != nil:
 		return fmt.Errorf("cannot be read: %w", err)
 	case info.IsDir():
 		return errors.New("is a directory: write the path of the binary in it")
 	case !info.Mode().IsRegular():
-		return errors.New("is not a file: write the path of the cloud-controller-manager's binary")
+		return fmt.Errorf("is not a file: write the path of the %s's binary", p.kind)
 	case info.Mode()&0o111 == 0:
 		return fmt.Errorf("is not executable: run chmod +x %s", p.Path)
 	}
 	file, err := elf.Open(p.Path)
 	if err != nil {
-		return errors.New("is not a Linux binary: extract the cloud-controller-manager's own program, no script or archive")
+		return fmt.Errorf("is not a Linux binary: extract the %s's own program, no script or archive", p.kind)
 	}
 	defer file.Close()
 	if wanted := machines[runtime.GOARCH]; wanted != 0 && file.Machine != wanted {
@@ -184,7 +209,7 @@ func (p *Program) belongs(platform string) error {
 	}
 	for _, other := range providers {
 		if p.imported(other) {
-			return fmt.Errorf("is the cloud-controller-manager of another cloud (%s), not of platform %s", other, platform)
+			return fmt.Errorf("is the %s of another cloud (%s), not of platform %s", p.kind, other, platform)
 		}
 	}
 	return nil

@@ -128,6 +128,21 @@ func TestAFileThatIsNoProgramIsRefusedInOneLine(t *testing.T) {
 	}
 	_, err = open(t, ccm.Given{Binary: "a", Image: "b"})
 	require.EqualError(t, err, "CCM=a and CCM_IMAGE=b: set one of them")
+	_, err = open(t, ccm.Given{NodeManager: "c"})
+	require.EqualError(t, err, "CCM_NODE_MANAGER=c: set CCM to the cloud-controller-manager of the same release")
+}
+
+func TestANodeManagerIsCheckedAsTheProgramThatItHasToBe(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	_, err := ccm.OpenNodeManager(t.Context(), ccm.Given{NodeManager: missing})
+	require.EqualError(t, err, "CCM_NODE_MANAGER="+missing+" does not exist: write the path of the cloud-node-manager's binary")
+	path := build(t, "sigs.k8s.io/cloud-provider-azure", manager)
+	program, err := ccm.OpenNodeManager(t.Context(), ccm.Given{NodeManager: path})
+	require.NoError(t, err)
+	require.NoError(t, program.Check(t.Context(), "azure", []string{"--cloud-config=x", "--v=2"}))
+	require.EqualError(t, program.Check(t.Context(), "azure", []string{"--cloud-config=x", "--wait-routes=false"}),
+		"CCM_NODE_MANAGER="+path+" does not know --wait-routes, which the operator passes on platform azure: "+
+			"take the cloud-node-manager of the operator's own release")
 }
 
 func TestAProgramIsComparedWithTheArgumentsOfTheOperator(t *testing.T) {

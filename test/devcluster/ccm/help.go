@@ -50,8 +50,8 @@ func (p *Program) check(ctx context.Context, platform string, args []string) err
 		return slices.Contains(known, strings.TrimLeft(flag, "-"))
 	})
 	if 2*len(missing) > len(flags) {
-		return fmt.Errorf("is not a cloud-controller-manager: its --help has %d of the %d flags that the operator "+
-			"passes", len(flags)-len(missing), len(flags))
+		return fmt.Errorf("is not a %s: its --help has %d of the %d flags that the operator passes", p.kind,
+			len(flags)-len(missing), len(flags))
 	}
 	unknown, err := p.rejected(ctx, missing)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *Program) check(ctx context.Context, platform string, args []string) err
 	}
 	if len(unknown) > 0 {
 		return fmt.Errorf("does not know %s, which the operator passes on platform %s: "+
-			"take the cloud-controller-manager of the operator's own release", strings.Join(unknown, ", "), platform)
+			"take the %s of the operator's own release", strings.Join(unknown, ", "), platform, p.kind)
 	}
 	return nil
 }
@@ -137,11 +137,11 @@ func (p *Program) run(ctx context.Context, args ...string) (string, error) {
 	command.Stdout, command.Stderr = &output, &output
 	err = command.Run()
 	if output.exceeded {
-		return "", fmt.Errorf("is not a cloud-controller-manager: it prints more than %d KiB with %s", outputLimit>>10,
+		return "", fmt.Errorf("is not a %s: it prints more than %d KiB with %s", p.kind, outputLimit>>10,
 			strings.Join(args, " "))
 	}
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("is not a cloud-controller-manager: it does not print its flags and end with %s",
+		return "", fmt.Errorf("is not a %s: it does not print its flags and end with %s", p.kind,
 			strings.Join(args, " "))
 	}
 	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {

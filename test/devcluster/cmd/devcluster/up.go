@@ -23,6 +23,8 @@ func clusterFlags(flags *pflag.FlagSet, options *devcluster.Options) {
 func ccmFlags(flags *pflag.FlagSet, options *devcluster.Options) {
 	flags.StringVar(&options.CCM.Binary, "ccm", "", "path of the cloud-controller-manager to run instead of the built one")
 	flags.StringVar(&options.CCM.Image, "ccm-image", "", "path of an OCI archive or layout with that program")
+	flags.StringVar(&options.CCM.NodeManager, "ccm-node-manager", "",
+		"path of the cloud-node-manager to run beside it instead of the built one")
 }
 
 func newUpCommand() *cobra.Command {
