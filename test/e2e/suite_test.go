@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
@@ -357,7 +358,7 @@ func (s *suite) leader(ctx context.Context) (node string, lease *coordinationv1.
 	if err != nil {
 		return "", nil, err
 	}
-	if lease.Spec.HolderIdentity == nil || lease.Spec.RenewTime == nil {
+	if ptr.Deref(lease.Spec.HolderIdentity, "") == "" || lease.Spec.RenewTime == nil { // a released lease has ""
 		return "", nil, errors.New("the lease has no holder")
 	}
 	node, _, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
