@@ -221,6 +221,8 @@ func objectFaults() []fault {
 					})
 					f.applyRelease(t)
 					restore(t)
+					// Nothing is left of the latest revision. Until there is another, the nodes seem settled.
+					f.wanted = f.revision + 1
 				}
 			},
 		},
