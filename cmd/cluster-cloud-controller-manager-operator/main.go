@@ -31,16 +31,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
 )
 
-// wrongUsage is the exit code for an unknown command or flag, as that of validate for a file that cannot be used.
-const wrongUsage = 2
-
 func main() {
 	logging.Install()
 	root := newCommand(context.Background())
 	os.Args = asPlugin(root, os.Args)
 	if err := checkUsage(root, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(wrongUsage)
+		os.Exit(usage.Unusable)
 	}
 	os.Exit(cli.Run(root))
 }
@@ -80,13 +77,6 @@ func checkUsage(root *cobra.Command, args []string) error {
 	return root.ParseFlags(args)
 }
 
-// onWrongFlag ends the process. The commands that check files have the same in package diagnostics.
-func onWrongFlag(cmd *cobra.Command, err error) error {
-	fmt.Fprint(cmd.ErrOrStderr(), usage.LastLine(cmd.Name(), usage.FlagError(err)))
-	os.Exit(wrongUsage)
-	return nil
-}
-
 // The groups of commands in the help.
 const (
 	forAdministrators = "administrators"
@@ -113,7 +103,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 		for _, command := range commands {
 			command.GroupID = group
 			if group == inCluster {
-				command.SetFlagErrorFunc(onWrongFlag)
+				command.SetFlagErrorFunc(usage.FailOnFlag)
 			}
 		}
 		root.AddCommand(commands...)
@@ -145,7 +135,7 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.NoArgs(cmd, args); err != nil {
-				return onWrongFlag(cmd, err)
+				return usage.FailOnFlag(cmd, err)
 			}
 			return nil
 		},
@@ -154,6 +144,6 @@ func newVersionCommand() *cobra.Command {
 			return err
 		},
 	}
-	command.SetFlagErrorFunc(onWrongFlag) // cli.Run sets another one for the root
+	command.SetFlagErrorFunc(usage.FailOnFlag) // cli.Run sets another one for the root
 	return command
 }

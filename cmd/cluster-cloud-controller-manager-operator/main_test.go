@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/component-base/logs"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 )
 
 func TestTheSubcommands(t *testing.T) {
@@ -89,7 +91,7 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := run(t, test.args...)
-			require.Equal(t, wrongUsage, code)
+			require.Equal(t, usage.Unusable, code)
 			require.Empty(t, stdout)
 			require.Equal(t, test.message, stderr)
 		})

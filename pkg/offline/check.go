@@ -61,9 +61,6 @@ const (
 	Takeover Occasion = "takeover"
 )
 
-// Occasions are all values of Occasion.
-var Occasions = []Occasion{Change, Installation, Takeover}
-
 // policy returns the policy under which the operator checks on this occasion.
 func (o Occasion) policy() diagnostic.Policy {
 	if o == Installation || o == Takeover {

@@ -314,18 +314,5 @@ func ReadFile(name string) ([]byte, error) {
 
 // ReadError returns the error for an unreadable file.
 func ReadError(file string, err error) error {
-	return fmt.Errorf("%s cannot be read: %w", file, Reason(err))
-}
-
-// Reason returns an error without its operation and path, which the caller's message has.
-func Reason(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	var linkError *os.LinkError
-	if errors.As(err, &linkError) {
-		return linkError.Err
-	}
-	return err
+	return fmt.Errorf("%s cannot be read: %w", file, regularfile.Reason(err))
 }

@@ -131,3 +131,16 @@ func pathError(op, name string, err error) error {
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
+
+// Reason returns an error without its operation and path, which the caller's message has.
+func Reason(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	var linkError *os.LinkError
+	if errors.As(err, &linkError) {
+		return linkError.Err
+	}
+	return err
+}

@@ -120,14 +120,17 @@ var layers = []layer{
 		"pkg/apis",
 		"pkg/regularfile",
 	}},
-	{dir: "pkg/cmd/usage", ours: []string{"pkg/printable"}},
+	{dir: "pkg/cmd/usage", ours: []string{"pkg/printable", "pkg/regularfile"}},
 	{dir: "pkg/cmd/diagnostics", ours: []string{"pkg/cmd/usage", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
 	{dir: "pkg/cmd/validate", ours: []string{
-		"pkg/cmd/diagnostics", "pkg/cmd/source", "pkg/offline", "pkg/preview", "pkg/diagnostic", "pkg/printable",
+		"pkg/cmd/usage", "pkg/cmd/diagnostics", "pkg/cmd/source", "pkg/offline", "pkg/preview", "pkg/diagnostic",
+		"pkg/printable",
 	}},
 	{
-		dir:  "pkg/cmd/convert",
-		ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/redaction", "pkg/diagnostic", "pkg/printable"},
+		dir: "pkg/cmd/convert",
+		ours: []string{
+			"pkg/cmd/usage", "pkg/cmd/diagnostics", "pkg/offline", "pkg/redaction", "pkg/diagnostic", "pkg/printable",
+		},
 	},
 	{
 		dir: "pkg/cmd/render",
@@ -166,13 +169,13 @@ var layers = []layer{
 		"pkg/snapshot", "pkg/report", "pkg/offline", "pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/operatorclient",
 		"pkg/platform", "pkg/diagnostic", "pkg/redaction", "pkg/apis", "pkg/operator/inputs/targetconfigcontroller",
 	}},
-	{dir: "pkg/cmd/source", ours: []string{"pkg/cmd/usage", "pkg/confdoc", "pkg/snapshot", "pkg/printable"}},
-	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},
+	{dir: "pkg/cmd/source", ours: []string{"pkg/confdoc", "pkg/snapshot", "pkg/regularfile"}},
+	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/usage", "pkg/cmd/source", "pkg/report", "pkg/snapshot"}},
 	{dir: "pkg/cmd/dump", ours: []string{
-		"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot", "pkg/version",
+		"pkg/cmd/usage", "pkg/cmd/source", "pkg/report", "pkg/snapshot", "pkg/version",
 	}},
 	{dir: "pkg/cmd/explain", ours: []string{
-		"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/codes", "pkg/report", "pkg/snapshot",
+		"pkg/cmd/usage", "pkg/cmd/source", "pkg/codes", "pkg/report", "pkg/snapshot",
 	}},
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
 	{dir: "test/dockerfile"},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
@@ -53,10 +54,7 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	if diff {
 		printed = withoutChanges(report)
 	}
-	if err := diagnostics.Print(stderr, printed, diagnostics.UseColor(stderr)); err != nil {
-		return 0, err
-	}
-	if err := diagnostics.PrintRemarks(stderr, report.Remarks); err != nil {
+	if err := diagnostics.Print(stderr, printed, report.Remarks); err != nil {
 		return 0, err
 	}
 	code = diagnostics.Code(report)
@@ -70,7 +68,7 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	}
 	write(&out, report)
 	_, err = io.WriteString(stdout, printable.Text(out.String()))
-	return code, diagnostics.WriteError(err)
+	return code, usage.WriteError(err)
 }
 
 // withoutChanges returns the diagnostics that the diff does not list.

@@ -3,11 +3,7 @@
 package diagnostics
 
 import (
-	"cmp"
-	"fmt"
-	"os"
-	"slices"
-	"strings"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -16,15 +12,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 )
 
-// The exit codes.
+// The exit codes, beside usage.Unusable.
 const (
 	// Accepted means that there are no errors; there may be warnings.
 	Accepted = 0
 	// Rejected means that there are errors.
 	Rejected = 1
-	// Unusable means that nothing was checked: the flags are invalid, or a file cannot be read or has unexpected
-	// content.
-	Unusable = 2
 )
 
 // Arguments describes the arguments in the commands' usage and help.
@@ -52,11 +45,8 @@ func AddFlags(cmd *cobra.Command, request *offline.Request) {
 			"Network and CloudControllerManager are used.")
 	fs.StringVar(&request.PayloadVersion, "payload-version", "",
 		"Version of the release, which selects the FeatureGate's entry. Default: the only entry.")
-	fs.Var(&occasionFlag{&request.Occasion}, "for", "When the cluster gets the configuration: "+occasions(", ", " or ")+
-		". A likely mistake rejects a change only.")
-	// The flag exists, so there is no error.
-	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(strings.Fields(occasions(" ", " ")),
-		cobra.ShellCompDirectiveNoFileComp))
+	usage.AddChoice(cmd, &request.Occasion, "for", "", "When the cluster gets the configuration: change, installation or "+
+		"takeover. A likely mistake rejects a change only.", offline.Change, offline.Installation, offline.Takeover)
 	for _, name := range []string{"infra-config-file", "cloud-config-file", "rendered-manifest-files"} {
 		// The flag was added above.
 		_ = cmd.MarkFlagFilename(name, fileExtensions...)
@@ -66,57 +56,13 @@ func AddFlags(cmd *cobra.Command, request *offline.Request) {
 // fileExtensions are those of manifests.
 var fileExtensions = []string{"yaml", "yml", "json"}
 
-// occasionFlag is a flag with one of offline.Occasions.
-type occasionFlag struct{ occasion *offline.Occasion }
-
-func (f *occasionFlag) String() string {
-	if f.occasion == nil {
-		return "" // pflag asks a zero value for the default
-	}
-	return string(cmp.Or(*f.occasion, offline.Change))
-}
-
-func (f *occasionFlag) Set(text string) error {
-	if !slices.Contains(offline.Occasions, offline.Occasion(text)) {
-		return fmt.Errorf("specify %s", occasions(", ", " or "))
-	}
-	*f.occasion = offline.Occasion(text)
-	return nil
-}
-
-func (f *occasionFlag) Type() string { return "string" }
-
-// occasions lists the values of the flag.
-func occasions(separator, last string) string {
-	names := make([]string, 0, len(offline.Occasions))
-	for _, occasion := range offline.Occasions {
-		names = append(names, string(occasion))
-	}
-	end := len(names) - 1
-	return strings.Join(names[:end], separator) + last + names[end]
-}
-
-// Run sets the command's Run function, which exits with the code that run returns. The arguments are further manifests
-// of the request. An error, or an invalid flag, is printed as the last line on stderr and exits with Unusable. The root
-// command's error handling does not apply.
+// Run makes the command exit with the code that run returns. The arguments are further manifests of the request.
 func Run(cmd *cobra.Command, request *offline.Request, run func() (code int, err error)) {
-	fail := func(err error) {
-		fmt.Fprint(cmd.ErrOrStderr(), usage.LastLine(cmd.Name(), err))
-		os.Exit(Unusable)
-	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		fail(usage.FlagError(err))
-		return nil
-	})
 	cmd.ValidArgsFunction = cobra.FixedCompletions(fileExtensions, cobra.ShellCompDirectiveFilterFileExt)
-	cmd.Run = func(_ *cobra.Command, args []string) {
+	usage.Run(cmd, func(_ context.Context, args []string) (int, error) {
 		request.Manifests = append(request.Manifests, args...)
-		code, err := run()
-		if err != nil {
-			fail(err)
-		}
-		os.Exit(code)
-	}
+		return run()
+	})
 }
 
 // Code returns the exit code of a report.

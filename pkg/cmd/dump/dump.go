@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
@@ -31,7 +31,7 @@ func NewCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	from.AddFlags(cmd)
-	source.Run(cmd, func(ctx context.Context, args []string) (int, error) {
+	usage.Run(cmd, func(ctx context.Context, args []string) (int, error) {
 		s, err := from.ReadWithLog(ctx, report.LeadingPod, snapshot.Everything()...)
 		if err != nil {
 			return 0, err
@@ -41,8 +41,8 @@ func NewCommand() *cobra.Command {
 		if err != nil {
 			return 0, err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", diagnostics.Counted(files, "file"), args[0])
-		return source.Well, diagnostics.WriteError(err)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", usage.Counted(files, "file"), args[0])
+		return source.Well, usage.WriteError(err)
 	})
 	return cmd
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 )
 
@@ -18,14 +18,11 @@ const document = "https://github.com/openshift/cluster-cloud-controller-manager-
 
 // explainCode makes the command explain the code in its argument. Without one it prints its help.
 func explainCode(cmd *cobra.Command) {
-	format := ""
-	source.AddFormat(cmd, &format)
+	var format usage.Format
+	usage.AddFormat(cmd, &format)
 	cmd.ValidArgsFunction = completeCodes
 	defer func() { cmd.Args = cobra.ArbitraryArgs }() // otherwise cobra takes a code for an unknown subcommand
-	source.Run(cmd, func(_ context.Context, args []string) (int, error) {
-		if err := source.CheckFormat(format); err != nil {
-			return 0, err
-		}
+	usage.Run(cmd, func(_ context.Context, args []string) (int, error) {
 		if len(args) == 0 {
 			return source.Well, cmd.Help()
 		}
@@ -36,13 +33,9 @@ func explainCode(cmd *cobra.Command) {
 		if err != nil {
 			return 0, err
 		}
-		out := cmd.OutOrStdout()
-		if format == "json" {
-			err = source.WriteJSON(out, code)
-		} else {
-			err = writeCode(out, code)
-		}
-		return source.Well, diagnostics.WriteError(err)
+		return source.Well, usage.Write(cmd.OutOrStdout(), format, code, func(out io.Writer, _ bool) error {
+			return writeCode(out, code)
+		})
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
@@ -108,31 +108,23 @@ func newRollout() *cobra.Command {
 func subcommand(
 	cmd *cobra.Command, explain func(context.Context, *source.Source, []string) (*report.Explanation, error),
 ) *cobra.Command {
-	from, format := &source.Source{}, ""
+	from := &source.Source{}
+	var format usage.Format
 	cmd.Long = cmd.Short + ".\n\n" + exitCodes
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	from.AddFlags(cmd)
 	from.AddFrom(cmd)
-	source.AddFormat(cmd, &format)
-	source.Run(cmd, func(ctx context.Context, args []string) (int, error) {
-		if err := source.CheckFormat(format); err != nil {
-			return 0, err
-		}
+	usage.AddFormat(cmd, &format)
+	usage.Run(cmd, func(ctx context.Context, args []string) (int, error) {
 		explanation, err := explain(ctx, from, args)
 		if err != nil {
 			return 0, err
-		}
-		out := cmd.OutOrStdout()
-		if format == "json" {
-			err = source.WriteJSON(out, explanation)
-		} else {
-			err = explanation.WriteText(out, diagnostics.UseColor(out))
 		}
 		code := source.Well
 		if !explanation.Fine() {
 			code = source.Unwell
 		}
-		return code, diagnostics.WriteError(err)
+		return code, usage.Write(cmd.OutOrStdout(), format, explanation, explanation.WriteText)
 	})
 	return cmd
 }

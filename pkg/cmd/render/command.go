@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -64,25 +63,19 @@ func NewCommand() *cobra.Command {
 		Run: func(cmd *cobra.Command, args []string) {
 			o.warnIgnored(cmd)
 			if len(args) > 0 {
-				exit(cmd.ErrOrStderr(), fmt.Errorf("unexpected argument %q: use flags for all inputs", args[0]))
+				usage.Fail(cmd, 1, fmt.Errorf("unexpected argument %q: use flags for all inputs", args[0]))
 			}
 			if err := o.run(cmd.ErrOrStderr()); err != nil {
-				exit(cmd.ErrOrStderr(), err)
+				usage.Fail(cmd, 1, err)
 			}
 		},
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		exit(cmd.ErrOrStderr(), usage.FlagError(err))
+		usage.Fail(cmd, 1, usage.FlagError(err))
 		return nil
 	})
 	o.addFlags(cmd)
 	return cmd
-}
-
-// exit ends the process with the error on one line: bootkube's failure report has only the last lines.
-func exit(stderr io.Writer, err error) {
-	fmt.Fprint(stderr, usage.LastLine("render", err))
-	os.Exit(1)
 }
 
 func (o *options) addFlags(cmd *cobra.Command) {

@@ -95,17 +95,17 @@ func write(d disk, outputs []output, stale []string) (err error) {
 	}()
 	for _, o := range pending {
 		if err := t.stage(o); err != nil {
-			return fmt.Errorf("writing %s: %w", o.path, offline.Reason(err))
+			return fmt.Errorf("writing %s: %w", o.path, regularfile.Reason(err))
 		}
 	}
 	for _, path := range stale {
 		if err := t.hide(path); err != nil {
-			return fmt.Errorf("removing %s of an earlier run: %w", path, offline.Reason(err))
+			return fmt.Errorf("removing %s of an earlier run: %w", path, regularfile.Reason(err))
 		}
 	}
 	for _, o := range pending {
 		if err := t.replace(o.path); err != nil {
-			return fmt.Errorf("writing %s: %w", o.path, offline.Reason(err))
+			return fmt.Errorf("writing %s: %w", o.path, regularfile.Reason(err))
 		}
 	}
 	return t.commit(stale)
@@ -125,7 +125,7 @@ func sweep(d disk, outputs []output) error {
 			}
 			for _, path := range left {
 				if err := d.remove(path); err != nil {
-					return fmt.Errorf("removing %s of an interrupted run: %w", path, offline.Reason(err))
+					return fmt.Errorf("removing %s of an interrupted run: %w", path, regularfile.Reason(err))
 				}
 			}
 		}
@@ -151,7 +151,7 @@ func differing(outputs []output) ([]output, error) {
 		case info.IsDir():
 			return nil, fmt.Errorf("%s is a directory, but must be a file: remove it or specify another directory", o.path)
 		case !info.Mode().IsRegular():
-			return nil, fmt.Errorf("%s cannot be written: %w", o.path, offline.Reason(regularfile.CheckOutput(o.path)))
+			return nil, fmt.Errorf("%s cannot be written: %w", o.path, regularfile.Reason(regularfile.CheckOutput(o.path)))
 		case info.Mode() == o.mode:
 			data, err := offline.ReadFile(o.path)
 			if err != nil {
@@ -261,7 +261,7 @@ func (t *transaction) commit(stale []string) error {
 	t.undo = nil
 	for _, path := range t.old {
 		if err := t.remove(path); err != nil {
-			return fmt.Errorf("all outputs are written, but removing %s failed: %w", path, offline.Reason(err))
+			return fmt.Errorf("all outputs are written, but removing %s failed: %w", path, regularfile.Reason(err))
 		}
 	}
 	for _, path := range stale {

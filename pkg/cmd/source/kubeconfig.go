@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
 // rules returns where the kubeconfig is.
@@ -79,7 +80,7 @@ func (s *Source) checkFiles(rules *clientcmd.ClientConfigLoadingRules) error {
 		case errors.Is(err, fs.ErrNotExist):
 			missing++
 		case err != nil:
-			return fmt.Errorf("kubeconfig %s cannot be read: %w; correct %s, or its permissions", file, pathless(err),
+			return fmt.Errorf("kubeconfig %s cannot be read: %w; correct %s, or its permissions", file, regularfile.Reason(err),
 				from)
 		default:
 			if err := checkFile(file, data); err != nil {
@@ -150,7 +151,8 @@ func defectiveFile(
 	}
 	for _, file := range files {
 		if _, readErr := os.ReadFile(file[1]); file[1] != "" && readErr != nil {
-			return fmt.Errorf("%s is %s, which cannot be read: %w; correct the path", file[0], file[1], pathless(readErr))
+			return fmt.Errorf("%s is %s, which cannot be read: %w; correct the path", file[0], file[1],
+				regularfile.Reason(readErr))
 		}
 	}
 	return nil
@@ -162,15 +164,6 @@ func oneOf(names []string, flag string) string {
 		return "it has none; log in with oc login"
 	}
 	return "specify " + strings.Join(names, " or ") + " with " + flag
-}
-
-// pathless returns the reason of an error about a file, which the caller names.
-func pathless(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // Reached explains an error about a cluster that does not answer, or that does not accept the credentials.

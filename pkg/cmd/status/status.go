@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
 )
 
@@ -22,7 +22,7 @@ const interval = 2 * time.Second
 
 type options struct {
 	source  source.Source
-	format  string
+	format  usage.Format
 	wait    bool
 	timeout time.Duration
 }
@@ -52,20 +52,17 @@ func NewCommand() *cobra.Command {
 	}
 	o.source.AddFlags(cmd)
 	o.source.AddFrom(cmd)
-	source.AddFormat(cmd, &o.format)
+	usage.AddFormat(cmd, &o.format)
 	cmd.Flags().BoolVar(&o.wait, "wait", false,
 		"Wait until the operator is Available, not Progressing and not Degraded.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long --wait waits.")
-	source.Run(cmd, func(ctx context.Context, _ []string) (int, error) {
+	usage.Run(cmd, func(ctx context.Context, _ []string) (int, error) {
 		return o.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	})
 	return cmd
 }
 
 func (o *options) run(ctx context.Context, out, progress io.Writer) (code int, err error) {
-	if err := source.CheckFormat(o.format); err != nil {
-		return 0, err
-	}
 	if o.wait && o.source.IsDirectory() {
 		return 0, errors.New("--wait needs a cluster: a directory does not change")
 	}
@@ -80,15 +77,10 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (code int, e
 		}
 		isWell = status.Settled()
 	}
-	if o.format == "json" {
-		err = source.WriteJSON(out, status)
-	} else {
-		err = status.WriteText(out, diagnostics.UseColor(out))
-	}
 	if !isWell {
 		code = source.Unwell
 	}
-	return code, diagnostics.WriteError(err)
+	return code, usage.Write(out, o.format, status, status.WriteText)
 }
 
 func (o *options) read(ctx context.Context) (*report.Status, error) {

@@ -1,15 +1,55 @@
-// Package usage formats what a command writes as its last line on stderr when it cannot do what it was told.
+// Package usage has what the commands share towards their caller: how they end, their flags with a choice, and what a
+// terminal or a program gets.
 package usage
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
+
+// Unusable is the exit code if the command could not do what it was told: the flags are invalid, or an input or the
+// cluster cannot be read.
+const Unusable = 2
+
+// Run makes the command exit with the code that run returns, or with Unusable after an error, which is the last line on
+// stderr. cobra would print the usage with each error.
+func Run(cmd *cobra.Command, run func(ctx context.Context, args []string) (code int, err error)) {
+	cmd.SetFlagErrorFunc(FailOnFlag)
+	check := cmd.Args
+	cmd.Args = nil
+	cmd.Run = func(cmd *cobra.Command, args []string) {
+		if check != nil {
+			if err := check(cmd, args); err != nil {
+				Fail(cmd, Unusable, fmt.Errorf("wrong arguments: write %s", cmd.UseLine()))
+			}
+		}
+		code, err := run(cmd.Context(), args)
+		if err != nil {
+			Fail(cmd, Unusable, err)
+		}
+		os.Exit(code)
+	}
+}
+
+// Fail ends the process. The error is the last line on stderr.
+func Fail(cmd *cobra.Command, code int, err error) {
+	fmt.Fprint(cmd.ErrOrStderr(), LastLine(cmd.Name(), err))
+	os.Exit(code)
+}
+
+// FailOnFlag ends the process because of an invalid flag. It is a flag error function of cobra.
+func FailOnFlag(cmd *cobra.Command, err error) error {
+	Fail(cmd, Unusable, FlagError(err))
+	return nil
+}
 
 // LastLine returns the error as one line with the command's name: scripts, and bootkube's report of a failure, show
 // only the end of stderr.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/preview"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
@@ -16,9 +16,6 @@ import (
 
 // runAgainstCluster is run with --against-cluster.
 func (o *options) runAgainstCluster(ctx context.Context, out io.Writer) (code int, err error) {
-	if o.format != textFormat && o.format != jsonFormat {
-		return 0, fmt.Errorf("--output is %q: specify %s or %s", o.format, textFormat, jsonFormat)
-	}
 	config, err := o.source.Config()
 	if err != nil {
 		return 0, err
@@ -30,8 +27,8 @@ func (o *options) runAgainstCluster(ctx context.Context, out io.Writer) (code in
 	report := &offline.Report{
 		Platform: p.Platform, Managed: p.Managed, Diagnostics: p.Diagnostics, Remarks: append(p.StandIns, p.Remarks...),
 	}
-	if o.format == jsonFormat {
-		return o.code(report), writeJSON(out, clusterResult{result: resultOf(report), Effect: p.Effect})
+	if o.format == usage.JSON {
+		return o.code(report), usage.WriteJSON(out, clusterResult{result: resultOf(report), Effect: p.Effect})
 	}
 	return o.code(report), o.printEffect(out, report, p)
 }
@@ -45,14 +42,8 @@ type clusterResult struct {
 }
 
 func (o *options) printEffect(out io.Writer, report *offline.Report, p *preview.Preview) error {
-	if err := diagnostics.Print(out, report.Diagnostics, diagnostics.UseColor(out)); err != nil {
+	if err := diagnostics.Print(out, report.Diagnostics, report.Remarks); err != nil || !p.Managed {
 		return err
-	}
-	if err := diagnostics.PrintRemarks(out, report.Remarks); err != nil {
-		return err
-	}
-	if !p.Managed {
-		return nil
 	}
 	var text strings.Builder
 	for _, change := range p.Changes {
@@ -66,11 +57,9 @@ func (o *options) printEffect(out io.Writer, report *offline.Report, p *preview.
 		}
 	}
 	text.WriteString(rollout(p.Effect))
-	fmt.Fprintf(&text, "%s, %s in %s, checked for platform %s\n",
-		diagnostics.Counted(report.Count(diagnostic.Error), "error"),
-		diagnostics.Counted(report.Count(diagnostic.Warning), "warning"), o.inputs(), report.Platform)
+	text.WriteString(summary(report, o.inputs()))
 	_, err := io.WriteString(out, printable.Text(text.String()))
-	return diagnostics.WriteError(err)
+	return usage.WriteError(err)
 }
 
 // inputs names what was checked.

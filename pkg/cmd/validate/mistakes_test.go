@@ -74,7 +74,7 @@ func (s sample) validate(t *testing.T, platform string) (rejected bool, lines []
 		return true, []string{err.Error()}
 	}
 	var out strings.Builder
-	require.NoError(t, diagnostics.Print(&out, report.Diagnostics, false))
+	require.NoError(t, diagnostics.Print(&out, report.Diagnostics, nil))
 	for line := range strings.Lines(out.String()) {
 		lines = append(lines, strings.TrimSuffix(line, "\n"))
 	}

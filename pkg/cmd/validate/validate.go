@@ -3,32 +3,24 @@
 package validate
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
-)
-
-// The formats of the output.
-const (
-	textFormat = "text"
-	jsonFormat = "json"
 )
 
 // options are the flags.
 type options struct {
 	request        offline.Request
-	format, failOn string
+	format         usage.Format
+	failOn         diagnostic.Severity
 	verbose        bool
 	againstCluster bool
 	source         source.Source
@@ -36,7 +28,7 @@ type options struct {
 
 // NewCommand returns the validate command. It exits the process itself, with the codes of package diagnostics.
 func NewCommand() *cobra.Command {
-	o := options{format: textFormat, failOn: string(diagnostic.Error)}
+	o := options{}
 	cmd := &cobra.Command{
 		Use:   "validate" + diagnostics.Arguments,
 		Short: "Check a cloud configuration without a cluster, or against one",
@@ -75,9 +67,6 @@ func NewCommand() *cobra.Command {
 }
 
 func (o *options) dispatch(cmd *cobra.Command) (code int, err error) {
-	if !slices.Contains(severities, o.failOn) {
-		return 0, fmt.Errorf("--fail-on is %q: specify %s", o.failOn, strings.Join(severities, " or "))
-	}
 	if !o.againstCluster {
 		return o.run(cmd.OutOrStdout())
 	}
@@ -93,29 +82,15 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	diagnostics.AddFlags(cmd, &o.request)
 	cmd.Flags().BoolVar(&o.verbose, "verbose", false,
 		"Also print what the cloud-controller-manager gets in another form, and why. It needs no action.")
-	cmd.Flags().StringVarP(&o.format, "output", "o", o.format, "Format of the output: text or json.")
-	// The flag exists, so there is no error.
-	_ = cmd.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions([]string{textFormat, jsonFormat}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.Flags().StringVar(&o.failOn, "fail-on", o.failOn,
-		"Least severity with which the exit code is 1: error or warning.")
-	// The flag exists, so there is no error.
-	_ = cmd.RegisterFlagCompletionFunc("fail-on",
-		cobra.FixedCompletions(severities, cobra.ShellCompDirectiveNoFileComp))
+	usage.AddFormat(cmd, &o.format)
+	usage.AddChoice(cmd, &o.failOn, "fail-on", "", "Least severity with which the exit code is 1: error or warning.",
+		diagnostic.Error, diagnostic.Warning)
 	cmd.Flags().BoolVar(&o.againstCluster, "against-cluster", false,
 		"Lay the files over what a cluster has, and say what the operator would do.")
 	o.source.AddFlags(cmd)
 }
 
-// severities are the values of --fail-on.
-var severities = []string{string(diagnostic.Error), string(diagnostic.Warning)}
-
 func (o *options) run(out io.Writer) (code int, err error) {
-	write := map[string]func(io.Writer, offline.Request, *offline.Report) error{textFormat: printText,
-		jsonFormat: printJSON}[o.format]
-	if write == nil {
-		return 0, fmt.Errorf("--output is %q: specify %s or %s", o.format, textFormat, jsonFormat)
-	}
 	report, err := offline.Check(o.request)
 	if err != nil {
 		return 0, err
@@ -123,12 +98,15 @@ func (o *options) run(out io.Writer) (code int, err error) {
 	if o.verbose {
 		report.Diagnostics = append(report.Diagnostics, silentChanges(report)...)
 	}
-	return o.code(report), write(out, o.request, report)
+	if o.format == usage.JSON {
+		return o.code(report), usage.WriteJSON(out, resultOf(report))
+	}
+	return o.code(report), printText(out, o.request, report)
 }
 
 // code returns the exit code.
 func (o *options) code(report *offline.Report) int {
-	if o.failOn == string(diagnostic.Warning) && report.Count(diagnostic.Warning) > 0 {
+	if o.failOn == diagnostic.Warning && report.Count(diagnostic.Warning) > 0 {
 		return diagnostics.Rejected
 	}
 	return diagnostics.Code(report)
@@ -145,20 +123,19 @@ func silentChanges(report *offline.Report) []diagnostic.Diagnostic {
 }
 
 func printText(out io.Writer, request offline.Request, report *offline.Report) error {
-	if err := diagnostics.Print(out, report.Diagnostics, diagnostics.UseColor(out)); err != nil {
+	err := diagnostics.Print(out, report.Diagnostics, report.Remarks)
+	if err != nil || !report.Managed && len(report.Diagnostics) == 0 {
 		return err
 	}
-	if err := diagnostics.PrintRemarks(out, report.Remarks); err != nil {
-		return err
-	}
-	if !report.Managed && len(report.Diagnostics) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(out, "%s, %s in %s, checked for platform %s\n",
-		diagnostics.Counted(report.Count(diagnostic.Error), "error"), diagnostics.Counted(report.Count(diagnostic.Warning),
-			"warning"),
-		diagnostics.Inputs(request), report.Platform)
-	return diagnostics.WriteError(err)
+	_, err = io.WriteString(out, summary(report, diagnostics.Inputs(request)))
+	return usage.WriteError(err)
+}
+
+// summary is the last line for a person.
+func summary(report *offline.Report, inputs string) string {
+	return fmt.Sprintf("%s, %s in %s, checked for platform %s\n",
+		usage.Counted(report.Count(diagnostic.Error), "error"),
+		usage.Counted(report.Count(diagnostic.Warning), "warning"), inputs, report.Platform)
 }
 
 // result is the JSON output. Programs read it: fields may be added, but none may change.
@@ -177,10 +154,6 @@ type finding struct {
 	Code string `json:"code"`
 }
 
-func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
-	return writeJSON(out, resultOf(report))
-}
-
 func resultOf(report *offline.Report) result {
 	// An empty list instead of null.
 	findings := make([]finding, 0, len(report.Diagnostics))
@@ -194,16 +167,4 @@ func resultOf(report *offline.Report) result {
 		Platform: report.Platform,
 		Remarks:  report.Remarks,
 	}
-}
-
-func writeJSON(out io.Writer, result any) error {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(result); err != nil {
-		return fmt.Errorf("writing the diagnostics as JSON: %w", err)
-	}
-	_, err := io.WriteString(out, printable.JSON(text.String()))
-	return diagnostics.WriteError(err)
 }

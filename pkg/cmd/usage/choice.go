@@ -1,0 +1,51 @@
+package usage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// choice is a flag with one of some values.
+type choice[T ~string] struct {
+	value   *T
+	choices []T
+}
+
+func (c choice[T]) String() string {
+	if c.value == nil {
+		return "" // pflag asks a zero value for the default
+	}
+	return string(*c.value)
+}
+
+func (c choice[T]) Set(text string) error {
+	if !slices.Contains(c.choices, T(text)) {
+		names := c.names()
+		end := len(names) - 1
+		return fmt.Errorf("specify %s or %s", strings.Join(names[:end], ", "), names[end])
+	}
+	*c.value = T(text)
+	return nil
+}
+
+func (c choice[T]) Type() string { return "string" }
+
+func (c choice[T]) names() []string {
+	names := make([]string, 0, len(c.choices))
+	for _, name := range c.choices {
+		names = append(names, string(name))
+	}
+	return names
+}
+
+// AddChoice adds a flag that takes one of the choices, the first by default. The shorthand may be empty.
+func AddChoice[T ~string](cmd *cobra.Command, value *T, name, shorthand, help string, choices ...T) {
+	*value = choices[0]
+	flag := choice[T]{value, choices}
+	cmd.Flags().VarP(flag, name, shorthand, help)
+	// The flag exists, so there is no error.
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(flag.names(), cobra.ShellCompDirectiveNoFileComp))
+}
