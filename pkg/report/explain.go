@@ -12,6 +12,7 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/availability"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -36,6 +37,16 @@ type Step struct {
 	// OK reports whether that is as it should be.
 	OK   bool   `json:"ok"`
 	Text string `json:"text"`
+}
+
+// walk is an Explanation under way.
+type walk struct {
+	*Explanation
+
+	shot     *snapshot.Snapshot
+	operator *ccmv1.CloudControllerManager
+	platform platform.Platform
+	status   *Status
 }
 
 // Fine reports whether nothing waits.
@@ -119,27 +130,24 @@ func (e *Explanation) WriteText(out io.Writer, color bool) error {
 
 // begin returns an explanation that says whether the operator runs, whose conditions are read. It fails without the
 // operator's resource.
-func begin(s *snapshot.Snapshot) (*Explanation, *ccmv1.CloudControllerManager, platform.Platform, error) {
+func begin(s *snapshot.Snapshot) (*walk, error) {
 	status, err := StatusOf(s)
 	if err != nil {
-		return nil, nil, platform.Platform{}, err
+		return nil, err
 	}
-	e := &Explanation{Taken: status.Taken, Unread: s.Unread}
-	operator := s.Operator()
-	_, observed := observedConfig(operator)
+	e := &walk{&Explanation{Taken: status.Taken, Unread: s.Unread}, s, s.Operator(), platform.Platform{}, status}
+	_, e.platform = observedConfig(e.operator)
 	if status.Operator.Problem != "" {
 		e.step(false, "%s: its conditions are of %s at the latest", status.Operator.Problem,
 			stamp(status.Operator.LastStatus))
 	}
-	return e, operator, observed, nil
+	return e, nil
 }
 
 // unmanaged ends the explanation where this operator runs no cloud-controller-manager: after a removal with what the
 // condition says, and on a platform that has none with that cause. It reports whether it has done so.
-func (e *Explanation) unmanaged(
-	operator *ccmv1.CloudControllerManager, observed platform.Platform, cause, action string,
-) bool {
-	if c, isRemoving := firstTrue(operator, removing); isRemoving {
+func (e *walk) unmanaged(cause, action string) bool {
+	if c, isRemoving := e.firstTrue(observedplatform.RemovingCondition); isRemoving {
 		e.step(false, "condition %s since %s, reason %s", c.Type, stamp(c.Since), reasonAndCode(c.Reason))
 		e.because(cut(c.Message))
 		if e.Action == "" { // a step that is under way
@@ -147,10 +155,10 @@ func (e *Explanation) unmanaged(
 		}
 		return true
 	}
-	if observed.Managed() {
+	if e.platform.Managed() {
 		return false
 	}
-	e.step(false, "platform %q has no cloud-controller-manager of this operator", observed.Name)
+	e.step(false, "platform %q has no cloud-controller-manager of this operator", e.platform.Name)
 	e.because(cause, action)
 	return true
 }
@@ -158,23 +166,23 @@ func (e *Explanation) unmanaged(
 // operandLease is what a Snapshot may not have, so that who leads is not known.
 const operandLease = "lease/" + operand.Lease + " in " + operand.Namespace
 
-// leads adds the step of the leader, and returns it. Without one, that is the cause, unless
-// the lease could not be read.
-func (e *Explanation) leads(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) (controlplane.Holder, bool) {
-	leader := leaderOf(s)
-	if why := s.Missing(operandLease); why != "" {
+// leads adds the step of the leader, and returns it. Without one, that is the cause, unless the lease could not be
+// read.
+func (e *walk) leads() (controlplane.Holder, bool) {
+	leader := leaderOf(e.shot)
+	if why := e.shot.Missing(operandLease); why != "" {
 		return leader, e.step(true, "who leads is %s", why)
 	}
 	if leader.State.Runs() {
 		return leader, e.step(true, "pod/%s-%s leads since %s", operand.Name, leader.Node, stamp(leader.Acquired))
 	}
-	available := conditionOf(operator, availability.AvailableCondition)
+	available := conditionOf(e.operator, availability.AvailableCondition)
 	return leader, e.step(false, "no cloud-controller-manager of this operator leads: %s", noLeader(leader, available))
 }
 
 // kubelet adds the step of a Node and its kubelet.
-func (e *Explanation) kubelet(s *snapshot.Snapshot, name string) *corev1.Node {
-	for _, node := range s.Nodes() {
+func (e *walk) kubelet(name string) *corev1.Node {
+	for _, node := range e.shot.Nodes() {
 		if node.Name == name {
 			e.step(true, "node/%s exists since %s", name, stamp(node.CreationTimestamp.Time))
 			state := controlplane.KubeletOf(node)
@@ -182,7 +190,7 @@ func (e *Explanation) kubelet(s *snapshot.Snapshot, name string) *corev1.Node {
 			return node
 		}
 	}
-	if why := s.Missing("nodes"); why != "" {
+	if why := e.shot.Missing("nodes"); why != "" {
 		e.step(false, "node/%s is %s", name, why)
 		return nil
 	}
@@ -191,9 +199,9 @@ func (e *Explanation) kubelet(s *snapshot.Snapshot, name string) *corev1.Node {
 }
 
 // firstTrue returns the first of the conditions that is True, and whether there is one.
-func firstTrue(operator *ccmv1.CloudControllerManager, types ...string) (Condition, bool) {
+func (e *walk) firstTrue(types ...string) (Condition, bool) {
 	for _, conditionType := range types {
-		if c := conditionOf(operator, conditionType); c.Status == string(operatorv1.ConditionTrue) {
+		if c := conditionOf(e.operator, conditionType); c.Status == string(operatorv1.ConditionTrue) {
 			return c, true
 		}
 	}
@@ -201,8 +209,8 @@ func firstTrue(operator *ccmv1.CloudControllerManager, types ...string) (Conditi
 }
 
 // naming returns the condition if it is True and its message names an object, such as node/a.
-func naming(operator *ccmv1.CloudControllerManager, conditionType, object string) (Condition, bool) {
-	c, isTrue := firstTrue(operator, conditionType)
+func (e *walk) naming(conditionType, object string) (Condition, bool) {
+	c, isTrue := e.firstTrue(conditionType)
 	return c, isTrue && names(c.Message, object)
 }
 

@@ -7,7 +7,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/handover"
@@ -21,11 +20,11 @@ import (
 
 // ExplainNode explains why a Node is not initialized.
 func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
-	e, operator, observed, err := begin(s)
+	e, err := begin(s)
 	if err != nil {
 		return nil, err
 	}
-	node := e.kubelet(s, name)
+	node := e.kubelet(name)
 	if node == nil {
 		return e.because("no kubelet has registered the Node",
 			"check the machine, its kubelet's log, and the requests in: oc get csr"), nil
@@ -35,24 +34,24 @@ func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	}
 	e.step(false, "it has the taint by which it waits for its initialization, for %s at most",
 		humanDuration(s.Taken.Sub(node.CreationTimestamp.Time)))
-	if e.unmanaged(operator, observed, "nobody removes the taint on this platform",
+	if e.unmanaged("nobody removes the taint on this platform",
 		"start the kubelet without --cloud-provider=external, or run a cloud-controller-manager") {
-		return e, nil
+		return e.Explanation, nil
 	}
-	if observed.NodeManagerImage != "" {
-		c, isTrue := firstTrue(operator, nodemanager.DegradedCondition, nodemanager.NoticesCondition)
+	if e.platform.NodeManagerImage != "" {
+		c, isTrue := e.firstTrue(nodemanager.DegradedCondition, nodemanager.NoticesCondition)
 		e.either(!isTrue, "the cloud-node-manager on that node initializes it", "the cloud-node-manager fails on nodes")
 		if isTrue {
 			return e.condition(c), nil
 		}
 	} else {
-		e.attempt(s, node)
+		e.attempt(node)
 	}
 	if e.Cause != "" {
-		return e, nil
+		return e.Explanation, nil
 	}
 	for _, conditionType := range []string{nodeinitialization.DegradedCondition, nodeinitialization.NoticesCondition} {
-		if c, found := naming(operator, conditionType, "node/"+name); found {
+		if c, found := e.naming(conditionType, "node/"+name); found {
 			return e.condition(c), nil
 		}
 	}
@@ -72,10 +71,10 @@ func (e *Explanation) initialized(node *corev1.Node) *Explanation {
 }
 
 // attempt reads the leader's log like the operator, and takes the cause from the same table.
-func (e *Explanation) attempt(s *snapshot.Snapshot, node *corev1.Node) {
-	leader, leads := e.leads(s, s.Operator())
-	evidence := nodecause.Evidence{Leaderless: !leads, Deaf: leads && e.isDeaf(s.Operator())}
-	log, why := s.Log, ""
+func (e *walk) attempt(node *corev1.Node) {
+	leader, leads := e.leads()
+	evidence := nodecause.Evidence{Leaderless: !leads, Deaf: leads && e.isDeaf()}
+	log, why := e.shot.Log, ""
 	if leads && log.Pod != "" {
 		evidence.Attempt = nodecause.Attempts(log.Text)[node.Name]
 		evidence.Complete = log.Complete && leader.State == controlplane.Leading
@@ -114,8 +113,8 @@ func (e *Explanation) ofLog(log snapshot.Log, evidence nodecause.Evidence) strin
 }
 
 // isDeaf reports whether the operator says that the leader looks at no node. It has read the begin of the leader's log.
-func (e *Explanation) isDeaf(operator *ccmv1.CloudControllerManager) bool {
-	condition := conditionOf(operator, handover.DeafCondition)
+func (e *walk) isDeaf() bool {
+	condition := conditionOf(e.operator, handover.DeafCondition)
 	if condition.Status != string(operatorv1.ConditionTrue) {
 		return false
 	}
@@ -124,13 +123,13 @@ func (e *Explanation) isDeaf(operator *ccmv1.CloudControllerManager) bool {
 
 // ExplainDeletion explains why the cloud-controller-manager does not delete a Node.
 func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
-	e, operator, observed, err := begin(s)
+	e, err := begin(s)
 	if err != nil {
 		return nil, err
 	}
-	node := e.kubelet(s, name)
+	node := e.kubelet(name)
 	if node == nil {
-		return e, nil
+		return e.Explanation, nil
 	}
 	if controlplane.KubeletOf(node) == controlplane.KubeletReady {
 		return e.because("the kubelet reports, which proves that the machine exists",
@@ -141,15 +140,15 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		return e.because("no cloud-controller-manager may delete a Node that none has initialized",
 			"delete it: oc delete node "+name), nil
 	}
-	if e.unmanaged(operator, observed, "nobody deletes Nodes on this platform", "delete it: oc delete node "+name) {
-		return e, nil
+	if e.unmanaged("nobody deletes Nodes on this platform", "delete it: oc delete node "+name) {
+		return e.Explanation, nil
 	}
 	permission := node.Annotations[operatorclient.NodeDeletionAnnotation]
 	if permission != "" {
 		e.step(true, "annotation %s is %q: it may be deleted", operatorclient.NodeDeletionAnnotation, permission)
 	}
-	_, leads := e.leads(s, operator)
-	if c, held := naming(operator, nodedeletion.ConditionType, "node/"+name); held {
+	_, leads := e.leads()
+	if c, held := e.naming(nodedeletion.ConditionType, "node/"+name); held {
 		e.step(false, "the operator holds the deletion since %s, reason %s", stamp(c.Since), reasonAndCode(c.Reason))
 		return e.condition(c), nil
 	}
@@ -157,7 +156,7 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		return e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
 	}
 	announced := lastAnnouncement(s, node)
-	if !observed.Deletions.Unannounced && !e.either(!announced.IsZero(),
+	if !e.platform.Deletions.Unannounced && !e.either(!announced.IsZero(),
 		"the cloud-controller-manager announced at "+stamp(announced)+" that it wants to delete it",
 		"the cloud-controller-manager has not announced that it wants to delete it") {
 		return e.because("the cloud-controller-manager does not want to delete it: the cloud knows the machine, or the "+

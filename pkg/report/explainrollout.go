@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
@@ -28,52 +29,48 @@ var blockers = []string{
 
 // ExplainRollout explains where the rollout of the latest revision stands.
 func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
-	e, operator, observed, err := begin(s)
+	e, err := begin(s)
 	if err != nil {
 		return nil, err
 	}
-	switch removal, isRemoving := firstTrue(operator, removing); {
-	case removal.Reason == removed:
+	switch removal, isRemoving := e.firstTrue(observedplatform.RemovingCondition); {
+	case removal.Reason == string(observedplatform.Removed):
 		e.step(true, "%s", removal.Message)
-		return e, nil
+		return e.Explanation, nil
 	case isRemoving:
-		e.unmanaged(operator, observed, "", "")
-		return e, nil
-	case !observed.Managed():
-		e.step(true, "platform %q has no cloud-controller-manager of this operator", observed.Name)
-		return e, nil
+		e.unmanaged("", "")
+		return e.Explanation, nil
+	case !e.platform.Managed():
+		e.step(true, "platform %q has no cloud-controller-manager of this operator", e.platform.Name)
+		return e.Explanation, nil
 	}
-	status, err := StatusOf(s)
-	if err != nil {
-		return nil, err
-	}
-	e.inputs(status)
-	heldBack, isHeldBack := firstTrue(operator, staticpod.HeldBackCondition)
-	e.either(!isHeldBack, fmt.Sprintf("the accepted inputs are revision %d", status.Revision),
+	e.inputs()
+	heldBack, isHeldBack := e.firstTrue(staticpod.HeldBackCondition)
+	e.either(!isHeldBack, fmt.Sprintf("the accepted inputs are revision %d", e.status.Revision),
 		"the accepted inputs wait to become a revision")
 	if isHeldBack {
 		return e.condition(heldBack), nil
 	}
-	behind, down := e.behind(s, status)
+	behind, down := e.behind()
 	if len(behind) == 0 {
-		return e.leftOver(status), nil
+		return e.leftOver(), nil
 	}
 	if len(down) == len(behind) {
 		return e.because("nothing can be installed where the kubelet does not work: "+strings.Join(down, ", "),
 			"start the kubelet there, or replace the machine"), nil
 	}
-	if c, blocked := firstTrue(operator, blockers...); blocked {
+	if c, blocked := e.firstTrue(blockers...); blocked {
 		return e.condition(c), nil
 	}
 	return e.because(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
-		status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
+		e.status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
 }
 
 // behind adds a step for each node. It returns the nodes without the latest revision, and those of them whose kubelet
 // cannot install it.
-func (e *Explanation) behind(s *snapshot.Snapshot, status *Status) (behind, down []string) {
-	for _, node := range status.Nodes {
-		if e.onNode(s, node, status.Revision) {
+func (e *walk) behind() (behind, down []string) {
+	for _, node := range e.status.Nodes {
+		if e.onNode(node) {
 			continue
 		}
 		behind = append(behind, node.Name)
@@ -85,8 +82,8 @@ func (e *Explanation) behind(s *snapshot.Snapshot, status *Status) (behind, down
 }
 
 // inputs adds a step for each input of the configuration.
-func (e *Explanation) inputs(status *Status) {
-	for _, input := range status.Inputs {
+func (e *walk) inputs() {
+	for _, input := range e.status.Inputs {
 		if input.Rejected {
 			e.step(false, "%s: %s is rejected, so it causes no revision: see status", input.Name, input.Source)
 			continue
@@ -96,18 +93,18 @@ func (e *Explanation) inputs(status *Status) {
 }
 
 // leftOver ends an explanation of a rollout that has ended: an input that is rejected did not roll out.
-func (e *Explanation) leftOver(status *Status) *Explanation {
-	for _, input := range status.Inputs {
+func (e *walk) leftOver() *Explanation {
+	for _, input := range e.status.Inputs {
 		if input.Rejected {
 			return e.because(input.Message, "correct "+input.Source)
 		}
 	}
-	return e
+	return e.Explanation
 }
 
 // onNode adds the step of a node, and reports whether it has the revision.
-func (e *Explanation) onNode(s *snapshot.Snapshot, node Node, latest int32) bool {
-	name := "node/" + node.Name
+func (e *walk) onNode(node Node) bool {
+	latest, name := e.status.Revision, "node/"+node.Name
 	if node.Revision == latest && node.Installing == 0 {
 		return e.step(node.CCM == "Ready", "%s runs revision %d, its cloud-controller-manager is %s", name, latest, node.CCM)
 	}
@@ -115,7 +112,7 @@ func (e *Explanation) onNode(s *snapshot.Snapshot, node Node, latest int32) bool
 	if node.Failed != 0 && node.Failed == latest {
 		text += fmt.Sprintf(", revision %d failed: %s", node.Failed, node.Failure)
 	}
-	if pod := installerOf(s, node.Name, cmp.Or(node.Installing, latest)); pod != nil {
+	if pod := installerOf(e.shot, node.Name, cmp.Or(node.Installing, latest)); pod != nil {
 		text += fmt.Sprintf(", pod/%s is %s", pod.Name, pod.Status.Phase)
 	}
 	return e.step(false, "%s", text)

@@ -19,7 +19,7 @@ import (
 
 // ExplainService explains why a Service has no load balancer.
 func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation, error) {
-	e, operator, observed, err := begin(s)
+	e, err := begin(s)
 	if err != nil {
 		return nil, err
 	}
@@ -44,31 +44,31 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	}
 	isDeleted := loadbalancer.NeedOf(service) == loadbalancer.Deletion
 	if found := addresses(service); !isDeleted && e.either(found != "", "it has an address: "+found, "it has no address") {
-		return e, nil
+		return e.Explanation, nil
 	}
 	if isDeleted {
 		e.step(false, "it is being deleted since %s, and waits for its load balancer", stamp(service.DeletionTimestamp.Time))
 	}
-	if e.unmanaged(operator, observed, "nobody makes load balancers on this platform", "install a controller that does") {
-		return e, nil
+	if e.unmanaged("nobody makes load balancers on this platform", "install a controller that does") {
+		return e.Explanation, nil
 	}
-	if _, leads := e.leads(s, operator); !leads {
+	if _, leads := e.leads(); !leads {
 		return e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
 	}
 	e.either(loadbalancer.NeedsCleanup(service), "the cloud-controller-manager has begun with it",
 		"the cloud-controller-manager has not begun with it")
-	return e.lastFailure(s, service), nil
+	return e.lastFailure(service), nil
 }
 
 // lastFailure ends the explanation with what the CCM has reported last about the Service, or with the condition that
 // names it.
-func (e *Explanation) lastFailure(s *snapshot.Snapshot, service *corev1.Service) *Explanation {
-	notice, isNamed := naming(s.Operator(), loadbalancers.NoticesCondition,
+func (e *walk) lastFailure(service *corev1.Service) *Explanation {
+	notice, isNamed := e.naming(loadbalancers.NoticesCondition,
 		fmt.Sprintf("service/%s in %s", service.Name, service.Namespace))
 	if isNamed {
 		e.step(false, "condition %s since %s names it", notice.Type, stamp(notice.Since))
 	}
-	event := loadbalancer.LastWarning(s.Events(service.Namespace), service.Name, service.UID)
+	event := loadbalancer.LastWarning(e.shot.Events(service.Namespace), service.Name, service.UID)
 	if event == nil && isNamed {
 		return e.condition(notice)
 	}
@@ -78,7 +78,7 @@ func (e *Explanation) lastFailure(s *snapshot.Snapshot, service *corev1.Service)
 	}
 	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time),
 		terminationmessage.Summary(event.Message))
-	return e.because(causeOf(s, event.Message))
+	return e.because(causeOf(e.shot, event.Message))
 }
 
 // answers are the classes of what a cloud answers to any request.

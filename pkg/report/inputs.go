@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/cert"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -72,7 +74,7 @@ func (nothing) Secret(string, string) (*corev1.Secret, error)       { return nil
 func (nothing) Name(object string) string                           { return object }
 
 func inputsOf(
-	s *snapshot.Snapshot, config *observed, p platform.Platform, conditions []operatorv1.OperatorCondition,
+	s *snapshot.Snapshot, config *observed, p platform.Platform, operator *ccmv1.CloudControllerManager,
 ) []Input {
 	gathered, err := inputs.Gather(nothing{}, config, p)
 	if err != nil {
@@ -93,7 +95,7 @@ func inputsOf(
 		{"trusted CA", trust, accepted.TrustedCA},
 	} {
 		in := Input{Name: input.name, Source: input.source}
-		condition := find(conditions, string(inputCauses[i])+"Degraded")
+		condition := conditionOf(operator, string(inputCauses[i])+"Degraded")
 		switch {
 		case condition.Status == string(operatorv1.ConditionTrue):
 			in.Rejected, in.Since = true, condition.Since
@@ -105,15 +107,6 @@ func inputsOf(
 		found = append(found, in)
 	}
 	return found
-}
-
-func find(conditions []operatorv1.OperatorCondition, conditionType string) Condition {
-	for i := range conditions {
-		if conditions[i].Type == conditionType {
-			return fromOperator(&conditions[i])
-		}
-	}
-	return Condition{Type: conditionType}
 }
 
 // expiriesOf returns when tokens and certificates expire, the first one first.
@@ -134,30 +127,16 @@ func expiriesOf(s *snapshot.Snapshot) []Expiry {
 		}
 	}
 	if secret := s.Secret(operand.ServingCertSecret); secret != nil {
-		if at := expiryOf(secret.Data[corev1.TLSCertKey], true); !at.IsZero() {
-			found = append(found, Expiry{"serving certificate", "secret/" + operand.ServingCertSecret, at})
+		if at := servingcert.Expiry(secret); !at.IsZero() {
+			found = append(found, Expiry{"serving certificate", "secret/" + operand.ServingCertSecret, at.UTC()})
 		}
 	}
 	if bundle := s.ConfigMap(servingcert.CAConfigMap); bundle != nil {
-		if at := expiryOf([]byte(bundle.Data["ca-bundle.crt"]), false); !at.IsZero() {
-			found = append(found, Expiry{"its signer", "configmap/" + servingcert.CAConfigMap, at})
+		if signers, err := cert.ParseCertsPEM([]byte(bundle.Data["ca-bundle.crt"])); err == nil {
+			last := slices.MaxFunc(signers, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+			found = append(found, Expiry{"its signer", "configmap/" + servingcert.CAConfigMap, last.NotAfter.UTC()})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Expiry) int { return a.At.Compare(b.At) })
 	return found
-}
-
-// expiryOf returns the end of the first certificate, or of the last one to expire.
-func expiryOf(bundle []byte, first bool) time.Time {
-	certificates, err := cert.ParseCertsPEM(bundle)
-	if err != nil {
-		return time.Time{}
-	}
-	end := certificates[0].NotAfter
-	for _, c := range certificates {
-		if !first && c.NotAfter.After(end) {
-			end = c.NotAfter
-		}
-	}
-	return end.UTC()
 }

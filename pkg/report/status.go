@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
@@ -118,14 +119,13 @@ func StatusOf(s *snapshot.Snapshot) (*Status, error) {
 			status.Uninitialized = append(status.Uninitialized, node.Name)
 		}
 	}
-	step := conditionOf(operator, removing)
-	isRemoved := step.Status == string(operatorv1.ConditionTrue) && step.Reason == removed
+	isRemoved := observedplatform.RemovalOf(&operator.Status.OperatorStatus) == observedplatform.Removed
 	if !observed.Managed() || isRemoved {
 		status.Managed = false
 		return status, nil
 	}
 	status.controlPlane(s, operator)
-	status.Inputs = inputsOf(s, config, observed, operator.Status.Conditions)
+	status.Inputs = inputsOf(s, config, observed, operator)
 	status.Expiries = expiriesOf(s)
 	return status, nil
 }
@@ -159,15 +159,8 @@ func (s *Status) summarize(clusterOperator *configv1.ClusterOperator, operator *
 	}
 }
 
-// removing is the condition of a removal (observedplatform.RemovingCondition), and removed its reason after the last
-// step.
-const (
-	removing = "Removing"
-	removed  = "Removed"
-)
-
 func isStep(conditionType string) bool {
-	return conditionType == removing || conditionType == predecessor.ConditionType
+	return conditionType == observedplatform.RemovingCondition || conditionType == predecessor.ConditionType
 }
 
 // sortConditions sorts what the operator says into problems, progress and notices. The conditions of inputs are shown
@@ -202,7 +195,8 @@ func (c Condition) isProblem() bool {
 }
 
 func (c Condition) isProgress() bool {
-	isUnderWay := isStep(c.Type) && c.Reason != removed && c.Status == string(operatorv1.ConditionTrue)
+	isUnderWay := isStep(c.Type) && c.Reason != string(observedplatform.Removed) &&
+		c.Status == string(operatorv1.ConditionTrue)
 	return isUnderWay || c.is(string(configv1.OperatorProgressing), operatorv1.ConditionTrue)
 }
 

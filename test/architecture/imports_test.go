@@ -157,7 +157,8 @@ var layers = []layer{
 		"pkg/operator/rollout/maskedpods",
 	}},
 	{dir: "pkg/report", ours: []string{
-		"pkg/snapshot", "pkg/apis", "pkg/codes", "pkg/controlplane", "pkg/diagnostic", "pkg/inputs", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand",
+		"pkg/snapshot", "pkg/apis", "pkg/codes", "pkg/controlplane", "pkg/diagnostic", "pkg/inputs", "pkg/internal/observedplatform",
+		"pkg/loadbalancer", "pkg/nodecause", "pkg/operand",
 		"pkg/operandconfig", "pkg/operatorclient", "pkg/platform", "pkg/predecessor", "pkg/printable",
 		"pkg/terminationmessage", "pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens",
 		"pkg/operator/leader/availability", "pkg/operator/leader/handover", "pkg/operator/nodes/nodedeletion", "pkg/operator/nodes/nodeinitialization",
