@@ -59,18 +59,18 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 		{ConfigMap, TrustedCAConfigMap, trustKey, c.trust},
 		{Secret, CloudConfigSecret, cloudConfKey, c.cloud.Config},
 	}
-	for _, key := range sortedKeys(c.cloud.Files) {
+	for _, key := range slices.Sorted(maps.Keys(c.cloud.Files)) {
 		files = append(files, deliveredFile{Secret, CloudConfigSecret, key, c.cloud.Files[key]})
 	}
 	if len(in.CloudConfig.CABundle) > 0 {
 		files = append(files, deliveredFile{ConfigMap, CloudConfigConfigMap, cloudCAKey,
 			certificatesOnly(in.CloudConfig.CABundle)})
 	}
-	for _, key := range sortedKeys(c.cloud.Credentials) {
+	for _, key := range slices.Sorted(maps.Keys(c.cloud.Credentials)) {
 		files = append(files, deliveredFile{Secret, CloudCredentialsSecret, key, c.cloud.Credentials[key]})
 	}
 	if in.Phase.Files.onHost() {
-		for _, key := range sortedKeys(in.Custom.Reloaded) {
+		for _, key := range slices.Sorted(maps.Keys(in.Custom.Reloaded)) {
 			files = append(files, deliveredFile{Secret, CloudTokensSecret, key, in.Custom.Reloaded[key]})
 		}
 	}
@@ -174,8 +174,4 @@ func (l *FileLayout) mount(pod *corev1.Pod, container *corev1.Container, deliver
 		container.VolumeMounts = append(container.VolumeMounts,
 			corev1.VolumeMount{Name: volume, MountPath: f.path(), ReadOnly: true})
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
 }

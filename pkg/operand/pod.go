@@ -99,7 +99,7 @@ func mountsNamedBy(init *corev1.Container, mounts []corev1.VolumeMount) []corev1
 // proxyEnv returns the environment variables of the cluster's proxy.
 func proxyEnv(c *config) []corev1.EnvVar {
 	var env []corev1.EnvVar
-	for _, name := range sortedKeys(c.Proxy) {
+	for _, name := range slices.Sorted(maps.Keys(c.Proxy)) {
 		env = append(env, corev1.EnvVar{Name: name, Value: c.Proxy[name]})
 	}
 	return env
@@ -174,7 +174,7 @@ func arguments(c *config) []string {
 		delete(flags, name)
 	}
 	args := make([]string, 0, len(flags))
-	for _, name := range sortedKeys(flags) {
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		if len(flags[name]) > 0 {
 			args = append(args, "--"+name+"="+strings.Join(flags[name], ","))
 		}

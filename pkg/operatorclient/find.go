@@ -20,6 +20,17 @@ func Find[T any](lister interface{ Get(name string) (*T, error) }, kind, namespa
 	return object, nil
 }
 
+// Delete deletes an object, unless it does not exist. Its error names the object.
+func Delete(
+	ctx context.Context, remove func(context.Context, string, metav1.DeleteOptions) error, kind, namespace, name string,
+	options metav1.DeleteOptions,
+) error {
+	if err := remove(ctx, name, options); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting %s/%s in %s: %w", kind, name, namespace, err)
+	}
+	return nil
+}
+
 // GetFunc is a typed client's Get.
 type GetFunc[T any] func(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -254,24 +255,12 @@ func firstRevisions(secrets []*corev1.Secret) map[string]string {
 	first := map[string]string{}
 	since := 0
 	for i, revision := range revisions {
-		if i == 0 || !sameContent(copies[revision], copies[revisions[i-1]]) {
+		if i == 0 || !maps.EqualFunc(copies[revision].Data, copies[revisions[i-1]].Data, bytes.Equal) {
 			since = revision
 		}
 		first[copies[revision].Name] = strconv.Itoa(since)
 	}
 	return first
-}
-
-func sameContent(a, b *corev1.Secret) bool {
-	if len(a.Data) != len(b.Data) {
-		return false
-	}
-	for key, value := range a.Data {
-		if other, exists := b.Data[key]; !exists || !bytes.Equal(value, other) {
-			return false
-		}
-	}
-	return true
 }
 
 // serverClock has the time of the API server's last response: that of this machine may be wrong.

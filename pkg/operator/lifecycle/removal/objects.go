@@ -105,11 +105,8 @@ func (c *controller) deletePreflightLease(ctx context.Context) error {
 	if err != nil || lease == nil {
 		return err
 	}
-	err = c.Kube.CoordinationV1().Leases(operand.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting lease/%s in %s: %w", lease.Name, operand.Namespace, err)
-	}
-	return nil
+	return operatorclient.Delete(ctx, c.Kube.CoordinationV1().Leases(operand.Namespace).Delete, "lease",
+		operand.Namespace, lease.Name, metav1.DeleteOptions{})
 }
 
 // couldOnlyBeOurs reports whether the holder was a static pod of this operator that has ended: no pod is left on its
@@ -171,9 +168,7 @@ func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 	var errs []error
 	remove := func(kind, name string, by func(context.Context, string, metav1.DeleteOptions) error) {
 		found = true
-		if err := by(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("deleting %s/%s in %s: %w", kind, name, operand.Namespace, err))
-		}
+		errs = append(errs, operatorclient.Delete(ctx, by, kind, operand.Namespace, name, metav1.DeleteOptions{}))
 	}
 	for _, configMap := range configMaps {
 		if operand.IsOwnConfigMap(configMap.Name) ||
@@ -191,9 +186,6 @@ func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 
 // deleteSigner deletes the key of the CA whose certificates are gone.
 func (c *controller) deleteSigner(ctx context.Context) error {
-	err := c.Kube.CoreV1().Secrets(operatorclient.OperatorNamespace).Delete(ctx, c.SignerSecret, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting secret/%s in %s: %w", c.SignerSecret, operatorclient.OperatorNamespace, err)
-	}
-	return nil
+	return operatorclient.Delete(ctx, c.Kube.CoreV1().Secrets(operatorclient.OperatorNamespace).Delete, "secret",
+		operatorclient.OperatorNamespace, c.SignerSecret, metav1.DeleteOptions{})
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
@@ -226,12 +225,13 @@ func (c *controller) stop(ctx context.Context, s snapshot) (step, error) {
 	}
 	for _, d := range running {
 		// In the foreground, so that the Deployment exists until its pods have ended.
-		err := c.DeploymentClient.Deployments(d.Namespace).Delete(ctx, d.Name, metav1.DeleteOptions{
-			PropagationPolicy: ptr.To(metav1.DeletePropagationForeground),
-			Preconditions:     metav1.NewUIDPreconditions(string(d.UID)),
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return step{}, fmt.Errorf("deleting deployment/%s in %s: %w", d.Name, d.Namespace, err)
+		err := operatorclient.Delete(ctx, c.DeploymentClient.Deployments(d.Namespace).Delete, "deployment", d.Namespace,
+			d.Name, metav1.DeleteOptions{
+				PropagationPolicy: ptr.To(metav1.DeletePropagationForeground),
+				Preconditions:     metav1.NewUIDPreconditions(string(d.UID)),
+			})
+		if err != nil {
+			return step{}, err
 		}
 		c.Recorder.Eventf("PredecessorStopped", "Deleted deployment/%s in %s: the static pods stand by", d.Name, d.Namespace)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // retryInstallation makes library-go's installer controller create the node's installer pod again.
@@ -36,9 +37,10 @@ func (c *controller) deleteInstallers(ctx context.Context, node string, revision
 		names[pod.Name] = true
 	}
 	for pod := range names {
-		err := c.Client.Pods(operand.Namespace).Delete(ctx, pod, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("deleting pod/%s in %s: %w", pod, operand.Namespace, err)
+		err := operatorclient.Delete(ctx, c.Client.Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod,
+			metav1.DeleteOptions{})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
