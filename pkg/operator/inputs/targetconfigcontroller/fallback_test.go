@@ -27,6 +27,12 @@ func (f *fixture) rolls(t *testing.T, change func()) {
 // fails writes the verdict about revision 2 on its first node, as the preflight's controller does.
 func (f *fixture) fails(t *testing.T) {
 	t.Helper()
+	f.failsAs(t, "Crash")
+}
+
+// failsAs is the same with a class.
+func (f *fixture) failsAs(t *testing.T, class string) {
+	t.Helper()
 	configMaps, secrets := f.copies(t)
 	former, err := operand.StartsWith(configMaps, secrets, 1)
 	require.NoError(t, err)
@@ -35,7 +41,7 @@ func (f *fixture) fails(t *testing.T) {
 	secret := f.submitted(t)
 	require.NoError(t, operand.AnnotatePreflight(secret, failed.Changed(former), operand.PreflightRejectionsOf(secret),
 		&operand.PreflightVerdict{
-			Digest: digestOf(secret), Result: operand.Failed, Class: "Crash", Message: "it failed", Node: "m1", Tries: 1,
+			Digest: digestOf(secret), Result: operand.Failed, Class: class, Message: "it failed", Node: "m1", Tries: 1,
 			Ended: metav1.NewTime(f.clock.Now()), Revision: 2, Former: 1,
 		}))
 	secret.Data = nil
@@ -183,4 +189,55 @@ func TestARevisionThatIsUndoneBeforeItGoesBackIsNoChange(t *testing.T) {
 	f.sees(t)
 	require.True(t, f.wentBack(t))
 	require.Empty(t, f.trueConditions(t))
+}
+
+func TestARevisionGoesBackAtOnceWhileARejectedLoginPauses(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 1)
+	f.sees(t)
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
+	f.clock.Step(5 * time.Minute)
+	f.rolls(t, func() { f.setOverrides(t, port) })
+	f.sees(t)
+	require.True(t, operand.PreflightRuns(f.submitted(t)), "that of the login is repeated")
+	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 2)
+	f.sees(t)
+	f.fails(t)
+	f.sees(t)
+	require.True(t, f.wentBack(t), "what runs elsewhere logs in there already")
+}
+
+func TestARevisionGoesBackWhoseLoginIsRejectedWithCredentialsThatStay(t *testing.T) {
+	f := newWorking(t)
+	f.rolls(t, func() { f.change(t) })
+	f.failsAs(t, operand.RejectedLogin)
+	f.sees(t)
+	require.True(t, f.wentBack(t), "the credentials are those with which the others run")
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
+	f.makeRevisionOf(t, 3)
+
+	// They hold nothing else back.
+	f.newImage()
+	f.sees(t)
+	f.conclude(t, operand.Successful, 1)
+	f.sees(t)
+	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
+}
+
+func TestTheVerdictAboutARevisionEndsOnceItIsAccepted(t *testing.T) {
+	f := newWorking(t)
+	f.rolls(t, func() { f.setOverrides(t, port) })
+	f.fails(t)
+	f.sees(t)
+	f.meta.Annotations = map[string]string{
+		"cloudcontrollermanager.operator.openshift.io/accepted-preflight": f.valueToAccept(t),
+	}
+	f.sees(t)
+	require.False(t, f.wentBack(t))
+	f.sees(t)
+	if secret := f.submitted(t); secret != nil {
+		require.Nil(t, operand.PreflightVerdictOf(secret), "the notice says that the node goes back")
+	}
 }

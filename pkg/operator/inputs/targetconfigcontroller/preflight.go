@@ -168,10 +168,8 @@ func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err erro
 	if len(changed) == 0 {
 		return false, g.keepStanding(ctx)
 	}
-	if back := g.formerRevision(); back != 0 {
-		if running, err := g.startsWith(back); err != nil || running.Have(digests) {
-			return false, err
-		}
+	if back, err := g.goesBack(digests); err != nil || back {
+		return false, err
 	}
 	if g.accepted != nil {
 		if rest := changed.Changed(g.accepted); len(rest) > 0 {

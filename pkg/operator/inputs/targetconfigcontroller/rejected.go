@@ -25,6 +25,17 @@ func (g *gating) formerRevision() int32 {
 	return 0
 }
 
+// goesBack reports whether a candidate with these digests is what the nodes run that the latest revision has not
+// reached.
+func (g *gating) goesBack(digests operand.StartDigests) (bool, error) {
+	back := g.formerRevision()
+	if back == 0 {
+		return false, nil
+	}
+	running, err := g.startsWith(back)
+	return running.Have(digests), err
+}
+
 // withoutRejected returns the candidate with the accepted inputs instead of the rejected ones, and with what the last
 // candidate has instead of a rejected image or rejected flags. If the latest revision has failed on its first node, it
 // is what the others run.

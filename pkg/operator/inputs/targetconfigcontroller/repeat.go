@@ -15,7 +15,7 @@ import (
 
 // keepStanding withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, with
 // all that it changed, the verdict stays for the notice: the digest of a preflight does not tell, because it has pinned
-// flags.
+// flags. One about a revision does not: an administrator has accepted what it rejected, and no node goes back.
 func (g *gating) keepStanding(ctx context.Context) error {
 	if len(g.standing) > 0 {
 		return g.repeat(ctx)
@@ -24,8 +24,9 @@ func (g *gating) keepStanding(ctx context.Context) error {
 		return nil
 	}
 	preflight, _, err := g.preflightOf(g.full)
+	verdict := operand.PreflightVerdictOf(g.former)
 	isApplied := preflight != nil && digestOf(g.former) == digestOf(preflight) &&
-		g.digests.Have(operand.PreflightInputsOf(g.former))
+		g.digests.Have(operand.PreflightInputsOf(g.former)) && (verdict == nil || verdict.Revision == 0)
 	if err != nil || isApplied {
 		return err
 	}
@@ -40,6 +41,7 @@ func (g *gating) keepStanding(ctx context.Context) error {
 }
 
 // repeatsLogin reports whether a preflight of the candidate would repeat a rejected login before the end of its pause.
+// What goes back to a former revision has no preflight, and a revision's login has no pause.
 func (g *gating) repeatsLogin(next *candidate) (bool, error) {
 	if next.resources == nil || len(g.standing) == 0 {
 		return false, nil
@@ -48,9 +50,12 @@ func (g *gating) repeatsLogin(next *candidate) (bool, error) {
 	if err != nil || len(changed) == 0 {
 		return false, err
 	}
+	if back, err := g.goesBack(digests); err != nil || back {
+		return false, err
+	}
 	return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool {
-		return r.Verdict.Class == operand.RejectedLogin && r.Credentials == digests[diagnostic.Credentials] &&
-			r.Verdict.RepeatIn(g.Clock.Now()) > 0
+		return r.Verdict.Class == operand.RejectedLogin && r.Verdict.Revision == 0 &&
+			r.Credentials == digests[diagnostic.Credentials] && r.Verdict.RepeatIn(g.Clock.Now()) > 0
 	}), nil
 }
 
