@@ -92,7 +92,8 @@ func PreflightPodOf(candidate *corev1.Secret) (*corev1.Pod, error) {
 	if err := yaml.UnmarshalStrict(candidate.Data[manifestKey], pod); err != nil {
 		return nil, fmt.Errorf("decoding secret/%s in %s, key %s: %w", candidate.Name, Namespace, manifestKey, err)
 	}
-	pod.Annotations[PreflightDigestAnnotation] = candidate.Annotations[PreflightDigestAnnotation]
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, PreflightDigestAnnotation,
+		candidate.Annotations[PreflightDigestAnnotation])
 	return pod, nil
 }
 

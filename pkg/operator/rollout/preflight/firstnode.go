@@ -3,7 +3,6 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -180,7 +179,9 @@ func (c *controller) rejectRevision(
 	if err := operand.AnnotatePreflight(annotated, inputs, rejections, verdict); err != nil {
 		return err
 	}
-	maps.Copy(secret.Annotations, annotated.Annotations)
+	for key, text := range annotated.Annotations {
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, text)
+	}
 	if candidate == nil {
 		_, err = write.Create(ctx, secret, metav1.CreateOptions{})
 	} else {

@@ -131,6 +131,7 @@ func TestWhatIsNotTheRevisionsFaultRejectsNothing(t *testing.T) {
 		"the cloud has an error":             func(_ *testing.T, w *world) { w.crashes("m1", "got 503 instead\n") },
 		"the API server does not answer":     func(_ *testing.T, w *world) { w.crashes("m1", "leaderelection lost\n") },
 		"the kernel ends it":                 func(_ *testing.T, w *world) { w.killed("m1") },
+		"the node restarts twice":            func(_ *testing.T, w *world) { w.restarts("m1") },
 		"another node has it too":            func(_ *testing.T, w *world) { w.label("m2", "4") },
 		"another node is not Ready":          func(_ *testing.T, w *world) { w.Ready("m2", false) },
 		"another node has another revision":  func(_ *testing.T, w *world) { w.Status.NodeStatuses[2].CurrentRevision = 2 },
@@ -177,6 +178,12 @@ func (w *world) killed(node string) {
 	w.Container(node).LastTerminationState.Terminated.Reason = "OOMKilled"
 }
 
+// restarts lets a node restart, so that the container runtime does not know how the container ended.
+func (w *world) restarts(node string) {
+	w.crashes(node, lookedUp)
+	w.Container(node).LastTerminationState.Terminated.Reason = "Unknown"
+}
+
 // sameConfig gives the revision what the former one has.
 func (w *world) sameConfig(t *testing.T) {
 	t.Helper()
@@ -186,4 +193,17 @@ func (w *world) sameConfig(t *testing.T) {
 	same := object.(*corev1.ConfigMap).DeepCopy()
 	same.Name = "cloud-controller-manager-pod-4"
 	require.NoError(t, store.Update(same))
+}
+
+func TestASecretWithoutAnnotationsTakesAVerdictAboutARevision(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operand.PreflightName},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.crashes("m1", inUse)
+	w.clock.SetTime(controlplanetest.At(5))
+	w.pass(t, 0)
+	require.Len(t, w.rejected(t), 1)
+	require.Equal(t, crashed, w.rejected(t)[0].Verdict.Describe())
 }

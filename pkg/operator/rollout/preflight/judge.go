@@ -44,6 +44,10 @@ const (
 // k8s.io/cloud-provider): the API server was not reached.
 const lostLease = "leaderelection lost"
 
+// lostContainer is the reason of a container that containerd does not find when it starts, as after a reboot of the
+// node (unknownExitReason in its internal/cri/server). Its message is the end of a log that tells no failure.
+const lostContainer = "Unknown"
+
 // The classes that nodecause does not have.
 const (
 	crash      = "Crash"
@@ -197,7 +201,8 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *operand.Prefligh
 			"API server", text))
 	}
 	verdict := e.failed(text)
-	if end.ExitCode > signaled && end.ExitCode <= signaled+lastSignal || end.Reason == "OOMKilled" {
+	isSignal := end.ExitCode > signaled && end.ExitCode <= signaled+lastSignal
+	if isSignal || end.Reason == "OOMKilled" || end.Reason == lostContainer {
 		verdict.Result = operand.Inconclusive // The kernel, the kubelet or a shutdown ended it.
 	}
 	return verdict

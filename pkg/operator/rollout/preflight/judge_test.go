@@ -142,6 +142,12 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			result: operand.Inconclusive, class: "Crash",
 			message: `it failed: "it ended with exit code 137 and reason \"OOMKilled\", without a message"; correct what was changed`,
 		},
+		"its node restarts": {
+			state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Unknown",
+				Message: errorAt + "a warning of long ago\n"}},
+			result: operand.Inconclusive, class: "Crash",
+			message: `it failed: "a warning of long ago"; correct what was changed`,
+		},
 		"it ends itself with the last exit code": {
 			state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Error",
 				Message: fatalAt + "cloud provider could not be initialized\n"}},

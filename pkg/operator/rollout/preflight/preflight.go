@@ -303,7 +303,7 @@ func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, ver
 		return fmt.Errorf("writing the verdict of a preflight: %w", err)
 	}
 	candidate = candidate.DeepCopy()
-	candidate.Annotations[operand.PreflightVerdictAnnotation] = string(text)
+	metav1.SetMetaDataAnnotation(&candidate.ObjectMeta, operand.PreflightVerdictAnnotation, string(text))
 	candidate.Data = nil
 	_, err = c.Kube.CoreV1().Secrets(operand.Namespace).Update(ctx, candidate, metav1.UpdateOptions{})
 	if err != nil {
