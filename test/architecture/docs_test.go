@@ -51,6 +51,50 @@ func TestEveryControllersFolderIsDocumented(t *testing.T) {
 	}
 }
 
+// A call needs an import of one of the packages by the other, also through others.
+func TestTheDocumentedWalksAreThoseOfTheCode(t *testing.T) {
+	imports := map[string][]string{}
+	for _, p := range packages(t) {
+		imports[p.relative()] = []string{}
+		for _, imported := range p.Imports {
+			if path, ours := strings.CutPrefix(imported, module+"/"); ours {
+				imports[p.relative()] = append(imports[p.relative()], path)
+			}
+		}
+	}
+	dependsOn := func(from, to string) bool {
+		seen, left := map[string]bool{}, []string{from}
+		for ; len(left) > 0; left = left[1:] {
+			if !seen[left[0]] {
+				seen[left[0]] = true
+				left = append(left, imports[left[0]]...)
+			}
+		}
+		return seen[to]
+	}
+	_, text, found := strings.Cut(string(read(t, "docs/architecture.md")), "\n## Five walks\n")
+	require.True(t, found)
+	text, _, _ = strings.Cut(text, "\n## ")
+	walks := regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]*[→⇒][^|]*) \| (\d) \|$`).FindAllStringSubmatch(text, -1)
+	require.Len(t, walks, 5)
+	for _, walk := range walks {
+		entered := map[string]bool{}
+		former := ""
+		for _, step := range regexp.MustCompile("([→⇒]?) ?`([a-z/]+)`").FindAllStringSubmatch(walk[2], -1) {
+			dir := "pkg/" + step[2]
+			if step[2] == "manifests" {
+				dir = step[2]
+			}
+			require.Contains(t, imports, dir)
+			if step[1] == "→" {
+				require.True(t, dependsOn(former, dir) || dependsOn(dir, former), "%s: no import between %s and %s", walk[1], former, dir)
+			}
+			entered[dir], former = true, dir
+		}
+		require.Equal(t, walk[3], fmt.Sprint(strings.Count(walk[2], "`")/2-len(entered)), "returns of %s", walk[1])
+	}
+}
+
 func TestTheDocumentedBootkubeStepIsTheTestedOne(t *testing.T) {
 	_, step, found := strings.Cut(string(read(t, "bootstrap/bootkube-step.sh")), "#!/usr/bin/env bash\n")
 	require.True(t, found)
