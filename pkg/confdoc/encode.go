@@ -96,8 +96,8 @@ func yamlText(text string) *yaml.Node {
 	return out
 }
 
-// EncodeINI returns a mapping of sections in the format of gopkg.in/gcfg.v1.
-func EncodeINI(root *Node) []byte {
+// encodeINI returns a mapping of sections in the format of gopkg.in/gcfg.v1.
+func encodeINI(root *Node) []byte {
 	sections := make([]gcfg.Section, len(root.Entries))
 	for i, e := range root.Entries {
 		sections[i] = gcfg.Section{Name: e.Name, Subsection: e.Sub}
@@ -114,7 +114,7 @@ func EncodeINI(root *Node) []byte {
 func (d *Document) Encode() []byte {
 	switch d.Format {
 	case INI:
-		return EncodeINI(d.Root)
+		return encodeINI(d.Root)
 	case YAML, YAML3:
 		return EncodeYAML(d.Root)
 	default:

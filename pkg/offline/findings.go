@@ -83,7 +83,7 @@ func (k *check) gather(request Request) (*inputs.Gathered, error) {
 	}
 	k.leaveOutUnknown(request, gathered)
 	if k.given != nil {
-		gathered.CloudConfig, err = k.cluster.GivenCloudConfig(*k.given, k.config)
+		gathered.CloudConfig, err = k.cluster.givenCloudConfig(*k.given, k.config)
 	}
 	return gathered, err
 }

@@ -75,9 +75,9 @@ func (c *Cluster) Name(object string) string {
 	return object
 }
 
-// GivenCloudConfig returns the cloud configuration of a ConfigMap of any name. The key is the operator's: the key of
+// givenCloudConfig returns the cloud configuration of a ConfigMap of any name. The key is the operator's: the key of
 // cluster-config-operator's ConfigMap, or the key in Infrastructure.
-func (c *Cluster) GivenCloudConfig(given Manifest, observed *operandconfig.Config) (operand.CloudConfig, error) {
+func (c *Cluster) givenCloudConfig(given Manifest, observed *operandconfig.Config) (operand.CloudConfig, error) {
 	configMap := &corev1.ConfigMap{}
 	if err := given.Decode(configMap); err != nil {
 		return operand.CloudConfig{}, err

@@ -43,15 +43,15 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 	}
 	kept, err := json.Marshal(r.Kept)
 	if err != nil {
-		return nil, fmt.Errorf("writing the annotation %s: %w", KeptAnnotation, err)
+		return nil, fmt.Errorf("writing the annotation %s: %w", keptAnnotation, err)
 	}
 	// library-go merges annotations: an omitted one keeps the value of an earlier candidate.
 	podConfigMap.Annotations = map[string]string{
 		AcceptedInputAnnotation:      InputDigest(in),
 		customccm.ReloadedAnnotation: customccm.AnnotationOf(in.Custom.Reloaded),
-		KeptAnnotation:               string(kept),
+		keptAnnotation:               string(kept),
 		TokensAnnotation:             string(tokens),
-		CredentialsAnnotation:        usedCredentials(in),
+		credentialsAnnotation:        usedCredentials(in),
 		RenderedByAnnotation:         in.renderedBy(),
 	}
 	podConfigMap.Data[manifestKey] = string(installedPod)
@@ -141,7 +141,7 @@ func InputDigest(in Inputs) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// usedCredentials returns the value of CredentialsAnnotation.
+// usedCredentials returns the value of credentialsAnnotation.
 func usedCredentials(in Inputs) string {
 	if in.delivered == nil && len(in.Credentials.Data) == 0 {
 		return ""
@@ -152,7 +152,7 @@ func usedCredentials(in Inputs) string {
 // UsesCredentials reports whether the candidate of this pod ConfigMap was accepted with keys of the Secret source.
 // podConfigMap may be nil.
 func UsesCredentials(podConfigMap *corev1.ConfigMap, source string) bool {
-	return podConfigMap != nil && podConfigMap.Annotations[CredentialsAnnotation] == source
+	return podConfigMap != nil && podConfigMap.Annotations[credentialsAnnotation] == source
 }
 
 // CopiesMatch returns nil if the objects are a complete candidate: they must match the digest in their pod's ConfigMap.

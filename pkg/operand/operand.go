@@ -40,9 +40,9 @@ const (
 	// tokens before the pod is installed.
 	TokensAnnotation = "cloud-controller-manager.openshift.io/cloud-tokens"
 
-	// KeptAnnotation on the pod ConfigMap holds Result.Kept of the cloud configuration as JSON. It is always written,
+	// keptAnnotation on the pod ConfigMap holds Result.Kept of the cloud configuration as JSON. It is always written,
 	// because an update does not remove omitted annotations.
-	KeptAnnotation = "cloud-controller-manager.openshift.io/kept-settings"
+	keptAnnotation = "cloud-controller-manager.openshift.io/kept-settings"
 
 	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet holds RenderedBy. It is not part of a revision's
 	// data or of a pod, so an upgrade that changes nothing else causes no rollout.
@@ -51,9 +51,9 @@ const (
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 
-	// CredentialsAnnotation on the pod ConfigMap holds the Source of the accepted Credentials, empty if they had no
+	// credentialsAnnotation on the pod ConfigMap holds the Source of the accepted Credentials, empty if they had no
 	// keys. It shows that an optional Secret existed and was deleted.
-	CredentialsAnnotation = "cloud-controller-manager.openshift.io/accepted-credentials"
+	credentialsAnnotation = "cloud-controller-manager.openshift.io/accepted-credentials"
 )
 
 // RenderedBy identifies the operator that rendered a candidate: the version of its release payload and its image, which
@@ -100,7 +100,7 @@ type Inputs struct {
 	// First reports whether no input has been accepted in this cluster yet.
 	First bool
 
-	// Kept is the value of KeptAnnotation of the last accepted candidate.
+	// Kept is the value of keptAnnotation of the last accepted candidate.
 	Kept map[string]string
 
 	// Policy defines whether a likely typo in the cloud configuration rejects the candidate.
@@ -204,7 +204,7 @@ type Resources struct {
 	// Tokens are the federated tokens that the pod needs. The pod's ConfigMap has them in TokensAnnotation.
 	Tokens []clouds.Token
 
-	// Kept are the user's values that are not in effect yet. The pod's ConfigMap has them in KeptAnnotation.
+	// Kept are the user's values that are not in effect yet. The pod's ConfigMap has them in keptAnnotation.
 	Kept map[string]string
 
 	// Digest covers the data of every revisioned object. The pod's ConfigMap holds it.

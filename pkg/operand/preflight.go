@@ -35,8 +35,8 @@ const (
 	// PreflightInputsAnnotation on the Secret has the digests of what the candidate changes.
 	PreflightInputsAnnotation = "cloud-controller-manager.openshift.io/preflight-inputs"
 
-	// PreflightRejectionsAnnotation on the Secret has the digests with which candidates have failed, and the verdicts.
-	PreflightRejectionsAnnotation = "cloud-controller-manager.openshift.io/preflight-rejections"
+	// preflightRejectionsAnnotation on the Secret has the digests with which candidates have failed, and the verdicts.
+	preflightRejectionsAnnotation = "cloud-controller-manager.openshift.io/preflight-rejections"
 
 	// PreflightCredentialsAnnotation on the Secret has the digest of the credentials that the candidate logs in with.
 	PreflightCredentialsAnnotation = "cloud-controller-manager.openshift.io/preflight-credentials"

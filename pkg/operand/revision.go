@@ -53,7 +53,7 @@ func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number
 			Credentials: data[copyOf(CloudCredentialsSecret)], NodeManager: data[NodeManagerConfigSecret],
 			Tokens: tokens, Kept: KeptOf(pod),
 		},
-		credentials: Credentials{Source: pod.Annotations[CredentialsAnnotation],
+		credentials: Credentials{Source: pod.Annotations[credentialsAnnotation],
 			Data: data[copyOf(CloudCredentialsSecret)]},
 		reloaded: map[string][]byte{},
 		trust:    []byte(named[copyOf(TrustedCAConfigMap)].Data[trustKey]),
@@ -84,10 +84,10 @@ func (r *Revision) Trust() TrustSource {
 		Key: trustKey, Data: r.trust}
 }
 
-// KeptOf returns the decoded value of KeptAnnotation of a pod ConfigMap, nil if it is invalid.
+// KeptOf returns the decoded value of keptAnnotation of a pod ConfigMap, nil if it is invalid.
 func KeptOf(podConfigMap *corev1.ConfigMap) map[string]string {
 	var kept map[string]string
-	if err := json.Unmarshal([]byte(podConfigMap.Annotations[KeptAnnotation]), &kept); err != nil {
+	if err := json.Unmarshal([]byte(podConfigMap.Annotations[keptAnnotation]), &kept); err != nil {
 		return nil
 	}
 	return kept
@@ -102,6 +102,6 @@ func Remembered(annotations map[string]string) map[string]string {
 	}
 	return map[string]string{
 		AcceptedInputAnnotation: annotations[AcceptedInputAnnotation],
-		KeptAnnotation:          annotations[KeptAnnotation],
+		keptAnnotation:          annotations[keptAnnotation],
 	}
 }

@@ -81,16 +81,16 @@ const RememberTime = longestPause
 // maxRemembered is how many rejections are remembered about inputs that were undone.
 const maxRemembered = 8
 
-// Remembers reports whether a rejection counts when its inputs come back: within an hour, a login would be repeated
+// remembers reports whether a rejection counts when its inputs come back: within an hour, a login would be repeated
 // against the account, and a rollout on the node where it has failed.
-func (r *PreflightRejection) Remembers(now time.Time) bool {
+func (r *PreflightRejection) remembers(now time.Time) bool {
 	matters := r.Verdict.Class == RejectedLogin || r.Verdict.Revision != 0
 	return matters && now.Sub(r.Verdict.Ended.Time) < RememberTime
 }
 
 // RememberedRejections returns those of the rejections that are still remembered, the latest of them.
 func RememberedRejections(rejections []PreflightRejection, now time.Time) []PreflightRejection {
-	kept := slices.DeleteFunc(slices.Clone(rejections), func(r PreflightRejection) bool { return !r.Remembers(now) })
+	kept := slices.DeleteFunc(slices.Clone(rejections), func(r PreflightRejection) bool { return !r.remembers(now) })
 	slices.SortFunc(kept, func(a, b PreflightRejection) int { return a.Verdict.Ended.Compare(b.Verdict.Ended.Time) })
 	return kept[max(0, len(kept)-maxRemembered):]
 }
@@ -116,7 +116,7 @@ func (r *PreflightRejection) Concerns(digests, changed StartDigests) bool {
 func PreflightRejectionsOf(candidate *corev1.Secret) []PreflightRejection {
 	var rejections []PreflightRejection
 	// What cannot be decoded is tried again.
-	_ = json.Unmarshal([]byte(candidate.Annotations[PreflightRejectionsAnnotation]), &rejections)
+	_ = json.Unmarshal([]byte(candidate.Annotations[preflightRejectionsAnnotation]), &rejections)
 	inputs := PreflightInputsOf(candidate)
 	verdict := PreflightVerdictOf(candidate)
 	if verdict == nil || len(inputs) == 0 || PreflightRuns(candidate) {
@@ -160,7 +160,7 @@ func AnnotatePreflight(
 ) error {
 	texts := map[string]string{}
 	for annotation, value := range map[string]any{
-		PreflightInputsAnnotation: inputs, PreflightRejectionsAnnotation: rejections, PreflightVerdictAnnotation: verdict,
+		PreflightInputsAnnotation: inputs, preflightRejectionsAnnotation: rejections, PreflightVerdictAnnotation: verdict,
 	} {
 		text, err := json.Marshal(value)
 		if err != nil {

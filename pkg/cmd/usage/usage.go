@@ -41,7 +41,7 @@ func Run(cmd *cobra.Command, run func(ctx context.Context, args []string) (code 
 
 // Fail ends the process. The error is the last line on stderr.
 func Fail(cmd *cobra.Command, code int, err error) {
-	fmt.Fprint(cmd.ErrOrStderr(), LastLine(cmd.Name(), err))
+	fmt.Fprint(cmd.ErrOrStderr(), lastLine(cmd.Name(), err))
 	os.Exit(code)
 }
 
@@ -51,9 +51,9 @@ func FailOnFlag(cmd *cobra.Command, err error) error {
 	return nil
 }
 
-// LastLine returns the error as one line with the command's name: scripts, and bootkube's report of a failure, show
+// lastLine returns the error as one line with the command's name: scripts, and bootkube's report of a failure, show
 // only the end of stderr.
-func LastLine(command string, err error) string {
+func lastLine(command string, err error) string {
 	return command + ": " + printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")) + "\n"
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAnErrorIsOneLineThatATerminalShows(t *testing.T) {
-	require.Equal(t, "render: a; b\\x1b\n", LastLine("render", errors.Join(errors.New("a"), errors.New("b\x1b"))))
+	require.Equal(t, "render: a; b\\x1b\n", lastLine("render", errors.Join(errors.New("a"), errors.New("b\x1b"))))
 }
 
 func TestAWrongFlagIsToldWhatItTakes(t *testing.T) {

@@ -30,10 +30,10 @@ func Duration(lease *coordinationv1.Lease) time.Duration {
 	return time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 }
 
-// RetryPeriod returns how often the holder renews a lease of that duration. The lease has only its duration, which
+// retryPeriod returns how often the holder renews a lease of that duration. The lease has only its duration, which
 // differs between OpenShift's timings: 137/107/26 seconds, and 270/240/60 on a single control-plane node. Kubernetes'
 // own, which a custom cloud-controller-manager may have, are 15/10/2.
-func RetryPeriod(duration time.Duration) time.Duration {
+func retryPeriod(duration time.Duration) time.Duration {
 	switch duration {
 	case severalNodes:
 		return 26 * time.Second
@@ -46,4 +46,4 @@ func RetryPeriod(duration time.Duration) time.Duration {
 
 // Silence returns how long the holder must not have renewed the lease before it counts as silent: two retry periods,
 // so that one attempt may fail.
-func Silence(duration time.Duration) time.Duration { return 2*RetryPeriod(duration) + renewalDelay }
+func Silence(duration time.Duration) time.Duration { return 2*retryPeriod(duration) + renewalDelay }

@@ -28,10 +28,10 @@ func TestTheDurationOfALeaseTellsItsRetryPeriod(t *testing.T) {
 			require.Equal(t, duration, Duration(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
 				LeaseDurationSeconds: ptr.To(int32(duration.Seconds())),
 			}}))
-			require.Equal(t, tc.config.RetryPeriod.Duration, RetryPeriod(duration))
+			require.Equal(t, tc.config.RetryPeriod.Duration, retryPeriod(duration))
 			require.Equal(t, 2*tc.config.RetryPeriod.Duration+2*time.Second, Silence(duration))
 		})
 	}
-	require.GreaterOrEqual(t, RetryPeriod(15*time.Second), 2*time.Second, "Kubernetes' own timings")
+	require.GreaterOrEqual(t, retryPeriod(15*time.Second), 2*time.Second, "Kubernetes' own timings")
 	require.Zero(t, Duration(&coordinationv1.Lease{}))
 }

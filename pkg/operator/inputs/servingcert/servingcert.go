@@ -58,8 +58,8 @@ type Validity struct {
 	Signer, Leaf time.Duration
 }
 
-// DefaultValidity applies to zero fields of Options.Validity. It is the same as for other operands' certificates.
-var DefaultValidity = Validity{Signer: 60 * 24 * time.Hour, Leaf: 30 * 24 * time.Hour}
+// defaultValidity applies to zero fields of Options.Validity. It is the same as for other operands' certificates.
+var defaultValidity = Validity{Signer: 60 * 24 * time.Hour, Leaf: 30 * 24 * time.Hour}
 
 // Client writes the Secrets and the ConfigMap.
 type Client interface {
@@ -81,7 +81,7 @@ type Options struct {
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
 
-	// Validity has the validity periods; DefaultValidity replaces zero fields.
+	// Validity has the validity periods; defaultValidity replaces zero fields.
 	Validity Validity
 }
 
@@ -103,8 +103,8 @@ func New(o Options) factory.Controller {
 }
 
 func newController(o Options) *controller {
-	o.Validity.Signer = cmp.Or(o.Validity.Signer, DefaultValidity.Signer)
-	o.Validity.Leaf = cmp.Or(o.Validity.Leaf, DefaultValidity.Leaf)
+	o.Validity.Signer = cmp.Or(o.Validity.Signer, defaultValidity.Signer)
+	o.Validity.Leaf = cmp.Or(o.Validity.Leaf, defaultValidity.Leaf)
 	return &controller{o}
 }
 

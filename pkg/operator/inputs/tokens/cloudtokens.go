@@ -23,11 +23,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// CloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens that are valid for
+// cloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens that are valid for
 // longer than a day, and 12 hours tolerate any clock skew. A token is refreshed after a third of its lifetime, so the
 // cloud stays usable for eight hours without the operator. The one hour of a projected token would leave only 40
 // minutes.
-const CloudTokenLifetime = 12 * time.Hour
+const cloudTokenLifetime = 12 * time.Hour
 
 // cloudTokens maintains the Secret cloud-tokens: the federated tokens that the candidate requests, and the reloaded
 // keys of spec.custom's Secrets. It keeps keys of revisions that are installed or may be rolled back to. It removes

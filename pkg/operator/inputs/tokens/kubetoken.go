@@ -12,9 +12,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// DefaultKubeTokenLifetime is the requested lifetime. It must outlast a period without refreshes: a stopped operator,
+// defaultKubeTokenLifetime is the requested lifetime. It must outlast a period without refreshes: a stopped operator,
 // or a control plane that is switched off overnight.
-const DefaultKubeTokenLifetime = 48 * time.Hour
+const defaultKubeTokenLifetime = 48 * time.Hour
 
 const kubeTokenKey = "token"
 

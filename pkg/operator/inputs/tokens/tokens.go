@@ -55,7 +55,7 @@ type Options struct {
 	Clock           clock.PassiveClock
 	Recorder        events.Recorder
 
-	// KubeTokenLifetime is the requested lifetime, DefaultKubeTokenLifetime if zero. The API server rejects less than
+	// KubeTokenLifetime is the requested lifetime, defaultKubeTokenLifetime if zero. The API server rejects less than
 	// ten minutes. The returned expiry applies.
 	KubeTokenLifetime time.Duration
 }
@@ -80,8 +80,8 @@ func New(o Options) factory.Controller {
 
 func newController(o Options) *controller {
 	c := &controller{Options: o}
-	kube := &kubeToken{Options: o, issuer: c.issuer(cmp.Or(o.KubeTokenLifetime, DefaultKubeTokenLifetime))}
-	cloud := &cloudTokens{Options: o, issuer: c.issuer(CloudTokenLifetime)}
+	kube := &kubeToken{Options: o, issuer: c.issuer(cmp.Or(o.KubeTokenLifetime, defaultKubeTokenLifetime))}
+	cloud := &cloudTokens{Options: o, issuer: c.issuer(cloudTokenLifetime)}
 	// Each sync retries its own conflicts, independently of the other.
 	c.kube = writeconflict.Retried(c.withAccount(kube.sync))
 	c.cloud = writeconflict.Retried(c.withAccount(cloud.sync))

@@ -43,8 +43,8 @@ const (
 var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.AtOnce}
 
 const (
-	// DefaultThreshold is how long a node may stay uninitialized. A throttling cloud API can take minutes.
-	DefaultThreshold = 5 * time.Minute
+	// defaultThreshold is how long a node may stay uninitialized. A throttling cloud API can take minutes.
+	defaultThreshold = 5 * time.Minute
 
 	// noticeAfter is how long a node waits before it is reported. A cloud that responds initializes it within seconds.
 	noticeAfter = 30 * time.Second
@@ -71,7 +71,7 @@ type Options struct {
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
 
-	// Threshold is how long a node may stay uninitialized before the operator degrades, DefaultThreshold if zero.
+	// Threshold is how long a node may stay uninitialized before the operator degrades, defaultThreshold if zero.
 	Threshold time.Duration
 }
 
@@ -92,7 +92,7 @@ type controller struct {
 // wait, a timer asks again for the cause.
 func New(o Options) factory.Controller {
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
-	o.Threshold = cmp.Or(o.Threshold, DefaultThreshold)
+	o.Threshold = cmp.Or(o.Threshold, defaultThreshold)
 	c := &controller{Options: o, store: &store{
 		clock:   o.Clock,
 		waiting: map[string]wait{},

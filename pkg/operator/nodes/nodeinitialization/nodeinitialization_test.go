@@ -267,7 +267,7 @@ func TestSync(t *testing.T) {
 }
 
 func TestTheTimerIsSetForTheNextNode(t *testing.T) {
-	c := &controller{Options: Options{Clock: clocktesting.NewFakePassiveClock(now), Threshold: DefaultThreshold}}
+	c := &controller{Options: Options{Clock: clocktesting.NewFakePassiveClock(now), Threshold: defaultThreshold}}
 	overdue, late, next := c.split(map[string]wait{
 		"a": {since: now.Add(-time.Hour)}, "b": {since: now.Add(-4 * time.Minute)}, "c": {since: now.Add(-time.Minute)},
 	})
