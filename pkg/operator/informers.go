@@ -72,8 +72,7 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 			kube, operatorclient.ManagedConfigNamespace, named(operatorclient.ManagedCloudConfig)),
 		kubeSystem: namespaced(
 			kube, operatorclient.KubeSystemNamespace, named(operatorclient.APIServerAuthentication)),
-		nodes: informers.NewSharedInformerFactoryWithOptions(kube, resync,
-			informers.WithTweakListOptions(labelled(operatorclient.MasterLabel+"=")), informers.WithTransform(stripNode)),
+		nodes:    controlPlaneNodes(kube),
 		bindings: clusterScoped(kube, labelled(staticresources.Selector)),
 		policies: clusterScoped(kube, labelled(admissionpolicies.Selector)),
 		kubeSystemBindings: namespaced(
@@ -92,6 +91,17 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 			configinformers.WithTweakListOptions(named(operatorclient.ClusterOperator)),
 			configinformers.WithTransform(stripManagedFields)),
 	}
+}
+
+// controlPlaneNodes returns the informers of the control-plane Nodes, which call nobody for a heartbeat.
+func controlPlaneNodes(kube kubernetes.Interface) informers.SharedInformerFactory {
+	nodes := informers.NewSharedInformerFactoryWithOptions(kube, resync, informers.WithTransform(stripNode))
+	// The factory keeps its first informer of a type; Core().V1().Nodes() returns this one from now on.
+	nodes.InformerFor(&corev1.Node{}, func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return withoutHeartbeats{corev1informers.NewFilteredNodeInformer(
+			kube, resync, cache.Indexers{}, labelled(operatorclient.MasterLabel+"="))}
+	})
+	return nodes
 }
 
 // everyNode returns the informer of allNodes. It has no index by namespace: a Node has none, and an entry costs memory.
@@ -183,12 +193,17 @@ func stripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// stripNode keeps the fields of a Node that the static-pod controllers, node repair, take-over, removal and
-// availability read. A kubelet and a CCM can add any number of labels, annotations and conditions.
+// stripNode keeps the fields of a control-plane Node that a controller reads. A kubelet and a CCM can add any number of
+// labels, annotations and conditions. Nobody reads when the kubelet wrote the condition last: kube-controller-manager
+// judges its silence.
 func stripNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
 		return obj, nil
+	}
+	ready := controlplane.ReadyConditions(node)
+	for i := range ready {
+		ready[i].LastHeartbeatTime = metav1.Time{}
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -200,7 +215,7 @@ func stripNode(obj any) (any, error) {
 			Annotations:       only(node.Annotations, operatorclient.NodeDeletionAnnotation),
 		},
 		Spec:   corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
-		Status: corev1.NodeStatus{Conditions: controlplane.ReadyConditions(node)},
+		Status: corev1.NodeStatus{Conditions: ready},
 	}, nil
 }
 

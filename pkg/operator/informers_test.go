@@ -18,6 +18,8 @@ func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
 		Message: "no network"}
 	outOfService := corev1.Taint{Key: "node.kubernetes.io/out-of-service"}
+	reported := ready
+	reported.LastHeartbeatTime = metav1.Unix(9, 0)
 	stripped, err := stripNode(&corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "master-0", UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.Unix(7, 0),
@@ -27,7 +29,7 @@ func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
 		},
 		Spec: corev1.NodeSpec{ProviderID: "openstack:///1", Unschedulable: true, Taints: []corev1.Taint{outOfService}},
 		Status: corev1.NodeStatus{
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Message: "long"}, ready},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Message: "long"}, reported},
 			Images:     []corev1.ContainerImage{{Names: []string{"many"}}},
 		},
 	})

@@ -40,6 +40,10 @@ const (
 	// the cordon: a pod of a move that had not started by then never would. A cordon of a moment moves nothing.
 	evictionTime = 10 * time.Second
 
+	// observeTime is how soon to look again for the process behind the lease. Leader election records it, and may be
+	// called a moment later for the same event.
+	observeTime = time.Second
+
 	// moveTime is the longest that a move takes: the command's patience with the successor, and its limit.
 	moveTime = time.Minute
 
@@ -76,7 +80,8 @@ type controller struct {
 	cordoned patience.Since[string]
 }
 
-// New returns the controller. It reacts to Nodes, pods and the lease; a timer removes the pods of a former move.
+// New returns the controller. It reacts to Nodes, pods and the lease. A timer removes the pods of a former move, and
+// looks again when time alone lets the lead move. A deaf leader renews the lease, so it is seen within a retry period.
 func New(o Options) factory.Controller {
 	c := newController(o)
 	return factory.New().
@@ -193,24 +198,39 @@ func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
 	node := s.node(next.holder.Node)
 	cordoned := node != nil && controlplane.IsCordoned(node)
 	since := c.cordoned.See(map[bool]string{true: next.holder.Node}[cordoned], s.now)
-	if next.holder.State != controlplane.Leading || record.Process.Identity != next.holder.Identity ||
-		controlplane.KubeletOf(node) != controlplane.KubeletReady || s.isChanging() || s.isMoving() {
+	leaves := cordoned && !s.hasLeft(node.Name)
+	replaced, isDeaf := c.replacedAt(s, next.holder)
+	switch {
+	case !leaves && !isDeaf, controlplane.KubeletOf(node) != controlplane.KubeletReady, s.isChanging():
 		return next, 0
-	}
-	if cordoned && !s.hasLeft(node.Name) {
+	case next.holder.State != controlplane.Leading || record.Process.Identity != next.holder.Identity || s.isMoving():
+		return next, s.unsettled(record, next.holder)
+	case leaves:
 		next.occasion = cordon
 		if wait = since.Add(evictionTime).Sub(s.now); wait <= 0 {
 			next.successor = s.successor(node.Name)
 		}
-		return next, wait
-	}
-	if due, isDeaf := c.replacedAt(s, next.holder); isDeaf {
+	default:
 		next.occasion = deafness
-		if wait = due.Sub(s.now); wait <= 0 {
+		if wait = replaced.Sub(s.now); wait <= 0 {
 			next.successor = s.otherProcess(node.Name)
 		}
 	}
 	return next, wait
+}
+
+// unsettled returns when the lead may be free to move without an event, 0 if only an event lets it.
+func (s *snapshot) unsettled(record controlplane.Record, holder controlplane.Holder) time.Duration {
+	switch {
+	case s.isMoving():
+		return s.movesUntil().Sub(s.now)
+	case holder.State == controlplane.Starting:
+		return holder.SettlesIn
+	case holder.State == controlplane.Leading && record.Present:
+		return observeTime
+	default:
+		return 0
+	}
 }
 
 // port returns where the cloud-controller-manager of a node listens.

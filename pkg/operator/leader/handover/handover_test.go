@@ -1,12 +1,14 @@
 package handover
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
@@ -103,6 +105,15 @@ func (w *world) see(second int) {
 // run puts the cluster into the caches and calls the controller at the second, and then as often as it asks for it.
 func (w *world) run(t *testing.T, second int, duration time.Duration) []time.Duration {
 	t.Helper()
+	w.fill(t, second)
+	calls, err := controllertest.NewTimer(w.clock, w.recorder).Run(t.Context(), w.sync, duration)
+	require.NoError(t, err)
+	return calls
+}
+
+// fill puts the cluster into the caches at the second.
+func (w *world) fill(t *testing.T, second int) {
+	t.Helper()
 	w.clock.SetTime(controlplanetest.At(second))
 	var nodes, pods []any
 	for _, node := range w.Nodes {
@@ -116,9 +127,6 @@ func (w *world) run(t *testing.T, second int, duration time.Duration) []time.Dur
 	}
 	require.NoError(t, w.caches.Core().V1().Nodes().Informer().GetStore().Replace(nodes, ""))
 	require.NoError(t, w.caches.Core().V1().Pods().Informer().GetStore().Replace(pods, ""))
-	calls, err := controllertest.NewTimer(w.clock, w.recorder).Run(t.Context(), w.sync, duration)
-	require.NoError(t, err)
-	return calls
 }
 
 // moves returns the pods that the controller created, by name.
@@ -299,6 +307,58 @@ func condition(name string, status operatorv1.ConditionStatus, reason string) fu
 	return func(w *world) {
 		w.Status.Conditions = append(w.Status.Conditions,
 			operatorv1.OperatorCondition{Type: name, Status: status, Reason: reason})
+	}
+}
+
+// Nothing but the timer calls the controller: a Node is no clock.
+func TestTheLeadLeavesACordonedNodeAsSoonAs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(w *world)
+		want   []time.Duration
+	}{
+		"the leader has settled": {
+			func(w *world) { w.Acquire("m0", "next", 0); w.see(0) }, []time.Duration{0, 29 * time.Second},
+		},
+		"a former move is over": {
+			func(w *world) {
+				w.kube.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ //nolint:errcheck // it is the first one
+					Namespace: namespace, Name: "handover-take-m2", Labels: map[string]string{"app": "handover"},
+					CreationTimestamp: metav1.NewTime(controlplanetest.At(0)),
+				}})
+			},
+			[]time.Duration{0, 59 * time.Second},
+		},
+		"leader election has recorded the process": {
+			func(w *world) {
+				w.Seen = controlplane.Lease{}
+				w.restartOperator()
+				w.Observe(0)
+				w.Renew(1)
+				w.Observe(1)
+			},
+			[]time.Duration{0, time.Second, 10 * time.Second},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			w.cordon("m0", true)
+			tc.change(w)
+			w.fill(t, 1)
+			calls, err := controllertest.NewTimer(w.clock, w.recorder).Run(t.Context(),
+				func(ctx context.Context, syncCtx factory.SyncContext) error {
+					// The leader renews its lease, and leader election is called a moment later.
+					second := int(w.clock.Since(controlplanetest.Begin).Seconds())
+					w.Renew(second)
+					w.Observe(second)
+					defer w.see(second)
+					return w.sync(ctx, syncCtx)
+				}, time.Minute)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, calls[:len(tc.want)])
+			moves := w.moves(t)
+			require.Contains(t, moves, "handover-leave-m0")
+			require.Equal(t, tc.want[len(tc.want)-1], moves["handover-leave-m0"].CreationTimestamp.Sub(controlplanetest.At(1)))
+		})
 	}
 }
 

@@ -64,10 +64,16 @@ func (s *snapshot) hasLeft(node string) bool {
 }
 
 // isMoving reports whether a Node may just be handing the lead over.
-func (s *snapshot) isMoving() bool {
-	return slices.ContainsFunc(s.moves, func(pod *corev1.Pod) bool {
-		return s.now.Sub(pod.CreationTimestamp.Time) < moveTime
-	})
+func (s *snapshot) isMoving() bool { return s.now.Before(s.movesUntil()) }
+
+// movesUntil returns when the last move has ended at the latest.
+func (s *snapshot) movesUntil() (end time.Time) {
+	for _, pod := range s.moves {
+		if at := pod.CreationTimestamp.Add(moveTime); at.After(end) {
+			end = at
+		}
+	}
+	return end
 }
 
 // lastReplaced returns when a deaf leader was replaced last, zero if there is no record of it.

@@ -119,7 +119,7 @@ func installerController(
 	core := o.Target.Core().V1()
 	return factory.New().
 		WithInformers(o.Operator.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),
-			kubelets{o.Nodes.Core().V1().Nodes().Informer()}).
+			o.Nodes.Core().V1().Nodes().Informer()).
 		WithSync(func(ctx context.Context, syncCtx factory.SyncContext) error {
 			if err := client.abandon(ctx, pods); err != nil {
 				return err
