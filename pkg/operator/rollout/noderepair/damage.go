@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
@@ -142,15 +141,15 @@ func (c *controller) damageOf(node *corev1.Node, status *operatorv1.NodeStatus) 
 	if err != nil || text == "" {
 		return damage{}, err
 	}
-	installed, err := c.installed(status.CurrentRevision)
-	if err != nil || installed == nil {
+	want, err := c.digestsOf(status.CurrentRevision)
+	if err != nil || want == nil {
 		return damage{}, err
 	}
 	wrong := damage{patience: filesPatience}
 	switch {
-	case report.Manifest != nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}):
+	case report.Manifest != want.manifest:
 		wrong.text = fmt.Sprintf("the manifest of the static pod differs from revision %d", status.CurrentRevision)
-	case report.Directory != nodefiles.Digest(installed.Files):
+	case report.Directory != want.directory:
 		wrong.text = fmt.Sprintf("the files of revision %d differ from its objects", status.CurrentRevision)
 	}
 	return wrong, nil
