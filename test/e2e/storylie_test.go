@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,11 +95,12 @@ func (s *cloudStory) testRareLie(t *testing.T) {
 	require.NoError(t, s.cloud.DenyInstances(false))
 	gone := 0
 	for _, n := range silent {
-		s.thawKubelet(t, n)
+		s.signalKubelet(t, n, syscall.SIGCONT)
 		if s.nodeUID(t, n.Name()) != before[n.Name()] {
 			gone++
-			require.NoError(t, n.RestartKubelet(t.Context()))
+			require.NoError(t, n.RestartKubelet(t.Context())) // A kubelet registers when it starts.
 		}
+		s.awaitReady(t, n.Name(), corev1.ConditionTrue)
 	}
 	s.figure("silent Nodes deleted: %d of %d", gone, len(silent))
 	require.LessOrEqual(t, gone, 1)
