@@ -24,23 +24,41 @@ func TestAzuresProviderMayReadANamespace(t *testing.T) {
 }
 
 // A permission without a caller is more than least privilege, a caller without its permission an outage.
-func TestEveryPermissionOnGoogleCloudHasACaller(t *testing.T) {
-	var documented []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(compute\\.\\S+)` \\| `.+` \\| .+ \\| .+ \\|$").
-		FindAllStringSubmatch(string(read(t, "docs/gcp-permissions.md")), -1) {
-		documented = append(documented, row[1])
+func TestEveryPermissionOnACloudHasACaller(t *testing.T) {
+	for cloud, requested := range map[string]func(*credentialsSpec) []string{
+		"aws":   func(spec *credentialsSpec) []string { return spec.StatementEntries[0].Action },
+		"azure": func(spec *credentialsSpec) []string { return spec.Permissions },
+		"gcp":   func(spec *credentialsSpec) []string { return spec.Permissions },
+	} {
+		t.Run(cloud, func(t *testing.T) {
+			var documented []string
+			for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (?:`.+`|–) \\| .+ \\| .+ \\|$").
+				FindAllStringSubmatch(string(read(t, "docs/"+cloud+"-permissions.md")), -1) {
+				documented = append(documented, row[1])
+			}
+			require.Equal(t, requested(providerSpec(t, "_08_"+cloud)), documented)
+		})
 	}
+}
+
+// credentialsSpec is what the CredentialsRequests for AWS, Azure and Google Cloud request.
+type credentialsSpec struct {
+	Permissions      []string `json:"permissions"`
+	StatementEntries []struct {
+		Action []string `json:"action"`
+	} `json:"statementEntries"`
+}
+
+// providerSpec returns what the CredentialsRequest in a file of the payload requests.
+func providerSpec(t *testing.T, file string) *credentialsSpec {
+	t.Helper()
 	for _, m := range payload(t) {
-		request, ok := m.object.(*credentialsRequest)
-		if !ok || !strings.Contains(m.file, "_08_gcp") {
-			continue
+		if request, ok := m.object.(*credentialsRequest); ok && strings.Contains(m.file, file) {
+			spec := &credentialsSpec{}
+			require.NoError(t, yaml.Unmarshal(request.Spec.ProviderSpec.Raw, spec))
+			return spec
 		}
-		var spec struct {
-			Permissions []string `json:"permissions"`
-		}
-		require.NoError(t, yaml.Unmarshal(request.Spec.ProviderSpec.Raw, &spec))
-		require.Equal(t, spec.Permissions, documented)
-		return
 	}
-	require.Fail(t, "there is no CredentialsRequest for Google Cloud")
+	require.Fail(t, "there is no CredentialsRequest in "+file)
+	return nil
 }

@@ -3,28 +3,13 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 )
-
-// testPermissions compares the calls of the story with the permissions that the CredentialsRequest for Google Cloud
-// requests. Each call needs some of them, and each is needed by a call.
-func (s *cloudStory) testPermissions(t *testing.T) {
-	document, err := os.ReadFile(filepath.Join(s.Repository(), "docs", "gcp-permissions.md"))
-	require.NoError(t, err)
-	compared := gcp.Compare(document, s.cloud.Calls())
-	require.Empty(t, compared.Unlisted, "calls without a permission: add their rows and permissions")
-	require.Empty(t, compared.Unneeded, "permissions without a call: remove them, or test what needs them")
-	s.figure("methods called: %d, permissions, all of them needed: %d", len(compared.Methods), len(compared.Permissions))
-}
 
 // aging is a cloud whose health checks can become those of a former provider.
 type aging interface {

@@ -24,12 +24,14 @@ import (
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/alibabacloud"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/permissions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
@@ -97,9 +99,10 @@ type storyPlatform struct {
 	readsSecret bool
 	// trustsProxy says that the cloud's CA is trusted because of Proxy, not of the cloud configuration.
 	trustsProxy bool
-	// calls compares the calls of the story with the permissions that the platform's CredentialsRequest requests; nil if
-	// their names cannot be compared.
-	calls func(s *cloudStory, t *testing.T)
+	// permissions is the document that says which calls need which permission of the platform's CredentialsRequest, and
+	// free reports whether a call needs none. They are unset if the permissions have no names that can be compared.
+	permissions string
+	free        func(endpoint string) bool
 	// asksOnce says that the cloud-controller-manager asks the cloud for an instance until its Node is initialized, and
 	// then takes for granted that it exists and runs. A Node goes with its Machine then, not with its instance.
 	asksOnce bool
@@ -141,6 +144,8 @@ var storyPlatforms = map[string]storyPlatform{
 		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
 		hasDNS:       true,
 		federate:     func(s *suite) error { return s.AWS().Federate() },
+		permissions:  "aws-permissions.md",
+		free:         aws.NeedsNoPermission,
 	},
 	"azure": {
 		platform:     configv1.AzurePlatformType,
@@ -151,6 +156,8 @@ var storyPlatforms = map[string]storyPlatform{
 		trustsProxy:  true,
 
 		hasNodeManager: true,
+		permissions:    "azure-permissions.md",
+		free:           azure.NeedsNoPermission,
 		// Its provider v1.36.5 reads the power state from the instance view, which it does not request.
 		described: azure.GetMachine,
 	},
@@ -182,8 +189,9 @@ var storyPlatforms = map[string]storyPlatform{
 		given:        true,
 		trustsProxy:  true,
 		// Its provider does not ask whether an instance is stopped (InstanceShutdown in gce_instances.go).
-		described: gcp.GetInstance,
-		calls:     (*cloudStory).testPermissions,
+		described:   gcp.GetInstance,
+		permissions: "gcp-permissions.md",
+		free:        gcp.NeedsNoPermission,
 	},
 	"ibmcloud": {
 		platform: configv1.IBMCloudPlatformType,
@@ -272,6 +280,7 @@ func TestStory(t *testing.T) {
 				{"a change rolls out node by node", s.testChange},
 				{"rotated credentials leave no use of the former", s.testRotatedCredentials},
 				{"the CA of the cloud's API is replaced", s.testRenewedCA},
+				{"the stand-in served every call that the cloud had", s.testServed},
 				{"the accounts have the rights that they need", func(t *testing.T) { s.requireRights(t, name) }},
 			}
 			steps = slices.Insert(steps, 4, s.machineSteps()...)
@@ -285,20 +294,15 @@ func TestStory(t *testing.T) {
 				steps = slices.Insert(steps, 5, step{"a load balancer follows its Service", s.testChangedService})
 			}
 			if s.federate != nil {
-				steps = slices.Insert(steps, len(steps)-1,
+				steps = slices.Insert(steps, len(steps)-2,
 					step{"a token of the ServiceAccount replaces the secret", s.testFederatedToken},
 					step{"another token reaches the nodes without a rollout", s.testRenewedToken})
 			}
 			if _, redirects := s.cloud.(redirecting); redirects {
-				steps = slices.Insert(steps, len(steps)-1, step{"other endpoints of the cloud are asked alone", s.testEndpoints})
+				steps = slices.Insert(steps, len(steps)-2, step{"other endpoints of the cloud are asked alone", s.testEndpoints})
 			}
-			if s.given {
-				steps = slices.Insert(steps, len(steps)-1,
-					step{"the stand-in served every call that the cloud had", s.testServed})
-			}
-			if s.calls != nil {
-				steps = slices.Insert(steps, len(steps)-1,
-					step{"each call of the cloud has its permission", func(t *testing.T) { s.calls(s, t) }})
+			if s.permissions != "" {
+				steps = slices.Insert(steps, len(steps)-1, step{"each call of the cloud has its permission", s.testPermissions})
 			}
 			s.runSteps(t, s.recorded(t, s.recordBuild(t), steps))
 		})
@@ -835,6 +839,18 @@ func (s *cloudStory) testServed(t *testing.T) {
 		counted = append(counted, fmt.Sprintf("%s %d", endpoint, calls[endpoint]))
 	}
 	s.figure("calls of the cloud: %s", strings.Join(counted, ", "))
+}
+
+// testPermissions compares the calls of the story with the permissions that the platform's CredentialsRequest requests.
+// Each call needs some of them, and each is needed by a call, unless the document says why the story has none.
+func (s *cloudStory) testPermissions(t *testing.T) {
+	document, err := os.ReadFile(filepath.Join(s.Repository(), "docs", s.permissions))
+	require.NoError(t, err)
+	compared := permissions.Compare(document, s.cloud.Calls(), s.free)
+	require.Empty(t, compared.Unlisted, "calls without a permission: add their rows and permissions")
+	require.Empty(t, compared.Unneeded, "permissions without a call: remove them, or test what needs them")
+	s.figure("calls that need a permission: %d; permissions: %d needed, %d for what the story lacks",
+		len(compared.Calls), len(compared.Needed), len(compared.Untold))
 }
 
 // testRenewedCA replaces the CA as an administrator does: trust both, change the certificate, trust the new one.
