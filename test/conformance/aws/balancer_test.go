@@ -2,6 +2,7 @@ package aws
 
 import (
 	"net/http"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/permissions"
 )
 
 // startBalancing starts the real provider and returns its load balancers.
@@ -62,6 +64,7 @@ func TestTheProviderBalancesOnTheStandIn(t *testing.T) {
 			require.False(t, exists)
 			require.NoError(t, provider.EnsureLoadBalancerDeleted(t.Context(), "kubernetes", service), "a second time")
 			requireServed(t, cloud)
+			requirePermitted(t, cloud, len(gates) > 0)
 			requests := cloud.Requests()
 			require.Equal(t, requests[standin.CreateTargetGroup], requests[standin.DeleteTargetGroup])
 			require.Equal(t, len(gates), requests[standin.CreateSecurityGroup])
@@ -79,6 +82,20 @@ func requireServed(t *testing.T, cloud *standin.Server) {
 		if call.Endpoint != standin.DescribeLoadBalancers {
 			require.Equal(t, http.StatusOK, call.Status, "%+v", call)
 		}
+	}
+}
+
+// requirePermitted requires that the document of the permissions has each call, and if the load balancer had a security
+// group, that each permission had a call, or a dash.
+func requirePermitted(t *testing.T, cloud *standin.Server, hadGroup bool) {
+	t.Helper()
+	document, err := os.ReadFile("../../../docs/aws-permissions.md")
+	require.NoError(t, err)
+	compared := permissions.Compare(document, cloud.Calls(), standin.NeedsNoPermission)
+	require.Contains(t, compared.Needed, "elasticloadbalancing:CreateLoadBalancer")
+	require.Empty(t, compared.Unlisted)
+	if hadGroup {
+		require.Empty(t, compared.Unneeded)
 	}
 }
 

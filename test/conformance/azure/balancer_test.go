@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/permissions"
 )
 
 func TestTheProviderBalancesOnTheStandIns(t *testing.T) {
@@ -21,7 +23,7 @@ func TestTheProviderBalancesOnTheStandIns(t *testing.T) {
 func testBalancing(t *testing.T, cloud *standin.Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	unserved := cloud.Requests()[standin.Unserved]
+	unserved, before := cloud.Requests()[standin.Unserved], len(cloud.Calls())
 	a := standin.Instance{Name: "a", Addresses: []string{"10.0.0.10"}}
 	b := standin.Instance{Name: "b", Addresses: []string{"10.0.0.11"}}
 	require.NoError(t, cloud.SetInstances([]standin.Instance{a, b}))
@@ -56,10 +58,13 @@ func testBalancing(t *testing.T, cloud *standin.Server) {
 
 	require.NoError(t, balancing.EnsureLoadBalancerDeleted(ctx, cluster, service))
 	require.Empty(t, cloud.LoadBalancers())
-	if cloud == stack {
-		unserved++ // it is asked for private link services once, which it does not have
-	}
 	require.Equal(t, unserved, cloud.Requests()[standin.Unserved])
+	document, err := os.ReadFile("../../../docs/azure-permissions.md")
+	require.NoError(t, err)
+	compared := permissions.Compare(document, cloud.Calls()[before:], standin.NeedsNoPermission)
+	require.Contains(t, compared.Needed, "Microsoft.Network/loadBalancers/write")
+	require.Empty(t, compared.Unlisted)
+	require.Empty(t, compared.Unneeded)
 }
 
 func node(cloud *standin.Server, machine standin.Instance) *corev1.Node {

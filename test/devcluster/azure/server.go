@@ -27,6 +27,8 @@ const (
 	// These are of the members of scale sets.
 	ListMembers        = "LIST virtualMachineScaleSets/virtualMachines"
 	GetMemberInterface = "GET virtualMachineScaleSets/virtualMachines/networkInterfaces"
+	// ListLinks are the private link services, which an Azure Stack Hub does not have.
+	ListLinks = "LIST privateLinkServices"
 	// The others are a method, or LIST, and a kind: PUT networkInterfaces, LIST loadBalancers.
 
 	// These are parts of the instance metadata service.
@@ -169,9 +171,8 @@ func (s *Server) handler() http.Handler {
 	} else {
 		handle(GetInstances, "GET "+s.cloud.login+"/common/discovery/instance", s.getInstances)
 		handle(GetProvider, "GET "+manager+subscriptionPath+"/providers/{namespace}", s.managed(s.getProvider))
-		handle("LIST privateLinkServices", "GET "+manager+groupPath+networkPath+"privateLinkServices",
-			s.managed(s.listResources("privateLinkServices")))
 	}
+	handle(ListLinks, "GET "+manager+groupPath+networkPath+"privateLinkServices", s.managed(s.listLinks))
 	group := " " + manager + groupPath
 	handle(GetMachine, "GET"+group+machinesPath+"{name}", s.managed(s.getMachine))
 	handle("LIST virtualMachines", "GET"+group+strings.TrimSuffix(machinesPath, "/"), s.managed(s.listMachines))
@@ -189,9 +190,21 @@ func (s *Server) handler() http.Handler {
 		handle("DELETE "+kind, "DELETE"+path+"/{name}", s.managed(s.deleteResource(kind)))
 	}
 	handle(Unserved, "/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, "InvalidResourceType", "The stand-in does not serve "+r.URL.Path+".")
+		noResourceType(r).write(w)
 	})
 	return mux
+}
+
+// noResourceType is the answer to a request for a kind of resource that the cloud does not have.
+func noResourceType(r *http.Request) *apiError {
+	return &apiError{http.StatusNotFound, "InvalidResourceType", "The stand-in does not serve " + r.URL.Path + "."}
+}
+
+func (s *Server) listLinks(r *http.Request) (status int, body any, failed *apiError) {
+	if s.stack {
+		return 0, nil, noResourceType(r)
+	}
+	return s.listResources("privateLinkServices")(r)
 }
 
 // handler returns the status and the body of the answer to a request. There may be no body.
