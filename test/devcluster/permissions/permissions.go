@@ -1,5 +1,5 @@
-// Package permissions compares the calls that a cloud-controller-manager makes with the permissions that it requests, by
-// a document with a table: permission, the calls that need it, their caller, and what it is for.
+// Package permissions compares the calls that a cloud-controller-manager makes with the permissions that it requests.
+// A document has them in a table: permission, the calls that need it, their caller, and what it is for.
 package permissions
 
 import (
@@ -39,8 +39,8 @@ type Comparison struct {
 	Unneeded []string
 }
 
-// Compare compares calls with the permissions of a document. free reports whether a call needs no permission, as a login
-// does.
+// Compare compares calls with the permissions of a document. free reports whether a call, such as a login, needs no
+// permission.
 func Compare(document []byte, calls []standin.Call, free func(endpoint string) bool) Comparison {
 	made, unlisted := map[string]bool{}, map[string]bool{}
 	for _, call := range calls {
