@@ -50,11 +50,11 @@ func asPlugin(root *cobra.Command, args []string) []string {
 	if plugin != "ccm" {
 		return args
 	}
-	if client, completes := strings.CutSuffix(client, "_complete"); completes {
-		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: client + " ccm"}
+	client, completes := strings.CutSuffix(client, "_complete")
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: client + " ccm"}
+	if completes {
 		return slices.Insert(slices.Clone(args), 1, cobra.ShellCompRequestCmd)
 	}
-	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: client + " ccm"}
 	return args
 }
 

@@ -17,8 +17,7 @@ const maxShown = 100
 const hiddenValue = `"<hidden>"`
 
 // Quoted returns a name or value in quotes, as messages show it. It hides the password of a URL, and any other text
-// that
-// is secret by its form.
+// that is secret by its form.
 func Quoted(text string) string {
 	bare := text
 	if strings.Contains(text, "@") && strings.Contains(text, "//") {

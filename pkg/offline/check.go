@@ -41,8 +41,7 @@ func (r Request) check() error {
 // checkStdin returns an error for a request that names standard input several times.
 func (r Request) checkStdin() error {
 	files := append([]string{r.Infrastructure, r.CloudConfig}, r.Manifests...)
-	if others := slices.DeleteFunc(slices.Clone(files), func(file string) bool { return file == Stdin }); len(files)-
-		len(others) > 1 {
+	if first := slices.Index(files, Stdin); first >= 0 && slices.Contains(files[first+1:], Stdin) {
 		return errors.New("- is there several times, but standard input can be read once only: keep one")
 	}
 	return nil

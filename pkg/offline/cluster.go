@@ -150,13 +150,10 @@ const capability = configv1.ClusterVersionCapabilityCloudControllerManager
 // ClusterVersion, and without spec.capabilities in it, every capability is enabled.
 func (c *Cluster) WithoutCapability() (*Manifest, error) {
 	const kind = "ClusterVersion"
-	found := c.objects.find(configv1.GroupName, kind, "", "version")
 	// The installer writes a namespace into this cluster-scoped object.
-	i := slices.IndexFunc(c.objects, func(m Manifest) bool {
-		return m.GVK.Group == configv1.GroupName && m.GVK.Kind == kind
-	})
-	if i >= 0 {
-		found = &c.objects[i]
+	found := c.objects.first(func(m Manifest) bool { return m.GVK.Group == configv1.GroupName && m.GVK.Kind == kind })
+	if found == nil {
+		found = c.objects.find(configv1.GroupName, kind, "", "version")
 	}
 	if found == nil {
 		return nil, nil

@@ -70,24 +70,21 @@ func (ms manifests) find(group, kind, namespace, name string) *Manifest {
 	if found := ms.readable(group, kind, namespace, name); found != nil {
 		return found
 	}
-	i := slices.IndexFunc(ms, func(m Manifest) bool {
-		return m.defect != nil && m.defect.maybe(group, kind, namespace, name)
-	})
-	if i < 0 {
-		return nil
-	}
-	return &ms[i]
+	return ms.first(func(m Manifest) bool { return m.defect != nil && m.defect.maybe(group, kind, namespace, name) })
 }
 
 // readable returns the object of this name, or nil.
 func (ms manifests) readable(group, kind, namespace, name string) *Manifest {
-	i := slices.IndexFunc(ms, func(m Manifest) bool {
+	return ms.first(func(m Manifest) bool {
 		return m.GVK.Group == group && m.GVK.Kind == kind && m.Namespace == namespace && m.Name == name
 	})
-	if i < 0 {
-		return nil
+}
+
+func (ms manifests) first(matches func(Manifest) bool) *Manifest {
+	if i := slices.IndexFunc(ms, matches); i >= 0 {
+		return &ms[i]
 	}
-	return &ms[i]
+	return nil
 }
 
 // add adds objects. Two objects of the same name that differ are a defect, because the cluster could get either.

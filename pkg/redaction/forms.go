@@ -25,8 +25,8 @@ var pair = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`["']?([\w.-]+)["']?[ \t]*[:=][ \t]*[^\s=]`)
 })
 
-// looksSecret reports whether a value is secret by its form: it contains a login, a key, or a document with a secret.
-func looksSecret(text string) bool {
+// LooksSecret reports whether a text is secret by its form: it contains a login, a key, or a name with a secret.
+func LooksSecret(text string) bool {
 	if len(text) < 4 {
 		return false
 	}
@@ -36,15 +36,12 @@ func looksSecret(text string) bool {
 		}
 	}
 	for _, found := range pair().FindAllStringSubmatchIndex(text, -1) {
-		if rest := text[found[1]-1:]; isSecret(text[found[2]:found[3]]) && !strings.HasPrefix(rest, "<") {
+		if rest := text[found[1]-1:]; IsSecretName(text[found[2]:found[3]]) && !strings.HasPrefix(rest, "<") {
 			return true
 		}
 	}
 	return false
 }
-
-// LooksSecret reports whether a text is secret by its form: it contains a login, a key, or a name with a secret.
-func LooksSecret(text string) bool { return looksSecret(text) }
 
 // documentIn returns the values of a document inside a value: JSON, or YAML or INI on more than one line. ok is false
 // for any other value.

@@ -14,9 +14,8 @@ const (
 	minRest = 6
 )
 
-// Line returns a text without the known secrets. The text may quote them in any spelling, and may begin in the
-// middle of
-// one, as the tail of a log does. A secret of less than eight characters is redacted only as a word, and one of less
+// Line returns a text without the known secrets. The text may quote them in any spelling, and may begin in the middle
+// of one, as the tail of a log does. A secret of less than eight characters is redacted only as a word, and one of less
 // than four not at all.
 func (r *Redactor) Line(text string) string {
 	if text == "" {

@@ -80,9 +80,9 @@ func endsIn(name string, ends []string) bool {
 	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(normalize(name), end) })
 }
 
-// isSecret reports whether a name is the name of a secret, in the singular or plural and with whatever says in which
-// form the value is: apiKeys, client-key-data, password2.
-func isSecret(name string) bool {
+// IsSecretName reports whether a name is the name of a secret, in the singular or plural and with whatever says in
+// which form the value is: apiKeys, client-key-data, password2.
+func IsSecretName(name string) bool {
 	all := words(name)
 	for len(all) > 0 {
 		last := all[len(all)-1]
@@ -108,13 +108,10 @@ func isSecret(name string) bool {
 	return false
 }
 
-// IsSecretName reports whether a name is the name of a secret.
-func IsSecretName(name string) bool { return isSecret(name) }
-
 // IsPlainName reports whether a key of a credentials Secret is the name of a user, a place or an address. A message in
 // which it is replaced would not say who cannot log in where.
 func IsPlainName(key string) bool {
-	return !isSecret(key) && (endsIn(key, plainKeys) || endsIn(key, plainNames))
+	return !IsSecretName(key) && (endsIn(key, plainKeys) || endsIn(key, plainNames))
 }
 
 // isSwitch reports whether a value is a boolean whose name only ends like a secret's: use-token.

@@ -21,7 +21,7 @@ func TestNamesOfSecrets(t *testing.T) {
 		"key": false, "key-file": false, "keyVersion": false, "address": false, "data": false, "": false, "s": false,
 		"password-file": false, "spin": false, "design": false, "accessKeyID": false,
 	} {
-		require.Equal(t, want, isSecret(name), name)
+		require.Equal(t, want, IsSecretName(name), name)
 	}
 	for _, switchName := range []string{"use-token", "useToken", "usetoken", "enable_password", "disablePasswords"} {
 		require.True(t, isSwitch(switchName, "yes"), switchName)

@@ -211,9 +211,8 @@ func (r *Redactor) redactYAML(documents []*yaml.Node, values []value) (redacted 
 	return out.String(), encoder.Close() == nil
 }
 
-// hideMarks numbers the anchors and removes the tags that are not YAML's: a secret that starts with & or ! and is
-// not in
-// quotes is one of them.
+// hideMarks numbers the anchors and removes the tags that are not YAML's: a secret that starts with & or ! and is not
+// in quotes is one of them.
 func hideMarks(documents []*yaml.Node) {
 	anchors := map[*yaml.Node]string{}
 	var visit func(n *yaml.Node)
@@ -265,7 +264,7 @@ var maskedLogin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 
 // looksSecret reports whether a value is secret by its form, or is a document with a value that may not be shown.
 func (r *Redactor) looksSecret(text string, depth int) bool {
-	if looksSecret(maskedLogin().ReplaceAllString(text, "//")) || depth > maxDepth {
+	if LooksSecret(maskedLogin().ReplaceAllString(text, "//")) || depth > maxDepth {
 		return true
 	}
 	values, isDocument := documentIn(text)

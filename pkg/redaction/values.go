@@ -55,7 +55,7 @@ const filePath = "/etc/"
 // isSecretUnder reports whether the value is a secret because of one of its names. A switch and the path of a
 // file are none.
 func (v value) isSecretUnder(name string) bool {
-	return isSecret(name) && !isSwitch(name, v.text) && !strings.HasPrefix(v.text, filePath)
+	return IsSecretName(name) && !isSwitch(name, v.text) && !strings.HasPrefix(v.text, filePath)
 }
 
 // maxValues bounds the values that aliases add to a small file.

@@ -71,7 +71,7 @@ func FuzzRedact(f *testing.F) {
 			return
 		}
 		for _, v := range values {
-			if slices.ContainsFunc(v.names, isSecret) && !v.isKey {
+			if slices.ContainsFunc(v.names, IsSecretName) && !v.isKey {
 				require.True(t, strings.TrimSpace(v.text) == "" || strings.HasPrefix(v.text, "<"), "%q", redacted)
 			}
 		}

@@ -163,7 +163,7 @@ func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
 func (c *Client) ReadLog(ctx context.Context, s *Snapshot, pod string) {
 	text, isComplete, err := operandlog.Read(ctx, c.logs.CoreV1(), pod)
 	if err != nil {
-		s.Unread = append(s.Unread, Unread{"log of pod/" + pod + " in " + operand.Namespace, reason(err)})
+		s.Unread = append(s.Unread, Unread{logOf(pod), reason(err)})
 		return
 	}
 	var lines strings.Builder
@@ -172,6 +172,9 @@ func (c *Client) ReadLog(ctx context.Context, s *Snapshot, pod string) {
 	}
 	s.Log = Log{Pod: pod, Text: lines.String(), Complete: isComplete}
 }
+
+// logOf names the log of a pod in messages.
+func logOf(pod string) string { return "log of pod/" + pod + " in " + operand.Namespace }
 
 // reason returns why something could not be read.
 func reason(err error) string {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,7 +44,7 @@ func (s *Snapshot) Write(dir, version string) (files int, err error) {
 	}
 	content := index{Taken: s.Taken.UTC(), Version: version, Unread: s.Unread}
 	if s.Log.Pod != "" {
-		content.Log = filepath.Join("namespaces", operand.Namespace, "pods", s.Log.Pod, operand.Name, "logs", "current.log")
+		content.Log = filepath.Join(namespaced, operand.Namespace, "pods", s.Log.Pod, operand.Name, "logs", "current.log")
 		content.LogPod, content.LogComplete = s.Log.Pod, s.Log.Complete
 		if err := write(dir, content.Log, []byte(s.Log.Text)); err != nil {
 			return files, err
@@ -73,14 +74,11 @@ func (s *Snapshot) Write(dir, version string) (files int, err error) {
 func pathOf(object *unstructured.Unstructured) string {
 	kind := object.GroupVersionKind()
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	group := kind.Group
-	if group == "" {
-		group = "core"
-	}
+	group := cmp.Or(kind.Group, "core")
 	if object.GetNamespace() == "" {
-		return filepath.Join("cluster-scoped-resources", group, resource.Resource, object.GetName()+".yaml")
+		return filepath.Join(clusterScoped, group, resource.Resource, object.GetName()+".yaml")
 	}
-	return filepath.Join("namespaces", object.GetNamespace(), group, resource.Resource, object.GetName()+".yaml")
+	return filepath.Join(namespaced, object.GetNamespace(), group, resource.Resource, object.GetName()+".yaml")
 }
 
 func write(dir, path string, data []byte) error {
@@ -149,10 +147,7 @@ func (s *Snapshot) RemoveUnmasked() {
 		return
 	}
 	if s.Log.Pod != "" {
-		s.Unread = append(s.Unread, Unread{
-			"log of pod/" + s.Log.Pod + " in " + operand.Namespace,
-			"without the Secrets, their values cannot be removed from it",
-		})
+		s.Unread = append(s.Unread, Unread{logOf(s.Log.Pod), "without the Secrets, their values cannot be removed from it"})
 	}
 	s.Log = Log{}
 	for _, object := range s.objects {

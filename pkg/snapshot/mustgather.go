@@ -256,7 +256,7 @@ func (m *mustGather) log(pod string) error {
 		m.s.Log = Log{Pod: pod, Text: logStamp.ReplaceAllString(text, ""), Complete: isComplete}
 		return nil
 	}
-	m.s.Unread = append(m.s.Unread, Unread{"log of pod/" + pod + " in " + operand.Namespace, notInIt})
+	m.s.Unread = append(m.s.Unread, Unread{logOf(pod), notInIt})
 	m.s.sort()
 	return nil
 }
