@@ -62,6 +62,9 @@ func byPlace(a, b Diagnostic) int {
 // maxJoined limits the items of JoinFew, so that several lists fit in a condition.
 const maxJoined = 5
 
+// Few joins the first items of a sentence and the number of the others.
+func Few(items []string) string { return JoinFew(items, ", ", " and %d more") }
+
 // JoinFew joins the first items and the number of the others. more is the format of that number.
 func JoinFew(items []string, separator, more string) string {
 	joined := strings.Join(items[:min(len(items), maxJoined)], separator)

@@ -97,7 +97,7 @@ func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 		return class.Cause(), "permit them what the quoted error names"
 	case len(nodes) > 0 && strings.Contains(message, "ProviderID"):
 		return "a Node has no providerID, so the cloud-controller-manager does not find the members of a load balancer: " +
-			diagnostic.JoinFew(nodes, ", ", " and %d more"), "explain node " + nodes[0]
+			diagnostic.Few(nodes), "explain node " + nodes[0]
 	default:
 		return "the cloud-controller-manager got an error: " + terminationmessage.Summary(message),
 			"correct what the error names"

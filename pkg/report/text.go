@@ -47,7 +47,7 @@ func (s *Status) WriteText(out io.Writer, color bool) error {
 	t.expiries(s)
 	if len(s.Uninitialized) > 0 {
 		t.title("Nodes that wait for their initialization")
-		t.wrapped("  ", "  ", diagnostic.JoinFew(s.Uninitialized, ", ", " and %d more"))
+		t.wrapped("  ", "  ", diagnostic.Few(s.Uninitialized))
 	}
 	t.conditions("Problems", s.Problems)
 	t.conditions("In progress", s.Progress)

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/tokens"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
@@ -23,7 +24,7 @@ var metadata = []string{"name", "namespace", "uid", "creationTimestamp", "deleti
 // annotations are kept.
 var annotations = []string{
 	"kubernetes.io/config.hash",
-	"alpha.kubernetes.io/provided-node-ip",
+	nodeinitialization.NodeIPAnnotation,
 	tokens.RecordsAnnotation,
 	VersionAnnotation,
 	operatorclient.NodeDeletionAnnotation,

@@ -154,7 +154,7 @@ var layers = []layer{
 	{dir: "pkg/snapshot", ours: []string{
 		"pkg/apis", "pkg/inputs", "pkg/operand", "pkg/operandlog", "pkg/operatorclient", "pkg/printable", "pkg/terminationmessage", "pkg/version",
 		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
-		"pkg/operator/rollout/maskedpods",
+		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
 	}},
 	{dir: "pkg/report", ours: []string{
 		"pkg/snapshot", "pkg/apis", "pkg/codes", "pkg/controlplane", "pkg/diagnostic", "pkg/inputs", "pkg/internal/observedplatform",

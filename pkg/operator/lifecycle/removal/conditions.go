@@ -30,12 +30,12 @@ func (c *controller) block(ctx context.Context, o obstacles) error {
 	if len(o.nodes) > 0 {
 		causes = append(causes, fmt.Sprintf("these nodes wait for the cloud-controller-manager to initialize them: %s; "+
 			"wait until they are initialized, delete them, or set spec.removalPolicy to %s",
-			diagnostic.JoinFew(o.nodes, ", ", " and %d more"), ccmv1.ForcedRemoval))
+			diagnostic.Few(o.nodes), ccmv1.ForcedRemoval))
 	}
 	if len(o.services) > 0 {
 		causes = append(causes, fmt.Sprintf("only a cloud-controller-manager can delete the load balancers of these "+
 			"Services, and the Services with them: %s; delete them, or, if another cloud-controller-manager takes over, set "+
-			"spec.removalPolicy to %s", diagnostic.JoinFew(o.services, ", ", " and %d more"), ccmv1.ForcedRemoval))
+			"spec.removalPolicy to %s", diagnostic.Few(o.services), ccmv1.ForcedRemoval))
 	}
 	message := "spec.managementState is Removed, but " + strings.Join(causes, "; and ")
 	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
@@ -77,7 +77,7 @@ func (c *controller) enter(ctx context.Context, step observedplatform.Removal) e
 func (c *controller) report(ctx context.Context, step observedplatform.Removal, waiting, problems []string) error {
 	message := stepMessages[step]
 	if len(waiting) > 0 {
-		message = "waiting for " + diagnostic.JoinFew(waiting, ", ", " and %d more")
+		message = "waiting for " + diagnostic.Few(waiting)
 	}
 	degraded := operatorclient.AsExpected(DegradedCondition)
 	if len(problems) > 0 {

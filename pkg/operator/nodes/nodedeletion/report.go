@@ -43,7 +43,7 @@ func (m *memory) compose(w *world) report {
 		named = append(named, "node/"+name)
 	}
 	r.message = fmt.Sprintf("the cloud-controller-manager "+wants+", but %s%s",
-		diagnostic.JoinFew(named, ", ", " and %d more"), m.explain(w, r.reason), m.advise(w, r))
+		diagnostic.Few(named), m.explain(w, r.reason), m.advise(w, r))
 	return r
 }
 

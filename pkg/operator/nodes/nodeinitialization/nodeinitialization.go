@@ -191,7 +191,7 @@ func (c *controller) condition(
 		for _, node := range group {
 			named = append(named, c.investigation.label(node, waiting[node]))
 		}
-		causes = append(causes, diagnostic.JoinFew(named, ", ", " and %d more")+c.investigation.explain(group, by))
+		causes = append(causes, diagnostic.Few(named)+c.investigation.explain(group, by))
 	}
 	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason,
 		fmt.Sprintf("not initialized by the %s: %s", by.name, strings.Join(causes, "; ")))
@@ -224,7 +224,7 @@ func (c *controller) drifts(
 	}
 	for cause, nodes := range groups {
 		slices.Sort(nodes)
-		texts = append(texts, diagnostic.JoinFew(nodes, ", ", " and %d more")+": "+cause.Explain())
+		texts = append(texts, diagnostic.Few(nodes)+": "+cause.Explain())
 	}
 	slices.Sort(texts)
 	return texts, next, nil

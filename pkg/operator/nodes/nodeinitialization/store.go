@@ -17,8 +17,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// providedNodeIP is set by a kubelet that was started with --node-ip (k8s.io/cloud-provider/api).
-const providedNodeIP = "alpha.kubernetes.io/provided-node-ip"
+// NodeIPAnnotation is set by a kubelet that was started with --node-ip (k8s.io/cloud-provider/api).
+const NodeIPAnnotation = "alpha.kubernetes.io/provided-node-ip"
 
 // store records since when each uninitialized node has been waiting, and which of the others are wrong. It stores no
 // other nodes, because a cluster may have thousands. It implements cache.ReflectorStore.
@@ -106,8 +106,8 @@ func internalIP(node *corev1.Node) []corev1.NodeAddress {
 
 // nodeIP returns the annotation with the address that the kubelet was started with, nil if there is none.
 func nodeIP(node *corev1.Node) map[string]string {
-	if ip, found := node.Annotations[providedNodeIP]; found {
-		return map[string]string{providedNodeIP: ip}
+	if ip, found := node.Annotations[NodeIPAnnotation]; found {
+		return map[string]string{NodeIPAnnotation: ip}
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func MachineOf(node *corev1.Node) nodecause.Machine {
 	return nodecause.Machine{
 		ProviderID: node.Spec.ProviderID,
 		SystemUUID: node.Status.NodeInfo.SystemUUID,
-		NodeIP:     node.Annotations[providedNodeIP],
+		NodeIP:     node.Annotations[NodeIPAnnotation],
 	}
 }
 

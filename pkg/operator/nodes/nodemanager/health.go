@@ -200,7 +200,7 @@ func joinNames(all []failure) string {
 	for _, f := range all {
 		names = append(names, f.text)
 	}
-	return diagnostic.JoinFew(names, ", ", " and %d more")
+	return diagnostic.Few(names)
 }
 
 // joinAdvice lists the recommended actions without duplicates.
