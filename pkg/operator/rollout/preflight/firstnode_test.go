@@ -68,6 +68,8 @@ func (w *world) rejected(t *testing.T) []operand.PreflightRejection {
 	return operand.PreflightRejectionsOf(secret)
 }
 
+const notHealthy = "F1125 19:00:00.000000       1 server.go:1] Failed to wait for apiserver being healthy: timed out\n"
+
 const crashed = `revision 4 on node/m1, the first one that got it, for 0s at 2026-11-21T09:00:05Z: it failed: "failed to ` +
 	`listen on 0.0.0.0:10250: bind: address already in use"; correct what was changed; the node goes back to what revision 3 has`
 
@@ -130,6 +132,7 @@ func TestWhatIsNotTheRevisionsFaultRejectsNothing(t *testing.T) {
 		"the cloud cannot be reached":        func(_ *testing.T, w *world) { w.crashes("m1", "dial tcp 192.0.2.1:5000: i/o timeout\n") },
 		"the cloud has an error":             func(_ *testing.T, w *world) { w.crashes("m1", "got 503 instead\n") },
 		"the API server does not answer":     func(_ *testing.T, w *world) { w.crashes("m1", "leaderelection lost\n") },
+		"the API server is not ready":        func(_ *testing.T, w *world) { w.crashes("m1", notHealthy) },
 		"the kernel ends it":                 func(_ *testing.T, w *world) { w.killed("m1") },
 		"the node restarts twice":            func(_ *testing.T, w *world) { w.restarts("m1") },
 		"another node has it too":            func(_ *testing.T, w *world) { w.label("m2", "4") },

@@ -40,9 +40,12 @@ const (
 	lastSignal = 64
 )
 
-// lostLease is the last word of a process that could not renew its lease (app/controllermanager.go in
-// k8s.io/cloud-provider): the API server was not reached.
-const lostLease = "leaderelection lost"
+// ofAPIServer are in the last words of a process that did not reach the API server, or met one that was not ready: the
+// first two in app/controllermanager.go of k8s.io/cloud-provider, then what etcd and the API server say of themselves.
+var ofAPIServer = []string{
+	"leaderelection lost", "ailed to wait for apiserver being healthy", "etcdserver: ", "http2: client connection lost",
+	"the server is currently unable to handle the request", "the server was unable to return a response in the time",
+}
 
 // lostContainer is the reason of a container that containerd does not find when it starts, as after a reboot of the
 // node (unknownExitReason in its internal/cri/server). Its message is the end of a log that tells no failure.
@@ -196,9 +199,9 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *operand.Prefligh
 	if text == "" {
 		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, end.Reason)
 	}
-	if strings.Contains(text, lostLease) {
-		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it could not renew its own lease: %q; check the "+
-			"API server", text))
+	if slices.ContainsFunc(ofAPIServer, func(words string) bool { return strings.Contains(text, words) }) {
+		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it did not reach the API server, or that was not "+
+			"ready: %q; check the API server", terminationmessage.Cut(text)))
 	}
 	verdict := e.failed(text)
 	isSignal := end.ExitCode > signaled && end.ExitCode <= signaled+lastSignal

@@ -164,7 +164,20 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		},
 		"it lost the API server": {
 			state: ended(errorAt + "leaderelection lost\n"), result: operand.Inconclusive, class: "NotStarted",
-			message: `it could not renew its own lease: "leaderelection lost"; check the API server`,
+			message: `it did not reach the API server, or that was not ready: "leaderelection lost"; check the API server`,
+		},
+		"the API server is not ready": {
+			state: ended("F1121 09:00:01.000000       1 controllermanager.go:348] Failed to wait for apiserver being healthy: timed " +
+				"out waiting for the condition: failed to get apiserver /healthz status: an error on the server\n"),
+			result: operand.Inconclusive, class: "NotStarted",
+			message: `it did not reach the API server, or that was not ready: "Failed to wait for apiserver being healthy: timed ` +
+				`out waiting for the condition: failed to get apiserver /healthz status: an error on the server"; check the API server`,
+		},
+		"the API server's etcd changes its leader": {
+			state:  ended(fatalAt + "error running controllers: etcdserver: leader changed\n"),
+			result: operand.Inconclusive, class: "NotStarted",
+			message: `it did not reach the API server, or that was not ready: "error running controllers: etcdserver: leader ` +
+				`changed"; check the API server`,
 		},
 		"its node shuts down": {
 			state: ended(""), change: func(e *evidence) {
