@@ -37,6 +37,7 @@ func rebootFaults() []fault {
 			shows:  sign{event: "LeadMoved", message: `instead of {node}_`},
 			allows: moves, slow: true,
 			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.forgetMoves(t)
 				f.awaitSettledLeader(t)
 				f.node = f.Node(f.leader)
 				transitions := f.transitions(t)
@@ -59,6 +60,7 @@ func rebootFaults() []fault {
 			name:  "the leader's node is drained and reboots for five minutes, and the credentials change meanwhile",
 			shows: notReady, allows: rotates, slow: true,
 			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.forgetMoves(t)
 				f.awaitSettledLeader(t)
 				f.node = f.Node(f.leader)
 				transitions := f.transitions(t)
@@ -84,6 +86,20 @@ func rebootFaults() []fault {
 			},
 		},
 	}
+}
+
+// forgetMoves deletes the records of former rows' moves: the lead does not leave a Node twice in a quarter of an hour.
+func (f *running) forgetMoves(t *testing.T) {
+	t.Helper()
+	records := metav1.ListOptions{LabelSelector: "app=handover"}
+	require.NoError(t, f.kube.CoreV1().Pods(targetNamespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, records))
+	f.await(t, "the records of former moves to go", briefly, func(ctx context.Context) error {
+		left, err := f.kube.CoreV1().Pods(targetNamespace).List(ctx, records)
+		if err == nil && len(left.Items) > 0 {
+			err = fmt.Errorf("%d are left", len(left.Items))
+		}
+		return err
+	})
 }
 
 // transitions returns how often another process has acquired the lease.
