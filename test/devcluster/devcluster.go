@@ -318,6 +318,9 @@ func (c *Cluster) Cgroup() string { return c.layout.bridge }
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.controlPlane.Kubeconfig() }
 
+// PrometheusKubeconfig returns the path of a kubeconfig with the client certificate of OpenShift's Prometheus.
+func (c *Cluster) PrometheusKubeconfig() string { return c.controlPlane.PrometheusKubeconfig() }
+
 // RESTConfig returns a copy of the administrator's client configuration, without client-side rate limits.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 

@@ -61,6 +61,7 @@ func TestOpenStack(t *testing.T) {
 		{"a restarted kubelet changes nothing", s.testKubelet},
 		{"static resources that others change are corrected", s.testCorrection},
 		{"metrics are for those who may read them", s.testMetrics},
+		{"Prometheus finds every server and the metrics of the alerts", s.testPrometheus},
 		{"old revisions are removed from the nodes and the API", s.testPruning},
 		{"an image that cannot be pulled ends no process", s.testMissingImage},
 	}

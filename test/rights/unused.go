@@ -37,7 +37,7 @@ const (
 	// server of TestRemoval does not stream lists.
 	streamed = "An informer lists only where the API server cannot stream the list, as while a cluster is upgraded."
 
-	noMonitoring  = "The development cluster has no cluster monitoring."
+	noMonitoring  = "Only requests of our own accounts are compared. A step lists as Prometheus, and fails if it may not."
 	noSCC         = "The development cluster has no admission by security context constraints."
 	noDeletion    = "No instance is deleted or stopped."
 	noBalancer    = "The cloud has no load balancers, so there is no Service to write to."

@@ -105,6 +105,9 @@ func (c *ControlPlane) hostPort() string {
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *ControlPlane) Kubeconfig() string { return c.files.adminKubeconfig }
 
+// PrometheusKubeconfig returns the path of a kubeconfig with the client certificate of OpenShift's Prometheus.
+func (c *ControlPlane) PrometheusKubeconfig() string { return c.files.prometheusKubeconfig }
+
 // ClientCAFile returns the path of the bundle that client certificates are checked against.
 func (c *ControlPlane) ClientCAFile() string { return c.files.clientCA }
 

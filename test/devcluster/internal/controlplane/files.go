@@ -33,6 +33,7 @@ type files struct {
 	auditPolicy, auditLog                  string
 	adminKubeconfig                        string
 	controllerKubeconfig, schedulerKubecfg string
+	prometheusKubeconfig                   string
 	etcdPeerURL                            string
 }
 
@@ -102,11 +103,14 @@ func (f *files) writeServing(server *pki.Authority, options Options) error {
 }
 
 func (f *files) writeKubeconfigs(url string) error {
-	var errs [3]error
+	var errs [4]error
 	f.adminKubeconfig, errs[0] = f.writeKubeconfig("admin", url, "system:admin", "system:masters")
 	f.controllerKubeconfig, errs[1] = f.writeKubeconfig("kube-controller-manager", url,
 		"system:kube-controller-manager")
 	f.schedulerKubecfg, errs[2] = f.writeKubeconfig("kube-scheduler", url, "system:kube-scheduler")
+	// In OpenShift, the cluster-monitoring-operator requests this certificate.
+	f.prometheusKubeconfig, errs[3] = f.writeKubeconfig("prometheus", url,
+		"system:serviceaccount:openshift-monitoring:prometheus-k8s")
 	return errors.Join(errs[:]...)
 }
 
