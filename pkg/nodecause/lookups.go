@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Lookups are those of one round, in which a CCM looks up the machine of every initialized Node. The first round begins
@@ -13,6 +14,8 @@ type Lookups struct {
 	// Ended reports whether the round has ended, Nodes how many Nodes it was about.
 	Ended bool
 	Nodes int
+	// Took is how long the round took, 0 if the log does not tell.
+	Took time.Duration
 	// Failed counts the look-ups that failed, and Error is the last error.
 	Failed int
 	Error  string
@@ -30,7 +33,7 @@ const (
 	tainted      = " is still tainted. Will not process."
 )
 
-var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took `)
+var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took (?:([0-9hmµns.]+s)\.)?`)
 
 // FirstLookups returns the look-ups of the first round in the log of a CCM. A line that is not complete is ignored.
 func FirstLookups(log string) Lookups {
@@ -64,6 +67,7 @@ func FirstLookups(log string) Lookups {
 			l.Ended = true
 			l.Nodes, _ = strconv.Atoi(parts[1])
 			l.Nodes -= passed
+			l.Took, _ = time.ParseDuration(parts[2])
 		} else if _, isTainted := between(message, passesBy, tainted); isTainted {
 			passed++
 		}

@@ -26,6 +26,7 @@ const (
 	QuotaExceeded                // a quota is exhausted
 	Throttled                    // the cloud asks for patience
 	Unreachable                  // the cloud's API is not reached
+	ProxyRefused                 // a proxy does not let the request through
 	Unavailable                  // the cloud's API answers with an error of its own
 	Certificate                  // the certificate of the cloud's API is not trusted
 	Other                        // the CCM logged an error of no other class
@@ -35,7 +36,8 @@ const (
 func (c Class) String() string {
 	return [...]string{
 		"Unknown", "NoLeader", "Deaf", "NotAsked", "NoAnswer", "UnknownMachine", "Ambiguous", "AddressMismatch",
-		"Unauthenticated", "Unauthorized", "QuotaExceeded", "Throttled", "Unreachable", "Unavailable", "Certificate", "Other",
+		"Unauthenticated", "Unauthorized", "QuotaExceeded", "Throttled", "Unreachable", "ProxyRefused", "Unavailable",
+		"Certificate", "Other",
 	}[c]
 }
 
@@ -158,6 +160,10 @@ var texts = map[Class]struct{ cause, action string }{
 	Unreachable: {
 		"the cloud's API cannot be reached from the control plane",
 		"check name resolution, routes, firewalls and the cluster's proxy",
+	},
+	ProxyRefused: {
+		"the cluster's proxy refuses to connect to the cloud's API",
+		"correct proxy/cluster, its credentials or its noProxy, or permit the connection at the proxy",
 	},
 	Unavailable: {
 		"the cloud's API answers with a server error",

@@ -24,6 +24,11 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bfound \d+ \w+ matching`,                 // gophercloud
 		)},
 		{Certificate, anyOf(`\bx509: `, `tls: failed to verify`, `\btls: (?:bad|unknown|expired|revoked) certificate`)},
+		// net/http (transport.go, dialConn) has only the text of the status with which a proxy answers CONNECT. With that of
+		// a server, no request fails.
+		{ProxyRefused, anyOf(
+			`proxy authentication required`, `\b(?:get|head|post|put|patch|delete) \\*"https://[^"]+": forbidden\b`,
+		)},
 		{QuotaExceeded, anyOf(`\bquota ?exceeded`, `exceeded .{0,40}\bquota\b`, `\bInstanceLimitExceeded\b`)},
 		{Throttled, anyOf(
 			status(`429`), `too many requests`, `\bRequestLimitExceeded`, `\bThrottling`, `rate ?limit ?exceeded`,
