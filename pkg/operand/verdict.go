@@ -55,10 +55,12 @@ type PreflightVerdict struct {
 	Took  metav1.Duration `json:"took"`
 	// Tries is how many preflights of this candidate have ended.
 	Tries int `json:"tries"`
-	// Revision is the one that has failed on the first node of its rollout. Former is the one that runs on the others.
-	// Both are 0 for a preflight.
+	// Revision is the one that has failed on the first node of its rollout, or in a preflight meanwhile. Former is the one
+	// that runs on the others. Both are 0 for a preflight before a rollout.
 	Revision int32 `json:"revision,omitempty"`
 	Former   int32 `json:"former,omitempty"`
+	// Late means that a preflight has failed after the revision had begun to roll out unproved.
+	Late bool `json:"late,omitempty"`
 }
 
 // PreflightRejection is what a candidate changed whose preflight has failed. Only the cloud knows which of the inputs
@@ -236,6 +238,11 @@ func (v *PreflightVerdict) RepeatIn(now time.Time) time.Duration {
 
 // Describe returns the verdict for a condition or an event.
 func (v *PreflightVerdict) Describe() string {
+	if v.Late {
+		return fmt.Sprintf("a cloud-controller-manager with what revision %d changes, on node/%s for %s at %s: %s; "+
+			"the nodes go back to what revision %d has", v.Revision, v.Node, v.Took.Round(time.Second),
+			v.Ended.UTC().Format(time.RFC3339), v.Message, v.Former)
+	}
 	if v.Revision != 0 {
 		return fmt.Sprintf("revision %d on node/%s, the first one that got it, for %s at %s: %s; the node goes back to what "+
 			"revision %d has", v.Revision, v.Node, v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -22,10 +24,14 @@ const (
 	// enoughEnds is how often the container must have ended: a single end may be the node's fault.
 	enoughEnds = 2
 
-	// hangTime is how long a container may not be Ready before it may hang. The image is on the node already.
-	hangTime = time.Minute
+	// hangTime is how long a container may run without being Ready. It hangs if its log tells that it waits for no cloud.
+	hangTime = 30 * time.Second
 
-	// hangInterval is how often the leader's log is read meanwhile.
+	// cloudTime is how long a container may not be Ready before it may wait for its cloud. The image is on the node
+	// already.
+	cloudTime = time.Minute
+
+	// hangInterval is how often logs are read meanwhile.
 	hangInterval = 10 * time.Second
 
 	// hang is the class of a container that hangs.
@@ -130,16 +136,53 @@ func (c *controller) judgeFirstNode(ctx context.Context, first *firstNode) *oper
 			return onlyFailed(verdict)
 		}
 	}
-	if now.Sub(e.since) < hangTime || now.Sub(c.asked) < hangInterval {
+	return c.judgeHang(ctx, first, e, status)
+}
+
+// judgeHang returns the verdict about a container that runs without being Ready, nil if there is none yet.
+func (c *controller) judgeHang(
+	ctx context.Context, first *firstNode, e *evidence, status corev1.ContainerStatus,
+) *operand.PreflightVerdict {
+	runs := status.State.Running != nil && e.now.Sub(c.running.See(status.ContainerID, e.now)) >= hangTime
+	mayWait := e.now.Sub(e.since) >= cloudTime
+	if !runs && !mayWait || e.now.Sub(c.asked) < hangInterval {
 		return nil
 	}
-	c.asked = now
-	lookups, err := c.lookupsWithin(ctx, first.leader.Name, now.Sub(e.since))
+	c.asked = e.now
+	if runs {
+		if waitsFor := c.waitsForNoCloud(ctx, first.pod.Name); waitsFor != "" {
+			return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, and %s; correct what was changed",
+				hangTime, waitsFor))
+		}
+	}
+	if !mayWait {
+		return nil
+	}
+	lookups, err := c.lookupsWithin(ctx, first.leader.Name, e.now.Sub(e.since))
 	if err != nil || !lookups.Ended || lookups.Nodes == 0 || !reached(lookups) {
 		return nil // Nothing tells that the cloud is not down.
 	}
 	return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, while the running one has "+
-		"looked up %d nodes; correct what was changed", hangTime, lookups.Nodes))
+		"looked up %d nodes; correct what was changed", cloudTime, lookups.Nodes))
+}
+
+// asksForLease is what client-go (tools/leaderelection/leaderelection.go) logs when a process begins to stand by. A
+// CCM builds its provider before that, and asks its cloud nothing until it leads.
+const asksForLease = "attempting to acquire leader lease"
+
+// waitsForNoCloud returns what the log of a process has that tells that it waits for no cloud, "" if it may. With -v=1
+// or more, a CCM logs its flags first (k8s.io/component-base/cli/flag).
+func (c *controller) waitsForNoCloud(ctx context.Context, pod string) string {
+	text, err := operandlog.ReadBegin(ctx, c.Kube.CoreV1(), pod)
+	switch {
+	case err != nil:
+		return ""
+	case strings.TrimSpace(text) == "":
+		return "it has logged nothing"
+	case strings.Contains(strings.ToLower(text), asksForLease):
+		return "it stands by, so it does not wait for its cloud"
+	}
+	return ""
 }
 
 // onlyFailed returns a verdict that is Failed, nil for another one.
@@ -172,6 +215,10 @@ func (c *controller) rejectRevision(
 	if candidate != nil {
 		secret, rejections = candidate.DeepCopy(), operand.PreflightRejectionsOf(candidate)
 		secret.Data = nil
+	}
+	if verdict.Late = first.pod == nil; verdict.Late {
+		// The revision's rejection takes the place of the preflight's.
+		rejections = slices.DeleteFunc(rejections, func(r operand.PreflightRejection) bool { return inputs.Have(r.Inputs) })
 	}
 	verdict.Digest, verdict.Tries = secret.Annotations[operand.PreflightDigestAnnotation], 1
 	verdict.Revision, verdict.Former = first.revision, first.former

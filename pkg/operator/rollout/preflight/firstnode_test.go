@@ -126,6 +126,28 @@ func TestARevisionThatHangsOnItsFirstNodeIsRejectedOnceTheLeaderHasReachedTheClo
 		w.rejected(t)[0].Verdict.Message)
 }
 
+func TestARevisionThatWaitsForNoCloudOnItsFirstNodeIsRejectedAfterHalfAMinute(t *testing.T) {
+	for name, tc := range map[string]struct{ log, because string }{
+		"it stands by": {
+			log:     "I1125 19:00:00.000000       1 leaderelection.go:258] Attempting to acquire leader lease...\n",
+			because: "it stands by, so it does not wait for its cloud",
+		},
+		"its log is empty": {because: "it has logged nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newRollout(t, "m0", "m1", "m2")
+			w.begin = tc.log
+			w.renews(t, 20*time.Second)
+			require.Nil(t, w.rejected(t))
+			w.renews(t, 10*time.Second)
+			require.Len(t, w.rejected(t), 1)
+			require.Equal(t, "Hang", w.rejected(t)[0].Verdict.Class)
+			require.Equal(t, "it was not Ready within 30s, and "+tc.because+"; correct what was changed",
+				w.rejected(t)[0].Verdict.Message)
+		})
+	}
+}
+
 func TestWhatIsNotTheRevisionsFaultRejectsNothing(t *testing.T) {
 	for name, change := range map[string]func(*testing.T, *world){
 		"it becomes Ready":                   func(_ *testing.T, w *world) { w.Start("m1", 5) },
@@ -152,6 +174,56 @@ func TestWhatIsNotTheRevisionsFaultRejectsNothing(t *testing.T) {
 			w.masked = ""
 			w.pass(t, 2*time.Minute)
 			require.Nil(t, w.rejected(t))
+			require.Empty(t, w.events())
+		})
+	}
+}
+
+func TestAPreflightThatFailsWhileItsChangeRollsOutTakesTheRevisionBack(t *testing.T) {
+	late := func(t *testing.T) *world {
+		t.Helper()
+		w := newRollout(t, "m0", "m1", "m2")
+		w.Ready("m1", true)
+		w.submit(t, "sha256:1")
+		secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+		require.NoError(t, err)
+		inputs, err := w.changes(&firstNode{revision: 4, former: 3})
+		require.NoError(t, err)
+		require.NoError(t, operand.AnnotatePreflight(secret, inputs, nil, &operand.PreflightVerdict{
+			Digest: "sha256:1", Result: operand.Failed, Class: "Unauthorized", Message: "the cloud says no", Node: "m2", Tries: 1,
+			Ended: metav1.NewTime(controlplanetest.Begin),
+		}))
+		secret.Data = nil
+		_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		return w
+	}
+	const message = "a cloud-controller-manager with what revision 4 changes, on node/m2 for 0s at 2026-11-21T09:00:00Z: the " +
+		"cloud says no; the nodes go back to what revision 3 has"
+
+	t.Run("one node has it", func(t *testing.T) {
+		w := late(t)
+		w.pass(t, time.Minute)
+		require.Len(t, w.rejected(t), 1)
+		require.True(t, w.rejected(t)[0].IsFor(4))
+		require.Equal(t, message, w.rejected(t)[0].Verdict.Describe())
+		require.Equal(t, []string{"Warning RevisionFailed: " + message}, w.events())
+		require.Equal(t, operatorv1.OperatorCondition{
+			Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "RevisionFailed", Message: message,
+		}, w.condition(t))
+	})
+	for name, change := range map[string]func(*testing.T, *world){
+		"the leader's node has it too":     func(_ *testing.T, w *world) { w.Status.NodeStatuses[0].CurrentRevision = 4 },
+		"nothing leads":                    func(_ *testing.T, w *world) { w.clock.SetTime(controlplanetest.At(200)) },
+		"an administrator has accepted it": func(_ *testing.T, w *world) { w.accepts = true },
+		"the revision has something else":  func(t *testing.T, w *world) { w.sameConfig(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := late(t)
+			change(t, w)
+			w.pass(t, time.Minute)
+			require.Len(t, w.rejected(t), 1)
+			require.False(t, w.rejected(t)[0].IsFor(4))
 			require.Empty(t, w.events())
 		})
 	}

@@ -25,8 +25,10 @@ const (
 	// unseenTime is the same where the log cannot be read, so no look-up is seen.
 	unseenTime = 20 * time.Second
 
-	// patienceTime is how long a process may take to lead and to look up its nodes.
-	patienceTime = time.Minute
+	// patienceTime is how long a process may take to lead and to look up its nodes. With the start of the pod, what hangs
+	// is named within a minute. A round of the leader that takes longer than longRound may take the preflight as long.
+	patienceTime = 45 * time.Second
+	longRound    = patienceTime / 2
 
 	// startTime is how long the pod may take to start, with the pull of the image.
 	startTime = 2 * time.Minute
@@ -80,6 +82,7 @@ func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.Pre
 	case v.Result == operand.Failed && all && nodecause.ClassOf(leader.Error).String() == v.Class:
 		compared.Result = operand.Inconclusive
 		compared.Message += fmt.Sprintf("; the running one fails too: %q", terminationmessage.Summary(leader.Error))
+	case v.Class == nodecause.NoAnswer.String() && leader.Took > longRound:
 	case v.Result == operand.Inconclusive && reached(leader) && slices.Contains(down, v.Class):
 		compared.Result = operand.Failed
 		compared.Message += fmt.Sprintf("; the running one has looked up %d nodes", leader.Nodes)
@@ -150,15 +153,16 @@ func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string
 		return nil, "its look-up of the nodes"
 	}
 	text := errorOf(e.log)
-	if text == "" {
-		return e.verdict(operand.Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node "+
-			"and logged no error; %s", patienceTime, nodecause.NoAnswer.Action())), ""
+	if nodecause.ClassOf(text) != nodecause.Other {
+		return e.failed(text), ""
 	}
-	verdict = e.failed(text)
-	if verdict.Class == crash {
-		verdict.Result = operand.Inconclusive // It runs.
+	// It runs, so this is no crash: it hangs, or looks up no node.
+	said := "logged no error"
+	if text != "" {
+		said = fmt.Sprintf("logged %q last", terminationmessage.Cut(text))
 	}
-	return verdict, ""
+	return e.verdict(operand.Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node and "+
+		"%s; %s", patienceTime, said, nodecause.NoAnswer.Action())), ""
 }
 
 // lookedUp judges a process by the end of its first round of look-ups, nil if that tells nothing yet.

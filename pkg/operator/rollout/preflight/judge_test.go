@@ -89,7 +89,7 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			message: `the cloud rejects the credentials: "cannot fetch token: 400 Response: {\"error\":\"invalid_grant\"}"; ` +
 				`replace the credentials`,
 		},
-		"it does not lead yet": {state: running, runs: 59, leads: -1, waitsFor: "its look-up of the nodes"},
+		"it does not lead yet": {state: running, runs: 44, leads: -1, waitsFor: "its look-up of the nodes"},
 		"every look-up is forbidden": {
 			state: running, runs: 1, leads: 0,
 			change: func(e *evidence) { e.log = lookup + "a\n" + lookup + "b\n" + lookup + "got 403 instead\n" + lookedUp },
@@ -114,11 +114,16 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			waitsFor: "its look-up of the nodes",
 		},
 		"it hangs at the start": {
-			state: running, runs: 60, leads: -1, result: operand.Inconclusive, class: "NoAnswer",
-			message: "within 1m0s, it looked up no node and logged no error; check that the cloud's API responds",
+			state: running, runs: 45, leads: -1, result: operand.Inconclusive, class: "NoAnswer",
+			message: "within 45s, it looked up no node and logged no error; check that the cloud's API responds",
+		},
+		"it leads, logs this and that, and looks up no node": {
+			state: running, runs: 45, leads: 44, change: func(e *evidence) { e.log = "I1125 19:00:00.000000       1 a.go:1] leads\n" },
+			result: operand.Inconclusive, class: "NoAnswer",
+			message: `within 45s, it looked up no node and logged "leads" last; check that the cloud's API responds`,
 		},
 		"it repeats a login that is rejected": {
-			state: running, runs: 60, leads: -1, change: func(e *evidence) { e.log = errorAt + "Authentication failed\n" },
+			state: running, runs: 45, leads: -1, change: func(e *evidence) { e.log = errorAt + "Authentication failed\n" },
 			result: operand.Failed, class: "Unauthenticated",
 			message: `the cloud rejects the credentials: "Authentication failed"; replace the credentials`,
 		},
@@ -253,6 +258,7 @@ func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
 		"one node of the leader has no answer": {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1}, operand.Inconclusive, "it failed"},
 		"a machine of the leader's is gone":    {operand.Inconclusive, "Unreachable", gone, operand.Failed, "it failed; the running one has looked up 3 nodes"},
 		"the leader has looked up nothing":     {operand.Inconclusive, "Unreachable", nodecause.Lookups{}, operand.Inconclusive, "it failed"},
+		"the leader's round takes long too":    {operand.Inconclusive, "NoAnswer", nodecause.Lookups{Ended: true, Nodes: 9000, Took: 23 * time.Second}, operand.Inconclusive, "it failed"},
 		"the leader has no node to look up":    {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true}, operand.Inconclusive, "it failed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -91,10 +91,10 @@ type controller struct {
 	seen, started, led, ending patience.Since[string]
 	// waiting is the digest of the candidate without a verdict.
 	waiting patience.Since[string]
-	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and asked when the leader's log
-	// was read because of it.
-	unready patience.Since[string]
-	asked   time.Time
+	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and running its container that
+	// runs, by its ID. asked is when logs were read because of it.
+	unready, running patience.Since[string]
+	asked            time.Time
 }
 
 // New returns the controller. An idle one reacts to events only.
@@ -138,7 +138,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	former := operand.PreflightVerdictOf(candidate)
 	if !operand.PreflightRuns(candidate) {
-		return c.endWith(ctx, syncCtx, former)
+		return c.endWith(ctx, syncCtx, candidate, former)
 	}
 	verdict, waitsFor, err := c.run(ctx, candidate)
 	if err != nil {
@@ -159,13 +159,18 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 
 // endWith ends the preflight that has a verdict. The verdict counts until the change has been seen to work.
 func (c *controller) endWith(
-	ctx context.Context, syncCtx factory.SyncContext, verdict *operand.PreflightVerdict,
+	ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret, verdict *operand.PreflightVerdict,
 ) error {
 	if verdict == nil || verdict.Result == operand.Successful {
 		return c.end(ctx, nil)
 	}
 	if verdict.Revision != 0 {
 		return c.end(ctx, verdict) // What works is the former one.
+	}
+	if late, err := c.rolloutOf(candidate, verdict); err != nil {
+		return err
+	} else if late != nil {
+		return c.rejectRevision(ctx, candidate, late, verdict)
 	}
 	works, err := c.worksSince(verdict.Ended.Time)
 	if err != nil {

@@ -41,6 +41,8 @@ type world struct {
 	recorder events.InMemoryRecorder
 	operator v1helpers.StaticPodOperatorClient
 	masked   string
+	// begin is the beginning of the log of the first node of a rollout.
+	begin string
 	// quiet is whether nothing was logged of late, and since how many seconds ago the controller has read logs.
 	quiet bool
 	since []int64
@@ -80,7 +82,7 @@ func (r resource) GetObjectMeta() (*metav1.ObjectMeta, error) {
 
 func newWorld(t *testing.T, nodes ...string) *world {
 	t.Helper()
-	w := &world{Cluster: controlplanetest.New(nodes...), kube: fake.NewClientset(),
+	w := &world{Cluster: controlplanetest.New(nodes...), kube: fake.NewClientset(), begin: "FLAG: --v=2\n",
 		clock: clocktesting.NewFakePassiveClock(controlplanetest.Begin)}
 	w.recorder = events.NewInMemoryRecorder("test", w.clock)
 	w.caches = informers.NewSharedInformerFactory(w.kube, 0)
@@ -99,6 +101,9 @@ func newWorld(t *testing.T, nodes ...string) *world {
 	})
 	w.kube.PrependReactor("get", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		log, isLog := action.(clienttesting.GenericActionImpl)
+		if isLog && log.Value.(*corev1.PodLogOptions).TailLines == nil {
+			return true, &runtime.Unknown{Raw: []byte(w.begin)}, nil
+		}
 		if !isLog || log.Value.(*corev1.PodLogOptions).SinceSeconds == nil {
 			return false, nil, nil
 		}
