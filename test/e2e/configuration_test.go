@@ -42,7 +42,7 @@ func TestConfigurationChanges(t *testing.T) {
 		{name: "the TLS profile", do: s.patches("apiservers", `{"spec":{"tlsSecurityProfile":{"type":"Modern","modern":{}}}}`), has: "--tls-min-version=VersionTLS13"},
 		{name: "the log level", do: s.setLogLevel, has: "--v=4"},
 		{name: "a feature gate", do: s.enableGate, has: "--feature-gates=CloudControllerManagerWebhook=true"},
-		{name: "a proxy", do: s.patches("proxies", `{"spec":{"httpsProxy":"http://proxy.example.com:3128"},"status":{"httpsProxy":"http://proxy.example.com:3128","noProxy":"`+s.noProxy()+`"}}`), has: "HTTPS_PROXY=http://proxy.example.com:3128"},
+		{name: "a proxy", do: s.patches("proxies", `{"spec":{"httpsProxy":"http://proxy.example.com:3128"},"status":{"httpsProxy":"http://proxy.example.com:3128","noProxy":"`+s.host()+`"}}`), has: "HTTPS_PROXY=http://proxy.example.com:3128"},
 		{name: "no proxy", do: s.patches("proxies", `{"spec":{"httpsProxy":""},"status":{"httpsProxy":"","noProxy":""}}`), has: "HTTPS_PROXY", not: true},
 	} {
 		t.Run(change.name, func(t *testing.T) {
@@ -104,12 +104,6 @@ func (s *suite) staticPods(t *testing.T) []corev1.Pod {
 	require.NoError(t, err)
 	require.Len(t, pods.Items, nodes)
 	return pods.Items
-}
-
-// noProxy is what must be reached directly: the control plane and the cloud.
-func (s *suite) noProxy() string {
-	host, _, _ := strings.Cut(strings.TrimPrefix(s.URL(), "https://"), ":")
-	return host
 }
 
 // patches returns a change of a singleton of config.openshift.io, and of its status as another operator would write it.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
@@ -62,8 +63,8 @@ func (s *suite) setSecret(t *testing.T, name string, data map[string][]byte) {
 func (s *suite) setOperandImage(t *testing.T, image string) {
 	t.Helper()
 	s.patchDeployment(t, types.StrategicMergePatchType, fmt.Sprintf(
-		`{"spec":{"template":{"spec":{"containers":[{"name":%q,"env":[{"name":"OPENSTACK_IMAGE","value":%q}]}]}}}}`,
-		operatorName, image))
+		`{"spec":{"template":{"spec":{"containers":[{"name":%q,"env":[{"name":%q,"value":%q}]}]}}}}`,
+		operatorName, platform.ImageEnv(s.OperandTag()), image))
 }
 
 // testMissingImage upgrades to an image that no node can pull. No static pod ends for it.

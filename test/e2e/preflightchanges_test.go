@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
@@ -28,9 +29,12 @@ type preflightChange struct {
 	class string
 	// untried says that a good change has no preflight: the operator has not requested the token that it needs.
 	untried bool
-	do      func(t *testing.T, s *cloudStory)
-	// undo undoes what do did to the cloud; nil if it did nothing. The inputs are restored anyway.
-	undo func(t *testing.T, s *cloudStory)
+	// restarts says that the operator restarts with the change: its Deployment has the image.
+	restarts bool
+	do       func(t *testing.T, s *cloudStory)
+	// undo undoes what do did to the cloud, the proxy or the image; nil if it did nothing. The other inputs are restored
+	// anyway.
+	undo func(s *cloudStory, t *testing.T)
 }
 
 // preflightCloud is what the corpus needs to know of a cloud.
@@ -143,9 +147,15 @@ var vSphereSessions = []string{
 
 // corpus returns the changes on a platform, the bad ones first.
 func corpus(name string) []preflightChange {
-	changes := slices.Concat(clouds[name].changes, everyCloud)
+	changes := slices.Concat(clouds[name].changes, proxies, everyCloud)
+	if p, _ := platform.ByName(name); p.Image != "" {
+		changes = slices.Concat(otherImages, changes)
+	}
 	if clouds[name].startOnly {
-		changes = slices.DeleteFunc(changes, func(c preflightChange) bool { return c.class == "UnknownMachine" })
+		// The leader's log does not say what it reaches, so what is not reached proves nothing.
+		changes = slices.DeleteFunc(changes, func(c preflightChange) bool {
+			return c.class == "UnknownMachine" || c.name == closedProxy
+		})
 	}
 	if storyPlatforms[name].readsSecret {
 		// What the provider reads through the API is no part of a change.
@@ -185,13 +195,13 @@ var everyCloud = []preflightChange{
 	{name: "a missing permission", class: "Unauthorized", do: func(t *testing.T, s *cloudStory) {
 		require.NoError(t, s.cloud.Fail(clouds[s.name].lookup, http.StatusForbidden))
 		s.setArgument(t, "min-resync-period", "12h1m")
-	}, undo: func(t *testing.T, s *cloudStory) {
+	}, undo: func(s *cloudStory, t *testing.T) {
 		require.NoError(t, s.cloud.Fail(clouds[s.name].lookup, 0))
 	}},
 	{name: "an account without these machines", class: "UnknownMachine", do: func(t *testing.T, s *cloudStory) {
 		require.NoError(t, s.cloud.DenyInstances(true))
 		s.setArgument(t, "min-resync-period", "12h1m")
-	}, undo: func(t *testing.T, s *cloudStory) {
+	}, undo: func(s *cloudStory, t *testing.T) {
 		require.NoError(t, s.cloud.DenyInstances(false))
 	}},
 

@@ -96,7 +96,11 @@ func (s *cloudStory) testBadChange(t *testing.T, c *preflightChange) {
 	func() {
 		defer s.undo(t, c, former)
 		c.do(t, s)
-		s.await(t, "Degraded=True because of the preflight", time.Minute, func(ctx context.Context) error {
+		limit := visibleLimit
+		if c.restarts {
+			limit = withRestart
+		}
+		s.await(t, "Degraded=True because of the preflight", limit, func(ctx context.Context) error {
 			return s.degradedWith(ctx, "a cloud-controller-manager with the changed inputs, on node/")
 		})
 		visible := rounded(began)
@@ -123,7 +127,7 @@ func (s *cloudStory) undo(t *testing.T, c *preflightChange, former *userInputs) 
 	t.Helper()
 	s.restore(t, former)
 	if c.undo != nil {
-		c.undo(t, s)
+		c.undo(s, t)
 	}
 }
 
