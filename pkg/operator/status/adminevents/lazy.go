@@ -47,4 +47,5 @@ func (l lazy) WithContext(ctx context.Context) events.Recorder {
 
 func (l lazy) ComponentName() string { return l.name }
 
+// Shutdown sends the events that wait. controllercmd calls it on the root only.
 func (l lazy) Shutdown() { l.get().Shutdown() }
