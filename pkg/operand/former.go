@@ -26,6 +26,9 @@ func FormerOf(podConfigMap *corev1.ConfigMap) (*Former, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !hasOperandContainer(pod) {
+		return nil, fmt.Errorf("configmap/%s in %s, key %s: no container %s", podConfigMap.Name, Namespace, manifestKey, Name)
+	}
 	return &Former{pod: pod, renderedBy: podConfigMap.Annotations[RenderedByAnnotation]}, nil
 }
 

@@ -81,6 +81,11 @@ func operandContainer(pod *corev1.Pod) *corev1.Container {
 	return &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, isOperand)]
 }
 
+// hasOperandContainer reports whether operandContainer finds the container.
+func hasOperandContainer(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == Name })
+}
+
 // mountsNamedBy returns the operand's mounts that appear in an init container's arguments. A platform's init container
 // prepares files for the operand, and gets only the mounts that it needs.
 func mountsNamedBy(init *corev1.Container, mounts []corev1.VolumeMount) []corev1.VolumeMount {

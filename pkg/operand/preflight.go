@@ -105,8 +105,8 @@ type StartDigests map[diagnostic.Cause]string
 // API server's address or CA.
 func (r *Resources) StartsWith() (StartDigests, error) { return StartsWith(r.ConfigMaps, r.Secrets, 0) }
 
-// StartsWith returns the digests of the candidate that the objects are, or of a revision. What does not exist has
-// none.
+// StartsWith returns the digests of the candidate that the objects are, or of a revision. What does not exist, or is
+// no static pod of the operand, has none.
 func StartsWith(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) (StartDigests, error) {
 	suffix, digests := suffixOf(revision), StartDigests{}
 	for cause, of := range map[diagnostic.Cause]struct{ configMap, secret string }{
@@ -122,8 +122,8 @@ func StartsWith(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revisi
 	}
 	for _, o := range filter(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == PodConfigMap+suffix }) {
 		pod, err := StaticPodOf(o)
-		if err != nil {
-			return nil, err
+		if err != nil || !hasOperandContainer(pod) {
+			continue // It was edited by hand. The next revision replaces it.
 		}
 		container := *operandContainer(pod)
 		digests[diagnostic.Image] = container.Image

@@ -145,6 +145,23 @@ func TestAChangeWaitsForItsPreflight(t *testing.T) {
 	require.Empty(t, f.trueConditions(t))
 }
 
+func TestACopyThatWasEditedByHandHoldsBackNoChange(t *testing.T) {
+	for name, edited := range map[string]string{"half a document": "{half a", "a pod without the container": "{}"} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorking(t)
+			f.makeRevision(t)
+			f.put(t, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager-pod-1"},
+				Data:       map[string]string{"pod.yaml": edited},
+			})
+			f.change(t)
+			f.conclude(t, operand.Successful, 1)
+			f.sees(t)
+			require.Equal(t, changed, f.balancers(t), "the next revision is the cure")
+		})
+	}
+}
+
 // unproved returns the events about changes that nothing has proved.
 func (f *fixture) unproved() []string {
 	var texts []string
