@@ -157,7 +157,9 @@ func cloudFaults() []fault {
 		{
 			name: "the cloud is down when a rollout begins",
 			shows: sign{condition: "CloudConfigDegraded",
-				message: `with the changed inputs, on node/.*the cloud's API answers with a server error`},
+				message: `with the changed inputs, on node/.*the cloud's API answers with a server error`,
+				// The operator tries the inputs again after a minute.
+				clearedWithin: 3 * time.Minute},
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
