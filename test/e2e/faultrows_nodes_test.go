@@ -40,7 +40,7 @@ func nodeFaults() []fault {
 			},
 		},
 		{
-			// The node stays Ready for more than a minute.
+			// The node stays Ready for more than a minute. No preflight holds a redeployment up, so the installer is what hangs.
 			name:   "a container runtime hangs before the installer starts",
 			shows:  sign{condition: "InstallerPodStartDegraded", message: `node/{node}: .*container runtime`},
 			allows: allowance{revisions: 1},
@@ -48,7 +48,8 @@ func nodeFaults() []fault {
 				containerd, err := exec.LookPath("containerd")
 				require.NoError(t, err)
 				thaw := f.freezeProgram(t, f.node, containerd)
-				f.change(t)
+				f.redeploy(t)
+				f.wanted++
 				return thaw
 			},
 		},

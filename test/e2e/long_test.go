@@ -273,6 +273,11 @@ func (s *suite) testRedeployment(t *testing.T) {
 func (s *suite) forceRedeployment(t *testing.T) {
 	t.Helper()
 	s.expectRollout("a redeployment is forced")
+	s.redeploy(t)
+}
+
+func (s *suite) redeploy(t *testing.T) {
+	t.Helper()
 	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
 		[]byte(`{"spec": {"forceRedeploymentReason": "to see it work"}}`), metav1.PatchOptions{})
 	require.NoError(t, err)

@@ -342,7 +342,9 @@ func (s *suite) followers(t *testing.T, leader string) []*node.Node {
 	require.NoError(t, err)
 	busy := map[string]bool{leader: true}
 	for _, pod := range pods.Items {
-		busy[pod.Spec.NodeName] = true
+		if pod.DeletionTimestamp == nil {
+			busy[pod.Spec.NodeName] = true
+		}
 	}
 	free := slices.DeleteFunc(s.ControlPlane(), func(n *node.Node) bool { return busy[n.Name()] })
 	require.NotEmpty(t, free, "every node leads or runs the operator: %v", busy)
