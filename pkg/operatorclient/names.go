@@ -50,3 +50,12 @@ const (
 	// Instance is the name of the singleton CloudControllerManager, and of every singleton in config.openshift.io.
 	Instance = "cluster"
 )
+
+// The conditions about the operand as a whole. The controller of the availability writes the first three where an
+// operand runs; elsewhere, all four are those of the unmanaged platform.
+const (
+	AvailableCondition   = "CloudControllerManagerAvailable"
+	ProgressingCondition = "CloudControllerManagerProgressing"
+	DegradedCondition    = "CloudControllerManagerDegraded"
+	UpgradeableCondition = "CloudControllerManagerUpgradeable"
+)

@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/availability"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
@@ -176,7 +176,7 @@ func (e *walk) leads() (controlplane.Holder, bool) {
 	if leader.State.Runs() {
 		return leader, e.step(true, "pod/%s-%s leads since %s", operand.Name, leader.Node, stamp(leader.Acquired))
 	}
-	available := conditionOf(e.operator, availability.AvailableCondition)
+	available := conditionOf(e.operator, operatorclient.AvailableCondition)
 	return leader, e.step(false, "no cloud-controller-manager of this operator leads: %s", noLeader(leader, available))
 }
 

@@ -13,7 +13,6 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/availability"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
@@ -122,7 +121,7 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 		s.Nodes = append(s.Nodes, node)
 	}
 	if !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Leads }) {
-		s.Leader = noLeader(leader, conditionOf(operator, availability.AvailableCondition))
+		s.Leader = noLeader(leader, conditionOf(operator, operatorclient.AvailableCondition))
 		if why := shot.Missing(operandLease); why != "" {
 			s.Leader = why
 		}

@@ -30,9 +30,9 @@ import (
 
 // The conditions that this package writes.
 const (
-	AvailableCondition         = "CloudControllerManagerAvailable"
-	ProgressingCondition       = "CloudControllerManagerProgressing"
-	DegradedCondition          = "CloudControllerManagerDegraded"
+	AvailableCondition         = operatorclient.AvailableCondition
+	ProgressingCondition       = operatorclient.ProgressingCondition
+	DegradedCondition          = operatorclient.DegradedCondition
 	CrashLoopCondition         = "CrashLoopDegraded"
 	UnresponsiveCondition      = "UnresponsiveDegraded"
 	ControlPlaneNodesCondition = "ControlPlaneNodesDegraded"

@@ -100,8 +100,8 @@ func (c *controller) release(ctx context.Context, status *operatorv1.StaticPodOp
 // currentConditions are true after a removal: those of this controller and of the unmanaged platform.
 var currentConditions = []string{
 	observedplatform.RemovingCondition, DegradedCondition, name + "Degraded",
-	"CloudControllerManagerAvailable", "CloudControllerManagerProgressing", "CloudControllerManagerDegraded",
-	"CloudControllerManagerUpgradeable",
+	operatorclient.AvailableCondition, operatorclient.ProgressingCondition, operatorclient.DegradedCondition,
+	operatorclient.UpgradeableCondition,
 }
 
 // removeConditions removes the conditions about what was removed. Nothing else updates them: their controllers have

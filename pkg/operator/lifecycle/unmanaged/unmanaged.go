@@ -23,10 +23,10 @@ import (
 const (
 	name = "Unmanaged"
 
-	available   = "CloudControllerManagerAvailable"
-	progressing = "CloudControllerManagerProgressing"
-	degraded    = "CloudControllerManagerDegraded"
-	upgradeable = "CloudControllerManagerUpgradeable"
+	available   = operatorclient.AvailableCondition
+	progressing = operatorclient.ProgressingCondition
+	degraded    = operatorclient.DegradedCondition
+	upgradeable = operatorclient.UpgradeableCondition
 
 	// predecessorRuns is the reason of Degraded.
 	predecessorRuns = "PredecessorRuns"
