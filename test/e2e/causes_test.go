@@ -83,6 +83,8 @@ type aCause struct {
 	name string
 	// inject causes it, and returns what ends it.
 	inject func(c *causes, t *testing.T) (end func())
+	// again injects it again where it may come late, nil elsewhere.
+	again func(c *causes, t *testing.T)
 	// says is what NodeInitializationNotices must say about the worker, or about the object of a drift.
 	says string
 	// never are the platforms on which it cannot be caused, and why.
@@ -151,7 +153,7 @@ func (c *causes) run(t *testing.T, cause *aCause) {
 	began := time.Now()
 	end := sync.OnceFunc(cause.inject(c, t))
 	t.Cleanup(end)
-	message := c.awaitNamed(t, cause.says)
+	message := c.awaitNamed(t, cause)
 	seconds := time.Since(began).Seconds()
 	fmt.Fprintln(os.Stderr, "  message:", message)
 	c.row("| %s | %s | %s | %.0f s |", c.platform, cause.name, cause.says, seconds)
@@ -165,16 +167,19 @@ func (c *causes) run(t *testing.T, cause *aCause) {
 	})
 }
 
-// awaitNamed waits until the notice has the text.
-func (c *causes) awaitNamed(t *testing.T, text string) (message string) {
+// awaitNamed waits until the notice names the cause, and injects it again if the worker was initialized in spite of it.
+func (c *causes) awaitNamed(t *testing.T, cause *aCause) (message string) {
 	t.Helper()
-	c.await(t, text, namedLimit, func(ctx context.Context) error {
+	c.await(t, cause.says, namedLimit, func(ctx context.Context) error {
+		if cause.again != nil && c.workerInitialized(ctx) == nil {
+			cause.again(c, t)
+		}
 		notice, err := c.notice(ctx)
 		if err != nil {
 			return err
 		}
 		message = notice.Message
-		return contains(message, text)
+		return contains(message, cause.says)
 	})
 	return message
 }
@@ -271,7 +276,9 @@ func causesOfTheCloud() []aCause {
 				c.taintUninitialized(t, c.worker)
 				return func() { c.resolve(t, true) }
 			},
-			says: "the cloud's API cannot be reached from the control plane",
+			// Go remembers the file of hosts for five seconds (cacheMaxAge in net/hosts.go).
+			again: func(c *causes, t *testing.T) { c.cloud.Disconnect(); c.taintUninitialized(t, c.worker) },
+			says:  "the cloud's API cannot be reached from the control plane",
 			never: map[configv1.PlatformType]string{
 				configv1.AWSPlatformType:     "the stand-in has no name",
 				configv1.VSpherePlatformType: "the stand-in has no name",
