@@ -286,11 +286,11 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"a Secret": {
 			&corev1.Secret{ObjectMeta: target("kube-token")},
-			[]string{"RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
+			[]string{"NodeRepair", "RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
 		},
 		"the candidate of a preflight": {
 			&corev1.Secret{ObjectMeta: target("cloud-controller-manager-preflight")},
-			[]string{"Preflight", "RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
+			[]string{"NodeRepair", "Preflight", "RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
 		},
 		"the lease of a preflight": {
 			&coordinationv1.Lease{ObjectMeta: target("cloud-controller-manager-preflight")},

@@ -109,7 +109,8 @@ type machine struct {
 // revision again.
 func New(o Options) factory.Controller {
 	return factory.New().
-		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(), o.Pods.Informer(), o.Nodes.Informer()).
+		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(), o.Secrets.Informer(), o.Pods.Informer(),
+			o.Nodes.Informer()).
 		WithSync(writeconflict.Retried(newController(o).sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
