@@ -29,6 +29,7 @@ const (
 	ProxyRefused                 // a proxy does not let the request through
 	Unavailable                  // the cloud's API answers with an error of its own
 	Certificate                  // the certificate of the cloud's API is not trusted
+	NoEndpoint                   // the cloud has no such API in the region
 	Other                        // the CCM logged an error of no other class
 )
 
@@ -37,7 +38,7 @@ func (c Class) String() string {
 	return [...]string{
 		"Unknown", "NoLeader", "Deaf", "NotAsked", "NoAnswer", "UnknownMachine", "Ambiguous", "AddressMismatch",
 		"Unauthenticated", "Unauthorized", "QuotaExceeded", "Throttled", "Unreachable", "ProxyRefused", "Unavailable",
-		"Certificate", "Other",
+		"Certificate", "NoEndpoint", "Other",
 	}[c]
 }
 
@@ -172,6 +173,10 @@ var texts = map[Class]struct{ cause, action string }{
 	Certificate: {
 		"the certificate of the cloud's API is not trusted",
 		"renew it, or add its CA to the cloud configuration's CA bundle or to the trusted CA of Proxy",
+	},
+	NoEndpoint: {
+		"the cloud's catalog has no such API in the region",
+		"correct the region of the cloud configuration and of the credentials",
 	},
 	Other: {
 		"the cloud-controller-manager got an error",

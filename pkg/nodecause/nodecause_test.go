@@ -163,6 +163,11 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 			evidence: failed(`Get "https://nova.example.com/": dial tcp: lookup nova.example.com on 192.0.2.53:53: no such host`),
 			want:     nodecause.Unreachable,
 		},
+		"the cloud has no such region": {
+			evidence: failed("failed to find compute v2 endpoint for region RegionTwo: No suitable endpoint could be found in " +
+				"the service catalog."),
+			want: nodecause.NoEndpoint,
+		},
 		"a proxy wants credentials": {
 			evidence: failed(`Post "https://keystone.example.com:5000/v3/auth/tokens": Proxy Authentication Required`),
 			want:     nodecause.ProxyRefused,

@@ -84,7 +84,7 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 // answers are the classes of what a cloud answers to any request.
 var answers = []nodecause.Class{
 	nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable, nodecause.Unavailable,
-	nodecause.ProxyRefused, nodecause.Certificate,
+	nodecause.ProxyRefused, nodecause.Certificate, nodecause.NoEndpoint,
 }
 
 // causeOf returns the cause of an error of the controller of Services, and what to do.

@@ -73,6 +73,14 @@ var clouds = map[string]preflightCloud{
 		changes: []preflightChange{
 			{name: "another client secret", class: "Unauthenticated", do: setSecretKeys("azure_client_secret", wrong)},
 			{name: "an application that does not exist", class: "Unauthenticated", do: setSecretKeys("azure_client_id", noUUID)},
+			{name: "another tenant", class: "Unauthenticated", do: func(t *testing.T, s *cloudStory) {
+				setSecretKeys("azure_tenant_id", noUUID)(t, s)
+				setConfigText(`("tenantId": ")[^"]*`, noUUID)(t, s)
+			}},
+			{name: "another subscription", class: "Unauthorized", do: func(t *testing.T, s *cloudStory) {
+				setSecretKeys("azure_subscription_id", noUUID)(t, s)
+				setConfigText(`("subscriptionId": ")[^"]*`, noUUID)(t, s)
+			}},
 		},
 	},
 	"digitalocean": {
@@ -117,6 +125,11 @@ var clouds = map[string]preflightCloud{
 		changes: []preflightChange{
 			{name: "another password", class: "Unauthenticated", do: setCloudsYAML(passwordLine)},
 			{name: "a project that the cloud does not have", class: "Unauthenticated", do: setCloudsYAML(projectLine)},
+			{name: "a region that the cloud does not have", class: "NoEndpoint", do: func(t *testing.T, s *cloudStory) {
+				setSecretText(`(region_name: )\S+`, "RegionTwo")(t, s)
+				setConfigText(`(region = )\S+`, "RegionTwo")(t, s)
+			}},
+			{name: "a closed port of the login", class: "Unreachable", do: setSecretText(`(auth_url: https://[^:]+:)\d+`, "1")},
 		},
 	},
 	"vsphere": {
@@ -132,6 +145,8 @@ var clouds = map[string]preflightCloud{
 			{name: "a user who does not exist", class: "Unauthenticated", do: func(t *testing.T, s *cloudStory) {
 				setSecretKeys(s.VSphere().Host()+".username", "nobody@vsphere.local")(t, s)
 			}},
+			{name: "a closed port of the vCenter", class: "Unreachable", do: setConfigText(`(port: )\d+`, "1")},
+			{name: "a datacenter that the vCenter does not have", class: "UnknownMachine", do: setConfigText(`(datacenters:\n\s+- )\S+`, "elsewhere")},
 		},
 	},
 }
@@ -239,6 +254,16 @@ func setSecretText(expression, to string) func(t *testing.T, s *cloudStory) {
 		}
 		require.NotEqual(t, former, data)
 		s.setSecret(t, s.secret, data)
+	}
+}
+
+// setConfigText returns a change of the cloud configuration: of what follows the first group of an expression.
+func setConfigText(expression, to string) func(t *testing.T, s *cloudStory) {
+	return func(t *testing.T, s *cloudStory) {
+		former := s.cloudConfig(t)
+		text := regexp.MustCompile(expression).ReplaceAllString(former, "${1}"+to)
+		require.NotEqual(t, former, text)
+		s.setCloudConfig(t, text)
 	}
 }
 

@@ -53,3 +53,30 @@ func TestAContradictionFromTheFirstInstallationHoldsUpNoRotation(t *testing.T) {
 	require.Contains(t, f.password(t), "second")
 	require.Equal(t, []string{"CloudConfigNotices"}, f.degraded(t))
 }
+
+func TestAnotherRegionInBothObjectsIsAcceptedInEitherOrder(t *testing.T) {
+	for name, configFirst := range map[string]bool{"the cloud configuration first": true, "the credentials first": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, goodInputs()...)
+			f.inRegion(t, "first", "RegionOne")
+			f.settle(t)
+			f.refresh(t)
+			f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregion = RegionOne\n"}))
+			f.sees(t)
+			config := func() {
+				f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregion = RegionTwo\n"}))
+				f.sees(t)
+			}
+			if configFirst {
+				config()
+			}
+			f.inRegion(t, "second", "RegionTwo")
+			f.sees(t)
+			if !configFirst {
+				config()
+			}
+			require.Empty(t, f.trueConditions(t))
+			require.Contains(t, f.password(t), "second")
+		})
+	}
+}

@@ -138,6 +138,9 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*operand.PreflightVe
 // running judges a process that runs.
 func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string) {
 	lookups := nodecause.FirstLookups(e.log)
+	if start := nodecause.StartOf(e.log); start.Skipped && !e.provenByStart() {
+		lookups = nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: start.Why} // It will look up no node.
+	}
 	led := time.Duration(0)
 	if !e.ledAt.IsZero() {
 		led = e.now.Sub(e.ledAt)
@@ -165,6 +168,11 @@ func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string
 		"%s; %s", patienceTime, said, nodecause.NoAnswer.Action())), ""
 }
 
+// provenByStart reports whether the cloud-controller-manager looks up no node anyway.
+func (e *evidence) provenByStart() bool {
+	return e.pod.Annotations[operand.PreflightProofAnnotation] == operand.ProvenByStart
+}
+
 // lookedUp judges a process by the end of its first round of look-ups, nil if that tells nothing yet.
 func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *operand.PreflightVerdict {
 	switch {
@@ -174,7 +182,7 @@ func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *opera
 		return e.lookupsFailed(lookups)
 	case led < settleTime:
 		return nil
-	case e.pod.Annotations[operand.PreflightProofAnnotation] == operand.ProvenByStart:
+	case e.provenByStart():
 		return e.verdict(operand.Successful, "", "its start has read from the cloud, and it led; it looks up no node")
 	case lookups.Nodes == 0:
 		return e.verdict(operand.Inconclusive, notStarted, "it led, and looked up no node, because each waits to be "+

@@ -20,6 +20,14 @@ const (
 	// passesBy is about a node that waits to be initialized.
 	passesBy = "I1125 19:00:00.000000       1 node_controller.go:272] This node w1 is still tainted. Will not process.\n"
 
+	// skips is the log of a process of OpenStack's that leads without the controller of nodes.
+	skips = `I1125 19:00:00.000000       1 leaderelection.go:272] "Successfully acquired lease" lock="ns/ccm"` + "\n" +
+		"E1125 19:00:00.000000       1 instances.go:61] unable to access compute v2 API : failed to find compute v2 endpoint " +
+		"for region RegionTwo: No suitable endpoint could be found in the service catalog.\n" +
+		"W1125 19:00:00.000000       1 core.go:55] failed to start cloud node controller: cloud provider does not support " +
+		"instances\n" +
+		`W1125 19:00:00.000000       1 controllermanager.go:326] Skipping "cloud-node-controller"` + "\n"
+
 	fatalAt = "F1125 19:00:00.000000       1 controllermanager.go:222] "
 )
 
@@ -104,6 +112,29 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			result: operand.Inconclusive, class: "Unreachable",
 			message: `the cloud's API cannot be reached from the control plane: "dial tcp: i/o timeout"; check name resolution, ` +
 				`routes, firewalls and the cluster's proxy`,
+		},
+		"its provider could not begin, and it looks up no node": {
+			state: running, runs: 1, leads: 0, change: func(e *evidence) { e.log = skips },
+			result: operand.Failed, class: "NoEndpoint",
+			message: `the cloud's catalog has no such API in the region: "failed to find compute v2 endpoint for region ` +
+				`RegionTwo: No suitable endpoint could be found in the service catalog."; correct the region of the cloud ` +
+				`configuration and of the credentials`,
+		},
+		"its provider reached nothing as it began": {
+			state: running, runs: 1, leads: 0,
+			change: func(e *evidence) {
+				e.log = strings.Replace(skips, "No suitable endpoint could be found in the service catalog.", "connection refused", 1)
+			},
+			result: operand.Inconclusive, class: "Unreachable",
+			message: `the cloud's API cannot be reached from the control plane: "failed to find compute v2 endpoint for region ` +
+				`RegionTwo: connection refused"; check name resolution, routes, firewalls and the cluster's proxy`,
+		},
+		"it looks up no node by design": {
+			state: running, runs: 1, leads: 0,
+			change: func(e *evidence) {
+				e.log, e.pod.Annotations = skips, map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
+			},
+			waitsFor: "its look-up of the nodes",
 		},
 		"its log cannot be read": {
 			state: running, runs: 21, leads: 20, change: func(e *evidence) { e.unread = "forbidden" },
