@@ -146,7 +146,6 @@ var clouds = map[string]preflightCloud{
 				setSecretKeys(s.VSphere().Host()+".username", "nobody@vsphere.local")(t, s)
 			}},
 			{name: "a closed port of the vCenter", class: "Unreachable", do: setConfigText(`(port: )\d+`, "1")},
-			{name: "a datacenter that the vCenter does not have", class: "UnknownMachine", do: setConfigText(`(datacenters:\n\s+- )\S+`, "elsewhere")},
 		},
 	},
 }
