@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 const (
@@ -97,17 +98,23 @@ func (c *controller) watchFirstNode(
 	}
 	first := firstNodeOf(status, pods, holder)
 	if first == nil || isRejected(candidate, first.revision) {
+		c.forgetUnready()
 		return nil
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
 	if works, err := c.kubeletWorks(first.pod.Spec.NodeName); err != nil || !works || controlplane.IsReady(first.pod) {
-		c.unready.See("", c.Clock.Now())
+		c.forgetUnready()
 		return err
 	}
 	if verdict := c.judgeFirstNode(ctx, first); verdict != nil {
 		return c.rejectRevision(ctx, candidate, first, verdict)
 	}
 	return nil
+}
+
+// forgetUnready makes the time begin anew for which the container is not Ready: it may have worked meanwhile.
+func (c *controller) forgetUnready() {
+	c.unready, c.running = patience.Since[string]{}, patience.Since[string]{}
 }
 
 // isRejected reports whether a revision is rejected already.

@@ -282,3 +282,42 @@ func TestASecretWithoutAnnotationsTakesAVerdictAboutARevision(t *testing.T) {
 	require.Len(t, w.rejected(t), 1)
 	require.Equal(t, crashed, w.rejected(t)[0].Verdict.Describe())
 }
+
+// A rollout may stay at its second node for long, so the first one runs the revision well until its probe fails once.
+func TestTheTimeOfAContainerThatIsNotReadyBeginsAnew(t *testing.T) {
+	unready := func(w *world) {
+		w.Start("m1", 1)
+		w.Ready("m1", false)
+	}
+	for name, between := range map[string]func(*testing.T, *world){
+		"after it was Ready": func(t *testing.T, w *world) {
+			w.Ready("m1", true)
+			w.renews(t, 5*time.Minute)
+		},
+		"after its kubelet was silent": func(t *testing.T, w *world) {
+			w.Nodes["m1"].Status.Conditions[0].Status = corev1.ConditionUnknown
+			w.renews(t, 5*time.Minute)
+			w.Nodes["m1"].Status.Conditions[0].Status = corev1.ConditionTrue
+		},
+		"after another node was not Ready": func(t *testing.T, w *world) {
+			w.Ready("m2", false)
+			w.renews(t, 5*time.Minute)
+			w.Ready("m2", true)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newRollout(t, "m0", "m1", "m2")
+			w.begin, w.masked = "I1125 19:00:00.000000       1 leaderelection.go:258] Attempting to acquire leader lease...\n", lookedUp
+			unready(w)
+			w.renews(t, 10*time.Second)
+			between(t, w)
+			w.Ready("m1", false)
+			w.renews(t, 20*time.Second)
+			require.Nil(t, w.rejected(t), "20 seconds are not enough")
+			w.renews(t, 20*time.Second)
+			require.Len(t, w.rejected(t), 1)
+			require.Equal(t, "it was not Ready within 30s, and it stands by, so it does not wait for its cloud; "+
+				"correct what was changed", w.rejected(t)[0].Verdict.Message)
+		})
+	}
+}

@@ -22,7 +22,7 @@ const (
 	// controllers cannot start, ends within a second of the acquisition.
 	settleTime = 5 * time.Second
 
-	// unseenTime is the same where the log cannot be read, so no look-up is seen.
+	// unseenTime is how long it must have led at the last renewal where the log cannot be read, so no look-up is seen.
 	unseenTime = 20 * time.Second
 
 	// patienceTime is how long a process may take to lead and to look up its nodes. With the start of the pod, what hangs
@@ -102,6 +102,8 @@ type evidence struct {
 	// since is when this process of the operator saw the pod first, startedAt when it saw the container run, and ledAt
 	// when it saw the lease held, zero if it has not: the clocks of the nodes differ.
 	since, startedAt, ledAt time.Time
+	// held is how long the process had held the lease at its last renewal, by the clock of its node.
+	held time.Duration
 	// log is the end of the container's log, without secrets, and unread why it was not read.
 	log, unread string
 }
@@ -149,11 +151,15 @@ func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string
 		return verdict, ""
 	}
 	switch {
-	case e.unread != "" && led >= unseenTime:
+	case e.unread != "" && e.held >= unseenTime:
 		return e.verdict(operand.Successful, "",
 			fmt.Sprintf("it led for %s; its log was not read: %s", unseenTime, e.unread)), ""
 	case e.now.Sub(e.startedAt) < patienceTime:
 		return nil, "its look-up of the nodes"
+	case e.unread != "":
+		// Its machine may have ended: the status of the pod says nothing of that.
+		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it led for %s, and its log was not read: %s; check "+
+			"the kubelet of node/%s", e.held.Round(time.Second), e.unread, e.pod.Spec.NodeName)), ""
 	}
 	text := errorOf(e.log)
 	if nodecause.ClassOf(text) != nodecause.Other {
@@ -279,4 +285,12 @@ func leads(lease *coordinationv1.Lease, pod *corev1.Pod) bool {
 	}
 	// Both times are by the clock of the node. The API truncates the container's to a second.
 	return *lease.Spec.HolderIdentity != "" && !lease.Spec.AcquireTime.Time.Before(running.StartedAt.Time)
+}
+
+// heldFor returns how long the process had held the lease at its last renewal.
+func heldFor(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.RenewTime == nil {
+		return 0
+	}
+	return max(0, lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time))
 }

@@ -144,6 +144,15 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			state: running, runs: 21, leads: 19, change: func(e *evidence) { e.unread = "forbidden" },
 			waitsFor: "its look-up of the nodes",
 		},
+		"its machine ends once it leads": {
+			state: running, runs: 44, leads: 43, change: func(e *evidence) { e.unread, e.held = "no route to host", 2*time.Second },
+			waitsFor: "its look-up of the nodes",
+		},
+		"its machine ended once it led": {
+			state: running, runs: 45, leads: 44, change: func(e *evidence) { e.unread, e.held = "no route to host", 2*time.Second },
+			result: operand.Inconclusive, class: "NotStarted",
+			message: "it led for 2s, and its log was not read: no route to host; check the kubelet of node/m1",
+		},
 		"it hangs at the start": {
 			state: running, runs: 45, leads: -1, result: operand.Inconclusive, class: "NoAnswer",
 			message: "within 45s, it looked up no node and logged no error; check that the cloud's API responds",
@@ -248,7 +257,8 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 				},
 			}
 			if tc.leads >= 0 && tc.state.Running != nil {
-				e.ledAt = e.now.Add(-time.Duration(tc.leads) * time.Second)
+				e.held = time.Duration(tc.leads) * time.Second
+				e.ledAt = e.now.Add(-e.held)
 			}
 			if tc.change != nil {
 				tc.change(e)

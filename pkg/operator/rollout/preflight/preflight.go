@@ -133,13 +133,11 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err := c.watchFirstNode(ctx, syncCtx, candidate); err != nil {
 		return err
 	}
-	if candidate == nil {
-		return c.end(ctx, nil)
+	if candidate == nil || !operand.PreflightRuns(candidate) {
+		c.waiting = patience.Since[string]{}
+		return c.endWith(ctx, syncCtx, candidate)
 	}
 	former := operand.PreflightVerdictOf(candidate)
-	if !operand.PreflightRuns(candidate) {
-		return c.endWith(ctx, syncCtx, candidate, former)
-	}
 	verdict, waitsFor, err := c.run(ctx, candidate)
 	if err != nil {
 		return err
@@ -157,10 +155,13 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return c.reportWait(ctx, candidate, waitsFor)
 }
 
-// endWith ends the preflight that has a verdict. The verdict counts until the change has been seen to work.
-func (c *controller) endWith(
-	ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret, verdict *operand.PreflightVerdict,
-) error {
+// endWith ends the preflight of a candidate that has a verdict; candidate is nil if there is none any more. The verdict
+// counts until the change has been seen to work.
+func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret) error {
+	if candidate == nil {
+		return c.end(ctx, nil)
+	}
+	verdict := operand.PreflightVerdictOf(candidate)
 	if verdict == nil || verdict.Result == operand.Successful {
 		return c.end(ctx, nil)
 	}
@@ -291,7 +292,7 @@ func (c *controller) observe(ctx context.Context, pod *corev1.Pod) (*evidence, e
 		e.startedAt = c.started.See(uid, now)
 	}
 	if leads(lease, pod) {
-		e.ledAt = c.led.See(uid, now)
+		e.ledAt, e.held = c.led.See(uid, now), heldFor(lease)
 	}
 	text, _, unread := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
 	if unread != nil {

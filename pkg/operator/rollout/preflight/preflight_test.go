@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -387,16 +388,50 @@ func TestAPreflightWithoutANodeWaitsAndSaysSoAfterAMinute(t *testing.T) {
 	require.Equal(t, "m0", w.found(t).Spec.NodeName, "the only node is the leader's")
 }
 
-func TestAWithdrawnCandidateLeavesNothing(t *testing.T) {
-	w := newWorld(t, "m0", "m1", "m2")
-	w.submit(t, "sha256:1")
-	w.pass(t, time.Second)
-	w.start(t)
+func TestACandidateThatIsTriedAgainLaterHasNotWaitedMeanwhile(t *testing.T) {
+	for name, meanwhile := range map[string]func(*testing.T, *world){
+		"it was withdrawn": func(t *testing.T, w *world) { w.withdraw(t) },
+		"it succeeded": func(t *testing.T, w *world) {
+			w.start(t)
+			w.masked = lookedUp
+			w.pass(t, 6*time.Second)
+			w.pass(t, 0)
+			w.pass(t, 0)
+			require.Equal(t, operand.Successful, w.requireEnded(t).Result)
+			w.masked = ""
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			w.submit(t, "sha256:1")
+			w.pass(t, 2*time.Second)
+			meanwhile(t, w)
+			w.pass(t, time.Second)
+			w.clock.SetTime(w.clock.Now().Add(time.Hour))
+			w.submit(t, "sha256:1")
+			w.pass(t, 30*time.Second)
+			require.NotNil(t, w.found(t))
+			require.Equal(t, asExpected, w.condition(t))
+		})
+	}
+}
+
+// withdraw deletes the candidate.
+func (w *world) withdraw(t *testing.T) {
+	t.Helper()
 	require.NoError(t, w.kube.CoreV1().Secrets(namespace).Delete(t.Context(), operand.PreflightName, metav1.DeleteOptions{}))
 	w.fillCaches(t)
 	require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: operand.PreflightName,
 	}}))
+}
+
+func TestAWithdrawnCandidateLeavesNothing(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.withdraw(t)
 	w.pass(t, 0)
 	w.pass(t, 0)
 	require.Nil(t, w.found(t))
@@ -599,4 +634,29 @@ func TestARepeatedPreflightRunsOnAnotherNode(t *testing.T) {
 	require.NoError(t, err)
 	w.pass(t, 2*time.Second)
 	require.Equal(t, "m2", w.found(t).Spec.NodeName, "the network of m1 may be to blame")
+}
+
+func TestACandidateWhoseLogCannotBeReadMustHaveRenewedItsLease(t *testing.T) {
+	for renewed, want := range map[time.Duration]operand.PreflightResult{
+		2 * time.Second: operand.Inconclusive, 20 * time.Second: operand.Successful,
+	} {
+		t.Run(string(want), func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			w.kube.PrependReactor("get", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				return action.GetSubresource() == "log", nil, errors.New("no route to host")
+			})
+			w.submit(t, "sha256:1")
+			w.pass(t, time.Second)
+			w.start(t)
+			lease, err := w.kube.CoordinationV1().Leases(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+			require.NoError(t, err)
+			lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(lease.Spec.AcquireTime.Add(renewed)))
+			_, err = w.kube.CoordinationV1().Leases(namespace).Update(t.Context(), lease, metav1.UpdateOptions{})
+			require.NoError(t, err)
+			w.pass(t, time.Minute)
+			w.pass(t, 0)
+			w.pass(t, 0)
+			require.Equal(t, want, w.requireEnded(t).Result)
+		})
+	}
 }
