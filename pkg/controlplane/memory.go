@@ -7,8 +7,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 )
 
 // memory is what a process of the operator has seen of the lease, for the next process in its pod.
@@ -17,10 +15,11 @@ type memory struct {
 	// Since and HeldSince are those of the Record.
 	Since     time.Time `json:"since"`
 	HeldSince time.Time `json:"heldSince"`
-	// Node, Manifest and Container are those of the Process that holds the lease.
-	Node      string `json:"node"`
-	Manifest  string `json:"manifest"`
-	Container string `json:"container"`
+	// Node, Duration, Manifest and Container are those of the Process that holds the lease.
+	Node      string        `json:"node"`
+	Duration  time.Duration `json:"duration"`
+	Manifest  string        `json:"manifest"`
+	Container string        `json:"container"`
 }
 
 // Remember returns what the next process of the operator needs to know of the holder, nil if that is no process of ours
@@ -34,7 +33,7 @@ func (l *Lease) Remember() ([]byte, error) {
 	}
 	return json.Marshal(memory{
 		Lease: r.Lease, Since: r.Since, HeldSince: r.HeldSince,
-		Node: r.Process.Node, Manifest: r.Process.manifest, Container: r.Process.container,
+		Node: r.Process.Node, Duration: r.Process.Duration, Manifest: r.Process.manifest, Container: r.Process.container,
 	})
 }
 
@@ -57,7 +56,7 @@ func (l *Lease) Recall(data []byte) error {
 	l.former = &Record{
 		Lease: m.Lease, Exists: true, Since: m.Since, HeldSince: m.HeldSince, Present: true,
 		Process: Process{
-			Identity: holderOf(m.Lease), Node: m.Node, Duration: leaseholder.Duration(m.Lease),
+			Identity: holderOf(m.Lease), Node: m.Node, Duration: m.Duration,
 			lease: m.Lease, since: m.Since, manifest: m.Manifest, container: m.Container,
 		},
 	}

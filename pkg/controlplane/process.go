@@ -56,9 +56,14 @@ func (l *Lease) ObserveHolder(holder Holder, pods []*corev1.Pod, certain bool) {
 	if !certain || holder.State != Starting && holder.State != Leading {
 		return
 	}
+	former := r.Process
 	r.Process = Process{
 		Identity: holder.Identity, Node: holder.Node, Duration: leaseholder.Duration(r.Lease),
 		lease: r.Lease, since: r.Since,
+	}
+	if former.Identity == holder.Identity && former.since.Equal(r.Since) {
+		// The process has not written since, so another duration is one that was edited by hand.
+		r.Process.Duration, r.Process.lease = former.Duration, former.lease
 	}
 	if pod := podOn(holder.Node, pods); pod != nil {
 		r.Process.manifest = pod.Annotations[configHash]

@@ -605,6 +605,15 @@ func TestALeaseThatNobodyRenewsForTheDurationOfOursIsReleased(t *testing.T) {
 		"a name of one of our hosts": {
 			seen: true, change: func(c *cluster) { c.Edit("m0_intruder", 3600) }, want: 10 + 137,
 		},
+		"the name of our holder, whose node is dead": {
+			seen: true, change: func(c *cluster) { c.Edit("m0_first", 3600) }, want: 1 + 137,
+		},
+		"the name of our holder, with the duration of a single node's": {
+			seen: true, change: func(c *cluster) { c.Edit("m0_first", 270) }, want: 1 + 137,
+		},
+		"our holder itself has another duration": {
+			seen: true, change: func(c *cluster) { c.Edit("m0_first", 270) }, renews: []int{10},
+		},
 		"one of our hosts, found at the start": {change: func(c *cluster) { c.Edit("m0_intruder", 3600) }},
 		"a process elsewhere that renews": {
 			seen: true, change: func(c *cluster) { c.Edit("laptop_x", 3600) }, renews: []int{100, 200, 300}, want: 300 + 137,

@@ -91,6 +91,16 @@ func TestTheNextProcessOfTheOperatorReleasesTheLeaseOfAProcessThatEndedMeanwhile
 	}
 }
 
+func TestTheNextProcessOfTheOperatorKnowsForHowLongTheHolderTookTheLease(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leader.json")
+	c := threeMasters()
+	r := remembering(t, c, file)
+	r.witness(t, c)
+	c.Edit("m0_first", 3600)
+	require.NoError(t, r.observe(t, c, 10))
+	require.Equal(t, 1+137, remembering(t, c, file).untilReleased(t, c, 20, 600))
+}
+
 func TestANewOperatorWithoutAMemoryReleasesNothing(t *testing.T) {
 	for name, content := range map[string]string{
 		"there is none": "", "it is damaged": "{", "it has no lease": "{}",
