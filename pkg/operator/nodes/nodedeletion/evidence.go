@@ -54,7 +54,7 @@ func (m *memory) decide(w *world) {
 		if former == confirmed || r.state != confirmed {
 			continue
 		}
-		r.written = false
+		r.written = ""
 		if !counts {
 			m.confirmations = append(m.confirmations, w.now)
 			budget--

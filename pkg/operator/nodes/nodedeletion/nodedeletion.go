@@ -205,7 +205,7 @@ func (c *controller) act(ctx context.Context, w *world) error {
 			p.wrote(n.uid, version, c.Clock.Now())
 		}
 		if wanted.confirm {
-			n.record.written = true
+			n.record.written = cmp.Or(version, n.facts.version)
 			c.Recorder.Eventf("NodeDeletionConfirmed",
 				"The cloud-controller-manager may delete node %s, whose kubelet is silent", n.name)
 		}

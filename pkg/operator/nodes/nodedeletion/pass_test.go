@@ -39,3 +39,26 @@ func TestAConfirmationEndsWhenTheCloudFindsTheMachine(t *testing.T) {
 	require.Empty(t, c.deleted)
 	require.Empty(t, c.marks())
 }
+
+// Otherwise the Node of a dead machine would stay, without a word.
+func TestAConfirmationThatSomebodyRemovesIsWrittenAgain(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.pass = 300
+	c.lag = 3 * time.Second
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.unknown["worker-1"] = true
+	c.run(time.Minute)
+	require.Contains(t, c.marks(), "worker-1 Confirmed")
+	require.Len(t, c.recorder.Events(), 1, "once, although the cache was behind")
+	for range 2 {
+		node := c.node("worker-1")
+		delete(node.Annotations, Annotation)
+		c.put(node)
+		require.NotContains(t, c.marks(), "worker-1 Confirmed")
+		c.run(10 * time.Second)
+		require.Contains(t, c.marks(), "worker-1 Confirmed")
+	}
+	require.Len(t, c.recorder.Events(), 3)
+	c.run(5 * time.Minute)
+	require.Len(t, c.deleted, 1)
+}

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
@@ -25,9 +26,21 @@ func (m *memory) changeOf(n *node) change {
 	return change{
 		taint:    m.probe.lacks(n),
 		untaint:  n.asked && !m.probe.includes(n.uid),
-		confirm:  is && !n.record.written && n.permission != Confirmed,
+		confirm:  is && n.permission != Confirmed && n.record.lacksConfirmation(n.facts.version),
 		withdraw: !is && n.permission == Confirmed,
 	}
+}
+
+// lacksConfirmation reports whether a Node without the annotation has to get it: it was not written, or somebody has
+// removed it since. A cache from before has no annotation either.
+func (r *record) lacksConfirmation(version string) bool {
+	return r.written == "" || isLater(version, r.written)
+}
+
+// isLater reports whether a version of a Node is later than another one.
+func isLater(version, former string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, former)
+	return err == nil && order > 0
 }
 
 // patch writes a change of a Node, and returns its version. The version of the cache in the patch makes the API server

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -85,11 +84,7 @@ func (p *probe) lacks(n *node) bool { return p.includes(n.uid) && !n.asked && p.
 
 // answers reports whether the taint was written and is gone again. A cache from before the probe has no taint either.
 func (p *probe) answers(n *node) bool {
-	if p.written[n.uid] == "" || n.asked {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(n.facts.version, p.written[n.uid])
-	return err == nil && order > 0
+	return p.written[n.uid] != "" && !n.asked && isLater(n.facts.version, p.written[n.uid])
 }
 
 // ask begins a probe if it is time for one.

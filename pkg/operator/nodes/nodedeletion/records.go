@@ -49,10 +49,10 @@ type record struct {
 	// living node at the same time, and when it found all of them where the cloud describes machines after their end.
 	asked, found, notFound, proven, described time.Time
 
-	// confirmed is when the deletion was confirmed last, written is true once the annotation was, and spent is the
-	// announcement whose confirmation has ended.
+	// confirmed is when the deletion was confirmed last, written is the version of the Node with the annotation, "" before
+	// there is one, and spent is the announcement whose confirmation has ended.
 	confirmed time.Time
-	written   bool
+	written   string
 	spent     time.Time
 }
 
