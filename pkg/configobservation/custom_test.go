@@ -131,7 +131,7 @@ func TestWhatIsPassedOnOfSpecCustom(t *testing.T) {
 			world:    world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), customErr: errors.New("no cache")},
 			existing: before,
 			want:     map[string]any{"image": "registry/before:1"},
-			wantErr:  "spec.custom of cloudcontrollermanager/cluster: no cache",
+			wantErr:  "no cache",
 		},
 		"while Infrastructure is missing, too": {
 			world:    world{custom: own},

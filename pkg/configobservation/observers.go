@@ -2,7 +2,6 @@ package configobservation
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/openshift/library-go/pkg/operator/configobserver"
@@ -13,7 +12,6 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // Observers returns every observer. They are given Listers, write disjoint paths and may run in any order.
@@ -103,7 +101,7 @@ func observeTLSProfile(
 func observeVerbosity(listers Listers, _ map[string]any) (any, error) {
 	level, err := listers.LogLevel()
 	if err != nil {
-		return nil, fmt.Errorf("reading the operand's log level: %w", err)
+		return nil, err
 	}
 	return strconv.Itoa(loglevel.LogLevelToVerbosity(level)), nil
 }
@@ -112,8 +110,7 @@ func observeVerbosity(listers Listers, _ map[string]any) (any, error) {
 func observeNodeWorkers(listers Listers, _ map[string]any) (any, error) {
 	initialization, err := listers.NodeInitialization()
 	if err != nil {
-		return nil, fmt.Errorf("reading spec.nodeInitialization of cloudcontrollermanager/%s: %w", operatorclient.Instance,
-			err)
+		return nil, err
 	}
 	if initialization == nil || initialization.MaxConcurrentNodes == 0 {
 		return nil, nil

@@ -51,7 +51,7 @@ func decide(listers Listers) (decision, error) {
 	}
 	custom, err := listers.Custom()
 	if err != nil {
-		return decision{}, fmt.Errorf("spec.custom of cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
+		return decision{}, err
 	}
 	current, err := platform.Of(infrastructure, custom)
 	return decision{current, infrastructure, custom, platform.DependsOnCustom(infrastructure)}, err

@@ -85,7 +85,7 @@ func (a *appliedStatuses) of(
 func asScheduler(obj *unstructured.Unstructured) (*operatorv1.KubeScheduler, error) {
 	scheduler := &operatorv1.KubeScheduler{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.UnstructuredContent(), scheduler); err != nil {
-		return nil, fmt.Errorf("reading cloudcontrollermanager/%s: %w", obj.GetName(), err)
+		return nil, readError(err)
 	}
 	return scheduler, nil
 }

@@ -33,7 +33,7 @@ func New(
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the client of cloudcontrollermanager/cluster: %w", err)
 	}
-	return &retryingClient{StaticPodOperatorClient: client, turn: make(chan struct{}, 1)}, informers, nil
+	return &retryingClient{StaticPodOperatorClient: reader{client}, turn: make(chan struct{}, 1)}, informers, nil
 }
 
 // Custom returns the reader of spec.custom in the informer's cache. A missing resource has no spec.custom.
@@ -73,7 +73,7 @@ func Annotate(client dynamic.Interface) func(ctx context.Context, annotations ma
 		resource := client.Resource(ccmv1.Resource)
 		object, err := resource.Get(ctx, Instance, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("reading cloudcontrollermanager/%s: %w", Instance, err)
+			return readError(err)
 		}
 		all := object.GetAnnotations()
 		if all == nil {
@@ -99,12 +99,12 @@ func specOf(
 			return ccmv1.CloudControllerManagerSpec{}, nil
 		}
 		if err != nil {
-			return ccmv1.CloudControllerManagerSpec{}, err
+			return ccmv1.CloudControllerManagerSpec{}, readError(err)
 		}
 		resource := &ccmv1.CloudControllerManager{}
 		content := object.(*unstructured.Unstructured).Object
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, resource); err != nil {
-			return ccmv1.CloudControllerManagerSpec{}, fmt.Errorf("reading cloudcontrollermanager/%s: %w", Instance, err)
+			return ccmv1.CloudControllerManagerSpec{}, readError(err)
 		}
 		return resource.Spec, nil
 	}

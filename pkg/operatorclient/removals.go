@@ -56,7 +56,7 @@ func RemoveConditions(
 ) error {
 	_, status, _, err := client.GetOperatorStateWithQuorum(ctx)
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	var stale Removals
 	for i := range status.Conditions {

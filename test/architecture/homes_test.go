@@ -19,6 +19,10 @@ func TestEachFactHasOneHome(t *testing.T) {
 			computed: regexp.MustCompile(`OperatorStatus\(\)\.WithConditions|\bOperatorCondition\(\)`),
 			home:     "pkg/operatorclient/conditions.go",
 		},
+		"a read of the operator's resource has failed": {
+			computed: regexp.MustCompile(`"(reading )?(the metadata of )?cloudcontrollermanager/(cluster|%s): %w"`),
+			home:     "pkg/operatorclient/read.go",
+		},
 		"a Node is Ready": {
 			computed: regexp.MustCompile(`corev1\.NodeReady\b`),
 			home:     "pkg/controlplane/node.go",

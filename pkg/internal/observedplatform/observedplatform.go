@@ -76,7 +76,7 @@ func get(
 		return platform.Platform{}, false, nil
 	}
 	if err != nil {
-		return platform.Platform{}, false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return platform.Platform{}, false, err
 	}
 	return of(spec, status)
 }
@@ -84,10 +84,7 @@ func get(
 // Config decodes spec.observedConfig.
 func Config(spec *operatorv1.OperatorSpec) (*operandconfig.Config, error) {
 	config, err := operandconfig.Decode(spec.ObservedConfig.Raw)
-	if err != nil {
-		return nil, fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
-	}
-	return config, nil
+	return config, decodeError(err)
 }
 
 // Managed reports whether the operator is to run a cloud-controller-manager, and whether that is known.
@@ -104,7 +101,7 @@ func FeatureGateEnabled(client v1helpers.OperatorClient, gate string) (bool, err
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return false, err
 	}
 	config, err := Config(spec)
 	if err != nil {
@@ -119,11 +116,16 @@ func stringAt(spec *operatorv1.OperatorSpec, path ...string) (string, error) {
 	}
 	config := map[string]any{}
 	if err := json.Unmarshal(spec.ObservedConfig.Raw, &config); err != nil {
-		return "", fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		return "", decodeError(err)
 	}
 	value, _, err := unstructured.NestedString(config, path...)
-	if err != nil {
-		return "", fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+	return value, decodeError(err)
+}
+
+// decodeError returns the error of a value of spec.observedConfig, nil if err is.
+func decodeError(err error) error {
+	if err == nil {
+		return nil
 	}
-	return value, nil
+	return fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 }

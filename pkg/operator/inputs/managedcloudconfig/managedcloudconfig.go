@@ -84,7 +84,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	observed, managed, err := observe(spec)
 	if err != nil || managed.Rewrite == nil {

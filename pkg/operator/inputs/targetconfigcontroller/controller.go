@@ -144,7 +144,7 @@ func newController(o Options) *controller {
 		annotations: func() (map[string]string, error) {
 			meta, err := o.Operator.GetObjectMeta()
 			if err != nil {
-				return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+				return nil, err
 			}
 			return meta.Annotations, nil
 		},
@@ -167,7 +167,7 @@ func (c *controller) factory() *factory.Factory {
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	observed, known, err := observedplatform.Effective(&spec.OperatorSpec, &status.OperatorStatus)
 	if err != nil || !known || !observed.Managed() {

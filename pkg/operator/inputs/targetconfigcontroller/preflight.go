@@ -103,7 +103,7 @@ func (g *gating) look() error {
 	}
 	meta, err := g.Operator.GetObjectMeta()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	for _, r := range operand.PreflightRejectionsOf(g.former) {
 		switch {

@@ -69,7 +69,7 @@ func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, acc
 func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return nil, err
 	}
 	delivered, complete, err := c.delivered(&spec.OperatorSpec)
 	if err != nil || !complete {

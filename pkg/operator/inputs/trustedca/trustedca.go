@@ -72,7 +72,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	spec, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	config, err := operandconfig.Decode(spec.ObservedConfig.Raw)
 	if err != nil {

@@ -135,7 +135,7 @@ func (c *controller) observe(ctx context.Context) (snapshot, error) {
 	s := snapshot{now: c.clock.Now(), lease: c.lease.Record()}
 	var err error
 	if _, s.status, _, err = c.operator.GetStaticPodOperatorState(); err != nil {
-		return s, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return s, err
 	}
 	pods, err := controlplane.ListPods(c.pods, c.infrastructures)
 	if err != nil {

@@ -134,14 +134,14 @@ func (c *controller) observe() (snapshot, error) {
 	s := snapshot{now: c.Clock.Now()}
 	var err error
 	if s.spec, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
-		return s, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return s, err
 	}
 	if s.nodes, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("nodes: %w", err)
+		return s, fmt.Errorf("listing nodes: %w", err)
 	}
 	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything())
 	if err != nil {
-		return s, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
 	for _, pod := range pods {
 		switch pod.Labels["app"] {

@@ -94,7 +94,7 @@ func (c *controller) observe() (snapshot, error) {
 	s := snapshot{now: c.Clock.Now()}
 	var err error
 	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
-		return s, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return s, err
 	}
 	if s.all, err = c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything()); err != nil {
 		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)

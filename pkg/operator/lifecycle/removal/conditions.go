@@ -121,7 +121,7 @@ func (c *controller) forgetRevisions(ctx context.Context, status *operatorv1.Sta
 	}
 	_, status, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	var entries operatorclient.Removals
 	for i, node := range status.NodeStatuses {

@@ -146,7 +146,7 @@ func (c *controller) remember(ctx context.Context) error {
 	}
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	kept := operand.Remembered(pod.Annotations)
 	if kept == nil || maps.Equal(kept, operand.Remembered(meta.Annotations)) {

@@ -5,7 +5,6 @@ package removal
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -123,7 +122,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	observed, known, err := observedplatform.Of(&spec.OperatorSpec)
 	if err != nil || !known {
@@ -168,7 +167,7 @@ func isFinal(step observedplatform.Removal) bool {
 func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext, status *operatorv1.OperatorStatus) error {
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	start, first := c.startOf(status)
 	left := start.Sub(c.Clock.Now())

@@ -192,7 +192,7 @@ func (c *controller) observe() (snapshot, error) {
 	var s snapshot
 	var err error
 	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
-		return s, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return s, err
 	}
 	s.begun = predecessor.Remains(s.status.Conditions) && predecessor.LetsInstall(s.status.Conditions)
 	if s.deployments, err = predecessor.Deployments(c.Deployments.Lister()); err != nil {

@@ -119,7 +119,7 @@ func (c *controller) degraded(reason platform.Absence) (*operatorclient.Conditio
 	}
 	spec, _, _, err := c.Operator.GetOperatorState()
 	if err != nil {
-		return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return nil, err
 	}
 	deployments, err := predecessor.Deployments(c.Deployments.Lister())
 	if err != nil || len(deployments) == 0 || spec.ManagementState != operatorv1.Removed {
@@ -139,7 +139,7 @@ func (c *controller) degraded(reason platform.Absence) (*operatorclient.Conditio
 func (c *controller) release(ctx context.Context) error {
 	_, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	if !slices.ContainsFunc(status.Conditions, func(condition operatorv1.OperatorCondition) bool {
 		return condition.Type == upgradeable && isOurs(condition)
@@ -163,7 +163,7 @@ func isOurs(condition operatorv1.OperatorCondition) bool {
 func (c *controller) reason() (platform.Absence, error) {
 	spec, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
-		return "", fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return "", err
 	}
 	switch observedplatform.RemovalOf(status) {
 	case "":

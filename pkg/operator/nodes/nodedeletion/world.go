@@ -100,14 +100,14 @@ func (c *controller) look(p platform.Platform) (*world, error) {
 	c.memory.observe(w)
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return w, fmt.Errorf("reading cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
+		return w, err
 	}
 	if w.rollout, err = c.rollsOut(status); err != nil {
 		return w, err
 	}
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
-		return w, fmt.Errorf("reading the metadata of cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
+		return w, err
 	}
 	w.released = releasedUntil(meta.Annotations[operatorclient.NodeDeletionsAnnotation]).covers(w.now)
 	return w, nil

@@ -7,7 +7,6 @@ package nodemanager
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -100,7 +99,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	_, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
 	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)

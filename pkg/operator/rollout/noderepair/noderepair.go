@@ -133,7 +133,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	if err := c.deletePastFailures(ctx, status); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
 func (c *controller) repairNode(ctx context.Context, node damagedNode) (repaired bool, err error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
-		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return false, err
 	}
 	if node.status.TargetRevision != 0 {
 		return true, c.retryInstallation(ctx, node)

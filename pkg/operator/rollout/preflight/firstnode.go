@@ -90,7 +90,7 @@ func (c *controller) watchFirstNode(
 ) error {
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	holder, pods, err := c.holder()
 	if err != nil {
@@ -211,7 +211,7 @@ func (c *controller) rejectRevision(
 	}
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	rejection := operand.PreflightRejection{Inputs: inputs}
 	if meta.Annotations[operatorclient.PreflightAnnotation] == rejection.Value() {

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +36,7 @@ func (c *controller) rolloutOf(candidate *corev1.Secret, verdict *operand.Prefli
 func (c *controller) ledByFormer() (*firstNode, error) {
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return nil, err
 	}
 	holder, _, err := c.holder()
 	if err != nil || holder.State != controlplane.Leading {
@@ -56,7 +55,7 @@ func (c *controller) ledByFormer() (*firstNode, error) {
 func (c *controller) isAccepted(candidate *corev1.Secret) (bool, error) {
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
-		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return false, err
 	}
 	accepted := meta.Annotations[operatorclient.PreflightAnnotation]
 	return slices.ContainsFunc(operand.PreflightRejectionsOf(candidate), func(r operand.PreflightRejection) bool {

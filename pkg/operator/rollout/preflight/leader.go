@@ -27,7 +27,7 @@ const roundTime = 330 * time.Second
 func (c *controller) worksSince(verdict time.Time) (bool, error) {
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return false, err
 	}
 	holder, _, err := c.holder()
 	if err != nil {

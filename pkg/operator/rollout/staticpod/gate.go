@@ -2,7 +2,6 @@ package staticpod
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -51,7 +50,7 @@ func isTarget(operator v1helpers.StaticPodOperatorClient) func(node string) (boo
 	return func(node string) (bool, error) {
 		_, status, _, err := operator.GetStaticPodOperatorState()
 		if err != nil {
-			return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+			return false, err
 		}
 		return slices.ContainsFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool {
 			return s.NodeName == node && s.TargetRevision != 0

@@ -106,7 +106,7 @@ func (c *installerClient) applyUnlessNodesChanged(
 		}
 		_, live, latest, readErr := c.GetStaticPodOperatorStateWithQuorum(ctx)
 		if readErr != nil {
-			return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", readErr)
+			return readErr
 		}
 		if !equality.Semantic.DeepEqual(live.NodeStatuses, c.nodes) {
 			return err
@@ -149,7 +149,7 @@ func (c *installerClient) merged(
 func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGetter) error {
 	_, status, _, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	next, err := c.next.choose(status)
 	if err != nil || len(next.passedBy) == 0 {

@@ -2,7 +2,6 @@ package staticpod
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -58,7 +57,7 @@ func (c revisionClient) knows(ctx context.Context, revision int32) (bool, error)
 	}
 	_, current, _, err := c.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
-		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return false, err
 	}
 	return claimed(current) >= revision, nil
 }
@@ -130,7 +129,7 @@ func (l namespacedLostRevisions) List(ctx context.Context, options metav1.ListOp
 func (l lostRevisions) lost(ctx context.Context, cached *corev1.ConfigMapList) (int32, error) {
 	_, status, _, err := l.operator.GetStaticPodOperatorState()
 	if err != nil {
-		return 0, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return 0, err
 	}
 	latest := claimed(status)
 	name := copyName(revisionStatus, latest)
@@ -144,7 +143,7 @@ func (l lostRevisions) lost(ctx context.Context, cached *corev1.ConfigMapList) (
 	}
 	_, current, _, err := l.operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return 0, err
 	}
 	if claimed(current) != latest {
 		return 0, nil

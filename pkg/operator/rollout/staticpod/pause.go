@@ -2,7 +2,6 @@ package staticpod
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -56,7 +55,7 @@ func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 	}
 	_, status, _, err := s.Operator.GetOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	if !predecessor.LetsInstall(status.Conditions) {
 		return nil

@@ -41,7 +41,7 @@ func newProgressController(o Options) factory.Controller {
 func (c *progress) sync(ctx context.Context, _ factory.SyncContext) error {
 	_, status, _, err := c.operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	text, err := c.describe(status)
 	if err != nil {

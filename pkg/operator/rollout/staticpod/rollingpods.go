@@ -2,7 +2,6 @@ package staticpod
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -36,7 +35,7 @@ func targetOf(operator v1helpers.StaticPodOperatorClient) func(node string) (int
 	return func(node string) (int32, error) {
 		_, status, _, err := operator.GetStaticPodOperatorState()
 		if err != nil {
-			return 0, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+			return 0, err
 		}
 		i := slices.IndexFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool { return s.NodeName == node })
 		if i < 0 {

@@ -7,7 +7,6 @@
 package staticpod
 
 import (
-	"fmt"
 	"net/url"
 	"time"
 
@@ -30,8 +29,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -160,22 +159,14 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 // apiServer returns a function that reads the control plane's URL of the API server from observedConfig.
 func apiServer(operator v1helpers.OperatorClient) func() (*url.URL, error) {
 	return func() (*url.URL, error) {
-		observed, err := observedConfig(operator)
+		spec, _, _, err := operator.GetOperatorState()
+		if err != nil {
+			return nil, err
+		}
+		observed, err := observedplatform.Config(spec)
 		if err != nil {
 			return nil, err
 		}
 		return observed.APIServer()
 	}
-}
-
-func observedConfig(operator v1helpers.OperatorClient) (*operandconfig.Config, error) {
-	spec, _, _, err := operator.GetOperatorState()
-	if err != nil {
-		return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
-	}
-	observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
-	if err != nil {
-		return nil, fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
-	}
-	return observed, nil
 }

@@ -69,7 +69,7 @@ func newImagePullController(o Options) factory.Controller {
 func (c *stuckImages) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	_, status, _, err := c.operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	installers, err := controlplane.Installers(c.pods)
 	if err != nil {

@@ -300,7 +300,7 @@ func TestImagesAreNotJudgedWithoutTheStatus(t *testing.T) {
 	i := newInstallation(t)
 	i.status.err = errors.New("no cache")
 	require.EqualError(t, i.sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", i.clock))),
-		"reading cloudcontrollermanager/cluster: no cache")
+		"no cache")
 }
 
 func TestAnInstallerThatNoKubeletStartsIsReported(t *testing.T) {

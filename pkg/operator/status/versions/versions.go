@@ -139,7 +139,7 @@ func (c *controller) reached(observed platform.Platform) error {
 func (c *controller) removedReached() error {
 	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	if observedplatform.RemovalOf(&operatorStatus.OperatorStatus) == "" {
 		return nil
@@ -155,7 +155,7 @@ func (c *controller) removedReached() error {
 func (c *controller) nodesReached() error {
 	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
+		return err
 	}
 	if predecessor.Remains(operatorStatus.Conditions) {
 		// The manifests after the ClusterOperator delete what the predecessor needs while it runs.
