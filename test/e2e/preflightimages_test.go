@@ -22,9 +22,11 @@ var otherImages = []preflightChange{
 	{name: "another cloud's program in its place", class: "Crash", restarts: true, do: func(t *testing.T, s *cloudStory) {
 		s.setImageOf(t, "misplaced", node.ImageSpec{Files: map[string]string{s.commandOf(t): filepath.Join(s.BinDir(), otherProgram(s.name))}})
 	}, undo: restoreImage},
-	{name: "an image that hangs", class: "NoAnswer", restarts: true, do: setFaultyImage("hang"), undo: restoreImage},
-	{name: "an image that leads and looks up no node", class: "NoAnswer", restarts: true, do: setFaultyImage("deaf"), undo: restoreImage},
+	{name: "an image that hangs", class: "Hang", restarts: true, do: setFaultyImage("hang"), undo: restoreImage},
+	{name: deafImage, class: "NoAnswer", restarts: true, do: setFaultyImage("deaf"), undo: restoreImage},
 }
+
+const deafImage = "an image that leads and looks up no node"
 
 func restoreImage(s *cloudStory, t *testing.T) {
 	t.Helper()

@@ -34,9 +34,6 @@ const (
 
 	// hangInterval is how often logs are read meanwhile.
 	hangInterval = 10 * time.Second
-
-	// hang is the class of a container that hangs.
-	hang = "Hang"
 )
 
 // firstNode is the node that got a revision before the others, which run a former one well.

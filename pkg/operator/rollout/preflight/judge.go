@@ -56,6 +56,7 @@ const lostContainer = "Unknown"
 // The classes that nodecause does not have.
 const (
 	crash      = "Crash"
+	hang       = "Hang"
 	notStarted = "NotStarted"
 )
 
@@ -161,17 +162,29 @@ func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string
 		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it led for %s, and its log was not read: %s; check "+
 			"the kubelet of node/%s", e.held.Round(time.Second), e.unread, e.pod.Spec.NodeName)), ""
 	}
+	return e.overdue(led), ""
+}
+
+// overdue judges a process that runs, but has looked up no node for patienceTime. So this is no crash.
+func (e *evidence) overdue(led time.Duration) *operand.PreflightVerdict {
 	text := errorOf(e.log)
-	if nodecause.ClassOf(text) != nodecause.Other {
-		return e.failed(text), ""
+	switch {
+	case e.log == "" && e.unread == "":
+		return e.verdict(operand.Failed, hang, fmt.Sprintf("within %s, it logged nothing; correct what was changed",
+			patienceTime))
+	case nodecause.ClassOf(text) != nodecause.Other:
+		return e.failed(text)
+	case e.provenByStart() && led >= settleTime:
+		// Its start has asked the cloud before, and its controller asks for no Node.
+		return e.verdict(operand.Failed, nodecause.Deaf.String(), fmt.Sprintf("within %s, it led, and its controller of "+
+			"nodes did not begin; correct what was changed", patienceTime))
 	}
-	// It runs, so this is no crash: it hangs, or looks up no node.
 	said := "logged no error"
 	if text != "" {
 		said = fmt.Sprintf("logged %q last", terminationmessage.Cut(text))
 	}
 	return e.verdict(operand.Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node and "+
-		"%s; %s", patienceTime, said, nodecause.NoAnswer.Action())), ""
+		"%s; %s", patienceTime, said, nodecause.NoAnswer.Action()))
 }
 
 // provenByStart reports whether the cloud-controller-manager looks up no node anyway.

@@ -154,8 +154,27 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			message: "it led for 2s, and its log was not read: no route to host; check the kubelet of node/m1",
 		},
 		"it hangs at the start": {
-			state: running, runs: 45, leads: -1, result: operand.Inconclusive, class: "NoAnswer",
+			state: running, runs: 45, leads: -1, result: operand.Failed, class: hang,
+			message: "within 45s, it logged nothing; correct what was changed",
+		},
+		"it does not lead, and its log cannot be read": {
+			state: running, runs: 45, leads: -1, change: func(e *evidence) { e.unread = "forbidden" },
+			result: operand.Inconclusive, class: "NoAnswer",
 			message: "within 45s, it looked up no node and logged no error; check that the cloud's API responds",
+		},
+		"it is no cloud-controller-manager, and its look-ups prove nothing": {
+			state: running, runs: 45, leads: 44, change: func(e *evidence) {
+				e.log, e.pod.Annotations = "begins\n", map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
+			},
+			result: operand.Failed, class: "Deaf",
+			message: "within 45s, it led, and its controller of nodes did not begin; correct what was changed",
+		},
+		"its start waits for the cloud, and proves it": {
+			state: running, runs: 45, leads: -1, change: func(e *evidence) {
+				e.log, e.pod.Annotations = "begins\n", map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
+			},
+			result: operand.Inconclusive, class: "NoAnswer",
+			message: `within 45s, it looked up no node and logged "begins" last; check that the cloud's API responds`,
 		},
 		"it leads, logs this and that, and looks up no node": {
 			state: running, runs: 45, leads: 44, change: func(e *evidence) { e.log = "I1125 19:00:00.000000       1 a.go:1] leads\n" },
