@@ -77,7 +77,7 @@ var clouds = map[string]preflightCloud{
 				setSecretKeys("azure_tenant_id", noUUID)(t, s)
 				setConfigText(`("tenantId": ")[^"]*`, noUUID)(t, s)
 			}},
-			{name: "another subscription", class: "Unauthorized", do: func(t *testing.T, s *cloudStory) {
+			{name: "another subscription", class: "Crash", do: func(t *testing.T, s *cloudStory) {
 				setSecretKeys("azure_subscription_id", noUUID)(t, s)
 				setConfigText(`("subscriptionId": ")[^"]*`, noUUID)(t, s)
 			}},

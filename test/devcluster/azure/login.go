@@ -107,6 +107,11 @@ func (s *Server) getLogin(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
+// refuseTenant answers about the login of a tenant that does not exist.
+func refuseTenant(w http.ResponseWriter, r *http.Request) {
+	refuseToken(w, http.StatusBadRequest, "invalid_tenant", "AADSTS90002: Tenant '"+r.PathValue("tenant")+"' not found.")
+}
+
 // getInstances answers with the hosts that share a cache of tokens, as the SDK asks at every login.
 func (s *Server) getInstances(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{

@@ -169,6 +169,7 @@ func (s *Server) handler() http.Handler {
 	if s.stack {
 		handle(GetCloud, "GET "+manager+"/metadata/endpoints", s.getCloud)
 	} else {
+		handle(GetLogin, "GET "+s.cloud.login+"/{tenant}"+s.cloud.discovery, refuseTenant)
 		handle(GetInstances, "GET "+s.cloud.login+"/common/discovery/instance", s.getInstances)
 		handle(GetProvider, "GET "+manager+subscriptionPath+"/providers/{namespace}", s.managed(s.getProvider))
 	}

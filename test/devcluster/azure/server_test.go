@@ -174,6 +174,14 @@ func TestTheLoginIsFound(t *testing.T) {
 	require.Contains(t, string(content), `"loginEndpoint":"`+c.url("adfs.local.azurestack.example.com", "/adfs")+`"`)
 }
 
+func TestTheLoginOfAnotherTenantIsRefused(t *testing.T) {
+	c := start(t, Options{})
+	path := "/" + strings.Replace(c.cloud.tenant, "1", "9", 1) + c.cloud.discovery
+	status, content := c.do(t, c.newRequest(t, http.MethodGet, c.url(c.cloud.login, path), ""))
+	require.Equal(t, http.StatusBadRequest, status)
+	require.Contains(t, string(content), "AADSTS90002: Tenant '91111111-2222-3333-4444-555555555555' not found.")
+}
+
 func TestARotationEndsTheFormerSecretAndItsTokens(t *testing.T) {
 	c := start(t, Options{})
 	require.NoError(t, c.SetInstances([]Instance{{Name: "a"}}))
