@@ -100,6 +100,12 @@ var credentialsRead = regexp.MustCompile(`^Invalid credentials\. Fetching creden
 // AZURE_SDK_GO_LOGGING is "all" (runtime/policy_retry.go in azcore).
 const sdkFailed = "Retry: error "
 
+// sdkAsks is in what it logs about each request then (runtime/policy_logging.go).
+const sdkAsks = "==> OUTGOING REQUEST"
+
+// AsksAzure reports whether a log has a request of Azure's SDK.
+func AsksAzure(log string) bool { return strings.Contains(log, sdkAsks) }
+
 // connections are the attempts of a provider to reach its cloud and to log in. vSphere's repeats a login six times for
 // each Node, and a vCenter locks an account after five.
 type connections struct {
@@ -117,7 +123,7 @@ func (c *connections) read(message string) (text string, fails bool) {
 		if class == Unreachable {
 			c.unreached++
 		}
-		return text, class == Certificate || c.unreached > 1
+		return text, class == Certificate || class == ProxyRefused || c.unreached > 1
 	}
 	if parts := credentialsRead.FindStringSubmatch(message); parts != nil {
 		if c.vCenters == nil {

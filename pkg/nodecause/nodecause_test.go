@@ -376,6 +376,10 @@ func TestTheFirstLookupsAreThoseBeforeTheEndOfTheRound(t *testing.T) {
 			"[Nov 25 19:00:00.000000] Retry: error Get \"https://a\": tls: failed to verify certificate: x509: unknown\n",
 			nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: "Get \"https://a\": tls: failed to verify certificate: x509: unknown"},
 		},
+		"a proxy refuses Azure's SDK": {
+			"[Nov 25 19:00:00.000000] Retry: error Get \"https://a\": Forbidden\n",
+			nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: "Get \"https://a\": Forbidden"},
+		},
 		"Azure's SDK may reach the login next time": {
 			"[Nov 25 19:00:00.000000] Retry: error Get \"https://a\": EOF\n", nodecause.Lookups{},
 		},

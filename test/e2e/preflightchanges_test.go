@@ -168,7 +168,7 @@ func corpus(name string) []preflightChange {
 	if clouds[name].startOnly {
 		for i := range changes {
 			if changes[i].name == deafImage {
-				changes[i].class = "Deaf" // It has asked the cloud before it leads, so nothing else is to blame.
+				changes[i].class = "Deaf" // It logs no request, so it does not wait for the cloud.
 			}
 		}
 		// The leader's log does not say what it reaches, so what is not reached proves nothing.

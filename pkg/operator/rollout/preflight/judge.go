@@ -169,13 +169,13 @@ func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string
 func (e *evidence) overdue(led time.Duration) *operand.PreflightVerdict {
 	text := errorOf(e.log)
 	switch {
-	case e.log == "" && e.unread == "":
+	case e.log == "":
 		return e.verdict(operand.Failed, hang, fmt.Sprintf("within %s, it logged nothing; correct what was changed",
 			patienceTime))
 	case nodecause.ClassOf(text) != nodecause.Other:
 		return e.failed(text)
-	case e.provenByStart() && led >= settleTime:
-		// Its start has asked the cloud before, and its controller asks for no Node.
+	case e.provenByStart() && led >= settleTime && !nodecause.AsksAzure(e.log):
+		// It does not wait for the cloud.
 		return e.verdict(operand.Failed, nodecause.Deaf.String(), fmt.Sprintf("within %s, it led, and its controller of "+
 			"nodes did not begin; correct what was changed", patienceTime))
 	}

@@ -157,11 +157,6 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			state: running, runs: 45, leads: -1, result: operand.Failed, class: hang,
 			message: "within 45s, it logged nothing; correct what was changed",
 		},
-		"it does not lead, and its log cannot be read": {
-			state: running, runs: 45, leads: -1, change: func(e *evidence) { e.unread = "forbidden" },
-			result: operand.Inconclusive, class: "NoAnswer",
-			message: "within 45s, it looked up no node and logged no error; check that the cloud's API responds",
-		},
 		"it is no cloud-controller-manager, and its look-ups prove nothing": {
 			state: running, runs: 45, leads: 44, change: func(e *evidence) {
 				e.log, e.pod.Annotations = "begins\n", map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
@@ -170,11 +165,13 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			message: "within 45s, it led, and its controller of nodes did not begin; correct what was changed",
 		},
 		"its start waits for the cloud, and proves it": {
-			state: running, runs: 45, leads: -1, change: func(e *evidence) {
-				e.log, e.pod.Annotations = "begins\n", map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
+			state: running, runs: 45, leads: 44, change: func(e *evidence) {
+				e.log = "[Nov 25 19:00:00.000000] Request: ==> OUTGOING REQUEST (Try=1)\n"
+				e.pod.Annotations = map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
 			},
 			result: operand.Inconclusive, class: "NoAnswer",
-			message: `within 45s, it looked up no node and logged "begins" last; check that the cloud's API responds`,
+			message: `within 45s, it looked up no node and logged "[Nov 25 19:00:00.000000] Request: ==> OUTGOING REQUEST ` +
+				`(Try=1)" last; check that the cloud's API responds`,
 		},
 		"it leads, logs this and that, and looks up no node": {
 			state: running, runs: 45, leads: 44, change: func(e *evidence) { e.log = "I1125 19:00:00.000000       1 a.go:1] leads\n" },
