@@ -256,21 +256,33 @@ func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests
 	return digests, digests.Changed(former), err
 }
 
-// startsWith returns the digests of a revision, or with 0 those of the last candidate, if it is complete, and
-// otherwise of the latest revision.
+// startsWith returns the digests of a revision, or with 0 those of the last candidate, see lastComplete.
 func (g *gating) startsWith(revision int32) (operand.StartDigests, error) {
-	configMaps, err := g.configMaps.List(labels.Everything())
+	configMaps, secrets, err := g.delivered()
 	if err != nil {
-		return nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
+		return nil, err
 	}
-	secrets, err := g.secrets.List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
+	return operand.StartsWith(configMaps, secrets, g.lastComplete(revision, configMaps, secrets))
+}
+
+// delivered returns the objects of the operand's namespace.
+func (g *gating) delivered() (configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, err error) {
+	if configMaps, err = g.configMaps.List(labels.Everything()); err != nil {
+		return nil, nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
 	}
+	if secrets, err = g.secrets.List(labels.Everything()); err != nil {
+		return nil, nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
+	}
+	return configMaps, secrets, nil
+}
+
+// lastComplete returns the latest revision instead of 0, the last candidate, if that is not complete: it was edited by
+// hand, or not all of it is applied yet.
+func (g *gating) lastComplete(revision int32, configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) int32 {
 	if revision == 0 && operand.CopiesMatch(configMaps, secrets, 0) != nil {
-		revision = g.status.LatestAvailableRevision
+		return g.status.LatestAvailableRevision
 	}
-	return operand.StartsWith(configMaps, secrets, revision)
+	return revision
 }
 
 // preflightOf returns the Secret with the preflight of a candidate, nil if none can be made: on this platform, or,

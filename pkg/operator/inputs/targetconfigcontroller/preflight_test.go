@@ -162,6 +162,43 @@ func TestACopyThatWasEditedByHandHoldsBackNoChange(t *testing.T) {
 	}
 }
 
+func TestACandidateThatWasEditedByHandIsReplacedBesideARejectedImage(t *testing.T) {
+	edited := func(edit func(pod string) string) func(*fixture, *testing.T) {
+		return func(f *fixture, t *testing.T) {
+			candidate := f.podConfigMap(t)
+			candidate.Data["pod.yaml"] = edit(candidate.Data["pod.yaml"])
+			f.put(t, candidate)
+		}
+	}
+	for name, change := range map[string]func(*fixture, *testing.T){
+		"half a document":           edited(func(string) string { return "{half a" }),
+		"a pod without a container": edited(func(string) string { return "{}" }),
+		"another image": edited(func(pod string) string {
+			return strings.ReplaceAll(pod, "registry/openstack@", "elsewhere/openstack@")
+		}),
+		"nothing is left": func(f *fixture, t *testing.T) {
+			require.NoError(t, f.kube.CoreV1().ConfigMaps(target).Delete(t.Context(), operand.PodConfigMap, metav1.DeleteOptions{}))
+			f.refresh(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorking(t)
+			f.makeRevision(t)
+			before := f.podConfigMap(t).Data
+			f.newImage()
+			f.sees(t)
+			f.conclude(t, operand.Failed, 1)
+			f.sees(t)
+			require.Equal(t, []string{"ImageDegraded"}, f.degraded(t))
+
+			change(f, t)
+			f.sees(t)
+			require.Equal(t, before, f.podConfigMap(t).Data)
+			require.Equal(t, []string{"ImageDegraded"}, f.degraded(t))
+		})
+	}
+}
+
 // unproved returns the events about changes that nothing has proved.
 func (f *fixture) unproved() []string {
 	var texts []string

@@ -76,7 +76,7 @@ func failedOf(r *operand.PreflightRejection) []operand.StartDigests {
 }
 
 // formerPod returns the pod whose image or flags take the place of rejected ones, nil if none are rejected: that of a
-// revision, or with 0 of the last candidate.
+// revision, or with 0 of the last candidate, see lastComplete.
 func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
 	isRejected := func(cause diagnostic.Cause) bool {
 		return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool { return r.Inputs[cause] != "" })
@@ -85,8 +85,12 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 	if !image && !flags {
 		return nil, nil
 	}
+	configMaps, secrets, err := g.delivered()
+	if err != nil {
+		return nil, err
+	}
 	configMap, err := operatorclient.Find(g.configMaps, "configmap", operatorclient.TargetNamespace,
-		operand.NameIn(operand.PodConfigMap, revision))
+		operand.NameIn(operand.PodConfigMap, g.lastComplete(revision, configMaps, secrets)))
 	if err != nil || configMap == nil {
 		return nil, err
 	}
