@@ -59,6 +59,12 @@ awk -F '\t' '{ dir = $3; sub("/[^/]*$", "", dir); all[dir]++; sum++; if ($1 == "
 grep -v '^KILLED' "$work/mutants" | while IFS=$'\t' read -r _ kind file line; do
 	printf '%s\t%s\t%s\n' "$file" "$kind" "$(sed -n "${line}s/^[[:space:]]*//p" "$file")"
 done | sort >"$work/survivors" || true
+# An entry for the file * is about each survivor of its kind whose line contains its text.
+while IFS=$'\t' read -r file kind text _; do
+	[[ "$file" == '*' ]] || continue
+	awk -F '\t' -v kind="$kind" -v text="$text" '$2 != kind || !index($3, text)' "$work/survivors" >"$work/others"
+	mv "$work/others" "$work/survivors"
+done <"$accepted"
 prefixes="$(IFS='|'; printf '^(%s)/' "${dirs[*]}")"
 grep -v '^#' "$accepted" | grep -E "$prefixes" | cut -f1-3 | sort >"$work/accepted" || true
 
