@@ -159,14 +159,14 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 // counts until the change has been seen to work.
 func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret) error {
 	if candidate == nil {
-		return c.end(ctx, nil)
+		return c.end(ctx, syncCtx, nil)
 	}
 	verdict := operand.PreflightVerdictOf(candidate)
 	if verdict == nil || verdict.Result == operand.Successful {
-		return c.end(ctx, nil)
+		return c.end(ctx, syncCtx, nil)
 	}
 	if verdict.Revision != 0 {
-		return c.end(ctx, verdict) // What works is the former one.
+		return c.end(ctx, syncCtx, verdict) // What works is the former one.
 	}
 	if late, err := c.rolloutOf(candidate, verdict); err != nil {
 		return err
@@ -178,10 +178,10 @@ func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, c
 		return err
 	}
 	if works {
-		return c.end(ctx, nil)
+		return c.end(ctx, syncCtx, nil)
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), controlplane.SettleTime)
-	return c.end(ctx, verdict)
+	return c.end(ctx, syncCtx, verdict)
 }
 
 // run moves the preflight of a candidate on, and returns its verdict or what it waits for.
@@ -324,7 +324,7 @@ func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, ver
 }
 
 // end deletes what a preflight leaves, and reports its verdict, nil if there is nothing to report.
-func (c *controller) end(ctx context.Context, verdict *operand.PreflightVerdict) error {
+func (c *controller) end(ctx context.Context, syncCtx factory.SyncContext, verdict *operand.PreflightVerdict) error {
 	pod, err := c.pod()
 	if err != nil {
 		return err
@@ -332,6 +332,9 @@ func (c *controller) end(ctx context.Context, verdict *operand.PreflightVerdict)
 	if pod != nil {
 		if err := c.deletePod(ctx, pod); err != nil {
 			return err
+		}
+		if pod.DeletionTimestamp != nil {
+			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), max(lookInterval, c.ending.At().Add(endTime).Sub(c.Clock.Now())))
 		}
 	} else if err := c.deleteLease(ctx); err != nil {
 		return err

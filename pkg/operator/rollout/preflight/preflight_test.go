@@ -583,6 +583,25 @@ func TestAPodThatDoesNotEndIsDeletedWithoutItsKubelet(t *testing.T) {
 		"ended it for 30s; check the node"}, w.events())
 }
 
+// Nothing else happens in the cluster: only the controller's own timer brings it back.
+func TestThePodOfAWithdrawnCandidateIsDeletedWithoutItsKubelet(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.withdraw(t)
+	pod := w.found(t)
+	pod.DeletionTimestamp = ptr.To(controlplanetest.Stamp(w.clock.Now()))
+	_, err := w.kube.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.pass(t, 29*time.Second)
+	require.NotNil(t, w.found(t), "its kubelet may be slow")
+	w.pass(t, time.Second)
+	require.Nil(t, w.found(t))
+	require.Equal(t, []string{"Warning PreflightPodForced: deleted pod/preflight without the kubelet of node/m1, which has not " +
+		"ended it for 30s; check the node"}, w.events())
+}
+
 // unreached is the verdict about a candidate that does not reach the cloud, while the leader's last look-ups have all
 // succeeded.
 func (w *world) unreached(t *testing.T) *operand.PreflightVerdict {
