@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Find returns an object from the lister of a namespace, nil if it does not exist. Its error names the object.
@@ -18,6 +19,19 @@ func Find[T any](lister interface{ Get(name string) (*T, error) }, kind, namespa
 		return nil, fmt.Errorf("reading %s/%s in %s: %w", kind, name, namespace, err)
 	}
 	return object, nil
+}
+
+type lister[T any] interface {
+	List(selector labels.Selector) ([]*T, error)
+}
+
+// All returns all objects of a lister. Its error names them.
+func All[T any](from lister[T], objects string) ([]*T, error) {
+	all, err := from.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", objects, err)
+	}
+	return all, nil
 }
 
 // Delete deletes an object, unless it does not exist. Its error names the object.

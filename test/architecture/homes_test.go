@@ -23,6 +23,13 @@ func TestEachFactHasOneHome(t *testing.T) {
 			computed: regexp.MustCompile(`"(reading )?(the metadata of )?cloudcontrollermanager/(cluster|%s): %w"`),
 			home:     "pkg/operatorclient/read.go",
 		},
+		"all objects of a lister are read": {
+			computed: regexp.MustCompile(`\.List\(labels\.Everything\(\)\)`),
+			home:     "pkg/operatorclient/find.go",
+			others: map[string]string{
+				"pkg/predecessor/predecessor.go": "it is below the client",
+			},
+		},
 		"a Node is Ready": {
 			computed: regexp.MustCompile(`corev1\.NodeReady\b`),
 			home:     "pkg/controlplane/node.go",

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
@@ -324,13 +323,13 @@ func (c *controller) revision(number int32) (*operand.Revision, error) {
 	if number == 0 {
 		return nil, nil
 	}
-	configMaps, err := c.configMaps.List(labels.Everything())
+	configMaps, err := operatorclient.All(c.configMaps, "configmaps in "+operatorclient.TargetNamespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
+		return nil, err
 	}
-	secrets, err := c.secrets.List(labels.Everything())
+	secrets, err := operatorclient.All(c.secrets, "secrets in "+operatorclient.TargetNamespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
+		return nil, err
 	}
 	revision, err := operand.RevisionOf(configMaps, secrets, number)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -267,13 +266,12 @@ func (g *gating) startsWith(revision int32) (operand.StartDigests, error) {
 
 // delivered returns the objects of the operand's namespace.
 func (g *gating) delivered() (configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, err error) {
-	if configMaps, err = g.configMaps.List(labels.Everything()); err != nil {
-		return nil, nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
+	configMaps, err = operatorclient.All(g.configMaps, "configmaps in "+operatorclient.TargetNamespace)
+	if err != nil {
+		return nil, nil, err
 	}
-	if secrets, err = g.secrets.List(labels.Everything()); err != nil {
-		return nil, nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
-	}
-	return configMaps, secrets, nil
+	secrets, err = operatorclient.All(g.secrets, "secrets in "+operatorclient.TargetNamespace)
+	return configMaps, secrets, err
 }
 
 // lastComplete returns the latest revision instead of 0, the last candidate, if that is not complete: it was edited by

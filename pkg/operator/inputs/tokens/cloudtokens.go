@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
@@ -75,9 +74,9 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	if err != nil || !complete {
 		return nil, err
 	}
-	all, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).List(labels.Everything())
+	all, err := operatorclient.All(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing configmaps in %s: %w", operand.Namespace, err)
+		return nil, err
 	}
 	audiences, known, err := audiencesOf(all)
 	if err != nil || !known && len(delivered) == 0 {

@@ -5,7 +5,6 @@ package availability
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
@@ -142,8 +140,8 @@ func (c *controller) observe(ctx context.Context) (snapshot, error) {
 		return s, err
 	}
 	s.pods, s.predecessors, s.topology = pods.Operand, pods.Predecessors, pods.Topology
-	if s.nodes, err = c.nodes.List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("listing nodes: %w", err)
+	if s.nodes, err = operatorclient.All(c.nodes, "nodes"); err != nil {
+		return s, err
 	}
 	s.withoutRole, err = c.withoutRole(ctx, s)
 	return s, err

@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
@@ -136,12 +135,12 @@ func (c *controller) observe() (snapshot, error) {
 	if s.spec, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
 		return s, err
 	}
-	if s.nodes, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("listing nodes: %w", err)
+	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes"); err != nil {
+		return s, err
 	}
-	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything())
+	pods, err := operatorclient.All(c.Pods.Lister().Pods(operand.Namespace), "pods in "+operand.Namespace)
 	if err != nil {
-		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+		return s, err
 	}
 	for _, pod := range pods {
 		switch pod.Labels["app"] {

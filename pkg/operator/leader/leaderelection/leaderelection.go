@@ -4,7 +4,6 @@ package leaderelection
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/clock"
@@ -23,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 const name = "LeaderElection"
@@ -96,14 +95,14 @@ func (c *controller) observe() (snapshot, error) {
 	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
 		return s, err
 	}
-	if s.all, err = c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+	if s.all, err = operatorclient.All(c.Pods.Lister().Pods(operand.Namespace), "pods in "+operand.Namespace); err != nil {
+		return s, err
 	}
 	if s.Pods, err = controlplane.ListPods(c.Pods.Lister(), c.Infrastructures.Lister()); err != nil {
 		return s, err
 	}
-	if s.nodes, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("listing nodes: %w", err)
+	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes"); err != nil {
+		return s, err
 	}
 	return s, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 
@@ -52,9 +51,9 @@ func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
 // pod or a removal pod is on them. A Node that was deleted needs no removal: its static pods cannot act without the
 // Node's kubelet, and if the Node comes back, stayRemoved finds its static pod.
 func (c *controller) nodes(ctx context.Context) ([]*corev1.Node, error) {
-	nodes, err := c.Nodes.Lister().List(labels.Everything())
+	nodes, err := operatorclient.All(c.Nodes.Lister(), "nodes")
 	if err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
+		return nil, err
 	}
 	pods, err := c.podsOf(operand.Name, appRemoval)
 	if err != nil {
@@ -172,9 +171,9 @@ func hasEnded(pod *corev1.Pod) bool {
 
 // podsOf returns the pods of these apps by name.
 func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
-	pods, err := c.pods.List(labels.Everything())
+	pods, err := operatorclient.All(c.pods, "pods in "+operand.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+		return nil, err
 	}
 	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !slices.Contains(apps, pod.Labels["app"]) })
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })

@@ -10,7 +10,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -126,9 +125,9 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, 
 	if holder == "" || node == "" {
 		return false, nil
 	}
-	others, err := c.pods.List(labels.Everything())
+	others, err := operatorclient.All(c.pods, "pods in "+operand.Namespace)
 	if err != nil {
-		return false, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+		return false, err
 	}
 	for _, pod := range others {
 		if leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node) {
@@ -157,13 +156,13 @@ func (c *controller) remember(ctx context.Context) error {
 
 // deleteOwn deletes the ConfigMaps and Secrets that the operator or its pods wrote, and reports whether there were any.
 func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
-	configMaps, err := c.configMaps.List(labels.Everything())
+	configMaps, err := operatorclient.All(c.configMaps, "configmaps in "+operand.Namespace)
 	if err != nil {
-		return false, fmt.Errorf("listing configmaps in %s: %w", operand.Namespace, err)
+		return false, err
 	}
-	secrets, err := c.secrets.List(labels.Everything())
+	secrets, err := operatorclient.All(c.secrets, "secrets in "+operand.Namespace)
 	if err != nil {
-		return false, fmt.Errorf("listing secrets in %s: %w", operand.Namespace, err)
+		return false, err
 	}
 	var errs []error
 	remove := func(kind, name string, by func(context.Context, string, metav1.DeleteOptions) error) {

@@ -20,7 +20,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
@@ -201,11 +200,12 @@ func (c *controller) observe() (snapshot, error) {
 	if s.predecessors, err = predecessor.Pods(c.Pods.Lister()); err != nil {
 		return s, err
 	}
-	if s.pods, err = c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+	pods := c.Pods.Lister().Pods(operand.Namespace)
+	if s.pods, err = operatorclient.All(pods, "pods in "+operand.Namespace); err != nil {
+		return s, err
 	}
-	if s.nodes, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("listing nodes: %w", err)
+	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes"); err != nil {
+		return s, err
 	}
 	return s, nil
 }

@@ -9,7 +9,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -87,9 +86,9 @@ func (c *controller) look(p platform.Platform) (*world, error) {
 			w.all = append(w.all, facts)
 		}
 	}
-	announced, err := c.Events.Lister().Events(EventNamespace).List(labels.Everything())
+	announced, err := operatorclient.All(c.Events.Lister().Events(EventNamespace), "events about nodes in "+EventNamespace)
 	if err != nil {
-		return w, fmt.Errorf("listing events about nodes in %s: %w", EventNamespace, err)
+		return w, err
 	}
 	w.leader = leaderOf(c.Lease.Record(), w.now)
 	c.memory.hear(w.now, announced)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
@@ -100,9 +101,9 @@ func (m *mask) current() (func(string) string, error) {
 	if !m.synced() {
 		return func(string) string { return "" }, nil
 	}
-	secrets, err := m.secrets.Secrets(operand.Namespace).List(labels.Everything())
+	secrets, err := operatorclient.All(m.secrets.Secrets(operand.Namespace), "the Secrets in "+operand.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing the Secrets in %s: %w", operand.Namespace, err)
+		return nil, err
 	}
 	slices.SortFunc(secrets, func(a, b *corev1.Secret) int { return strings.Compare(a.Name, b.Name) })
 	var versions strings.Builder

@@ -12,7 +12,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -247,13 +246,14 @@ func (c *controller) rejectRevision(
 
 // changes returns the digests of what the revision changes that the cloud-controller-manager starts with.
 func (c *controller) changes(first *firstNode) (operand.StartDigests, error) {
-	configMaps, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).List(labels.Everything())
+	configMaps, err := operatorclient.All(
+		c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing configmaps in %s: %w", operand.Namespace, err)
+		return nil, err
 	}
-	secrets, err := c.Secrets.Lister().Secrets(operand.Namespace).List(labels.Everything())
+	secrets, err := operatorclient.All(c.Secrets.Lister().Secrets(operand.Namespace), "secrets in "+operand.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing secrets in %s: %w", operand.Namespace, err)
+		return nil, err
 	}
 	former, err := operand.StartsWith(configMaps, secrets, first.former)
 	if err != nil {

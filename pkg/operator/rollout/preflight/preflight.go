@@ -24,7 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -250,9 +249,9 @@ func (c *controller) create(ctx context.Context, candidate *corev1.Secret) (*ope
 // node returns the first Ready Node that is not cordoned, by name; "" if there is none. The leader's comes last, and
 // that of the former verdict before it, because what failed may be its network.
 func (c *controller) node(former *operand.PreflightVerdict) (string, error) {
-	nodes, err := c.Nodes.Lister().List(labels.Everything())
+	nodes, err := operatorclient.All(c.Nodes.Lister(), "the control-plane nodes")
 	if err != nil {
-		return "", fmt.Errorf("listing the control-plane nodes: %w", err)
+		return "", err
 	}
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
 		return controlplane.KubeletOf(node) != controlplane.KubeletReady || controlplane.IsCordoned(node)

@@ -12,13 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // A reason returns why the live objects must not become a revision, or "" if they may.
@@ -28,13 +28,13 @@ type reason func() (string, error)
 // candidate never becomes a revision.
 func incomplete(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) reason {
 	return func() (string, error) {
-		liveConfigMaps, err := configMaps.List(labels.Everything())
+		liveConfigMaps, err := operatorclient.All(configMaps, "the live configmaps")
 		if err != nil {
-			return "", fmt.Errorf("listing the live configmaps: %w", err)
+			return "", err
 		}
-		liveSecrets, err := secrets.List(labels.Everything())
+		liveSecrets, err := operatorclient.All(secrets, "the live secrets")
 		if err != nil {
-			return "", fmt.Errorf("listing the live secrets: %w", err)
+			return "", err
 		}
 		if mismatch := operand.CopiesMatch(liveConfigMaps, liveSecrets, 0); mismatch != nil {
 			return mismatch.Error(), nil //nolint:nilerr // The mismatch is the reason.
