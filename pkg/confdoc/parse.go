@@ -160,7 +160,7 @@ func yamlError(text []byte, err error) syntaxError {
 // around the error, or no line at all. The first line after the longest prefix that can be parsed is closer. Messages
 // of the library that quote the text are replaced.
 func YAMLDefect(text []byte, err error) (Position, string) {
-	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	message, line := unprefixed(err.Error()), 1
 	if found := yamlLine.FindStringSubmatchIndex(err.Error()); found != nil {
 		line, _ = strconv.Atoi(err.Error()[found[2]:found[3]]) // the pattern has digits only
 		message = err.Error()[found[1]:]

@@ -33,9 +33,15 @@ var yamlReasons = []struct{ message, reason string }{
 	{"while scanning an alias", "a value cannot start with * here: put it in quotes"},
 }
 
+// unprefixed returns a message of a YAML library without the prefixes that the libraries add.
+func unprefixed(message string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(message, "error converting YAML to JSON: "), "yaml: ")
+}
+
 // YAMLReason returns the message of an error of a YAML library without what it quotes of the text. A text that cannot
 // be read may be a secret that is not in quotes. Of a duplicate key, the key is kept.
 func YAMLReason(message string) string {
+	message = unprefixed(message)
 	for _, known := range yamlReasons {
 		if strings.Contains(message, known.message) {
 			return known.reason

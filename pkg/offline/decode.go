@@ -135,7 +135,7 @@ func (d yamlDocument) json() ([]byte, error) {
 	if slip := d.slip(); slip != "" {
 		return nil, errors.New(slip)
 	}
-	place, reason := confdoc.YAMLDefect(d.data, errors.New(unprefixed(err.Error())))
+	place, reason := confdoc.YAMLDefect(d.data, err)
 	var syntax *json.SyntaxError
 	if startOfJSON.Match(d.data) && errors.As(json.Unmarshal(d.data, new(any)), &syntax) {
 		place = confdoc.PositionAt(d.data, max(0, int(syntax.Offset)-1)) // JSON may have one line only
@@ -153,15 +153,10 @@ var yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
 func parseYAMLError(err error) (line int, message string) {
 	found := yamlLine.FindStringSubmatch(err.Error())
 	if found == nil {
-		return 1, confdoc.YAMLReason(unprefixed(err.Error()))
+		return 1, confdoc.YAMLReason(err.Error())
 	}
 	line, _ = strconv.Atoi(found[1]) // the pattern has digits only
 	return line, confdoc.YAMLReason(found[2])
-}
-
-// unprefixed returns a message without the prefixes of the YAML libraries.
-func unprefixed(message string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(message, "error converting YAML to JSON: "), "yaml: ")
 }
 
 // checkDuplicates returns an error for duplicate keys in JSON. The YAML library does so for YAML.

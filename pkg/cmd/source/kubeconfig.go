@@ -99,8 +99,7 @@ func (s *Source) checkFiles(rules *clientcmd.ClientConfigLoadingRules) error {
 func checkFile(file string, data []byte) error {
 	var content map[string]any
 	if err := yaml.Unmarshal(data, &content); err != nil {
-		at, reason := confdoc.YAMLDefect(data, errors.New(
-			strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")))
+		at, reason := confdoc.YAMLDefect(data, err)
 		if strings.HasPrefix(reason, "error unmarshaling JSON") || strings.HasPrefix(reason, "json: ") {
 			reason = "it is no mapping: a kubeconfig begins with kind: Config"
 		}
