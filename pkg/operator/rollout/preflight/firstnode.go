@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -21,7 +22,7 @@ import (
 )
 
 const (
-	// enoughEnds is how often the container must have ended: a single end may be the node's fault.
+	// enoughEnds is how often the container must have ended since one has settled: a single end may be the node's fault.
 	enoughEnds = 2
 
 	// hangTime is how long a container may run without being Ready. It hangs if its log tells that it waits for no cloud.
@@ -40,6 +41,12 @@ type firstNode struct {
 	revision, former int32
 	// pod is its static pod, and leader that of the process that leads.
 	pod, leader *corev1.Pod
+}
+
+// ends is how often the container of a pod had ended.
+type ends struct {
+	pod   types.UID
+	count int
 }
 
 // firstNodeOf returns the first node of a rollout, nil if there is none, or if the others are no proof that the former
@@ -98,6 +105,7 @@ func (c *controller) watchFirstNode(
 		return nil
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
+	c.forgive(first.pod)
 	if works, err := c.kubeletWorks(first.pod.Spec.NodeName); err != nil || !works || controlplane.IsReady(first.pod) {
 		c.forgetUnready()
 		return err
@@ -111,6 +119,18 @@ func (c *controller) watchFirstNode(
 // forgetUnready makes the time begin anew for which the container is not Ready: it may have worked meanwhile.
 func (c *controller) forgetUnready() {
 	c.unready, c.running = patience.Since[string]{}, patience.Since[string]{}
+}
+
+// forgive stops counting the ends of a container before one that has settled: those of days are no failure of a
+// revision. One that is Ready for a moment may fail at each start.
+func (c *controller) forgive(pod *corev1.Pod) {
+	status, now, ready := controlplane.ContainerStatus(pod, operand.Name), c.Clock.Now(), ""
+	if controlplane.IsReady(pod) {
+		ready = status.ContainerID
+	}
+	if since := c.ready.See(ready, now); ready != "" && now.Sub(since) >= controlplane.SettleTime {
+		c.forgiven = ends{pod: pod.UID, count: int(status.RestartCount)}
+	}
 }
 
 // isRejected reports whether a revision is rejected already.
@@ -130,11 +150,14 @@ func (c *controller) judgeFirstNode(ctx context.Context, first *firstNode) *oper
 	now := c.Clock.Now()
 	e := &evidence{now: now, pod: first.pod, since: c.unready.See(string(first.pod.UID), now)}
 	status := controlplane.ContainerStatus(first.pod, operand.Name)
-	ends := int(status.RestartCount)
-	if status.State.Running == nil {
-		ends++
+	count := int(status.RestartCount)
+	if c.forgiven.pod == first.pod.UID {
+		count -= c.forgiven.count
 	}
-	if end := controlplane.Terminated(status); end != nil && ends >= enoughEnds {
+	if status.State.Running == nil {
+		count++
+	}
+	if end := controlplane.Terminated(status); end != nil && count >= enoughEnds {
 		if verdict := e.ended(end); verdict.Result == operand.Failed || verdict.Class != crash {
 			return onlyFailed(verdict)
 		}

@@ -321,3 +321,22 @@ func TestTheTimeOfAContainerThatIsNotReadyBeginsAnew(t *testing.T) {
 		})
 	}
 }
+
+// While the rollout stays at its second node, the container of the first one may end twice in days.
+func TestTheEndsOfAContainerThatWorkedAreNotCountedTogether(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	now := func() int { return int(w.clock.Since(controlplanetest.Begin).Seconds()) }
+	for range 3 {
+		w.Start("m1", now())
+		w.renews(t, 40*time.Second)
+		w.Exit("m1", now(), inUse)
+		w.renews(t, 10*time.Second)
+		require.Nil(t, w.rejected(t), "one end may be the node's fault")
+	}
+	// That it is Ready for a moment proves nothing.
+	w.Start("m1", now())
+	w.renews(t, 20*time.Second)
+	w.Exit("m1", now(), inUse)
+	w.renews(t, 10*time.Second)
+	require.Len(t, w.rejected(t), 1)
+}

@@ -94,6 +94,9 @@ type controller struct {
 	// runs, by its ID. asked is when logs were read because of it.
 	unready, running patience.Since[string]
 	asked            time.Time
+	// ready is its container that is Ready, by its ID, and forgiven are the ends of it that do not count.
+	ready    patience.Since[string]
+	forgiven ends
 }
 
 // New returns the controller. An idle one reacts to events only.
