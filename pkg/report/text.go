@@ -325,6 +325,13 @@ func (t *text) wrapped(first, indent, long string) {
 	}
 }
 
+// Wrapped returns a text in lines of Width columns, the first one after first, and the others as far to the right.
+func Wrapped(first, long string) string {
+	t := text{}
+	t.wrapped(first, strings.Repeat(" ", len(first)), long)
+	return t.out.String()
+}
+
 // shorten cuts a text in its middle: the end of a name often tells more than what is before it.
 func shorten(text string, width int) string {
 	runes := []rune(text)

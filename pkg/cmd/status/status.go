@@ -101,7 +101,7 @@ func (o *options) await(ctx context.Context, last *report.Status, progress io.Wr
 			return true, nil
 		}
 		if line != said {
-			fmt.Fprintf(progress, "waiting: %s\n", line)
+			fmt.Fprint(progress, report.Wrapped("waiting: ", line))
 			said = line
 		}
 		if next, err := o.read(ctx); err == nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,6 +163,15 @@ func TestWaitEndsWhenTheRolloutDoes(t *testing.T) {
 	}
 	require.Equal(t, result{stdout: screen, stderr: "waiting: Progressing is True: node by node\n"}, run(t, c, "--wait"))
 	require.Equal(t, 3, looks)
+}
+
+func TestWhatItWaitsForFitsTheTerminal(t *testing.T) {
+	c, operator := cluster()
+	set(operator, "True", "True", "False")
+	operator.Status.Conditions[1].Message = strings.TrimSpace(strings.Repeat("one by one, ", 12))
+	got := run(t, c, "--wait", "--timeout=1s")
+	require.Equal(t, "waiting: Progressing is True: one by one, one by one, one by one, one by one, one by one, one by\n"+
+		"         one, one by one, one by one, one by one, one by one, one by one, one by one,\n", got.stderr)
 }
 
 func TestWaitShowsTheLastStatusWhenItsTimeIsOver(t *testing.T) {

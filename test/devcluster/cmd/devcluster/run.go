@@ -167,7 +167,7 @@ const toTry = `then try, and look at status again:
   2. rotate: roll out to all nodes
        kubectl patch cloudcontrollermanager cluster --type=merge \
          -p '{"spec":{"forceRedeploymentReason":"try"}}'
-     expect: a new revision, node by node, the leader's node last; it takes about 90 s
+     expect: a new revision, node by node, the leader's node last; it takes about a minute
   3. kill the leader
        leader=$(kubectl -n openshift-cloud-controller-manager get lease cloud-controller-manager \
          -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1)
@@ -205,7 +205,8 @@ in another terminal:
   export KUBECONFIG=%s
   export PATH=%s:$PATH
   cluster-cloud-controller-manager-operator status
-%slogs of the servers: %s, of the nodes: %s
+%slogs of the servers: %s
+logs of the nodes:   %s
 Ctrl-C stops the cluster and removes everything but the logs
 
 `, reached[goal(cluster)], int(took.Seconds()), usage, cluster.Kubeconfig(), cluster.BinDir(), things(cluster),
