@@ -325,7 +325,8 @@ func TestTheConditionEndsWithTheLie(t *testing.T) {
 	c.report("worker-1", corev1.ConditionUnknown)
 	c.denyAll()
 	c.run(65 * time.Second)
-	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
+	reason, message := c.condition()
+	require.Equal(t, "LivingNodesUnknown", reason)
 
 	clear(c.unknown)
 	c.run(45 * time.Second)
@@ -335,6 +336,7 @@ func TestTheConditionEndsWithTheLie(t *testing.T) {
 	require.Empty(t, c.marks())
 	require.Len(t, c.recorder.Events(), 1, "nothing was confirmed")
 	require.Equal(t, "NodeDeletionHeld", c.recorder.Events()[0].Reason)
+	require.Equal(t, message, c.recorder.Events()[0].Message)
 
 	c.unknown["worker-1"] = true
 	c.run(2 * time.Minute)
