@@ -150,6 +150,34 @@ func TestANodeThatStaysAwayIsMissedForAWhileIfTheTopologyNeedsItNot(t *testing.T
 			"2000s ControlPlaneNodesDegraded=False AsExpected",
 		}, events.run(t, four, 2400))
 	})
+	t.Run("another one takes its place", func(t *testing.T) {
+		events := timeline{}
+		events.renews(26, 1400)
+		events.at(200, leave("m3"))
+		events.at(300, func(c *cluster, second int) { c.Join("m4"); c.Install("m4", second) })
+		require.Equal(t, []string{
+			"200s ControlPlaneNodesDegraded=True NodesVanished",
+			"300s ControlPlaneNodesDegraded=False AsExpected",
+		}, events.run(t, four, 1400))
+	})
+	t.Run("it is gone before another one", func(t *testing.T) {
+		five := func() *cluster {
+			c := newCluster("m0", "m1", "m2", "m3", "m4")
+			c.Topology = configv1.HighlyAvailableTopologyMode
+			return c
+		}
+		events := timeline{}
+		events.renews(26, 1900)
+		events.at(200, leave("m4"))
+		events.at(700, leave("m3"))
+		events.at(1300, func(c *cluster, _ int) {
+			require.Equal(t, "3 of 4 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+		})
+		require.Equal(t, []string{
+			"200s ControlPlaneNodesDegraded=True NodesVanished",
+			"1600s ControlPlaneNodesDegraded=False AsExpected",
+		}, events.run(t, five, 1900))
+	})
 	t.Run("its process goes on to lead", func(t *testing.T) {
 		events := timeline{}
 		events.renews(26, 2400)

@@ -248,6 +248,21 @@ func TestALeaseThatNobodyTakesIsAnOutage(t *testing.T) {
 	}, timeline{}.run(t, threeMasters, 600))
 }
 
+// A person or another program may have written a short duration. A new leader takes its time nevertheless.
+func TestAShortLeaseIsNoOutageSooner(t *testing.T) {
+	short := func() *cluster {
+		c := threeMasters()
+		c.Lease.Spec.LeaseDurationSeconds = ptr.To[int32](15)
+		return c
+	}
+	require.Equal(t, []string{
+		"8s CloudControllerManagerAvailable=True LeaderSilent",
+		"15s CloudControllerManagerAvailable=True LeaseExpired",
+		"135s CloudControllerManagerAvailable=False LeaseExpired",
+		"255s CloudControllerManagerDegraded=True LeaseExpired",
+	}, timeline{}.run(t, short, 400))
+}
+
 // A process that renews after its Node and its mirror pod are gone is not under our control.
 func TestALeaderWhoseNodeVanishedButRenewsIsAnOutageInTheEnd(t *testing.T) {
 	events := timeline{}

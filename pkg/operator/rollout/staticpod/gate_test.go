@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,6 +56,9 @@ func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
 		"it stays Ready": {
 			seen: repeated(staticPod("1", true), 6), want: []bool{false, false, false, false, false, true},
 		},
+		"it stays Ready, and the operand's container is the first of it": {
+			seen: repeated(operandFirst(staticPod("1", true)), 6), want: []bool{false, false, false, false, false, true},
+		},
 		"it has just become Ready": {
 			seen: repeated(staticPod("1", true), 2), want: []bool{false, false}, left: 4 * time.Second,
 		},
@@ -102,6 +106,12 @@ func repeated(p *corev1.Pod, times int) []*corev1.Pod {
 		all = append(all, p)
 	}
 	return all
+}
+
+// operandFirst reverses the containers: the kubelet sorts them by name.
+func operandFirst(p *corev1.Pod) *corev1.Pod {
+	slices.Reverse(p.Status.ContainerStatuses)
+	return p
 }
 
 func withApp(p *corev1.Pod, app string) *corev1.Pod {

@@ -2,6 +2,7 @@ package staticpod
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 
@@ -11,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // operatorWith is an operator resource whose cache may be behind the API server.
@@ -78,6 +81,24 @@ func TestALatestRevisionThatExistsNoMoreIsNotWritten(t *testing.T) {
 	operator.nodes = 4
 	require.NoError(t, client.ApplyOperatorStatus(t.Context(), "test", applyoperatorv1.OperatorStatus().WithLatestAvailableRevision(4)))
 	require.Equal(t, []int32{1, 2, 0, 4}, operator.applied, "a node claims it, so a later one has to follow")
+}
+
+func TestANewRevisionIsWrittenOnceItExists(t *testing.T) {
+	operator := &operatorWith{live: 1}
+	kube := revisionStatuses("3", 1, 2)
+	client := revisionClient{StaticPodOperatorClient: operator, configMaps: kube.CoreV1()}
+	for _, revision := range []int32{2, 3} {
+		require.NoError(t, client.ApplyOperatorStatus(t.Context(), "test",
+			applyoperatorv1.OperatorStatus().WithLatestAvailableRevision(revision)))
+	}
+	require.Equal(t, []int32{2}, operator.applied, "the other one is not complete")
+
+	kube.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("etcdserver: request timed out")
+	})
+	require.EqualError(t, client.ApplyOperatorStatus(t.Context(), "test", applyoperatorv1.OperatorStatus().WithLatestAvailableRevision(3)),
+		"reading configmap/revision-status-3 in openshift-cloud-controller-manager: etcdserver: request timed out")
+	require.Equal(t, []int32{2}, operator.applied)
 }
 
 func TestALatestRevisionThatWasLostIsListed(t *testing.T) {

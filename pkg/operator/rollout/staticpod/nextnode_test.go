@@ -1,6 +1,7 @@
 package staticpod
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 )
@@ -123,6 +126,28 @@ func TestAnInstallerThatHasNotStartedIsDeletedWhenTheRolloutPassesBy(t *testing.
 			})
 		}
 	}
+}
+
+// Another node would be installed beside it.
+func TestTheRolloutDoesNotPassByANodeWhoseInstallerCannotBeDeleted(t *testing.T) {
+	s := newSimulated(t, "m0", "m1")
+	s.silence("m0", false)
+	s.revision(2)
+	s.run(2 * time.Second)
+	require.Equal(t, "m0 1 to 2, m1 1", s.revisions())
+	p, err := s.kube.CoreV1().Pods(target).Get(t.Context(), "installer-2-m0", metav1.GetOptions{})
+	require.NoError(t, err)
+	p.Status.Phase = corev1.PodPending
+	_, err = s.kube.CoreV1().Pods(target).UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	s.kube.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("etcdserver: request timed out")
+	})
+	s.unknown("m0")
+	s.cacheInstallers()
+	require.EqualError(t, s.controller.Sync(t.Context(), s.syncContext()),
+		"deleting pod/installer-2-m0 in openshift-cloud-controller-manager: etcdserver: request timed out")
+	require.Equal(t, "m0 1 to 2, m1 1", s.revisions())
 }
 
 // Nothing else happens meanwhile.

@@ -55,17 +55,23 @@ func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 			require.NoError(t, s.sync(ctx, nil))
 			require.NoError(t, s.sync(ctx, nil))
 			if tc.want > 0 {
-				select {
-				case <-started:
-				case <-time.After(time.Minute):
-					require.Fail(t, "nothing was started")
-				}
+				receive(t, started, "nothing was started")
 			}
 			stop()
 			require.NoError(t, s.wait(ctx, nil))
 			require.Empty(t, started, "started once")
 			require.Equal(t, tc.want > 0, s.stop != nil)
 		})
+	}
+}
+
+// receive waits for a controller.
+func receive(t *testing.T, from <-chan struct{}, failure string) {
+	t.Helper()
+	select {
+	case <-from:
+	case <-time.After(time.Minute):
+		require.FailNow(t, failure)
 	}
 }
 
@@ -101,7 +107,7 @@ func TestTheControllersPauseDuringARemoval(t *testing.T) {
 	for range 2 {
 		s.Operator = operator(askedWith("AsExpected")...)
 		require.NoError(t, s.sync(t.Context(), nil))
-		<-started
+		receive(t, started, "nothing was started")
 		s.Operator = operator(removing)
 		require.NoError(t, s.sync(t.Context(), nil))
 		require.Len(t, ended, 1, "the sync waits for their end")

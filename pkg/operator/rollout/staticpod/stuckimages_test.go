@@ -148,6 +148,10 @@ func TestAnImageThatKeepsARevisionFromBeingInstalledIsReported(t *testing.T) {
 	starting.Status.InitContainerStatuses[0].State = corev1.ContainerState{
 		Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"},
 	}
+	first := waitingInstaller("installer-2-master-0", "PodInitializing", "")
+	first.Status.InitContainerStatuses[0].State = corev1.ContainerState{
+		Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: unknown},
+	}
 	running := waitingInstaller("installer-2-master-0", "", "")
 	running.Status.InitContainerStatuses[1].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 
@@ -159,6 +163,11 @@ func TestAnImageThatKeepsARevisionFromBeingInstalledIsReported(t *testing.T) {
 		"it does not exist": {
 			node: changing("master-0"), pod: waitingInstaller("installer-2-master-0", "ErrImagePull", unknown),
 			want: "True ImageNotPulled: " + stuckPrefix + unknown + stuckKeeps + stuckAction,
+		},
+		"the operator's does not exist": {
+			node: changing("master-0"), pod: first,
+			want: "True ImageNotPulled: revision 2 cannot be installed on node/master-0: container copy-image-puller of " +
+				`pod/installer-2-master-0 with image "operator" does not start: ` + unknown + stuckKeeps + stuckAction,
 		},
 		"the kubelet waits before it pulls again": {
 			node: changing("master-0"), pod: waitingInstaller("installer-2-master-0", "ImagePullBackOff",
