@@ -60,6 +60,39 @@ func TestCheckReportsThePlaceAndReasonOfEveryChange(t *testing.T) {
 	require.Contains(t, string(checked.Cloud.Config), "region = one\n")
 }
 
+// The image does not depend on the configuration, so both are reported together.
+func TestAMissingImageIsReportedWithARejectedConfiguration(t *testing.T) {
+	in := openStackInputs(t)
+	in.Config, in.Images.Operand = []byte("platform: openstack\ncolor: red\n"), ""
+	checked, err := operand.Check(in)
+	require.NoError(t, err)
+	require.Len(t, checked.Diagnostics, 2)
+	require.Equal(t, diagnostic.Image, checked.Diagnostics[0].Cause)
+	require.Equal(t, diagnostic.Configuration, checked.Diagnostics[1].Cause)
+}
+
+func TestACloudWithoutAPrivateCAIsNoProblem(t *testing.T) {
+	in := openStackInputs(t)
+	in.CloudConfig.CABundle = nil
+	checked, err := operand.Check(in)
+	require.NoError(t, err)
+	require.Empty(t, checked.Warnings)
+}
+
+func TestASourceOfTrustIsUsableIfItHasACertificate(t *testing.T) {
+	ca := read(t, "system-ca.pem")
+	for name, tc := range map[string]struct {
+		source operand.TrustSource
+		want   bool
+	}{
+		"a certificate":          {operand.TrustSource{Data: ca}, true},
+		"none":                   {operand.TrustSource{Data: []byte("hello")}, false},
+		"one that was not found": {operand.TrustSource{Data: ca, Diagnostic: "it does not exist"}, false},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, tc.source.IsUsable()) })
+	}
+}
+
 func TestCheckRejectsAnUnmanagedPlatform(t *testing.T) {
 	none, _ := platform.ByName(platform.None)
 	_, err := operand.Check(operand.Inputs{Platform: none})

@@ -2,6 +2,7 @@ package operand_test
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -162,6 +164,32 @@ func TestACandidateThatDoesNotFitInASecretHasNoPreflight(t *testing.T) {
 	secret, err := operand.PreflightCandidate(in)
 	require.NoError(t, err)
 	require.Nil(t, secret)
+}
+
+func TestACandidateThatJustFitsInASecretHasAPreflight(t *testing.T) {
+	in := inputs(t, openstack(), operand.OperatorPhase())
+	size := func() (sum int) {
+		secret, _ := preflightOf(t, in)
+		for _, data := range secret.Data {
+			sum += len(data)
+		}
+		return sum
+	}
+	key := slices.Sorted(maps.Keys(in.Credentials.Data))[0]
+	pad := func(text []byte) { in.Credentials.Data[key] = append(in.Credentials.Data[key], text...) }
+	pad([]byte("\n# "))
+	pad(bytes.Repeat([]byte("x"), customccm.MaxBytes-size()))
+	require.Equal(t, customccm.MaxBytes, size())
+	pad([]byte("x"))
+	secret, err := operand.PreflightCandidate(in)
+	require.NoError(t, err)
+	require.Nil(t, secret)
+}
+
+func TestNothingStartsWithoutObjects(t *testing.T) {
+	digests, err := operand.StartsWith(nil, nil, 0)
+	require.NoError(t, err)
+	require.Empty(t, digests)
 }
 
 func TestOnlyWhatTheCloudControllerManagerStartsWithIsAChange(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
@@ -73,4 +74,16 @@ func TestAnIncompleteRevisionIsRejected(t *testing.T) {
 	_, err = operand.RevisionOf(configMaps, secrets, 7)
 	require.ErrorContains(t, err, "annotation cloud-controller-manager.openshift.io/cloud-tokens of "+
 		"configmap/cloud-controller-manager-pod-7")
+}
+
+func TestWhatARemovalKeepsOfARevision(t *testing.T) {
+	const accepted, kept = "cloud-controller-manager.openshift.io/accepted-input", "cloud-controller-manager.openshift.io/kept-settings"
+	require.Nil(t, operand.Remembered(map[string]string{kept: `{"a":"b"}`, "other": "annotation"}), "nothing was installed")
+	remembered := operand.Remembered(map[string]string{accepted: "digest", kept: `{"a":"b"}`, "other": "annotation"})
+	require.Equal(t, map[string]string{accepted: "digest", kept: `{"a":"b"}`}, remembered)
+
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: remembered}}
+	require.Equal(t, map[string]string{"a": "b"}, operand.KeptOf(configMap))
+	configMap.Annotations[kept] = `{"a":"b", "c":1}`
+	require.Nil(t, operand.KeptOf(configMap), "somebody has edited it")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -53,4 +54,130 @@ func TestAVerdictOfTheFutureDelaysNoRepetition(t *testing.T) {
 		Result: operand.Failed, Class: "Crash", Ended: metav1.NewTime(now.Add(24 * time.Hour)), Tries: 1,
 	}
 	require.Equal(t, time.Minute, v.RepeatIn(now))
+}
+
+func TestWhichRejectionsAreRemembered(t *testing.T) {
+	now := time.Date(2026, 11, 25, 20, 0, 0, 0, time.UTC)
+	rejection := func(class string, revision int32, ago time.Duration) operand.PreflightRejection {
+		return operand.PreflightRejection{Verdict: operand.PreflightVerdict{
+			Class: class, Revision: revision, Ended: metav1.NewTime(now.Add(-ago)),
+		}}
+	}
+	for name, tc := range map[string]struct {
+		rejection operand.PreflightRejection
+		want      bool
+	}{
+		"a rejected login":               {rejection(operand.RejectedLogin, 0, time.Hour-time.Second), true},
+		"a rejected login of long ago":   {rejection(operand.RejectedLogin, 0, time.Hour), false},
+		"a revision that failed":         {rejection("Crash", 3, time.Minute), true},
+		"another failure of a preflight": {rejection("Crash", 0, time.Minute), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, len(operand.RememberedRejections([]operand.PreflightRejection{tc.rejection}, now)) == 1)
+		})
+	}
+	var many []operand.PreflightRejection
+	for i := range 10 {
+		many = append(many, rejection(operand.RejectedLogin, 0, time.Duration(i)*time.Minute))
+	}
+	last := operand.RememberedRejections(many, now)
+	require.Len(t, last, 8)
+	require.Equal(t, now, last[7].Verdict.Ended.Time, "the latest")
+	require.Equal(t, now.Add(-7*time.Minute), last[0].Verdict.Ended.Time)
+}
+
+func TestARejectionIsForTheRevisionThatFailed(t *testing.T) {
+	rejection := operand.PreflightRejection{Verdict: operand.PreflightVerdict{Revision: 3}}
+	require.True(t, rejection.IsFor(3))
+	require.False(t, rejection.IsFor(4))
+	require.False(t, (&operand.PreflightRejection{}).IsFor(0), "it is about a preflight")
+}
+
+func TestACandidateThatChangesNothingOfWhatWasRejectedIsNotConcerned(t *testing.T) {
+	rejection := operand.PreflightRejection{Inputs: operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b"}}
+	has := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b", diagnostic.Image: "c"}
+	require.True(t, rejection.Concerns(has, operand.StartDigests{diagnostic.Credentials: "b"}))
+	require.False(t, rejection.Concerns(has, operand.StartDigests{diagnostic.Image: "c"}))
+	require.False(t, rejection.Concerns(operand.StartDigests{diagnostic.CloudConfig: "a"}, operand.StartDigests{diagnostic.CloudConfig: "a"}))
+}
+
+func TestWhatAVerdictRejects(t *testing.T) {
+	login := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b"}
+	withImage := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b", diagnostic.Image: "c"}
+	image := operand.StartDigests{diagnostic.Image: "c"}
+	failed := operand.PreflightVerdict{Digest: "digest", Result: operand.Failed, Class: "Crash"}
+	ofRevision, successful, inconclusive, ofAnother := failed, failed, failed, failed
+	ofRevision.Revision, successful.Result, inconclusive.Result, ofAnother.Digest = 3, operand.Successful, operand.Inconclusive, "other"
+	earlier := operand.PreflightRejection{Inputs: login, Verdict: operand.PreflightVerdict{Result: operand.Failed, Class: "Earlier"}}
+	again := operand.PreflightRejection{Inputs: login, Verdict: failed, Credentials: "credentials"}
+	for name, tc := range map[string]struct {
+		inputs  operand.StartDigests
+		former  []operand.PreflightRejection
+		verdict *operand.PreflightVerdict
+		runs    bool
+		want    []operand.PreflightRejection
+	}{
+		"nothing without a verdict":                {inputs: login},
+		"nothing if it is about another candidate": {inputs: login, verdict: &ofAnother},
+		"nothing if nothing has changed":           {verdict: &failed},
+		"what has failed":                          {inputs: login, verdict: &failed, want: []operand.PreflightRejection{again}},
+		"not the image that has changed too":       {inputs: withImage, verdict: &failed, want: []operand.PreflightRejection{again}},
+		"the image, if nothing else has changed": {inputs: image, verdict: &failed, want: []operand.PreflightRejection{
+			{Inputs: image, Verdict: failed, Credentials: "credentials"},
+		}},
+		"all of a revision that has failed": {inputs: withImage, verdict: &ofRevision, want: []operand.PreflightRejection{
+			{Inputs: withImage, Verdict: ofRevision, Credentials: "credentials"},
+		}},
+		"nothing more while it is tried again": {
+			inputs: login, former: []operand.PreflightRejection{earlier}, verdict: &failed, runs: true, want: []operand.PreflightRejection{earlier},
+		},
+		"what has failed again, once": {
+			inputs: login, former: []operand.PreflightRejection{earlier}, verdict: &failed, want: []operand.PreflightRejection{again},
+		},
+		"what failed in a preflight, and then as a revision": {
+			inputs: login, former: []operand.PreflightRejection{earlier}, verdict: &ofRevision,
+			want: []operand.PreflightRejection{earlier, {Inputs: login, Verdict: ofRevision, Credentials: "credentials"}},
+		},
+		"nothing that has succeeded since": {
+			inputs: login, former: []operand.PreflightRejection{earlier}, verdict: &successful, want: []operand.PreflightRejection{},
+		},
+		"what failed before one that shows nothing": {
+			inputs: login, former: []operand.PreflightRejection{earlier}, verdict: &inconclusive, want: []operand.PreflightRejection{earlier},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			candidate := operand.PreflightSecret("digest")
+			metav1.SetMetaDataAnnotation(&candidate.ObjectMeta, operand.PreflightDigestAnnotation, "digest")
+			metav1.SetMetaDataAnnotation(&candidate.ObjectMeta, operand.PreflightCredentialsAnnotation, "credentials")
+			require.NoError(t, operand.AnnotatePreflight(candidate, tc.inputs, tc.former, tc.verdict))
+			if tc.runs {
+				candidate.Data = map[string][]byte{"pod.yaml": nil}
+			}
+			require.Equal(t, tc.runs, operand.PreflightRuns(candidate))
+			require.Equal(t, tc.want, operand.PreflightRejectionsOf(candidate))
+			require.Equal(t, tc.verdict == nil, candidate.Annotations[operand.PreflightVerdictAnnotation] == "")
+		})
+	}
+}
+
+func TestAVerdictSaysWhatHappensNext(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 11, 25, 20, 0, 0, 0, time.UTC))
+	verdict := operand.PreflightVerdict{
+		Result: operand.Failed, Message: "it ended", Node: "m0", Took: metav1.Duration{Duration: 9 * time.Second}, Ended: at,
+	}
+	inconclusive, ofRevision, late := verdict, verdict, verdict
+	inconclusive.Result = operand.Inconclusive
+	ofRevision.Revision, ofRevision.Former = 3, 2
+	late.Revision, late.Former, late.Late = 3, 2, true
+	for want, v := range map[string]operand.PreflightVerdict{
+		"a cloud-controller-manager with the changed inputs, on node/m0 for 9s at 2026-11-25T20:00:00Z: it ended": verdict,
+		"a cloud-controller-manager with the changed inputs, on node/m0 for 9s at 2026-11-25T20:00:00Z: it ended; " +
+			"the change rolls out, although nothing has proved it": inconclusive,
+		"revision 3 on node/m0, the first one that got it, for 9s at 2026-11-25T20:00:00Z: it ended; the node goes back to " +
+			"what revision 2 has": ofRevision,
+		"a cloud-controller-manager with what revision 3 changes, on node/m0 for 9s at 2026-11-25T20:00:00Z: it ended; " +
+			"the nodes go back to what revision 2 has": late,
+	} {
+		require.Equal(t, want, v.Describe())
+	}
 }

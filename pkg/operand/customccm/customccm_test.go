@@ -440,6 +440,15 @@ func TestAPlatformOfThePayloadNeedsNoImageOfSpecCustom(t *testing.T) {
 		"remove the field")
 }
 
+func TestABuiltInPlatformNeedsNoField(t *testing.T) {
+	in := customInputs(t, operand.OperatorPhase(), `{platform: AlibabaCloud}`, nil)
+	in.Platform = platform.Platform{Name: "alibabacloud", Image: "image", Rewrite: external.Rewrite}
+	in.Images.Operand = "registry/ccm:1"
+	in.Config = []byte(strings.Replace(string(in.Config), `"platform": "external"`, `"platform": "alibabacloud"`, 1))
+	_, err := operand.Render(in)
+	require.NoError(t, err)
+}
+
 func TestPathsAreNotCheckedWithoutTheSecrets(t *testing.T) {
 	in := customInputs(t, operand.OperatorPhase(), `{image: registry/ccm:1, secrets: [{name: gone}],
 		args: [--key=/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key]}`, nil)
