@@ -126,6 +126,17 @@ func TestARevisionThatHangsOnItsFirstNodeIsRejectedOnceTheLeaderHasReachedTheClo
 		w.rejected(t)[0].Verdict.Message)
 }
 
+// Its cloud may be another one than the leader's, and down.
+func TestARevisionThatEndsBecauseItsCloudDoesNotAnswerDoesNotHang(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	w.crashes("m1", "dial tcp 192.0.2.1:5000: i/o timeout\n")
+	w.clock.SetTime(controlplanetest.At(5))
+	w.renews(t, 2*time.Minute)
+	w.masked = lookedUp
+	w.renews(t, 10*time.Second)
+	require.Nil(t, w.rejected(t))
+}
+
 func TestARevisionThatWaitsForNoCloudOnItsFirstNodeIsRejectedAfterHalfAMinute(t *testing.T) {
 	for name, tc := range map[string]struct{ log, because string }{
 		"it stands by": {

@@ -292,6 +292,17 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 	}
 }
 
+// The kubelet or the kernel ends a process by a signal, which shows nothing about the candidate.
+func TestAProcessThatASignalEndedShowsNothing(t *testing.T) {
+	for code, want := range map[int32]operand.PreflightResult{
+		1: operand.Failed, 128: operand.Failed, 129: operand.Inconclusive, 137: operand.Inconclusive, 192: operand.Inconclusive,
+		193: operand.Failed,
+	} {
+		end := &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", Message: "it crashed"}
+		require.Equal(t, want, (&evidence{pod: &corev1.Pod{}}).ended(end).Result, "exit code %d", code)
+	}
+}
+
 func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
 	works := nodecause.Lookups{Ended: true, Nodes: 3}
 	refused := nodecause.Lookups{Ended: true, Nodes: 3, Failed: 3, Error: "got 403 instead"}
@@ -316,6 +327,7 @@ func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
 		"a machine of the leader's is gone":    {operand.Inconclusive, "Unreachable", gone, operand.Failed, "it failed; the running one has looked up 3 nodes"},
 		"the leader has looked up nothing":     {operand.Inconclusive, "Unreachable", nodecause.Lookups{}, operand.Inconclusive, "it failed"},
 		"the leader's round takes long too":    {operand.Inconclusive, "NoAnswer", nodecause.Lookups{Ended: true, Nodes: 9000, Took: 23 * time.Second}, operand.Inconclusive, "it failed"},
+		"the leader finds no machine":          {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 3, Error: "instance not found"}, operand.Inconclusive, "it failed"},
 		"the leader has no node to look up":    {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true}, operand.Inconclusive, "it failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
