@@ -101,10 +101,8 @@ func (c *controller) observe() (snapshot, error) {
 	if s.Pods, err = controlplane.ListPods(c.Pods.Lister(), c.Infrastructures.Lister()); err != nil {
 		return s, err
 	}
-	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes"); err != nil {
-		return s, err
-	}
-	return s, nil
+	s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes")
+	return s, err
 }
 
 // oneCanLead reports whether every pod of the operand is on the only control-plane node. Its kubelet runs one container

@@ -204,10 +204,8 @@ func (c *controller) observe() (snapshot, error) {
 	if s.pods, err = operatorclient.All(pods, "pods in "+operand.Namespace); err != nil {
 		return s, err
 	}
-	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes"); err != nil {
-		return s, err
-	}
-	return s, nil
+	s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes")
+	return s, err
 }
 
 // stop deletes the predecessor's Deployments once the static pods stand by.

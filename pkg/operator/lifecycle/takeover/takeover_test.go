@@ -569,3 +569,10 @@ func TestWhoRunsTheCloudControllers(t *testing.T) {
 		})
 	}
 }
+
+func TestADeploymentWithoutPodsIsWaitedForByItself(t *testing.T) {
+	require.Equal(t, step{
+		reason:  stoppingPredecessor,
+		message: "the predecessor is being stopped; waiting for its Deployment to be deleted",
+	}, stopping(snapshot{}))
+}

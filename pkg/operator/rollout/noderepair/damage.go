@@ -105,12 +105,11 @@ func repairing(status *operatorv1.StaticPodOperatorStatus) bool {
 	})
 }
 
-// rollsOut reports whether a node gets another revision, or waits for that. A repair keeps the revision. A node whose
+// rollsOut reports whether a node gets another revision, or waits for that, while no node is repaired. A node whose
 // kubelet is silent gets nothing: the rollout passes by it.
 func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
 	for _, n := range status.NodeStatuses {
-		if n.CurrentRevision != 0 && n.CurrentRevision >= status.LatestAvailableRevision &&
-			(n.TargetRevision == 0 || n.TargetRevision == n.CurrentRevision) {
+		if n.CurrentRevision != 0 && n.CurrentRevision >= status.LatestAvailableRevision && n.TargetRevision == 0 {
 			continue
 		}
 		node, err := c.node(n.NodeName)
