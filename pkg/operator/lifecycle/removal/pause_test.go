@@ -5,6 +5,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +54,35 @@ func TestARemovalWaitsForAMinute(t *testing.T) {
 			require.Len(t, w.status.NodeStatuses, 3)
 		})
 	}
+}
+
+// A large cluster's Nodes are not listed at each event, but always before the removal begins.
+func TestWhatBlocksARemovalIsListedNowAndThenAndBeforeItBegins(t *testing.T) {
+	w := newWorld(t, master("master-0", "True"))
+	w.meta.Annotations = nil
+	c, stop := w.process(t)
+	t.Cleanup(stop)
+	lists := func(after time.Duration) (count int) {
+		t.Helper()
+		w.clock.Step(after)
+		w.kube.ClearActions()
+		require.NoError(t, c.sync(t.Context(), factory.NewSyncContext("test", w.recorder)))
+		for _, action := range w.kube.Actions() {
+			if action.Matches("list", "nodes") {
+				count++
+			}
+		}
+		return count
+	}
+	require.Equal(t, 1, lists(0), "the first time")
+	require.Equal(t, 0, lists(9*time.Second), "soon after")
+	require.Equal(t, 1, lists(time.Second), "ten seconds later")
+	require.Equal(t, 1, lists(45*time.Second))
+	require.Equal(t, 0, lists(4*time.Second))
+	require.NoError(t, w.kube.Tracker().Add(master("new", "True", controlplane.UninitializedTaint)))
+	require.Equal(t, 1, lists(time.Second), "the minute is over")
+	require.Contains(t, w.condition("Removing"), "False Blocked: ")
+	require.Equal(t, 0, lists(time.Second), "it is blocked")
 }
 
 func requestAgain(w *world) {

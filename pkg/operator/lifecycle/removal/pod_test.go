@@ -43,3 +43,17 @@ func TestTheRemovalPod(t *testing.T) {
 		require.Nil(t, volume.Secret, "it reads no Secret")
 	}
 }
+
+func TestWhyARemovalPodFailed(t *testing.T) {
+	ended := []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "no space left"}}}}
+	for name, tc := range map[string]struct {
+		status corev1.PodStatus
+		want   string
+	}{
+		"its container said why": {corev1.PodStatus{ContainerStatuses: ended, Message: "evicted"}, "no space left"},
+		"the kubelet ended it":   {corev1.PodStatus{Message: "evicted"}, "evicted"},
+		"nobody says why":        {corev1.PodStatus{}, "read its log"},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, failureOf(&corev1.Pod{Status: tc.status})) })
+	}
+}

@@ -73,6 +73,7 @@ func TestARemovalFromBeginningToEnd(t *testing.T) {
 		"cloud-controller-manager.openshift.io/accepted-input":           "digest",
 		"cloud-controller-manager.openshift.io/kept-settings":            `{"mode":"old"}`,
 	}, w.meta.Annotations, "the next installation is not the first one")
+	require.Subset(t, w.reasons(), []string{"RemovalStarted", "StaticPodsRemoved", "Removed"})
 
 	w.writes()
 	w.syncs(t, 2)
@@ -245,6 +246,7 @@ func TestARemovalIsTakenBack(t *testing.T) {
 			w.syncs(t, 1)
 			require.Empty(t, w.status.Conditions)
 			require.Empty(t, w.existing(t))
+			require.Contains(t, w.reasons(), "RemovalEnded")
 		})
 	}
 }

@@ -202,13 +202,21 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 // sync runs the controller of a new process of the operator once, and returns the error.
 func (w *world) sync(t *testing.T) error {
 	t.Helper()
+	c, stop := w.process(t)
+	defer stop()
+	return c.sync(t.Context(), factory.NewSyncContext("test", w.recorder))
+}
+
+// process returns the controller of a new process of the operator, and how the process ends.
+func (w *world) process(t *testing.T) (c *controller, stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	target := informers.NewSharedInformerFactory(w.kube, 0)
 	nodes := informers.NewSharedInformerFactoryWithOptions(w.kube, 0, informers.WithTweakListOptions(
 		func(o *metav1.ListOptions) { o.LabelSelector = "node-role.kubernetes.io/master=" }))
 	scheme := metadatafake.NewTestScheme()
 	require.NoError(t, metav1.AddMetaToScheme(scheme))
-	c := newController(Options{
+	c = newController(Options{
 		Operator: w.operatorResource, Policy: func() (ccmv1.RemovalPolicy, error) { return w.policy, nil },
 		Annotate: func(_ context.Context, annotations map[string]string) error {
 			maps.Copy(w.meta.Annotations, annotations)
@@ -232,16 +240,24 @@ func (w *world) sync(t *testing.T) error {
 		factory.Start(ctx.Done())
 		factory.WaitForCacheSync(ctx.Done())
 	}
-	defer func() {
+	w.kube.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return w.forbidden, nil, errors.New("forbidden")
+	})
+	return c, func() {
 		cancel()
 		for _, factory := range factories {
 			factory.Shutdown()
 		}
-	}()
-	w.kube.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return w.forbidden, nil, errors.New("forbidden")
-	})
-	return c.sync(ctx, factory.NewSyncContext("test", w.recorder))
+	}
+}
+
+// reasons returns those of the events.
+func (w *world) reasons() []string {
+	var reasons []string
+	for _, event := range w.recorder.Events() {
+		reasons = append(reasons, event.Reason)
+	}
+	return reasons
 }
 
 // syncs runs the controller several times, each time in a new process.
