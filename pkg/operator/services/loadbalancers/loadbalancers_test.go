@@ -138,6 +138,7 @@ func TestServicesThatWaitAreReported(t *testing.T) {
 			services: []any{service("web", time.Hour, served, deleted(3*time.Minute)), service("new", time.Hour, served, deleted(time.Second))},
 			want:     waits + "1: service/web in shop (its load balancer not deleted since 2026-11-24T08:57:00Z)" + action,
 		},
+		"three are all of them":               {services: many(3), want: waits + "3: " + strings.TrimSuffix(three, ", and others") + action},
 		"of many, the three oldest are named": {services: many(7), want: waits + "7: " + three + action},
 		"of more than are kept, the number is a minimum": {
 			services: many(limit + 1), want: waits + "at least 1000: " + three + action,
@@ -216,15 +217,28 @@ func TestANoticeEndsWhenTheServiceIsServed(t *testing.T) {
 	require.Equal(t, isWell, c.notice(t))
 }
 
-func TestItComesBackByItselfWhenAServiceHasWaitedForTooLong(t *testing.T) {
-	c := start(t, "openstack")
-	require.NoError(t, c.watch.Replace([]any{service("web", 10*time.Second)}, "1"))
-	calls, err := controllertest.NewTimer(c.clock, c.recorder).Run(t.Context(), c.sync, 2*time.Minute)
-	require.NoError(t, err)
-	var seconds []int
-	for _, call := range calls {
-		seconds = append(seconds, int(call/time.Second))
+func TestItComesBackByItselfWhileAServiceWaits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		service any
+		// seconds are when it looks within two minutes.
+		seconds []int
+		want    string
+	}{
+		"one that is served":              {service("web", time.Hour, served), []int{0}, isWell},
+		"one that has just begun to wait": {service("web", 10*time.Second), []int{0, 20, 50, 80, 110}, waits + "1: service/web in shop (without an address since 2026-11-24T08:59:50Z)" + action},
+		"one that is soon to be named":    {service("web", 100*time.Second), []int{0, 20, 50, 80, 110}, waits + "1: service/web in shop (without an address since 2026-11-24T08:58:20Z)" + action},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, "openstack")
+			require.NoError(t, c.watch.Replace([]any{tc.service}, "1"))
+			calls, err := controllertest.NewTimer(c.clock, c.recorder).Run(t.Context(), c.sync, 2*time.Minute)
+			require.NoError(t, err)
+			var seconds []int
+			for _, call := range calls {
+				seconds = append(seconds, int(call/time.Second))
+			}
+			require.Equal(t, tc.seconds, seconds)
+			require.Equal(t, tc.want, c.written(t))
+		})
 	}
-	require.Equal(t, []int{0, 20, 50, 80, 110}, seconds)
-	require.Equal(t, waits+"1: service/web in shop (without an address since 2026-11-24T08:59:50Z)"+action, c.written(t))
 }
