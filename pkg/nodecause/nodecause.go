@@ -176,7 +176,7 @@ var texts = map[Class]struct{ cause, action string }{
 	},
 	NoEndpoint: {
 		"the cloud's catalog has no such API in the region",
-		"correct the region of the cloud configuration and of the credentials",
+		"correct the region of the cloud configuration and of the credentials, or add the API to the cloud's catalog",
 	},
 	Other: {
 		"the cloud-controller-manager got an error",

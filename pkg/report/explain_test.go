@@ -198,6 +198,10 @@ func TestAServiceIsExplained(t *testing.T) {
 		"quota": func(w *world) {
 			warned(w, "Error syncing load balancer: failed to ensure load balancer: Quota exceeded for resources: ['floatingip']")
 		},
+		"no-endpoint": func(w *world) {
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: No suitable endpoint could be found in the "+
+				"service catalog.")
+		},
 		"other": func(w *world) {
 			warned(w, "Error syncing load balancer: failed to ensure load balancer: there are no available nodes")
 		},

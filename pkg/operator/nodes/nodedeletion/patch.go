@@ -31,8 +31,8 @@ func (m *memory) changeOf(n *node) change {
 	}
 }
 
-// lacksConfirmation reports whether a Node without the annotation has to get it: it was not written, or somebody has
-// removed it since. A cache from before has no annotation either.
+// lacksConfirmation reports whether a Node without the annotation has to get it: it was not written, or it was removed
+// since. A cache from before has no annotation either.
 func (r *record) lacksConfirmation(version string) bool {
 	return r.written == "" || isLater(version, r.written)
 }

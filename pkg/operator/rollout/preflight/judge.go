@@ -142,7 +142,8 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*operand.PreflightVe
 func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string) {
 	lookups := nodecause.FirstLookups(e.log)
 	if start := nodecause.StartOf(e.log); start.Skipped && !e.provenByStart() {
-		lookups = nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: start.Why} // It will look up no node.
+		why := cmp.Or(start.Why, "it leads without the controller of nodes")
+		lookups = nodecause.Lookups{Ended: true, Nodes: 1, Failed: 1, Error: why} // It will look up no node.
 	}
 	led := time.Duration(0)
 	if !e.ledAt.IsZero() {

@@ -118,7 +118,7 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			result: operand.Failed, class: "NoEndpoint",
 			message: `the cloud's catalog has no such API in the region: "failed to find compute v2 endpoint for region ` +
 				`RegionTwo: No suitable endpoint could be found in the service catalog."; correct the region of the cloud ` +
-				`configuration and of the credentials`,
+				`configuration and of the credentials, or add the API to the cloud's catalog`,
 		},
 		"its provider reached nothing as it began": {
 			state: running, runs: 1, leads: 0,
@@ -128,6 +128,11 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			result: operand.Inconclusive, class: "Unreachable",
 			message: `the cloud's API cannot be reached from the control plane: "failed to find compute v2 endpoint for region ` +
 				`RegionTwo: connection refused"; check name resolution, routes, firewalls and the cluster's proxy`,
+		},
+		"it does not say why it looks up no node": {
+			state: running, runs: 1, leads: 0, change: func(e *evidence) { e.log = skips[strings.LastIndex(skips, "W1125"):] },
+			result: operand.Failed, class: crash,
+			message: `it failed: "it leads without the controller of nodes"; correct what was changed`,
 		},
 		"it looks up no node by design": {
 			state: running, runs: 1, leads: 0,
