@@ -116,6 +116,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	planned, wait := c.plan(s)
+	if rest := s.brokenOff(planned.holder); rest.successor != "" {
+		planned = rest
+	}
 	if next = patience.Sooner(next, wait); next > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
 	}
@@ -282,7 +285,8 @@ func (s *snapshot) successor(holder string) string {
 //
 // Two processes never lead because of that: the pod on the holder's node releases the lease only after the static pod
 // there has ended, see package cmd/handover. The pod on the successor is created first, because it is harmless by
-// itself and records the move. On a single node there is only the other pod.
+// itself and records the move. A move that has only that pod goes on, see brokenOff. On a single node there is only the
+// other pod.
 func (c *controller) begin(ctx context.Context, s snapshot, m move) error {
 	observed, err := observedplatform.Config(&s.spec.OperatorSpec)
 	if err != nil {
@@ -297,7 +301,7 @@ func (c *controller) begin(ctx context.Context, s snapshot, m move) error {
 			Name: prefix + m.holder.Node, App: controlplane.HandoverApp, Node: node, Image: c.OperatorImage, Command: "handover",
 			Args: append([]string{
 				"--resource-dir=" + hostpod.ResourceDir, "--pod-manifest-dir=" + hostpod.ManifestDir,
-				"--holder=" + m.holder.Identity, "--limit=" + limit.String(),
+				holderFlag + m.holder.Identity, "--limit=" + limit.String(),
 			}, args...),
 			Verbosity: loglevel.LogLevelToVerbosity(s.spec.LogLevel), Server: server,
 		})
@@ -309,16 +313,17 @@ func (c *controller) begin(ctx context.Context, s snapshot, m move) error {
 	if m.successor != m.holder.Node {
 		pods = slices.Insert(pods, 0, newPod(m.take, m.successor, takeLimit))
 	}
+	begun := false
 	for _, pod := range pods {
 		_, err := c.Client.Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			return nil // the cache is behind
-		}
-		if err != nil {
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 		}
+		begun = err == nil // If not, the cache is behind.
 	}
-	c.announce(m)
+	if begun {
+		c.announce(m)
+	}
 	return nil
 }
 
@@ -334,7 +339,9 @@ func (c *controller) announce(m move) {
 	if m.successor == m.holder.Node {
 		next = "it is restarted"
 	}
-	_, nodes, _ := c.Deafness.Of(m.holder.Identity)
-	c.Recorder.Warningf("DeafLeaderReplaced", "the cloud-controller-manager on node/%s leads and looks at no node, "+
-		"while %s: %s", m.holder.Node, waits(nodes), next)
+	text := fmt.Sprintf("the cloud-controller-manager on node/%s leads and looks at no node", m.holder.Node)
+	if _, nodes, ok := c.Deafness.Of(m.holder.Identity); ok { // A former process of the operator may have begun the move.
+		text += ", while " + waits(nodes)
+	}
+	c.Recorder.Warning("DeafLeaderReplaced", text+": "+next)
 }

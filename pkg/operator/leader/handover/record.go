@@ -63,6 +63,30 @@ func (s *snapshot) hasLeft(node string) bool {
 	})
 }
 
+// holderFlag of the pods of a move has the identity of the process that the lead leaves.
+const holderFlag = "--holder="
+
+// brokenOff returns the move away from the holder of which only the successor's pod exists: an error of the API server,
+// or the end of the operator, came between the two pods. The successor waits for the other one while its pod runs, and
+// afterwards its pod is the record of a move that failed.
+func (s *snapshot) brokenOff(holder controlplane.Holder) move {
+	for _, pod := range s.moves {
+		why, _ := occasionOf(pod)
+		isTake := pod.Name == why.take+holder.Node && pod.DeletionTimestamp == nil && !hasEnded(pod) &&
+			slices.Contains(pod.Spec.Containers[0].Args, holderFlag+holder.Identity)
+		isLeave := func(other *corev1.Pod) bool { return other.Name == why.leave+holder.Node }
+		if isTake && holder.State.Runs() && !slices.ContainsFunc(s.moves, isLeave) {
+			return move{occasion: why, holder: holder, successor: pod.Spec.NodeName}
+		}
+	}
+	return move{holder: holder}
+}
+
+// hasEnded reports whether the command of a pod has ended.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
 // isMoving reports whether a Node may just be handing the lead over.
 func (s *snapshot) isMoving() bool { return s.now.Before(s.movesUntil()) }
 
