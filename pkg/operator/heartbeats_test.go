@@ -3,12 +3,14 @@ package operator
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
@@ -132,4 +134,27 @@ func TestTheInformerOfControlPlaneNodesDropsHeartbeats(t *testing.T) {
 	server.Set(t, node)
 	require.Equal(t, each("cordoned"), events())
 	require.Empty(t, seen)
+}
+
+// A resync is no heartbeat: a controller looks at the Nodes again though none changes.
+func TestTheHandlersOfControlPlaneNodesAreCalledEveryTenMinutes(t *testing.T) {
+	kube := fake.NewClientset(controlPlaneNode())
+	synctest.Test(t, func(t *testing.T) {
+		nodes := newInformerSet(kube, nil).nodes
+		called := make(chan string)
+		_, err := nodes.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { called <- "added" },
+			UpdateFunc: func(any, any) { called <- "updated" },
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		nodes.Start(ctx.Done())
+		t.Cleanup(func() { cancel(); nodes.Shutdown() })
+		require.Equal(t, "added", <-called)
+		for range 2 {
+			before := time.Now()
+			require.Equal(t, "updated", <-called)
+			require.Equal(t, 10*time.Minute, time.Since(before))
+		}
+	})
 }

@@ -8,7 +8,13 @@ import (
 	"slices"
 	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
 )
 
 // defaulted are the options that only tests set.
@@ -66,4 +72,38 @@ func optionsOf(t *testing.T, controller string) []string {
 	slices.Sort(names)
 	require.NotEmpty(t, names, controller)
 	return names
+}
+
+func TestTheObserversSeeWhetherThePredecessorHasADeployment(t *testing.T) {
+	o, cc := assemble(t, apitest.Start(t, addToScheme))
+	w, err := newWiring(o, cc)
+	require.NoError(t, err)
+	deployments := w.informers.target.Apps().V1().Deployments().Informer().GetStore()
+	require.NoError(t, deployments.Add(&appsv1.Deployment{ObjectMeta: target("another")}))
+	found, err := w.observed().Predecessor()
+	require.NoError(t, err)
+	require.False(t, found)
+
+	require.NoError(t, deployments.Add(&appsv1.Deployment{ObjectMeta: target("azure-cloud-controller-manager")}))
+	found, err = w.observed().Predecessor()
+	require.NoError(t, err)
+	require.True(t, found)
+}
+
+func TestTheRevisionThatWorksIsThatOfTheLeader(t *testing.T) {
+	o, cc := assemble(t, apitest.Start(t, addToScheme))
+	cc.Clock = clocktesting.NewFakeClock(controlplanetest.At(1))
+	w, err := newWiring(o, cc)
+	require.NoError(t, err)
+	c := controlplanetest.New("m0", "m1", "m2")
+	for _, pod := range c.Pods {
+		require.NoError(t, w.informers.target.Core().V1().Pods().Informer().GetStore().Add(pod))
+	}
+	require.NoError(t, w.informers.config.Config().V1().Infrastructures().Informer().GetStore().Add(&configv1.Infrastructure{
+		ObjectMeta: metaOf("", "cluster"), Status: configv1.InfrastructureStatus{ControlPlaneTopology: c.Topology},
+	}))
+	w.lease.See(c.Lease, controlplanetest.At(0))
+	revision, err := w.works(c.Status)
+	require.NoError(t, err)
+	require.Equal(t, int32(3), revision)
 }
