@@ -27,38 +27,54 @@ const (
 // Read returns the end of the log of the operand's container in the pod, and whether that is all that its process
 // logged. The last line may be cut.
 func Read(ctx context.Context, pods corev1client.PodsGetter, pod string) (log string, complete bool, err error) {
-	log, err = read(ctx, pods, pod, &corev1.PodLogOptions{TailLines: ptr.To[int64](maxLines)})
-	return log, err == nil && len(log) < maxBytes && strings.Count(log, "\n") < maxLines, err
+	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{})
+	return log, err == nil && !isCut && strings.Count(log, "\n") < maxLines, err
 }
 
 // ReadLast returns what was logged within the last time, as far as the end of the log has it. The kubelet compares the
 // times of its own node, so another clock does not matter.
 func ReadLast(ctx context.Context, pods corev1client.PodsGetter, pod string, last time.Duration) (string, error) {
-	return read(ctx, pods, pod, &corev1.PodLogOptions{
-		TailLines: ptr.To[int64](maxLines), SinceSeconds: ptr.To(int64(last / time.Second)),
-	})
+	log, _, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{SinceSeconds: ptr.To(int64(last / time.Second))})
+	return log, err
 }
 
 // ReadBegin returns the beginning of the log.
 func ReadBegin(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
-	return read(ctx, pods, pod, &corev1.PodLogOptions{})
+	log, _, err := read(ctx, pods, pod, corev1.PodLogOptions{})
+	return log, err
 }
 
-// read returns what the options select of the log.
+// readEnd returns the last lines of what the options select, and whether there is more. A kubelet omits the end of
+// lines that are longer together than maxBytes, so fewer are read then: a provider may log what a tenant has written.
+func readEnd(
+	ctx context.Context, pods corev1client.PodsGetter, pod string, options corev1.PodLogOptions,
+) (log string, isCut bool, err error) {
+	for lines := int64(maxLines); lines > 0; lines /= 4 {
+		options.TailLines = &lines
+		var omitsEnd bool
+		if log, omitsEnd, err = read(ctx, pods, pod, options); err != nil || !omitsEnd {
+			return log, isCut, err
+		}
+		isCut = true
+	}
+	return log, isCut, nil
+}
+
+// read returns what the options select of the log, and whether its end is omitted.
 func read(
-	ctx context.Context, pods corev1client.PodsGetter, pod string, options *corev1.PodLogOptions,
-) (string, error) {
+	ctx context.Context, pods corev1client.PodsGetter, pod string, options corev1.PodLogOptions,
+) (log string, omitsEnd bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	options.Container, options.LimitBytes = operand.Name, ptr.To[int64](maxBytes)
-	stream, err := pods.Pods(operand.Namespace).GetLogs(pod, options).Stream(ctx)
+	stream, err := pods.Pods(operand.Namespace).GetLogs(pod, &options).Stream(ctx)
 	if err != nil {
-		return "", fmt.Errorf("reading the log of pod/%s in %s: %w", pod, operand.Namespace, err)
+		return "", false, fmt.Errorf("reading the log of pod/%s in %s: %w", pod, operand.Namespace, err)
 	}
 	defer func() { _ = stream.Close() }()
 	content, err := io.ReadAll(io.LimitReader(stream, maxBytes))
 	if err != nil {
-		return "", fmt.Errorf("reading the log of pod/%s in %s: %w", pod, operand.Namespace, err)
+		return "", false, fmt.Errorf("reading the log of pod/%s in %s: %w", pod, operand.Namespace, err)
 	}
-	return string(content), nil
+	return string(content), len(content) == maxBytes, nil
 }

@@ -127,6 +127,17 @@ func TestOnlyTheEndOfTheLeadersLogIsReadAndOnlyWhileANodeWaits(t *testing.T) {
 	require.Len(t, c.reads, 3)
 }
 
+func TestLongLinesDoNotHideTheEndOfTheLeadersLog(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	c.logs(begins + annotated + strings.Repeat(chatter, 10) + attempt("a", "got 503 instead: "))
+	c.wait("a")
+	require.Contains(t, c.notice(t), "the cloud's API answers with a server error")
+
+	c.logs(begins + strings.Repeat(annotated, 30) + attempt("a", "got 403 instead: "))
+	c.pass(t, 30*time.Second)
+	require.Contains(t, c.notice(t), "the credentials lack a permission")
+}
+
 func TestAnErrorThatDiffersByAnIDIsQuotedOnce(t *testing.T) {
 	c := start(t, `{"platform":"openstack"}`)
 	c.wait("a")

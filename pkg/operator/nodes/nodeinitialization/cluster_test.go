@@ -67,7 +67,11 @@ func start(t *testing.T, observed string) *cluster {
 		if tail, err := strconv.Atoi(r.URL.Query().Get("tailLines")); err == nil {
 			lines = lines[max(0, len(lines)-1-tail):]
 		}
-		fmt.Fprint(w, strings.Join(lines, ""))
+		text := strings.Join(lines, "")
+		if limit, err := strconv.Atoi(r.URL.Query().Get("limitBytes")); err == nil { // A kubelet writes no more.
+			text = text[:min(len(text), limit)]
+		}
+		fmt.Fprint(w, text)
 	}))
 	t.Cleanup(server.Close)
 	api, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})

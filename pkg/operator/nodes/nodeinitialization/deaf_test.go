@@ -19,6 +19,9 @@ const (
 	chatter = "I1124 09:01:00.000000       1 controller.go:1] Ensuring a load balancer\n"
 )
 
+// annotated is what AWS's provider logs of a Service whose annotations are as long as the API server permits.
+var annotated = "I1124 09:00:00.000000       1 aws.go:2101] EnsureLoadBalancer(a, map[" + strings.Repeat("x", 260<<10) + "])\n"
+
 // deaf is what is known about the leader m0.
 func (c *cluster) deaf(t *testing.T) (nodes []string, ok bool) {
 	t.Helper()
@@ -78,6 +81,9 @@ func TestALeaderIsNotDeafIf(t *testing.T) {
 		"its log was rotated":              func(c *cluster) { c.logs(chatter) },
 		"the log between its begin and its end is not read": func(c *cluster) {
 			c.logs(begins + long)
+		},
+		"a tenant makes it log a long line before its first attempt": func(c *cluster) {
+			c.logs(begins + annotated + attempt("a", "got 503 instead: "))
 		},
 		"its log cannot be read": func(c *cluster) { c.logs(begins + skips); c.status = 500 },
 		"no process leads":       func(c *cluster) { c.logs(begins + skips); c.Exit("m0", 0, "") },
