@@ -43,28 +43,18 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
+// controllers returns every controller. Each function below has those of the directory with its name.
 func (w *wiring) controllers() []factory.Controller {
-	return slices.Concat(w.configuration(), w.delivery(), w.lead(), w.nodes(), w.services(), w.reporting())
+	return slices.Concat(w.inputs(), w.resources(), w.rollout(), w.leader(), w.nodes(), w.services(), w.lifecycle(),
+		w.status())
 }
 
-// observed returns the listers that the observers read.
-func (w *wiring) observed() configobservation.Listers {
-	listers := configobservation.NewListers(w.client, operatorclient.Custom(w.resource),
-		operatorclient.NodeInitialization(w.resource), w.informers.config.Config().V1(),
-		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
-	deployments := w.informers.target.Apps().V1().Deployments()
-	listers.Informers = append(listers.Informers, deployments.Informer())
-	listers.Predecessor = func() (bool, error) {
-		found, err := predecessor.Deployments(deployments.Lister())
-		return len(found) > 0, err
-	}
-	return listers
-}
-
-// configuration returns the controllers that observe the cluster's configuration and render it.
-func (w *wiring) configuration() []factory.Controller {
+// inputs returns the controllers that observe the cluster's configuration, render it, and write the objects that static
+// pods read.
+func (w *wiring) inputs() []factory.Controller {
 	userConfig := w.informers.userConfig
 	managedConfig := w.informers.managedConfig.Core().V1().ConfigMaps()
+	target := w.informers.target.Core().V1()
 	return []factory.Controller{
 		configobservation.New(w.client, w.observed(), w.EventRecorder),
 		managedcloudconfig.New(managedcloudconfig.Options{
@@ -74,30 +64,7 @@ func (w *wiring) configuration() []factory.Controller {
 			Client:        w.kube.CoreV1(),
 			Recorder:      w.EventRecorder,
 		}),
-		targetconfigcontroller.New(targetconfigcontroller.Options{
-			Operator:         w.client,
-			Confirm:          configobservation.Confirm(w.observed()),
-			Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
-			UserConfig:       userConfig,
-			ManagedConfig:    managedConfig,
-			TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
-			TargetSecrets:    w.informers.target.Core().V1().Secrets(),
-			ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-			Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-			TargetDaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
-			DaemonSets:       w.kube.AppsV1(),
-			Works:            w.works,
-			WorksFrom: []factory.Informer{
-				w.lease, w.informers.target.Core().V1().Pods().Informer(),
-				w.informers.config.Config().V1().Infrastructures().Informer(),
-			},
-			Version:       w.OperatorVersion,
-			OperandImages: w.OperandImages,
-			OperatorImage: w.OperatorImage,
-			SystemTrust:   w.SystemTrust,
-			Clock:         w.Clock,
-			Recorder:      w.EventRecorder,
-		}),
+		targetconfigcontroller.New(w.targetConfig()),
 		trustedca.New(trustedca.Options{
 			Operator:      w.client,
 			UserConfig:    userConfig,
@@ -105,81 +72,6 @@ func (w *wiring) configuration() []factory.Controller {
 			Clock:         w.Clock,
 			Recorder:      w.EventRecorder,
 		}),
-	}
-}
-
-// works returns the revision of the cloud-controller-manager that works and that a change could break, 0 if there is
-// none.
-func (w *wiring) works(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
-	pods, err := controlplane.ListPods(w.informers.target.Core().V1().Pods().Lister(),
-		w.informers.config.Config().V1().Infrastructures().Lister())
-	if err != nil {
-		return 0, err
-	}
-	return controlplane.Works(status, w.lease.Record(), pods, w.Clock.Now()), nil
-}
-
-// staticResources returns the options for the controller and for the removal of its objects.
-func (w *wiring) staticResources() staticresources.Options {
-	return staticresources.Options{
-		Operator:            w.client,
-		Target:              w.informers.target,
-		ClusterRoleBindings: w.informers.bindings.Rbac().V1().ClusterRoleBindings(),
-		KubeSystem:          w.informers.kubeSystemBindings.Rbac().V1().RoleBindings(),
-		PolicyBindings:      w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
-		Kube:                w.kube,
-		Recorder:            w.EventRecorder,
-	}
-}
-
-func (w *wiring) takeover() takeover.Options {
-	return takeover.Options{
-		Operator:         w.client,
-		Deployments:      w.informers.target.Apps().V1().Deployments(),
-		Pods:             w.informers.target.Core().V1().Pods(),
-		Lease:            w.lease,
-		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
-		Nodes:            w.informers.nodes.Core().V1().Nodes(),
-		DeploymentClient: w.kube.AppsV1(),
-		LeaseClient:      w.kube.CoordinationV1(),
-		NamespaceClient:  w.kube.CoreV1(),
-		InTree:           takeover.InTree(w.dynamic),
-		Clock:            w.Clock,
-		Recorder:         w.EventRecorder,
-	}
-}
-
-// delivery returns the controllers that roll out static pods and write the objects that they read.
-func (w *wiring) delivery() []factory.Controller {
-	target := w.informers.target.Core().V1()
-	return []factory.Controller{
-		staticpod.New(staticpod.Options{
-			Operator:        w.client,
-			Kube:            w.kube,
-			Target:          w.informers.target,
-			Nodes:           w.informers.nodes,
-			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-			ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-			Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-			OperatorImage:   w.OperatorImage,
-			Clock:           w.Clock,
-			Recorder:        w.EventRecorder,
-		}),
-		preflight.New(preflight.Options{
-			Operator:   w.client,
-			Secrets:    target.Secrets(),
-			ConfigMaps: target.ConfigMaps(),
-			Pods:       target.Pods(),
-			Leases:     w.informers.target.Coordination().V1().Leases(),
-			Nodes:      w.informers.nodes.Core().V1().Nodes(),
-			Lease:      w.lease,
-			Kube:       w.kube,
-			Mask:       w.informers.target.Mask,
-			Clock:      w.Clock,
-			Recorder:   w.EventRecorder,
-		}),
-		staticresources.New(w.staticResources()),
-		ondemand.New(w.client, w.EventRecorder, w.demands()...),
 		clientca.New(clientca.Options{
 			Operator: w.client,
 			Source:   w.informers.kubeSystem.Core().V1().ConfigMaps(),
@@ -208,32 +100,163 @@ func (w *wiring) delivery() []factory.Controller {
 			Recorder:      w.EventRecorder,
 			Validity:      w.Validity,
 		}),
-		removal.New(w.removal()),
 	}
 }
 
-func (w *wiring) removal() removal.Options {
-	return removal.Options{
-		Operator:              w.client,
-		Policy:                operatorclient.RemovalPolicy(w.resource),
-		Annotate:              operatorclient.Annotate(w.dynamic),
-		Target:                w.informers.target,
-		Nodes:                 w.informers.nodes.Core().V1().Nodes(),
-		Kube:                  w.kube,
-		Metadata:              w.metadata,
-		RemoveStaticResources: staticresources.NewRemover(w.staticResources()),
-		ServingCA:             servingcert.CAConfigMap,
-		SignerSecret:          servingcert.SignerSecret,
-		OperatorImage:         w.OperatorImage,
-		Clock:                 w.Clock,
-		Recorder:              w.EventRecorder,
+// targetConfig returns the options for the controller that renders the candidate.
+func (w *wiring) targetConfig() targetconfigcontroller.Options {
+	return targetconfigcontroller.Options{
+		Operator:         w.client,
+		Confirm:          configobservation.Confirm(w.observed()),
+		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
+		UserConfig:       w.informers.userConfig,
+		ManagedConfig:    w.informers.managedConfig.Core().V1().ConfigMaps(),
+		TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+		TargetSecrets:    w.informers.target.Core().V1().Secrets(),
+		ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		TargetDaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
+		DaemonSets:       w.kube.AppsV1(),
+		Works:            w.works,
+		WorksFrom: []factory.Informer{
+			w.lease, w.informers.target.Core().V1().Pods().Informer(),
+			w.informers.config.Config().V1().Infrastructures().Informer(),
+		},
+		Version:       w.OperatorVersion,
+		OperandImages: w.OperandImages,
+		OperatorImage: w.OperatorImage,
+		SystemTrust:   w.SystemTrust,
+		Clock:         w.Clock,
+		Recorder:      w.EventRecorder,
 	}
 }
 
-// lead returns the controllers that decide which process leads.
-func (w *wiring) lead() []factory.Controller {
+// observed returns the listers that the observers read.
+func (w *wiring) observed() configobservation.Listers {
+	listers := configobservation.NewListers(w.client, operatorclient.Custom(w.resource),
+		operatorclient.NodeInitialization(w.resource), w.informers.config.Config().V1(),
+		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
+	deployments := w.informers.target.Apps().V1().Deployments()
+	listers.Informers = append(listers.Informers, deployments.Informer())
+	listers.Predecessor = func() (bool, error) {
+		found, err := predecessor.Deployments(deployments.Lister())
+		return len(found) > 0, err
+	}
+	return listers
+}
+
+// works returns the revision of the cloud-controller-manager that works and that a change could break, 0 if there is
+// none.
+func (w *wiring) works(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
+	pods, err := controlplane.ListPods(w.informers.target.Core().V1().Pods().Lister(),
+		w.informers.config.Config().V1().Infrastructures().Lister())
+	if err != nil {
+		return 0, err
+	}
+	return controlplane.Works(status, w.lease.Record(), pods, w.Clock.Now()), nil
+}
+
+// resources returns the controllers that apply fixed objects, and start the informers that not every cluster needs.
+func (w *wiring) resources() []factory.Controller {
 	return []factory.Controller{
-		takeover.New(w.takeover()),
+		staticresources.New(w.staticResources()),
+		admissionpolicies.New(admissionpolicies.Options{
+			Operator: w.client,
+			Policies: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicies(),
+			Bindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+			Rights:   staticresources.Rights,
+			Client:   w.kube.AdmissionregistrationV1(),
+			Recorder: w.EventRecorder,
+		}),
+		ondemand.New(w.client, w.EventRecorder, w.demands()...),
+	}
+}
+
+// staticResources returns the options for the controller and for the removal of its objects.
+func (w *wiring) staticResources() staticresources.Options {
+	return staticresources.Options{
+		Operator:            w.client,
+		Target:              w.informers.target,
+		ClusterRoleBindings: w.informers.bindings.Rbac().V1().ClusterRoleBindings(),
+		KubeSystem:          w.informers.kubeSystemBindings.Rbac().V1().RoleBindings(),
+		PolicyBindings:      w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+		Kube:                w.kube,
+		Recorder:            w.EventRecorder,
+	}
+}
+
+// demands are the informers that not every cluster needs.
+func (w *wiring) demands() []ondemand.Demand {
+	return []ondemand.Demand{
+		{Informers: w.informers.policies, Needed: platform.Platform.Managed},
+		{Informers: w.informers.kubeSystemBindings, Needed: staticresources.NeedsKubeSystem},
+		{Informers: w.informers.nodeManager, Needed: hasNodeManager},
+		{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
+		{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed},
+		{Informers: w.loadBalancers, Needed: loadbalancers.Needed},
+		{Informers: w.informers.pki, Needed: platform.Platform.Managed, FeatureGate: servingcert.FeatureGate},
+	}
+}
+
+func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" }
+
+// rollout returns the controllers that try a change, roll out static pods and repair them.
+func (w *wiring) rollout() []factory.Controller {
+	target := w.informers.target.Core().V1()
+	return []factory.Controller{
+		staticpod.New(staticpod.Options{
+			Operator:        w.client,
+			Kube:            w.kube,
+			Target:          w.informers.target,
+			Nodes:           w.informers.nodes,
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			OperatorImage:   w.OperatorImage,
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
+		}),
+		preflight.New(preflight.Options{
+			Operator:   w.client,
+			Secrets:    target.Secrets(),
+			ConfigMaps: target.ConfigMaps(),
+			Pods:       target.Pods(),
+			Leases:     w.informers.target.Coordination().V1().Leases(),
+			Nodes:      w.informers.nodes.Core().V1().Nodes(),
+			Lease:      w.lease,
+			Kube:       w.kube,
+			Mask:       w.informers.target.Mask,
+			Clock:      w.Clock,
+			Recorder:   w.EventRecorder,
+		}),
+		noderepair.New(noderepair.Options{
+			Operator:   w.client,
+			ConfigMaps: target.ConfigMaps(),
+			Secrets:    target.Secrets(),
+			Pods:       target.Pods(),
+			Nodes:      w.informers.nodes.Core().V1().Nodes(),
+			Client:     w.kube.CoreV1(),
+			Repaired:   w.facts.NodeRepaired,
+			Clock:      w.Clock,
+			Recorder:   w.EventRecorder,
+		}),
+	}
+}
+
+// leader returns the controllers that report which process leads, and decide it.
+func (w *wiring) leader() []factory.Controller {
+	return []factory.Controller{
+		availability.New(availability.Options{
+			Operator:        w.client,
+			Lease:           w.lease,
+			Pods:            w.informers.target.Core().V1().Pods(),
+			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			NodeClient:      w.kube.CoreV1(),
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			Vanished:        w.facts.NodesVanished,
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
+		}),
 		leaderelection.New(leaderelection.Options{
 			Operator:        w.client,
 			Lease:           w.lease,
@@ -257,19 +280,6 @@ func (w *wiring) lead() []factory.Controller {
 			Clock:         w.Clock,
 			Recorder:      w.EventRecorder,
 		}),
-	}
-}
-
-// demands are the informers that not every cluster needs.
-func (w *wiring) demands() []ondemand.Demand {
-	return []ondemand.Demand{
-		{Informers: w.informers.policies, Needed: platform.Platform.Managed},
-		{Informers: w.informers.kubeSystemBindings, Needed: staticresources.NeedsKubeSystem},
-		{Informers: w.informers.nodeManager, Needed: hasNodeManager},
-		{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
-		{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed},
-		{Informers: w.loadBalancers, Needed: loadbalancers.Needed},
-		{Informers: w.informers.pki, Needed: platform.Platform.Managed, FeatureGate: servingcert.FeatureGate},
 	}
 }
 
@@ -300,24 +310,13 @@ func (w *wiring) nodes() []factory.Controller {
 			Recorder:        w.EventRecorder,
 			Threshold:       w.UninitializedThreshold,
 		}),
-		noderepair.New(noderepair.Options{
+		nodemanager.New(nodemanager.Options{
 			Operator:   w.client,
-			ConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
-			Secrets:    w.informers.target.Core().V1().Secrets(),
-			Pods:       w.informers.target.Core().V1().Pods(),
-			Nodes:      w.informers.nodes.Core().V1().Nodes(),
-			Client:     w.kube.CoreV1(),
-			Repaired:   w.facts.NodeRepaired,
+			DaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
+			Pods:       w.kube.CoreV1(),
+			Nodes:      w.kube.CoreV1(),
 			Clock:      w.Clock,
 			Recorder:   w.EventRecorder,
-		}),
-		admissionpolicies.New(admissionpolicies.Options{
-			Operator: w.client,
-			Policies: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicies(),
-			Bindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
-			Rights:   staticresources.Rights,
-			Client:   w.kube.AdmissionregistrationV1(),
-			Recorder: w.EventRecorder,
 		}),
 	}
 }
@@ -336,40 +335,61 @@ func (w *wiring) services() []factory.Controller {
 	}
 }
 
-func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" }
-
-// reporting returns the controllers that assess the operand and report its status.
-func (w *wiring) reporting() []factory.Controller {
-	daemonSets := w.informers.nodeManager.Apps().V1().DaemonSets()
+// lifecycle returns the controllers that take over from the predecessor, and hand back.
+func (w *wiring) lifecycle() []factory.Controller {
 	return []factory.Controller{
-		nodemanager.New(nodemanager.Options{
-			Operator:   w.client,
-			DaemonSets: daemonSets,
-			Pods:       w.kube.CoreV1(),
-			Nodes:      w.kube.CoreV1(),
-			Clock:      w.Clock,
-			Recorder:   w.EventRecorder,
-		}),
-		availability.New(availability.Options{
-			Operator:        w.client,
-			Lease:           w.lease,
-			Pods:            w.informers.target.Core().V1().Pods(),
-			Nodes:           w.informers.nodes.Core().V1().Nodes(),
-			NodeClient:      w.kube.CoreV1(),
-			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-			Vanished:        w.facts.NodesVanished,
-			Clock:           w.Clock,
-			Recorder:        w.EventRecorder,
-		}),
+		takeover.New(w.takeover()),
+		removal.New(w.removal()),
 		unmanaged.New(unmanaged.Options{
 			Operator:    w.client,
 			Deployments: w.informers.target.Apps().V1().Deployments(),
 			Recorder:    w.EventRecorder,
 		}),
+	}
+}
+
+func (w *wiring) takeover() takeover.Options {
+	return takeover.Options{
+		Operator:         w.client,
+		Deployments:      w.informers.target.Apps().V1().Deployments(),
+		Pods:             w.informers.target.Core().V1().Pods(),
+		Lease:            w.lease,
+		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
+		Nodes:            w.informers.nodes.Core().V1().Nodes(),
+		DeploymentClient: w.kube.AppsV1(),
+		LeaseClient:      w.kube.CoordinationV1(),
+		NamespaceClient:  w.kube.CoreV1(),
+		InTree:           takeover.InTree(w.dynamic),
+		Clock:            w.Clock,
+		Recorder:         w.EventRecorder,
+	}
+}
+
+func (w *wiring) removal() removal.Options {
+	return removal.Options{
+		Operator:              w.client,
+		Policy:                operatorclient.RemovalPolicy(w.resource),
+		Annotate:              operatorclient.Annotate(w.dynamic),
+		Target:                w.informers.target,
+		Nodes:                 w.informers.nodes.Core().V1().Nodes(),
+		Kube:                  w.kube,
+		Metadata:              w.metadata,
+		RemoveStaticResources: staticresources.NewRemover(w.staticResources()),
+		ServingCA:             servingcert.CAConfigMap,
+		SignerSecret:          servingcert.SignerSecret,
+		OperatorImage:         w.OperatorImage,
+		Clock:                 w.Clock,
+		Recorder:              w.EventRecorder,
+	}
+}
+
+// status returns the controllers that report the operator's status.
+func (w *wiring) status() []factory.Controller {
+	return []factory.Controller{
 		versions.New(versions.Options{
 			Operator:        w.client,
 			ConfigMaps:      w.informers.target.Core().V1().ConfigMaps(),
-			DaemonSets:      daemonSets,
+			DaemonSets:      w.informers.nodeManager.Apps().V1().DaemonSets(),
 			Deployments:     w.informers.target.Apps().V1().Deployments(),
 			Versions:        w.versions,
 			OperatorVersion: w.OperatorVersion,

@@ -47,6 +47,37 @@ func TestEveryControllerGetsAllItsOptions(t *testing.T) {
 	require.Greater(t, checked, 10)
 }
 
+// A reader who knows a controller's directory knows where it is wired.
+func TestAFunctionWiresTheControllersOfTheDirectoryWithItsName(t *testing.T) {
+	controllers, err := parser.ParseFile(token.NewFileSet(), "controllers.go", nil, 0)
+	require.NoError(t, err)
+	groups := []string{"inputs", "leader", "lifecycle", "nodes", "resources", "rollout", "services", "status"}
+	checked := 0
+	for _, declaration := range controllers.Decls {
+		function, ok := declaration.(*ast.FuncDecl)
+		if !ok || !slices.Contains(groups, function.Name.Name) {
+			continue
+		}
+		ast.Inspect(function, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			constructor, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || constructor.Sel.Name != "New" {
+				return true
+			}
+			controller := constructor.X.(*ast.Ident).Name
+			if group, err := filepath.Glob(filepath.Join("*", controller)); err == nil && len(group) == 1 {
+				checked++
+				require.Equal(t, function.Name.Name, filepath.Dir(group[0]), controller)
+			}
+			return true
+		})
+	}
+	require.Greater(t, checked, 20)
+}
+
 // optionsOf returns the sorted field names of the type Options of a controller.
 func optionsOf(t *testing.T, controller string) []string {
 	t.Helper()
