@@ -269,6 +269,16 @@ func (c *controller) rejectRevision(
 
 // changes returns the digests of what the revision changes that the cloud-controller-manager starts with.
 func (c *controller) changes(first *firstNode) (operand.StartDigests, error) {
+	former, err := c.startsWith(first.former)
+	if err != nil {
+		return nil, err
+	}
+	present, err := c.startsWith(first.revision)
+	return present.Changed(former), err
+}
+
+// startsWith returns the digests of what the cloud-controller-manager of a revision starts with.
+func (c *controller) startsWith(revision int32) (operand.StartDigests, error) {
 	configMaps, err := operatorclient.All(
 		c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
 	if err != nil {
@@ -278,10 +288,5 @@ func (c *controller) changes(first *firstNode) (operand.StartDigests, error) {
 	if err != nil {
 		return nil, err
 	}
-	former, err := operand.StartsWith(configMaps, secrets, first.former)
-	if err != nil {
-		return nil, err
-	}
-	present, err := operand.StartsWith(configMaps, secrets, first.revision)
-	return present.Changed(former), err
+	return operand.StartsWith(configMaps, secrets, revision)
 }

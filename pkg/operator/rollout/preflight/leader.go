@@ -22,9 +22,9 @@ import (
 // since, the leader may hang in its cloud, and what it was answered before says nothing about the cloud now.
 const roundTime = 330 * time.Second
 
-// worksSince reports whether every node has the latest revision, and a process that acquired the lease since then has
-// settled. The leader's node rolls last, so that process has the change.
-func (c *controller) worksSince(verdict time.Time) (bool, error) {
+// worksSince reports whether every node has the latest revision, which has what the candidate changes, and a process
+// that acquired the lease since then has settled. The leader's node rolls last, so that process has the change.
+func (c *controller) worksSince(candidate *corev1.Secret, verdict time.Time) (bool, error) {
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		return false, err
@@ -34,8 +34,12 @@ func (c *controller) worksSince(verdict time.Time) (bool, error) {
 		return false, err
 	}
 	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != status.LatestAvailableRevision }
-	return holder.State == controlplane.Leading && c.Lease.Record().HeldSince.After(verdict) &&
-		!slices.ContainsFunc(status.NodeStatuses, isBehind), nil
+	if holder.State != controlplane.Leading || !c.Lease.Record().HeldSince.After(verdict) ||
+		slices.ContainsFunc(status.NodeStatuses, isBehind) {
+		return false, nil
+	}
+	present, err := c.startsWith(status.LatestAvailableRevision)
+	return present.Have(operand.PreflightInputsOf(candidate)), err
 }
 
 // compareWithLeader compares with what the leader has looked up last. Without a leader, its log, or a round of late,

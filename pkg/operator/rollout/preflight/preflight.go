@@ -175,7 +175,7 @@ func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, c
 	} else if late != nil {
 		return c.rejectRevision(ctx, candidate, late, verdict)
 	}
-	works, err := c.worksSince(verdict.Ended.Time)
+	works, err := c.worksSince(candidate, verdict.Ended.Time)
 	if err != nil {
 		return err
 	}

@@ -464,6 +464,42 @@ func TestAFailedPreflightIsForgottenOnceTheChangeWorks(t *testing.T) {
 	require.Equal(t, asExpected, w.condition(t))
 }
 
+func TestTheNoticeStaysWhileNoRevisionHasTheRejectedChange(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	w.latest = 3
+	w.submit(t, "sha256:1")
+	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	rejected, err := w.changes(&firstNode{revision: 4, former: 3})
+	require.NoError(t, err)
+	require.NoError(t, operand.AnnotatePreflight(secret, rejected, nil, &operand.PreflightVerdict{
+		Digest: "sha256:1", Result: operand.Failed, Message: "the cloud says no", Ended: metav1.NewTime(controlplanetest.At(-60)),
+	}))
+	secret.Data = nil
+	_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.leads(t, "m2")
+	require.Equal(t, "PreflightFailed", w.condition(t).Reason, "the next leader has the former inputs, too")
+
+	w.latest = 4
+	for i := range w.Status.NodeStatuses {
+		w.Status.NodeStatuses[i].CurrentRevision = 4
+	}
+	w.leads(t, "m0")
+	require.Equal(t, asExpected, w.condition(t))
+}
+
+// leads makes another process the leader, and lets a minute pass.
+func (w *world) leads(t *testing.T, node string) {
+	t.Helper()
+	second := int(w.clock.Since(controlplanetest.Begin).Seconds())
+	w.Restart(node, second)
+	w.Acquire(node, "next", second+1)
+	w.Seen.See(w.Lease, w.clock.Now())
+	w.renews(t, time.Minute)
+	w.pass(t, 0)
+}
+
 func TestTheNoticeEndsWithinAMinuteOnceAProcessWithTheChangeLeads(t *testing.T) {
 	w := newWorld(t, "m0", "m1", "m2")
 	w.submit(t, "sha256:1")
