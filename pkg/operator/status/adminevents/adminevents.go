@@ -1,5 +1,5 @@
 // Package adminevents records only the events that tell an administrator something. library-go's controllers record
-// each object that they write and each change of a message: more than fifty events in a rollout, which hide the six
+// each object that they write and each change of a message: more than fifty events in a rollout, which hide the few
 // that matter. The others go to the operator's log.
 package adminevents
 

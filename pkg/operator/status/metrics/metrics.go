@@ -1,6 +1,6 @@
 // Package metrics serves what the operator knows as metrics. It computes nothing of its own: the collector reads the
-// conditions, the revisions, the lease and the Secrets when it is scraped, and controllers pass on the two facts that
-// no object has.
+// conditions, the revisions, the lease and the Secrets when it is scraped, and controllers pass on what no
+// object has.
 package metrics
 
 import (

@@ -30,12 +30,11 @@ func run() error {
 		return err
 	}
 	var seen records
-	var errs [5]error
+	var errs [4]error
 	seen.faults, errs[0] = record.Faults(dir)
 	seen.steps, errs[1] = record.Steps(dir)
 	seen.lies, errs[2] = record.Lies(dir)
 	seen.rollout, errs[3] = record.ReadRollout(dir)
-	seen.recording, errs[4] = record.Recording(dir, "openstack")
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -68,8 +67,6 @@ type records struct {
 	lies    []record.Lie
 	faults  []record.Fault
 	rollout *record.Rollout
-	// recording is what a human saw of the story on OpenStack.
-	recording string
 	// former is what the document has without these records.
 	former document
 }
@@ -142,7 +139,6 @@ func (r records) writeRest(out io.Writer) {
 		{givenHeading, len(r.given()) > 0, r.writeGiven},
 		{"Lies of the cloud", len(r.lies) > 0, r.writeLies},
 		{faultsHeading, len(r.faults) > 0, r.writeFaults},
-		{"What make e2e prints", r.recording != "", r.writeRecording},
 	} {
 		if section.seen {
 			section.write(out)
@@ -155,10 +151,6 @@ func (r records) writeRest(out io.Writer) {
 func (r records) writeRollout(out io.Writer) {
 	fmt.Fprintf(out, "\n## A rollout over time\n\nRecorded by the end-to-end monitor at commit %s:\n\n"+
 		"![static pods, taints and the lease over time](rollout.svg)\n", r.rollout.Commit)
-}
-
-func (r records) writeRecording(out io.Writer) {
-	fmt.Fprintf(out, "\n## What make e2e prints\n\nWithout the progress of the cluster:\n\n```\n%s```\n", r.recording)
 }
 
 func (r records) writeLies(out io.Writer) {

@@ -24,14 +24,12 @@ func TestEachRecordIsARow(t *testing.T) {
 			{Name: "nothing is found", Reason: "NodeReports", Visible: record.Seconds(time.Second), Commit: "0123"},
 			{Name: "the cloud is down"},
 		},
-		recording: "$ make e2e\n",
 		faults: []record.Fault{
 			{Name: "a manifest is deleted", Condition: "NodeFilesRepaired", Visible: record.Seconds(time.Second),
 				FewestServing: 2, Invariants: "held", Allowance: "it is allowed",
 				Limits: []string{"none leads for 1s of at most 30s"}, Commit: "0123"},
 			{Name: "the operator is killed", Invariants: "two processes led"},
 		}}.write(&b)
-	require.Contains(t, b.String(), "\n```\n$ make e2e\n```\n")
 	require.Contains(t, b.String(), "| nothing is found | `NodeReports` | 1.0 s | 0.0 s | 0123 |\n| the cloud is down |  |  |  |  |\n")
 	require.Contains(t, b.String(), `| step | aws | openstack | openstack, cold |
 |---|---|---|---|

@@ -207,18 +207,6 @@ func ReadRollout(dir string) (*Rollout, error) {
 	return rollout, nil
 }
 
-// Recording returns what a human saw of a platform's story, "" if it was not recorded. hack/e2e.sh writes it.
-func Recording(dir, platform string) (string, error) {
-	content, err := os.ReadFile(filepath.Join(dir, "recording-"+platform+".txt"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("recording: %w", err)
-	}
-	return string(content), nil
-}
-
 // Lies returns all records of lies in their order.
 func Lies(dir string) ([]Lie, error) {
 	lies, err := read[Lie](filepath.Join(dir, liesDir))
