@@ -34,7 +34,7 @@ func KubeletOf(node *corev1.Node) Kubelet {
 		case corev1.ConditionFalse:
 		}
 	}
-	// The Node was registered a moment ago, or its kubelet says so.
+	// The Node was registered a moment ago, or its kubelet reports NotReady.
 	return KubeletNotReady
 }
 

@@ -91,7 +91,7 @@ func (c *controller) contradictions(
 	}
 	former, rejected, err := render(c.withAccepted(in, current, []diagnostic.Cause{diagnostic.Credentials}).Inputs, nil)
 	if err != nil || rejected != nil {
-		return nil, err // The accepted credentials are no help.
+		return nil, err // The accepted credentials cannot be rendered either.
 	}
 	found := &operand.InputError{Warnings: resources.Warnings}
 	for _, d := range resources.Warnings {

@@ -18,7 +18,7 @@ import (
 )
 
 // While nothing that a change could break leads any more, changes wait for the verdict of a preflight for holdTime:
-// the change may be the cure. Otherwise they wait for holdWorkingTime, in which a process that hangs is found. Then
+// the change may be the fix. Otherwise they wait for holdWorkingTime, in which a process that hangs is found. Then
 // what has changed becomes a revision without a verdict: a preflight that does not start must not hold up anything,
 // and neither must inputs that change again and again.
 const (
@@ -208,15 +208,15 @@ func (g *gating) tried(
 	}
 	waits, err = g.awaits(changed), g.submit(ctx, preflight, changed, nil)
 	if err != nil && !waits {
-		// What cannot be tried must not hold back what may be the cure.
+		// What cannot be tried must not hold back what may be the fix.
 		klog.FromContext(ctx).Error(err, "A change rolls out whose preflight cannot be written")
 		return false, nil
 	}
 	return waits, err
 }
 
-// awaits reports whether changes still wait for a verdict. The time counts on if another candidate takes the place of
-// the one that waited.
+// awaits reports whether changes still wait for a verdict. The time goes on if another candidate replaces the one that
+// waited.
 func (g *gating) awaits(changed operand.StartDigests) bool {
 	now, limit := g.Clock.Now(), holdTime
 	if g.works != 0 {

@@ -62,8 +62,8 @@ func (g *gating) withoutRejected() (*candidate, error) {
 	return g.replaced(g.in, current, rejected, revision)
 }
 
-// failedOf returns the digests that nothing may have that takes the place of rejected inputs: those of a preflight
-// together. After a revision, nothing of it stays, so that its first node has what works on the others.
+// failedOf returns the digests that a replacement of rejected inputs must not have: after a preflight, not all of them
+// together. After a revision, none of them, so that its first node gets what works on the others.
 func failedOf(r *operand.PreflightRejection) []operand.StartDigests {
 	if r.Verdict.Revision == 0 {
 		return []operand.StartDigests{r.Inputs}

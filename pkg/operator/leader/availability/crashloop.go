@@ -97,7 +97,7 @@ func (c crashLoops) record(key containerOn, pod string, container corev1.Contain
 	last, running, ended := container.LastTerminationState.Terminated, container.State.Running, container.State.Terminated
 	var left time.Duration
 	if running != nil {
-		left = c.stableAfter(key, last) - now.Sub(c.calmSince(key, last, running))
+		left = c.stableAfter(key, last) - now.Sub(c.runningSince(key, last, running))
 	}
 	if running != nil && left <= 0 || ended != nil && ended.ExitCode == 0 && container.Ready {
 		// The container is stable, or is an init container that has completed.
@@ -149,9 +149,9 @@ func (c crashLoops) stableAfter(key containerOn, last *corev1.ContainerStateTerm
 	}
 }
 
-// calmSince returns since when the container has run without an exit. Only a pod that replaced another one shows no
+// runningSince returns since when the container has run without an exit. Only a pod that replaced another one shows no
 // last exit.
-func (c crashLoops) calmSince(
+func (c crashLoops) runningSince(
 	key containerOn, last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning,
 ) time.Time {
 	loop := c[key]

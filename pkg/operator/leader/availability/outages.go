@@ -38,7 +38,7 @@ func (o *outages) see(lease controlplane.Record, topology configv1.TopologyMode,
 	o.lease = lease
 }
 
-// observe records v and returns when it becomes an outage, if it is a failure.
+// observe records the state, and returns when its failure becomes an outage.
 func (o *outages) observe(state operandState, now time.Time) time.Time {
 	unready := o.ready.See(state.ready, now)
 	works := state.leader.State == controlplane.Leading || state.leader.State == controlplane.Predecessor

@@ -1,6 +1,6 @@
 // Package handover moves the lead of the cloud-controller-managers (CCMs) away from a Node that is cordoned, before it
-// reboots, and away from a process that is deaf. Otherwise nobody leads until the lease of the process that ended with
-// its machine expires, and nodes wait for a deaf leader until somebody restarts it.
+// reboots, and away from a process that is deaf. Otherwise no process leads until the lease of the one that ended with
+// its machine expires, and nodes wait for a deaf leader until that process is restarted.
 package handover
 
 import (

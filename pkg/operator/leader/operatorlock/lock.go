@@ -26,9 +26,9 @@ import (
 //   - Or the kubelet of the holder's pod has reported that the container has terminated, not before the holder acquired
 //     the lock. Both times are of the holder's node. A container that was started since has acquired the lock later.
 //   - Or the holder's pod is gone, and the lock has not been renewed for two retry periods. The API server removes a
-//     pod when its kubelet has reported that its containers have ended. Who removes it by force declares that, as the
-//     garbage collector of pods does when a Node was deleted or is out of service. A process that is wrongly declared
-//     so still renews the lock if it can write.
+//     pod when its kubelet has reported that its containers have ended. A forced deletion asserts the same; the garbage
+//     collector of pods forces it when a Node was deleted or is out of service. If that is wrong, the process still
+//     renews the lock if it can write.
 //   - A pod on a node that does not report is neither, so its process keeps the lock.
 //   - The update that acquires the lock fails if the lock has changed since it was read.
 type lock struct {

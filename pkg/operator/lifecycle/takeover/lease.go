@@ -29,7 +29,7 @@ func (c *controller) releaseLease(
 	if !record.Exists || holder.Identity == "" || holder.State == controlplane.Expired || s.mayBeOurs(holder) {
 		return step{}, nil
 	}
-	if !s.reports(holder.Identity) {
+	if !s.holderReports(holder.Identity) {
 		return step{reason: releasingLease, next: holder.ExpiresIn, message: fmt.Sprintf(
 			"the predecessor has stopped; lease/%s in %s is held by %q on a node that does not report, and expires by itself",
 			operand.Lease, operand.Namespace, holder.Identity)}, nil
@@ -59,8 +59,8 @@ func (s snapshot) staticPods() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(s.pods), func(pod *corev1.Pod) bool { return !controlplane.IsOperand(pod) })
 }
 
-// reports is whether the holder's Node is Ready.
-func (s snapshot) reports(holder string) bool {
+// holderReports reports whether the holder's Node is Ready.
+func (s snapshot) holderReports(holder string) bool {
 	return slices.ContainsFunc(s.nodes, func(node *corev1.Node) bool {
 		return leaseholder.NodeOf(holder, []string{node.Name}) != "" &&
 			controlplane.KubeletOf(node) == controlplane.KubeletReady

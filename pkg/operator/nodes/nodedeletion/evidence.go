@@ -18,7 +18,7 @@ const (
 	// confirmationLife is how long a proof counts for a confirmation. After it, the CCM is asked again, also about a Node
 	// that is confirmed and still there.
 	confirmationLife = time.Minute
-	// rolloutLimit is how long deletions wait for a rollout without a word.
+	// rolloutLimit is how long deletions wait for a rollout before the condition reports it.
 	rolloutLimit = 5 * time.Minute
 
 	// paceWindow is the time in which at most one node, or a share of them, is confirmed. After massLimit the share counts

@@ -16,7 +16,7 @@ const (
 	candidate
 	// known is a Node whose machine the CCM found when it was asked, and which it has not announced to delete since.
 	known
-	// held is a Node whose deletion is refused for the reason that the condition reports.
+	// held is a Node whose deletion is withheld for the reason that the condition reports.
 	held
 	// confirmed is a Node that the CCM may delete.
 	confirmed
@@ -26,7 +26,7 @@ var stateNames = []string{"kept", "uninitialized", "allowed", "settling", "candi
 
 func (s state) String() string { return stateNames[s] }
 
-// hold is why a deletion is refused: a reason of NodeDeletionDegraded.
+// hold is why a deletion is withheld: a reason of NodeDeletionDegraded.
 type hold string
 
 const (

@@ -46,7 +46,7 @@ const (
 type probe struct {
 	leader               string
 	subjects, references []types.UID
-	// written are the versions of the Nodes with the taint.
+	// about are the Nodes of the probe, written their versions with the taint, and answered those that have lost it.
 	about    map[types.UID]bool
 	written  map[types.UID]string
 	answered map[types.UID]bool

@@ -173,9 +173,9 @@ func leaderOf(r controlplane.Record, now time.Time) string {
 	return fmt.Sprintf("%s since %s", *r.Lease.Spec.HolderIdentity, r.Lease.Spec.AcquireTime)
 }
 
-// rollsOut reports whether the proof of now may be void soon: a node gets a revision, or nodes wait for the latest one
-// and get it. A rollout that waits behind a silent node may wait until that Node is gone. A status without a Node is
-// about to be removed.
+// rollsOut reports whether a rollout may soon change which process leads: a node gets a revision, or nodes wait for the
+// latest one and get it. A rollout that waits behind a silent node may wait until that Node is gone. A status without a
+// Node is about to be removed.
 func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
 	lag, blocked := false, false
 	for _, s := range status.NodeStatuses {

@@ -98,7 +98,7 @@ func (c *controller) readFindings(
 		evidence.Complete = complete
 		var why string
 		if len(attempts) == 0 {
-			why, evidence.Deaf = c.hear(ctx, log, complete, pod)
+			why, evidence.Deaf = c.isDeaf(ctx, log, complete, pod)
 		}
 		evidence.Attempt.Error = why
 	}
@@ -121,11 +121,12 @@ func (c *controller) readFindings(
 	return nil
 }
 
-// hear reports whether a leader whose log has no attempt to initialize a node makes none, and its own words about that.
+// isDeaf reports whether a leader whose log has no attempt to initialize a node makes none, and the reason that it
+// logged.
 // Each Node that waits is tried when the lead begins, and again with each report of its kubelet. If the end of the log
 // does not reach back to the begin of the lead, only the words that the log begins with count. A log that was rotated
 // has neither.
-func (c *controller) hear(ctx context.Context, log string, complete bool, pod string) (why string, deaf bool) {
+func (c *controller) isDeaf(ctx context.Context, log string, complete bool, pod string) (why string, deaf bool) {
 	start := nodecause.StartOf(log)
 	if start.Seen || complete {
 		return start.Why, start.Seen

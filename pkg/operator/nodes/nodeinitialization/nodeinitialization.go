@@ -86,10 +86,10 @@ type controller struct {
 
 // New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
 // longer than the threshold, and NodeInitializationNotices after half a minute, or while a node that does not wait has
-// drifted from what a CCM and its kubelet make of it. The time counts from the node's
-// creation, or from the moment when the taint appeared. On unmanaged platforms, and while the platform is unknown, the
-// controller writes no condition. It runs its own watch of Nodes and stores only the uninitialized ones. While some
-// wait, a timer asks again for the cause.
+// drifted from what a CCM and its kubelet make of it. The time counts from the node's creation, or from the moment when
+// the taint appeared. On unmanaged platforms, and while the platform is unknown, the controller writes no condition. It
+// runs its own watch of Nodes and stores only the uninitialized ones. While some wait, a timer looks for the cause
+// again.
 func New(o Options) factory.Controller {
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	o.Threshold = cmp.Or(o.Threshold, defaultThreshold)

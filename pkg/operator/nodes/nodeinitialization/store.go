@@ -226,7 +226,7 @@ func (s *store) Replace(objs []any, _ string) error {
 	}
 	maps.DeleteFunc(s.waiting, func(node string, _ wait) bool { return !listed[node] })
 	maps.DeleteFunc(s.wrong, func(node string, _ drift) bool { return !listed[node] })
-	s.machines.doubt()
+	s.machines.unconfirm()
 	s.synced = true
 	s.lock.Unlock()
 	s.changed()

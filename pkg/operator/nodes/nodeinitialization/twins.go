@@ -94,8 +94,8 @@ func (m *machines) drop(machine uint64, name string) {
 	}
 }
 
-// doubt makes the next sync ask again: a watch may have missed deletions.
-func (m *machines) doubt() {
+// unconfirm makes the next sync read the Nodes again: a watch may have missed deletions.
+func (m *machines) unconfirm() {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	for _, t := range m.shared {

@@ -182,7 +182,7 @@ func (c *controller) compare(ctx context.Context, policy *admissionv1.Validating
 	return findings, nil
 }
 
-// restored says who mends a finding, and what keeps it from being mended.
+// restored says who fixes a finding, and what prevents that.
 const restored = "the cluster-version-operator restores it within minutes, unless spec.overrides of " +
 	"clusterversion/version excludes it"
 

@@ -147,7 +147,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	wait = patience.Sooner(wait, again)
-	postponed, next, err := c.mend(ctx, found)
+	postponed, next, err := c.repairFirst(ctx, found)
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditionOf(problems))
 }
 
-// mend repairs the first of the nodes that was not repaired too often. The others of them that were are the problems
-// that it returns. next is the time until one of those may be repaired.
-func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
+// repairFirst repairs the first node that was repaired fewer than maxRepairs times in repairPeriod, and returns a
+// problem for each one before it. next is the time until one of those may be repaired.
+func (c *controller) repairFirst(ctx context.Context, nodes []damagedNode) (
 	problems []problem, next time.Duration, err error,
 ) {
 	now := c.Clock.Now()

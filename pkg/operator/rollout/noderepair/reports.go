@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// problem is something about the files of a node that the operator cannot mend. Its reason is that of the condition.
+// problem is something about the files of a node that the operator cannot fix. Its reason is that of the condition.
 type problem struct{ reason, message string }
 
 // conditionOf returns the condition for the problems, with the reason of the first one.

@@ -105,7 +105,7 @@ func (c *controller) watchFirstNode(
 		return nil
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
-	c.forgive(first.pod)
+	c.ignoreEarlierExits(first.pod)
 	if works, err := c.kubeletWorks(first.pod.Spec.NodeName); err != nil || !works || controlplane.IsReady(first.pod) {
 		c.forgetUnready()
 		return err
@@ -116,14 +116,14 @@ func (c *controller) watchFirstNode(
 	return nil
 }
 
-// forgetUnready makes the time begin anew for which the container is not Ready: it may have worked meanwhile.
+// forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
 func (c *controller) forgetUnready() {
 	c.unready, c.running = patience.Since[string]{}, patience.Since[string]{}
 }
 
-// forgive stops counting the ends of a container before one that has settled: those of days are no failure of a
-// revision. One that is Ready for a moment may fail at each start.
-func (c *controller) forgive(pod *corev1.Pod) {
+// ignoreEarlierExits stops counting the exits of a container before a run that has settled: those of days are no
+// failure of a revision. A container that is Ready for a moment may fail at each start.
+func (c *controller) ignoreEarlierExits(pod *corev1.Pod) {
 	status, now, ready := controlplane.ContainerStatus(pod, operand.Name), c.Clock.Now(), ""
 	if controlplane.IsReady(pod) {
 		ready = status.ContainerID

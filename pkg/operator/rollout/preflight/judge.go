@@ -60,7 +60,7 @@ const (
 	notStarted = "NotStarted"
 )
 
-// transient are the classes for which the cloud may be to blame, not the candidate.
+// transient are the classes that the cloud may cause, not the candidate.
 var transient = []nodecause.Class{
 	nodecause.NoAnswer, nodecause.Unreachable, nodecause.Unavailable, nodecause.Throttled, nodecause.QuotaExceeded,
 }
@@ -74,8 +74,8 @@ var down = []string{
 	nodecause.NoAnswer.String(), nodecause.Unreachable.String(), nodecause.Unavailable.String(),
 }
 
-// compare returns the verdict in the light of the last look-ups of the leader, which has the former inputs. What it
-// is refused too shows nothing about the change, and what it reaches is not down.
+// compare adjusts the verdict by the last look-ups of the leader, which has the former inputs. An error that the leader
+// gets too is not the change's, and a cloud that the leader reaches is not down.
 func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.PreflightVerdict {
 	compared, all := *v, leader.Ended && leader.Failed >= leader.Nodes
 	switch {

@@ -155,7 +155,7 @@ func (w *Watch) Replace(objs []any, _ string) error {
 // Resync implements cache.ReflectorStore. It does nothing.
 func (w *Watch) Resync() error { return nil }
 
-// change calls do with the lock, and then tells whether it changed something.
+// change calls do with the lock, and then calls changed if it did.
 func (w *Watch) change(do func() bool) {
 	w.lock.Lock()
 	changed, tell := do(), w.changed
