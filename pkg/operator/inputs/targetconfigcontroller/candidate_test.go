@@ -1,8 +1,16 @@
 package targetconfigcontroller
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -301,6 +309,49 @@ func TestATrustedCAThatVanishesStaysTrusted(t *testing.T) {
 	}
 }
 
+func TestTrustedCAsThatAreTooLargeKeepTheAcceptedOnes(t *testing.T) {
+	const message = "TrustedCADegraded: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: the trusted CAs have " +
+		"%d bytes in total; the limit is 1032192; remove some"
+	large := certificate(t, 1<<20)
+	for name, tc := range map[string]struct {
+		accepted bool
+		line     string
+	}{
+		"the accepted version is stored": {true, acceptedLine},
+		"it is not":                      {false, trustLine},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newObserving(t, `{"trustedCA": "user-ca-bundle",`+observed[1:],
+				goodInputs(userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": testCA}))...)
+			require.NoError(t, f.run(t))
+			trusted := f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt")
+			f.makeRevision(t)
+			if !tc.accepted {
+				f.put(t, without(secret("accepted-inputs", nil)))
+			}
+
+			f.put(t, userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": large}))
+			require.NoError(t, f.run(t))
+			require.Equal(t, []string{fmt.Sprintf(message, len(large)) + tc.line}, f.trueConditions(t))
+			require.Equal(t, trusted, f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt"))
+		})
+	}
+}
+
+// certificate returns one in PEM of at least the size in bytes.
+func certificate(t *testing.T, size int) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 2, 3}, Value: make([]byte, size*3/4)}},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
 func TestTheConditionSaysWhatRunsAlsoWhileNothingCanBeRendered(t *testing.T) {
 	f := newFixture(t, goodInputs()...)
 	require.NoError(t, f.run(t))
@@ -313,10 +364,10 @@ func TestTheConditionSaysWhatRunsAlsoWhileNothingCanBeRendered(t *testing.T) {
 }
 
 func TestWhatDoesNotFitIsReported(t *testing.T) {
-	big := strings.Repeat(testCA, 1<<20/len(testCA))
+	repeated := strings.Repeat(testCA, 1<<20/len(testCA))
 	withTrust := `{"trustedCA": "user-ca-bundle",` + observed[1:]
 	f := newObserving(t, withTrust, goodInputs(
-		userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": big}),
+		userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": repeated}),
 		secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds), "more": []byte(strings.Repeat("x", 64<<10))}),
 	)...)
 	require.NoError(t, f.run(t))

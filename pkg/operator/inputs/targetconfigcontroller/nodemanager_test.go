@@ -25,7 +25,13 @@ import (
 // newAzureFixture returns a valid cluster with a node manager, that of operand's golden files.
 func newAzureFixture(t *testing.T) *fixture {
 	t.Helper()
-	dir := filepath.Join("..", "..", "..", "operand", "testdata", "azure")
+	return newNodeManagerFixture(t, "azure")
+}
+
+// newNodeManagerFixture is the same of a platform.
+func newNodeManagerFixture(t *testing.T, platform string) *fixture {
+	t.Helper()
+	dir := filepath.Join("..", "..", "..", "operand", "testdata", platform)
 	read := func(name string) []byte {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -39,8 +45,12 @@ func newAzureFixture(t *testing.T) *fixture {
 	}
 	observed, err := yaml.YAMLToJSON(read("observed.yaml"))
 	require.NoError(t, err)
+	cloudConfig := map[string]string{"config": string(read("cloud.conf"))}
+	if endpoints, err := os.ReadFile(filepath.Join(dir, "endpoints")); err == nil {
+		cloudConfig["endpoints"] = string(endpoints)
+	}
 	f := newObserving(t, string(observed), goodInputs(
-		userConfigMap("cloud-provider-config", map[string]string{"config": string(read("cloud.conf"))}),
+		userConfigMap("cloud-provider-config", cloudConfig),
 		secret("azure-cloud-credentials", credentials),
 		userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": ""}),
 	)...)
@@ -75,6 +85,14 @@ func TestTheNodeManagerComesAfterTheCandidate(t *testing.T) {
 	require.Empty(t, f.writes())
 	require.False(t, slices.ContainsFunc(f.kube.Actions(), func(a clienttesting.Action) bool { return a.GetResource().Resource == "daemonsets" }),
 		"what the informer saw is not read again")
+}
+
+func TestWhatTheNodeManagerReadsComesBeforeIt(t *testing.T) {
+	f := newNodeManagerFixture(t, "azurestack")
+	require.NoError(t, f.run(t))
+	writes := f.writes()
+	require.Equal(t, []string{"create secrets/cloud-node-manager-config", "create daemonsets/azure-cloud-node-manager"}, writes[len(writes)-2:])
+	require.Contains(t, f.delivered(t, operand.Secret, operand.NodeManagerConfigSecret, "cloud.conf"), "AzureStackCloud")
 }
 
 func TestTheNodeManagerFollowsTheCandidate(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -318,6 +319,7 @@ func TestAnAdministratorMayAcceptAFailedPreflight(t *testing.T) {
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 	require.Empty(t, f.trueConditions(t))
+	require.Empty(t, f.unproved(), "nothing else changes")
 	f.sees(t)
 	require.NotNil(t, f.submitted(t), "the notice stays until the change works")
 }
@@ -340,6 +342,17 @@ func TestAFailedPreflightIsRepeatedAfterAPause(t *testing.T) {
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 	require.Empty(t, f.trueConditions(t))
+}
+
+func TestAFailedPreflightIsRepeatedByItself(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), f.sync, time.Minute)
+	require.NoError(t, err)
+	require.Contains(t, calls, time.Minute)
+	require.True(t, operand.PreflightRuns(f.submitted(t)))
 }
 
 func TestAnImageWhosePreflightFailsChangesNothing(t *testing.T) {

@@ -389,6 +389,13 @@ func TestWithoutAServiceAccountOrASecretItWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, writes)
 
+	w.candidate(t, "", "null")
+	w.setSecret(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-tokens"},
+		Data: map[string][]byte{"former": []byte("x")}})
+	data, _, err := w.syncOnce(t)
+	require.NoError(t, err)
+	require.Empty(t, data, "what nothing asks for needs no serviceaccount to be removed")
+
 	w = newWorld(t, managed)
 	w.candidate(t, "", oneToken)
 	store = w.informers.Core().V1().Secrets().Informer().GetStore()

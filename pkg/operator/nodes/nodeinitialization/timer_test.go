@@ -34,3 +34,11 @@ func TestItComesBackByItselfWhenANodeHasWaitedForTooLong(t *testing.T) {
 	require.Contains(t, degraded.Message,
 		"node/first (since 2026-11-21T08:57:00Z), node/second (since 2026-11-21T08:59:50Z)")
 }
+
+func TestItSetsNoTimerWhileNoNodeWaits(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	require.NoError(t, c.controller.store.Replace([]any{node("initialized", time.Hour)}, "1"))
+	calls, err := controllertest.NewTimer(c.clock, events.NewInMemoryRecorder("test", c.clock)).Run(t.Context(), c.controller.Sync, time.Hour)
+	require.NoError(t, err)
+	require.Len(t, calls, 1)
+}

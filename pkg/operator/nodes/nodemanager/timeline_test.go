@@ -122,6 +122,29 @@ func TestOneBadWorkerNeverDegrades(t *testing.T) {
 	))
 }
 
+func TestPodsThatCannotBeCreatedAreReportedAfterFiveMinutes(t *testing.T) {
+	missing := daemonSet(func(d *appsv1.DaemonSet) { d.Status.CurrentNumberScheduled, d.Status.UpdatedNumberScheduled = 0, 0 })
+	require.Equal(t, []string{"1h5m0s NodeManagerDegraded=True", "2h0m0s NodeManagerDegraded=False"}, play(t, 3*time.Hour,
+		moment{daemonSet: daemonSet(func(*appsv1.DaemonSet) {})},
+		moment{time.Hour, missing, nil, nil},
+		moment{2 * time.Hour, daemonSet(func(*appsv1.DaemonSet) {}), nil, nil},
+	))
+}
+
+// The kubelet has lost the container's status, so only the operator knows since when it waits.
+func TestAPodThatWaitsWithoutAStatusIsReportedAfterFiveMinutes(t *testing.T) {
+	lost := func(p *corev1.Pod) {
+		waiting("ContainerCreating", at(0))(p)
+		p.Status.ContainerStatuses[0].RestartCount = 1
+	}
+	require.Equal(t, []string{"6m0s NodeManagerNotices=True", "20m0s NodeManagerNotices=False"}, play(t, 30*time.Minute,
+		moment{daemonSet: unavailable(0, 6), pods: []*corev1.Pod{pod("a", same)}, nodes: []*corev1.Node{node("a", same)}},
+		moment{time.Minute, unavailable(1, 6), []*corev1.Pod{pod("a", lost)}, nil},
+		moment{3 * time.Minute, unavailable(1, 6), []*corev1.Pod{pod("a", lost)}, nil},
+		moment{20 * time.Minute, unavailable(0, 6), []*corev1.Pod{pod("a", same)}, nil},
+	))
+}
+
 func TestARolloutOfABadImageDegrades(t *testing.T) {
 	rollout := func(unavailable, updated int32) *appsv1.DaemonSet {
 		return daemonSet(func(d *appsv1.DaemonSet) {
