@@ -191,6 +191,10 @@ func TestTheMetricsSayWhatTheOperatorKnows(t *testing.T) {
 				`leaderless_seconds 0`, `lease_holder{node="m0",state="leading"} 1`, `lease_renewal_age_seconds 10`,
 			},
 		},
+		"there has been no revision": {
+			change: func(c *cluster) { c.status.LatestAvailableRevision, c.status.NodeStatuses = 0, nil },
+			drop:   []string{`revision_running{node="m0"} 7`, `revision_running{node="m1"} 6`, `revision_wanted 7`},
+		},
 		"nodes wait, files were repaired, and a deaf leader was replaced": {
 			change: func(c *cluster) {
 				c.facts.LeaderReplaced()
