@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/nutanix"
@@ -38,7 +39,7 @@ const (
 // standIn is a running stand-in for a platform's cloud.
 type standIn interface {
 	// SetInstances makes the cloud have exactly these machines.
-	SetInstances(machines []standin.Instance) error
+	SetInstances(instances []machines.Instance) error
 	// SystemUUID returns the UUID in the firmware of the machine with the name.
 	SystemUUID(name string) string
 	// Installation returns what the operator reads of a cluster on this cloud, with the current credentials and CA.
@@ -226,12 +227,12 @@ func (c *Cluster) setInstance(index int, exists bool) error {
 		c.instances = append(c.instances, index)
 	}
 	slices.Sort(c.instances)
-	machines := make([]standin.Instance, 0, len(c.instances))
+	instances := make([]machines.Instance, 0, len(c.instances))
 	for _, i := range c.instances {
 		address := cmp.Or(c.moved[i], c.network.Address(i).String())
-		machines = append(machines, standin.Instance{Name: nodeName(i), Addresses: []string{address}})
+		instances = append(instances, machines.Instance{Name: nodeName(i), Addresses: []string{address}})
 	}
-	return c.cloud.SetInstances(machines)
+	return c.cloud.SetInstances(instances)
 }
 
 // systemUUID returns the UUID of a node's machine; empty without a cloud.

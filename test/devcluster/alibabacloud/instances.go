@@ -3,17 +3,17 @@ package alibabacloud
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // Instance is a machine that ECS runs.
-type Instance = standin.Instance
+type Instance = machines.Instance
 
 const (
 	vpcID        = "vpc-bp1aevy8sofi8mh1q5f39"
@@ -27,29 +27,10 @@ const (
 
 var zones = []string{regionID + "-h", regionID + "-i", regionID + "-j"}
 
-// SetInstances makes the cloud have an instance for each machine. It returns no error.
-func (s *Server) SetInstances(machines []Instance) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.machines = nil
-	for _, machine := range machines {
-		machine.Addresses = slices.Clone(machine.Addresses)
-		s.machines = append(s.machines, machine)
-	}
-	return nil
-}
-
 // InstanceID is the identity of an instance; it depends on the name alone.
 func InstanceID(name string) string {
 	b := sha256.Sum256([]byte(name))
 	return "i-bp1" + hex.EncodeToString(b[:])[:17]
-}
-
-// SystemUUID returns the UUID in the firmware of an instance.
-func (s *Server) SystemUUID(name string) string {
-	b := sha256.Sum256([]byte(name))
-	b[6], b[8] = 0x40|b[6]&0x0f, 0x80|b[8]&0x3f
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
 // ProviderID is the one that the cloud-controller-manager gives the Node of an instance.
@@ -57,38 +38,6 @@ func (s *Server) ProviderID(name string) string { return regionID + "." + Instan
 
 // Region returns the region of all instances.
 func (s *Server) Region() string { return regionID }
-
-// Zone returns the zone of an instance.
-func (s *Server) Zone(name string) string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.spread.Zone(name)
-}
-
-// StopInstance stops an instance until StartInstance.
-func (s *Server) StopInstance(name string) error { return s.setStopped(name, true) }
-
-// StartInstance starts an instance that StopInstance stopped.
-func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
-
-// DenyInstances makes the cloud know no instance, as for a RAM user whose policy allows another resource group only,
-// until it is called with false. It returns no error.
-func (s *Server) DenyInstances(denied bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.denied = denied
-	return nil
-}
-
-func (s *Server) setStopped(name string, stopped bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if !slices.ContainsFunc(s.machines, func(m Instance) bool { return m.Name == name }) {
-		return fmt.Errorf("alibabacloud stand-in: no instance %q", name)
-	}
-	s.stopped[name] = stopped
-	return nil
-}
 
 // describeInstances lists the instances with the identities, the addresses, the VPC and the tag that a request names.
 func (s *Server) describeInstances(parameters url.Values) (object, *apiError) {
@@ -101,7 +50,7 @@ func (s *Server) describeInstances(parameters url.Values) (object, *apiError) {
 		return nil, failed
 	}
 	found := []object{}
-	for _, machine := range s.machines {
+	for _, machine := range s.Known() {
 		if s.admits(parameters) && (ids == nil || slices.Contains(ids, InstanceID(machine.Name))) &&
 			(addresses == nil || slices.Contains(addresses, machine.Addresses[0])) {
 			found = append(found, s.describe(machine))
@@ -112,7 +61,7 @@ func (s *Server) describeInstances(parameters url.Values) (object, *apiError) {
 
 // admits reports whether the instances are what a request looks for. All are in one region and one VPC, with one tag.
 func (s *Server) admits(parameters url.Values) bool {
-	return !s.denied && parameters.Get("RegionId") == regionID && isOf(parameters, "VpcId", vpcID) &&
+	return parameters.Get("RegionId") == regionID && isOf(parameters, "VpcId", vpcID) &&
 		isOf(parameters, "Tag.1.Key", clusterTag) && isOf(parameters, "InstanceNetworkType", "vpc")
 }
 
@@ -147,15 +96,15 @@ func page(parameters url.Values, found []object) (object, *apiError) {
 }
 
 // describe returns an instance in the form of the API.
-func (s *Server) describe(machine Instance) object {
+func (s *Server) describe(machine machines.Machine) object {
 	status := "Running"
-	if s.stopped[machine.Name] {
+	if machine.Stopped {
 		status = "Stopped"
 	}
 	none := object{"IpAddress": []string{}}
 	return object{
 		"InstanceId": InstanceID(machine.Name), "InstanceName": machine.Name, "HostName": machine.Name, "Status": status,
-		"RegionId": regionID, "ZoneId": s.spread.Zone(machine.Name), "InstanceType": instanceType,
+		"RegionId": regionID, "ZoneId": s.Zone(machine.Name), "InstanceType": instanceType,
 		"InstanceNetworkType": "vpc", "Cpu": 4, "Memory": 16384, "CreationTime": "2026-01-01T00:00Z",
 		"SerialNumber": s.SystemUUID(machine.Name),
 		"VpcAttributes": object{"VpcId": vpcID, "VSwitchId": vSwitchID, "NatIpAddress": "",

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -46,13 +47,11 @@ type Options struct {
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Machines are denied as those of a resource group that the RAM user's policy does not allow.
+	*machines.Machines
 
 	mutex sync.Mutex
 	login
-	machines []Instance
-	spread   *standin.Spread
-	stopped  map[string]bool
-	denied   bool
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
@@ -63,7 +62,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, login: newLogin(), spread: standin.NewSpread(zones...), stopped: map[string]bool{}}
+	s := &Server{Server: server, Machines: machines.New("alibabacloud", "instance", zones...), login: newLogin()}
 	server.Declare(Unserved, DescribeByAddress, DescribeByID)
 	server.Serve(ctx, http.HandlerFunc(s.serve))
 	return s, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
@@ -39,21 +40,21 @@ var (
 
 // machine is an instance.
 type machine struct {
-	standin.Instance
+	machines.Instance
 	id, zone string
 	state    state
 }
 
 // inventory has the instances. The server's mutex guards it.
 type inventory struct {
-	spread *standin.Spread
+	*machines.Zones
+	// Denial is as in another account.
+	machines.Denial
 	// machines are in the order of their start. Terminated ones stay.
 	machines []*machine
-	// denied hides all machines.
-	denied bool
 }
 
-func newInventory() inventory { return inventory{spread: standin.NewSpread(zones...)} }
+func newInventory() inventory { return inventory{Zones: machines.NewZones(zones...)} }
 
 // alive returns the instance with a name that is not terminated, or nil.
 func (i *inventory) alive(name string) *machine {
@@ -67,24 +68,24 @@ func (i *inventory) alive(name string) *machine {
 
 // SetInstances makes EC2 have a running instance for each machine; others are terminated. Those that exist stay as they
 // are. It returns no error.
-func (s *Server) SetInstances(machines []standin.Instance) error {
+func (s *Server) SetInstances(wanted []Instance) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, m := range s.machines {
-		if !slices.ContainsFunc(machines, func(wanted standin.Instance) bool { return wanted.Name == m.Name }) {
+		if !slices.ContainsFunc(wanted, func(i Instance) bool { return i.Name == m.Name }) {
 			m.state = terminated
 		}
 	}
-	for _, wanted := range machines {
-		if s.alive(wanted.Name) != nil {
+	for _, instance := range wanted {
+		if s.alive(instance.Name) != nil {
 			continue
 		}
-		wanted.Addresses = slices.Clone(wanted.Addresses)
+		instance.Addresses = slices.Clone(instance.Addresses)
 		s.machines = append(s.machines, &machine{
-			Instance: wanted,
+			Instance: instance,
 			// A machine that has the name of another one is another instance.
-			id:    fmt.Sprintf("i-0%x", hash(fmt.Sprint(wanted.Name, " ", len(s.machines)), 8)),
-			zone:  s.spread.Zone(wanted.Name),
+			id:    fmt.Sprintf("i-0%x", hash(fmt.Sprint(instance.Name, " ", len(s.machines)), 8)),
+			zone:  s.Zone(instance.Name),
 			state: running,
 		})
 	}
@@ -124,15 +125,6 @@ func (s *Server) StopInstance(name string) error { return s.setState(name, stopp
 // StartInstance starts a stopped instance.
 func (s *Server) StartInstance(name string) error { return s.setState(name, running) }
 
-// DenyInstances makes EC2 know no instance, as another account does, until it is called with false. It returns no
-// error.
-func (s *Server) DenyInstances(denied bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.denied = denied
-	return nil
-}
-
 func (s *Server) setState(name string, wanted state) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -158,18 +150,11 @@ func (s *Server) ProviderID(name string) string {
 // Region returns the region of all instances.
 func (s *Server) Region() string { return region }
 
-// Zone returns the availability zone of an instance.
-func (s *Server) Zone(name string) string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.spread.Zone(name)
-}
-
 // SystemUUID returns the UUID in the firmware of an instance, which begins with ec2.
 func (s *Server) SystemUUID(name string) string {
 	b := hash(name, 16)
 	b[0], b[1] = 0xec, 0x20|b[1]&0x0f
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	return machines.FormatUUID(b)
 }
 
 // filterFields are the filters of instances that are served.
@@ -197,19 +182,19 @@ func (s *Server) find(p parameters) ([]machine, *apiError) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	machines := s.machines
-	if s.denied {
-		machines = nil
+	known := s.machines
+	if s.Denied() {
+		known = nil
 	}
 	ids := p.list("InstanceId")
 	for _, id := range ids {
-		if !slices.ContainsFunc(machines, func(m *machine) bool { return m.id == id }) {
+		if !slices.ContainsFunc(known, func(m *machine) bool { return m.id == id }) {
 			return nil, &apiError{http.StatusBadRequest, "InvalidInstanceID.NotFound",
 				fmt.Sprintf("The instance ID '%s' does not exist", id)}
 		}
 	}
 	var found []machine
-	for _, m := range machines {
+	for _, m := range known {
 		if (len(ids) == 0 || slices.Contains(ids, m.id)) && matches(m) {
 			found = append(found, *m)
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -69,7 +70,7 @@ type Options struct {
 }
 
 // Instance is a machine that EC2 runs.
-type Instance = standin.Instance
+type Instance = machines.Instance
 
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {

@@ -1,15 +1,14 @@
 package azure
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 const (
@@ -23,7 +22,7 @@ const (
 
 // machine is a virtual machine with its network interface.
 type machine struct {
-	standin.Instance
+	Instance
 	// set is the scale set that it is a member of, and id its instance ID there. They are empty for a virtual machine of
 	// its own.
 	set, id string
@@ -68,20 +67,14 @@ func (m *machine) zones() []string {
 
 // inventory has the scale sets and all virtual machines. The server's mutex guards it.
 type inventory struct {
-	// spread is nil without availability zones.
-	spread    *standin.Spread
+	*machines.Zones
+	// Denial is as in another resource group, and of scale sets too.
+	machines.Denial
 	scaleSets []string
 	machines  []*machine
-	// denied hides all machines from the resource manager.
-	denied bool
 }
 
-func newInventory(zones []string) inventory {
-	if len(zones) == 0 {
-		return inventory{}
-	}
-	return inventory{spread: standin.NewSpread(zones...)}
-}
+func newInventory(zones []string) inventory { return inventory{Zones: machines.NewZones(zones...)} }
 
 // find returns the first machine for which a condition holds, or nil.
 func (i *inventory) find(holds func(m *machine) bool) *machine {
@@ -103,23 +96,23 @@ func of(set, name string) func(m *machine) bool {
 
 // SetInstances makes the cloud have a virtual machine for each machine; others are deleted. Those that exist stay as
 // they are, and so do the members of scale sets. It returns no error.
-func (s *Server) SetInstances(machines []standin.Instance) error {
+func (s *Server) SetInstances(instances []Instance) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.replace("", machines)
+	s.replace("", instances)
 	return nil
 }
 
 // replace makes the wanted machines the members of a scale set, or with "" the virtual machines of their own. It
 // ignores those whose names belong elsewhere.
-func (s *Server) replace(set string, machines []standin.Instance) {
+func (s *Server) replace(set string, instances []Instance) {
 	var all []*machine
 	for _, m := range s.machines {
 		if other, _ := s.setOf(m.Name); other != set {
 			all = append(all, m)
 		}
 	}
-	for _, wanted := range machines {
+	for _, wanted := range instances {
 		owner, id := s.setOf(wanted.Name)
 		if owner != set {
 			continue
@@ -127,10 +120,7 @@ func (s *Server) replace(set string, machines []standin.Instance) {
 		m := s.find(of(set, wanted.Name))
 		if m == nil {
 			wanted.Addresses = slices.Clone(wanted.Addresses)
-			m = &machine{Instance: wanted, set: set, id: id}
-			if s.spread != nil {
-				m.zone = s.spread.Zone(wanted.Name)
-			}
+			m = &machine{Instance: wanted, set: set, id: id, zone: s.Zones.Zone(wanted.Name)}
 		}
 		all = append(all, m)
 	}
@@ -142,15 +132,6 @@ func (s *Server) StopInstance(name string) error { return s.setStopped(name, tru
 
 // StartInstance starts a deallocated virtual machine.
 func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
-
-// DenyInstances makes the resource manager know no virtual machine and no scale set, as in another resource group,
-// until it is called with false. It returns no error.
-func (s *Server) DenyInstances(denied bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.denied = denied
-	return nil
-}
 
 func (s *Server) setStopped(name string, stopped bool) error {
 	s.mutex.Lock()
@@ -173,7 +154,7 @@ func resourceID(path, name string) string {
 func (s *Server) ProviderID(name string) string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	m := machine{Instance: standin.Instance{Name: name}}
+	m := machine{Instance: Instance{Name: name}}
 	m.set, m.id = s.setOf(name)
 	return "azure://" + m.resourceID()
 }
@@ -184,20 +165,14 @@ func (s *Server) Region() string { return s.cloud.location }
 // Zone returns the zone of the Node of a virtual machine. An Azure Stack Hub has no zones: it is the fault domain then,
 // which the cloud-node-manager takes to be 0 because it does not ask for the instance view.
 func (s *Server) Zone(name string) string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.spread == nil {
-		return "0"
+	if zone := s.Zones.Zone(name); zone != "" {
+		return s.cloud.location + "-" + zone
 	}
-	return s.cloud.location + "-" + s.spread.Zone(name)
+	return "0"
 }
 
 // SystemUUID returns the UUID in the firmware of a virtual machine, which is its vmId.
-func (s *Server) SystemUUID(name string) string {
-	b := sha256.Sum256([]byte(name))
-	b[6], b[8] = 0x40|b[6]&0x0f, 0x80|b[8]&0x3f
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
-}
+func (s *Server) SystemUUID(name string) string { return machines.UUID(name) }
 
 // The forms of the answers.
 type (
@@ -290,7 +265,7 @@ func (s *Server) lookUp(name, path string) (machine, *apiError) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	m := s.find(of("", name))
-	if m == nil || s.denied {
+	if m == nil || s.Denied() {
 		return machine{}, notFound(path, name)
 	}
 	return *m, nil
@@ -319,7 +294,7 @@ func (s *Server) listMachines(*http.Request) (int, any, *apiError) {
 	defer s.mutex.Unlock()
 	found := []any{}
 	for _, m := range s.machines {
-		if m.set == "" && !s.denied {
+		if m.set == "" && !s.Denied() {
 			found = append(found, s.describeMachine(*m, false))
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 const (
@@ -43,8 +41,8 @@ func (i *inventory) setOf(name string) (set, id string) {
 // SetScaleSet makes the cloud have a uniform scale set with a member for each machine; its other members are deleted.
 // Those that exist stay as they are. A machine's name is the computer name that Azure would choose: the scale set's
 // name and the instance ID in six digits of base 36, such as worker00000a. SetInstances ignores such names from now on.
-func (s *Server) SetScaleSet(name string, machines []standin.Instance) error {
-	for _, m := range machines {
+func (s *Server) SetScaleSet(name string, instances []Instance) error {
+	for _, m := range instances {
 		if _, is := memberID(name, m.Name); !is {
 			return fmt.Errorf("azure stand-in: member %q: must have the name of the scale set, %q, and %d digits of base 36",
 				m.Name, name, idDigits)
@@ -55,7 +53,7 @@ func (s *Server) SetScaleSet(name string, machines []standin.Instance) error {
 	if !slices.Contains(s.scaleSets, name) {
 		s.scaleSets = append(s.scaleSets, name)
 	}
-	s.replace(name, machines)
+	s.replace(name, instances)
 	return nil
 }
 
@@ -107,7 +105,7 @@ func (s *Server) listScaleSets(*http.Request) (int, any, *apiError) {
 	defer s.mutex.Unlock()
 	found := []any{}
 	for _, name := range s.scaleSets {
-		if s.denied {
+		if s.Denied() {
 			continue
 		}
 		found = append(found, scaleSet{
@@ -128,7 +126,7 @@ func (s *Server) listMembers(r *http.Request) (int, any, *apiError) {
 	defer s.mutex.Unlock()
 	wanted := r.PathValue("set")
 	isWanted := func(name string) bool { return strings.EqualFold(name, wanted) }
-	if s.denied || !slices.ContainsFunc(s.scaleSets, isWanted) {
+	if s.Denied() || !slices.ContainsFunc(s.scaleSets, isWanted) {
 		return 0, nil, &apiError{http.StatusNotFound, "ParentResourceNotFound", fmt.Sprintf(
 			"Can not perform requested operation on nested resource. Parent resource '%s' not found.", wanted)}
 	}
@@ -164,7 +162,7 @@ func (s *Server) getMemberInterface(r *http.Request) (int, any, *apiError) {
 		return strings.EqualFold(m.set, r.PathValue("set")) && m.id == r.PathValue("instance") &&
 			strings.EqualFold(lastSegment(m.interfaceID()), name)
 	})
-	if m == nil || s.denied {
+	if m == nil || s.Denied() {
 		return 0, nil, notFound(interfacesPath, name)
 	}
 	return http.StatusOK, s.describeInterface(*m), nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -56,7 +57,7 @@ type Options struct {
 }
 
 // Instance is a machine that the cloud runs.
-type Instance = standin.Instance
+type Instance = machines.Instance
 
 // cloud has what differs between Azure and an Azure Stack Hub.
 type cloud struct {

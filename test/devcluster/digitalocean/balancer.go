@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -43,7 +44,7 @@ func (s *Server) LoadBalancers() []LoadBalancer {
 		if b.active {
 			described.Address = b.address
 		}
-		for _, d := range s.droplets {
+		for _, d := range s.All() {
 			if slices.Contains(b.wanted.Droplets, dropletID(d.Name)) {
 				described.Members = append(described.Members, d.Addresses[0])
 			}
@@ -57,7 +58,7 @@ func (s *Server) LoadBalancers() []LoadBalancer {
 func (s *Server) describeBalancer(b *balancer) object {
 	described := maps.Clone(b.sent)
 	droplets := []int{}
-	for _, d := range s.droplets {
+	for _, d := range s.All() {
 		if id := dropletID(d.Name); slices.Contains(b.wanted.Droplets, id) {
 			droplets = append(droplets, id)
 		}
@@ -93,7 +94,7 @@ func (s *Server) readSettings(r *http.Request) (object, settings, *apiError) {
 // check rejects settings that name what does not exist.
 func (s *Server) check(wanted settings) *apiError {
 	exists := func(id int) bool {
-		return slices.ContainsFunc(s.known(), func(d droplet) bool { return dropletID(d.Name) == id })
+		return slices.ContainsFunc(s.Known(), func(d machines.Machine) bool { return dropletID(d.Name) == id })
 	}
 	switch {
 	case wanted.Name == "":

@@ -5,15 +5,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 )
 
 // Instance is a machine that the cloud runs: a droplet.
-type Instance = standin.Instance
+type Instance = machines.Instance
 
 const (
 	vpcID = "5a4b3c2d-1e0f-4a5b-8c7d-6e5f4a3b2c1d"
@@ -32,24 +31,6 @@ type region struct {
 var regions = []region{
 	{Name: "Frankfurt 1", Slug: "fra1", Sizes: []string{size}, Features: []string{"private_networking"}, Available: true},
 	{Name: "New York 3", Slug: "nyc3", Sizes: []string{size}, Features: []string{"private_networking"}, Available: true},
-}
-
-// droplet is a machine with its public address.
-type droplet struct {
-	Instance
-	public string
-}
-
-// SetInstances makes the cloud have a droplet for each machine. It returns no error.
-func (s *Server) SetInstances(machines []Instance) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.droplets = s.droplets[:0:0]
-	for _, machine := range machines {
-		machine.Addresses = slices.Clone(machine.Addresses)
-		s.droplets = append(s.droplets, droplet{machine, PublicAddress(machine.Name)})
-	}
-	return nil
 }
 
 // dropletID is the identity of a droplet; it depends on the name alone.
@@ -73,54 +54,11 @@ func (s *Server) ProviderID(name string) string {
 // Region returns the region of all droplets.
 func (s *Server) Region() string { return regions[0].Slug }
 
-// Zone returns no zone: regions have none.
-func (s *Server) Zone(string) string { return "" }
-
-// SystemUUID returns the UUID in the firmware of a droplet.
-func (s *Server) SystemUUID(name string) string {
-	b := sha256.Sum256([]byte(name))
-	b[6], b[8] = 0x40|b[6]&0x0f, 0x80|b[8]&0x3f
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
-}
-
-// StopInstance powers a droplet off until StartInstance.
-func (s *Server) StopInstance(name string) error { return s.setStopped(name, true) }
-
-// StartInstance starts a droplet that StopInstance stopped.
-func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
-
-// DenyInstances makes the cloud know no droplet, as another team's account does, until it is called with false. It
-// returns no error.
-func (s *Server) DenyInstances(denied bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.denied = denied
-	return nil
-}
-
-func (s *Server) setStopped(name string, stopped bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if !slices.ContainsFunc(s.droplets, func(d droplet) bool { return d.Name == name }) {
-		return fmt.Errorf("digitalocean stand-in: no droplet %q", name)
-	}
-	s.stopped[name] = stopped
-	return nil
-}
-
-// known are the droplets that the cloud admits. The caller holds the mutex.
-func (s *Server) known() []droplet {
-	if s.denied {
-		return nil
-	}
-	return s.droplets
-}
-
 // listDroplets lists the droplets, or those with a name, whose case does not matter.
 func (s *Server) listDroplets(r *http.Request) (int, any, *apiError) {
 	name := r.URL.Query().Get("name")
 	found := []object{}
-	for _, d := range s.known() {
+	for _, d := range s.Known() {
 		if name == "" || strings.EqualFold(name, d.Name) {
 			found = append(found, s.describe(d))
 		}
@@ -129,7 +67,7 @@ func (s *Server) listDroplets(r *http.Request) (int, any, *apiError) {
 }
 
 func (s *Server) getDroplet(r *http.Request) (int, any, *apiError) {
-	for _, d := range s.known() {
+	for _, d := range s.Known() {
 		if strconv.Itoa(dropletID(d.Name)) == r.PathValue("id") {
 			return http.StatusOK, object{"droplet": s.describe(d)}, nil
 		}
@@ -138,12 +76,12 @@ func (s *Server) getDroplet(r *http.Request) (int, any, *apiError) {
 }
 
 // describe returns a droplet in the form of the API.
-func (s *Server) describe(d droplet) object {
+func (s *Server) describe(d machines.Machine) object {
 	status := "active"
-	if s.stopped[d.Name] {
+	if d.Stopped {
 		status = "off"
 	}
-	networks := []object{{"ip_address": d.public, "netmask": "255.255.240.0", "type": "public"}}
+	networks := []object{{"ip_address": PublicAddress(d.Name), "netmask": "255.255.240.0", "type": "public"}}
 	for _, address := range d.Addresses {
 		networks = append(networks, object{"ip_address": address, "netmask": "255.255.255.0", "type": "private"})
 	}

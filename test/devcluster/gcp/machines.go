@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 const (
@@ -32,7 +32,7 @@ var (
 
 // machine is an instance.
 type machine struct {
-	standin.Instance
+	machines.Instance
 
 	zone    string
 	stopped bool
@@ -45,16 +45,16 @@ func instancePath(zone, name string) string { return "zones/" + zone + "/instanc
 
 // inventory has all instances. The server's mutex guards it.
 type inventory struct {
-	spread   *standin.Spread
+	*machines.Zones
+	// Denial is as in another project.
+	machines.Denial
 	machines []*machine
 	// addresses are the first addresses of all instances so far, by their paths.
 	addresses map[string]string
-	// denied hides all instances.
-	denied bool
 }
 
 func newInventory() inventory {
-	return inventory{spread: standin.NewSpread(zones...), addresses: map[string]string{}}
+	return inventory{Zones: machines.NewZones(zones...), addresses: map[string]string{}}
 }
 
 // find returns the first machine for which a condition holds, or nil.
@@ -69,15 +69,15 @@ func (i *inventory) find(holds func(m *machine) bool) *machine {
 func named(name string) func(m *machine) bool { return func(m *machine) bool { return m.Name == name } }
 
 // SetInstances makes the cloud have exactly these machines. Those that exist stay as they are. It returns no error.
-func (s *Server) SetInstances(machines []standin.Instance) error {
+func (s *Server) SetInstances(instances []Instance) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var all []*machine
-	for _, wanted := range machines {
+	for _, wanted := range instances {
 		m := s.find(named(wanted.Name))
 		if m == nil {
 			wanted.Addresses = slices.Clone(wanted.Addresses)
-			m = &machine{Instance: wanted, zone: s.spread.Zone(wanted.Name)}
+			m = &machine{Instance: wanted, zone: s.Zone(wanted.Name)}
 			s.addresses[m.path()] = m.Addresses[0]
 		}
 		all = append(all, m)
@@ -104,15 +104,6 @@ func (s *Server) setStopped(name string, stopped bool) error {
 	return nil
 }
 
-// DenyInstances makes the API know no instance, as in another project, until it is called with false. It returns no
-// error.
-func (s *Server) DenyInstances(denied bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.denied = denied
-	return nil
-}
-
 // ProviderID is the one of the Node of an instance.
 func (s *Server) ProviderID(name string) string {
 	return "gce://" + projectID + "/" + s.Zone(name) + "/" + name
@@ -121,19 +112,8 @@ func (s *Server) ProviderID(name string) string {
 // Region returns the region of all instances.
 func (s *Server) Region() string { return region }
 
-// Zone returns the zone of an instance.
-func (s *Server) Zone(name string) string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.spread.Zone(name)
-}
-
 // SystemUUID returns the UUID in the firmware of an instance.
-func (s *Server) SystemUUID(name string) string {
-	b := sha256.Sum256([]byte(name))
-	b[6], b[8] = 0x40|b[6]&0x0f, 0x80|b[8]&0x3f
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
-}
+func (s *Server) SystemUUID(name string) string { return machines.UUID(name) }
 
 // resourceID returns the number of a resource, which is a text in JSON.
 func resourceID(path string) string {
@@ -165,7 +145,7 @@ func (s *Server) getInstance(r *http.Request) (object, *apiError) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	m := s.find(func(m *machine) bool { return m.Name == r.PathValue("name") && m.zone == r.PathValue("place") })
-	if m == nil || s.denied {
+	if m == nil || s.Denied() {
 		return nil, notFound("projects/" + projectID + "/" + instancePath(r.PathValue("place"), r.PathValue("name")))
 	}
 	return describeInstance(m), nil
@@ -176,7 +156,7 @@ func (s *Server) listInstances(r *http.Request) (object, *apiError) {
 	defer s.mutex.Unlock()
 	var all []object
 	for _, m := range s.machines {
-		if m.zone == r.PathValue("place") && !s.denied {
+		if m.zone == r.PathValue("place") && !s.Denied() {
 			all = append(all, describeInstance(m))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -51,7 +52,7 @@ type Options struct {
 }
 
 // Instance is a machine that the cloud runs.
-type Instance = standin.Instance
+type Instance = machines.Instance
 
 // object is a JSON object.
 type object = map[string]any

@@ -7,6 +7,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 )
 
@@ -56,27 +57,25 @@ func inWorkspace(handle handler) handler {
 
 func (s *Server) listPVMs(*http.Request) (int, any, *apiError) {
 	found := []object{}
-	for _, machine := range s.machines {
-		if !s.denied {
-			found = append(found, s.describePVM(machine))
-		}
+	for _, machine := range s.Known() {
+		found = append(found, describePVM(machine))
 	}
 	return http.StatusOK, object{"pvmInstances": found}, nil
 }
 
 func (s *Server) getPVM(r *http.Request) (int, any, *apiError) {
-	for _, machine := range s.machines {
-		if !s.denied && identity(machine.Name) == r.PathValue("pvm") {
-			return http.StatusOK, s.describePVM(machine), nil
+	for _, machine := range s.Known() {
+		if identity(machine.Name) == r.PathValue("pvm") {
+			return http.StatusOK, describePVM(machine), nil
 		}
 	}
 	return 0, nil, errNotFound
 }
 
 // describePVM returns a virtual machine of a workspace in the form of the API. Only the DHCP server knows its address.
-func (s *Server) describePVM(machine Instance) object {
+func describePVM(machine machines.Machine) object {
 	status := "ACTIVE"
-	if s.stopped[machine.Name] {
+	if machine.Stopped {
 		status = "SHUTOFF"
 	}
 	network := object{"networkName": powerNetwork, "networkID": identity(powerNetwork), "type": "dynamic",
@@ -111,7 +110,7 @@ func (s *Server) getDHCP(r *http.Request) (int, any, *apiError) {
 		return 0, nil, errNotFound
 	}
 	leases := []object{}
-	for _, machine := range s.machines {
+	for _, machine := range s.All() {
 		leases = append(leases, object{"instanceIP": machine.Addresses[0], "instanceMacAddress": macAddress(machine.Name)})
 	}
 	described := describeDHCP()

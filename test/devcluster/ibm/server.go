@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -54,14 +55,12 @@ type Options struct {
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Machines are denied as for an API key without the rights of a viewer.
+	*machines.Machines
 	isPower bool
 
 	mutex sync.Mutex
 	login
-	machines []Instance
-	spread   *standin.Spread
-	stopped  map[string]bool
-	denied   bool
 	// asked counts the requests by the name of their endpoint.
 	asked     map[string]int
 	balancers []*balancer
@@ -78,8 +77,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, isPower: options.Power, login: newLogin(),
-		spread: standin.NewSpread(zones...), stopped: map[string]bool{}, asked: map[string]int{}}
+	s := &Server{Server: server, Machines: machines.New("ibm", "instance", zones...), isPower: options.Power,
+		login: newLogin(), asked: map[string]int{}}
 	server.Serve(ctx, s.countHosts(s.handler()))
 	return s, nil
 }

@@ -1,16 +1,13 @@
 package nutanix
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"net/http"
-	"slices"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 )
 
 // Instance is a machine that the cloud runs.
-type Instance = standin.Instance
+type Instance = machines.Instance
 
 // prismCentral is the name of the Prism Central, which the cloud-controller-manager takes for the region.
 const prismCentral = "prism-central"
@@ -18,27 +15,8 @@ const prismCentral = "prism-central"
 // zones are the names of the clusters with machines.
 var zones = []string{"cluster-a", "cluster-b"}
 
-// SetInstances makes the cloud have a virtual machine for each machine. It returns no error.
-func (s *Server) SetInstances(machines []Instance) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.machines = nil
-	for _, machine := range machines {
-		machine.Addresses = slices.Clone(machine.Addresses)
-		s.machines = append(s.machines, machine)
-	}
-	return nil
-}
-
 // identity is the UUID of what has a name.
-func identity(name string) string {
-	b := sha256.Sum256([]byte(name))
-	b[6], b[8] = 0x40|b[6]&0x0f, 0x80|b[8]&0x3f
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
-}
-
-// SystemUUID returns the UUID in the firmware of a virtual machine, which is its identity.
-func (s *Server) SystemUUID(name string) string { return identity(name) }
+func identity(name string) string { return machines.UUID(name) }
 
 // ProviderID is the one that the cloud-controller-manager gives the Node of a virtual machine.
 func (s *Server) ProviderID(name string) string { return "nutanix://" + identity(name) }
@@ -46,41 +24,9 @@ func (s *Server) ProviderID(name string) string { return "nutanix://" + identity
 // Region returns the region of all virtual machines.
 func (s *Server) Region() string { return prismCentral }
 
-// Zone returns the cluster of a virtual machine.
-func (s *Server) Zone(name string) string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.spread.Zone(name)
-}
-
-// StopInstance powers a virtual machine off until StartInstance.
-func (s *Server) StopInstance(name string) error { return s.setStopped(name, true) }
-
-// StartInstance starts a virtual machine that StopInstance stopped.
-func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
-
-// DenyInstances makes the cloud know no virtual machine, as for a user of another project, until it is called with
-// false. It returns no error.
-func (s *Server) DenyInstances(denied bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.denied = denied
-	return nil
-}
-
-func (s *Server) setStopped(name string, stopped bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if !slices.ContainsFunc(s.machines, func(m Instance) bool { return m.Name == name }) {
-		return fmt.Errorf("nutanix stand-in: no virtual machine %q", name)
-	}
-	s.stopped[name] = stopped
-	return nil
-}
-
 func (s *Server) getVM(r *http.Request) object {
-	for _, machine := range s.machines {
-		if identity(machine.Name) == r.PathValue("id") && !s.denied {
+	for _, machine := range s.Known() {
+		if identity(machine.Name) == r.PathValue("id") {
 			return object{"$objectType": "vmm.v4.ahv.config.GetVmApiResponse", "data": s.describe(machine)}
 		}
 	}
@@ -88,9 +34,9 @@ func (s *Server) getVM(r *http.Request) object {
 }
 
 // describe returns a virtual machine in the form of the API.
-func (s *Server) describe(machine Instance) object {
+func (s *Server) describe(machine machines.Machine) object {
 	power := "ON"
-	if s.stopped[machine.Name] {
+	if machine.Stopped {
 		power = "OFF"
 	}
 	var interfaces []object
@@ -106,7 +52,7 @@ func (s *Server) describe(machine Instance) object {
 			},
 		})
 	}
-	zone := s.spread.Zone(machine.Name)
+	zone := s.Zone(machine.Name)
 	return object{
 		"$objectType": "vmm.v4.ahv.config.Vm", "extId": identity(machine.Name), "name": machine.Name,
 		"powerState": power, "biosUuid": identity(machine.Name), "nics": interfaces,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -38,13 +39,11 @@ type Options struct {
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Machines are virtual machines, whose clusters are their zones. They are denied as for a user of another project.
+	*machines.Machines
 
 	mutex sync.Mutex
 	login
-	machines []Instance
-	spread   *standin.Spread
-	stopped  map[string]bool
-	denied   bool
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
@@ -54,7 +53,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Server: server, login: newLogin(), spread: standin.NewSpread(zones...), stopped: map[string]bool{},
+		Server: server, Machines: machines.New("nutanix", "virtual machine", zones...), login: newLogin(),
 	}
 	server.Serve(ctx, s.handler())
 	return s, nil

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 )
 
 // Instance is a server of the cloud.
@@ -32,7 +34,7 @@ func InstanceID(name string) string {
 	id := sha256.Sum256([]byte(name))
 	id[6] = id[6]&0x0f | 0x80 // version 8, free form
 	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16])
+	return machines.FormatUUID(id[:])
 }
 
 // flavorID is the identifier of a flavor, which clients resolve to its name.
@@ -86,15 +88,6 @@ func (s *Server) StopInstance(name string) error { return s.setStopped(name, tru
 // StartInstance starts a server that StopInstance stopped.
 func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
 
-// DenyInstances makes the cloud know no server, as another project does, until it is called with false. It returns no
-// error.
-func (s *Server) DenyInstances(denied bool) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.denied = denied
-	return nil
-}
-
 // Duplicate makes the cloud have a second server with the name of one, or deletes that.
 func (s *Server) Duplicate(name string, twice bool) error {
 	s.mutex.Lock()
@@ -125,10 +118,7 @@ func (s *Server) setStopped(name string, stopped bool) error {
 
 // known are the instances for which keep is true, and that the cloud admits.
 func (s *Server) known(keep func(Instance) bool) []Instance {
-	s.mutex.Lock()
-	denied := s.denied
-	s.mutex.Unlock()
-	if denied {
+	if s.Denied() {
 		return nil
 	}
 	return s.servers(keep)

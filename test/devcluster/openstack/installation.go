@@ -3,8 +3,8 @@ package openstack
 import (
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // cloudConfig is the installer's configuration for a cloud with a private CA.
@@ -34,9 +34,9 @@ func (s *Server) Installation() *seed.Example {
 }
 
 // SetInstances makes the cloud have a server for each machine. It returns no error.
-func (s *Server) SetInstances(machines []standin.Instance) error {
-	instances := make([]Instance, 0, len(machines))
-	for _, machine := range machines {
+func (s *Server) SetInstances(wanted []machines.Instance) error {
+	instances := make([]Instance, 0, len(wanted))
+	for _, machine := range wanted {
 		instances = append(instances, Instance{Name: machine.Name, Addresses: machine.Addresses})
 	}
 	s.SetServers(instances)

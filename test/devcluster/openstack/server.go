@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -70,6 +71,8 @@ type Options struct {
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Denial is as in another project.
+	machines.Denial
 	host string
 
 	mutex    sync.Mutex
@@ -79,8 +82,6 @@ type Server struct {
 	tokens    map[string]tokenInfo
 	instances []Instance
 	stopped   map[string]bool
-	// denied hides all servers.
-	denied    bool
 	balancers []*balancer
 	floating  []floatingIP
 	groups    []*securityGroup

@@ -19,7 +19,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 )
 
 const (
@@ -54,11 +54,7 @@ func newModel() *simulator.Model {
 // UUID is the BIOS UUID of the virtual machine with a name, as vCenter writes it.
 func UUID(name string) string {
 	id := sha256.Sum256([]byte(name))
-	return formatUUID(id[:16])
-}
-
-func formatUUID(b []byte) string {
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+	return machines.FormatUUID(id[:16])
 }
 
 // ProviderID is the one that the cloud-controller-manager gives the Node of a virtual machine.
@@ -71,7 +67,7 @@ func (s *Server) SystemUUID(name string) string {
 	for _, part := range [][]byte{id[:4], id[4:6], id[6:8]} {
 		slices.Reverse(part)
 	}
-	return formatUUID(id[:16])
+	return machines.FormatUUID(id[:16])
 }
 
 // Region returns the region of all virtual machines.
@@ -79,6 +75,8 @@ func (s *Server) Region() string { return Region }
 
 // inventory has the virtual machines.
 type inventory struct {
+	// Zones are the tags of clusters.
+	*machines.Zones
 	registry *simulator.Registry
 	client   *vim25.Client
 	folder   *object.Folder
@@ -88,7 +86,6 @@ type inventory struct {
 	machines map[string]*object.VirtualMachine
 	// duplicates are virtual machines whose guest has the name of another one.
 	duplicates map[string]*object.VirtualMachine
-	spread     *standin.Spread
 	// hidden are the virtual machines that the vCenter denies.
 	hidden []mo.Reference
 }
@@ -97,7 +94,7 @@ type inventory struct {
 func (i *inventory) init(ctx context.Context, model *simulator.Model, own *url.URL) error {
 	i.registry, i.machines = model.Map(), map[string]*object.VirtualMachine{}
 	i.duplicates = map[string]*object.VirtualMachine{}
-	i.spread = standin.NewSpread(zones...)
+	i.Zones = machines.NewZones(zones...)
 	var err error
 	// Requests of this client do not leave the process.
 	if i.client, err = vim25.NewClient(ctx, model.Service); err != nil {
@@ -157,12 +154,12 @@ func tag(ctx context.Context, own *url.URL, tagged map[string]map[string]mo.Refe
 
 // SetInstances makes the vCenter have a running virtual machine for each machine, and no others. Those that exist stay
 // as they are.
-func (s *Server) SetInstances(machines []standin.Instance) error {
+func (s *Server) SetInstances(instances []Instance) error {
 	ctx := context.Background() // nothing leaves the process
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	for name, machine := range s.machines {
-		if slices.ContainsFunc(machines, func(m standin.Instance) bool { return m.Name == name }) {
+		if slices.ContainsFunc(instances, func(m Instance) bool { return m.Name == name }) {
 			continue
 		}
 		if err := s.destroy(ctx, machine); err != nil {
@@ -170,7 +167,7 @@ func (s *Server) SetInstances(machines []standin.Instance) error {
 		}
 		delete(s.machines, name)
 	}
-	for _, machine := range machines {
+	for _, machine := range instances {
 		if s.machines[machine.Name] != nil {
 			continue
 		}
@@ -183,15 +180,8 @@ func (s *Server) SetInstances(machines []standin.Instance) error {
 	return nil
 }
 
-// Zone returns the zone of a virtual machine.
-func (s *Server) Zone(name string) string {
-	s.changes.Lock()
-	defer s.changes.Unlock()
-	return s.spread.Zone(name)
-}
-
-func (i *inventory) create(ctx context.Context, machine standin.Instance) (*object.VirtualMachine, error) {
-	pool, err := i.clusters[slices.Index(zones, i.spread.Zone(machine.Name))].ResourcePool(ctx)
+func (i *inventory) create(ctx context.Context, machine Instance) (*object.VirtualMachine, error) {
+	pool, err := i.clusters[slices.Index(zones, i.Zone(machine.Name))].ResourcePool(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +205,7 @@ func (i *inventory) create(ctx context.Context, machine standin.Instance) (*obje
 }
 
 // boot makes the guest tools of a virtual machine report its name and addresses.
-func (i *inventory) boot(reference types.ManagedObjectReference, machine standin.Instance) error {
+func (i *inventory) boot(reference types.ManagedObjectReference, machine Instance) error {
 	entity := i.registry.Get(reference)
 	if entity == nil {
 		return fmt.Errorf("%s does not exist", reference)
@@ -305,9 +295,9 @@ func (s *Server) Duplicate(name string, twice bool) error {
 	}
 	// The name in the inventory is another one.
 	address := []string{"192.0.2.99"}
-	second, err := s.create(ctx, standin.Instance{Name: name + "-again", Addresses: address})
+	second, err := s.create(ctx, Instance{Name: name + "-again", Addresses: address})
 	if err == nil {
-		err = s.boot(second.Reference(), standin.Instance{Name: name, Addresses: address})
+		err = s.boot(second.Reference(), Instance{Name: name, Addresses: address})
 	}
 	if err != nil {
 		return fmt.Errorf("vsphere stand-in: create a second %s: %w", name, err)

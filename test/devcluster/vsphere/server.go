@@ -13,6 +13,7 @@ import (
 	_ "github.com/vmware/govmomi/vapi/simulator" // adds the endpoints of tags to the simulator
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 }
 
 // Instance is a machine that the vCenter runs.
-type Instance = standin.Instance
+type Instance = machines.Instance
 
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {

@@ -21,7 +21,6 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/vsphere"
 )
 
@@ -78,7 +77,7 @@ func findByUUID(ctx context.Context, client *vim25.Client, uuid string) (*mo.Vir
 
 func TestAVirtualMachineIsFoundByTheUUIDOfItsFirmware(t *testing.T) {
 	s := start(t)
-	require.NoError(t, s.SetInstances([]standin.Instance{{Name: "a", Addresses: []string{"10.200.0.10"}}}))
+	require.NoError(t, s.SetInstances([]vsphere.Instance{{Name: "a", Addresses: []string{"10.200.0.10"}}}))
 	client := requireLogin(t, s)
 	found, err := findByUUID(t.Context(), client.Client, vsphere.UUID("a"))
 	require.NoError(t, err)
@@ -112,10 +111,10 @@ func TestVirtualMachinesComeAndGo(t *testing.T) {
 		}
 		return found.Runtime.PowerState
 	}
-	require.NoError(t, s.SetInstances([]standin.Instance{{Name: "a"}, {Name: "b"}}))
+	require.NoError(t, s.SetInstances([]vsphere.Instance{{Name: "a"}, {Name: "b"}}))
 	require.NoError(t, s.StopInstance("a"))
 	require.Equal(t, types.VirtualMachinePowerStatePoweredOff, state("a"))
-	require.NoError(t, s.SetInstances([]standin.Instance{{Name: "a"}, {Name: "c"}}))
+	require.NoError(t, s.SetInstances([]vsphere.Instance{{Name: "a"}, {Name: "c"}}))
 	require.Equal(t, types.VirtualMachinePowerStatePoweredOff, state("a"), "it stays as it is")
 	require.Empty(t, state("b"))
 	require.Equal(t, types.VirtualMachinePowerStatePoweredOn, state("c"))
@@ -126,7 +125,7 @@ func TestVirtualMachinesComeAndGo(t *testing.T) {
 
 func TestEachZoneIsATagOfTheClusterOfItsVirtualMachines(t *testing.T) {
 	s := start(t)
-	require.NoError(t, s.SetInstances([]standin.Instance{{Name: "a"}, {Name: "b"}, {Name: "c"}}))
+	require.NoError(t, s.SetInstances([]vsphere.Instance{{Name: "a"}, {Name: "b"}, {Name: "c"}}))
 	require.Equal(t, []string{"zone-a", "zone-b", "zone-c"}, []string{s.Zone("a"), s.Zone("b"), s.Zone("c")})
 	client := requireLogin(t, s)
 	api := rest.NewClient(client.Client)
@@ -221,7 +220,7 @@ func TestAVCenterRejectsAUserWithItsOwnFaults(t *testing.T) {
 
 func TestTheGuestOfASecondVirtualMachineMayHaveTheName(t *testing.T) {
 	s := start(t)
-	require.NoError(t, s.SetInstances([]standin.Instance{{Name: "a", Addresses: []string{"10.200.0.10"}}}))
+	require.NoError(t, s.SetInstances([]vsphere.Instance{{Name: "a", Addresses: []string{"10.200.0.10"}}}))
 	client := requireLogin(t, s)
 	named := func() int {
 		center, err := find.NewFinder(client.Client).Datacenter(t.Context(), "DC0")

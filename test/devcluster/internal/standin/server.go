@@ -42,14 +42,6 @@ type Options struct {
 	Dir string
 }
 
-// Instance is a machine of the cloud as the development cluster knows it.
-type Instance struct {
-	// Name is the host name, which is also the Node's.
-	Name string
-	// Addresses are the machine's IPs.
-	Addresses []string
-}
-
 // LoadBalancer is a load balancer of the cloud.
 type LoadBalancer struct {
 	// Name is the one that the cloud-controller-manager gave it.
