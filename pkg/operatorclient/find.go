@@ -9,16 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Find returns an object from the lister of a namespace, nil if it does not exist. Its error names the object.
+// Find returns an object from a lister, nil if it does not exist. Its error names the object. namespace is "" for an
+// object without one.
 func Find[T any](lister interface{ Get(name string) (*T, error) }, kind, namespace, name string) (*T, error) {
 	object, err := lister.Get(name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s/%s in %s: %w", kind, name, namespace, err)
+		return nil, fmt.Errorf("reading %s: %w", objectName(kind, namespace, name), err)
 	}
 	return object, nil
+}
+
+func objectName(kind, namespace, name string) string {
+	if namespace == "" {
+		return kind + "/" + name
+	}
+	return kind + "/" + name + " in " + namespace
 }
 
 type lister[T any] interface {
@@ -34,15 +42,17 @@ func All[T any](from lister[T], objects string) ([]*T, error) {
 	return all, nil
 }
 
-// Delete deletes an object, unless it does not exist. Its error names the object.
+// Delete deletes an object if it exists, and with preconditions only if they hold: otherwise the object was replaced or
+// has changed, and the caller decides again when its cache has that. Its error names the object.
 func Delete(
 	ctx context.Context, remove func(context.Context, string, metav1.DeleteOptions) error, kind, namespace, name string,
 	options metav1.DeleteOptions,
 ) error {
-	if err := remove(ctx, name, options); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting %s/%s in %s: %w", kind, name, namespace, err)
+	err := remove(ctx, name, options)
+	if err == nil || apierrors.IsNotFound(err) || options.Preconditions != nil && apierrors.IsConflict(err) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("deleting %s: %w", objectName(kind, namespace, name), err)
 }
 
 // GetFunc is a typed client's Get.

@@ -198,7 +198,7 @@ func (o *options) awaitSuccessor(ctx context.Context) error {
 func (o *options) readLease(ctx context.Context) (*coordinationv1.Lease, error) {
 	lease, err := o.Client.CoordinationV1().Leases(operand.Namespace).Get(ctx, operand.Lease, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+		return nil, fmt.Errorf("reading lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
 	return lease, nil
 }

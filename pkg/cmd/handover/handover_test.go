@@ -324,7 +324,7 @@ func TestNothingIsTakenAwayIf(t *testing.T) {
 				require.NoError(t, n.kube.Tracker().Delete(coordinationv1.SchemeGroupVersion.WithResource("leases"),
 					operand.Namespace, operand.Lease))
 			},
-			want: `lease/cloud-controller-manager in openshift-cloud-controller-manager: ` +
+			want: `reading lease/cloud-controller-manager in openshift-cloud-controller-manager: ` +
 				`leases.coordination.k8s.io "cloud-controller-manager" not found`,
 		},
 		"the leader listens on no port, so its end could not be proven": {

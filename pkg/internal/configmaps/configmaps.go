@@ -5,6 +5,7 @@ package configmaps
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,8 +20,17 @@ import (
 )
 
 // Apply creates the ConfigMap, or updates an existing one to the required data. It merges labels, annotations and
-// owners as library-go does. The event of a change names the changed keys.
+// owners as library-go does. The event of a change names the changed keys, the error the ConfigMap.
 func Apply(
+	ctx context.Context, client corev1client.ConfigMapsGetter, recorder events.Recorder, required *corev1.ConfigMap,
+) error {
+	if err := apply(ctx, client, recorder, required); err != nil {
+		return fmt.Errorf("applying configmap/%s in %s: %w", required.Name, required.Namespace, err)
+	}
+	return nil
+}
+
+func apply(
 	ctx context.Context, client corev1client.ConfigMapsGetter, recorder events.Recorder, required *corev1.ConfigMap,
 ) error {
 	objects := client.ConfigMaps(required.Namespace)

@@ -99,7 +99,8 @@ func TestAFailedWriteIsReturned(t *testing.T) {
 				return true, nil, errors.New("not today")
 			})
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			require.EqualError(t, configmaps.Apply(t.Context(), client.CoreV1(), recorder, configMap(map[string]string{"config": "x"}, nil)), "not today")
+			require.EqualError(t, configmaps.Apply(t.Context(), client.CoreV1(), recorder, configMap(map[string]string{"config": "x"}, nil)),
+				"applying configmap/raw-cloud-config in ns: not today")
 		})
 	}
 }

@@ -69,7 +69,7 @@ func NewReflector[T, L runtime.Object](s Source[T, L], client any, store cache.R
 func (s Source[T, L]) reduce(list L) error {
 	items, err := meta.ExtractList(list)
 	if err != nil {
-		return fmt.Errorf("list of %s: %w", s.Name, err)
+		return fmt.Errorf("reading the items of the list of %s: %w", s.Name, err)
 	}
 	var kept []runtime.Object
 	for _, item := range items {
@@ -78,7 +78,7 @@ func (s Source[T, L]) reduce(list L) error {
 		}
 	}
 	if err := meta.SetList(list, kept); err != nil {
-		return fmt.Errorf("list of %s: %w", s.Name, err)
+		return fmt.Errorf("replacing the items of the list of %s: %w", s.Name, err)
 	}
 	return nil
 }

@@ -101,8 +101,5 @@ func (c *controller) copy(
 	if err == nil && maps.Equal(existing.Data, required.Data) {
 		return nil
 	}
-	if err := configmaps.Apply(ctx, c.Client, recorder, required); err != nil {
-		return fmt.Errorf("applying configmap/%s in %s: %w", target, operand.Namespace, err)
-	}
-	return nil
+	return configmaps.Apply(ctx, c.Client, recorder, required)
 }

@@ -192,8 +192,5 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, curren
 		current.Annotations[acceptedAnnotation] == wanted.Annotations[acceptedAnnotation] {
 		return nil
 	}
-	if err := configmaps.Apply(ctx, c.Client, recorder, wanted); err != nil {
-		return fmt.Errorf("applying configmap/%s in %s: %w", wanted.Name, wanted.Namespace, err)
-	}
-	return nil
+	return configmaps.Apply(ctx, c.Client, recorder, wanted)
 }

@@ -152,8 +152,9 @@ func (c *controller) rotate(
 func (c *controller) ensureSigner(
 	ctx context.Context, recorder events.Recorder, policy *keyPolicy,
 ) (*crypto.CA, time.Time, error) {
-	current, err := c.SignerSecrets.Lister().Secrets(operatorclient.OperatorNamespace).Get(SignerSecret)
-	if err != nil && !apierrors.IsNotFound(err) {
+	current, err := operatorclient.Find(c.SignerSecrets.Lister().Secrets(operatorclient.OperatorNamespace), "secret",
+		operatorclient.OperatorNamespace, SignerSecret)
+	if err != nil {
 		return nil, time.Time{}, err
 	}
 	now := c.Clock.Now()
@@ -187,8 +188,9 @@ func (c *controller) ensureSigner(
 func (c *controller) ensureBundle(
 	ctx context.Context, recorder events.Recorder, signer *crypto.CA,
 ) ([]*x509.Certificate, error) {
-	current, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).Get(CAConfigMap)
-	if err != nil && !apierrors.IsNotFound(err) {
+	current, err := operatorclient.Find(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmap",
+		operand.Namespace, CAConfigMap)
+	if err != nil {
 		return nil, err
 	}
 	existing := ptr.Deref(current, corev1.ConfigMap{})
@@ -232,8 +234,9 @@ func (c *controller) confirmSigner(ctx context.Context, signer *crypto.CA) error
 func (c *controller) ensureLeaf(
 	ctx context.Context, recorder events.Recorder, signer *crypto.CA, bundle []*x509.Certificate, policy *keyPolicy,
 ) (time.Time, error) {
-	current, err := c.Secrets.Lister().Secrets(operand.Namespace).Get(operand.ServingCertSecret)
-	if err != nil && !apierrors.IsNotFound(err) {
+	current, err := operatorclient.Find(c.Secrets.Lister().Secrets(operand.Namespace), "secret",
+		operand.Namespace, operand.ServingCertSecret)
+	if err != nil {
 		return time.Time{}, err
 	}
 	now := c.Clock.Now()

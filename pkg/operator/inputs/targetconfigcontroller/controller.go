@@ -294,7 +294,7 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, resour
 	}
 	for _, configMap := range resources.ConfigMaps {
 		if err := configmaps.Apply(ctx, c.ConfigMaps, recorder, configMap); err != nil {
-			return fmt.Errorf("applying configmap/%s in %s: %w", configMap.Name, configMap.Namespace, err)
+			return err
 		}
 	}
 	return nil

@@ -174,10 +174,10 @@ func (c *controller) cleanUp(ctx context.Context, s snapshot) (next time.Duratio
 			next = patience.Sooner(next, left)
 			continue
 		}
-		err := c.Client.Pods(operand.Namespace).Delete(ctx, pod.Name,
+		err := operatorclient.Delete(ctx, c.Client.Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod.Name,
 			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return 0, fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, operand.Namespace, err)
+		if err != nil {
+			return 0, err
 		}
 	}
 	return next, nil

@@ -2,6 +2,7 @@ package handover
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -258,6 +260,18 @@ func TestThePodsOfADeletedNodeGoAtOnce(t *testing.T) {
 	w.Leave("m0")
 	w.run(t, 20, 0)
 	require.Empty(t, w.moves(t))
+}
+
+func TestAMovesPodThatWasReplacedStays(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.cordon("m0", true)
+	w.run(t, 1, 15*time.Second)
+	w.cordon("m0", false)
+	w.kube.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.DeleteAction).GetName()
+		return true, nil, apierrors.NewConflict(corev1.Resource("pods"), name, errors.New("the UID differs"))
+	})
+	w.run(t, 20, time.Hour)
 }
 
 func TestTheLeadStaysIf(t *testing.T) {

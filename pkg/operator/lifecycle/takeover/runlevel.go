@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // runLevel is the predecessor's label on the namespace. It keeps OpenShift from checking security context constraints.
@@ -19,12 +19,9 @@ const runLevel = "openshift.io/run-level"
 
 // dropRunLevel removes the label from the operand's namespace.
 func (c *controller) dropRunLevel(ctx context.Context) error {
-	namespace, err := c.Namespaces.Lister().Get(operand.Namespace)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading namespace/%s: %w", operand.Namespace, err)
+	namespace, err := operatorclient.Find(c.Namespaces.Lister(), "namespace", "", operand.Namespace)
+	if err != nil || namespace == nil {
+		return err
 	}
 	if _, found := namespace.Labels[runLevel]; !found {
 		return nil

@@ -68,7 +68,7 @@ func (c *controller) record(ctx context.Context, node, message string) error {
 		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now),
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("event about node/%s: %w", node, err)
+		return fmt.Errorf("writing an event about node/%s: %w", node, err)
 	}
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
@@ -166,11 +166,12 @@ func (c *controller) stuckInstallation(node *corev1.Node, status *operatorv1.Nod
 
 // staticPodOf returns what is wrong with the node's mirror pod, which should be that of the revision.
 func (c *controller) staticPodOf(node *corev1.Node, revision int32, installers []*corev1.Pod) (damage, error) {
-	pod, err := c.Pods.Lister().Pods(operand.Namespace).Get(operand.Name + "-" + node.Name)
-	if err != nil && !apierrors.IsNotFound(err) {
+	pod, err := operatorclient.Find(c.Pods.Lister().Pods(operand.Namespace), "pod", operand.Namespace,
+		operand.Name+"-"+node.Name)
+	if err != nil {
 		return damage{}, err
 	}
-	if err != nil || isOfFormerNode(pod, node) {
+	if pod == nil || isOfFormerNode(pod, node) {
 		if slices.ContainsFunc(installers, func(installer *corev1.Pod) bool {
 			return hasSucceeded(installer) && installer.CreationTimestamp.Before(&node.CreationTimestamp)
 		}) {

@@ -2,12 +2,10 @@ package noderepair
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -65,11 +63,10 @@ func (c *controller) deletePastFailures(ctx context.Context, status *operatorv1.
 		if !past {
 			continue
 		}
-		err = c.Client.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
-			Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
-		})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, pod.Namespace, err)
+		err = operatorclient.Delete(ctx, c.Client.Pods(pod.Namespace).Delete, "pod", pod.Namespace, pod.Name,
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -86,9 +83,6 @@ func (c *controller) isPast(pod *corev1.Pod, status *operatorv1.StaticPodOperato
 	}) {
 		return true, nil
 	}
-	node, err := c.Nodes.Lister().Get(pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil && pod.CreationTimestamp.Before(&node.CreationTimestamp), err
+	node, err := c.node(pod.Spec.NodeName)
+	return node != nil && pod.CreationTimestamp.Before(&node.CreationTimestamp), err
 }

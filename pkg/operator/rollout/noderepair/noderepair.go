@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -15,7 +16,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1informers "k8s.io/client-go/informers/core/v1"
@@ -210,24 +210,27 @@ func (c *controller) repairNode(ctx context.Context, node damagedNode) (repaired
 
 // ensureReports creates the ConfigMap for the file-syncers' reports.
 func (c *controller) ensureReports(ctx context.Context) error {
-	_, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).Get(filesyncer.ReportConfigMap)
-	if !apierrors.IsNotFound(err) {
+	reports, err := c.reports()
+	if err != nil || reports != nil {
 		return err
 	}
 	_, err = c.Client.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: operand.Namespace, Name: filesyncer.ReportConfigMap,
 	}}, metav1.CreateOptions{})
-	return err
+	if err != nil {
+		return fmt.Errorf("creating configmap/%s in %s: %w", filesyncer.ReportConfigMap, operand.Namespace, err)
+	}
+	return nil
 }
 
 // digestsOf returns the digests of a revision on a node, nil if its objects are not complete. It computes them only if
 // an object differs: each status that a kubelet writes asks, and the answer is a third of the CPU time at rest.
 func (c *controller) digestsOf(revision int32) (*digests, error) {
-	configMaps, err := copies(operand.ConfigMap, revision, c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).Get)
+	configMaps, err := copies(operand.ConfigMap, revision, c.ConfigMaps.Lister().ConfigMaps(operand.Namespace))
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := copies(operand.Secret, revision, c.Secrets.Lister().Secrets(operand.Namespace).Get)
+	secrets, err := copies(operand.Secret, revision, c.Secrets.Lister().Secrets(operand.Namespace))
 	if err != nil {
 		return nil, err
 	}
@@ -246,17 +249,19 @@ func (c *controller) digestsOf(revision int32) (*digests, error) {
 }
 
 // copies returns those of a revision's objects of one kind that exist.
-func copies[T any](kind operand.Kind, revision int32, get func(name string) (*T, error)) ([]*T, error) {
+func copies[T any](
+	kind operand.Kind, revision int32, lister interface{ Get(name string) (*T, error) },
+) ([]*T, error) {
 	var found []*T
 	for _, name := range operand.DeliveredBy(kind, operand.Revisioned) {
-		object, err := get(fmt.Sprintf("%s-%d", name, revision))
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		object, err := operatorclient.Find(lister, strings.ToLower(string(kind)), operand.Namespace,
+			fmt.Sprintf("%s-%d", name, revision))
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, object)
+		if object != nil {
+			found = append(found, object)
+		}
 	}
 	return found, nil
 }

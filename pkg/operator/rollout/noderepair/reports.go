@@ -7,7 +7,6 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -77,11 +76,16 @@ func (c *controller) silence(node, text string) time.Duration {
 	return now.Sub(c.heard.See(node, text, now))
 }
 
+// reports returns the ConfigMap for the file-syncers' reports, nil if it does not exist.
+func (c *controller) reports() (*corev1.ConfigMap, error) {
+	return operatorclient.Find(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmap", operand.Namespace,
+		filesyncer.ReportConfigMap)
+}
+
 // reportOf returns what the node's file-syncer reported last, and the text of that, "" if it has not reported. What no
 // file-syncer writes is no report: it must neither cause a repair nor hold up those of other nodes.
 func (c *controller) reportOf(node string) (report filesyncer.Report, text string, err error) {
-	reports, err := operatorclient.Find(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmap",
-		operand.Namespace, filesyncer.ReportConfigMap)
+	reports, err := c.reports()
 	if err != nil || reports == nil || reports.Data[node] == "" {
 		return filesyncer.Report{}, "", err
 	}
@@ -103,9 +107,5 @@ func (c *controller) readyNode(name string) (*corev1.Node, error) {
 
 // node returns the Node, nil if it does not exist.
 func (c *controller) node(name string) (*corev1.Node, error) {
-	node, err := c.Nodes.Lister().Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return node, err
+	return operatorclient.Find(c.Nodes.Lister(), "node", "", name)
 }

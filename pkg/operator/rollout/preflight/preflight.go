@@ -378,11 +378,8 @@ func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
 		c.Recorder.Warningf("PreflightPodForced", "deleted pod/%s without the kubelet of node/%s, which has not ended it "+
 			"for %s; check the node", pod.Name, pod.Spec.NodeName, endTime)
 	}
-	err := c.Kube.CoreV1().Pods(operand.Namespace).Delete(ctx, pod.Name, options)
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, operand.Namespace, err)
-	}
-	return nil
+	return operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod.Name,
+		options)
 }
 
 // deleteLease deletes the lease of preflights if it exists.
@@ -391,9 +388,6 @@ func (c *controller) deleteLease(ctx context.Context) error {
 	if err != nil || lease == nil {
 		return err
 	}
-	err = c.Kube.CoordinationV1().Leases(operand.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting lease/%s in %s: %w", lease.Name, operand.Namespace, err)
-	}
-	return nil
+	return operatorclient.Delete(ctx, c.Kube.CoordinationV1().Leases(operand.Namespace).Delete, "lease",
+		operand.Namespace, lease.Name, metav1.DeleteOptions{})
 }

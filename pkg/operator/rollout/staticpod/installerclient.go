@@ -2,7 +2,6 @@ package staticpod
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -175,13 +174,9 @@ func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGet
 
 // deleteUnchanged deletes a pod unless it has changed: its kubelet may start it at this moment.
 func deleteUnchanged(ctx context.Context, pods corev1client.PodInterface, pod *corev1.Pod) error {
-	err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
-		UID: &pod.UID, ResourceVersion: &pod.ResourceVersion,
-	}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, pod.Namespace, err)
-	}
-	return nil
+	return operatorclient.Delete(ctx, pods.Delete, "pod", pod.Namespace, pod.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion},
+	})
 }
 
 // hasStarted reports whether the kubelet has started a container of the pod.

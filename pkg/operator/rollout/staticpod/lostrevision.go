@@ -2,6 +2,7 @@ package staticpod
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -152,5 +153,8 @@ func (l lostRevisions) lost(ctx context.Context, cached *corev1.ConfigMapList) (
 	if apierrors.IsNotFound(err) {
 		return latest, nil
 	}
-	return 0, err
+	if err != nil {
+		return 0, fmt.Errorf("reading configmap/%s in %s: %w", name, operand.Namespace, err)
+	}
+	return 0, nil
 }

@@ -2,13 +2,11 @@ package staticpod
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
@@ -217,14 +215,8 @@ func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 
 // kubeletOf returns the state of a node's kubelet.
 func kubeletOf(nodes corev1listers.NodeLister, name string) (controlplane.Kubelet, error) {
-	node, err := nodes.Get(name)
-	if apierrors.IsNotFound(err) {
-		return controlplane.KubeletSilent, nil
-	}
-	if err != nil {
-		return controlplane.KubeletSilent, fmt.Errorf("reading node/%s: %w", name, err)
-	}
-	return controlplane.KubeletOf(node), nil
+	node, err := operatorclient.Find(nodes, "node", "", name)
+	return controlplane.KubeletOf(node), err
 }
 
 // staticPodOf returns a node's mirror pod, nil if there is none.

@@ -69,7 +69,7 @@ func (c *controller) lastWarning(ctx context.Context, service types.NamespacedNa
 		Limit: maxEvents,
 	})
 	if err != nil {
-		return "", fmt.Errorf("events in %s: %w", service.Namespace, err)
+		return "", fmt.Errorf("listing the events in %s: %w", service.Namespace, err)
 	}
 	listed := make([]*corev1.Event, len(list.Items))
 	for i := range list.Items {

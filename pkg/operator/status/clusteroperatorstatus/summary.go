@@ -48,19 +48,16 @@ func NewSummary(o SummaryOptions) factory.Controller {
 }
 
 func (c *summary) sync(ctx context.Context, _ factory.SyncContext) error {
-	operator, err := c.Informer.Lister().Get(operatorclient.ClusterOperator)
-	if apierrors.IsNotFound(err) {
-		return nil // its own controller creates it
-	}
-	if err != nil {
-		return err
+	operator, err := operatorclient.Find(c.Informer.Lister(), "clusteroperator", "", operatorclient.ClusterOperator)
+	if err != nil || operator == nil {
+		return err // its own controller creates it
 	}
 	object, err := c.Resource.ForResource(ccmv1.Resource).Lister().Get(operatorclient.Instance)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("reading cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
 	}
 	wanted := summarize(operator.Status.Conditions)
 	shown, _, _ := unstructured.NestedMap(object.(*unstructured.Unstructured).Object, "status", "summary")
