@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -88,21 +89,29 @@ func Annotate(client dynamic.Interface) func(ctx context.Context, annotations ma
 	}
 }
 
+// Content returns the fields of the resource in the cache, nil if it does not exist.
+func Content(resources cache.GenericLister) (map[string]any, error) {
+	object, err := resources.Get(Instance)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, readError(err)
+	}
+	return object.(*unstructured.Unstructured).Object, nil
+}
+
 // specOf returns the reader of the spec in the informer's cache. A missing resource has an empty spec.
 func specOf(
 	informers dynamicinformer.DynamicSharedInformerFactory,
 ) func() (ccmv1.CloudControllerManagerSpec, error) {
 	lister := informers.ForResource(ccmv1.Resource).Lister()
 	return func() (ccmv1.CloudControllerManagerSpec, error) {
-		object, err := lister.Get(Instance)
-		if apierrors.IsNotFound(err) {
-			return ccmv1.CloudControllerManagerSpec{}, nil
-		}
+		content, err := Content(lister)
 		if err != nil {
-			return ccmv1.CloudControllerManagerSpec{}, readError(err)
+			return ccmv1.CloudControllerManagerSpec{}, err
 		}
 		resource := &ccmv1.CloudControllerManager{}
-		content := object.(*unstructured.Unstructured).Object
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, resource); err != nil {
 			return ccmv1.CloudControllerManagerSpec{}, readError(err)
 		}

@@ -52,15 +52,12 @@ func (c *summary) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err != nil || operator == nil {
 		return err // its own controller creates it
 	}
-	object, err := c.Resource.ForResource(ccmv1.Resource).Lister().Get(operatorclient.Instance)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
+	resource, err := operatorclient.Content(c.Resource.ForResource(ccmv1.Resource).Lister())
+	if err != nil || resource == nil {
+		return err
 	}
 	wanted := summarize(operator.Status.Conditions)
-	shown, _, _ := unstructured.NestedMap(object.(*unstructured.Unstructured).Object, "status", "summary")
+	shown, _, _ := unstructured.NestedMap(resource, "status", "summary")
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil || equality.Semantic.DeepEqual(shown, content) {
 		return err
