@@ -44,6 +44,8 @@ type standIn interface {
 	SystemUUID(name string) string
 	// Installation returns what the operator reads of a cluster on this cloud, with the current credentials and CA.
 	Installation() *seed.Example
+	// Hosts returns the addresses of the names that the nodes must resolve by themselves to reach the cloud.
+	Hosts() map[string]string
 	// CABundle returns the CA, in PEM, that signed the certificate of the cloud's API.
 	CABundle() []byte
 	// Close ends the stand-in.
@@ -55,97 +57,72 @@ type standInOptions struct{ listen, host, dir string }
 
 // standIns start the stand-ins, by the platform's name in the operator's registry.
 var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, error){
-	"alibabacloud": func(ctx context.Context, o standInOptions) (standIn, error) {
-		return alibabacloud.Start(ctx, alibabacloud.Options{Listen: o.listen, Dir: o.dir})
-	},
-	"aws": func(ctx context.Context, o standInOptions) (standIn, error) {
-		return aws.Start(ctx, aws.Options{Listen: o.listen, Dir: o.dir})
-	},
+	"alibabacloud": usual(alibabacloud.Start),
+	"aws":          usual(aws.Start),
 	"azure": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return azure.Start(ctx, azure.Options{Listen: o.listen, Dir: o.dir})
 	},
 	"azurestack": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return azure.Start(ctx, azure.Options{Listen: o.listen, Dir: o.dir, Stack: true})
 	},
-	"digitalocean": func(ctx context.Context, o standInOptions) (standIn, error) {
-		return digitalocean.Start(ctx, digitalocean.Options{Listen: o.listen, Dir: o.dir})
-	},
-	"gcp": func(ctx context.Context, o standInOptions) (standIn, error) {
-		return gcp.Start(ctx, gcp.Options{Listen: o.listen, Dir: o.dir})
-	},
+	"digitalocean": usual(digitalocean.Start),
+	"gcp":          usual(gcp.Start),
 	"ibmcloud": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return ibm.Start(ctx, ibm.Options{Listen: o.listen, Dir: o.dir})
 	},
-	"nutanix": func(ctx context.Context, o standInOptions) (standIn, error) {
-		return nutanix.Start(ctx, nutanix.Options{Listen: o.listen, Dir: o.dir})
-	},
+	"nutanix": usual(nutanix.Start),
 	"openstack": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return openstack.Start(ctx, openstack.Options{Listen: o.listen, Host: o.host, Dir: o.dir})
 	},
 	"powervs": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return ibm.Start(ctx, ibm.Options{Listen: o.listen, Dir: o.dir, Power: true})
 	},
-	"vsphere": func(ctx context.Context, o standInOptions) (standIn, error) {
-		return vsphere.Start(ctx, vsphere.Options{Listen: o.listen, Dir: o.dir})
-	},
+	"vsphere": usual(vsphere.Start),
+}
+
+// usual starts a stand-in that has no options but the usual ones.
+func usual[S standIn](start func(context.Context, standin.Options) (S, error),
+) func(context.Context, standInOptions) (standIn, error) {
+	return func(ctx context.Context, o standInOptions) (standIn, error) {
+		return start(ctx, standin.Options{Listen: o.listen, Dir: o.dir})
+	}
 }
 
 // HasCloud reports whether the cluster has a stand-in for its platform's cloud, so that its nodes are initialized.
 func (c *Cluster) HasCloud() bool { return standIns[c.registered().Name] != nil }
 
-// AlibabaCloud returns the stand-in for Alibaba Cloud, nil on other platforms.
-func (c *Cluster) AlibabaCloud() *alibabacloud.Server {
-	server, _ := c.cloud.(*alibabacloud.Server)
+// cloudOf returns the stand-in of a cloud, nil on other platforms.
+func cloudOf[S standIn](c *Cluster) S {
+	server, _ := c.cloud.(S)
 	return server
 }
+
+// AlibabaCloud returns the stand-in for Alibaba Cloud, nil on other platforms.
+func (c *Cluster) AlibabaCloud() *alibabacloud.Server { return cloudOf[*alibabacloud.Server](c) }
 
 // AWS returns the stand-in for AWS, nil on other platforms.
-func (c *Cluster) AWS() *aws.Server {
-	server, _ := c.cloud.(*aws.Server)
-	return server
-}
+func (c *Cluster) AWS() *aws.Server { return cloudOf[*aws.Server](c) }
 
 // Azure returns the stand-in for Azure or an Azure Stack Hub, nil on other platforms.
-func (c *Cluster) Azure() *azure.Server {
-	server, _ := c.cloud.(*azure.Server)
-	return server
-}
+func (c *Cluster) Azure() *azure.Server { return cloudOf[*azure.Server](c) }
 
 // Cloud returns the stand-in for OpenStack, nil on other platforms.
-func (c *Cluster) Cloud() *openstack.Server {
-	server, _ := c.cloud.(*openstack.Server)
-	return server
-}
+func (c *Cluster) Cloud() *openstack.Server { return cloudOf[*openstack.Server](c) }
 
 // DigitalOcean returns the stand-in for DigitalOcean, nil on other platforms.
-func (c *Cluster) DigitalOcean() *digitalocean.Server {
-	server, _ := c.cloud.(*digitalocean.Server)
-	return server
-}
+func (c *Cluster) DigitalOcean() *digitalocean.Server { return cloudOf[*digitalocean.Server](c) }
 
 // GCP returns the stand-in for Google Cloud, nil on other platforms.
-func (c *Cluster) GCP() *gcp.Server {
-	server, _ := c.cloud.(*gcp.Server)
-	return server
-}
+func (c *Cluster) GCP() *gcp.Server { return cloudOf[*gcp.Server](c) }
 
 // IBM returns the stand-in for IBM Cloud, with a workspace of Power VS or without, nil on other platforms.
-func (c *Cluster) IBM() *ibm.Server {
-	server, _ := c.cloud.(*ibm.Server)
-	return server
-}
+func (c *Cluster) IBM() *ibm.Server { return cloudOf[*ibm.Server](c) }
 
 // Nutanix returns the stand-in for Nutanix' Prism Central, nil on other platforms.
-func (c *Cluster) Nutanix() *nutanix.Server {
-	server, _ := c.cloud.(*nutanix.Server)
-	return server
-}
+func (c *Cluster) Nutanix() *nutanix.Server { return cloudOf[*nutanix.Server](c) }
 
 // VSphere returns the stand-in for a vCenter, nil on other platforms.
-func (c *Cluster) VSphere() *vsphere.Server {
-	server, _ := c.cloud.(*vsphere.Server)
-	return server
-}
+func (c *Cluster) VSphere() *vsphere.Server { return cloudOf[*vsphere.Server](c) }
 
 func (c *Cluster) startCloud(ctx context.Context) error {
 	start := standIns[c.registered().Name]
@@ -245,8 +222,8 @@ func (c *Cluster) systemUUID(name string) string {
 
 // hosts returns the addresses of the names that the nodes must resolve by themselves to reach the cloud.
 func (c *Cluster) hosts() map[string]string {
-	if named, has := c.cloud.(interface{ Hosts() map[string]string }); has {
-		return named.Hosts()
+	if c.cloud == nil {
+		return nil
 	}
-	return nil
+	return c.cloud.Hosts()
 }

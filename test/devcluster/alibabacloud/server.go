@@ -18,11 +18,6 @@ import (
 const (
 	DescribeByAddress = "DescribeInstances PrivateIpAddresses"
 	DescribeByID      = "DescribeInstances InstanceIds"
-
-	// Unserved counts the requests for anything else.
-	Unserved = standin.Unserved
-	// AllEndpoints, given to Fail, is an outage of the whole cloud.
-	AllEndpoints = standin.AllEndpoints
 )
 
 const (
@@ -30,19 +25,10 @@ const (
 	ecsHost  = "ecs-vpc." + regionID + ".aliyuncs.com"
 	// ecsVersion is the version of ECS' API, which every request names.
 	ecsVersion = "2014-05-26"
-	// maxBody is more than any request that clients of a cluster send.
-	maxBody = 1 << 20
 )
 
 // Options configure a Server.
-type Options struct {
-	// Listen is the address and port of the one listener, such as "10.200.0.1:443". Only with port 443 do clients reach
-	// the endpoint that the SDK makes of the region.
-	Listen string
-	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
-	// nothing is written.
-	Dir string
-}
+type Options = standin.Options
 
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
@@ -56,24 +42,19 @@ type Server struct {
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	server, err := standin.New(ctx, standin.Options{
-		Name: "alibabacloud", Listen: options.Listen, Dir: options.Dir, Names: []string{ecsHost},
-	})
+	server, err := standin.New(ctx, "alibabacloud", options, ecsHost)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{Server: server, Machines: machines.New("alibabacloud", "instance", zones...), login: newLogin()}
-	server.Declare(Unserved, DescribeByAddress, DescribeByID)
+	server.Declare(standin.Unserved, DescribeByAddress, DescribeByID)
 	server.Serve(ctx, http.HandlerFunc(s.serve))
 	return s, nil
 }
 
-// Hosts returns the address of the name under which clients reach the stand-in.
-func (s *Server) Hosts() map[string]string { return map[string]string{ecsHost: s.Host()} }
-
 // serve handles one request of an RPC API: an action and its parameters, in the query and in a form.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, standin.MaxBody)
 	if err := r.ParseForm(); err != nil {
 		writeError(w, &apiError{http.StatusBadRequest, "InvalidParameter", "The request cannot be read."})
 		return
@@ -86,7 +67,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			writeError(w, failed)
 			return
 		}
-		if endpoint == Unserved {
+		if endpoint == standin.Unserved {
 			writeError(w, &apiError{http.StatusNotFound, "InvalidAction.NotFound",
 				"Specified api is not found: " + r.Form.Get("Action") + "."})
 			return
@@ -104,7 +85,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func endpointOf(parameters url.Values) string {
 	switch {
 	case parameters.Get("Version") != ecsVersion || parameters.Get("Action") != "DescribeInstances":
-		return Unserved
+		return standin.Unserved
 	case parameters.Has("InstanceIds"):
 		return DescribeByID
 	}
@@ -151,12 +132,5 @@ func writeError(w http.ResponseWriter, failed *apiError) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	content, err := json.Marshal(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json;charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(content) // the client may be gone
+	standin.WriteJSON(w, "application/json;charset=utf-8", status, body)
 }

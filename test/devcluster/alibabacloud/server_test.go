@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/alibabacloud"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // cloud is a running stand-in with Alibaba Cloud's own client.
@@ -254,10 +255,10 @@ func TestASignatureIsGoodOnce(t *testing.T) {
 
 func TestAnOutageFailsEveryRequest(t *testing.T) {
 	c := start(t)
-	require.NoError(t, c.Fail(alibabacloud.AllEndpoints, http.StatusServiceUnavailable))
+	require.NoError(t, c.Fail(standin.AllEndpoints, http.StatusServiceUnavailable))
 	_, err := c.byID("a")
 	requireFailure(t, http.StatusServiceUnavailable, "ServiceUnavailable", err)
-	require.NoError(t, c.Fail(alibabacloud.AllEndpoints, 0))
+	require.NoError(t, c.Fail(standin.AllEndpoints, 0))
 	_, err = c.byID("a")
 	require.NoError(t, err)
 }
@@ -266,7 +267,7 @@ func TestWhatIsNotServedIsCounted(t *testing.T) {
 	c := start(t)
 	_, err := c.ecs.DescribeRegions(ecs.CreateDescribeRegionsRequest())
 	requireFailure(t, http.StatusNotFound, "InvalidAction.NotFound", err)
-	require.Equal(t, map[string]int{alibabacloud.Unserved: 1}, c.Requests())
+	require.Equal(t, map[string]int{standin.Unserved: 1}, c.Requests())
 }
 
 func TestAReplacedCAIsTheOneToTrust(t *testing.T) {

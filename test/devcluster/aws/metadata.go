@@ -50,21 +50,11 @@ func (s *Server) ServeMetadata(ctx context.Context, listener net.Listener) {
 	}{
 		{CreateToken, "PUT /latest/api/token", s.createToken},
 		{GetIdentity, "GET /latest/dynamic/instance-identity/document", s.metadataOf(identity)},
-		{Unserved, "/", http.NotFound},
+		{standin.Unserved, "/", http.NotFound},
 	} {
 		mux.HandleFunc(served.pattern, s.Endpoint(served.name, refuseMetadata, served.handle))
 	}
-	s.metadata = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = s.metadata.Serve(listener) }() // Close ends it
-	context.AfterFunc(ctx, func() { _ = s.metadata.Close() })
-}
-
-// Close stops the server.
-func (s *Server) Close() error {
-	if s.metadata != nil {
-		_ = s.metadata.Close() // it has closed its listener before, or does so now
-	}
-	return s.Server.Close()
+	s.ServePlain(ctx, listener, mux)
 }
 
 func refuseMetadata(w http.ResponseWriter, status int) {

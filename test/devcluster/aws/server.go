@@ -50,24 +50,10 @@ const (
 	// These are parts of the instance metadata service.
 	CreateToken = "PUT token"
 	GetIdentity = "GET instance-identity"
-
-	// Unserved counts the requests for anything else.
-	Unserved = standin.Unserved
-	// AllEndpoints, given to Fail, is an outage of all of AWS.
-	AllEndpoints = standin.AllEndpoints
 )
 
-// maxBody is more than any request that clients of a cluster send.
-const maxBody = 1 << 20
-
 // Options configure a Server.
-type Options struct {
-	// Listen is the address and port of the one listener, such as "127.0.0.1:0".
-	Listen string
-	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
-	// nothing is written.
-	Dir string
-}
+type Options = standin.Options
 
 // Instance is a machine that EC2 runs.
 type Instance = machines.Instance
@@ -78,7 +64,6 @@ type Server struct {
 
 	// services are those behind the one endpoint, by the version of their API.
 	services map[string]*service
-	metadata *http.Server
 
 	mutex sync.Mutex
 	inventory
@@ -95,14 +80,14 @@ type Server struct {
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	server, err := standin.New(ctx, standin.Options{Name: "aws", Listen: options.Listen, Dir: options.Dir})
+	server, err := standin.New(ctx, "aws", options)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{Server: server, inventory: newInventory(), groups: newGroups(), sessions: map[string]session{},
 		keys: []accessKey{newAccessKey()}, temporary: map[string]accessKey{}}
 	s.services = s.newServices()
-	server.Declare(Unserved)
+	server.Declare(standin.Unserved)
 	for _, served := range s.services {
 		server.Declare(slices.Collect(maps.Keys(served.actions))...)
 	}
@@ -156,7 +141,7 @@ func (s *Server) Credentials() map[string][]byte {
 
 // serve handles one request of the Query API: a form with an action and its parameters.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	body, err := io.ReadAll(io.LimitReader(r.Body, standin.MaxBody))
 	if err != nil {
 		http.Error(w, "The request cannot be read.", http.StatusBadRequest)
 		return
@@ -175,7 +160,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	handle := called.actions[action]
 	endpoint := action
 	if handle == nil {
-		endpoint = Unserved
+		endpoint = standin.Unserved
 	}
 	s.Observe(endpoint, called.refuse, func(w http.ResponseWriter, r *http.Request) {
 		if failed := s.authenticate(r, called, parameters(form), body, time.Now()); failed != nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // cloud is a running stand-in with a client that trusts its CA.
@@ -249,8 +251,8 @@ func TestWhatIsNotServedIsCounted(t *testing.T) {
 		"InvalidAction")
 	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances, "Filter.1.Name=x"),
 		http.StatusBadRequest, "InvalidParameterValue")
-	require.Equal(t, map[string]int{Unserved: 1, DescribeInstances: 1}, c.Requests())
-	require.NoError(t, c.Fail(AllEndpoints, http.StatusServiceUnavailable))
+	require.Equal(t, map[string]int{standin.Unserved: 1, DescribeInstances: 1}, c.Requests())
+	require.NoError(t, c.Fail(standin.AllEndpoints, http.StatusServiceUnavailable))
 	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances), http.StatusServiceUnavailable,
 		"Unavailable")
 }
@@ -322,7 +324,7 @@ func TestTheMetadataServiceAnswersToATokenOfTheInstance(t *testing.T) {
 		"region": "eu-central-1"}`, c.idOf("a")), content)
 	status, _ = ask(http.MethodGet, "/latest/user-data", tokenHeader, issued)
 	require.Equal(t, http.StatusNotFound, status)
-	require.Equal(t, map[string]int{CreateToken: 5, GetIdentity: 2, Unserved: 1}, c.Requests())
+	require.Equal(t, map[string]int{CreateToken: 5, GetIdentity: 2, standin.Unserved: 1}, c.Requests())
 }
 
 func TestAnInstallationHasTheEndpoint(t *testing.T) {

@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // The forms of the answers of the instance metadata service.
@@ -55,12 +56,10 @@ func (s *Server) ServeMetadata(ctx context.Context, listener net.Listener) {
 	mux.HandleFunc("GET /metadata/loadbalancer", s.Endpoint(GetLoadBalancer, refuse, s.metadataOf(func(machine) any {
 		return map[string]any{"loadbalancer": map[string]any{"publicIpAddresses": []any{}}}
 	})))
-	mux.HandleFunc("/", s.Endpoint(Unserved, refuse, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/", s.Endpoint(standin.Unserved, refuse, func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusNotFound, map[string]string{"error": "Not found"})
 	}))
-	s.metadata = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = s.metadata.Serve(listener) }() // Close ends it
-	context.AfterFunc(ctx, func() { _ = s.metadata.Close() })
+	s.ServePlain(ctx, listener, mux)
 }
 
 // metadataOf answers a virtual machine. The header, which a browser cannot be made to send, is required.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // list is the form of an answer with resources of one kind.
@@ -109,7 +111,7 @@ func TestADeletedScaleSetIsNotFound(t *testing.T) {
 	c.requireError(t, c.newToken(t), membersPath("worker"), http.StatusNotFound, "ParentResourceNotFound")
 	c.requireMembers(t, "infra", "infra000000")
 	require.EqualError(t, c.DeleteScaleSet("worker"), `azure stand-in: no scale set "worker"`)
-	require.Equal(t, 0, c.Requests()[Unserved])
+	require.Equal(t, 0, c.Requests()[standin.Unserved])
 }
 
 func TestDeniedMachinesAreInNoList(t *testing.T) {

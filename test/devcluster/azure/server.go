@@ -2,9 +2,7 @@ package azure
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -35,11 +33,6 @@ const (
 	// These are parts of the instance metadata service.
 	GetInstance     = "GET instance"
 	GetLoadBalancer = "GET loadbalancer"
-
-	// Unserved counts the requests for anything else.
-	Unserved = standin.Unserved
-	// AllEndpoints, given to Fail, is an outage of the whole cloud.
-	AllEndpoints = standin.AllEndpoints
 )
 
 // Options configure a Server.
@@ -101,10 +94,9 @@ var (
 type Server struct {
 	*standin.Server
 
-	cloud    cloud
-	stack    bool
-	proxied  bool
-	metadata *http.Server
+	cloud   cloud
+	stack   bool
+	proxied bool
 
 	mutex sync.Mutex
 	inventory
@@ -121,9 +113,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	}
 	s.inventory, s.network = newInventory(s.cloud.zones), newNetwork(s.cloud.location)
 	var err error
-	s.Server, err = standin.New(ctx, standin.Options{
-		Name: name, Listen: options.Listen, Dir: options.Dir, Names: []string{s.cloud.manager, s.cloud.login},
-	})
+	s.Server, err = standin.New(ctx, name, standin.Options{Listen: options.Listen, Dir: options.Dir}, s.cloud.manager,
+		s.cloud.login)
 	if err != nil {
 		return nil, err
 	}
@@ -131,25 +122,12 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	return s, nil
 }
 
-// Close stops the server.
-func (s *Server) Close() error {
-	if s.metadata != nil {
-		_ = s.metadata.Close() // it has closed its listener before, or does so now
-	}
-	return s.Server.Close()
-}
-
-// Hosts returns the addresses of the names under which clients reach the stand-in.
-func (s *Server) Hosts() map[string]string {
-	return map[string]string{s.cloud.manager: s.Host(), s.cloud.login: s.Host()}
-}
-
 // url returns the URL of a path on one of the stand-in's hosts.
 func (s *Server) url(host, path string) string {
-	if s.Port() != "443" && !s.proxied {
-		host = net.JoinHostPort(host, s.Port())
+	if s.proxied {
+		return "https://" + host + path
 	}
-	return "https://" + host + path
+	return s.URLAt(host, path)
 }
 
 const (
@@ -191,7 +169,7 @@ func (s *Server) handler() http.Handler {
 		handle("PUT "+kind, "PUT"+path+"/{name}", s.managed(s.putResource(kind)))
 		handle("DELETE "+kind, "DELETE"+path+"/{name}", s.managed(s.deleteResource(kind)))
 	}
-	handle(Unserved, "/", func(w http.ResponseWriter, r *http.Request) {
+	handle(standin.Unserved, "/", func(w http.ResponseWriter, r *http.Request) {
 		noResourceType(r).write(w)
 	})
 	return mux
@@ -227,14 +205,11 @@ func (s *Server) managed(handle handler) http.HandlerFunc {
 			return
 		}
 		status, answer, failed := handle(r)
-		switch {
-		case failed != nil:
+		if failed != nil {
 			failed.write(w)
-		case answer == nil:
-			w.WriteHeader(status)
-		default:
-			writeJSON(w, status, answer)
+			return
 		}
+		writeJSON(w, status, answer)
 	}
 }
 
@@ -283,12 +258,5 @@ func writeError(w http.ResponseWriter, status int, code, message string) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	content, err := json.Marshal(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(content) // the client may be gone
+	standin.WriteJSON(w, "application/json; charset=utf-8", status, body)
 }

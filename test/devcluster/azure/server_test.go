@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // running is a running stand-in with a client that trusts its CA and resolves every name to it.
@@ -314,8 +316,8 @@ func TestTheResourceManagerRejectsUnusableRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { c.requireError(t, test.token, test.path, test.status, test.code) })
 	}
-	require.Equal(t, 1, c.Requests()[Unserved])
-	require.NoError(t, c.Fail(AllEndpoints, http.StatusServiceUnavailable))
+	require.Equal(t, 1, c.Requests()[standin.Unserved])
+	require.NoError(t, c.Fail(standin.AllEndpoints, http.StatusServiceUnavailable))
 	c.requireError(t, token, machinePath("a"), http.StatusServiceUnavailable, "ServiceUnavailable")
 }
 
@@ -360,7 +362,7 @@ func TestTheMetadataServiceKnowsAMachineByItsAddress(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	status, _ = ask("/metadata/attested/document", "True")
 	require.Equal(t, http.StatusNotFound, status)
-	require.Equal(t, map[string]int{GetInstance: 4, GetLoadBalancer: 1, Unserved: 1}, c.Requests())
+	require.Equal(t, map[string]int{GetInstance: 4, GetLoadBalancer: 1, standin.Unserved: 1}, c.Requests())
 }
 
 func TestAnInstallationHasTheEndpointsOfAStack(t *testing.T) {

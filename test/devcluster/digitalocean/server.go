@@ -24,25 +24,13 @@ const (
 	NoBalancer    = "DELETE /v2/load_balancers/{id}"
 	NewTag        = "POST /v2/tags"
 	TagResources  = "POST /v2/tags/{name}/resources"
-
-	// Unserved counts the requests for anything else; they are answered with 404.
-	Unserved = standin.Unserved
-	// AllEndpoints, given to Fail, is an outage of the whole cloud.
-	AllEndpoints = standin.AllEndpoints
 )
 
 // host is the name of DigitalOcean's API, which is fixed in its SDK.
 const host = "api.digitalocean.com"
 
 // Options configure a Server.
-type Options struct {
-	// Listen is the address and port of the one listener, such as "10.200.0.1:443". Only with port 443 do clients reach
-	// the SDK's fixed endpoint.
-	Listen string
-	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
-	// nothing is written.
-	Dir string
-}
+type Options = standin.Options
 
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
@@ -61,9 +49,7 @@ type Server struct {
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	server, err := standin.New(ctx, standin.Options{
-		Name: "digitalocean", Listen: options.Listen, Dir: options.Dir, Names: []string{host},
-	})
+	server, err := standin.New(ctx, "digitalocean", options, host)
 	if err != nil {
 		return nil, err
 	}
@@ -73,23 +59,20 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	return s, nil
 }
 
-// Hosts returns the address of the name under which clients reach the stand-in.
-func (s *Server) Hosts() map[string]string { return map[string]string{host: s.Host()} }
-
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]handler{
-		ListRegions:   listRegions,
-		ListDroplets:  s.listDroplets,
-		GetDroplet:    s.getDroplet,
-		ListBalancers: s.listBalancers,
-		NewBalancer:   s.createBalancer,
-		GetBalancer:   s.withBalancer(s.getBalancer),
-		SetBalancer:   s.withBalancer(s.updateBalancer),
-		NoBalancer:    s.withBalancer(s.deleteBalancer),
-		NewTag:        s.createTag,
-		TagResources:  s.tagResources,
-		Unserved:      notServed,
+		ListRegions:      listRegions,
+		ListDroplets:     s.listDroplets,
+		GetDroplet:       s.getDroplet,
+		ListBalancers:    s.listBalancers,
+		NewBalancer:      s.createBalancer,
+		GetBalancer:      s.withBalancer(s.getBalancer),
+		SetBalancer:      s.withBalancer(s.updateBalancer),
+		NoBalancer:       s.withBalancer(s.deleteBalancer),
+		NewTag:           s.createTag,
+		TagResources:     s.tagResources,
+		standin.Unserved: notServed,
 	} {
 		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, s.authenticated(handle)))
 	}
@@ -110,14 +93,11 @@ func (s *Server) authenticated(handle handler) http.HandlerFunc {
 			return
 		}
 		status, answer, failed := handle(r)
-		switch {
-		case failed != nil:
+		if failed != nil {
 			writeError(w, failed)
-		case answer == nil:
-			w.WriteHeader(status)
-		default:
-			writeJSON(w, status, answer)
+			return
 		}
+		writeJSON(w, status, answer)
 	}
 }
 
@@ -162,12 +142,5 @@ func writeError(w http.ResponseWriter, failed *apiError) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	content, err := json.Marshal(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(content) // the client may be gone
+	standin.WriteJSON(w, "application/json; charset=utf-8", status, body)
 }

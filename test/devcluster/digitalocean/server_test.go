@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // cloud is a running stand-in with DigitalOcean's own client.
@@ -189,12 +190,12 @@ func TestARequestWithoutATokenIsRejected(t *testing.T) {
 
 func TestAnOutageFailsEveryRequest(t *testing.T) {
 	c := start(t)
-	require.NoError(t, c.Fail(digitalocean.AllEndpoints, http.StatusServiceUnavailable))
+	require.NoError(t, c.Fail(standin.AllEndpoints, http.StatusServiceUnavailable))
 	_, _, err := c.api.Droplets.List(t.Context(), nil)
 	requireFailure(t, http.StatusServiceUnavailable, "Service Unavailable", err)
 	_, _, err = c.api.Regions.List(t.Context(), nil)
 	requireFailure(t, http.StatusServiceUnavailable, "Service Unavailable", err)
-	require.NoError(t, c.Fail(digitalocean.AllEndpoints, 0))
+	require.NoError(t, c.Fail(standin.AllEndpoints, 0))
 	_, _, err = c.api.Droplets.List(t.Context(), nil)
 	require.NoError(t, err)
 }
@@ -203,7 +204,7 @@ func TestWhatIsNotServedIsCounted(t *testing.T) {
 	c := start(t)
 	_, _, err := c.api.Account.Get(t.Context())
 	requireFailure(t, http.StatusNotFound, "The stand-in does not serve /v2/account.", err)
-	require.Equal(t, map[string]int{digitalocean.Unserved: 1}, c.Requests())
+	require.Equal(t, map[string]int{standin.Unserved: 1}, c.Requests())
 }
 
 func TestAReplacedCAIsTheOneToTrust(t *testing.T) {

@@ -116,8 +116,8 @@ func (s *Server) Credentials() map[string][]byte {
 	s.mutex.Unlock()
 	file := object{
 		"type": "external_account", "audience": provider, "subject_token_type": jwtType,
-		"token_url": s.url(exchangeHost, "/v1/token"),
-		"service_account_impersonation_url": s.url(credentialsHost,
+		"token_url": s.URLAt(exchangeHost, "/v1/token"),
+		"service_account_impersonation_url": s.URLAt(credentialsHost,
 			"/v1/projects/-/serviceAccounts/"+accountEmail+":generateAccessToken"),
 		"credential_source": object{
 			"file": "/var/run/secrets/openshift/serviceaccount/token", "format": object{"type": "text"},
@@ -136,7 +136,7 @@ func (s *Server) Credentials() map[string][]byte {
 	return map[string][]byte{"service_account.json": content}
 }
 
-func (s *Server) tokenURL() string { return s.url(loginHost, "/token") }
+func (s *Server) tokenURL() string { return s.URLAt(loginHost, "/token") }
 
 // getToken issues a token for an assertion.
 func (s *Server) getToken(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +184,7 @@ func (s *Server) impersonate(w http.ResponseWriter, r *http.Request) {
 	var wanted struct {
 		Scope []string `json:"scope"`
 	}
-	switch err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&wanted); {
+	switch err := json.NewDecoder(http.MaxBytesReader(w, r.Body, standin.MaxBody)).Decode(&wanted); {
 	case !valid || !found.federated:
 		writeError(w, http.StatusUnauthorized, "Request had invalid authentication credentials.")
 		return
@@ -291,7 +291,7 @@ func (s *Server) authorize(r *http.Request) *apiError {
 		var said claims
 		found.key, said, valid = s.verify(bearerText(r))
 		valid = valid && said.Subject == accountEmail &&
-			(said.hasScope() || said.Audience == s.url(computeHost, "/"))
+			(said.hasScope() || said.Audience == s.URLAt(computeHost, "/"))
 	}
 	standin.Identify(r, found.key)
 	switch {

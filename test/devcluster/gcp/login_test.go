@@ -78,7 +78,7 @@ func TestAnAssertionStandsForATokenUntilItsKeyIsRotated(t *testing.T) {
 	for name, source := range map[string]func() (oauth2.TokenSource, error){
 		"for a scope": func() (oauth2.TokenSource, error) { return google.JWTAccessTokenSourceWithScope(c.keyFile(), scope) },
 		"for an audience": func() (oauth2.TokenSource, error) {
-			return google.JWTAccessTokenSourceFromJSON(c.keyFile(), c.url(computeHost, "/"))
+			return google.JWTAccessTokenSourceFromJSON(c.keyFile(), c.URLAt(computeHost, "/"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestAnExchangedTokenOnlyImpersonates(t *testing.T) {
 		"another token": {"other", accountEmail, `{}`, "Request had invalid authentication credentials.", http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url(credentialsHost,
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URLAt(credentialsHost,
 				"/v1/projects/-/serviceAccounts/"+test.account+":generateAccessToken"), strings.NewReader(test.body))
 			require.NoError(t, err)
 			request.Header.Set("Authorization", "Bearer "+test.token)

@@ -6,7 +6,8 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // metadataRoot is the path of the metadata, and flavorHeader what requests and answers must have.
@@ -37,12 +38,10 @@ func (s *Server) ServeMetadata(ctx context.Context, listener net.Listener) {
 	for entry, describe := range metadataOf {
 		mux.HandleFunc("GET "+metadataRoot+entry, s.Endpoint("GET "+entry, refuseMetadata, s.answer(describe)))
 	}
-	mux.HandleFunc("/", s.Endpoint(Unserved, refuseMetadata, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/", s.Endpoint(standin.Unserved, refuseMetadata, func(w http.ResponseWriter, _ *http.Request) {
 		refuseMetadata(w, http.StatusNotFound)
 	}))
-	s.metadata = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = s.metadata.Serve(listener) }() // Close ends it
-	context.AfterFunc(ctx, func() { _ = s.metadata.Close() })
+	s.ServePlain(ctx, listener, mux)
 }
 
 // answer answers an instance. The header, which a browser cannot be made to send, is required.

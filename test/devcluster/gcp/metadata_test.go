@@ -7,6 +7,8 @@ import (
 
 	"cloud.google.com/go/compute/metadata"
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 func TestTheMetadataServerKnowsInstancesByTheirAddresses(t *testing.T) {
@@ -29,7 +31,7 @@ func TestTheMetadataServerKnowsInstancesByTheirAddresses(t *testing.T) {
 	const account = "instance/service-accounts/default/token"
 	_, err = client.GetWithContext(t.Context(), account)
 	require.Equal(t, metadata.NotDefinedError(account), err)
-	require.Equal(t, 1, c.Requests()[Unserved])
+	require.Equal(t, 1, c.Requests()[standin.Unserved])
 
 	get := func() (int, string) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,

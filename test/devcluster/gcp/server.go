@@ -2,8 +2,6 @@ package gcp
 
 import (
 	"context"
-	"encoding/json"
-	"net"
 	"net/http"
 	"sync"
 
@@ -23,11 +21,6 @@ const (
 	GetInstance   = "instances.get"
 	ListInstances = "instances.list"
 	ListZones     = "zones.list"
-
-	// Unserved counts the requests for anything else.
-	Unserved = standin.Unserved
-	// AllEndpoints, given to Fail, is an outage of the whole cloud.
-	AllEndpoints = standin.AllEndpoints
 )
 
 // The hosts of the services.
@@ -38,18 +31,8 @@ const (
 	credentialsHost = "iamcredentials.googleapis.com"
 )
 
-// maxBody is more than any request that clients of a cluster send.
-const maxBody = 1 << 20
-
 // Options configure a Server.
-type Options struct {
-	// Listen is the address and port of the one listener for all services, such as "10.200.0.1:443". Only with port 443
-	// do clients reach Google's fixed endpoints.
-	Listen string
-	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
-	// nothing is written.
-	Dir string
-}
+type Options = standin.Options
 
 // Instance is a machine that the cloud runs.
 type Instance = machines.Instance
@@ -60,8 +43,6 @@ type object = map[string]any
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
-
-	metadata *http.Server
 
 	mutex sync.Mutex
 	inventory
@@ -76,40 +57,12 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if s.login, err = newLogin(); err != nil {
 		return nil, err
 	}
-	s.Server, err = standin.New(ctx, standin.Options{
-		Name: "gcp", Listen: options.Listen, Dir: options.Dir,
-		Names: []string{computeHost, loginHost, exchangeHost, credentialsHost},
-	})
+	s.Server, err = standin.New(ctx, "gcp", options, computeHost, loginHost, exchangeHost, credentialsHost)
 	if err != nil {
 		return nil, err
 	}
 	s.Serve(ctx, s.handler())
 	return s, nil
-}
-
-// Close stops the server.
-func (s *Server) Close() error {
-	if s.metadata != nil {
-		_ = s.metadata.Close() // it has closed its listener before, or does so now
-	}
-	return s.Server.Close()
-}
-
-// Hosts returns the addresses of the names under which clients reach the stand-in.
-func (s *Server) Hosts() map[string]string {
-	hosts := map[string]string{}
-	for _, name := range []string{computeHost, loginHost, exchangeHost, credentialsHost} {
-		hosts[name] = s.Host()
-	}
-	return hosts
-}
-
-// url returns the URL of a path on one of the stand-in's hosts.
-func (s *Server) url(host, path string) string {
-	if s.Port() != "443" {
-		host = net.JoinHostPort(host, s.Port())
-	}
-	return "https://" + host + path
 }
 
 const (
@@ -139,7 +92,7 @@ func (s *Server) handler() http.Handler {
 			handle(k.service+"."+method, serve.verb+" "+compute+k.scope+k.collection+serve.path, s.managed(serve.handle))
 		}
 	}
-	handle(Unserved, "/", func(w http.ResponseWriter, r *http.Request) {
+	handle(standin.Unserved, "/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "The stand-in does not serve "+r.Method+" "+r.URL.Path+".")
 	})
 	return mux
@@ -159,7 +112,7 @@ func (s *Server) managed(handle handler) http.HandlerFunc {
 			notFound("projects/" + project).write(w)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		r.Body = http.MaxBytesReader(w, r.Body, standin.MaxBody)
 		answer, failed := handle(r)
 		if failed != nil {
 			failed.write(w)
@@ -205,12 +158,5 @@ func writeError(w http.ResponseWriter, status int, message string) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	content, err := json.Marshal(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(content) // the client may be gone
+	standin.WriteJSON(w, "application/json; charset=UTF-8", status, body)
 }

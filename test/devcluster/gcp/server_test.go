@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/permissions"
 )
 
@@ -56,7 +57,7 @@ func (c running) send(t *testing.T, verb, token, path string, body any) (int, ob
 	content, err := json.Marshal(body)
 	require.NoError(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), verb,
-		c.url(computeHost, "/compute/v1/projects/"+projectID+"/"+path), bytes.NewReader(content))
+		c.URLAt(computeHost, "/compute/v1/projects/"+projectID+"/"+path), bytes.NewReader(content))
 	require.NoError(t, err)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -162,18 +163,18 @@ func TestInstancesStopGoAndAreDenied(t *testing.T) {
 func TestAnOutageAndUnservedRequestsAreRecorded(t *testing.T) {
 	c := start(t)
 	token := c.newToken(t)
-	require.NoError(t, c.Fail(AllEndpoints, http.StatusServiceUnavailable))
+	require.NoError(t, c.Fail(standin.AllEndpoints, http.StatusServiceUnavailable))
 	status, answer := c.send(t, http.MethodGet, token, "zones", nil)
 	requireFailure(t, status, answer, http.StatusServiceUnavailable, "Service Unavailable")
-	require.NoError(t, c.Fail(AllEndpoints, 0))
+	require.NoError(t, c.Fail(standin.AllEndpoints, 0))
 
 	status, answer = c.send(t, http.MethodGet, token, "regions", nil)
 	requireFailure(t, status, answer, http.StatusNotFound,
 		"The stand-in does not serve GET /compute/v1/projects/dev-project/regions.")
-	require.Equal(t, 1, c.Requests()[Unserved])
+	require.Equal(t, 1, c.Requests()[standin.Unserved])
 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		c.url(computeHost, "/compute/v1/projects/other/zones"), http.NoBody)
+		c.URLAt(computeHost, "/compute/v1/projects/other/zones"), http.NoBody)
 	require.NoError(t, err)
 	request.Header.Set("Authorization", "Bearer "+token)
 	status, answer = c.do(t, request)
@@ -206,7 +207,7 @@ func TestOnlyTheMethodsOfTheAPINeedAPermission(t *testing.T) {
 	for _, free := range []string{GetToken, ExchangeToken, Impersonate, "GET instance/zone"} {
 		require.True(t, NeedsNoPermission(free), free)
 	}
-	for _, method := range []string{GetInstance, "routes.insert", Unserved} {
+	for _, method := range []string{GetInstance, "routes.insert", standin.Unserved} {
 		require.False(t, NeedsNoPermission(method), method)
 	}
 }

@@ -50,15 +50,6 @@ func (s *Server) Redirect(status *configv1.PlatformStatus) {
 	}
 }
 
-// Hosts returns the address of the names under which clients reach the stand-in.
-func (s *Server) Hosts() map[string]string {
-	hosts := map[string]string{}
-	for _, name := range slices.Concat(ownHosts, customHosts) {
-		hosts[name] = s.Host()
-	}
-	return hosts
-}
-
 // AskedOwn counts the requests so far to IBM Cloud's own endpoints, and AskedCustom those to the ones of Redirect.
 func (s *Server) AskedOwn() int { return s.askedAt(ownHosts) }
 

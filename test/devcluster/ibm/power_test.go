@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 const (
@@ -98,14 +99,14 @@ func TestARequestNamesTheWorkspace(t *testing.T) {
 		&refused))
 	require.Equal(t, "The header CRN does not name the workspace.", refused.Errors[0].Message)
 	require.Equal(t, http.StatusNotFound, c.ask(t, power+"other/pvm-instances", crn, &refused))
-	require.Zero(t, c.Requests()[ibm.Unserved])
+	require.Zero(t, c.Requests()[standin.Unserved])
 }
 
 func TestWithoutAWorkspaceItsEndpointsAreNotServed(t *testing.T) {
 	c := start(t)
 	var refused any
 	require.Equal(t, http.StatusNotFound, c.ask(t, power+workspace+"/pvm-instances", crn, &refused))
-	require.Equal(t, 1, c.Requests()[ibm.Unserved])
+	require.Equal(t, 1, c.Requests()[standin.Unserved])
 }
 
 func TestAWorkspaceHasAnEndpointOfTheAdministratorToo(t *testing.T) {

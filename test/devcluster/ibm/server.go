@@ -33,11 +33,6 @@ const (
 	NewMember      = "POST /v1/load_balancers/{id}/pools/{pool}/members"
 	ReplaceMembers = "PUT /v1/load_balancers/{id}/pools/{pool}/members"
 	NoMember       = "DELETE /v1/load_balancers/{id}/pools/{pool}/members/{member}"
-
-	// Unserved counts the requests for anything else; they are answered with 404.
-	Unserved = standin.Unserved
-	// AllEndpoints, given to Fail, is an outage of the whole cloud.
-	AllEndpoints = standin.AllEndpoints
 )
 
 // Options configure a Server.
@@ -70,10 +65,8 @@ type Server struct {
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	server, err := standin.New(ctx, standin.Options{
-		Name: "ibm", Listen: options.Listen, Dir: options.Dir,
-		Names: slices.Concat(ownHosts, customHosts),
-	})
+	server, err := standin.New(ctx, "ibm", standin.Options{Listen: options.Listen, Dir: options.Dir},
+		slices.Concat(ownHosts, customHosts)...)
 	if err != nil {
 		return nil, err
 	}
@@ -87,21 +80,21 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(IssueToken, s.Endpoint(IssueToken, failToken, s.issueToken))
 	endpoints := map[string]handler{
-		ListGroups:     listGroups,
-		GetRegion:      getRegion,
-		ListInstances:  s.listInstances,
-		ListSubnets:    s.listSubnets,
-		ListBalancers:  s.listBalancers,
-		NewBalancer:    s.createBalancer,
-		GetBalancer:    s.withBalancer(getBalancer),
-		NoBalancer:     s.withBalancer(s.deleteBalancer),
-		ListListeners:  s.withBalancer(listListeners),
-		ListPools:      s.withBalancer(listPools),
-		ListMembers:    s.withPool(listMembers),
-		NewMember:      s.changing(s.createMember),
-		ReplaceMembers: s.changing(s.replaceMembers),
-		NoMember:       s.changing(s.deleteMember),
-		Unserved:       notServed,
+		ListGroups:       listGroups,
+		GetRegion:        getRegion,
+		ListInstances:    s.listInstances,
+		ListSubnets:      s.listSubnets,
+		ListBalancers:    s.listBalancers,
+		NewBalancer:      s.createBalancer,
+		GetBalancer:      s.withBalancer(getBalancer),
+		NoBalancer:       s.withBalancer(s.deleteBalancer),
+		ListListeners:    s.withBalancer(listListeners),
+		ListPools:        s.withBalancer(listPools),
+		ListMembers:      s.withPool(listMembers),
+		NewMember:        s.changing(s.createMember),
+		ReplaceMembers:   s.changing(s.replaceMembers),
+		NoMember:         s.changing(s.deleteMember),
+		standin.Unserved: notServed,
 	}
 	maps.Copy(endpoints, s.power())
 	for pattern, handle := range endpoints {
@@ -128,14 +121,11 @@ func (s *Server) authenticated(handle handler) http.HandlerFunc {
 			return
 		}
 		status, answer, failed := handle(r)
-		switch {
-		case failed != nil:
+		if failed != nil {
 			writeError(w, failed)
-		case answer == nil:
-			w.WriteHeader(status)
-		default:
-			writeJSON(w, status, answer)
+			return
 		}
+		writeJSON(w, status, answer)
 	}
 }
 
@@ -208,12 +198,5 @@ func writeError(w http.ResponseWriter, failed *apiError) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	content, err := json.Marshal(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(content) // the client may be gone
+	standin.WriteJSON(w, "application/json; charset=utf-8", status, body)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // cloud is a running stand-in with IBM Cloud's own client of the VPC.
@@ -236,19 +237,19 @@ func TestOtherRequestsAreCounted(t *testing.T) {
 	c := start(t)
 	status, _ := c.get(t, "https://eu-de.iaas.cloud.ibm.com/v1/volumes?version=2026-01-01&generation=2")
 	require.Equal(t, http.StatusNotFound, status)
-	require.Equal(t, 1, c.Requests()[ibm.Unserved])
+	require.Equal(t, 1, c.Requests()[standin.Unserved])
 }
 
 func TestAnOutageReachesEveryEndpoint(t *testing.T) {
 	c := start(t)
 	require.Len(t, c.instances(t, "a"), 1)
-	require.NoError(t, c.Fail(ibm.AllEndpoints, http.StatusServiceUnavailable))
+	require.NoError(t, c.Fail(standin.AllEndpoints, http.StatusServiceUnavailable))
 	_, response, err := c.vpc.ListInstances(new(vpcv1.ListInstancesOptions))
 	require.EqualError(t, err, "Service Unavailable")
 	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
 	_, err = c.authenticator("").RequestToken()
 	require.EqualError(t, err, "Service Unavailable")
-	require.NoError(t, c.Fail(ibm.AllEndpoints, 0))
+	require.NoError(t, c.Fail(standin.AllEndpoints, 0))
 	require.Len(t, c.instances(t, "a"), 1)
 }
 

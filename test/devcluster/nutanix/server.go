@@ -2,7 +2,6 @@ package nutanix
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
@@ -20,21 +19,10 @@ const (
 	GetHost      = "GET /config/clusters/{id}/hosts/{host}"
 	// GetNewest is how clients of API v4.2 find the newest version of a namespace. Its path has no version.
 	GetNewest = "OPTIONS /unversioned/info"
-
-	// Unserved counts the requests for anything else; they are answered with 404.
-	Unserved = standin.Unserved
-	// AllEndpoints, given to Fail, is an outage of the whole cloud.
-	AllEndpoints = standin.AllEndpoints
 )
 
 // Options configure a Server.
-type Options struct {
-	// Listen is the address and port of the one listener, such as "127.0.0.1:0".
-	Listen string
-	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
-	// nothing is written.
-	Dir string
-}
+type Options = standin.Options
 
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
@@ -48,7 +36,7 @@ type Server struct {
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	server, err := standin.New(ctx, standin.Options{Name: "nutanix", Listen: options.Listen, Dir: options.Dir})
+	server, err := standin.New(ctx, "nutanix", options)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +66,7 @@ func (s *Server) handler() http.Handler {
 		handle := s.Endpoint(endpoint, refuse, s.authenticated(served.handle, served.missing))
 		mux.HandleFunc(method+" /api/"+served.namespace+"/{version}"+path, func(w http.ResponseWriter, r *http.Request) {
 			if !version.MatchString(r.PathValue("version")) {
-				s.Observe(Unserved, refuse, s.authenticated(notServed, notFound), w, r)
+				s.Observe(standin.Unserved, refuse, s.authenticated(notServed, notFound), w, r)
 				return
 			}
 			handle(w, r)
@@ -88,7 +76,7 @@ func (s *Server) handler() http.Handler {
 	for _, namespace := range []string{"clustermgmt", "vmm"} {
 		mux.HandleFunc("OPTIONS /api/"+namespace+"/unversioned/info", newest)
 	}
-	mux.HandleFunc(Unserved, s.Endpoint(Unserved, refuse, s.authenticated(notServed, notFound)))
+	mux.HandleFunc(standin.Unserved, s.Endpoint(standin.Unserved, refuse, s.authenticated(notServed, notFound)))
 	return mux
 }
 
@@ -139,12 +127,5 @@ func writeError(w http.ResponseWriter, status int, group string) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	content, err := json.Marshal(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(content) // the client may be gone
+	standin.WriteJSON(w, "application/json", status, body)
 }

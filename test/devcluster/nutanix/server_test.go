@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/nutanix"
 )
 
@@ -215,15 +216,15 @@ func TestWhatIsNotServedIsCounted(t *testing.T) {
 		status, _ := c.get(t, path)
 		require.Equal(t, http.StatusNotFound, status)
 	}
-	require.Equal(t, map[string]int{nutanix.Unserved: 2}, c.Requests())
+	require.Equal(t, map[string]int{standin.Unserved: 2}, c.Requests())
 }
 
 func TestAnOutageFailsEveryRequest(t *testing.T) {
 	c := start(t)
-	require.NoError(t, c.Fail(nutanix.AllEndpoints, http.StatusServiceUnavailable))
+	require.NoError(t, c.Fail(standin.AllEndpoints, http.StatusServiceUnavailable))
 	status, _ := c.get(t, machines+c.SystemUUID("a"))
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.NoError(t, c.Fail(nutanix.AllEndpoints, 0))
+	require.NoError(t, c.Fail(standin.AllEndpoints, 0))
 	require.NoError(t, c.Fail(nutanix.GetVM, http.StatusTooManyRequests))
 	status, _ = c.get(t, machines+c.SystemUUID("a"))
 	require.Equal(t, http.StatusTooManyRequests, status)

@@ -2,7 +2,6 @@ package openstack
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -50,8 +49,6 @@ const (
 	BalancerMembers       = "GET /load-balancer/v2.0/lbaas/pools/{id}/members"
 	BalancerSetMembers    = "PUT /load-balancer/v2.0/lbaas/pools/{id}/members"
 
-	// Unserved counts the requests for anything else; they are answered with 404.
-	Unserved = standin.Unserved
 	// AllEndpoints, given to Fail, is an outage of the whole cloud.
 	AllEndpoints = standin.AllEndpoints
 )
@@ -97,8 +94,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if options.Host != "" {
 		names = []string{options.Host}
 	}
-	server, err := standin.New(ctx,
-		standin.Options{Name: "openstack", Listen: options.Listen, Names: names, Dir: options.Dir})
+	server, err := standin.New(ctx, "openstack", standin.Options{Listen: options.Listen, Dir: options.Dir}, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +113,6 @@ func (s *Server) URL() string {
 		return s.Server.URL()
 	}
 	return "https://" + net.JoinHostPort(s.host, s.Port())
-}
-
-// Hosts returns the address of the name under which clients reach the stand-in, if it has one.
-func (s *Server) Hosts() map[string]string {
-	if s.host == "" {
-		return nil
-	}
-	return map[string]string{s.host: s.Host()}
 }
 
 // AuthURL is the URL of Keystone's API v3.
@@ -181,7 +169,7 @@ func (s *Server) handler() http.Handler {
 		IdentityTokens:   s.createToken,
 		NetworkVersions:  s.networkVersions,
 		BalancerVersions: s.balancerVersions,
-		Unserved:         http.NotFound,
+		standin.Unserved: http.NotFound,
 	} {
 		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, handle))
 	}
@@ -226,14 +214,7 @@ func (s *Server) handler() http.Handler {
 type object = map[string]any
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(data) // the client may be gone
+	standin.WriteJSON(w, "application/json", status, body)
 }
 
 // refuse is the answer to a request that Fail makes fail.

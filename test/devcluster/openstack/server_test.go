@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // cloud is a running stand-in with a client that trusts its CA.
@@ -394,7 +396,7 @@ func TestWhatIsNotThere(t *testing.T) {
 			require.Equal(t, want, body)
 		})
 	}
-	require.Equal(t, 2, c.Requests()[Unserved])
+	require.Equal(t, 2, c.Requests()[standin.Unserved])
 }
 
 func TestPorts(t *testing.T) {

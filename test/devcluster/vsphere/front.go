@@ -17,8 +17,6 @@ import (
 const (
 	// restSession is the header and the cookie with the session of a request to the REST API.
 	restSession = "vmware-api-session-id"
-	// maxBody is more than any request that clients of a cluster send.
-	maxBody = 1 << 20
 )
 
 // request is what the front has to know of a request.
@@ -111,7 +109,7 @@ func parse(r *http.Request) (request, error) {
 		}
 		return parsed, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	body, err := io.ReadAll(io.LimitReader(r.Body, standin.MaxBody))
 	if err != nil {
 		return request{}, fmt.Errorf("request: %w", err)
 	}

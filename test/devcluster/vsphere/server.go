@@ -23,19 +23,10 @@ const (
 	Login       = "Login"
 	FindByUUID  = "FindByUuid"
 	RESTSession = "POST /rest/com/vmware/cis/session"
-
-	// AllEndpoints, given to Fail, is an outage of the whole vCenter.
-	AllEndpoints = standin.AllEndpoints
 )
 
 // Options configure a Server.
-type Options struct {
-	// Listen is the address and port of the one listener, such as "127.0.0.1:0".
-	Listen string
-	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
-	// nothing is written.
-	Dir string
-}
+type Options = standin.Options
 
 // Instance is a machine that the vCenter runs.
 type Instance = machines.Instance
@@ -57,7 +48,7 @@ type Server struct {
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	server, err := standin.New(ctx, standin.Options{Name: "vsphere", Listen: options.Listen, Dir: options.Dir})
+	server, err := standin.New(ctx, "vsphere", options)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/vsphere"
 )
 
@@ -199,7 +200,7 @@ func TestAVCenterFails(t *testing.T) {
 	require.ErrorContains(t, err, "503 Service Unavailable")
 	_, err = findByUUID(t.Context(), client.Client, vsphere.UUID("a"))
 	require.NoError(t, err)
-	require.NoError(t, s.Fail(vsphere.AllEndpoints, http.StatusServiceUnavailable))
+	require.NoError(t, s.Fail(standin.AllEndpoints, http.StatusServiceUnavailable))
 	_, err = findByUUID(t.Context(), client.Client, vsphere.UUID("a"))
 	require.ErrorContains(t, err, "503 Service Unavailable")
 }

@@ -28,15 +28,15 @@ const (
 	AllEndpoints = "*"
 )
 
+// headerTimeout is how long a client may take to send the header of a request.
+const headerTimeout = 10 * time.Second
+
 // Options configure a Server.
 type Options struct {
-	// Name is the cloud's, for errors and the certificates.
-	Name string
-	// Listen is the address and port of the one listener, such as "127.0.0.1:0" or "10.200.0.1:0". The address becomes
-	// part of the certificate, so it must be one that clients reach.
+	// Listen is the address and port of the one listener, such as "127.0.0.1:0" or "10.200.0.1:443". The address becomes
+	// part of the certificate, so it must be one that clients reach. Only with port 443 do they reach endpoints that are
+	// fixed in a cloud's SDK.
 	Listen string
-	// Names are further names that clients reach the address by, for the certificate.
-	Names []string
 	// Dir is the directory that receives ca.crt, requests.log and what the stand-in writes with WriteFile, for a human
 	// to look around with; it is created when missing. Empty means that nothing is written.
 	Dir string
@@ -67,10 +67,11 @@ type Call struct {
 // Server serves a stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	name, dir    string
+	names        []string
 	address      net.Addr
 	listener     net.Listener
 	certificates certificates
-	http         *http.Server
+	http, plain  *http.Server
 	served       chan error
 	log          io.WriteCloser
 
@@ -87,10 +88,12 @@ type Server struct {
 	open  map[net.Conn]struct{}
 }
 
-// New makes a server that listens. Its URL is known then, and it has its endpoints once Serve is called.
-func New(ctx context.Context, options Options) (*Server, error) {
+// New makes a server that listens. Its URL is known then, and it has its endpoints once Serve is called. The name is
+// the cloud's, for errors and the certificates. Hosts are further names that clients reach the address by.
+func New(ctx context.Context, name string, options Options, hosts ...string) (*Server, error) {
 	s := &Server{
-		name:      options.Name,
+		name:      name,
+		names:     hosts,
 		dir:       options.Dir,
 		served:    make(chan error, 1),
 		log:       discard{io.Discard},
@@ -104,7 +107,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, s.errorf("%w", err)
 	}
-	if err := s.certificates.init(s.name, append([]string{host.String()}, options.Names...)); err != nil {
+	if err := s.certificates.init(s.name, append([]string{host.String()}, hosts...)); err != nil {
 		return nil, s.errorf("%w", err)
 	}
 	if s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", options.Listen); err != nil {
@@ -122,12 +125,20 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) {
 	s.http = &http.Server{
 		Handler:           handler,
 		TLSConfig:         &tls.Config{GetCertificate: s.certificates.get, MinVersion: tls.VersionTLS12},
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: headerTimeout,
 		ErrorLog:          log.New(s.log, "", log.LstdFlags),
 		ConnState:         s.follow,
 	}
 	go func() { s.served <- s.http.ServeTLS(s.listener, "", "") }()
 	context.AfterFunc(ctx, func() { _ = s.http.Close() })
+}
+
+// ServePlain serves another handler without TLS, as instance metadata services are, until ctx is done or Close is
+// called, which close the listener. It is called at most once, before Close.
+func (s *Server) ServePlain(ctx context.Context, listener net.Listener, handler http.Handler) {
+	s.plain = &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
+	go func() { _ = s.plain.Serve(listener) }() // Close ends it
+	context.AfterFunc(ctx, func() { _ = s.plain.Close() })
 }
 
 // follow keeps the open connections.
@@ -155,6 +166,9 @@ func (s *Server) Disconnect() {
 
 // Close stops the server and ends its connections. After Serve, a second call does nothing.
 func (s *Server) Close() error {
+	if s.plain != nil {
+		_ = s.plain.Close() // it has closed its listener before, or does so now
+	}
 	if s.http == nil {
 		return errors.Join(s.listener.Close(), s.log.Close())
 	}
@@ -185,6 +199,26 @@ func (s *Server) Host() string {
 func (s *Server) Port() string {
 	_, port, _ := net.SplitHostPort(s.address.String())
 	return port
+}
+
+// Hosts returns the address of the names under which clients reach the server; nil without any.
+func (s *Server) Hosts() map[string]string {
+	var hosts map[string]string
+	for _, name := range s.names {
+		if hosts == nil {
+			hosts = map[string]string{}
+		}
+		hosts[name] = s.Host()
+	}
+	return hosts
+}
+
+// URLAt returns the URL of a path at one of the server's names.
+func (s *Server) URLAt(host, path string) string {
+	if s.Port() != "443" {
+		host = net.JoinHostPort(host, s.Port())
+	}
+	return "https://" + host + path
 }
 
 // CABundle is the private CA, in PEM, that signed the server's certificate.

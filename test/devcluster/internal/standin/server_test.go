@@ -5,10 +5,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,8 +26,7 @@ const list = "GET /list"
 // start starts a server with one endpoint, which takes the credential from the query.
 func start(t *testing.T, options standin.Options) *standin.Server {
 	t.Helper()
-	options.Name = "example"
-	server, err := standin.New(t.Context(), options)
+	server, err := standin.New(t.Context(), "example", options)
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.HandleFunc(list, server.Endpoint(list, refuse, func(w http.ResponseWriter, r *http.Request) {
@@ -188,8 +191,7 @@ func TestAServerRejectsUnusableOptions(t *testing.T) {
 			"example stand-in: mkdir " + file + ": not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.options.Name = "example"
-			_, err := standin.New(t.Context(), test.options)
+			_, err := standin.New(t.Context(), "example", test.options)
 			require.EqualError(t, err, test.err)
 		})
 	}
@@ -197,7 +199,7 @@ func TestAServerRejectsUnusableOptions(t *testing.T) {
 
 func TestAServerEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	server, err := standin.New(ctx, standin.Options{Name: "example", Listen: "127.0.0.1:0"})
+	server, err := standin.New(ctx, "example", standin.Options{Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	server.Serve(ctx, http.NotFoundHandler())
 	client := newClient(t, server.CABundle())
@@ -212,7 +214,55 @@ func TestAServerEndsWithItsContext(t *testing.T) {
 }
 
 func TestAServerThatServedNothingIsClosed(t *testing.T) {
-	server, err := standin.New(t.Context(), standin.Options{Name: "example", Listen: "127.0.0.1:0"})
+	server, err := standin.New(t.Context(), "example", standin.Options{Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	require.NoError(t, server.Close())
+}
+
+func TestClientsReachAServerByItsNames(t *testing.T) {
+	ctx := t.Context()
+	server, err := standin.New(ctx, "example", standin.Options{Listen: "127.0.0.1:0"}, "a.example.com", "b.example.com")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	require.Equal(t, map[string]string{"a.example.com": "127.0.0.1", "b.example.com": "127.0.0.1"}, server.Hosts())
+	require.Equal(t, "https://a.example.com:"+server.Port()+"/x", server.URLAt("a.example.com", "/x"))
+	require.Nil(t, startDefault(t).Hosts())
+}
+
+func TestPlainServingEndsWithTheServer(t *testing.T) {
+	s := startDefault(t)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s.ServePlain(t.Context(), listener, s.Endpoint("GET /plain", refuse, func(w http.ResponseWriter, _ *http.Request) {
+		standin.WriteJSON(w, "application/json", http.StatusCreated, map[string]int{"a": 1})
+	}))
+	url := "http://" + listener.Addr().String()
+	ask := func() (*http.Response, error) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		require.NoError(t, err)
+		return http.DefaultClient.Do(request)
+	}
+	response, err := ask()
+	require.NoError(t, err)
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, []any{http.StatusCreated, "application/json", `{"a":1}`},
+		[]any{response.StatusCode, response.Header.Get("Content-Type"), string(content)})
+	require.Equal(t, map[string]int{"GET /plain": 1}, s.Requests())
+
+	require.NoError(t, s.Close())
+	response, err = ask()
+	if err == nil {
+		require.NoError(t, response.Body.Close())
+	}
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+}
+
+func TestAnAnswerWithoutABodyIsEmpty(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	standin.WriteJSON(recorder, "application/json", http.StatusNoContent, nil)
+	require.Equal(t, http.StatusNoContent, recorder.Code)
+	require.Empty(t, recorder.Body.Bytes())
+	require.Empty(t, recorder.Header())
 }
