@@ -139,6 +139,8 @@ func TestEachAdaptationOfLibraryGoHasATextForUpstream(t *testing.T) {
 	const dir = "pkg/operator/rollout/staticpod/"
 	// These are the operator's own: they would stay with any library.
 	own := []string{"candidate.go", "heldback.go", "resources.go"}
+	// The tests of the other files show the workarounds, those of this one what library-go does without them.
+	contract := string(read(t, dir+"librarygo_test.go"))
 	table := string(read(t, "docs/upstream/README.md"))
 	for _, link := range regexp.MustCompile(`\]\(([a-z-]+\.md)(#[^)]*)?\)`).FindAllStringSubmatch(table, -1) {
 		text := string(read(t, "docs/upstream/"+link[1]))
@@ -156,7 +158,7 @@ func TestEachAdaptationOfLibraryGoHasATextForUpstream(t *testing.T) {
 			listed = append(listed, name[1])
 		}
 		test := strings.Trim(strings.TrimSpace(columns[3]), "`")
-		require.True(t, hasTest(t, dir, test), "docs/upstream/README.md: %s is no test in %s", test, dir)
+		require.Contains(t, contract, "\nfunc "+test+"(t *testing.T) {", "docs/upstream/README.md: %s", columns[1])
 	}
 	files, err := os.ReadDir(filepath.Join(root, dir))
 	require.NoError(t, err)

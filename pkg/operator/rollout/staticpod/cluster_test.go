@@ -90,6 +90,12 @@ func (a *appliedStatus) ApplyStaticPodOperatorStatus(
 		return apierrors.NewConflict(schema.GroupResource{Resource: "cloudcontrollermanagers"}, "cluster", errors.New("modified"))
 	}
 	next := a.status.DeepCopy()
+	if latest := applied.LatestAvailableRevision; latest != nil {
+		if *latest < next.LatestAvailableRevision {
+			return fmt.Errorf("%s: latestAvailableRevision must only increase", manager)
+		}
+		next.LatestAvailableRevision = *latest
+	}
 	var owned []string
 	for _, c := range applied.Conditions {
 		owned = append(owned, *c.Type)

@@ -110,31 +110,17 @@ func TestTheStaticPodOfANodeThatIsGoneIsNotMissed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := []runtime.Object{&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager-pod-4"},
-				Data: map[string]string{
-					"pod.yaml": `{"apiVersion":"v1","kind":"Pod","spec":{"terminationGracePeriodSeconds":30}}`,
-				},
-			}}
-			hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
+			var names []string
 			for i := range 8 {
-				node := fmt.Sprintf("m%d", i)
+				names = append(names, fmt.Sprintf("m%d", i))
+			}
+			objects := installedLongAgo(names...)
+			for _, node := range names {
 				if !tc.created.IsZero() {
 					objects = append(objects, &corev1.Node{
 						ObjectMeta: metav1.ObjectMeta{Name: node, CreationTimestamp: metav1.NewTime(tc.created)},
 					})
 				}
-				objects = append(objects, &corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{
-						Namespace: target, Name: "installer-4-" + node, Labels: map[string]string{"app": "installer"},
-						CreationTimestamp: hourAgo,
-					},
-					Spec: corev1.PodSpec{NodeName: node},
-					Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
-						Name:  "installer",
-						State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: hourAgo}},
-					}}},
-				})
 			}
 			found := assemble(t, objects...).run(t, "MissingStaticPodController", "MissingStaticPodControllerDegraded")
 			require.Equal(t, tc.want, found.Message)

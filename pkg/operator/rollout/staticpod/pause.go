@@ -13,7 +13,8 @@ import (
 
 // New returns a controller that runs the others while the platform is managed, once kube-controller-manager does not
 // run the cloud controllers. On an unmanaged platform they would report only that there is nothing to install. During a
-// removal they would install what was removed: some of library-go's controllers ignore spec.managementState.
+// removal they would install what was removed: the operator does not let library-go look at spec.managementState,
+// because Unmanaged would stop them too. Some of them never look at it.
 func New(o Options) factory.Controller {
 	return (&starter{Options: o, controllers: func() []factory.Controller { return controllers(o) }}).controller()
 }

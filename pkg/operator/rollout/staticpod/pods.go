@@ -19,8 +19,8 @@ import (
 // nodePods is the pod client of library-go's static-pod controllers.
 //
 // It reads from a lister: the controllers read each node's pod at least once a minute, and an idle operator must send
-// no requests. It reads only installer pods live. The installer controller treats a pod that it has just created and
-// does not find as failed.
+// no requests. It reads only installer pods live. The installer controller warns with an event about a pod that it has
+// just created and does not find.
 //
 // It adapts the pods that the controllers create, see adapt, and shortens termination messages, see summarized.
 type nodePods struct {

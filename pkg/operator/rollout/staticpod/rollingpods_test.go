@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -44,24 +46,41 @@ func TestARolloutAsPlannedIsNoFailureOfStaticPods(t *testing.T) {
 		"the same revision is installed again and fails": {crashing, "1", 1, time.Hour, operatorv1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := staticPod("1", false)
-			pod.Namespace, pod.Labels["revision"] = "openshift-cloud-controller-manager", tc.revision
-			pod.CreationTimestamp = metav1.NewTime(now.Add(-tc.age))
-			pod.Spec.Containers = []corev1.Container{{Name: "cloud-controller-manager", Image: "a"}}
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cloud-controller-manager", State: tc.state}}
-			kube := fake.NewClientset(pod)
-			operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{
-				NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1, TargetRevision: tc.target}},
-			}, nil, nil)
-			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(now))
-			controller := staticpodstate.NewStaticPodStateController("a", "openshift-cloud-controller-manager", "cloud-controller-manager",
-				"cloud-controller-manager", informers.NewSharedInformerFactory(kube, 0), operator,
-				rollingPods{PodsGetter: kube.CoreV1(), clock: clocktesting.NewFakePassiveClock(now), target: targetOf(operator)},
-				status.NewVersionGetter(), recorder)
-			require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
-			_, got, _, err := operator.GetStaticPodOperatorState()
-			require.NoError(t, err)
-			require.Equal(t, tc.degraded, v1helpers.FindOperatorCondition(got.Conditions, condition.StaticPodsDegradedConditionType).Status)
+			require.Equal(t, tc.degraded, staticPodsDegraded(t, rollout{tc.state, tc.revision, tc.target, now.Add(-tc.age)},
+				func(pods corev1client.PodsGetter, operator v1helpers.StaticPodOperatorClient) corev1client.PodsGetter {
+					return rollingPods{PodsGetter: pods, clock: clocktesting.NewFakePassiveClock(now), target: targetOf(operator)}
+				}))
 		})
 	}
+}
+
+// rollout is the static pod of a node with a target revision.
+type rollout struct {
+	state    corev1.ContainerState
+	revision string
+	target   int32
+	created  time.Time
+}
+
+// staticPodsDegraded returns what library-go's static-pod-state controller reports with these pods.
+func staticPodsDegraded(
+	t *testing.T, r rollout, pods func(corev1client.PodsGetter, v1helpers.StaticPodOperatorClient) corev1client.PodsGetter,
+) operatorv1.ConditionStatus {
+	t.Helper()
+	pod := staticPod("1", false)
+	pod.Labels["revision"], pod.CreationTimestamp = r.revision, metav1.NewTime(r.created)
+	pod.Spec.Containers = []corev1.Container{{Name: "cloud-controller-manager", Image: "a"}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cloud-controller-manager", State: r.state}}
+	kube := fake.NewClientset(pod)
+	operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{
+		NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1, TargetRevision: r.target}},
+	}, nil, nil)
+	recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
+	controller := staticpodstate.NewStaticPodStateController("a", target, "cloud-controller-manager",
+		"cloud-controller-manager", informers.NewSharedInformerFactory(kube, 0), operator, pods(kube.CoreV1(), operator),
+		status.NewVersionGetter(), recorder)
+	require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
+	_, got, _, err := operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	return v1helpers.FindOperatorCondition(got.Conditions, condition.StaticPodsDegradedConditionType).Status
 }
