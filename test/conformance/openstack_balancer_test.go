@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	cloudprovider "k8s.io/cloud-provider"
 
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 )
 
@@ -58,7 +59,7 @@ func TestTheProviderBuildsLoadBalancersInTheStandIn(t *testing.T) {
 
 	require.NoError(t, balancers.EnsureLoadBalancerDeleted(t.Context(), "dev", service))
 	require.Empty(t, cloud.LoadBalancers())
-	require.Zero(t, cloud.Requests()[standin.Unserved])
+	require.Zero(t, cloud.Requests()[devcluster.Unserved])
 }
 
 func worker(name, address string) *corev1.Node {

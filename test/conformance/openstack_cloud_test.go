@@ -13,6 +13,7 @@ import (
 
 	oscloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 )
 
@@ -74,7 +75,7 @@ func TestTheProviderFindsTheServersOfTheStandIn(t *testing.T) {
 			require.True(t, ok)
 		})
 	}
-	require.Zero(t, cloud.Requests()[standin.Unserved])
+	require.Zero(t, cloud.Requests()[devcluster.Unserved])
 }
 
 func TestTheProviderSeesWhatBecomesOfAServer(t *testing.T) {

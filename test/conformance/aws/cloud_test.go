@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	awscloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 )
 
@@ -95,7 +96,7 @@ func TestTheProviderFindsTheInstancesOfTheStandIn(t *testing.T) {
 	requireState(true, true)
 	require.NoError(t, cloud.SetInstances(nil))
 	requireState(false, false)
-	require.Zero(t, cloud.Requests()[standin.Unserved])
+	require.Zero(t, cloud.Requests()[devcluster.Unserved])
 	for _, call := range cloud.Calls() {
 		require.Equal(t, cloud.Credential(), call.Credential)
 	}

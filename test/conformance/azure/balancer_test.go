@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/permissions"
 )
@@ -23,7 +24,7 @@ func TestTheProviderBalancesOnTheStandIns(t *testing.T) {
 func testBalancing(t *testing.T, cloud *standin.Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	unserved, before := cloud.Requests()[standin.Unserved], len(cloud.Calls())
+	unserved, before := cloud.Requests()[devcluster.Unserved], len(cloud.Calls())
 	a := standin.Instance{Name: "a", Addresses: []string{"10.0.0.10"}}
 	b := standin.Instance{Name: "b", Addresses: []string{"10.0.0.11"}}
 	require.NoError(t, cloud.SetInstances([]standin.Instance{a, b}))
@@ -58,7 +59,7 @@ func testBalancing(t *testing.T, cloud *standin.Server) {
 
 	require.NoError(t, balancing.EnsureLoadBalancerDeleted(ctx, cluster, service))
 	require.Empty(t, cloud.LoadBalancers())
-	require.Equal(t, unserved, cloud.Requests()[standin.Unserved])
+	require.Equal(t, unserved, cloud.Requests()[devcluster.Unserved])
 	document, err := os.ReadFile("../../../docs/azure-permissions.md")
 	require.NoError(t, err)
 	compared := permissions.Compare(document, cloud.Calls()[before:], standin.NeedsNoPermission)

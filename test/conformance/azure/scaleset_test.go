@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cloud-provider-azure/pkg/provider"
 	"sigs.k8s.io/cloud-provider-azure/pkg/provider/config"
 
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 )
 
@@ -51,7 +52,7 @@ var scaleSetChanges = map[string]any{
 func installScaleSets(t *testing.T, cloud *standin.Server) map[string]*corev1.Node {
 	t.Helper()
 	t.Setenv("NODE_NAME", local) // instead of the host name, by which the provider knows its own Node
-	unserved := cloud.Requests()[standin.Unserved]
+	unserved := cloud.Requests()[devcluster.Unserved]
 	reset := func() {
 		for name := range scaleSets {
 			require.NoError(t, cloud.SetScaleSet(name, nil)) // so that there is one to delete
@@ -62,7 +63,7 @@ func installScaleSets(t *testing.T, cloud *standin.Server) map[string]*corev1.No
 	}
 	t.Cleanup(func() {
 		reset()
-		require.Equal(t, unserved, cloud.Requests()[standin.Unserved])
+		require.Equal(t, unserved, cloud.Requests()[devcluster.Unserved])
 	})
 	reset()
 	require.NoError(t, cloud.SetInstances(masters))
