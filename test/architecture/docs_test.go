@@ -134,6 +134,36 @@ func TestTheClaimsNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// A document or a comment that names a test of the past sends its reader in vain.
+func TestEachNamedTestExists(t *testing.T) {
+	declaration, name := regexp.MustCompile(`(?m)^func (Test\w+)\(`), regexp.MustCompile(`\bTest[A-Z]\w{8,}`)
+	exists, named := map[string]bool{}, map[string]string{}
+	for _, file := range slices.Concat(
+		filesUnder(t, "bootstrap", ".go"), filesUnder(t, "cmd", ".go"), filesUnder(t, "pkg", ".go"), filesUnder(t, "test", ".go"),
+	) {
+		text := string(read(t, file))
+		for _, found := range declaration.FindAllStringSubmatch(text, -1) {
+			exists[found[1]] = true
+		}
+		for line := range strings.Lines(text) {
+			if _, comment, ok := strings.Cut(line, "// "); ok {
+				for _, test := range name.FindAllString(comment, -1) {
+					named[test] = file
+				}
+			}
+		}
+	}
+	for _, file := range append(filesUnder(t, "docs", ".md"), "README.md", "CONTRIBUTING.md", "SECURITY.md") {
+		for _, test := range name.FindAllString(string(read(t, file)), -1) {
+			named[test] = file
+		}
+	}
+	require.Greater(t, len(named), 100)
+	for test, file := range named {
+		require.True(t, exists[test], "%s names %s", file, test)
+	}
+}
+
 // A workaround without a text for upstream stays for ever, and one whose library has changed is dead code.
 func TestEachAdaptationOfLibraryGoHasATextForUpstream(t *testing.T) {
 	const dir = "pkg/operator/rollout/staticpod/"
