@@ -1,9 +1,3 @@
-// Package targetconfigcontroller renders the candidate for the next revision: it gathers the inputs, operand.Render
-// checks and renders them, and the controller applies the result as a whole. It is the only writer of revisioned
-// objects.
-//
-// If Render rejects an input, the controller renders the last accepted version instead, so other changes still roll
-// out. Conditions report the diagnostics, one condition for each diagnostic.Cause.
 package targetconfigcontroller
 
 import (

@@ -13,10 +13,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// keepStanding withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, with
+// withdraw withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, with
 // all that it changed, the verdict stays for the notice: the digest of a preflight does not tell, because it has pinned
 // flags. One about a revision does not: an administrator has accepted what it rejected, and no node goes back.
-func (g *gating) keepStanding(ctx context.Context) error {
+func (g *gating) withdraw(ctx context.Context) error {
 	if len(g.standing) > 0 {
 		return g.repeat(ctx)
 	}

@@ -64,7 +64,7 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	if chosen.resources == nil {
 		return chosen, nil
 	}
-	if err := g.look(); err != nil {
+	if err := g.classify(); err != nil {
 		return nil, err
 	}
 	g.resume()
@@ -73,7 +73,7 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	} else if undone {
 		g.remembered = append(g.remembered, g.standing...)
 		g.standing = nil
-		return chosen, g.keepStanding(ctx)
+		return chosen, g.withdraw(ctx)
 	}
 	next, err := g.withoutRejected()
 	if err != nil {
@@ -84,14 +84,14 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	} else if held {
 		next.resources = nil
 	}
-	if waits, err := g.try(ctx, next); err != nil || waits {
+	if waits, err := g.submitOrPass(ctx, next); err != nil || waits {
 		return nil, err
 	}
 	return next, nil
 }
 
-// look finds out what changes, and what of that is rejected.
-func (g *gating) look() error {
+// classify finds out what changes, and what of that is rejected.
+func (g *gating) classify() error {
 	var err error
 	if g.digests, g.changed, err = g.changes(g.full); err != nil {
 		return err
@@ -154,9 +154,9 @@ func (g *gating) undone() (bool, error) {
 	return running.Have(g.digests), err
 }
 
-// try gives a candidate to a preflight, and reports whether it waits for the verdict. While there is nothing new to
-// try, the preflight of what is rejected is repeated after a pause.
-func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err error) {
+// submitOrPass gives a candidate to a preflight, and reports whether it waits for the verdict. While there is nothing
+// new to try, the preflight of what is rejected is repeated after a pause.
+func (g *gating) submitOrPass(ctx context.Context, next *candidate) (waits bool, err error) {
 	if next.resources == nil {
 		return false, g.repeat(ctx)
 	}
@@ -165,7 +165,7 @@ func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err erro
 		return false, err
 	}
 	if len(changed) == 0 {
-		return false, g.keepStanding(ctx)
+		return false, g.withdraw(ctx)
 	}
 	if back, err := g.goesBack(digests); err != nil || back {
 		return false, err
@@ -184,15 +184,15 @@ func (g *gating) try(ctx context.Context, next *candidate) (waits bool, err erro
 		g.tellUnproved(changed, why)
 	}
 	g.login = digests[diagnostic.Credentials]
-	return g.tried(ctx, preflight, changed)
+	return g.passOrHold(ctx, preflight, changed)
 }
 
-// tried reports whether a candidate waits for its verdict.
-func (g *gating) tried(
+// passOrHold reports whether a candidate waits for its verdict.
+func (g *gating) passOrHold(
 	ctx context.Context, preflight *corev1.Secret, changed operand.StartDigests,
 ) (waits bool, err error) {
 	if preflight == nil {
-		return false, g.keepStanding(ctx)
+		return false, g.withdraw(ctx)
 	}
 	if g.former != nil && digestOf(g.former) == digestOf(preflight) {
 		verdict := operand.PreflightVerdictOf(g.former)
@@ -200,13 +200,13 @@ func (g *gating) tried(
 			return false, nil
 		}
 		if operand.PreflightRuns(g.former) {
-			return g.awaits(changed), nil
+			return g.holds(changed), nil
 		}
 	}
 	if g.works == 0 {
-		return false, g.keepStanding(ctx)
+		return false, g.withdraw(ctx)
 	}
-	waits, err = g.awaits(changed), g.submit(ctx, preflight, changed, nil)
+	waits, err = g.holds(changed), g.submit(ctx, preflight, changed, nil)
 	if err != nil && !waits {
 		// What cannot be tried must not hold back what may be the fix.
 		klog.FromContext(ctx).Error(err, "A change rolls out whose preflight cannot be written")
@@ -215,9 +215,9 @@ func (g *gating) tried(
 	return waits, err
 }
 
-// awaits reports whether changes still wait for a verdict. The time goes on if another candidate replaces the one that
+// holds reports whether changes still wait for a verdict. The time goes on if another candidate replaces the one that
 // waited.
-func (g *gating) awaits(changed operand.StartDigests) bool {
+func (g *gating) holds(changed operand.StartDigests) bool {
 	now, limit := g.Clock.Now(), holdTime
 	if g.works != 0 {
 		limit = holdWorkingTime

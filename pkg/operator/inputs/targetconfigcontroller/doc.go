@@ -1,0 +1,33 @@
+// Package targetconfigcontroller renders the candidate for the next revision: it gathers the inputs, operand.Render
+// checks and renders them, and the controller applies the result as a whole. It is the only writer of revisioned
+// objects.
+//
+// If Render rejects an input, the controller renders the last accepted version instead, so other changes still roll
+// out. Conditions report the diagnostics, one condition for each diagnostic.Cause.
+//
+// # The gate
+//
+// A cloud-controller-manager (CCM) starts with a cloud configuration, credentials, trusted CAs, an image and flags. A
+// change of these becomes a revision only after a preflight, in which a CCM runs with the change beside the one that
+// works. The gate decides whether the current inputs pass. It remembers only since when a change waits; the rest is in
+// the Secret cloud-controller-manager-preflight: what is tried, the verdict, and the rejections. The first row that
+// applies decides:
+//
+//	| if                                                        | the gate                                            |
+//	|-----------------------------------------------------------|-----------------------------------------------------|
+//	| nothing has changed of what the CCM starts with           | passes them, and withdraws an ended preflight       |
+//	| the CCM that works has them: a change was undone          | passes them                                         |
+//	| the latest revision with them failed on its first node    | goes back to what the other nodes run, at once      |
+//	| an administrator has accepted what failed                 | passes them, and tells what else was not tried      |
+//	| a preflight has failed with some of them                  | replaces those with the accepted version, tries     |
+//	|                                                           | the others without them, and repeats it later       |
+//	| no preflight is possible on the platform, or of them      | passes them, and tells so if a CCM works            |
+//	| their preflight was successful or inconclusive            | passes them                                         |
+//	| their preflight has run for 90 s, or 20 s if no CCM works | passes them, and tells that nothing has proved them |
+//	| their preflight runs                                      | holds them                                          |
+//	| no CCM works, so nothing can break                        | passes them                                         |
+//	| otherwise                                                 | submits them to a preflight, and holds them         |
+//
+// A rejected login or revision is remembered for an hour after its inputs were undone: the same inputs would lock the
+// account, or break the node, again.
+package targetconfigcontroller
