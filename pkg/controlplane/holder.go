@@ -66,17 +66,17 @@ type Holder struct {
 	SettlesIn time.Duration
 }
 
-// HolderOf returns the state of the lease's holder. The identity does not prove that the holder is ours: the
+// Holder returns the state of the lease's holder. The identity does not prove that the holder is ours: the
 // predecessor's process on the same host uses the same host name. A holder is ours only if it acquired the lease
 // after our container on its node started. An acquisition within the second of the container's start counts as ours,
 // unless a former run of the container ended in that second: until the next renewal, that run counts as the holder.
 // A Ready pod of the predecessor on the node of a holder that is not ours is the holder.
-func HolderOf(r Record, pods Pods, now time.Time) Holder {
-	h := r.holder(pods, now)
+func (v *View) Holder() Holder {
+	h := v.holder()
 	if h.State != Other && h.State != Ended {
 		return h
 	}
-	for _, pod := range pods.Predecessors {
+	for _, pod := range v.predecessors {
 		if IsReady(pod) && leaseholder.NodeOf(h.Identity, []string{pod.Spec.NodeName}) != "" {
 			h.State, h.Node = Predecessor, pod.Spec.NodeName
 		}
@@ -84,7 +84,8 @@ func HolderOf(r Record, pods Pods, now time.Time) Holder {
 	return h
 }
 
-func (r *Record) holder(pods Pods, now time.Time) Holder {
+func (v *View) holder() Holder {
+	r := &v.record
 	if r.Lease == nil || !r.Exists {
 		return Holder{}
 	}
@@ -92,21 +93,21 @@ func (r *Record) holder(pods Pods, now time.Time) Holder {
 	if h.Identity == "" {
 		return h
 	}
-	duration := r.Duration(pods.Topology)
-	h.ExpiresIn = r.remaining(min(duration, leaseholder.Duration(r.Lease)), now)
+	duration := v.Duration()
+	h.ExpiresIn = r.remaining(min(duration, leaseholder.Duration(r.Lease)), v.now)
 	if h.ExpiresIn == 0 {
 		h.State = Expired
 		return h
 	}
 	h.Silence = leaseholder.Silence(duration)
-	h.SilentIn = max(0, h.Silence-now.Sub(r.Since))
+	h.SilentIn = max(0, h.Silence-v.now.Sub(r.Since))
 	var nodes []string
-	for _, pod := range pods.Operand {
+	for _, pod := range v.operand {
 		nodes = append(nodes, pod.Spec.NodeName)
 	}
 	if h.Node = leaseholder.NodeOf(h.Identity, nodes); h.Node == "" {
 		h.State = Other
-		if h.Node = leaseholder.NodeOf(h.Identity, pods.Vanished); h.Node != "" {
+		if h.Node = leaseholder.NodeOf(h.Identity, v.vanished); h.Node != "" {
 			h.State = CutOff
 		} else if h.Identity == r.Process.Identity {
 			// Its static pod was removed. An identity is unique.
@@ -114,11 +115,7 @@ func (r *Record) holder(pods Pods, now time.Time) Holder {
 		}
 		return h
 	}
-	for _, pod := range pods.Operand {
-		if pod.Spec.NodeName == h.Node {
-			h.compare(r, ContainerStatus(pod, operand.Name), now)
-		}
-	}
+	h.compare(r, ContainerStatus(v.StaticPod(h.Node), operand.Name), v.now)
 	return h
 }
 

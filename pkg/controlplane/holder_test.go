@@ -1,13 +1,10 @@
 package controlplane_test
 
 import (
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -124,16 +121,17 @@ func TestTheProcessBehindALease(t *testing.T) {
 			change: func(c *controlplanetest.Cluster) { c.Edit("intruder", 3600) }, want: controlplane.Other,
 		},
 		"the host of a Node that vanished": {
-			change: func(c *controlplanetest.Cluster) { delete(c.Pods, "m0") }, want: controlplane.CutOff, node: "m0",
+			change: func(*controlplanetest.Cluster) {}, want: controlplane.CutOff, node: "m0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := controlplanetest.New("m0", "m1")
 			tc.change(c)
-			got := controlplane.HolderOf(c.Observe(0), controlplane.Pods{
-				Operand: pods(c), Predecessors: c.Predecessors, Topology: c.Topology,
-				Vanished: map[bool][]string{true: {"m0"}}[tc.want == controlplane.CutOff],
-			}, controlplanetest.Begin)
+			view := c.View(0)
+			if tc.want == controlplane.CutOff {
+				view = view.On(func(node string) bool { return node != "m0" }, []string{"m0"})
+			}
+			got := view.Holder()
 			require.Equal(t, tc.want, got.State)
 			require.Equal(t, tc.node, got.Node)
 			require.Equal(t, tc.want == controlplane.Leading || tc.want == controlplane.Starting, got.State.Runs())
@@ -148,15 +146,14 @@ func TestEachTenureHasAName(t *testing.T) {
 	require.False(t, controlplane.Silent.Leads())
 }
 
-func pods(c *controlplanetest.Cluster) []*corev1.Pod { return slices.Collect(maps.Values(c.Pods)) }
-
 func TestAHolderThatDoesNotRenewIsSilentBeforeItsLeaseExpires(t *testing.T) {
 	c := controlplanetest.New("m0", "m1")
 	seen := c.Observe(0)
 	for after, want := range map[time.Duration]controlplane.HolderState{
 		time.Second: controlplane.Leading, 136 * time.Second: controlplane.Silent, 137 * time.Second: controlplane.Expired,
 	} {
-		got := controlplane.HolderOf(seen, controlplane.Pods{Operand: pods(c), Topology: c.Topology}, seen.Since.Add(after))
+		view := c.ViewOf(seen, seen.Since.Add(after))
+		got := view.Holder()
 		require.Equal(t, want, got.State, after)
 		require.Equal(t, want != controlplane.Expired, got.State.Runs(), after)
 	}

@@ -112,11 +112,7 @@ func TestTheDurationOfALeaseOfOurs(t *testing.T) {
 				c.Edit("m0_custom", 600)
 				c.Observe(0)
 				c.Renew(20)
-				c.Seen.ObserveHolder(
-					controlplane.HolderOf(c.Observe(21), controlplane.Pods{Operand: pods(c)}, controlplanetest.At(21)),
-					pods(c),
-					true,
-				)
+				c.Seen.ObserveHolder(c.View(21), true)
 			}
 			tc.change(c)
 			record := c.Observe(22)

@@ -46,7 +46,8 @@ type End struct {
 
 // ObserveHolder records the process of a holder that is a container of ours, and forgets a process that led before the
 // lease went back. certain reports whether the lease is of the present, and no other pod could be the holder.
-func (l *Lease) ObserveHolder(holder Holder, pods []*corev1.Pod, certain bool) {
+func (l *Lease) ObserveHolder(v View, certain bool) {
+	holder, seen := v.Holder(), v.record
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	r := &l.record
@@ -58,14 +59,14 @@ func (l *Lease) ObserveHolder(holder Holder, pods []*corev1.Pod, certain bool) {
 	}
 	former := r.Process
 	r.Process = Process{
-		Identity: holder.Identity, Node: holder.Node, Duration: leaseholder.Duration(r.Lease),
-		lease: r.Lease, since: r.Since,
+		Identity: holder.Identity, Node: holder.Node, Duration: leaseholder.Duration(seen.Lease),
+		lease: seen.Lease, since: seen.Since,
 	}
-	if former.Identity == holder.Identity && former.since.Equal(r.Since) {
+	if former.Identity == holder.Identity && former.since.Equal(seen.Since) {
 		// The process has not written since, so another duration is one that was edited by hand.
 		r.Process.Duration, r.Process.lease = former.Duration, former.lease
 	}
-	if pod := podOn(holder.Node, pods); pod != nil {
+	if pod := v.StaticPod(holder.Node); pod != nil {
 		r.Process.manifest = pod.Annotations[configHash]
 		r.Process.container = ContainerStatus(pod, operand.Name).ContainerID
 	}
@@ -83,10 +84,10 @@ func (l *Lease) ObserveHolder(holder Holder, pods []*corev1.Pod, certain bool) {
 //     two retry periods, and a next one that runs must be Ready: a frozen process is not.
 //
 // A process that is frozen, or on a node that does not report, may live: its container counts as running.
-func (l *Lease) EndOf(pods []*corev1.Pod, now time.Time) End {
+func (l *Lease) EndOf(v View) End {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.record.Process.end(podOn(l.record.Process.Node, pods), now)
+	return l.record.Process.end(v.StaticPod(l.record.Process.Node), v.now)
 }
 
 func (p *Process) end(pod *corev1.Pod, now time.Time) End {
@@ -136,7 +137,7 @@ func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, 
 // Lost returns the content of a lease that was deleted while a process held it, nil if no process may act on it. A
 // holder that is no process of ours, or of the predecessor, does not count: then it is the lease of the process of ours
 // that held it before, if that may still act.
-func (l *Lease) Lost(pods Pods, now time.Time) *coordinationv1.LeaseSpec {
+func (l *Lease) Lost(v View) *coordinationv1.LeaseSpec {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	r := l.record
@@ -144,17 +145,18 @@ func (l *Lease) Lost(pods Pods, now time.Time) *coordinationv1.LeaseSpec {
 		return nil
 	}
 	r.Exists = true
-	holder, p := HolderOf(r, pods, now), &l.record.Process
+	v.record = r
+	holder, p := v.Holder(), &l.record.Process
 	switch {
 	case holder.Identity == "", holder.State == Expired:
 		return nil
 	case holder.Identity != p.Identity && r.Present && holder.State.isKnown():
 		return &r.Lease.Spec
-	case r.PastSince.After(p.since) || !p.mayAct(podOn(p.Node, pods.Operand), now):
+	case r.PastSince.After(p.since) || !p.mayAct(v.StaticPod(p.Node), v.now):
 		return nil
 	case holder.Identity == p.Identity:
 		return &r.Lease.Spec
-	case now.Sub(p.since) < p.Duration:
+	case v.now.Sub(p.since) < p.Duration:
 		return &p.lease.Spec
 	default:
 		return nil
@@ -164,13 +166,4 @@ func (l *Lease) Lost(pods Pods, now time.Time) *coordinationv1.LeaseSpec {
 // mayAct reports whether there is such a process, and nothing proves its end.
 func (p *Process) mayAct(pod *corev1.Pod, now time.Time) bool {
 	return p.Identity != "" && !p.end(pod, now).Proven
-}
-
-func podOn(node string, pods []*corev1.Pod) *corev1.Pod {
-	for _, pod := range pods {
-		if pod.Spec.NodeName == node {
-			return pod
-		}
-	}
-	return nil
 }

@@ -28,14 +28,14 @@ func TestAProcessOfOursWhosePodIsGoneIsNoForeignOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := controlplanetest.New("m0", "m1")
-			holder := controlplane.HolderOf(c.Observe(0), controlplane.Pods{Operand: pods(c), Topology: c.Topology}, controlplanetest.At(0))
-			c.Seen.ObserveHolder(holder, pods(c), true)
+			c.Seen.ObserveHolder(c.View(0), true)
 			delete(c.Pods, "m0")
 			tc.change(c)
-			got := controlplane.HolderOf(c.Observe(30), controlplane.Pods{Operand: pods(c), Topology: c.Topology}, controlplanetest.At(30))
+			view := c.View(30)
+			got := view.Holder()
 			require.Equal(t, tc.want, got.State)
 			require.Equal(t, tc.node, got.Node)
-			require.False(t, c.Seen.EndOf(pods(c), controlplanetest.At(30)).Proven, "a pod that is gone proves nothing")
+			require.False(t, c.Seen.EndOf(view).Proven, "a pod that is gone proves nothing")
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
 )
 
@@ -27,12 +26,8 @@ func TestWhatWorksHasARevisionOnEveryNodeAndALeader(t *testing.T) {
 			c := controlplanetest.New("m0", "m1", "m2")
 			c.Seen.See(c.Lease, controlplanetest.At(0))
 			tc.change(c)
-			var pods controlplane.Pods
-			for _, pod := range c.Pods {
-				pods.Operand = append(pods.Operand, pod)
-			}
-			pods.Predecessors, pods.Topology = c.Predecessors, c.Topology
-			require.Equal(t, tc.works, controlplane.Works(c.Status, c.Seen.Record(), pods, controlplanetest.At(1)))
+			view := c.ViewOf(c.Seen.Record(), controlplanetest.At(1))
+			require.Equal(t, tc.works, view.Works(c.Status))
 		})
 	}
 }

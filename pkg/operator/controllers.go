@@ -148,12 +148,12 @@ func (w *wiring) observed() configobservation.Listers {
 // works returns the revision of the cloud-controller-manager that works and that a change could break, 0 if there is
 // none.
 func (w *wiring) works(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
-	pods, err := controlplane.ListPods(w.informers.target.Core().V1().Pods().Lister(),
-		w.informers.config.Config().V1().Infrastructures().Lister())
+	view, err := controlplane.Look(w.lease, w.informers.target.Core().V1().Pods().Lister(),
+		w.informers.config.Config().V1().Infrastructures().Lister(), w.Clock)
 	if err != nil {
 		return 0, err
 	}
-	return controlplane.Works(status, w.lease.Record(), pods, w.Clock.Now()), nil
+	return view.Works(status), nil
 }
 
 // resources returns the controllers that apply fixed objects, and start the informers that not every cluster needs.
@@ -217,17 +217,18 @@ func (w *wiring) rollout() []factory.Controller {
 			Recorder:        w.EventRecorder,
 		}),
 		preflight.New(preflight.Options{
-			Operator:   w.client,
-			Secrets:    target.Secrets(),
-			ConfigMaps: target.ConfigMaps(),
-			Pods:       target.Pods(),
-			Leases:     w.informers.target.Coordination().V1().Leases(),
-			Nodes:      w.informers.nodes.Core().V1().Nodes(),
-			Lease:      w.lease,
-			Kube:       w.kube,
-			Mask:       w.informers.target.Mask,
-			Clock:      w.Clock,
-			Recorder:   w.EventRecorder,
+			Operator:        w.client,
+			Secrets:         target.Secrets(),
+			ConfigMaps:      target.ConfigMaps(),
+			Pods:            target.Pods(),
+			Leases:          w.informers.target.Coordination().V1().Leases(),
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			Lease:           w.lease,
+			Kube:            w.kube,
+			Mask:            w.informers.target.Mask,
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
 		}),
 		noderepair.New(noderepair.Options{
 			Operator:   w.client,
@@ -269,16 +270,17 @@ func (w *wiring) leader() []factory.Controller {
 			Recorder:        w.EventRecorder,
 		}),
 		handover.New(handover.Options{
-			Operator:      w.client,
-			Lease:         w.lease,
-			Pods:          w.informers.target.Core().V1().Pods(),
-			Nodes:         w.informers.nodes.Core().V1().Nodes(),
-			Client:        w.kube.CoreV1(),
-			OperatorImage: w.OperatorImage,
-			Deafness:      w.deafness,
-			Replaced:      w.facts.LeaderReplaced,
-			Clock:         w.Clock,
-			Recorder:      w.EventRecorder,
+			Operator:        w.client,
+			Lease:           w.lease,
+			Pods:            w.informers.target.Core().V1().Pods(),
+			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			Client:          w.kube.CoreV1(),
+			OperatorImage:   w.OperatorImage,
+			Deafness:        w.deafness,
+			Replaced:        w.facts.LeaderReplaced,
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
 		}),
 	}
 }
@@ -355,6 +357,7 @@ func (w *wiring) takeover() takeover.Options {
 		Pods:             w.informers.target.Core().V1().Pods(),
 		Lease:            w.lease,
 		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
+		Infrastructures:  w.informers.config.Config().V1().Infrastructures(),
 		Nodes:            w.informers.nodes.Core().V1().Nodes(),
 		DeploymentClient: w.kube.AppsV1(),
 		LeaseClient:      w.kube.CoordinationV1(),

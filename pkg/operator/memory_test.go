@@ -27,8 +27,16 @@ func TestAnOperatorGoesOnWithWhatTheFormerContainerSawOfTheLease(t *testing.T) {
 	before.Spec.RenewTime = before.Spec.AcquireTime
 	former.See(before, now.Add(-time.Minute))
 	former.See(lease, now)
-	former.ObserveHolder(controlplane.Holder{State: controlplane.Leading, Identity: "m0_a", Node: "m0"},
-		[]*corev1.Pod{{Spec: corev1.PodSpec{NodeName: "m0"}}}, true)
+	started := metav1.NewTime(now.Add(-2 * time.Minute))
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "cloud-controller-manager"}},
+		Spec:       corev1.PodSpec{NodeName: "m0"},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			Name:  "cloud-controller-manager",
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}},
+		}}},
+	}
+	former.ObserveHolder(controlplane.NewView(now, former.Record(), []*corev1.Pod{pod}, ""), true)
 	data, err := former.Remember()
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "leader.json")

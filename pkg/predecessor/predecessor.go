@@ -71,11 +71,16 @@ func Pods(lister corev1listers.PodLister) ([]*corev1.Pod, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
-	found := slices.DeleteFunc(slices.Clone(all), func(pod *corev1.Pod) bool {
-		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return Of(all), nil
+}
+
+// Of returns those of pods that Pods would.
+func Of(pods []*corev1.Pod) []*corev1.Pod {
+	found := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return !IsPod(pod) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	})
 	slices.SortFunc(found, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return found, nil
+	return found
 }
 
 // IsPod reports whether obj is a pod of the predecessor's cloud-controller-managers.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
 
@@ -70,19 +70,12 @@ func leaderOf(s *snapshot.Snapshot) controlplane.Holder {
 	if lease := s.Lease(operand.Namespace, operand.Lease); lease != nil {
 		seen.See(lease, s.Taken)
 	}
-	var candidates controlplane.Pods
-	for _, p := range operandPods(s) {
-		candidates.Operand = append(candidates.Operand, p.Pod)
-	}
-	for _, p := range s.Pods(operand.Namespace) {
-		if predecessor.IsPod(p) {
-			candidates.Predecessors = append(candidates.Predecessors, p)
-		}
-	}
+	var topology configv1.TopologyMode
 	if infrastructure := s.Infrastructure(); infrastructure != nil {
-		candidates.Topology = infrastructure.Status.ControlPlaneTopology
+		topology = infrastructure.Status.ControlPlaneTopology
 	}
-	return controlplane.HolderOf(seen.Record(), candidates, s.Taken)
+	view := controlplane.NewView(s.Taken, seen.Record(), s.Pods(operand.Namespace), topology)
+	return view.Holder()
 }
 
 // controlPlane reports the control-plane nodes: those of the status, and other Nodes with the label.

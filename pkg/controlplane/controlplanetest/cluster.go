@@ -3,11 +3,15 @@ package controlplanetest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
+	configexternal "github.com/openshift/client-go/config/informers/externalversions"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,6 +68,10 @@ func New(nodes ...string) *Cluster {
 // Predecessor adds a Ready pod of the predecessor.
 func (c *Cluster) Predecessor(node string) {
 	c.Predecessors = append(c.Predecessors, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "predecessor-" + node,
+			Labels: map[string]string{"infrastructure.openshift.io/cloud-controller-manager": ""},
+		},
 		Spec:   corev1.PodSpec{NodeName: node},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	})
@@ -200,4 +208,26 @@ func (c *Cluster) Observe(second int) controlplane.Record {
 		c.Seen.Deleted(last, At(second))
 	}
 	return c.Seen.Record()
+}
+
+// Infrastructures returns an informer whose cache has the topology.
+func Infrastructures(topology configv1.TopologyMode) configinformers.InfrastructureInformer {
+	informer := configexternal.NewSharedInformerFactory(configfake.NewClientset(), 0).Config().V1().Infrastructures()
+	err := informer.Informer().GetStore().Add(&configv1.Infrastructure{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+		Status:     configv1.InfrastructureStatus{ControlPlaneTopology: topology},
+	})
+	if err != nil {
+		panic(err) // it has a name
+	}
+	return informer
+}
+
+// View makes the operator see the lease, and returns the view of the cluster.
+func (c *Cluster) View(second int) controlplane.View { return c.ViewOf(c.Observe(second), At(second)) }
+
+// ViewOf returns the view of the cluster with a lease that was seen before.
+func (c *Cluster) ViewOf(record controlplane.Record, now time.Time) controlplane.View {
+	pods := slices.Concat(slices.Collect(maps.Values(c.Pods)), c.Predecessors)
+	return controlplane.NewView(now, record, pods, c.Topology)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
@@ -22,17 +21,12 @@ const degradedAfter = 2 * time.Minute
 
 // snapshot is the content of the caches at one moment.
 type snapshot struct {
-	now time.Time
-	// pods are the operand's pods, predecessors those of the predecessor, nodes the control-plane Nodes.
-	pods         []*corev1.Pod
-	predecessors []*corev1.Pod
-	nodes        []*corev1.Node
+	controlplane.View
+	// nodes are the control-plane Nodes.
+	nodes []*corev1.Node
 	// withoutRole are the names of other Nodes that run a pod of the operand.
 	withoutRole []string
-
-	lease    controlplane.Record
-	topology configv1.TopologyMode
-	status   *operatorv1.StaticPodOperatorStatus
+	status      *operatorv1.StaticPodOperatorStatus
 }
 
 // assessor turns snapshots into conditions. It keeps the state that a snapshot does not show, and has no clock.
@@ -54,11 +48,11 @@ func newAssessor() *assessor {
 // requeues.
 func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duration) {
 	plane := a.history.observe(s)
-	pods := plane.podsOnNodes(s.pods)
-	a.outages.see(s.lease, s.topology, s.now)
+	pods := plane.podsOnNodes(s.StaticPods())
+	a.outages.see(s.View)
 	state := operandStateOf(s, pods, plane)
 	next := patience.Sooner(patience.Sooner(state.leader.ExpiresIn, state.leader.SettlesIn), state.leader.SilentIn)
-	next = patience.Sooner(next, a.loops.observe(pods, plane, s.now))
+	next = patience.Sooner(next, a.loops.observe(pods, plane, s.Now()))
 
 	available, wait := a.available(state, s)
 	next = patience.Sooner(next, wait)
@@ -68,20 +62,20 @@ func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duratio
 	next = patience.Sooner(next, wait)
 	nodes, wait := a.history.condition(plane, s)
 	next = patience.Sooner(next, wait)
-	a.silent.observe(pods, s.now)
-	hanging, wait := a.silent.condition(state.leader, s.now)
+	a.silent.observe(pods, s.Now())
+	hanging, wait := a.silent.condition(state.leader, s.Now())
 	next = patience.Sooner(next, wait)
 	return []*operatorclient.Condition{available, progressing(s, plane), degraded, crashing, hanging, nodes}, next
 }
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
 func (a *assessor) available(state operandState, s snapshot) (available *operatorclient.Condition, wait time.Duration) {
-	outage := a.outages.observe(state, s.now)
+	outage := a.outages.observe(state, s.Now())
 	defer func() { a.working = *available.Status == operatorv1.ConditionTrue }()
 	if state.reason == asExpected || state.leader.State == controlplane.Predecessor {
 		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, state.reason, state.message), 0
 	}
-	left := outage.Sub(s.now)
+	left := outage.Sub(s.Now())
 	if left > 0 && (a.working || v1helpers.IsOperatorConditionTrue(s.status.Conditions, AvailableCondition)) {
 		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, state.reason,
 			fmt.Sprintf("tolerated until %s: %s", outage.UTC().Format(time.RFC3339), state.message)), left
@@ -101,7 +95,7 @@ func degraded(
 	left := degradedAfter
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, AvailableCondition)
 	if previous != nil && previous.Status == operatorv1.ConditionFalse {
-		left -= s.now.Sub(previous.LastTransitionTime.Time)
+		left -= s.Now().Sub(previous.LastTransitionTime.Time)
 	}
 	if left > 0 {
 		return healthy, left
@@ -146,13 +140,12 @@ func (s snapshot) runs(status *operatorv1.NodeStatus) string {
 	if i := slices.IndexFunc(s.nodes, func(n *corev1.Node) bool { return n.Name == status.NodeName }); i >= 0 {
 		node = s.nodes[i]
 	}
-	hasPod := slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == status.NodeName })
 	switch {
 	case controlplane.KubeletOf(node) == controlplane.KubeletSilent:
 		return "has a silent kubelet"
 	case status.CurrentRevision == 0:
 		return "runs none"
-	case hasPod:
+	case s.StaticPod(status.NodeName) != nil:
 		return ""
 	case status.TargetRevision != 0:
 		return fmt.Sprintf("is getting revision %d", status.TargetRevision)

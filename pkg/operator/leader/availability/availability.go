@@ -130,16 +130,14 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 
 // observe reads the caches.
 func (c *controller) observe(ctx context.Context) (snapshot, error) {
-	s := snapshot{now: c.clock.Now(), lease: c.lease.Record()}
+	var s snapshot
 	var err error
 	if _, s.status, _, err = c.operator.GetStaticPodOperatorState(); err != nil {
 		return s, err
 	}
-	pods, err := controlplane.ListPods(c.pods, c.infrastructures)
-	if err != nil {
+	if s.View, err = controlplane.Look(c.lease, c.pods, c.infrastructures, c.clock); err != nil {
 		return s, err
 	}
-	s.pods, s.predecessors, s.topology = pods.Operand, pods.Predecessors, pods.Topology
 	if s.nodes, err = operatorclient.All(c.nodes, "nodes"); err != nil {
 		return s, err
 	}

@@ -69,7 +69,7 @@ type member struct {
 // observe records the Nodes and returns the expected control plane.
 func (h *nodeHistory) observe(s snapshot) controlPlane {
 	now := h.members(s)
-	minimum := minimumOf(s.topology)
+	minimum := minimumOf(s.Topology())
 	if h.seen == nil {
 		// A Node may have been deleted between two processes of the operator, before either of them or library-go saw
 		// it.
@@ -86,7 +86,7 @@ func (h *nodeHistory) observe(s snapshot) controlPlane {
 		case slices.Contains(s.withoutRole, name), was.leaves && len(now) >= minimum:
 			h.installed--
 		default:
-			h.vanished.See(name, true, s.now)
+			h.vanished.See(name, true, s.Now())
 		}
 	}
 	h.seen = now
@@ -114,7 +114,7 @@ func (h *nodeHistory) forgetGone(s snapshot, minimum int) {
 		return
 	}
 	for name, since := range h.vanished {
-		if s.now.Sub(since.At()) >= goneTime && !holdsLease(s, name) {
+		if s.Now().Sub(since.At()) >= goneTime && !holdsLease(s, name) {
 			delete(h.vanished, name)
 			h.installed--
 		}
@@ -123,8 +123,9 @@ func (h *nodeHistory) forgetGone(s snapshot, minimum int) {
 
 // holdsLease reports whether the holder of the lease is on the node.
 func holdsLease(s snapshot, node string) bool {
-	return s.lease.Lease != nil &&
-		leaseholder.NodeOf(ptr.Deref(s.lease.Lease.Spec.HolderIdentity, ""), []string{node}) != ""
+	record := s.Record()
+	return record.Lease != nil &&
+		leaseholder.NodeOf(ptr.Deref(record.Lease.Spec.HolderIdentity, ""), []string{node}) != ""
 }
 
 // goneIn returns the delay until the next Node may be forgotten, 0 if the topology requires more Nodes.
@@ -174,7 +175,7 @@ func (h *nodeHistory) condition(plane controlPlane, s snapshot) (*operatorclient
 func (h *nodeHistory) nodesCondition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
 	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(plane.present), plane.installed)
 	if len(plane.vanished) > 0 {
-		h.short.See(false, s.now)
+		h.short.See(false, s.Now())
 		message := fmt.Sprintf("%s vanished while the static pod %s ran there, %s; "+
 			"restart the kubelet so that the Node registers again, or replace the machine",
 			nodeList(plane.vanished), operand.Name, left)
@@ -183,10 +184,10 @@ func (h *nodeHistory) nodesCondition(plane controlPlane, s snapshot) (*operatorc
 				"counts as removed", int(goneTime.Minutes()))
 		}
 		return operatorclient.NewCondition(
-			ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", message), h.goneIn(plane, s.now)
+			ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", message), h.goneIn(plane, s.Now())
 	}
 	if len(plane.present) >= plane.installed {
-		h.short.See(false, s.now)
+		h.short.See(false, s.Now())
 		return operatorclient.AsExpected(ControlPlaneNodesCondition), 0
 	}
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, ControlPlaneNodesCondition)
@@ -195,13 +196,13 @@ func (h *nodeHistory) nodesCondition(plane controlPlane, s snapshot) (*operatorc
 		// An earlier process of the operator knew the names of the missing Nodes.
 		return operatorclient.NewCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
 	}
-	since := h.short.See(true, s.now)
-	if wait := joinTime - s.now.Sub(since); wait > 0 && !reported {
+	since := h.short.See(true, s.Now())
+	if wait := joinTime - s.Now().Sub(since); wait > 0 && !reported {
 		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
 	}
 	return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(
 		"%s, but infrastructure/cluster has the topology %s; check the machines and kubelets of the missing Nodes",
-		left, s.topology)), 0
+		left, s.Topology())), 0
 }
 
 // minimumOf returns the minimum number of control-plane Nodes of a topology, 0 if the topology defines none.
@@ -230,20 +231,14 @@ func (p controlPlane) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
 	return kept
 }
 
-// leftPods returns the pods on Nodes that lost the role.
-func (p controlPlane) leftPods(pods []*corev1.Pod) []*corev1.Pod {
-	var left []*corev1.Pod
-	for _, pod := range pods {
-		if slices.Contains(p.withoutRole, pod.Spec.NodeName) {
-			left = append(left, pod)
-		}
-	}
-	return left
+// runs reports whether a Node exists that may run a pod of the operand, which one that lost the role may.
+func (p controlPlane) runs(node string) bool {
+	return slices.Contains(p.present, node) || slices.Contains(p.withoutRole, node)
 }
 
 // withoutRole returns the names of the Nodes that exist without the role and run a pod of the operand.
 func (c *controller) withoutRole(ctx context.Context, s snapshot) ([]string, error) {
-	nodes, err := operatorclient.NodesWithoutRole(ctx, c.nodeClient, s.pods, s.nodes)
+	nodes, err := operatorclient.NodesWithoutRole(ctx, c.nodeClient, s.StaticPods(), s.nodes)
 	var names []string
 	for _, node := range nodes {
 		names = append(names, node.Name)

@@ -196,7 +196,7 @@ func (c crashLoops) condition(s snapshot) (*operatorclient.Condition, time.Durat
 	var next time.Duration
 	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
 		loop := c[key]
-		left := crashLoopAfter - s.now.Sub(loop.since)
+		left := crashLoopAfter - s.Now().Sub(loop.since)
 		switch {
 		case loop.stays:
 		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits > 1 && loop.calm.IsZero():

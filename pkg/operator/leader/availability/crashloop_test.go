@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
 )
 
@@ -321,7 +322,10 @@ func TestTheListOfCrashLoopsIsBounded(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"}[:count] {
 			loops[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 2, subject: "reported", text: name}
 		}
-		got, next := loops.condition(snapshot{now: begin.Add(crashLoopAfter), status: &operatorv1.StaticPodOperatorStatus{}})
+		got, next := loops.condition(snapshot{
+			View:   controlplane.NewView(begin.Add(crashLoopAfter), controlplane.Record{}, nil, ""),
+			status: &operatorv1.StaticPodOperatorStatus{},
+		})
 		require.Equal(t, want+" the error above, or read the container's log", *got.Message)
 		require.Zero(t, next)
 	}

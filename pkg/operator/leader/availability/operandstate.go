@@ -36,13 +36,8 @@ type operandState struct {
 // role may hold. Messages contain nothing that changes with the clock, because every change is written to the API.
 func operandStateOf(s snapshot, pods []*corev1.Pod, plane controlPlane) operandState {
 	ready := readyNodes(pods)
-	state := operandState{
-		leader: controlplane.HolderOf(s.lease, controlplane.Pods{
-			Operand: slices.Concat(pods, plane.leftPods(s.pods)), Predecessors: s.predecessors, Vanished: plane.vanished,
-			Topology: s.topology,
-		}, s.now),
-		gracePeriod: max(minGracePeriod, s.lease.Duration(s.topology)),
-	}
+	present := s.On(plane.runs, plane.vanished)
+	state := operandState{leader: present.Holder(), gracePeriod: max(minGracePeriod, s.Duration())}
 	state.ready = len(ready) > 0 || state.leader.State == controlplane.Predecessor
 	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), plane.installed)
 	if !state.ready {

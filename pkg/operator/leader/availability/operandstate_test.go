@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
 func TestTheStateOfTheOperand(t *testing.T) {
@@ -131,14 +133,14 @@ func TestTheStateOfTheOperand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := threeMasters()
 			a := newAssessor()
-			a.history.observe(
-				snapshot{now: at(-1), nodes: slices.Collect(maps.Values(c.Nodes)), topology: c.Topology, status: c.Status},
-			)
+			a.history.observe(snapshot{
+				View: c.ViewOf(controlplane.Record{}, at(-1)), nodes: slices.Collect(maps.Values(c.Nodes)), status: c.Status,
+			})
 			tc.change(c)
 			c.Observe(-tc.silentFor)
 			s := c.snapshot(0)
 			plane := a.history.observe(s)
-			got := operandStateOf(s, plane.podsOnNodes(s.pods), plane)
+			got := operandStateOf(s, plane.podsOnNodes(s.StaticPods()), plane)
 			require.Equal(t, tc.reason, got.reason)
 			require.Equal(t, tc.message, got.message)
 		})

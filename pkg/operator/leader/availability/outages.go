@@ -3,8 +3,6 @@ package availability
 import (
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
-
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
@@ -28,12 +26,13 @@ type outages struct {
 }
 
 // see records the lease. It precedes observe.
-func (o *outages) see(lease controlplane.Record, topology configv1.TopologyMode, now time.Time) {
+func (o *outages) see(v controlplane.View) {
 	if o.heldUntil.IsZero() {
-		o.heldUntil = now
+		o.heldUntil = v.Now()
 	}
+	lease := v.Record()
 	if !lease.PastSince.Equal(o.lease.PastSince) {
-		o.heldUntil, o.granted = lease.PastSince.Add(lease.Duration(topology)), time.Time{}
+		o.heldUntil, o.granted = lease.PastSince.Add(v.Duration()), time.Time{}
 	}
 	o.lease = lease
 }

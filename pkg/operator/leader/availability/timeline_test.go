@@ -39,9 +39,7 @@ func newCluster(nodes ...string) *cluster {
 
 func (c *cluster) snapshot(second int) snapshot {
 	return snapshot{
-		now: at(second), pods: slices.Collect(maps.Values(c.Pods)), nodes: slices.Collect(maps.Values(c.Nodes)),
-		predecessors: c.Predecessors, withoutRole: c.WithoutRole,
-		lease: c.Observe(second), topology: c.Topology, status: c.Status,
+		View: c.View(second), nodes: slices.Collect(maps.Values(c.Nodes)), withoutRole: c.WithoutRole, status: c.Status,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
@@ -61,6 +62,8 @@ type Options struct {
 	// Pods watches the operand's namespace, Nodes the control-plane Nodes.
 	Pods  corev1informers.PodInformer
 	Nodes corev1informers.NodeInformer
+	// Infrastructures has the topology.
+	Infrastructures configinformers.InfrastructureInformer
 	// Client creates and deletes pods.
 	Client corev1client.PodsGetter
 	// OperatorImage is this operator's image, which the pods run.
@@ -85,6 +88,7 @@ func New(o Options) factory.Controller {
 	c := newController(o)
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Lease, o.Pods.Informer(), o.Nodes.Informer()).
+		WithBareInformers(o.Infrastructures.Informer()).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
@@ -94,12 +98,12 @@ func newController(o Options) *controller { return &controller{Options: o} }
 
 // snapshot is the content of the caches at one moment.
 type snapshot struct {
-	now   time.Time
+	controlplane.View
 	nodes []*corev1.Node
-	// operand are the operand's mirror pods, moves the pods of moves.
-	operand, moves []*corev1.Pod
-	spec           *operatorv1.StaticPodOperatorSpec
-	status         *operatorv1.StaticPodOperatorStatus
+	// moves are the pods of moves.
+	moves  []*corev1.Pod
+	spec   *operatorv1.StaticPodOperatorSpec
+	status *operatorv1.StaticPodOperatorStatus
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -133,7 +137,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 
 // observe reads the caches.
 func (c *controller) observe() (snapshot, error) {
-	s := snapshot{now: c.Clock.Now()}
+	var s snapshot
 	var err error
 	if s.spec, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
 		return s, err
@@ -141,19 +145,14 @@ func (c *controller) observe() (snapshot, error) {
 	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes"); err != nil {
 		return s, err
 	}
-	pods, err := operatorclient.All(c.Pods.Lister().Pods(operand.Namespace), "pods in "+operand.Namespace)
-	if err != nil {
+	if s.View, err = controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock); err != nil {
 		return s, err
 	}
-	for _, pod := range pods {
-		switch pod.Labels["app"] {
-		case operand.Name:
-			s.operand = append(s.operand, pod)
-		case controlplane.HandoverApp:
-			s.moves = append(s.moves, pod)
-		}
-	}
-	return s, nil
+	pods, err := operatorclient.All(c.Pods.Lister().Pods(operand.Namespace), "pods in "+operand.Namespace)
+	s.moves = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
+		return pod.Labels["app"] != controlplane.HandoverApp
+	})
+	return s, err
 }
 
 // node returns the Node of that name, nil if there is none.
@@ -195,11 +194,11 @@ type move struct {
 // the lease, and the Node's kubelet works. There is no move during a rollout or a take-over: these move the lead
 // themselves.
 func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
-	record := c.Lease.Record()
-	next.holder = controlplane.HolderOf(record, controlplane.Pods{Operand: s.operand}, s.now)
+	record := s.Record()
+	next.holder = s.Holder()
 	node := s.node(next.holder.Node)
 	cordoned := node != nil && controlplane.IsCordoned(node)
-	since := c.cordoned.See(map[bool]string{true: next.holder.Node}[cordoned], s.now)
+	since := c.cordoned.See(map[bool]string{true: next.holder.Node}[cordoned], s.Now())
 	leaves := cordoned && !s.hasLeft(node.Name)
 	replaced, isDeaf := c.replacedAt(s, next.holder)
 	switch {
@@ -209,12 +208,12 @@ func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
 		return next, s.unsettled(record, next.holder)
 	case leaves:
 		next.occasion = cordon
-		if wait = since.Add(evictionTime).Sub(s.now); wait <= 0 {
+		if wait = since.Add(evictionTime).Sub(s.Now()); wait <= 0 {
 			next.successor = s.successor(node.Name)
 		}
 	default:
 		next.occasion = deafness
-		if wait = replaced.Sub(s.now); wait <= 0 {
+		if wait = replaced.Sub(s.Now()); wait <= 0 {
 			next.successor = s.otherProcess(node.Name)
 		}
 	}
@@ -225,7 +224,7 @@ func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
 func (s *snapshot) unsettled(record controlplane.Record, holder controlplane.Holder) time.Duration {
 	switch {
 	case s.isMoving():
-		return s.movesUntil().Sub(s.now)
+		return s.movesUntil().Sub(s.Now())
 	case holder.State == controlplane.Starting:
 		return holder.SettlesIn
 	case holder.State == controlplane.Leading && record.Present:
@@ -237,7 +236,7 @@ func (s *snapshot) unsettled(record controlplane.Record, holder controlplane.Hol
 
 // port returns where the cloud-controller-manager of a node listens.
 func (s *snapshot) port(node string) int32 {
-	for _, pod := range s.operand {
+	for _, pod := range s.StaticPods() {
 		for _, container := range pod.Spec.Containers {
 			probe := container.LivenessProbe
 			if pod.Spec.NodeName == node && container.Name == operand.Name && probe != nil && probe.HTTPGet != nil {
@@ -259,7 +258,7 @@ func (s *snapshot) isChanging() bool {
 // successor returns the node of the standby that started last, "" if no Ready one is on another Node that is Ready and
 // not cordoned. Where one Node after the other reboots, that Node has most likely rebooted.
 func (s *snapshot) successor(holder string) string {
-	standbys := slices.DeleteFunc(slices.Clone(s.operand), func(pod *corev1.Pod) bool {
+	standbys := slices.DeleteFunc(slices.Clone(s.StaticPods()), func(pod *corev1.Pod) bool {
 		node := s.node(pod.Spec.NodeName)
 		return node == nil || node.Name == holder || controlplane.IsCordoned(node) ||
 			controlplane.KubeletOf(node) != controlplane.KubeletReady || !controlplane.IsReady(pod) ||

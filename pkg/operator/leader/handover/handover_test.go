@@ -83,7 +83,7 @@ func (w *world) restartOperator() {
 	w.controller = newController(Options{
 		Operator: w.operator, Deafness: w.deafness, Replaced: func() { w.replaced++ },
 		Lease: &w.Seen, Pods: w.caches.Core().V1().Pods(), Nodes: w.caches.Core().V1().Nodes(), Client: w.kube.CoreV1(),
-		OperatorImage: "operator", Clock: w.clock, Recorder: w.recorder,
+		Infrastructures: controlplanetest.Infrastructures(w.Topology), OperatorImage: "operator", Clock: w.clock, Recorder: w.recorder,
 	})
 }
 
@@ -99,9 +99,8 @@ func (w *world) cordon(node string, cordoned bool) {
 
 // see makes the operator see the lease, and leader election observe its holder.
 func (w *world) see(second int) {
-	record := w.Observe(second)
-	pods := controlplane.Pods{Operand: slices.Collect(maps.Values(w.Pods)), Topology: w.Topology}
-	w.Seen.ObserveHolder(controlplane.HolderOf(record, pods, controlplanetest.At(second)), pods.Operand, record.Present)
+	view := w.View(second)
+	w.Seen.ObserveHolder(view, view.Record().Present)
 }
 
 // run puts the cluster into the caches and calls the controller at the second, and then as often as it asks for it.
@@ -423,8 +422,11 @@ func TestEachEventCallsTheController(t *testing.T) {
 	lease, err := controlplane.NewLease(kube.Coordination().V1().Leases(), clock)
 	require.NoError(t, err)
 	var watched controllertest.Watched
+	infrastructures := controlplanetest.Infrastructures("")
+	go infrastructures.Informer().Run(t.Context().Done())
 	controller := New(Options{
-		Operator: watched.Operator(), Lease: lease, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
+		Infrastructures: infrastructures,
+		Operator:        watched.Operator(), Lease: lease, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
 		Client: client.CoreV1(), Deafness: &controlplane.Deafness{}, Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	})
 	kube.Start(t.Context().Done())

@@ -42,7 +42,7 @@ func occasionOf(pod *corev1.Pod) (why occasion, node string) {
 // the record of its move stays. A deleted Node has none.
 func (s *snapshot) keeps(pod *corev1.Pod) time.Duration {
 	why, name := occasionOf(pod)
-	node, left := s.node(name), pod.CreationTimestamp.Add(why.pause).Sub(s.now)
+	node, left := s.node(name), pod.CreationTimestamp.Add(why.pause).Sub(s.Now())
 	switch {
 	case why == cordon && node == nil:
 		return 0
@@ -88,7 +88,7 @@ func hasEnded(pod *corev1.Pod) bool {
 }
 
 // isMoving reports whether a Node may just be handing the lead over.
-func (s *snapshot) isMoving() bool { return s.now.Before(s.movesUntil()) }
+func (s *snapshot) isMoving() bool { return s.Now().Before(s.movesUntil()) }
 
 // movesUntil returns when the last move has ended at the latest.
 func (s *snapshot) movesUntil() (end time.Time) {

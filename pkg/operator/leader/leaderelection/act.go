@@ -45,13 +45,13 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 // lease that is free at once, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off.
 // A single node has no standby, and a rollout that ends a process is no failure.
 func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, err error) {
-	record := c.Lease.Record()
+	record := s.Record()
 	if !record.Exists {
 		return 0, c.restore(ctx, s)
 	}
-	holder := controlplane.HolderOf(record, s.Pods, s.now)
+	holder := s.Holder()
 	certain := (record.Present || s.oneCanLead()) && s.couldOnlyBeOurs(holder.Node)
-	c.Lease.ObserveHolder(holder, s.Operand, certain)
+	c.Lease.ObserveHolder(s.View, certain)
 	c.keep()
 	record = c.Lease.Record()
 	why, next := c.endOfOurs(s, record, holder)
@@ -73,7 +73,7 @@ func (c *controller) endOfOurs(
 	if holder.Identity == "" || holder.Identity != record.Process.Identity {
 		return "", 0
 	}
-	end := c.Lease.EndOf(s.Operand, s.now)
+	end := c.Lease.EndOf(s.View)
 	waits := end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(holder.Node)
 	switch {
 	case holder.State == controlplane.Ended && end.Proven && !waits:
@@ -93,7 +93,7 @@ func (s *snapshot) endOfDuration(
 	if !bounded {
 		return "", 0
 	}
-	if left := duration - s.now.Sub(record.Since); left > 0 {
+	if left := duration - s.Now().Sub(record.Since); left > 0 {
 		return "", left
 	}
 	return fmt.Sprintf("has not renewed it for %s, though it lasts for %s", duration,
@@ -103,7 +103,7 @@ func (s *snapshot) endOfDuration(
 // boundOf returns the duration of a lease of ours if the lease lasts longer. Without a process of ours that was seen
 // to hold it, that duration is known only if the holder is on none of our nodes.
 func (s *snapshot) boundOf(record controlplane.Record, holder controlplane.Holder) (time.Duration, bool) {
-	duration := record.Duration(s.Topology)
+	duration := record.Duration(s.Topology())
 	var nodes []string
 	for _, node := range s.nodes {
 		nodes = append(nodes, node.Name)
@@ -159,7 +159,7 @@ func (c *controller) release(
 // within 57 seconds, and the holder does not know: it acts until 107 seconds after its last renewal. A holder that acts
 // renews the restored lease, and one that has ended loses it when it would have without the deletion.
 func (c *controller) restore(ctx context.Context, s snapshot) error {
-	spec := c.Lease.Lost(s.Pods, s.now)
+	spec := c.Lease.Lost(s.View)
 	if spec == nil {
 		return nil
 	}

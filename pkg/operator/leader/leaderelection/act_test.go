@@ -66,12 +66,9 @@ func (r *releasing) observe(t *testing.T, c *cluster, second int) error {
 	} else {
 		r.Lease.Deleted(r.Lease.Record().Lease, at(second))
 	}
-	operandPods := slices.Collect(maps.Values(c.Pods))
 	next, err := r.act(t.Context(), snapshot{
-		now: at(
-			second,
-		), all: slices.Concat(operandPods, r.others), nodes: slices.Collect(maps.Values(c.Nodes)), status: c.Status,
-		Pods: controlplane.Pods{Operand: operandPods, Predecessors: c.Predecessors, Topology: c.Topology},
+		View: c.ViewOf(r.Lease.Record(), at(second)), all: slices.Concat(slices.Collect(maps.Values(c.Pods)), r.others),
+		nodes: slices.Collect(maps.Values(c.Nodes)), status: c.Status,
 	})
 	r.next = next
 	return err

@@ -5,7 +5,6 @@ package leaderelection
 import (
 	"context"
 	"slices"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -61,8 +60,7 @@ func New(o Options) factory.Controller {
 
 // snapshot is the content of the caches at one moment.
 type snapshot struct {
-	controlplane.Pods
-	now time.Time
+	controlplane.View
 	// all are the pods of the operand's namespace, nodes the control-plane Nodes.
 	all    []*corev1.Pod
 	nodes  []*corev1.Node
@@ -90,7 +88,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 
 // observe reads the caches.
 func (c *controller) observe() (snapshot, error) {
-	s := snapshot{now: c.Clock.Now()}
+	var s snapshot
 	var err error
 	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
 		return s, err
@@ -98,7 +96,7 @@ func (c *controller) observe() (snapshot, error) {
 	if s.all, err = operatorclient.All(c.Pods.Lister().Pods(operand.Namespace), "pods in "+operand.Namespace); err != nil {
 		return s, err
 	}
-	if s.Pods, err = controlplane.ListPods(c.Pods.Lister(), c.Infrastructures.Lister()); err != nil {
+	if s.View, err = controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock); err != nil {
 		return s, err
 	}
 	s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes")
@@ -108,8 +106,8 @@ func (c *controller) observe() (snapshot, error) {
 // oneCanLead reports whether every pod of the operand is on the only control-plane node. Its kubelet runs one container
 // of the static pod at a time.
 func (s *snapshot) oneCanLead() bool {
-	return s.Topology == configv1.SingleReplicaTopologyMode && len(s.nodes) == 1 &&
-		!slices.ContainsFunc(s.Operand, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != s.nodes[0].Name })
+	return s.Topology() == configv1.SingleReplicaTopologyMode && len(s.nodes) == 1 &&
+		!slices.ContainsFunc(s.StaticPods(), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != s.nodes[0].Name })
 }
 
 // isInstalling reports whether a revision is being installed on the node.

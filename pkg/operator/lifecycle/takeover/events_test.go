@@ -15,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 )
 
@@ -25,8 +26,11 @@ func TestEachEventCallsTheController(t *testing.T) {
 	require.NoError(t, err)
 	core := kube.Core().V1()
 	var watched controllertest.Watched
+	infrastructures := controlplanetest.Infrastructures("")
+	go infrastructures.Informer().Run(t.Context().Done())
 	controller := New(Options{
-		Operator: watched.Operator(), Lease: lease, Deployments: kube.Apps().V1().Deployments(), Pods: core.Pods(),
+		Infrastructures: infrastructures,
+		Operator:        watched.Operator(), Lease: lease, Deployments: kube.Apps().V1().Deployments(), Pods: core.Pods(),
 		Namespaces: core.Namespaces(), Nodes: core.Nodes(), Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	})
 	kube.Start(t.Context().Done())

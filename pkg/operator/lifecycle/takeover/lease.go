@@ -24,8 +24,9 @@ import (
 //     its node started, also before the run of that container that ended last. The times are from that node's clock.
 //   - The update fails if the lease has changed since it was read.
 func (c *controller) releaseLease(
-	ctx context.Context, s snapshot, record controlplane.Record, holder controlplane.Holder,
+	ctx context.Context, s snapshot, holder controlplane.Holder,
 ) (step, error) {
+	record := s.Record()
 	if !record.Exists || holder.Identity == "" || holder.State == controlplane.Expired || s.mayBeOurs(holder) {
 		return step{}, nil
 	}
@@ -47,20 +48,17 @@ func (c *controller) releaseLease(
 
 // mayBeOurs reports whether the holder is a container of a static pod, or may be the run of it that ended last. Leader
 // election releases the lease of the latter.
-func (s snapshot) mayBeOurs(holder controlplane.Holder) bool {
-	return holder.State.Runs() || slices.ContainsFunc(s.staticPods(), func(pod *corev1.Pod) bool {
-		last := controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name))
-		return pod.Spec.NodeName == holder.Node && last != nil && !holder.Acquired.Before(last.StartedAt.Time)
-	})
-}
-
-// staticPods returns the operand's mirror pods.
-func (s snapshot) staticPods() []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(s.pods), func(pod *corev1.Pod) bool { return !controlplane.IsOperand(pod) })
+func (s *snapshot) mayBeOurs(holder controlplane.Holder) bool {
+	pod := s.StaticPod(holder.Node)
+	if holder.State.Runs() || pod == nil {
+		return holder.State.Runs()
+	}
+	last := controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name))
+	return last != nil && !holder.Acquired.Before(last.StartedAt.Time)
 }
 
 // holderReports reports whether the holder's Node is Ready.
-func (s snapshot) holderReports(holder string) bool {
+func (s *snapshot) holderReports(holder string) bool {
 	return slices.ContainsFunc(s.nodes, func(node *corev1.Node) bool {
 		return leaseholder.NodeOf(holder, []string{node.Name}) != "" &&
 			controlplane.KubeletOf(node) == controlplane.KubeletReady

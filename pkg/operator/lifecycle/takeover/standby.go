@@ -18,7 +18,7 @@ import (
 //
 // A node where a pod of the predecessor occupies the port cannot have one. If that is so on every node, as on a single
 // node, the images must be there: the kubelet has pulled them before an installer runs.
-func (s snapshot) missing() string {
+func (s *snapshot) missing() string {
 	if len(s.status.NodeStatuses) == 0 {
 		return ": no control-plane node is known yet"
 	}
@@ -45,28 +45,27 @@ func (s snapshot) missing() string {
 }
 
 // installsOn reports whether the images are there for the static pod of a node.
-func (s snapshot) installsOn(node string) bool {
+func (s *snapshot) installsOn(node string) bool {
 	return slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
 		return "node/"+pod.Spec.NodeName == node && s.installs(pod)
 	})
 }
 
 // occupied reports whether a pod of the predecessor listens on the static pod's port on a node.
-func (s snapshot) occupied(node string) bool {
-	return slices.ContainsFunc(s.predecessors, func(pod *corev1.Pod) bool {
+func (s *snapshot) occupied(node string) bool {
+	return slices.ContainsFunc(s.Predecessors(), func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == node && predecessor.ListensOn10258(&pod.Spec)
 	})
 }
 
-func (s snapshot) standsBy(node string) bool {
-	return slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
-		return controlplane.IsOperand(pod) && pod.Spec.NodeName == node && controlplane.IsReady(pod)
-	})
+func (s *snapshot) standsBy(node string) bool {
+	pod := s.StaticPod(node)
+	return pod != nil && controlplane.IsReady(pod)
 }
 
 // installs reports whether a pod is an installer of the latest revision for which the kubelet has pulled the images of
 // the static pod.
-func (s snapshot) installs(pod *corev1.Pod) bool {
+func (s *snapshot) installs(pod *corev1.Pod) bool {
 	return controlplane.Installs(pod, pod.Spec.NodeName, s.status.LatestAvailableRevision) &&
 		pod.DeletionTimestamp == nil &&
 		len(pod.Status.InitContainerStatuses) > 0 &&

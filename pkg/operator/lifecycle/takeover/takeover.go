@@ -14,6 +14,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
@@ -62,6 +63,8 @@ type Options struct {
 	Pods        corev1informers.PodInformer
 	Namespaces  corev1informers.NamespaceInformer
 	Nodes       corev1informers.NodeInformer
+	// Infrastructures has the topology.
+	Infrastructures configinformers.InfrastructureInformer
 
 	DeploymentClient appsv1client.DeploymentsGetter
 	LeaseClient      coordinationv1client.LeasesGetter
@@ -84,6 +87,7 @@ func New(o Options) factory.Controller {
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Deployments.Informer(), o.Pods.Informer(), o.Nodes.Informer(),
 			o.Namespaces.Informer(), o.Lease).
+		WithBareInformers(o.Infrastructures.Informer()).
 		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
@@ -126,7 +130,7 @@ func (c *controller) advance(ctx context.Context) (step, error) {
 		return step{}, err
 	case len(s.deployments) > 0:
 		return c.stop(ctx, s)
-	case len(s.predecessors) > 0:
+	case len(s.Predecessors()) > 0:
 		return stopping(s), nil
 	case !s.begun:
 		return step{}, nil
@@ -154,9 +158,8 @@ func (c *controller) inTree(ctx context.Context) (step, error) {
 
 // replace makes one of ours lead after the predecessor has ended.
 func (c *controller) replace(ctx context.Context, s snapshot) (step, error) {
-	record := c.Lease.Record()
-	holder := controlplane.HolderOf(record, controlplane.Pods{Operand: s.staticPods()}, c.Clock.Now())
-	if at, err := c.releaseLease(ctx, s, record, holder); err != nil || at.reason != "" {
+	holder := s.Holder()
+	if at, err := c.releaseLease(ctx, s, holder); err != nil || at.reason != "" {
 		return at, err
 	}
 	if err := c.dropRunLevel(ctx); err != nil {
@@ -176,15 +179,15 @@ func (c *controller) replace(ctx context.Context, s snapshot) (step, error) {
 
 // snapshot is the content of the caches at one moment.
 type snapshot struct {
+	controlplane.View
 	// begun reports whether TakingOver is True because of the predecessor. Nothing of the predecessor is stopped before
 	// that: after its Deployments are gone, only the condition records that a lease may be left.
 	begun  bool
 	status *operatorv1.StaticPodOperatorStatus
-	// deployments and predecessors are the predecessor's, pods everything in the operand's namespace.
-	deployments  []*appsv1.Deployment
-	predecessors []*corev1.Pod
-	pods         []*corev1.Pod
-	nodes        []*corev1.Node
+	// deployments are the predecessor's, pods everything in the operand's namespace.
+	deployments []*appsv1.Deployment
+	pods        []*corev1.Pod
+	nodes       []*corev1.Node
 }
 
 func (c *controller) observe() (snapshot, error) {
@@ -197,7 +200,7 @@ func (c *controller) observe() (snapshot, error) {
 	if s.deployments, err = predecessor.Deployments(c.Deployments.Lister()); err != nil {
 		return s, err
 	}
-	if s.predecessors, err = predecessor.Pods(c.Pods.Lister()); err != nil {
+	if s.View, err = controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock); err != nil {
 		return s, err
 	}
 	pods := c.Pods.Lister().Pods(operand.Namespace)
@@ -238,9 +241,9 @@ func (c *controller) stop(ctx context.Context, s snapshot) (step, error) {
 
 func stopping(s snapshot) step {
 	waiting := "its Deployment to be deleted"
-	if len(s.predecessors) > 0 {
+	if len(s.Predecessors()) > 0 {
 		var pods []string
-		for _, pod := range s.predecessors {
+		for _, pod := range s.Predecessors() {
 			pods = append(pods, fmt.Sprintf("pod/%s on node/%s", pod.Name, pod.Spec.NodeName))
 		}
 		waiting = strings.Join(pods, ", ") + " to end"

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
 )
 
 const (
@@ -34,6 +36,11 @@ const (
 )
 
 var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
+
+// topologies are those by the number of control-plane nodes.
+var topologies = map[int]configv1.TopologyMode{
+	1: configv1.SingleReplicaTopologyMode, 3: configv1.HighlyAvailableTopologyMode,
+}
 
 var begin = time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 
@@ -96,6 +103,7 @@ func newCluster(t *testing.T, flag string, nodes []string, occupied ...string) *
 		},
 		Deployments: c.caches.Apps().V1().Deployments(), Pods: core.Pods(), Lease: &controlplane.Lease{},
 		Namespaces: core.Namespaces(), Nodes: core.Nodes(),
+		Infrastructures:  controlplanetest.Infrastructures(topologies[len(nodes)]),
 		DeploymentClient: kube.AppsV1(), LeaseClient: kube.CoordinationV1(), NamespaceClient: kube.CoreV1(),
 		InTree: func(context.Context) (bool, error) { return c.inTree, nil },
 		Clock:  clock, Recorder: c.recorder,
@@ -499,6 +507,24 @@ func TestALeaseThatMayBeHeldIsNotReleased(t *testing.T) {
 			require.Equal(t, tc.want, c.sync(t))
 			require.NotContains(t, c.changes(), "update leases")
 		})
+	}
+}
+
+// The lease of a single node lasts 270 seconds, not 137: its last leader would block ours for the rest.
+func TestTheLeaseOfASingleNodeIsReleasedAsLongAsItLasts(t *testing.T) {
+	for since, released := range map[time.Duration]bool{269 * time.Second: true, 270 * time.Second: false} {
+		c := newCluster(t, servesNone, []string{"m0"}, "m0")
+		c.sync(t)
+		c.standBy(t, "m0")
+		c.end(t)
+		lease := c.Lease.Record().Lease.DeepCopy()
+		lease.Spec.LeaseDurationSeconds = ptr.To[int32](270)
+		lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(begin.Add(-since)))
+		require.NoError(t, c.kube.Tracker().Update(leases, lease, namespace))
+		c.Lease = &controlplane.Lease{}
+		c.Lease.See(lease, begin)
+		require.Equal(t, noLeader, c.sync(t))
+		require.Equal(t, released, slices.Contains(c.changes(), "update leases"), since)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -39,10 +38,11 @@ type investigation struct {
 // per logInterval, and again if another process leads.
 func (c *controller) investigate(ctx context.Context, nodes []string) error {
 	i := &c.investigation
-	pods, leader, err := c.leader()
+	view, err := controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock)
 	if err != nil {
 		return err
 	}
+	leader := view.Holder()
 	now := c.Clock.Now()
 	switch {
 	case leader.State == controlplane.Predecessor:
@@ -54,27 +54,9 @@ func (c *controller) investigate(ctx context.Context, nodes []string) error {
 		}
 	case leader.Identity != i.leader || now.Sub(i.readAt) >= logInterval:
 		i.readAt, i.leader = now, leader.Identity
-		return c.readFindings(ctx, leader, podOn(leader.Node, pods), nodes)
+		return c.readFindings(ctx, leader, view.StaticPod(leader.Node).Name, nodes)
 	}
 	return nil
-}
-
-// leader returns the operand's pods and the holder of their lease.
-func (c *controller) leader() ([]*corev1.Pod, controlplane.Holder, error) {
-	pods, err := controlplane.ListPods(c.Pods.Lister(), c.Infrastructures.Lister())
-	if err != nil {
-		return nil, controlplane.Holder{}, err
-	}
-	return pods.Operand, controlplane.HolderOf(c.Lease.Record(), pods, c.Clock.Now()), nil
-}
-
-func podOn(node string, pods []*corev1.Pod) string {
-	for _, pod := range pods {
-		if pod.Spec.NodeName == node {
-			return pod.Name
-		}
-	}
-	return ""
 }
 
 // readFindings reads the leader's log. If that fails, nothing new is known but that a process leads: the API server

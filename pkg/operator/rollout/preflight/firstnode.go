@@ -52,12 +52,12 @@ type ends struct {
 // firstNodeOf returns the first node of a rollout, nil if there is none, or if the others are no proof that the former
 // revision works: at a first installation, a take-over, on a single node, or while another node is not Ready.
 func firstNodeOf(
-	status *operatorv1.StaticPodOperatorStatus, pods []*corev1.Pod, holder controlplane.Holder,
+	status *operatorv1.StaticPodOperatorStatus, view controlplane.View,
 ) *firstNode {
-	first := &firstNode{revision: status.LatestAvailableRevision}
+	first, holder := &firstNode{revision: status.LatestAvailableRevision}, view.Holder()
 	for _, node := range status.NodeStatuses {
-		i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node.NodeName })
-		if i < 0 || node.CurrentRevision == 0 || !first.add(&node, pods[i], holder.Node) {
+		pod := view.StaticPod(node.NodeName)
+		if pod == nil || node.CurrentRevision == 0 || !first.add(&node, pod, holder.Node) {
 			return nil
 		}
 	}
@@ -95,11 +95,11 @@ func (c *controller) watchFirstNode(
 	if err != nil {
 		return err
 	}
-	holder, pods, err := c.holder()
+	view, err := c.look()
 	if err != nil {
 		return err
 	}
-	first := firstNodeOf(status, pods, holder)
+	first := firstNodeOf(status, view)
 	if first == nil || isRejected(candidate, first.revision) {
 		c.forgetUnready()
 		return nil

@@ -38,9 +38,13 @@ func (c *controller) ledByFormer() (*firstNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	holder, _, err := c.holder()
-	if err != nil || holder.State != controlplane.Leading {
+	view, err := c.look()
+	if err != nil {
 		return nil, err
+	}
+	holder := view.Holder()
+	if holder.State != controlplane.Leading {
+		return nil, nil
 	}
 	for _, node := range status.NodeStatuses {
 		if node.NodeName == holder.Node && node.CurrentRevision != 0 &&

@@ -2,13 +2,11 @@ package preflight
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -29,12 +27,12 @@ func (c *controller) worksSince(candidate *corev1.Secret, verdict time.Time) (bo
 	if err != nil {
 		return false, err
 	}
-	holder, _, err := c.holder()
+	view, err := c.look()
 	if err != nil {
 		return false, err
 	}
 	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != status.LatestAvailableRevision }
-	if holder.State != controlplane.Leading || !c.Lease.Record().HeldSince.After(verdict) ||
+	if view.Holder().State != controlplane.Leading || !view.Record().HeldSince.After(verdict) ||
 		slices.ContainsFunc(status.NodeStatuses, isBehind) {
 		return false, nil
 	}
@@ -47,15 +45,15 @@ func (c *controller) worksSince(candidate *corev1.Secret, verdict time.Time) (bo
 func (c *controller) compareWithLeader(
 	ctx context.Context, verdict *operand.PreflightVerdict,
 ) (*operand.PreflightVerdict, error) {
-	holder, pods, err := c.holder()
+	view, err := c.look()
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == holder.Node })
-	if i < 0 || holder.State != controlplane.Starting && holder.State != controlplane.Leading {
+	holder := view.Holder()
+	if holder.State != controlplane.Starting && holder.State != controlplane.Leading {
 		return verdict, nil
 	}
-	lookups, err := c.lookupsWithin(ctx, pods[i].Name, roundTime)
+	lookups, err := c.lookupsWithin(ctx, view.StaticPod(holder.Node).Name, roundTime)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
 		return verdict, nil
@@ -78,11 +76,7 @@ func (c *controller) lookupsWithin(ctx context.Context, pod string, last time.Du
 	return nodecause.LastLookups(masked), err
 }
 
-// holder returns the holder of the operand's lease, and the operand's pods.
-func (c *controller) holder() (controlplane.Holder, []*corev1.Pod, error) {
-	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": operand.Name}))
-	if err != nil {
-		return controlplane.Holder{}, nil, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
-	}
-	return controlplane.HolderOf(c.Lease.Record(), controlplane.Pods{Operand: pods}, c.Clock.Now()), pods, nil
+// look returns the view of the operand's lease.
+func (c *controller) look() (controlplane.View, error) {
+	return controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock)
 }

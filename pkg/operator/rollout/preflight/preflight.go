@@ -17,6 +17,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
@@ -73,8 +74,9 @@ type Options struct {
 	Pods       corev1informers.PodInformer
 	Leases     coordinationinformers.LeaseInformer
 	Nodes      corev1informers.NodeInformer
-	// Lease is that of the operand.
-	Lease *controlplane.Lease
+	// Lease is that of the operand, whose duration depends on the topology, which Infrastructures has.
+	Lease           *controlplane.Lease
+	Infrastructures configinformers.InfrastructureInformer
 	// Kube writes Secrets, creates and deletes pods, deletes the lease of preflights, and reads logs.
 	Kube kubernetes.Interface
 	// Mask removes the values of Secrets from a text.
@@ -105,7 +107,7 @@ func New(o Options) factory.Controller {
 	return factory.New().
 		WithInformers(o.Operator.Informer()).
 		WithFilteredEventsInformers(isOfPreflight, o.Secrets.Informer(), o.Pods.Informer(), o.Leases.Informer()).
-		WithBareInformers(o.ConfigMaps.Informer()).
+		WithBareInformers(o.ConfigMaps.Informer(), o.Infrastructures.Informer()).
 		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)

@@ -24,7 +24,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -121,12 +120,7 @@ func newWorld(t *testing.T, nodes ...string) *world {
 
 // observeLeader records the leader, as availability does.
 func (w *world) observeLeader() {
-	var pods controlplane.Pods
-	for _, pod := range w.Pods {
-		pods.Operand = append(pods.Operand, pod)
-	}
-	holder := controlplane.HolderOf(w.Seen.Record(), pods, w.clock.Now())
-	w.Seen.ObserveHolder(holder, pods.Operand, true)
+	w.Seen.ObserveHolder(w.ViewOf(w.Seen.Record(), w.clock.Now()), true)
 }
 
 // restartOperator begins another process of the operator.
@@ -135,8 +129,9 @@ func (w *world) restartOperator() {
 	w.controller = newController(Options{
 		Operator: w.operator, Secrets: core.Secrets(), ConfigMaps: core.ConfigMaps(), Pods: core.Pods(), Nodes: core.Nodes(),
 		Leases: w.caches.Coordination().V1().Leases(), Lease: &w.Seen, Kube: w.kube,
-		Mask:  func(string) (string, error) { return w.masked, nil },
-		Clock: w.clock, Recorder: w.recorder,
+		Infrastructures: controlplanetest.Infrastructures(w.Topology),
+		Mask:            func(string) (string, error) { return w.masked, nil },
+		Clock:           w.clock, Recorder: w.recorder,
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -40,7 +39,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		send(ch, nodesWaitingOldest, now.Sub(waiting.Since).Seconds(), cause)
 	}
 	c.collectCredentials(ch)
-	if err := c.collectLease(ch, now); err != nil {
+	if err := c.collectLease(ch); err != nil {
 		klog.V(2).InfoS("The operator's metrics are incomplete", "err", err)
 	}
 }
@@ -84,21 +83,15 @@ func (c *collector) collectCredentials(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (c *collector) collectLease(ch chan<- prometheus.Metric, now time.Time) error {
-	record := c.Lease.Record()
-	if record.Lease == nil {
-		return nil
-	}
-	pods, err := controlplane.ListPods(c.pods, c.infrastructures)
-	if err != nil {
+func (c *collector) collectLease(ch chan<- prometheus.Metric) error {
+	view, err := controlplane.Look(c.Lease, c.pods, c.infrastructures, c.Clock)
+	record := view.Record()
+	if err != nil || record.Lease == nil {
 		return err
 	}
-	pods.Vanished = c.Facts.nodesVanished()
-	// A mirror pod outlives its Node by a minute.
-	pods.Operand = slices.DeleteFunc(slices.Clone(pods.Operand), func(pod *corev1.Pod) bool {
-		return slices.Contains(pods.Vanished, pod.Spec.NodeName)
-	})
-	holder, age := controlplane.HolderOf(record, pods, now), max(0, now.Sub(record.Since).Seconds())
+	vanished := c.Facts.nodesVanished()
+	present := view.On(func(node string) bool { return !slices.Contains(vanished, node) }, vanished)
+	holder, age := present.Holder(), max(0, view.Now().Sub(record.Since).Seconds())
 	send(ch, leaseHolder, 1, holder.Node, holder.State.String())
 	send(ch, leaseAge, age)
 	if holder.State.Leads() {
