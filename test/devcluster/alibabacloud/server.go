@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
@@ -33,11 +34,13 @@ type Options = standin.Options
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	*credentials.Rotation
 	// Machines are denied as those of a resource group that the RAM user's policy does not allow.
 	*machines.Machines
 
 	mutex sync.Mutex
-	login
+	// nonces are those of the signatures so far.
+	nonces map[string]bool
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
@@ -46,7 +49,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, Machines: machines.New("alibabacloud", "instance", zones...), login: newLogin()}
+	s := &Server{Server: server, Rotation: credentials.New(newAccessKey),
+		Machines: machines.New("alibabacloud", "instance", zones...), nonces: map[string]bool{}}
 	server.Declare(standin.Unserved, DescribeByAddress, DescribeByID)
 	server.Serve(ctx, http.HandlerFunc(s.serve))
 	return s, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -19,80 +20,49 @@ const (
 	clockSkew = 15 * time.Minute
 )
 
-// accessKey is an access key of a RAM user.
-type accessKey struct{ id, secret string }
-
-func newAccessKey() accessKey {
-	return accessKey{id: "LTAI" + standin.RandomHex()[:20], secret: standin.NewSecret()}
-}
-
-// login has the access keys of now and of before, the current one last, and the nonces of the signatures so far.
-type login struct {
-	keys   []accessKey
-	nonces map[string]bool
-}
-
-func newLogin() login { return login{keys: []accessKey{newAccessKey()}, nonces: map[string]bool{}} }
-
-// current returns the access key of now. The caller holds the mutex.
-func (l *login) current() accessKey { return l.keys[len(l.keys)-1] }
-
-// Credential is the identifier of the current access key.
-func (s *Server) Credential() string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.current().id
-}
-
-// Rotate replaces the access key. The former one is deleted. It returns no error.
-func (s *Server) Rotate() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.keys = append(s.keys, newAccessKey())
-	return nil
+// newAccessKey returns an access key of a RAM user.
+func newAccessKey(int) credentials.Credential {
+	return credentials.Credential{Name: "LTAI" + standin.RandomHex()[:20], Secret: standin.NewSecret()}
 }
 
 // Credentials is the data of the credentials Secret.
 func (s *Server) Credentials() map[string][]byte {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
+	key := s.Current()
 	return map[string][]byte{
-		"alibaba_access_key_id":     []byte(s.current().id),
-		"alibaba_access_key_secret": []byte(s.current().secret),
+		"alibaba_access_key_id":     []byte(key.Name),
+		"alibaba_access_key_secret": []byte(key.Secret),
 	}
 }
 
 // authenticate checks the signature of a request, version 1.0, and identifies its access key. The caller holds the
 // mutex.
-func (l *login) authenticate(r *http.Request, now time.Time) *apiError {
+func (s *Server) authenticate(r *http.Request, now time.Time) *apiError {
 	id := r.Form.Get("AccessKeyId")
-	index := slices.IndexFunc(l.keys, func(k accessKey) bool { return k.id == id })
-	if index >= 0 {
-		standin.Identify(r, id)
-	}
+	key, isCurrent := s.Find(func(c credentials.Credential) bool { return c.Name == id })
+	standin.Identify(r, key.Name)
 	signed, err := time.Parse(time.RFC3339, r.Form.Get("Timestamp"))
 	nonce := r.Form.Get("SignatureNonce")
 	switch {
 	case id == "":
 		return &apiError{http.StatusBadRequest, "MissingAccessKeyId", "AccessKeyId is mandatory for this action."}
-	case index != len(l.keys)-1:
+	case !isCurrent:
 		return &apiError{http.StatusNotFound, "InvalidAccessKeyId.NotFound", "Specified access key is not found."}
 	case r.Form.Get("SignatureMethod") != method || r.Form.Get("SignatureVersion") != "1.0":
 		return invalid("SignatureMethod")
 	case err != nil || signed.Sub(now).Abs() > clockSkew:
 		return &apiError{http.StatusBadRequest, "InvalidTimeStamp.Expired", "Specified time stamp or date value is expired."}
-	case nonce == "" || l.nonces[nonce]:
+	case nonce == "" || s.nonces[nonce]:
 		return &apiError{http.StatusBadRequest, "SignatureNonceUsed", "Specified signature nonce was used already."}
-	case !hmac.Equal([]byte(sign(l.keys[index], r.Method, r.Form)), []byte(r.Form.Get("Signature"))):
+	case !hmac.Equal([]byte(sign(key.Secret, r.Method, r.Form)), []byte(r.Form.Get("Signature"))):
 		return &apiError{http.StatusBadRequest, "SignatureDoesNotMatch",
 			"Specified signature is not matched with our calculation."}
 	}
-	l.nonces[nonce] = true
+	s.nonces[nonce] = true
 	return nil
 }
 
 // sign returns the signature of a request with these parameters, other than Signature.
-func sign(key accessKey, verb string, parameters url.Values) string {
+func sign(secret, verb string, parameters url.Values) string {
 	var pairs []string
 	for name, values := range parameters {
 		if name != "Signature" {
@@ -100,7 +70,7 @@ func sign(key accessKey, verb string, parameters url.Values) string {
 		}
 	}
 	slices.Sort(pairs)
-	hash := hmac.New(sha1.New, []byte(key.secret+"&"))
+	hash := hmac.New(sha1.New, []byte(secret+"&"))
 	hash.Write([]byte(verb + "&" + escape("/") + "&" + escape(strings.Join(pairs, "&"))))
 	return base64.StdEncoding.EncodeToString(hash.Sum(nil))
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
@@ -61,6 +62,8 @@ type Instance = machines.Instance
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Rotation has the secret access keys.
+	*credentials.Rotation
 
 	// services are those behind the one endpoint, by the version of their API.
 	services map[string]*service
@@ -72,9 +75,7 @@ type Server struct {
 	targetGroups []*targetGroup
 	// sessions are those of the metadata service, by token.
 	sessions map[string]session
-	// keys are the secret access keys of now and of before, the current one last. One without a secret stands for the
-	// tokens of the ServiceAccount, and temporary are the keys that they got, by identifier.
-	keys      []accessKey
+	// temporary are the keys that tokens of the ServiceAccount got, by identifier.
 	temporary map[string]accessKey
 }
 
@@ -85,7 +86,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Server: server, inventory: newInventory(), groups: newGroups(), sessions: map[string]session{},
-		keys: []accessKey{newAccessKey()}, temporary: map[string]accessKey{}}
+		Rotation: credentials.New(newAccessKey), temporary: map[string]accessKey{}}
 	s.services = s.newServices()
 	server.Declare(standin.Unserved)
 	for _, served := range s.services {
@@ -101,41 +102,21 @@ type accessKey struct {
 	expires             time.Time
 }
 
-func newAccessKey() accessKey {
-	return accessKey{id: "AKIA" + strings.ToUpper(standin.RandomHex()[:16]), secret: standin.NewSecret()}
-}
-
-// current returns the access key of now. The caller holds the mutex.
-func (s *Server) current() accessKey { return s.keys[len(s.keys)-1] }
-
-// Credential is the identifier of the current access key, or the trusted ServiceAccount.
-func (s *Server) Credential() string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.current().id
-}
-
-// Rotate replaces the access key. The former one is rejected from now on. It returns no error.
-func (s *Server) Rotate() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.keys = append(s.keys, newAccessKey())
-	return nil
+func newAccessKey(int) credentials.Credential {
+	return credentials.Credential{Name: "AKIA" + strings.ToUpper(standin.RandomHex()[:16]), Secret: standin.NewSecret()}
 }
 
 // Credentials is the data of the credentials Secret.
 func (s *Server) Credentials() map[string][]byte {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	key := s.current()
-	if key.id == standin.Subject {
+	key := s.Current()
+	if key.Name == credentials.Subject {
 		return map[string][]byte{"credentials": []byte(roleCredentials)}
 	}
 	return map[string][]byte{
-		"aws_access_key_id":     []byte(key.id),
-		"aws_secret_access_key": []byte(key.secret),
-		"credentials": fmt.Appendf(nil, "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", key.id,
-			key.secret),
+		"aws_access_key_id":     []byte(key.Name),
+		"aws_secret_access_key": []byte(key.Secret),
+		"credentials": fmt.Appendf(nil, "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", key.Name,
+			key.Secret),
 	}
 }
 

@@ -39,9 +39,8 @@ func start(t *testing.T) cloud {
 
 // accessKey returns the current access key.
 func (c cloud) accessKey() accessKey {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.current()
+	key := c.Current()
+	return accessKey{id: key.Name, secret: key.Secret}
 }
 
 // serving returns the version and the name of the service that has an action. It is EC2 for an unknown action.

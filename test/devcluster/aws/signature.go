@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -30,7 +30,7 @@ var authorization = regexp.MustCompile(`^` + algorithm + ` Credential=([^/]+)/([
 // has no signature is identified by its token.
 func (s *Server) authenticate(r *http.Request, called *service, p parameters, body []byte, now time.Time) *apiError {
 	if called.unsigned {
-		if subject, _ := standin.TokenSubject(p.get("WebIdentityToken"), audience); subject == standin.Subject {
+		if subject, _ := credentials.TokenSubject(p.get("WebIdentityToken"), audience); subject == credentials.Subject {
 			standin.Identify(r, subject)
 		}
 		return nil
@@ -72,13 +72,10 @@ func (s *Server) key(id string) (found accessKey, owner string, valid bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if key, known := s.temporary[id]; known {
-		return key, standin.Subject, s.current().id == standin.Subject && time.Now().Before(key.expires)
+		return key, credentials.Subject, s.Credential() == credentials.Subject && time.Now().Before(key.expires)
 	}
-	i := slices.IndexFunc(s.keys, func(k accessKey) bool { return k.id == id })
-	if i < 0 {
-		return accessKey{}, "", false
-	}
-	return s.keys[i], id, i == len(s.keys)-1 && s.keys[i].secret != ""
+	key, isCurrent := s.Find(func(c credentials.Credential) bool { return c.Name == id })
+	return accessKey{id: key.Name, secret: key.Secret}, key.Name, isCurrent && key.Secret != ""
 }
 
 // canonical returns the request in the form that is signed. The paths and queries of the Query API need no escaping:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -20,9 +21,7 @@ const (
 // Federate makes a role trust the tokens of the cloud-controller-manager's ServiceAccount. The former access key is
 // rejected from now on. It returns no error.
 func (s *Server) Federate() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.keys = append(s.keys, accessKey{id: standin.Subject})
+	s.Replace(credentials.Credential{Name: credentials.Subject})
 	return nil
 }
 
@@ -55,16 +54,16 @@ type (
 // assumeRole gives the bearer of a token of the ServiceAccount the keys of the role for a while. The caller holds the
 // mutex.
 func (s *Server) assumeRole(p parameters) (any, *apiError) {
-	subject, valid := standin.TokenSubject(p.get("WebIdentityToken"), audience)
-	if subject != standin.Subject || !valid {
+	subject, valid := credentials.TokenSubject(p.get("WebIdentityToken"), audience)
+	if subject != credentials.Subject || !valid {
 		return nil, &apiError{http.StatusBadRequest, "InvalidIdentityToken", "The token is not valid."}
 	}
-	if s.current().id != standin.Subject || p.get("RoleArn") != roleARN {
+	if s.Credential() != credentials.Subject || p.get("RoleArn") != roleARN {
 		return nil, &apiError{http.StatusForbidden, "AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity"}
 	}
-	key := newAccessKey()
-	key.id = "ASIA" + strings.TrimPrefix(key.id, "AKIA")
-	key.session, key.expires = standin.NewSecret(), time.Now().Add(keyLifetime)
+	issued := newAccessKey(0)
+	key := accessKey{id: "ASIA" + strings.TrimPrefix(issued.Name, "AKIA"), secret: issued.Secret,
+		session: standin.NewSecret(), expires: time.Now().Add(keyLifetime)}
 	s.temporary[key.id] = key
 	return assumeRoleResult{
 		Credentials: temporaryKey{ID: key.id, Secret: key.secret, Token: key.session, Expiration: key.expires.UTC()},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 )
 
 func serviceAccountToken(subject, audience string, expires time.Time) string {
@@ -38,20 +38,20 @@ func (c cloud) assumeRole(t *testing.T, role, token string) (int, temporaryKey) 
 func TestARoleTrustsTheServiceAccountOnceItFederates(t *testing.T) {
 	c := start(t)
 	later := time.Now().Add(time.Hour)
-	good := serviceAccountToken(standin.Subject, audience, later)
+	good := serviceAccountToken(credentials.Subject, audience, later)
 	former := c.accessKey()
 	status, _ := c.assumeRole(t, roleARN, good)
 	require.Equal(t, http.StatusForbidden, status, "the access key counts")
 
 	require.NoError(t, c.Federate())
-	require.Equal(t, standin.Subject, c.Credential())
+	require.Equal(t, credentials.Subject, c.Credential())
 	require.Equal(t, map[string][]byte{"credentials": []byte(roleCredentials)}, c.Credentials())
 	c.requireError(t, c.newRequest(t, former, time.Now(), DescribeInstances), http.StatusUnauthorized, "AuthFailure")
 
 	for name, test := range map[string]struct{ role, token string }{
 		"another subject":  {roleARN, serviceAccountToken("system:serviceaccount:default:default", audience, later)},
-		"another audience": {roleARN, serviceAccountToken(standin.Subject, "api", later)},
-		"an expired token": {roleARN, serviceAccountToken(standin.Subject, audience, time.Now())},
+		"another audience": {roleARN, serviceAccountToken(credentials.Subject, "api", later)},
+		"an expired token": {roleARN, serviceAccountToken(credentials.Subject, audience, time.Now())},
 		"another role":     {roleARN + "s", good},
 		"no token":         {roleARN, ""},
 	} {
@@ -70,7 +70,7 @@ func TestARoleTrustsTheServiceAccountOnceItFederates(t *testing.T) {
 	status, content := c.do(t, request)
 	require.Equal(t, http.StatusOK, status, string(content))
 	calls := c.Calls()
-	require.Equal(t, standin.Subject, calls[len(calls)-1].Credential)
+	require.Equal(t, credentials.Subject, calls[len(calls)-1].Credential)
 	require.NoError(t, c.Rotate())
 	request = c.newRequest(t, key, time.Now(), DescribeInstances)
 	request.Header.Set("X-Amz-Security-Token", key.session)

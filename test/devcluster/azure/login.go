@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -19,82 +20,42 @@ const (
 
 // subject is the ServiceAccount whose tokens the application trusts after Federate, and audience whom they are for.
 const (
-	subject  = standin.Subject
+	subject  = credentials.Subject
 	audience = "openshift"
 )
 
-// clientSecret is a client secret of the application. One without a value stands for the tokens of the subject.
-type clientSecret struct{ id, value string }
-
-func newClientSecret() clientSecret {
-	return clientSecret{id: "secret-" + standin.RandomHex()[:8], value: standin.NewSecret()}
-}
-
-// token is an issued access token.
-type token struct {
-	secret  string
-	expires time.Time
-}
-
-// login has the application's secrets and tokens. The server's mutex guards it.
-type login struct {
-	// secrets are those of now and of before, the current one last.
-	secrets []clientSecret
-	tokens  map[string]token
-}
-
-func newLogin() login {
-	return login{secrets: []clientSecret{newClientSecret()}, tokens: map[string]token{}}
-}
-
-func (l *login) current() clientSecret { return l.secrets[len(l.secrets)-1] }
-
-// Credential is the identifier of the current client secret.
-func (s *Server) Credential() string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.current().id
-}
-
-// Rotate replaces the client secret. The former one and its tokens are rejected from now on. It returns no error.
-func (s *Server) Rotate() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.secrets = append(s.secrets, newClientSecret())
-	return nil
+// newClientSecret returns a client secret of the application.
+func newClientSecret(int) credentials.Credential {
+	return credentials.Credential{Name: "secret-" + standin.RandomHex()[:8], Secret: standin.NewSecret()}
 }
 
 // Federate makes the application trust tokens of the cloud-controller-manager's ServiceAccount instead of a client
 // secret. The former secret and its tokens are rejected from now on. It returns no error.
 func (s *Server) Federate() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.secrets = append(s.secrets, clientSecret{id: subject})
+	s.Replace(credentials.Credential{Name: subject})
 	return nil
 }
 
 // Credentials is the data of the credentials Secret.
 func (s *Server) Credentials() map[string][]byte {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	credentials := map[string][]byte{
+	data := map[string][]byte{
 		"azure_client_id":       []byte(clientID),
 		"azure_subscription_id": []byte(subscriptionID),
 		"azure_tenant_id":       []byte(s.cloud.tenant),
 	}
-	if s.current().id == subject {
-		credentials["azure_federated_token_file"] = []byte("/var/run/secrets/openshift/serviceaccount/token")
+	if secret := s.Current().Secret; secret == "" {
+		data["azure_federated_token_file"] = []byte("/var/run/secrets/openshift/serviceaccount/token")
 	} else {
-		credentials["azure_client_secret"] = []byte(s.current().value)
+		data["azure_client_secret"] = []byte(secret)
 	}
 	if !s.stack { // the cloud-credential-operator copies these from the root Secret
-		maps.Copy(credentials, map[string][]byte{
+		maps.Copy(data, map[string][]byte{
 			"azure_region":          []byte(s.cloud.location),
 			"azure_resource_prefix": []byte(resourcePrefix),
 			"azure_resourcegroup":   []byte(resourceGroup),
 		})
 	}
-	return credentials
+	return data
 }
 
 // getLogin answers with the endpoints of the login.
@@ -146,8 +107,10 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) {
 			"AADSTS7000215: Invalid client secret or assertion provided.")
 		return
 	}
+	token := standin.RandomHex()
+	s.Issue(token, secret, tokenLifetime)
 	writeJSON(w, http.StatusOK, map[string]any{
-		"token_type": "Bearer", "expires_in": int(tokenLifetime.Seconds()), "access_token": s.issue(secret),
+		"token_type": "Bearer", "expires_in": int(tokenLifetime.Seconds()), "access_token": token,
 	})
 }
 
@@ -159,46 +122,18 @@ func (s *Server) credential(form url.Values) (id string, valid bool) {
 	if form.Get("client_assertion_type") == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
 		return s.assertion(form.Get("client_assertion"))
 	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
 	value := form.Get("client_secret")
-	i := slices.IndexFunc(s.secrets, func(known clientSecret) bool { return value != "" && known.value == value })
-	if i < 0 {
-		return "", false
-	}
-	return s.secrets[i].id, i == len(s.secrets)-1
+	secret, isCurrent := s.Find(func(c credentials.Credential) bool { return value != "" && c.Secret == value })
+	return secret.Name, isCurrent
 }
 
 // assertion returns the subject of a token of the ServiceAccount, and whether it is valid.
 func (s *Server) assertion(text string) (id string, valid bool) {
-	id, valid = standin.TokenSubject(text, audience)
+	id, valid = credentials.TokenSubject(text, audience)
 	if id != subject {
 		return "", false
 	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return subject, valid && s.current().id == subject
-}
-
-func (s *Server) issue(secret string) string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	issued := standin.RandomHex()
-	s.tokens[issued] = token{secret: secret, expires: time.Now().Add(tokenLifetime)}
-	return issued
-}
-
-// authorize identifies the client secret of a request's token, and reports whether the token is valid.
-func (s *Server) authorize(r *http.Request) bool {
-	text, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	found, known := s.tokens[text]
-	if !isBearer || !known {
-		return false
-	}
-	standin.Identify(r, found.secret)
-	return found.secret == s.current().id && time.Now().Before(found.expires)
+	return subject, valid && s.Credential() == subject
 }
 
 func refuseToken(w http.ResponseWriter, status int, code, message string) {

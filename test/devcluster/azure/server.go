@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
@@ -93,6 +94,8 @@ var (
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Rotation has the client secrets of the application, and its tokens.
+	*credentials.Rotation
 
 	cloud   cloud
 	stack   bool
@@ -101,12 +104,12 @@ type Server struct {
 	mutex sync.Mutex
 	inventory
 	network
-	login
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	s := &Server{cloud: publicCloud, stack: options.Stack, proxied: options.BehindProxy, login: newLogin()}
+	s := &Server{cloud: publicCloud, stack: options.Stack, proxied: options.BehindProxy,
+		Rotation: credentials.New(newClientSecret)}
 	name := "azure"
 	if s.stack {
 		s.cloud, name = stackHub, "azurestack"
@@ -193,7 +196,7 @@ type handler func(r *http.Request) (status int, body any, failed *apiError)
 // managed checks what all requests to the resource manager need, and answers with what handle returns.
 func (s *Server) managed(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.authorize(r) {
+		if !s.Authorize(r, credentials.Bearer(r)) {
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(
 				`Bearer authorization_uri="%s", error="invalid_token", error_description="The access token is invalid."`,
 				s.url(s.cloud.login, "/"+s.cloud.tenant)))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
@@ -35,12 +36,11 @@ type Options = standin.Options
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	*credentials.Rotation
 	// Machines are the droplets, without zones: regions have none. They are denied as those of another team's account.
 	*machines.Machines
 
-	mutex sync.Mutex
-	// tokens are the access tokens of now and of before, the current one last.
-	tokens    []string
+	mutex     sync.Mutex
 	balancers []*balancer
 	// created counts load balancers, for their identities and addresses.
 	created int
@@ -53,8 +53,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, Machines: machines.New("digitalocean", "droplet"), tokens: []string{newToken()},
-		tags: map[string]bool{}}
+	s := &Server{Server: server, Rotation: credentials.New(newToken),
+		Machines: machines.New("digitalocean", "droplet"), tags: map[string]bool{}}
 	server.Serve(ctx, s.handler())
 	return s, nil
 }

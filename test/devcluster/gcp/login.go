@@ -9,12 +9,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
@@ -26,7 +26,7 @@ const (
 
 	// subject is the Kubernetes ServiceAccount whose tokens the provider of the workload identity pool trusts after
 	// Federate, and audience whom they are for.
-	subject  = standin.Subject
+	subject  = credentials.Subject
 	audience = "openshift"
 	provider = "//iam.googleapis.com/projects/" + projectNumber +
 		"/locations/global/workloadIdentityPools/" + resourcePrefix + "/providers/" + resourcePrefix
@@ -42,12 +42,6 @@ const (
 	jwtType         = "urn:ietf:params:oauth:token-type:jwt"
 )
 
-// accountKey is a key of the service account. One without a private key stands for the tokens of the subject.
-type accountKey struct {
-	id      string
-	private *rsa.PrivateKey
-}
-
 // token is an issued access token.
 type token struct {
 	key string
@@ -56,64 +50,31 @@ type token struct {
 	expires   time.Time
 }
 
-// login has the keys of the service account and the tokens. The server's mutex guards it.
-type login struct {
-	// keys are those of now and of before, the current one last.
-	keys   []accountKey
-	tokens map[string]token
+// newKey returns a key of the service account, in PEM.
+func newKey(int) credentials.Credential {
+	private, _ := rsa.GenerateKey(rand.Reader, keyBits) // it fails for a smaller key only
+	der, _ := x509.MarshalPKCS8PrivateKey(private)      // every RSA key has this form
+	return credentials.Credential{Name: "key-" + standin.RandomHex()[:8],
+		Secret: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))}
 }
 
-func newLogin() (login, error) {
-	key, err := newKey()
-	if err != nil {
-		return login{}, err
-	}
-	return login{keys: []accountKey{key}, tokens: map[string]token{}}, nil
-}
-
-func newKey() (accountKey, error) {
-	private, err := rsa.GenerateKey(rand.Reader, keyBits)
-	if err != nil {
-		return accountKey{}, fmt.Errorf("gcp stand-in: create a key of the service account: %w", err)
-	}
-	return accountKey{id: "key-" + standin.RandomHex()[:8], private: private}, nil
-}
-
-func (l *login) current() accountKey { return l.keys[len(l.keys)-1] }
-
-// Credential is the identifier of the current key, or the trusted ServiceAccount.
-func (s *Server) Credential() string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.current().id
-}
-
-// Rotate replaces the key of the service account. The former one and its tokens are rejected from now on.
-func (s *Server) Rotate() error {
-	key, err := newKey()
-	if err != nil {
-		return err
-	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.keys = append(s.keys, key)
-	return nil
+// publicKey returns the public part of a key that newKey returned.
+func publicKey(key credentials.Credential) *rsa.PublicKey {
+	block, _ := pem.Decode([]byte(key.Secret))
+	private, _ := x509.ParsePKCS8PrivateKey(block.Bytes)
+	return &private.(*rsa.PrivateKey).PublicKey
 }
 
 // Federate makes the service account trust tokens of the cloud-controller-manager's ServiceAccount instead of a key.
 // The former key and its tokens are rejected from now on. It returns no error.
 func (s *Server) Federate() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.keys = append(s.keys, accountKey{id: subject})
+	s.Replace(credentials.Credential{Name: subject})
 	return nil
 }
 
 // Credentials is the data of the credentials Secret.
 func (s *Server) Credentials() map[string][]byte {
-	s.mutex.Lock()
-	key := s.current()
-	s.mutex.Unlock()
+	key := s.Current()
 	file := object{
 		"type": "external_account", "audience": provider, "subject_token_type": jwtType,
 		"token_url": s.URLAt(exchangeHost, "/v1/token"),
@@ -123,12 +84,10 @@ func (s *Server) Credentials() map[string][]byte {
 			"file": "/var/run/secrets/openshift/serviceaccount/token", "format": object{"type": "text"},
 		},
 	}
-	if key.private != nil {
-		der, _ := x509.MarshalPKCS8PrivateKey(key.private) // every RSA key has this form
+	if key.Secret != "" {
 		file = object{
-			"type": "service_account", "project_id": projectID, "private_key_id": key.id, "client_email": accountEmail,
-			"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
-			"client_id":   projectNumber, "auth_uri": "https://accounts.google.com/o/oauth2/auth",
+			"type": "service_account", "project_id": projectID, "private_key_id": key.Name, "client_email": accountEmail,
+			"private_key": key.Secret, "client_id": projectNumber, "auth_uri": "https://accounts.google.com/o/oauth2/auth",
 			"token_uri": s.tokenURL(), "universe_domain": "googleapis.com",
 		}
 	}
@@ -164,7 +123,7 @@ func (s *Server) exchangeToken(w http.ResponseWriter, r *http.Request) {
 		refuseToken(w, "invalid_request", "Invalid value for \"audience\" or the types of the tokens.")
 		return
 	}
-	bearer, valid := standin.TokenSubject(r.PostForm.Get("subject_token"), audience)
+	bearer, valid := credentials.TokenSubject(r.PostForm.Get("subject_token"), audience)
 	if bearer == subject {
 		standin.Identify(r, subject)
 	}
@@ -250,19 +209,17 @@ func (s *Server) verify(assertion string) (key string, said claims, valid bool) 
 	if !decode(parts[0], &header) || !decode(parts[1], &said) {
 		return "", claims{}, false
 	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	i := slices.IndexFunc(s.keys, func(k accountKey) bool { return k.private != nil && k.id == header.Key })
-	if i < 0 {
+	found, isCurrent := s.Find(func(c credentials.Credential) bool { return c.Secret != "" && c.Name == header.Key })
+	if found.Name == "" {
 		return "", claims{}, false
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
 	if err != nil || header.Algorithm != "RS256" ||
-		rsa.VerifyPKCS1v15(&s.keys[i].private.PublicKey, crypto.SHA256, sum[:], signature) != nil {
+		rsa.VerifyPKCS1v15(publicKey(found), crypto.SHA256, sum[:], signature) != nil {
 		return "", claims{}, false
 	}
-	return header.Key, said, i == len(s.keys)-1 && said.Issuer == accountEmail && said.inTime(time.Now())
+	return header.Key, said, isCurrent && said.Issuer == accountEmail && said.inTime(time.Now())
 }
 
 // decode decodes a part of an assertion.
@@ -275,13 +232,8 @@ func decode(part string, into any) bool {
 func (s *Server) bearer(r *http.Request) (found token, valid bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	found = s.tokens[bearerText(r)]
-	return found, found.key == s.current().id && time.Now().Before(found.expires)
-}
-
-func bearerText(r *http.Request) string {
-	text, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return text
+	found = s.tokens[credentials.Bearer(r)]
+	return found, found.key == s.Credential() && time.Now().Before(found.expires)
 }
 
 // authorize identifies the key of a request's token or assertion, and returns nil if it is valid.
@@ -289,7 +241,7 @@ func (s *Server) authorize(r *http.Request) *apiError {
 	found, valid := s.bearer(r)
 	if found.key == "" {
 		var said claims
-		found.key, said, valid = s.verify(bearerText(r))
+		found.key, said, valid = s.verify(credentials.Bearer(r))
 		valid = valid && said.Subject == accountEmail &&
 			(said.hasScope() || said.Audience == s.URLAt(computeHost, "/"))
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
@@ -43,24 +44,24 @@ type object = map[string]any
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Rotation has the keys of the service account.
+	*credentials.Rotation
 
 	mutex sync.Mutex
 	inventory
 	network
-	login
+	// tokens are the access tokens so far.
+	tokens map[string]token
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	s := &Server{inventory: newInventory(), network: newNetwork()}
-	var err error
-	if s.login, err = newLogin(); err != nil {
-		return nil, err
-	}
-	s.Server, err = standin.New(ctx, "gcp", options, computeHost, loginHost, exchangeHost, credentialsHost)
+	server, err := standin.New(ctx, "gcp", options, computeHost, loginHost, exchangeHost, credentialsHost)
 	if err != nil {
 		return nil, err
 	}
+	s := &Server{Server: server, Rotation: credentials.New(newKey), inventory: newInventory(), network: newNetwork(),
+		tokens: map[string]token{}}
 	s.Serve(ctx, s.handler())
 	return s, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
@@ -50,12 +51,13 @@ type Options struct {
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Rotation has the API keys, and the tokens that IAM issued for them.
+	*credentials.Rotation
 	// Machines are denied as for an API key without the rights of a viewer.
 	*machines.Machines
 	isPower bool
 
 	mutex sync.Mutex
-	login
 	// asked counts the requests by the name of their endpoint.
 	asked     map[string]int
 	balancers []*balancer
@@ -70,8 +72,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, Machines: machines.New("ibm", "instance", zones...), isPower: options.Power,
-		login: newLogin(), asked: map[string]int{}}
+	s := &Server{Server: server, Rotation: credentials.New(credentials.Numbered("key-%d")),
+		Machines: machines.New("ibm", "instance", zones...), isPower: options.Power, asked: map[string]int{}}
 	server.Serve(ctx, s.countHosts(s.handler()))
 	return s, nil
 }
@@ -112,7 +114,7 @@ func (s *Server) authenticated(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
-		if !s.authorize(r) {
+		if !s.Authorize(r, credentials.Bearer(r)) {
 			writeError(w, &apiError{http.StatusUnauthorized, "not_authorized", "The request is not authorized."})
 			return
 		}

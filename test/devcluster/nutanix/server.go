@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
@@ -27,11 +27,10 @@ type Options = standin.Options
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Rotation has the users, each with a password of its own, and their sessions.
+	*credentials.Rotation
 	// Machines are virtual machines, whose clusters are their zones. They are denied as for a user of another project.
 	*machines.Machines
-
-	mutex sync.Mutex
-	login
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
@@ -40,9 +39,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		Server: server, Machines: machines.New("nutanix", "virtual machine", zones...), login: newLogin(),
-	}
+	s := &Server{Server: server, Rotation: credentials.New(credentials.Numbered("ccm-%d")),
+		Machines: machines.New("nutanix", "virtual machine", zones...)}
 	server.Serve(ctx, s.handler())
 	return s, nil
 }
@@ -83,7 +81,7 @@ func (s *Server) handler() http.Handler {
 // object is a JSON object. Those of the API have their type in $objectType.
 type object = map[string]any
 
-// handler returns the answer to a request, nil if what it asks for does not exist. The server's mutex is locked.
+// handler returns the answer to a request, nil if what it asks for does not exist.
 type handler func(r *http.Request) object
 
 func notServed(*http.Request) object { return nil }
@@ -97,8 +95,6 @@ const notFound = "RESOURCE_NOT_FOUND"
 // authenticated checks the login of a request, and answers with what handle returns, or that it is missing.
 func (s *Server) authenticated(handle handler, missing string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.mutex.Lock()
-		defer s.mutex.Unlock()
 		if !s.authorize(w, r) {
 			refuse(w, http.StatusUnauthorized)
 			return

@@ -54,7 +54,7 @@ func (s *Server) pass(parsed request, w http.ResponseWriter, r *http.Request) {
 		answer := &answerRecorder{ResponseWriter: w}
 		s.model.Service.ServeMux.ServeHTTP(answer, r)
 		if session := answer.session(); session != "" {
-			s.addSession(session, parsed.user)
+			s.Issue(session, parsed.user, 0)
 		}
 		return
 	}
@@ -62,7 +62,7 @@ func (s *Server) pass(parsed request, w http.ResponseWriter, r *http.Request) {
 	if cookie, err := r.Cookie(soap.SessionCookieName); session == "" && err == nil {
 		session = cookie.Value
 	}
-	user, valid := s.userOf(session)
+	user, valid := s.Owner(session)
 	standin.Identify(r, user)
 	switch {
 	case valid:

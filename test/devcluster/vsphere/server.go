@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/vmware/govmomi/simulator"
 	_ "github.com/vmware/govmomi/vapi/simulator" // adds the endpoints of tags to the simulator
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/credentials"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
@@ -34,16 +34,11 @@ type Instance = machines.Instance
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	// Rotation has the users, each with a password of its own, and their sessions of SOAP and REST.
+	*credentials.Rotation
 
 	model *simulator.Model
 	inventory
-
-	mutex sync.Mutex
-	// rotations is how often the user changed.
-	rotations int
-	password  string
-	// sessions are the users of the sessions by their keys, of SOAP and REST.
-	sessions map[string]string
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
@@ -53,7 +48,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	server.Declare(Login, FindByUUID, RESTSession)
-	s := &Server{Server: server, password: standin.NewSecret(), sessions: map[string]string{}}
+	s := &Server{Server: server, Rotation: credentials.New(credentials.Numbered("ccm-%d@vsphere.local"))}
 	if err := s.startSimulator(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("vsphere stand-in: %w", err), s.Close())
 	}
@@ -69,7 +64,7 @@ func (s *Server) startSimulator(ctx context.Context) error {
 	}
 	service := s.model.Service
 	// Without a user of its own, the simulator accepts every login.
-	service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword(s.Credential(), s.password)}
+	service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword(s.Current().Name, s.Current().Secret)}
 	service.RegisterEndpoints = true
 	s.model.Map().SessionManager().ValidLogin = func(login *types.Login) bool {
 		return s.isLogin(login.UserName, login.Password)
@@ -89,54 +84,17 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Credential is the name of the current user.
-func (s *Server) Credential() string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.user()
-}
-
-// user returns the name of the current user. The caller holds the mutex.
-func (s *Server) user() string { return fmt.Sprintf("ccm-%d@vsphere.local", s.rotations+1) }
-
-// Rotate replaces the user with another one that has another password. The former user is rejected from now on, in
-// sessions that it has too.
-func (s *Server) Rotate() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.rotations++
-	s.password = standin.NewSecret()
-	return nil
-}
-
 // Credentials is the data of the credentials Secret.
 func (s *Server) Credentials() map[string][]byte {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
+	user := s.Current()
 	return map[string][]byte{
-		s.Host() + ".username": []byte(s.user()),
-		s.Host() + ".password": []byte(s.password),
+		s.Host() + ".username": []byte(user.Name),
+		s.Host() + ".password": []byte(user.Secret),
 	}
 }
 
 func (s *Server) isLogin(user, password string) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return user == s.user() && password == s.password
-}
-
-// userOf returns the user of a session and whether that user may still use it.
-func (s *Server) userOf(session string) (user string, valid bool) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	user, known := s.sessions[session]
-	return user, known && user == s.user()
-}
-
-func (s *Server) addSession(session, user string) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.sessions[session] = user
+	return s.Current() == credentials.Credential{Name: user, Secret: password}
 }
 
 // refuse is the answer to a request that Fail makes fail: the vCenter's own if it rejects a user, otherwise that of the

@@ -1,4 +1,4 @@
-package standin
+package credentials
 
 import (
 	"encoding/base64"
