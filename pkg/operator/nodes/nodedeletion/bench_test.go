@@ -40,7 +40,7 @@ func BenchmarkALook(b *testing.B) {
 				require.NoError(b, c.controller.sync(b.Context(), c.timer))
 				c.clock.SetTime(c.clock.Now().Add(time.Second))
 			}
-			for range 30 { // The kubelets have been silent for long enough, and the CCM has been asked.
+			for range 30 { // The kubelets have been silent for long enough, and a probe has ended.
 				look()
 			}
 			b.ResetTimer()

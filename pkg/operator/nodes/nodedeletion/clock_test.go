@@ -42,7 +42,7 @@ func TestAKubeletThatReportedForAMomentIsSilentAnew(t *testing.T) {
 }
 
 // What the CCM announced before does not count when the kubelet falls silent later.
-func TestAReadyKubeletRefutesWhatTheCCMAnnounced(t *testing.T) {
+func TestAReadyKubeletEndsWhatTheCCMAnnounced(t *testing.T) {
 	c := newCluster(t, "azure", five...)
 	c.report("worker-1", corev1.ConditionFalse)
 	c.unknown["worker-1"] = true

@@ -34,7 +34,7 @@ import (
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
 // cluster is a cluster over simulated time: kubelets, a cloud, and a CCM that acts like k8s.io/cloud-provider's, whose
-// deletions the admission policy judges. test/integration has the real policy, and test/e2e real CCMs.
+// deletions the admission policy admits or rejects. test/integration has the real policy, and test/e2e real CCMs.
 type cluster struct {
 	t          testing.TB
 	clock      *clocktesting.FakePassiveClock
@@ -50,9 +50,9 @@ type cluster struct {
 	logs  cache.Indexer
 	lease *coordinationv1.Lease
 
-	// unknown are the machines that the cloud denies. While it fails, the CCM neither finds nor deletes any.
+	// unknown are the machines that the cloud does not know. While it fails, the CCM neither finds nor deletes any.
 	unknown map[string]bool
-	// described are machines that the cloud denies, and yet describes, as EC2 does for an hour after their end.
+	// described are machines that the cloud does not know, and yet describes, as EC2 does for an hour after their end.
 	described map[string]bool
 	fails     bool
 	// dead is true once the leader has ended and its lease has not.
@@ -245,7 +245,7 @@ func (c *operatorClient) GetStaticPodOperatorState() (
 }
 
 // denyAll makes the cloud know no machine.
-func (c *cluster) denyAll() {
+func (c *cluster) forgetMachines() {
 	for _, name := range c.nodes.ListKeys() {
 		c.unknown[name] = true
 	}

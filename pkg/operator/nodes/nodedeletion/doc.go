@@ -1,24 +1,23 @@
 // Package nodedeletion is the brake on deletions of Nodes. A cloud-controller-manager (CCM) deletes the Node of every
 // machine that the cloud does not know, without further checks: with credentials of another project, in a wrong
 // region or after an empty answer it would delete all Nodes whose kubelets are silent for a minute. An admission
-// policy of the payload rejects each deletion by the CCM. This package decides which one is true, and permits it by an
-// annotation.
+// policy of the payload rejects each deletion by the CCM until this package has confirmed it by an annotation.
 //
-// What makes a deletion credible is that the same CCM process still finds living machines. The controller asks it by a
-// taint: a CCM looks up the machine of a Node that has the taint for uninitialized nodes, whatever the taint's effect,
-// and removes the taint if the cloud knows the machine. With the effect PreferNoSchedule the taint repels no pod. A
-// probe is such a question, about Nodes that the CCM wants to delete (subjects) and living ones (references).
+// A deletion is confirmed if the same CCM process still finds living machines. A probe shows that by a taint: a CCM
+// looks up the machine of a Node that has the taint for uninitialized nodes, whatever the taint's effect, and removes
+// the taint if the cloud knows the machine. With the effect PreferNoSchedule the taint repels no pod. A probe is about
+// Nodes that the CCM wants to delete (targets) and about living ones (references).
 //
 // Each Node has a state, which follows from its former state and from what is known about it (evidence). The first row
 // that applies decides. Every state may follow every other one, because all evidence may change between two looks.
-// Only the state confirmed remembers something: it needs no new proof.
+// Only the state confirmed remembers something: it needs no new probe.
 //
 //	| state         | reason             | if                                                                        |
 //	|---------------|--------------------|---------------------------------------------------------------------------|
-//	| kept          |                    | the kubelet is ready                                                      |
+//	| idle          |                    | the kubelet is ready                                                      |
 //	| allowed       |                    | an administrator has annotated the Node                                   |
 //	| uninitialized |                    | no CCM has initialized the Node                                           |
-//	| kept          |                    | the CCM does not want to delete the Node                                  |
+//	| idle          |                    | the CCM does not want to delete the Node                                  |
 //	| known         |                    | the leader found the machine, and has announced nothing since             |
 //	| held          | NodeReports        | the kubelet has reported NotReady for 55 s, and the machine was not found |
 //	| settling      |                    | the kubelet reports NotReady, or has been silent for less than 20 s       |
@@ -31,13 +30,13 @@
 //	| held          | NoLivingNode       | there is no living node to compare with                                   |
 //	| confirmed     |                    | the leader found the references and not the machine, and the pace permits |
 //	| held          | TooManyNodes       | more than half of the kubelets are silent, so the turn has not come       |
-//	| held          | OneAtATime         | where the CCM cannot be asked, the turn has not come for ten minutes      |
-//	| candidate     |                    | the leader has not been asked, or the turn has not come                   |
+//	| held          | OneAtATime         | where there is no probe, the turn has not come for ten minutes            |
+//	| candidate     |                    | no probe has ended yet, or the turn has not come                          |
 //
 // On Azure, where the cloud-node-manager would answer, and where the CCM does not look for machines again, there is no
-// probe. What the CCM announces is its answer then, one Node may go in ten minutes, and none may while the CCM also
+// probe. The CCM's announcement is its answer then, one Node may go in ten minutes, and none may while the CCM also
 // announces the deletion of one whose kubelet reports. A CCM that announces nothing has ten minutes for each silent
-// Node in turn: a permission that stays would hold nothing once the cloud denies living machines.
+// Node in turn: a permission that stays would hold nothing once the cloud does not find living machines.
 //
 // An administrator's permission for many deletions takes the place of the rows about the cluster, and of the references
 // where there are none.

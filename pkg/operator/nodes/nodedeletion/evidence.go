@@ -13,10 +13,10 @@ const (
 	// shutdownLimit is how long a node that reported NotReady before it went silent is tolerated: a machine that is
 	// being deleted shuts down first. kube-controller-manager notices the silence within this time.
 	shutdownLimit = 55 * time.Second
-	// claimLife is how long a CCM's last announcement counts. Its recorder passes on one repetition in five minutes.
-	claimLife = 12 * time.Minute
-	// confirmationLife is how long a proof counts for a confirmation. After it, the CCM is asked again, also about a Node
-	// that is confirmed and still there.
+	// announcementLife is how long a CCM's last announcement counts. Its recorder passes on one repeat in five minutes.
+	announcementLife = 12 * time.Minute
+	// confirmationLife is how long a probe counts for a confirmation. After it, the next probe is also about a Node that
+	// is confirmed and still there.
 	confirmationLife = time.Minute
 	// rolloutLimit is how long deletions wait for a rollout before the condition reports it.
 	rolloutLimit = 5 * time.Minute
@@ -27,69 +27,69 @@ const (
 	paceShare  = 10
 	massLimit  = 10 * time.Minute
 	massShare  = 20
-	// turn is paceWindow where the CCM cannot be asked for living nodes: nothing but time tells a dead machine from a
-	// cloud that denies living ones. One Node goes in a turn.
-	turn = 10 * time.Minute
+	// turnTime is paceWindow where there is no probe: nothing but time tells a dead machine from a cloud that does not
+	// find living ones. One Node goes in a turn.
+	turnTime = 10 * time.Minute
 )
 
-// decide decides about every Node whose kubelet is not ready. Where only one may go at a time, it is the turn of the
-// one that has waited the longest for it.
-func (m *memory) decide(w *world) {
-	share, window := m.pace(w)
-	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return w.now.Sub(at) >= turn })
+// decideAll sets the state of every Node whose kubelet is not ready. Where only one may go at a time, it is the turn of
+// the one that has waited the longest for it.
+func (m *memory) decideAll(o *observation) {
+	share, window := m.pace(o)
+	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return o.now.Sub(at) >= turnTime })
 	budget := share
 	for _, at := range m.confirmations {
-		if w.now.Sub(at) < window {
+		if o.now.Sub(at) < window {
 			budget--
 		}
 	}
-	for _, n := range w.undecided() {
+	for _, n := range o.notReady() {
 		r := n.record
-		counts := w.now.Sub(r.confirmed) < window
+		counts := o.now.Sub(r.confirmed) < window
 		former := r.state
-		if w.deletions.Unannounced && !w.released && former == confirmed && !counts {
+		if o.deletions.Unannounced && !o.manyPermitted && former == confirmed && !counts {
 			former = candidate // Its turn is over: the CCM has had the time for a pass.
 		}
-		r.state, r.hold = next(former, m.evidence(w, n, budget <= 0 && !counts))
+		r.state, r.hold = next(former, m.evidence(o, n, budget <= 0 && !counts))
 		if former == confirmed || r.state != confirmed {
 			continue
 		}
 		r.written = ""
 		if !counts {
-			m.confirmations = append(m.confirmations, w.now)
+			m.confirmations = append(m.confirmations, o.now)
 			budget--
 		}
-		r.confirmed = w.now
+		r.confirmed = o.now
 	}
 }
 
-// undecided returns the Nodes whose kubelets are not ready.
-func (w *world) undecided() []*node {
-	nodes := slices.DeleteFunc(slices.Clone(w.nodes), func(n *node) bool { return n.record == nil })
-	if !w.answers {
+// notReady returns the Nodes whose kubelets are not ready.
+func (o *observation) notReady() []*node {
+	nodes := slices.DeleteFunc(slices.Clone(o.nodes), func(n *node) bool { return n.record == nil })
+	if !o.canProbe {
 		slices.SortStableFunc(nodes, func(a, b *node) int { return a.record.confirmed.Compare(b.record.confirmed) })
 	}
 	return nodes
 }
 
 // pace returns how many Nodes may be confirmed in which time.
-func (m *memory) pace(w *world) (nodes int, window time.Duration) {
+func (m *memory) pace(o *observation) (nodes int, window time.Duration) {
 	switch {
-	case m.cluster(w, nil) == mostGone:
-		return max(1, len(w.all)/massShare), paceWindow
-	case !w.answers && !w.released:
-		return 1, turn
+	case m.cluster(o, nil) == mostGone:
+		return max(1, len(o.all)/massShare), paceWindow
+	case !o.canProbe && !o.manyPermitted:
+		return 1, turnTime
 	default:
-		return max(1, len(w.all)/paceShare), paceWindow
+		return max(1, len(o.all)/paceShare), paceWindow
 	}
 }
 
-func (m *memory) evidence(w *world, n *node, paced bool) evidence {
+func (m *memory) evidence(o *observation, n *node, paced bool) evidence {
 	return evidence{
-		kubelet: n.record.kubeletFor(w.now), answer: n.record.answerTo(w, n),
-		cloud: m.cloud(w, n), cluster: m.cluster(w, n.record),
-		initialized: n.scheme != "", claimed: n.claimed, released: n.permission == Allowed,
-		leads: w.leader != "", paced: paced, overdue: w.now.Sub(n.record.since) >= turn+paceWindow,
+		kubelet: n.record.kubeletFor(o.now), answer: n.record.answerTo(o, n),
+		cloud: m.cloud(o, n), cluster: m.cluster(o, n.record),
+		initialized: n.scheme != "", deletionWanted: n.deletionWanted, permitted: n.permission == Allowed,
+		leads: o.leader != "", paced: paced, overdue: o.now.Sub(n.record.since) >= turnTime+paceWindow,
 	}
 }
 
@@ -107,66 +107,66 @@ func (r *record) kubeletFor(now time.Time) kubelet {
 	}
 }
 
-// answerTo returns the leader's answer that counts. Where the CCM does not answer, its announcement counts. Where the
-// cloud describes a machine after its end, an answer does not refute what was confirmed.
-func (r *record) answerTo(w *world, n *node) answer {
+// answerTo returns the leader's answer that counts. Where there is no probe, its announcement is the answer. Where the
+// cloud describes a machine after its end, an answer does not end a confirmation.
+func (r *record) answerTo(o *observation, n *node) answer {
 	switch {
-	case !w.answers:
+	case !o.canProbe:
 		return proven
-	case !r.proven.IsZero() && w.now.Sub(r.proven) < confirmationLife:
+	case !r.proven.IsZero() && o.now.Sub(r.proven) < confirmationLife:
 		return proven
-	case w.deletions.Described && r.state == confirmed:
-		return unasked
+	case o.deletions.Described && r.state == confirmed:
+		return noAnswer
 	case !r.found.IsZero() && !n.announced.After(r.found):
 		return found
 	case !r.notFound.IsZero():
 		return notFound
 	default:
-		return unasked
+		return noAnswer
 	}
 }
 
-func (m *memory) cloud(w *world, n *node) cloud {
+func (m *memory) cloud(o *observation, n *node) cloud {
 	switch {
-	case w.contradicted() != "":
-		return cloudDenies
-	case !w.answers:
-		return cloudUnasked
-	case !w.living[n.scheme]:
-		return cloudNotCompared
+	case o.wantedAndReporting() != "":
+		return cloudMissesLiving
+	case !o.canProbe:
+		return cloudWithoutProbe
+	case !o.living[n.scheme]:
+		return cloudWithoutReferences
 	case m.misses >= missLimit:
-		return cloudDenies
+		return cloudMissesLiving
 	default:
-		return cloudKnows
+		return cloudFindsLiving
 	}
 }
 
-// contradicted returns the name of a Node that the CCM wants to delete while its kubelet reports, "" if there is none.
-// Where the CCM cannot be asked, nothing else shows that the cloud denies living machines.
-func (w *world) contradicted() string {
-	if w.answers || w.deletions.Unannounced {
+// wantedAndReporting returns the name of a Node that the CCM wants to delete while its kubelet reports, "" if there is
+// none. Where there is no probe, nothing else shows that the cloud does not find living machines.
+func (o *observation) wantedAndReporting() string {
+	if o.canProbe || o.deletions.Unannounced {
 		return ""
 	}
-	i := slices.IndexFunc(w.nodes, func(n *node) bool {
-		return n.record != nil && n.claimed && n.scheme != "" && n.record.kubeletFor(w.now) == kubeletNotReady
+	i := slices.IndexFunc(o.nodes, func(n *node) bool {
+		return n.record != nil && n.deletionWanted && n.scheme != "" && n.record.kubeletFor(o.now) == kubeletNotReady
 	})
 	if i < 0 {
 		return ""
 	}
-	return w.nodes[i].name
+	return o.nodes[i].name
 }
 
-// cluster returns what the state of the cluster says about a Node that has waited since the record's time.
-func (m *memory) cluster(w *world, r *record) calmness {
-	most, gone := w.mostAreSilent(), w.answers && w.now.Sub(m.mass.At()) >= massLimit
+// cluster returns the state of the cluster for a Node whose kubelet has done the same since the record's time.
+func (m *memory) cluster(o *observation, r *record) clusterState {
+	most, gone := o.mostAreSilent(), o.canProbe && o.now.Sub(m.mass.At()) >= massLimit
 	switch {
-	case w.released:
-		return massesReleased
+	case o.manyPermitted:
+		return unlimited
 	case most && !gone:
 		return mostSilent
-	case w.rollout && r != nil && w.now.Sub(r.since) >= rolloutLimit:
+	case o.rollout && r != nil && o.now.Sub(r.since) >= rolloutLimit:
 		return rolloutStuck
-	case w.rollout:
+	case o.rollout:
 		return rollsOut
 	case most:
 		return mostGone

@@ -1,20 +1,20 @@
 package nodedeletion
 
-// state is where the decision about one Node stands. doc.go has the table of the transitions.
+// state is where the decision about one Node stands. doc.go has the table of transitions.
 type state int
 
 const (
-	// kept is a Node that the CCM does not want to delete, or whose kubelet is ready.
-	kept state = iota
+	// idle is a Node that the CCM does not want to delete, or whose kubelet is ready.
+	idle state = iota
 	// uninitialized is a Node that no CCM has initialized, so none may delete it.
 	uninitialized
 	// allowed is a Node whose deletion an administrator has permitted.
 	allowed
 	// settling is a Node whose kubelet reports that it is not ready, or has not been silent for long enough.
 	settling
-	// candidate is a Node that is asked for, or whose turn has not come.
+	// candidate is a Node that waits for a probe, or for its turn.
 	candidate
-	// known is a Node whose machine the CCM found when it was asked, and which it has not announced to delete since.
+	// known is a Node whose machine the CCM found in a probe, and whose deletion it has not announced since.
 	known
 	// held is a Node whose deletion is withheld for the reason that the condition reports.
 	held
@@ -22,7 +22,7 @@ const (
 	confirmed
 )
 
-var stateNames = []string{"kept", "uninitialized", "allowed", "settling", "candidate", "known", "held", "confirmed"}
+var stateNames = []string{"idle", "uninitialized", "allowed", "settling", "candidate", "known", "held", "confirmed"}
 
 func (s state) String() string { return stateNames[s] }
 
@@ -41,10 +41,10 @@ const (
 
 // The evidence about one Node. Times are those of the operator's clock, and answers those of the process that leads.
 type (
-	kubelet  int
-	answer   int
-	cloud    int
-	calmness int
+	kubelet      int
+	answer       int
+	cloud        int
+	clusterState int
 )
 
 const (
@@ -56,26 +56,26 @@ const (
 )
 
 const (
-	unasked  answer = iota
+	noAnswer answer = iota
 	found           // the CCM found the machine, and has announced nothing since
 	notFound        // it did not
-	proven          // it did not, and it found every living node that it was asked for at the same time
+	proven          // it did not, and it found every reference of the same probe
 )
 
 const (
-	cloudKnows       cloud = iota // it found the last living nodes, or it has not been asked
-	cloudUnasked                  // on this platform it cannot be asked for living nodes
-	cloudDenies                   // twice in a row, it did not find living nodes, or it denies one that reports
-	cloudNotCompared              // there is no living node to ask for
+	cloudFindsLiving       cloud = iota // it found the references of the last probe, or there was none
+	cloudWithoutProbe                   // on this platform there is no probe
+	cloudMissesLiving                   // it missed references twice in a row, or wants to delete a Node that reports
+	cloudWithoutReferences              // there is no living node to compare with
 )
 
 const (
-	calm           calmness = iota
-	rollsOut                // a rollout is in progress, for less than rolloutLimit
-	rolloutStuck            // for longer
-	mostSilent              // more than half of the kubelets are silent
-	mostGone                // for massLimit, so they are believed to be gone at a pace, if the CCM finds the living ones
-	massesReleased          // an administrator has permitted many deletions
+	calm         clusterState = iota
+	rollsOut                  // a rollout is in progress, for less than rolloutLimit
+	rolloutStuck              // for longer
+	mostSilent                // more than half of the kubelets are silent
+	mostGone                  // for massLimit, so they are believed to be gone at a pace, if the CCM finds the living ones
+	unlimited                 // an administrator has permitted many deletions
 )
 
 // evidence is what is known about one Node.
@@ -83,37 +83,37 @@ type evidence struct {
 	kubelet kubelet
 	answer  answer
 	cloud   cloud
-	cluster calmness
-	// initialized is true if a CCM has initialized the Node. claimed is true while the CCM says that the machine is gone,
-	// or may think so. released is true if an administrator has permitted the deletion.
-	initialized, claimed, released bool
+	cluster clusterState
+	// initialized is true if a CCM has initialized the Node. deletionWanted is true while the CCM wants to delete the
+	// Node, or may want to. permitted is true if an administrator has permitted the deletion.
+	initialized, deletionWanted, permitted bool
 	// leads is true while a process of the CCM renews the lease.
 	leads bool
 	// paced is true if no further Node may be confirmed now, and overdue if the Node has waited for longer than a turn.
 	paced, overdue bool
 }
 
-// next returns the state that follows. What an administrator says precedes everything, what the kubelet reports
-// precedes what the CCM says, and a cloud that denies living machines precedes every other reason.
+// next returns the state that follows. An administrator's permission precedes the kubelet's report, which precedes the
+// CCM's announcement. A cloud that does not find living machines precedes every other reason for a hold.
 func next(s state, e evidence) (state, hold) {
 	switch {
 	case e.kubelet == kubeletReady:
-		return kept, noHold
-	case e.released:
+		return idle, noHold
+	case e.permitted:
 		return allowed, noHold
 	case !e.initialized:
 		return uninitialized, noHold
-	case !e.claimed:
-		return kept, noHold
+	case !e.deletionWanted:
+		return idle, noHold
 	case e.answer == found:
 		return known, noHold
-	case e.kubelet == kubeletNotReady && e.answer != unasked:
+	case e.kubelet == kubeletNotReady && e.answer != noAnswer:
 		return held, nodeReports
 	case e.kubelet != kubeletSilent:
 		return settling, noHold
 	case !e.leads:
 		return candidate, noHold
-	case e.cloud == cloudDenies:
+	case e.cloud == cloudMissesLiving:
 		return held, livingNodesUnknown
 	case s == confirmed:
 		return confirmed, noHold
@@ -130,22 +130,22 @@ func decide(e evidence) (state, hold) {
 		return held, rolloutInProgress
 	case e.cluster == rollsOut:
 		return candidate, noHold
-	case e.cloud == cloudNotCompared && e.cluster != massesReleased:
+	case e.cloud == cloudWithoutReferences && e.cluster != unlimited:
 		return held, noLivingNode
-	case !e.paced && (e.answer == proven || e.cloud == cloudNotCompared && e.answer == notFound):
-		// An administrator's word replaces the living nodes that are missing.
+	case !e.paced && (e.answer == proven || e.cloud == cloudWithoutReferences && e.answer == notFound):
+		// An administrator's permission replaces the missing references.
 		return confirmed, noHold
 	default:
-		return wait(e)
+		return undecided(e)
 	}
 }
 
-// wait returns the state of a Node that is not proved to be gone yet, or whose turn has not come.
-func wait(e evidence) (state, hold) {
+// undecided returns the state of a Node that no probe has proven to be gone yet, or whose turn has not come.
+func undecided(e evidence) (state, hold) {
 	switch {
 	case e.cluster == mostGone:
 		return held, tooManyNodes
-	case e.cloud == cloudUnasked && e.overdue:
+	case e.cloud == cloudWithoutProbe && e.overdue:
 		return held, oneAtATime
 	default:
 		return candidate, noHold

@@ -13,16 +13,16 @@ import (
 // everyEvidence calls do with each combination of a state and evidence.
 func everyEvidence(do func(s state, e evidence)) {
 	bools := []bool{false, true}
-	for s := kept; s <= confirmed; s++ {
+	for s := idle; s <= confirmed; s++ {
 		for k := kubeletReady; k <= kubeletSilent; k++ {
-			for a := unasked; a <= proven; a++ {
-				for c := cloudKnows; c <= cloudNotCompared; c++ {
-					for m := calm; m <= massesReleased; m++ {
+			for a := noAnswer; a <= proven; a++ {
+				for c := cloudFindsLiving; c <= cloudWithoutReferences; c++ {
+					for m := calm; m <= unlimited; m++ {
 						for bits := range 1 << 6 {
 							is := func(bit int) bool { return bools[bits>>bit&1] }
 							do(s, evidence{
 								kubelet: k, answer: a, cloud: c, cluster: m,
-								initialized: is(0), claimed: is(1), released: is(2), leads: is(3), paced: is(4), overdue: is(5),
+								initialized: is(0), deletionWanted: is(1), permitted: is(2), leads: is(3), paced: is(4), overdue: is(5),
 							})
 						}
 					}
@@ -65,9 +65,9 @@ func TestNothingIsConfirmedWithout(t *testing.T) {
 	for name, has := range map[string]func(s state, e evidence) bool{
 		"a kubelet that has been silent for long enough": func(_ state, e evidence) bool { return e.kubelet == kubeletSilent },
 		"a CCM that has initialized the Node":            func(_ state, e evidence) bool { return e.initialized },
-		"a CCM that wants to delete the Node":            func(_ state, e evidence) bool { return e.claimed },
+		"a CCM that wants to delete the Node":            func(_ state, e evidence) bool { return e.deletionWanted },
 		"a leader":                                       func(_ state, e evidence) bool { return e.leads },
-		"a cloud that does not deny living nodes":        func(_ state, e evidence) bool { return e.cloud != cloudDenies },
+		"a cloud that finds living nodes":                func(_ state, e evidence) bool { return e.cloud != cloudMissesLiving },
 		"a machine that was not found since":             func(_ state, e evidence) bool { return e.answer != found },
 		"a turn":                                         func(s state, e evidence) bool { return s == confirmed || !e.paced },
 		"a proof, or an administrator's permission":      hasProof,
@@ -84,20 +84,20 @@ func TestNothingIsConfirmedWithout(t *testing.T) {
 }
 
 func hasProof(s state, e evidence) bool {
-	permitted := e.cluster == massesReleased && e.cloud == cloudNotCompared && e.answer == notFound
-	return s == confirmed || e.answer == proven && (e.cloud != cloudNotCompared || e.cluster == massesReleased) || permitted
+	permitted := e.cluster == unlimited && e.cloud == cloudWithoutReferences && e.answer == notFound
+	return s == confirmed || e.answer == proven && (e.cloud != cloudWithoutReferences || e.cluster == unlimited) || permitted
 }
 
 func isCalm(s state, e evidence) bool {
-	return s == confirmed || e.cluster == calm || e.cluster == mostGone || e.cluster == massesReleased
+	return s == confirmed || e.cluster == calm || e.cluster == mostGone || e.cluster == unlimited
 }
 
-func TestAnAdministratorsWordReplacesLivingNodesThatAreMissing(t *testing.T) {
+func TestAnAdministratorsPermissionReplacesLivingNodesThatAreMissing(t *testing.T) {
 	e := evidence{
-		kubelet: kubeletSilent, cloud: cloudNotCompared, cluster: massesReleased,
-		initialized: true, claimed: true, leads: true,
+		kubelet: kubeletSilent, cloud: cloudWithoutReferences, cluster: unlimited,
+		initialized: true, deletionWanted: true, leads: true,
 	}
-	for answer, want := range map[answer]state{unasked: candidate, found: known, notFound: confirmed, proven: confirmed} {
+	for answer, want := range map[answer]state{noAnswer: candidate, found: known, notFound: confirmed, proven: confirmed} {
 		e.answer = answer
 		to, _ := next(held, e)
 		require.Equal(t, want, to, answer)
@@ -106,8 +106,8 @@ func TestAnAdministratorsWordReplacesLivingNodesThatAreMissing(t *testing.T) {
 
 // A Node whose machine is gone goes, and no reason is reported for one that is not held.
 func TestACredibleDeletionIsConfirmed(t *testing.T) {
-	credible := evidence{kubelet: kubeletSilent, answer: proven, initialized: true, claimed: true, leads: true}
-	for s := kept; s <= confirmed; s++ {
+	credible := evidence{kubelet: kubeletSilent, answer: proven, initialized: true, deletionWanted: true, leads: true}
+	for s := idle; s <= confirmed; s++ {
 		to, reason := next(s, credible)
 		require.Equal(t, confirmed, to, s)
 		require.Empty(t, reason)

@@ -50,12 +50,12 @@ func TestMoreThanHalfOfTheKubeletsMayBeSilentAndTheMachinesExist(t *testing.T) {
 		wantReason string
 	}{
 		"the network fails, and the cloud knows every machine": {do: func(*cluster) {}},
-		"the cloud denies every machine":                       {do: (*cluster).denyAll, wantReason: "LivingNodesUnknown"},
-		"the cloud denies every machine after ten minutes": {do: func(c *cluster) {
+		"the cloud forgets every machine":                      {do: (*cluster).forgetMachines, wantReason: "LivingNodesUnknown"},
+		"the cloud forgets every machine after ten minutes": {do: func(c *cluster) {
 			c.silence("worker-39")
 			c.run(9 * time.Minute)
 			require.Equal(c.t, "TooManyNodes", reasonOf(c))
-			c.denyAll()
+			c.forgetMachines()
 		}, wantReason: "LivingNodesUnknown"},
 		"no kubelet reports": {do: func(c *cluster) {
 			c.silence(c.nodes.ListKeys()...)
@@ -84,18 +84,18 @@ func TestMoreThanHalfOfTheKubeletsMayBeSilentAndTheMachinesExist(t *testing.T) {
 func TestAnAdministratorMayAllowManyDeletionsUntilATime(t *testing.T) {
 	for name, tc := range map[string]struct {
 		platform, until string
-		deny            bool
+		forgets         bool
 		want            int
 	}{
-		"for an hour":                       {until: "2026-11-21T10:00:00Z", want: 24},
-		"where the CCM is not asked":        {platform: "azure", until: "2026-11-21T10:00:00Z", want: 24},
-		"which has passed":                  {until: "2026-11-21T08:00:00Z"},
-		"for longer than a day":             {until: "2026-11-23T08:00:00Z"},
-		"that is none":                      {until: "true"},
-		"not while it denies living nodes":  {until: "2026-11-21T10:00:00Z", deny: true},
-		"where the CCM is not asked, not":   {platform: "azure"},
-		"where it announces nothing":        {platform: "external", until: "2026-11-21T10:00:00Z", want: 24},
-		"where it announces nothing, never": {platform: "external"},
+		"for an hour":                             {until: "2026-11-21T10:00:00Z", want: 24},
+		"where the CCM is not asked":              {platform: "azure", until: "2026-11-21T10:00:00Z", want: 24},
+		"which has passed":                        {until: "2026-11-21T08:00:00Z"},
+		"for longer than a day":                   {until: "2026-11-23T08:00:00Z"},
+		"that is none":                            {until: "true"},
+		"not while it does not know living nodes": {until: "2026-11-21T10:00:00Z", forgets: true},
+		"where the CCM is not asked, not":         {platform: "azure"},
+		"where it announces nothing":              {platform: "external", until: "2026-11-21T10:00:00Z", want: 24},
+		"where it announces nothing, never":       {platform: "external"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.platform == "" {
@@ -104,8 +104,8 @@ func TestAnAdministratorMayAllowManyDeletionsUntilATime(t *testing.T) {
 			names, spot := fleet()
 			c := newCluster(t, tc.platform, names...)
 			c.silence(spot...)
-			if tc.deny {
-				c.denyAll()
+			if tc.forgets {
+				c.forgetMachines()
 			}
 			c.operator.annotations = map[string]string{
 				"cloudcontrollermanager.operator.openshift.io/node-deletions-allowed-until": tc.until,

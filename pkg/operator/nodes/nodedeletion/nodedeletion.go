@@ -45,7 +45,7 @@ const (
 	// syncLimit is how long the first lists may take before the operator reports it.
 	syncLimit = time.Minute
 
-	// lookLater is the time between two looks at a deletion that waits, lookSoon that while the CCM is asked or a Node has
+	// lookLater is the time between two looks at a deletion that waits, lookSoon that during a probe or while a Node has
 	// a mark, and lookForSilence that between two looks for silent kubelets, where no Event announces a deletion.
 	lookSoon       = time.Second
 	lookLater      = 2 * time.Second
@@ -60,8 +60,8 @@ var Inertia = operatorclient.Inertia{ConditionType: operatorclient.AtOnce}
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
-	// Nodes watches every Node, and has the transform StripNode: its cache has Facts. Events watches what the CCM says
-	// about Nodes. Both may start late: until they have synced, nothing is decided.
+	// Nodes watches every Node, and has the transform StripNode: its cache has Facts. Events watches what the CCM
+	// announces. Both may start late: until they have synced, nothing is decided.
 	Nodes  cache.SharedIndexInformer
 	Events corev1informers.EventInformer
 	Lease  *controlplane.Lease
@@ -75,10 +75,9 @@ type controller struct {
 	Options
 	synced func() bool
 	// waiting is since when this process waits for the caches.
-	waiting patience.Since[bool]
-	memory  memory
-	// reported is the last report.
-	reported report
+	waiting    patience.Since[bool]
+	memory     memory
+	lastReport report
 }
 
 // New returns the controller that confirms deletions of Nodes by the cloud-controller-manager, and sets
@@ -110,27 +109,26 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	if !c.synced() {
-		return c.wait(observed, syncCtx)
+		return c.waitForCaches(observed, syncCtx)
 	}
 	if !observed.Managed() {
-		return c.leave(ctx)
+		return c.removeMarks(ctx)
 	}
-	w, err := c.look(observed)
+	o, err := c.look(observed)
 	if err != nil {
 		return err
 	}
-	c.memory.listen(w)
-	c.memory.decide(w)
-	c.memory.ask(w)
-	if after := c.memory.lookAgain(w); after > 0 {
+	c.memory.readAnswers(o)
+	c.memory.decideAll(o)
+	c.memory.startProbe(o)
+	if after := c.memory.lookAgain(o); after > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, after)
 	}
-	return errors.Join(c.act(ctx, w), c.report(ctx, c.memory.compose(w)))
+	return errors.Join(c.act(ctx, o), c.report(ctx, c.memory.compose(o)))
 }
 
-// wait waits for the caches. Until they have synced, no deletion is confirmed; after syncLimit, the sync fails. On
-// unmanaged platforms the informers do not run.
-func (c *controller) wait(observed platform.Platform, syncCtx factory.SyncContext) error {
+// waitForCaches looks again later, and fails after syncLimit. On unmanaged platforms the informers do not run.
+func (c *controller) waitForCaches(observed platform.Platform, syncCtx factory.SyncContext) error {
 	if !observed.Managed() {
 		return nil
 	}
@@ -144,27 +142,27 @@ func (c *controller) wait(observed platform.Platform, syncCtx factory.SyncContex
 		"goes; read the operator's log", EventNamespace, since.UTC().Format(time.RFC3339))
 }
 
-// leave takes the marks back when a removal begins.
-func (c *controller) leave(ctx context.Context) error {
+// removeMarks removes the marks from Nodes when a removal begins.
+func (c *controller) removeMarks(ctx context.Context) error {
 	c.memory = newMemory()
-	w, err := c.look(platform.Platform{})
+	o, err := c.look(platform.Platform{})
 	if err != nil {
 		return err
 	}
-	return c.act(ctx, w)
+	return c.act(ctx, o)
 }
 
 // lookAgain returns the time until the next look, 0 if only an event can change anything.
-func (m *memory) lookAgain(w *world) time.Duration {
+func (m *memory) lookAgain(o *observation) time.Duration {
 	if m.probe != nil {
 		return lookSoon
 	}
 	after := time.Duration(0)
-	if w.deletions.Unannounced {
+	if o.deletions.Unannounced {
 		after = lookForSilence
 	}
-	for _, n := range w.nodes {
-		if n.asked || n.permission == Confirmed {
+	for _, n := range o.nodes {
+		if n.hasTaint || n.permission == Confirmed {
 			return lookSoon
 		}
 		if n.record == nil {
@@ -173,15 +171,15 @@ func (m *memory) lookAgain(w *world) time.Duration {
 		switch n.record.state {
 		case settling, candidate, held, confirmed:
 			after = lookLater
-		case kept, uninitialized, allowed, known:
+		case idle, uninitialized, allowed, known:
 		}
 	}
 	return after
 }
 
 // act writes on Nodes what was decided. The CCM looks nodes up in the order of their taints, so those of the probe's
-// subjects are first. A Node that cannot be written holds up no other.
-func (c *controller) act(ctx context.Context, w *world) error {
+// targets are first. A Node that cannot be written holds up no other.
+func (c *controller) act(ctx context.Context, o *observation) error {
 	m, p := &c.memory, c.memory.probe
 	isReference := func(n *node) int {
 		if p != nil && slices.Contains(p.references, n.uid) {
@@ -189,9 +187,9 @@ func (c *controller) act(ctx context.Context, w *world) error {
 		}
 		return 0
 	}
-	slices.SortStableFunc(w.nodes, func(a, b *node) int { return cmp.Compare(isReference(a), isReference(b)) })
+	slices.SortStableFunc(o.nodes, func(a, b *node) int { return cmp.Compare(isReference(a), isReference(b)) })
 	var failed []error
-	for _, n := range w.nodes {
+	for _, n := range o.nodes {
 		wanted := m.changeOf(n)
 		if wanted == (change{}) {
 			continue
@@ -213,15 +211,15 @@ func (c *controller) act(ctx context.Context, w *world) error {
 	return errors.Join(failed...)
 }
 
-// report writes the condition, and an event when it is about something else.
+// report writes the condition, and an event if it is news.
 func (c *controller) report(ctx context.Context, r report) error {
 	condition := operatorclient.AsExpected(ConditionType)
 	if r.reason != noHold {
 		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, string(r.reason), r.message)
 	}
-	if r.isNews(c.reported) {
+	if r.isNews(c.lastReport) {
 		c.Recorder.Warning("NodeDeletionHeld", r.message)
 	}
-	c.reported = r
+	c.lastReport = r
 	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), condition)
 }

@@ -96,15 +96,15 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 		},
 		"an empty inventory while every kubelet reports": {
 			do: func(c *cluster) {
-				c.denyAll()
+				c.forgetMachines()
 				c.run(2 * time.Minute)
 			},
 		},
 		"an empty inventory while one kubelet is silent": {
 			do: func(c *cluster) {
 				c.report("worker-1", corev1.ConditionUnknown)
-				c.denyAll()
-				c.run(65 * time.Second) // between two questions
+				c.forgetMachines()
+				c.run(65 * time.Second) // between two probes
 			},
 			wantReason: "LivingNodesUnknown",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
@@ -128,7 +128,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			do: func(c *cluster) {
 				c.report("worker-0", corev1.ConditionUnknown)
 				c.report("worker-1", corev1.ConditionUnknown)
-				c.denyAll()
+				c.forgetMachines()
 				c.run(65 * time.Second)
 			},
 			wantReason: "LivingNodesUnknown",
@@ -275,7 +275,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 		"a lie that an administrator believes": {
 			do: func(c *cluster) {
 				c.report("worker-1", corev1.ConditionUnknown)
-				c.denyAll()
+				c.forgetMachines()
 				c.run(65 * time.Second)
 				node := c.node("worker-1")
 				metav1.SetMetaDataAnnotation(&node.ObjectMeta, Annotation, Allowed)
@@ -323,7 +323,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 func TestTheConditionEndsWithTheLie(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
-	c.denyAll()
+	c.forgetMachines()
 	c.run(65 * time.Second)
 	reason, message := c.condition()
 	require.Equal(t, "LivingNodesUnknown", reason)
@@ -347,7 +347,7 @@ func TestALieThatFollowsAnHonestAnswerIsNotBelieved(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
 	for range 3 {
-		c.denyAll()
+		c.forgetMachines()
 		c.run(2 * time.Minute)
 		require.Equal(t, "LivingNodesUnknown", reasonOf(c))
 		clear(c.unknown)
@@ -358,18 +358,18 @@ func TestALieThatFollowsAnHonestAnswerIsNotBelieved(t *testing.T) {
 	require.Empty(t, c.deleted)
 }
 
-// A short lie between two honest answers looks like a machine that is gone and still described, so it is forgotten
+// A short lie between two true answers looks like a machine that is gone and still described, so it is forgotten
 // soon.
 func TestALieBetweenHonestAnswersIsNotBelievedLater(t *testing.T) {
 	c := newCluster(t, "aws", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
 	lie := func() {
-		c.denyAll()
+		c.forgetMachines()
 		c.run(6 * time.Second)
 		clear(c.unknown)
 	}
 	lie()
-	c.run(claimLife) // It has found every machine once.
+	c.run(announcementLife) // It has found every machine once.
 	lie()
 	c.run(40 * time.Second)
 	require.Empty(t, c.recorder.Events(), "nothing was confirmed")
@@ -458,14 +458,14 @@ func TestAnOldWordIsNotBelieved(t *testing.T) {
 }
 
 func TestAKubeletThatReportsIsAskedForItself(t *testing.T) {
-	for name, deny := range map[string]func(c *cluster){
-		"the cloud denies this machine":  func(c *cluster) { c.unknown["worker-1"] = true },
-		"the cloud denies every machine": (*cluster).denyAll,
+	for name, forget := range map[string]func(c *cluster){
+		"the cloud forgets this machine":  func(c *cluster) { c.unknown["worker-1"] = true },
+		"the cloud forgets every machine": (*cluster).forgetMachines,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, "openstack", five...)
 			c.report("worker-1", corev1.ConditionFalse)
-			deny(c)
+			forget(c)
 			c.run(2 * time.Minute)
 			require.Equal(t, "NodeReports", reasonOf(c))
 			clear(c.unknown)
@@ -487,14 +487,14 @@ func TestANewLeaderIsAskedAgain(t *testing.T) {
 	require.Empty(t, c.deleted)
 
 	c.lead("master-1_2")
-	c.denyAll()
+	c.forgetMachines()
 	require.NoError(t, c.controller.sync(t.Context(), c.timer))
 	require.NotContains(t, c.node("worker-1").Annotations, Annotation)
 	c.run(2 * time.Minute)
 	require.Empty(t, c.deleted)
 }
 
-// A dead leader does not find living machines either. That is no reason to doubt the credentials.
+// A dead leader does not find living machines either. That does not show wrong credentials.
 func TestADeadLeaderProvesNothing(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.run(time.Minute)
@@ -522,7 +522,7 @@ func TestAnOperatorThatStartsTakesBackWhatTheLastOneLeft(t *testing.T) {
 		"master-0": func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{
 				{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule},
-				{Key: controlplane.UninitializedTaint, Value: question, Effect: corev1.TaintEffectPreferNoSchedule},
+				{Key: controlplane.UninitializedTaint, Value: probeTaintValue, Effect: corev1.TaintEffectPreferNoSchedule},
 			}
 		},
 		"worker-0": func(n *corev1.Node) {
@@ -606,7 +606,7 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 func TestARemovalTakesTheMarksBack(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
-	c.denyAll()
+	c.forgetMachines()
 	c.run(5 * time.Second)
 	require.NotEmpty(t, c.marks(), "the CCM is asked")
 
@@ -630,11 +630,11 @@ func TestCachesThatDoNotFillAreReported(t *testing.T) {
 	require.Empty(t, status.Conditions, "unknown is not false")
 }
 
-// Only the delays that the controller requests call it here: a question ends although nothing happens.
+// Only the delays that the controller requests call it here: a probe ends although nothing happens.
 func TestItComesBackByItselfWhileADeletionWaits(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
-	c.denyAll()
+	c.forgetMachines()
 	c.cloudControllerManager()
 	led := func(ctx context.Context, syncCtx factory.SyncContext) error {
 		c.renew()
@@ -645,16 +645,16 @@ func TestItComesBackByItselfWhileADeletionWaits(t *testing.T) {
 	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
 	require.Greater(t, len(calls), 20)
 
-	m, w := newMemory(), &world{nodes: []*node{{record: &record{state: held}}}}
-	require.Equal(t, lookLater, m.lookAgain(w), "without a mark")
-	w.nodes[0].permission = Confirmed
-	require.Equal(t, lookSoon, m.lookAgain(w))
+	m, o := newMemory(), &observation{nodes: []*node{{record: &record{state: held}}}}
+	require.Equal(t, lookLater, m.lookAgain(o), "without a mark")
+	o.nodes[0].permission = Confirmed
+	require.Equal(t, lookSoon, m.lookAgain(o))
 }
 
 func TestOnUnmanagedPlatformsNothingIsWritten(t *testing.T) {
 	c := newCluster(t, "none", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
-	c.denyAll()
+	c.forgetMachines()
 	c.run(2 * time.Minute)
 	require.Empty(t, c.kube.Actions())
 	_, status, _, err := c.operator.GetOperatorState()

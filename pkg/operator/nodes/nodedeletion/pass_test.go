@@ -24,7 +24,7 @@ func TestAPassOfTheCCMMayTakeLong(t *testing.T) {
 	}
 }
 
-// A confirmation ends with what refutes it.
+// A machine that the cloud finds is not gone.
 func TestAConfirmationEndsWhenTheCloudFindsTheMachine(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.pass = 300
@@ -40,7 +40,7 @@ func TestAConfirmationEndsWhenTheCloudFindsTheMachine(t *testing.T) {
 	require.Empty(t, c.marks())
 }
 
-// Otherwise the Node of a dead machine would stay, without a word.
+// Otherwise the Node of a dead machine would stay, and nothing would report it.
 func TestAConfirmationThatSomebodyRemovesIsWrittenAgain(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.pass = 300

@@ -14,7 +14,7 @@ import (
 
 // change is what to write on a Node.
 type change struct {
-	// taint adds the taint that asks the CCM, and untaint removes it.
+	// taint adds the taint of a probe, and untaint removes it.
 	taint, untaint bool
 	// confirm adds the annotation that permits the deletion, and withdraw removes it.
 	confirm, withdraw bool
@@ -24,8 +24,8 @@ type change struct {
 func (m *memory) changeOf(n *node) change {
 	is := n.record != nil && n.record.state == confirmed
 	return change{
-		taint:    m.probe.lacks(n),
-		untaint:  n.asked && !m.probe.includes(n.uid),
+		taint:    m.probe.lacksTaint(n),
+		untaint:  n.hasTaint && !m.probe.includes(n.uid),
 		confirm:  is && n.permission != Confirmed && n.record.lacksConfirmation(n.facts.version),
 		withdraw: !is && n.permission == Confirmed,
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// memory is what the controller did and learned. A new process starts without, takes back what the previous one wrote
-// on Nodes, and asks again.
+// memory is what the controller did and learned. A new process starts without, removes what the previous one wrote on
+// Nodes, and probes again.
 type memory struct {
 	records map[types.UID]*record
 	// leader is the process that gave the answers in records.
 	leader string
-	// events are the times of the CCM's Events, by their names, nil before the first look. claims are what they say.
-	events map[string]metav1.Time
-	claims map[types.UID]*claim
+	// events are the times of the CCM's Events, by their names, nil before the first look.
+	events        map[string]metav1.Time
+	announcements map[types.UID]*announcement
 
-	// probe is the question that the CCM has not answered yet, nil if there is none.
+	// probe is the one that has not ended yet, nil if there is none.
 	probe *probe
-	probing
+	probeHistory
 	// confirmations are the times of those that count for the pace.
 	confirmations []time.Time
 	// mass reports whether more than half of the kubelets are silent.
@@ -42,118 +42,119 @@ type record struct {
 	transition int64
 	since      time.Time
 	inherited  bool
-	// refuted is when the kubelet was last seen to have reported. What the CCM announced before does not count.
-	refuted time.Time
+	// reported is when the kubelet was last seen to have reported. What the CCM announced before does not count.
+	reported time.Time
 
-	// The answers of the leader: when it was asked last, when it found the machine or did not, when it also found every
-	// living node at the same time, and when it found all of them where the cloud describes machines after their end.
-	asked, found, notFound, proven, described time.Time
+	// When the Node was last the target of a probe, and the leader's answers: when it found the machine or did not, when
+	// it also found every reference of that probe, and when it found all where the cloud describes ended machines.
+	probed, found, notFound, proven, described time.Time
 
 	// confirmed is when the deletion was confirmed last, written is the version of the Node with the annotation, "" before
-	// there is one, and spent is the announcement whose confirmation has ended.
+	// there is one, and expired is the announcement whose confirmation has ended.
 	confirmed time.Time
 	written   string
-	spent     time.Time
+	expired   time.Time
 }
 
-// claim is what the CCM announced about a Node: when the controller last heard it, and how long after the time before.
-type claim struct {
-	heard    time.Time
+// announcement is the CCM's last Event about the deletion of a Node: when the controller saw it, and how long after the
+// one before.
+type announcement struct {
+	at       time.Time
 	interval time.Duration
 }
 
 func newMemory() memory {
-	return memory{records: map[types.UID]*record{}, claims: map[types.UID]*claim{}}
+	return memory{records: map[types.UID]*record{}, announcements: map[types.UID]*announcement{}}
 }
 
-// hear records what the CCM announced. A process that starts hears of what was said before, so the time in the Event
-// counts then. A later one counts when it arrives: clocks differ.
-func (m *memory) hear(now time.Time, announced []*corev1.Event) {
-	events := make(map[string]metav1.Time, len(announced))
-	said := make(map[types.UID]bool, len(announced))
-	for _, event := range announced {
+// readEvents records what the CCM announced. An Event that was there when the process started counts from its own time,
+// and a later one from when it arrives: clocks differ.
+func (m *memory) readEvents(now time.Time, current []*corev1.Event) {
+	events := make(map[string]metav1.Time, len(current))
+	announced := make(map[types.UID]bool, len(current))
+	for _, event := range current {
 		uid := event.InvolvedObject.UID
-		events[event.Name], said[uid] = event.LastTimestamp, true
+		events[event.Name], announced[uid] = event.LastTimestamp, true
 		at, known := m.events[event.Name]
 		if known && at.Equal(&event.LastTimestamp) {
 			continue
 		}
-		heard := now
+		seen := now
 		if m.events == nil && event.LastTimestamp.Time.Before(now) {
-			heard = event.LastTimestamp.Time
+			seen = event.LastTimestamp.Time
 		}
-		m.claim(uid, heard)
+		m.announce(uid, seen)
 	}
 	m.events = events
-	maps.DeleteFunc(m.claims, func(uid types.UID, _ *claim) bool { return !said[uid] })
+	maps.DeleteFunc(m.announcements, func(uid types.UID, _ *announcement) bool { return !announced[uid] })
 }
 
-func (m *memory) claim(uid types.UID, heard time.Time) {
-	last := m.claims[uid]
+func (m *memory) announce(uid types.UID, at time.Time) {
+	last := m.announcements[uid]
 	switch {
 	case last == nil:
-		m.claims[uid] = &claim{heard: heard}
-	case last.heard.IsZero():
-		last.heard, last.interval = heard, 0
-	case heard.After(last.heard):
-		last.heard, last.interval = heard, heard.Sub(last.heard)
+		m.announcements[uid] = &announcement{at: at}
+	case last.at.IsZero():
+		last.at, last.interval = at, 0
+	case at.After(last.at):
+		last.at, last.interval = at, at.Sub(last.at)
 	}
 }
 
-// refute records that a kubelet is ready. An Event may arrive before the Node's change that it follows.
-func (m *memory) refute(uid types.UID, now time.Time) {
-	if last := m.claims[uid]; last != nil && last.heard.Before(now) {
-		last.heard = time.Time{}
+// dropAnnouncement records that a kubelet is ready. An Event may arrive before the Node's change that it follows.
+func (m *memory) dropAnnouncement(uid types.UID, now time.Time) {
+	if last := m.announcements[uid]; last != nil && last.at.Before(now) {
+		last.at = time.Time{}
 	}
 }
 
-// observe records what the kubelets do, and what the CCM says about their Nodes.
-func (m *memory) observe(w *world) {
-	first := !m.begun
-	m.begun = true
-	m.follow(w.leader)
-	for _, n := range w.nodes {
+// observe records what the kubelets do, and whether the CCM wants to delete their Nodes.
+func (m *memory) observe(o *observation) {
+	first := !m.looked
+	m.looked = true
+	m.setLeader(o.leader)
+	for _, n := range o.nodes {
 		if n.kubelet == controlplane.KubeletReady {
 			continue
 		}
 		n.record = m.records[n.uid]
 		if n.record == nil {
-			n.record = newRecord(n, w.now, first)
+			n.record = newRecord(n, o.now, first)
 			m.records[n.uid] = n.record
 		}
-		n.record.observe(n, w.now)
-		n.claimed = m.claimed(w, n)
+		n.record.observe(n, o.now)
+		n.deletionWanted = m.wantsDeletion(o, n)
 		silent := n.kubelet == controlplane.KubeletSilent
-		if silent && n.off && !n.claimed {
+		if silent && n.shutDown && !n.deletionWanted {
 			continue
 		}
-		w.expected++
+		o.expected++
 		if silent {
-			w.silent++
+			o.silent++
 		}
 	}
 	maps.DeleteFunc(m.records, func(uid types.UID, _ *record) bool {
-		n := w.byUID[uid]
+		n := o.byUID[uid]
 		return n == nil || n.record == nil
 	})
-	m.mass.See(w.mostAreSilent(), w.now)
+	m.mass.See(o.mostAreSilent(), o.now)
 }
 
-// follow forgets the answers of another leader: each process of the CCM may have other credentials. What a leader that
-// falls silent said before counts again when it goes on.
-func (m *memory) follow(leader string) {
+// setLeader forgets the answers of another leader: each process of the CCM may have other credentials. The answers of a
+// leader that stops renewing count again when it goes on.
+func (m *memory) setLeader(leader string) {
 	if leader == "" || leader == m.leader {
 		return
 	}
 	m.leader, m.lookup = leader, 0
 	for _, r := range m.records {
-		r.forget()
+		r.forgetAnswers()
 	}
 }
 
-// forget forgets the answers. What was confirmed because of them ends.
-func (r *record) forget() {
-	r.asked, r.found, r.notFound, r.proven, r.described = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+// forgetAnswers also ends a confirmation, which rests on them.
+func (r *record) forgetAnswers() {
+	r.probed, r.found, r.notFound, r.proven, r.described = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	if r.state == confirmed {
 		r.state = candidate
 	}
@@ -171,52 +172,52 @@ func (r *record) observe(n *node, now time.Time) {
 		return
 	}
 	if r.kubelet == n.kubelet && n.kubelet == controlplane.KubeletSilent {
-		r.refuted = now // It has reported between two looks.
-		r.forget()
+		r.reported = now // It has reported between two looks.
+		r.forgetAnswers()
 	}
 	if n.kubelet != controlplane.KubeletSilent {
-		r.refuted = now
+		r.reported = now
 	}
 	r.kubelet, r.transition, r.since, r.inherited = n.kubelet, transition, now, false
 }
 
-// claimed reports whether the CCM wants to delete a Node, or may want to.
-func (m *memory) claimed(w *world, n *node) bool {
+// wantsDeletion reports whether the CCM wants to delete a Node, or may want to.
+func (m *memory) wantsDeletion(o *observation, n *node) bool {
 	r := n.record
-	if w.deletions.Unannounced {
-		return n.kubelet == controlplane.KubeletSilent && !n.off
+	if o.deletions.Unannounced {
+		return n.kubelet == controlplane.KubeletSilent && !n.shutDown
 	}
-	said := m.claims[n.uid]
-	if said == nil || said.heard.IsZero() {
+	last := m.announcements[n.uid]
+	if last == nil || last.at.IsZero() {
 		return false
 	}
-	n.announced = said.heard
+	n.announced = last.at
 	reports := n.kubelet != controlplane.KubeletSilent
 	switch {
-	case w.now.Sub(said.heard) >= claimLife:
+	case o.now.Sub(last.at) >= announcementLife:
 		return false
-	case said.heard.Before(r.refuted), reports && !r.inherited && said.heard.Before(r.since):
-		// A report refutes what the CCM said before it. Silence does not, and the CCM's recorder may drop what it says then.
+	case last.at.Before(r.reported), reports && !r.inherited && last.at.Before(r.since):
+		// A report ends what the CCM announced before it. Silence does not, and the CCM's recorder may drop Events then.
 		return false
 	}
-	r.spend(w, said)
-	return said.heard.After(r.spent)
+	r.expire(o, last)
+	return last.at.After(r.expired)
 }
 
-// spend ends a confirmation that no answer can refute, once the CCM has not repeated its announcement for twice the
+// expire ends a confirmation that no probe can end, once the CCM has not repeated its announcement for twice the
 // time of a pass: it would have, if it still wanted to delete the Node.
-func (r *record) spend(w *world, said *claim) {
-	if r.state != confirmed || w.refutes() {
+func (r *record) expire(o *observation, announced *announcement) {
+	if r.state != confirmed || o.exactAnswers() {
 		return
 	}
-	last := said.heard
+	last := announced.at
 	if r.confirmed.After(last) {
 		last = r.confirmed
 	}
-	if w.now.Sub(last) >= min(claimLife, max(confirmationLife, 2*said.interval)) {
-		r.spent = said.heard
+	if o.now.Sub(last) >= min(announcementLife, max(confirmationLife, 2*announced.interval)) {
+		r.expired = announced.at
 	}
 }
 
-// refutes reports whether the CCM finds the machine of a Node exactly while it would not delete the Node.
-func (w *world) refutes() bool { return w.answers && !w.deletions.Described }
+// exactAnswers reports whether the CCM finds the machine of a Node exactly while it would not delete the Node.
+func (o *observation) exactAnswers() bool { return o.canProbe && !o.deletions.Described }

@@ -10,8 +10,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// reported are the reasons that the condition reports, the most alarming first.
-var reported = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noLivingNode, rolloutInProgress, oneAtATime}
+// byAlarm are the reasons that the condition reports, the most alarming first.
+var byAlarm = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noLivingNode, rolloutInProgress, oneAtATime}
 
 // report is the content of the condition, empty if it is False.
 type report struct {
@@ -22,20 +22,20 @@ type report struct {
 }
 
 // compose returns the report about the most alarming reason.
-func (m *memory) compose(w *world) report {
+func (m *memory) compose(o *observation) report {
 	byReason := map[hold][]string{}
-	for _, n := range w.nodes {
+	for _, n := range o.nodes {
 		if n.record != nil && n.record.state == held {
 			byReason[n.record.hold] = append(byReason[n.record.hold], n.name)
 		}
 	}
-	i := slices.IndexFunc(reported, func(h hold) bool { return len(byReason[h]) > 0 })
+	i := slices.IndexFunc(byAlarm, func(h hold) bool { return len(byReason[h]) > 0 })
 	if i < 0 {
 		return report{}
 	}
-	r := report{reason: reported[i], nodes: byReason[reported[i]]}
+	r := report{reason: byAlarm[i], nodes: byReason[byAlarm[i]]}
 	wants := "wants to delete %s, because the cloud does not know the machine"
-	if w.deletions.Unannounced {
+	if o.deletions.Unannounced {
 		wants = "may want to delete %s, whose kubelet is silent"
 	}
 	var named []string
@@ -43,22 +43,22 @@ func (m *memory) compose(w *world) report {
 		named = append(named, "node/"+name)
 	}
 	r.message = fmt.Sprintf("the cloud-controller-manager "+wants+", but %s%s",
-		diagnostic.Few(named), m.explain(w, r.reason), m.advise(w, r))
+		diagnostic.Few(named), m.explain(o, r.reason), m.advise(o, r))
 	return r
 }
 
 // explain completes the sentence "the cloud-controller-manager wants to delete …, but …".
-func (m *memory) explain(w *world, reason hold) string {
+func (m *memory) explain(o *observation, reason hold) string {
 	const check = "check that the credentials and the cloud configuration are those of this cluster's project and region"
-	silent := fmt.Sprintf("%d of %d kubelets are silent", w.silent, w.expected)
+	silent := fmt.Sprintf("%d of %d kubelets are silent", o.silent, o.expected)
 	switch reason {
 	case livingNodesUnknown:
-		if name := w.contradicted(); name != "" {
+		if name := o.wantedAndReporting(); name != "" {
 			return fmt.Sprintf("it wants to delete node/%s too, whose kubelet reports its state: %s", name, check)
 		}
 		text := fmt.Sprintf("it did not find the machine of the living node %s either within %s: %s",
 			strings.Join(m.unanswered, ", "), m.waited, check)
-		if w.mostAreSilent() {
+		if o.mostAreSilent() {
 			text += ", and that the network works: " + silent
 		}
 		return text
@@ -73,31 +73,31 @@ func (m *memory) explain(w *world, reason hold) string {
 		return "a rollout has not ended: see the condition Progressing of clusteroperator/cloud-controller-manager"
 	case oneAtATime:
 		return fmt.Sprintf("on this platform nothing shows whether its cloud still knows living machines, so it may delete "+
-			"one Node in %s: %s", turn, check)
+			"one Node in %s: %s", turnTime, check)
 	case noHold:
 	}
 	return ""
 }
 
-// advise says what an administrator can do if the machines are gone. That does not help if they exist.
-func (m *memory) advise(w *world, r report) string {
+// advise returns what an administrator can do if the machines are gone. That does not help if they exist.
+func (m *memory) advise(o *observation, r report) string {
 	one := fmt.Sprintf("allow the deletion: oc annotate node %s %s=%s", r.nodes[0], Annotation, Allowed)
 	many := fmt.Sprintf(
 		"allow all of them for an hour: oc annotate cloudcontrollermanager %s %s=$(date -u -d 1hour +%%FT%%TZ)",
 		operatorclient.Instance, operatorclient.NodeDeletionsAnnotation)
 	switch r.reason {
 	case nodeReports, livingNodesUnknown, noHold:
-		return "" // The machine exists, or the cloud denies machines that do.
+		return "" // The machine exists, or the cloud does not find machines that do.
 	case noLivingNode, rolloutInProgress:
 		return "; if the machine is gone for certain, " + one
 	case tooManyNodes, oneAtATime:
 	}
-	if !w.answers {
+	if !o.canProbe {
 		return "; if the machines are gone for certain, " + many
 	}
 	return fmt.Sprintf("; from %s on, the operator lets at most %d of these Nodes go in a minute while the cloud finds "+
 		"the machines of living nodes; if the machines are gone for certain, %s",
-		m.mass.At().Add(massLimit).UTC().Format(time.RFC3339), max(1, len(w.all)/massShare), many)
+		m.mass.At().Add(massLimit).UTC().Format(time.RFC3339), max(1, len(o.all)/massShare), many)
 }
 
 // isNews reports whether the report is about another reason, or about a Node that the former one was not about.

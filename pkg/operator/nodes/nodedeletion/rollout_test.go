@@ -52,7 +52,7 @@ func TestNodesThatWaitBehindADeadMachineHoldNoDeletion(t *testing.T) {
 	}
 }
 
-// The former leader's cloud denied the machine. The next one denies every machine.
+// The former leader's cloud did not know the machine. The next one knows no machine.
 func TestTheProofOfAFormerLeaderDoesNotCount(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.rollOut(5, 4) // The proof has to wait.
@@ -60,7 +60,7 @@ func TestTheProofOfAFormerLeaderDoesNotCount(t *testing.T) {
 	c.run(40 * time.Second)
 	require.Empty(t, c.marks())
 	c.lead("master-1_2")
-	c.denyAll()
+	c.forgetMachines()
 	c.rollOut(5, 5)
 	c.run(10 * time.Minute)
 	require.Empty(t, c.deleted)
@@ -69,7 +69,7 @@ func TestTheProofOfAFormerLeaderDoesNotCount(t *testing.T) {
 	}
 }
 
-// What it said before proves nothing any more, and it is asked nothing.
+// Its answers prove nothing any more, and there is no probe.
 func TestADeadLeaderIsNeitherBelievedNorAsked(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.run(time.Minute)
@@ -88,7 +88,7 @@ func TestADeadLeaderIsNeitherBelievedNorAsked(t *testing.T) {
 	require.Equal(t, candidate, c.controller.memory.records["uid-worker-1"].state)
 }
 
-// A Node without the taint is no answer as long as the cache has the Node of before the question.
+// A Node without the taint is no answer as long as the cache has the Node of before the probe.
 func TestACacheFromBeforeTheQuestionIsNoAnswer(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.lag = 3 * time.Second
@@ -98,14 +98,14 @@ func TestACacheFromBeforeTheQuestionIsNoAnswer(t *testing.T) {
 	c.announce(c.node("worker-1"))
 	c.run(2 * time.Second)
 	require.NotNil(t, c.controller.memory.probe)
-	require.Empty(t, c.controller.memory.probe.answered)
+	require.Empty(t, c.controller.memory.probe.found)
 }
 
 // With another effect, the taint would keep pods from the node.
 func TestTheQuestionKeepsNoPodFromANode(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
-	c.denyAll()
+	c.forgetMachines()
 	c.run(5 * time.Second)
 	asked := 0
 	for _, name := range five {

@@ -32,7 +32,7 @@ func (c *cluster) scaleUp(count int) {
 	}
 }
 
-// A cloud that takes long, and a CCM with much to do, deny nothing.
+// A slow cloud, and a CCM with much to do, do not lose machines.
 func TestASlowCloudDeniesNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lookup  time.Duration
@@ -64,20 +64,20 @@ func TestASlowCloudDeniesNothing(t *testing.T) {
 func TestACloudIsReportedAfterTwoProbesWithoutAnAnswer(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
-	c.denyAll()
+	c.forgetMachines()
 	c.run(50 * time.Second)
 	require.Empty(t, reasonOf(c))
 	c.run(10 * time.Second)
 	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
 }
 
-// It was looked for while the cloud denied every machine, and the living nodes a moment later.
+// It was looked for while the cloud knew no machine, and the living nodes a moment later.
 func TestALieThatEndsDuringAProbeIsNotBelieved(t *testing.T) {
 	for lie := time.Second; lie < 2*time.Minute; lie += time.Second {
 		c := newCluster(t, "openstack", five...)
 		c.lookup = time.Second
 		c.report("worker-1", corev1.ConditionUnknown)
-		c.denyAll()
+		c.forgetMachines()
 		c.run(lie)
 		clear(c.unknown)
 		c.run(5 * time.Minute)
@@ -89,7 +89,7 @@ func TestALieThatEndsDuringAProbeIsNotBelieved(t *testing.T) {
 	}
 }
 
-// Where an answer does not refute a confirmation, the CCM may nevertheless need minutes for a pass.
+// Where an answer does not end a confirmation, the CCM may nevertheless need minutes for a pass.
 func TestAPassMayTakeLongWhereTheCCMIsNotAsked(t *testing.T) {
 	for _, platform := range []string{"aws", "azure"} {
 		for _, pass := range []time.Duration{90 * time.Second, 3 * time.Minute, 5 * time.Minute} {
@@ -147,7 +147,7 @@ func TestAProbeIsAsLongAsTheCCMNeeds(t *testing.T) {
 		m := &c.controller.memory
 		require.Zero(t, m.misses, "at %s", c.clock.Now())
 		if p := m.probe; p != nil && m.lookup > 0 {
-			require.GreaterOrEqual(t, p.limit, time.Duration(2*(len(p.subjects)+len(p.references)+p.queue))*m.lookup)
+			require.GreaterOrEqual(t, p.limit, time.Duration(2*(len(p.targets)+len(p.references)+p.queue))*m.lookup)
 		}
 	}
 	c.lead("master-1_2")
@@ -168,34 +168,34 @@ func TestTheTimeOfALookUp(t *testing.T) {
 		"of references that come all at once is a second's": {fastest: time.Minute, slowest: time.Minute, want: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &probe{subjects: uids[:2], references: uids, queue: 2, fastest: tc.fastest, slowest: tc.slowest}
+			p := &probe{targets: uids[:2], references: uids, queue: 2, fastest: tc.fastest, slowest: tc.slowest}
 			require.Equal(t, tc.want, p.lookup())
 		})
 	}
 }
 
 func TestWhenAndForHowManyNodesTheCCMIsAsked(t *testing.T) {
-	asked, fresh := []*node{{record: &record{asked: start}}}, []*node{{record: &record{}}}
+	before, fresh := []*node{{record: &record{probed: start}}}, []*node{{record: &record{}}}
 	for name, tc := range map[string]struct {
 		misses, nodes int
 		lookup        time.Duration
-		about         []*node
-		wantSubjects  int
+		targets       []*node
+		wantTargets   int
 		wantPause     time.Duration
 	}{
-		"a new Node":                           {about: fresh, wantSubjects: 10, wantPause: 5 * time.Second},
-		"a Node again":                         {about: asked, wantSubjects: 10, wantPause: 30 * time.Second},
-		"after one probe without an answer":    {about: fresh, misses: 1, wantSubjects: 1, wantPause: 10 * time.Second},
-		"after two of them":                    {about: fresh, misses: 2, wantSubjects: 1, wantPause: 30 * time.Second},
-		"a small cluster":                      {about: asked, nodes: 500, lookup: time.Millisecond, wantSubjects: 10, wantPause: 30 * time.Second},
-		"a large cluster":                      {about: asked, nodes: 5000, lookup: 200 * time.Millisecond, wantSubjects: 50, wantPause: 30 * time.Second},
-		"a large cluster in a slow cloud":      {about: asked, nodes: 5000, lookup: time.Second, wantSubjects: 30, wantPause: 30 * time.Second},
-		"a large cluster in a very slow cloud": {about: asked, nodes: 5000, lookup: time.Minute, wantSubjects: 10, wantPause: 30 * time.Second},
+		"a new Node":                           {targets: fresh, wantTargets: 10, wantPause: 5 * time.Second},
+		"a Node again":                         {targets: before, wantTargets: 10, wantPause: 30 * time.Second},
+		"after one probe without an answer":    {targets: fresh, misses: 1, wantTargets: 1, wantPause: 10 * time.Second},
+		"after two of them":                    {targets: fresh, misses: 2, wantTargets: 1, wantPause: 30 * time.Second},
+		"a small cluster":                      {targets: before, nodes: 500, lookup: time.Millisecond, wantTargets: 10, wantPause: 30 * time.Second},
+		"a large cluster":                      {targets: before, nodes: 5000, lookup: 200 * time.Millisecond, wantTargets: 50, wantPause: 30 * time.Second},
+		"a large cluster in a slow cloud":      {targets: before, nodes: 5000, lookup: time.Second, wantTargets: 30, wantPause: 30 * time.Second},
+		"a large cluster in a very slow cloud": {targets: before, nodes: 5000, lookup: time.Minute, wantTargets: 10, wantPause: 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &memory{probing: probing{misses: tc.misses, lookup: tc.lookup}}
-			require.Equal(t, tc.wantSubjects, m.subjectsPerProbe(&world{all: make([]*Facts, tc.nodes)}))
-			require.Equal(t, tc.wantPause, m.pause(tc.about))
+			m := &memory{probeHistory: probeHistory{misses: tc.misses, lookup: tc.lookup}}
+			require.Equal(t, tc.wantTargets, m.targetCount(&observation{all: make([]*Facts, tc.nodes)}))
+			require.Equal(t, tc.wantPause, m.pause(tc.targets))
 		})
 	}
 }

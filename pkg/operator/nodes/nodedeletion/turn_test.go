@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// withoutProbes are platforms whose CCMs cannot be asked for living machines.
+// withoutProbes are platforms without probes.
 var withoutProbes = map[string]func(c *cluster){
 	"azure":        func(*cluster) {},
 	"alibabacloud": func(c *cluster) { c.silent, c.pass = true, 300 },
@@ -25,9 +25,9 @@ func TestWhereTheCCMIsNotAskedALieCostsOneSilentNodeInTenMinutes(t *testing.T) {
 			}
 			c.run(2 * time.Hour) // The network of these nodes is away, and the cloud knows their machines.
 			require.Empty(t, c.deleted)
-			c.denyAll()
+			c.forgetMachines()
 			for turns := 1; turns <= 6; turns++ {
-				c.run(turn)
+				c.run(turnTime)
 				require.LessOrEqual(t, len(c.deleted), turns+1)
 			}
 			reason, message := c.condition()
@@ -87,7 +87,7 @@ func TestWhereTheCCMIsNotAskedANodeThatReportsHoldsTheOthers(t *testing.T) {
 	c := newCluster(t, "azure", five...)
 	c.report("worker-0", corev1.ConditionFalse)
 	c.run(time.Minute)
-	c.denyAll()
+	c.forgetMachines()
 	c.report("worker-1", corev1.ConditionUnknown)
 	c.run(time.Hour)
 	require.Empty(t, c.deleted)

@@ -22,24 +22,24 @@ const (
 	// shutdownTaint is k8s.io/cloud-provider/api.TaintNodeShutdown: the CCM sets it on a node whose machine is shut down,
 	// as the cloud says.
 	shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
-	// question is the value of the controller's taint.
-	question = "known-to-the-cloud"
+	// probeTaintValue is the value of the controller's taint.
+	probeTaintValue = "known-to-the-cloud"
 
-	// releaseLimit is how far in the future the end of an administrator's permission for many deletions may be.
-	releaseLimit = 24 * time.Hour
+	// permissionLimit is how far in the future the end of an administrator's permission for many deletions may be.
+	permissionLimit = 24 * time.Hour
 )
 
-// world is what the caches say now.
-type world struct {
+// observation is the content of the caches at one time.
+type observation struct {
 	now time.Time
 	// leader identifies the CCM process that holds the lease, "" if there is none or if it does not renew the lease.
 	leader string
 	// all are the Nodes. nodes are those about which there may be something to decide: the kubelet is not ready, the Node
-	// has a mark of the controller, or the CCM is asked for it. They are sorted by name.
+	// has a mark of the controller, or a probe is about it. They are sorted by name.
 	all   []*Facts
 	nodes []*node
 	byUID map[types.UID]*node
-	// living has the schemes of the provider IDs of the nodes that the CCM can be asked for.
+	// living has the schemes of the provider IDs of the nodes that can be references.
 	living map[string]bool
 	// silent counts the kubelets that do not report, of those that should: machines that are shut down should not.
 	silent, expected int
@@ -47,10 +47,10 @@ type world struct {
 	uninitialized int
 	// rollout reports whether a rollout is in progress that can go on.
 	rollout bool
-	// released is true while an administrator permits many deletions.
-	released bool
-	// answers reports whether the CCM looks up machines of nodes with the taint.
-	answers bool
+	// manyPermitted is true while an administrator permits many deletions.
+	manyPermitted bool
+	// canProbe reports whether the CCM looks up machines of nodes with the taint.
+	canProbe bool
 	// deletions are the platform's.
 	deletions platform.Deletions
 }
@@ -63,73 +63,73 @@ type node struct {
 	// facts have the version and the taints to patch.
 	facts   *Facts
 	kubelet controlplane.Kubelet
-	// uninitialized is true while the Node waits for the CCM to initialize it, off while the cloud knows the machine to be
-	// shut down, and asked while the Node has the controller's taint.
-	uninitialized, off, asked bool
-	permission                string
+	// uninitialized is true while the Node waits for the CCM to initialize it, shutDown while the cloud knows the machine
+	// to be so, and hasTaint while the Node has the controller's taint.
+	uninitialized, shutDown, hasTaint bool
+	permission                        string
 	// record is what is remembered, nil if the kubelet is ready.
 	record *record
-	// claimed is true while the CCM says that the machine is gone, or may think so; announced is when it said so last.
-	claimed   bool
-	announced time.Time
+	// deletionWanted is as in evidence, and announced is when the CCM announced the deletion last.
+	deletionWanted bool
+	announced      time.Time
 }
 
 // look reads the caches, and records what has changed since the last look.
-func (c *controller) look(p platform.Platform) (*world, error) {
-	w := &world{
+func (c *controller) look(p platform.Platform) (*observation, error) {
+	o := &observation{
 		now: c.Clock.Now(), deletions: p.Deletions, byUID: map[types.UID]*node{}, living: map[string]bool{},
 		// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
-		answers: p.NodeManagerImage == "" && !p.Deletions.Unannounced,
+		canProbe: p.NodeManagerImage == "" && !p.Deletions.Unannounced,
 	}
 	for _, object := range c.Nodes.GetStore().List() {
 		if facts, ok := object.(*Facts); ok {
-			w.all = append(w.all, facts)
+			o.all = append(o.all, facts)
 		}
 	}
 	announced, err := operatorclient.All(c.Events.Lister().Events(EventNamespace), "events about nodes in "+EventNamespace)
 	if err != nil {
-		return w, err
+		return o, err
 	}
-	w.leader = leaderOf(c.Lease.Record(), w.now)
-	c.memory.hear(w.now, announced)
-	for _, facts := range w.all {
-		w.see(facts, &c.memory)
+	o.leader = leaderOf(c.Lease.Record(), o.now)
+	c.memory.readEvents(o.now, announced)
+	for _, facts := range o.all {
+		o.add(facts, &c.memory)
 	}
-	slices.SortFunc(w.nodes, func(a, b *node) int { return strings.Compare(a.name, b.name) })
-	c.memory.observe(w)
+	slices.SortFunc(o.nodes, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	c.memory.observe(o)
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return w, err
+		return o, err
 	}
-	if w.rollout, err = c.rollsOut(status); err != nil {
-		return w, err
+	if o.rollout, err = c.rollsOut(status); err != nil {
+		return o, err
 	}
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
-		return w, err
+		return o, err
 	}
-	w.released = releasedUntil(meta.Annotations[operatorclient.NodeDeletionsAnnotation]).covers(w.now)
-	return w, nil
+	o.manyPermitted = permittedUntil(meta.Annotations[operatorclient.NodeDeletionsAnnotation]).covers(o.now)
+	return o, nil
 }
 
-// see counts a Node, and keeps it if there may be something to decide about it.
-func (w *world) see(facts *Facts, m *memory) {
+// add counts a Node, and keeps it if there may be something to decide about it.
+func (o *observation) add(facts *Facts, m *memory) {
 	n := newNode(facts)
 	if n.uninitialized {
-		w.uninitialized++
+		o.uninitialized++
 	}
 	if n.kubelet == controlplane.KubeletReady {
-		w.expected++
-		if n.canBeAsked() {
-			w.living[n.scheme] = true
+		o.expected++
+		if n.canBeReference() {
+			o.living[n.scheme] = true
 		}
-		m.refute(n.uid, w.now)
-		if !n.asked && n.permission == "" && !m.probe.includes(n.uid) {
+		m.dropAnnouncement(n.uid, o.now)
+		if !n.hasTaint && n.permission == "" && !m.probe.includes(n.uid) {
 			return
 		}
 	}
 	kept := &n
-	w.nodes, w.byUID[n.uid] = append(w.nodes, kept), kept
+	o.nodes, o.byUID[n.uid] = append(o.nodes, kept), kept
 }
 
 func newNode(f *Facts) node {
@@ -140,10 +140,10 @@ func newNode(f *Facts) node {
 	for _, taint := range f.taints {
 		switch {
 		case taint.Key == shutdownTaint:
-			seen.off = true
+			seen.shutDown = true
 		case taint.Key != controlplane.UninitializedTaint:
-		case isQuestion(taint):
-			seen.asked = true
+		case isProbeTaint(taint):
+			seen.hasTaint = true
 		default:
 			seen.uninitialized = true
 		}
@@ -151,13 +151,13 @@ func newNode(f *Facts) node {
 	return seen
 }
 
-// canBeAsked reports whether the node lives, and the CCM has found its machine before.
-func (n *node) canBeAsked() bool {
+// canBeReference reports whether the node lives, and the CCM has found its machine before.
+func (n *node) canBeReference() bool {
 	return n.kubelet == controlplane.KubeletReady && n.scheme != "" && !n.uninitialized
 }
 
-func isQuestion(t corev1.Taint) bool {
-	return t.Key == controlplane.UninitializedTaint && t.Value == question &&
+func isProbeTaint(t corev1.Taint) bool {
+	return t.Key == controlplane.UninitializedTaint && t.Value == probeTaintValue &&
 		t.Effect == corev1.TaintEffectPreferNoSchedule
 }
 
@@ -202,13 +202,13 @@ func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool,
 }
 
 // mostAreSilent reports whether more than half of the kubelets do not report.
-func (w *world) mostAreSilent() bool { return w.silent > 1 && w.silent*2 > w.expected }
+func (o *observation) mostAreSilent() bool { return o.silent > 1 && o.silent*2 > o.expected }
 
-// releasedUntil is the time until which an administrator permits many deletions, in RFC 3339.
-type releasedUntil string
+// permittedUntil is the time until which an administrator permits many deletions, in RFC 3339.
+type permittedUntil string
 
 // covers reports whether the permission counts now. One without an end in the near future does not.
-func (r releasedUntil) covers(now time.Time) bool {
+func (r permittedUntil) covers(now time.Time) bool {
 	until, err := time.Parse(time.RFC3339, string(r))
-	return err == nil && now.Before(until) && until.Sub(now) <= releaseLimit
+	return err == nil && now.Before(until) && until.Sub(now) <= permissionLimit
 }
