@@ -2,11 +2,8 @@ package aws
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standintest"
 )
 
 // cloud is a running stand-in with a client that trusts its CA.
@@ -30,11 +28,7 @@ func start(t *testing.T) cloud {
 	s, err := Start(t.Context(), Options{Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	roots := x509.NewCertPool()
-	require.True(t, roots.AppendCertsFromPEM(s.CABundle()))
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	t.Cleanup(transport.CloseIdleConnections)
-	return cloud{Server: s, client: &http.Client{Transport: transport}}
+	return cloud{Server: s, client: standintest.NewClient(t, s)}
 }
 
 // accessKey returns the current access key.
@@ -76,12 +70,7 @@ func (c cloud) newRequest(t *testing.T, key accessKey, now time.Time, action str
 
 func (c cloud) do(t *testing.T, request *http.Request) (int, []byte) {
 	t.Helper()
-	response, err := c.client.Do(request)
-	require.NoError(t, err)
-	content, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	return response.StatusCode, content
+	return standintest.Do(t, c.client, request)
 }
 
 // call requires the answer to an action.
@@ -160,15 +149,11 @@ func TestARotationEndsTheFormerKey(t *testing.T) {
 	require.NotEqual(t, former.id, c.Credential())
 	c.requireError(t, c.newRequest(t, former, time.Now(), DescribeInstances), http.StatusUnauthorized, "AuthFailure")
 	call[describeInstancesResponse](t, c, DescribeInstances)
-	var made []string
-	for _, one := range c.Calls() {
-		made = append(made, fmt.Sprint(one.Endpoint, " ", one.Credential, " ", one.Status))
-	}
 	require.Equal(t, []string{
 		"DescribeInstances " + former.id + " 200",
 		"DescribeInstances " + former.id + " 401",
 		"DescribeInstances " + c.Credential() + " 200",
-	}, made)
+	}, standintest.Made(c.Calls()))
 	require.Contains(t, string(c.Credentials()["credentials"]), c.Credential())
 }
 
@@ -297,12 +282,8 @@ func TestTheMetadataServiceAnswersToATokenOfTheInstance(t *testing.T) {
 		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+listener.Addr().String()+path, http.NoBody)
 		require.NoError(t, err)
 		request.Header.Set(header, value)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		content, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		return response.StatusCode, string(content)
+		status, content := standintest.Do(t, http.DefaultClient, request)
+		return status, string(content)
 	}
 	const token, document = "/latest/api/token", "/latest/dynamic/instance-identity/document"
 	status, _ := ask(http.MethodPut, token, tokenLifetime, "300")

@@ -2,13 +2,8 @@ package gcp
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -18,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standintest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/permissions"
 )
 
@@ -32,23 +28,10 @@ func start(t *testing.T) running {
 	s, err := Start(t.Context(), Options{Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	roots := x509.NewCertPool()
-	require.True(t, roots.AppendCertsFromPEM(s.CABundle()))
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			name, port, err := net.SplitHostPort(address)
-			if err != nil {
-				return nil, err
-			}
-			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(s.Hosts()[name], port))
-		},
-	}
-	t.Cleanup(transport.CloseIdleConnections)
 	require.NoError(t, s.SetInstances([]Instance{
 		{Name: "master-0", Addresses: []string{"127.0.0.1"}}, {Name: "worker-0", Addresses: []string{"10.0.0.2"}},
 	}))
-	return running{Server: s, client: &http.Client{Transport: transport}}
+	return running{Server: s, client: standintest.NewClient(t, s)}
 }
 
 // send sends a request to the API and returns the status and the answer.
@@ -67,14 +50,10 @@ func (c running) send(t *testing.T, verb, token, path string, body any) (int, ob
 
 func (c running) do(t *testing.T, request *http.Request) (int, object) {
 	t.Helper()
-	response, err := c.client.Do(request)
-	require.NoError(t, err)
-	content, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
+	status, content := standintest.Do(t, c.client, request)
 	var answer object
 	require.NoError(t, json.Unmarshal(content, &answer), string(content))
-	return response.StatusCode, answer
+	return status, answer
 }
 
 // require requires an answer of the API to a client with the current key.

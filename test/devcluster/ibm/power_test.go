@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standintest"
 )
 
 const (
@@ -26,11 +27,9 @@ func (c cloud) ask(t *testing.T, address, crn string, into any) (status int) {
 	require.NoError(t, err)
 	require.NoError(t, c.authenticator("").Authenticate(request))
 	request.Header.Set("CRN", crn)
-	response, err := c.client.Do(request)
-	require.NoError(t, err)
-	require.NoError(t, json.NewDecoder(response.Body).Decode(into))
-	require.NoError(t, response.Body.Close())
-	return response.StatusCode
+	status, content := standintest.Do(t, c.client, request)
+	require.NoError(t, json.Unmarshal(content, into))
+	return status
 }
 
 // pvm is what the cloud-controller-manager reads of a virtual machine.

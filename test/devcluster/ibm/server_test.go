@@ -2,11 +2,7 @@ package ibm_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +15,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standintest"
 )
 
 // cloud is a running stand-in with IBM Cloud's own client of the VPC.
@@ -50,28 +47,9 @@ func startWith(t *testing.T, options ibm.Options) cloud {
 	require.NoError(t, s.SetInstances([]ibm.Instance{
 		{Name: "a", Addresses: []string{"10.0.0.1"}}, {Name: "b", Addresses: []string{"10.0.0.2"}},
 	}))
-	c := cloud{Server: s, client: newClient(t, s)}
+	c := cloud{Server: s, client: standintest.NewClient(t, s)}
 	c.vpc = c.newVPC(t, "https://"+region+".iaas.cloud.ibm.com/v1")
 	return c
-}
-
-// newClient returns a client that resolves names as the stand-in says. It trusts the stand-in's CA.
-func newClient(t *testing.T, s *ibm.Server) *http.Client {
-	t.Helper()
-	roots := x509.NewCertPool()
-	require.True(t, roots.AppendCertsFromPEM(s.CABundle()))
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			name, _, err := net.SplitHostPort(address)
-			if err != nil {
-				return nil, err
-			}
-			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(s.Hosts()[name], s.Port()))
-		},
-	}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
 }
 
 // authenticator buys tokens with the API key of the Secret.
@@ -174,19 +152,10 @@ func TestAFormerAPIKeyAndItsTokensAreRejected(t *testing.T) {
 
 	c.vpc = c.newVPC(t, "https://"+region+".iaas.cloud.ibm.com/v1")
 	require.Len(t, c.instances(t, "a"), 1)
-	type use struct {
-		endpoint, credential string
-		status               int
-	}
-	var uses []use
-	for _, call := range c.Calls() {
-		uses = append(uses, use{call.Endpoint, call.Credential, call.Status})
-	}
-	require.Equal(t, []use{
-		{ibm.IssueToken, "key-1", http.StatusOK}, {ibm.ListInstances, "key-1", http.StatusOK},
-		{ibm.ListInstances, "key-1", http.StatusUnauthorized}, {ibm.IssueToken, "key-1", http.StatusBadRequest},
-		{ibm.IssueToken, "key-2", http.StatusOK}, {ibm.ListInstances, "key-2", http.StatusOK},
-	}, uses)
+	require.Equal(t, []string{
+		ibm.IssueToken + " key-1 200", ibm.ListInstances + " key-1 200", ibm.ListInstances + " key-1 401",
+		ibm.IssueToken + " key-1 400", ibm.IssueToken + " key-2 200", ibm.ListInstances + " key-2 200",
+	}, standintest.Made(c.Calls()))
 }
 
 func TestAnUnknownAPIKeyIsRejected(t *testing.T) {
@@ -202,11 +171,9 @@ func (c cloud) get(t *testing.T, address string) (status int, body map[string]an
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 	require.NoError(t, err)
 	require.NoError(t, c.authenticator("").Authenticate(request))
-	response, err := c.client.Do(request)
-	require.NoError(t, err)
-	require.NoError(t, json.NewDecoder(response.Body).Decode(&body))
-	require.NoError(t, response.Body.Close())
-	return response.StatusCode, body
+	status, content := standintest.Do(t, c.client, request)
+	require.NoError(t, json.Unmarshal(content, &body))
+	return status, body
 }
 
 func TestAResourceGroupIsFoundByItsNameInItsAccount(t *testing.T) {

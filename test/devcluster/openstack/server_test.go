@@ -3,7 +3,6 @@ package openstack
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standintest"
 )
 
 // cloud is a running stand-in with a client that trusts its CA.
@@ -32,11 +32,7 @@ func start(t *testing.T, options Options) cloud {
 	server, err := Start(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	roots := x509.NewCertPool()
-	require.True(t, roots.AppendCertsFromPEM(server.CABundle()))
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	t.Cleanup(transport.CloseIdleConnections)
-	return cloud{Server: server, t: t, client: &http.Client{Transport: transport}}
+	return cloud{Server: server, t: t, client: standintest.NewClient(t, server)}
 }
 
 // in is the same cloud as seen by a subtest.
