@@ -91,9 +91,7 @@ var revisionSuffix = regexp.MustCompile(`-\d+$`)
 
 // IsOwnSecret reports whether the operator, or one of its pods, uses a Secret of this name in Namespace.
 func IsOwnSecret(name string) bool {
-	// An earlier version of the operator created raw-cloud-credentials.
-	own := []string{AcceptedInputsSecret, PreflightName, "file-syncer-identity", "raw-cloud-credentials"}
-	if slices.Contains(own, name) {
+	if slices.Contains([]string{AcceptedInputsSecret, PreflightName, "file-syncer-identity"}, name) {
 		return true
 	}
 	base := revisionSuffix.ReplaceAllString(name, "")

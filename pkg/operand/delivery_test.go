@@ -18,8 +18,8 @@ func TestTheOperatorsOwnConfigMapsAreKnownByName(t *testing.T) {
 func TestTheOperatorsOwnSecretsAreKnownByName(t *testing.T) {
 	for name, want := range map[string]bool{
 		"accepted-inputs": true, "cloud-credentials": true, "cloud-credentials-12": true, "kube-token": true,
-		"raw-cloud-credentials": true, "file-syncer-identity": true,
-		"cloud-credentials-x": false, "client-ca": false, "cloud-controller-manager-pod-12": false, "mine": false, "mine-12": false,
+		"file-syncer-identity": true,
+		"cloud-credentials-x":  false, "client-ca": false, "cloud-controller-manager-pod-12": false, "mine": false, "mine-12": false,
 	} {
 		require.Equal(t, want, IsOwnSecret(name), name)
 	}

@@ -340,15 +340,13 @@ func TestRejectedSpecCustom(t *testing.T) {
 		},
 		"Secrets of the operator": {
 			custom: `{image: registry/ccm:1, secrets: [{name: cloud-config},
-				{name: cloud-credentials-12, delivery: Reloaded}, {name: kube-token}, {name: raw-cloud-credentials},
+				{name: cloud-credentials-12, delivery: Reloaded}, {name: kube-token},
 				{name: file-syncer-identity}]}`,
 			want: []string{
 				at + "secrets[cloud-config]: the operator uses this name; put the keys into a Secret with another name",
 				at + "secrets[cloud-credentials-12]: the operator uses this name; put the keys into a Secret with " +
 					"another name",
 				at + "secrets[kube-token]: the operator uses this name; put the keys into a Secret with another name",
-				at + "secrets[raw-cloud-credentials]: the operator uses this name; put the keys into a Secret with " +
-					"another name",
 				at + "secrets[file-syncer-identity]: the operator uses this name; put the keys into a Secret with " +
 					"another name",
 			},

@@ -151,7 +151,7 @@ func TestARejectedInputHoldsUpNothingElse(t *testing.T) {
 			require.Equal(t, []string{tc.message + acceptedLine}, f.trueConditions(t))
 
 			f.OperandImages = map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:9"}
-			f.put(t, configMap("kube-root-ca.crt", map[string]string{"ca.crt": "the API's new CA"}))
+			f.put(t, publishedCA(map[string]string{"ca.crt": "the API's new CA"}))
 			// A new process of the operator has no other state than the cluster's.
 			f.controller = newController(f.Options)
 			f.settle(t)
@@ -381,22 +381,6 @@ func TestWhatDoesNotFitIsReported(t *testing.T) {
 	require.Equal(t, trusted, f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt"))
 	require.Equal(t, []string{"TrustedCADegraded: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: it does not exist; create it, or correct " +
 		"spec.trustedCA of proxy.config.openshift.io/cluster" + trustLine}, f.trueConditions(t))
-}
-
-func TestTheCopiesOfAnEarlierVersionAreDeleted(t *testing.T) {
-	copied := map[string]string{"cloud-controller-manager.openshift.io/copied-from": "somewhere"}
-	old, oldTrust, oldSecret := configMap("raw-cloud-config", nil), configMap("raw-trusted-ca", nil), secret("raw-cloud-credentials", nil)
-	for _, object := range []metav1.Object{old, oldTrust, oldSecret} {
-		object.SetAnnotations(copied)
-	}
-	f := newFixture(t, goodInputs(old, oldTrust, oldSecret)...)
-	require.NoError(t, f.run(t))
-	require.Equal(t, append(slices.Clone(firstWrites), "delete configmaps/raw-cloud-config", "delete configmaps/raw-trusted-ca",
-		"delete secrets/raw-cloud-credentials"), f.writes())
-
-	f = newFixture(t, goodInputs(configMap("raw-cloud-config", nil), secret("raw-cloud-credentials", nil))...)
-	require.NoError(t, f.run(t))
-	require.Equal(t, firstWrites, f.writes(), "objects of other clients are not deleted")
 }
 
 func TestSecretsOfSpecCustomThatAreRejectedDeliverWhatWasAccepted(t *testing.T) {

@@ -228,10 +228,7 @@ func (c *controller) applyChosen(
 	if err := c.apply(ctx, recorder, chosen.resources); err != nil {
 		return err
 	}
-	if err := c.applyNodeManager(ctx, recorder, status, chosen.resources); err != nil {
-		return err
-	}
-	return c.deleteCopies(ctx, recorder)
+	return c.applyNodeManager(ctx, recorder, status, chosen.resources)
 }
 
 // remainingGracePeriod returns how long the absent inputs may still be absent, 0 if the grace period of one of them

@@ -199,8 +199,8 @@ func (f *fixture) trueConditions(t *testing.T) []string {
 	return found
 }
 
-func configMap(name string, data map[string]string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: name}, Data: data}
+func publishedCA(data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "kube-root-ca.crt"}, Data: data}
 }
 
 func userConfigMap(name string, data map[string]string) *corev1.ConfigMap {
@@ -217,7 +217,7 @@ func goodInputs(replaced ...metav1.Object) []runtime.Object {
 	for _, object := range []metav1.Object{
 		userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}),
 		secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}),
-		configMap("kube-root-ca.crt", map[string]string{"ca.crt": "the API's CA"}),
+		publishedCA(map[string]string{"ca.crt": "the API's CA"}),
 		secret("file-syncer-identity", map[string][]byte{"token": []byte("a token")}),
 	} {
 		same := func(o metav1.Object) bool {
@@ -321,7 +321,7 @@ func TestARejectedChangeLeavesEverything(t *testing.T) {
 				"check the cloud-credential-operator, or create the Secret if credentials are managed manually"},
 		},
 		"no CA of the API": {
-			changed: without(configMap("kube-root-ca.crt", nil)),
+			changed: without(publishedCA(nil)),
 			want: []string{"ConfigurationDegraded: configmap/kube-root-ca.crt in openshift-cloud-controller-manager, key ca.crt: the CA of the API server " +
 				"is missing; check that kube-controller-manager, which writes it, is running"},
 		},
@@ -398,7 +398,7 @@ func TestOpenStackIsInstalledWithoutACloudConfiguration(t *testing.T) {
 func TestANewClusterIsGivenTime(t *testing.T) {
 	for name, absent := range map[string]metav1.Object{
 		"for the credentials":              without(secret("openstack-cloud-credentials", nil)),
-		"for the CA of the API":            without(configMap("kube-root-ca.crt", nil)),
+		"for the CA of the API":            without(publishedCA(nil)),
 		"for the token of the file-syncer": secret("file-syncer-identity", nil),
 		"for the cloud configuration":      without(userConfigMap("cloud-provider-config", nil)),
 	} {
