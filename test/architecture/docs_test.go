@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -240,5 +241,24 @@ func TestEachDecisionIsARecordOfOnePage(t *testing.T) {
 		}
 		require.Equal(t, []string{"Context", "Decision", "Consequences"}, headings, file)
 		require.Less(t, strings.Count(text, "\n"), 60, "%s: a page has less than 60 lines", file)
+	}
+}
+
+// Two documents fit side by side. What cannot wrap may be longer: tables, code, and an entry that is one link or name.
+// docs/platforms.md has each message of a conversion on one line.
+func TestDocumentsHaveLinesOfAtMost100Columns(t *testing.T) {
+	single := regexp.MustCompile("^(\\d+\\. |- )?(\\[.*\\]\\(\\S*\\)\\.?|`[^`]*`[.,;]?)$")
+	for _, file := range append(filesUnder(t, "docs", ".md"), "README.md", "CONTRIBUTING.md", "SECURITY.md") {
+		isCode := file == "docs/platforms.md"
+		for number, line := range strings.Split(string(read(t, file)), "\n") {
+			text := strings.TrimSpace(line)
+			if strings.HasPrefix(text, "```") {
+				isCode = !isCode
+			}
+			mayBeLong := isCode || strings.HasPrefix(text, "|") || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "<") ||
+				strings.HasPrefix(text, "![") || single.MatchString(text) || !strings.Contains(text, " ")
+			columns := utf8.RuneCountInString(line)
+			require.True(t, mayBeLong || columns <= 100, "%s:%d has %d columns", file, number+1, columns)
+		}
 	}
 }

@@ -101,9 +101,9 @@ func TestTheDocumentOfCodesIsThatOfTheTable(t *testing.T) {
 	for _, c := range all[findings:] {
 		fmt.Fprintf(&text, "| %s | `%s` | %s | %s | %s |\n", anchored(c.ID), c.Reason, quoted(c.Conditions), c.Means, linked(c.Do))
 	}
-	text.WriteString("\n## Findings\n\n`validate`, `convert` and `render` print the code of a finding at its end. A likely mistake is an error " +
-		"or a\nwarning, see [operations.md]" +
-		"(operations.md#checking-a-cloud-configuration-without-a-cluster).\n\n| code | meaning | do |\n|---|---|---|\n")
+	text.WriteString("\n## Findings\n\n`validate`, `convert` and `render` print the code of a finding at its end. A likely mistake is an\n" +
+		"error or a warning, see\n" +
+		"[operations.md](operations.md#checking-a-cloud-configuration-without-a-cluster).\n\n| code | meaning | do |\n|---|---|---|\n")
 	for _, c := range all[:findings] {
 		fmt.Fprintf(&text, "| %s | %s | %s |\n", anchored(c.ID), c.Means, linked(c.Do))
 	}

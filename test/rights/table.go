@@ -10,8 +10,9 @@ const introduction = `# Rights
 
 <!-- Generated from manifests/ and bindata/ by "make update-golden"; a test fails while they differ. -->
 
-Every right of the operator, the operand and their helpers, by ServiceAccount. A change of this file is a change of what
-they may do: read it as such. The last column is the comment on the rule; a rule without a use is removed.
+Every right of the operator, the operand and their helpers, by ServiceAccount. A change of this file
+is a change of what they may do: read it as such. The last column is the comment on the rule; a rule
+without a use is removed.
 `
 
 // Table returns docs/rights.md: a table for each identity with one line for each right, and one for the roles that an

@@ -38,7 +38,7 @@ var covered = [][]string{
 
 // uncovered are the platforms without a story, and why.
 var uncovered = map[string]string{
-	"external": "the CCM is an administrator's own; `custom_test.go` in `test/integration` shows what it is given",
+	"external": "the CCM is an administrator's own; `custom_test.go` in `test/integration` shows its input",
 	"none":     "no CCM runs there (`TestNone` in `test/e2e`)",
 }
 

@@ -14,8 +14,8 @@ const (
 	givenHeading = "Platforms whose CCM was given"
 	aboutGiven   = "\n## " + givenHeading + `
 
-The same story with a CCM that is not built here (` + "`make e2e PLATFORM=… CCM=…`" + `): what the program says
-about itself, and its digest.
+The same story with a CCM that is not built here (` + "`make e2e PLATFORM=… CCM=…`" + `): what the program
+says about itself, and its digest.
 `
 )
 

@@ -87,15 +87,15 @@ Rows of TestFaults that are missing here have not passed in a recorded run.
 Each row begins and ends with a clean ClusterOperator and every node at the latest revision. Nobody
 helps the operator in between. The columns:
 
-- visible: from the fault to the condition of the operator's resource, or to the event, that names it;
-  or why none has to
+- visible: from the fault to the condition of the operator's resource, or to the event, that names
+  it; or why none has to
 - converged: from the end of the fault to a clean cluster
 - no leader: the longest time in which no CCM led
 - serving: the fewest CCMs that answered at the same time
 - invariants: checked all the time. A CCM serves at any time; at no time two lead; for at most 30
-  seconds none leads; no Node is deleted; the last good revision is kept on the nodes and in the API;
-  and no event, condition, ConfigMap or log has a password. "held, but" names what the fault itself
-  causes, with the limit that the row fails at.
+  seconds none leads; no Node is deleted; the last good revision is kept on the nodes and in the
+  API; and no event, condition, ConfigMap or log has a password. "held, but" names what the fault
+  itself causes, with the limit that the row fails at.
 
 ` + faultsHeader + `|---|---|---|---|---|---|---|
 `
@@ -110,9 +110,9 @@ const aboutLies = `
 
 The cloud-controller-manager deletes the Node of a machine that its cloud does not know; see
 [operations.md](operations.md#deletions-of-nodes). In each row the cloud denies machines that exist.
-The kubelet of one node is silent, unless the row says otherwise, so that its deletion depends on the
-cloud's word alone. No Node was deleted. Without a reason the cloud-controller-manager cannot act on
-the lie.
+The kubelet of one node is silent, unless the row says otherwise, so that its deletion depends on
+the cloud's word alone. No Node was deleted. Without a reason the cloud-controller-manager cannot
+act on the lie.
 
 | lie | reason of NodeDeletionDegraded | after | ended after | commit |
 |---|---|---|---|---|
