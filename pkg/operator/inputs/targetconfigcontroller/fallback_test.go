@@ -1,7 +1,9 @@
 package targetconfigcontroller
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,5 +241,47 @@ func TestTheVerdictAboutARevisionEndsOnceItIsAccepted(t *testing.T) {
 	f.sees(t)
 	if secret := f.submitted(t); secret != nil {
 		require.Nil(t, operand.PreflightVerdictOf(secret), "the notice says that the node goes back")
+	}
+}
+
+func TestARevisionThatWasEditedByHandIsNotWhatIsGoneBackTo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change    func(*fixture, *testing.T)
+		edit      func(pod string) string
+		condition string
+	}{
+		"half a document": {func(f *fixture, t *testing.T) { f.setOverrides(t, port) },
+			func(string) string { return "{half a" }, "ConfigurationDegraded"},
+		"other flags": {func(f *fixture, t *testing.T) { f.setOverrides(t, port) },
+			func(pod string) string { return strings.ReplaceAll(pod, "--leader-elect=true", "--leader-elect=false") },
+			"ConfigurationDegraded"},
+		"another image": {func(f *fixture, _ *testing.T) { f.newImage() },
+			func(pod string) string { return strings.ReplaceAll(pod, "registry/openstack@", "elsewhere/openstack@") },
+			"ImageDegraded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorking(t)
+			f.rolls(t, func() { tc.change(f, t) })
+			former, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), "cloud-controller-manager-pod-1", metav1.GetOptions{})
+			require.NoError(t, err)
+			edited := tc.edit(former.Data["pod.yaml"])
+			require.NotEqual(t, former.Data["pod.yaml"], edited)
+			f.fails(t)
+			former.Data["pod.yaml"] = edited
+			f.put(t, former)
+			before := f.podConfigMap(t).Data
+			f.sees(t)
+			require.True(t, maps.Equal(before, f.podConfigMap(t).Data), "nothing unchecked reaches a node")
+			require.Equal(t, []string{tc.condition}, f.degraded(t))
+
+			// A correction is the cure.
+			f.setOverrides(t, `extendedArguments: {secure-port: ["10260"]}`)
+			f.OperandImages["openstack-cloud-controller-manager"] = "registry/openstack@sha256:10"
+			f.sees(t)
+			f.conclude(t, operand.Successful, 1)
+			f.sees(t)
+			require.Contains(t, f.podConfigMap(t).Data["pod.yaml"], "--secure-port=10260")
+			require.Empty(t, f.trueConditions(t))
+		})
 	}
 }

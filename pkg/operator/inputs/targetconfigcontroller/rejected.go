@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/klog/v2"
+
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -76,7 +78,7 @@ func failedOf(r *operand.PreflightRejection) []operand.StartDigests {
 }
 
 // formerPod returns the pod whose image or flags take the place of rejected ones, nil if none are rejected: that of a
-// revision, or with 0 of the last candidate, see lastComplete.
+// revision, or with 0 of the last candidate, see lastComplete. A copy that was edited by hand takes no place.
 func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
 	isRejected := func(cause diagnostic.Cause) bool {
 		return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool { return r.Inputs[cause] != "" })
@@ -89,8 +91,13 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 	if err != nil {
 		return nil, err
 	}
+	revision = g.lastComplete(revision, configMaps, secrets)
+	if mismatch := operand.CopiesMatch(configMaps, secrets, revision); mismatch != nil {
+		klog.InfoS("Cannot use a pod that was edited instead of a rejected one", "reason", mismatch.Error())
+		return nil, nil
+	}
 	configMap, err := operatorclient.Find(g.configMaps, "configmap", operatorclient.TargetNamespace,
-		operand.NameIn(operand.PodConfigMap, g.lastComplete(revision, configMaps, secrets)))
+		operand.NameIn(operand.PodConfigMap, revision))
 	if err != nil || configMap == nil {
 		return nil, err
 	}
