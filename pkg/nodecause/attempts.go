@@ -63,16 +63,22 @@ func (r *reasons) of(text string) string {
 	return text
 }
 
-// Attempts returns the last attempt for each node in the log of a CCM. A line that is not complete is ignored.
+// messageOf returns the message in a line of a log, without its header. ok is false for a line that is not complete,
+// and for one that is indented: klog writes the lines of a value so, such as of an error that quotes a tenant.
+func messageOf(line string) (message string, ok bool) {
+	_, message, ok = strings.Cut(line, "] ")
+	return strings.TrimSpace(message), ok && strings.HasSuffix(line, "\n") && !strings.HasPrefix(line, "\t")
+}
+
+// Attempts returns the last attempt for each node in the log of a CCM.
 func Attempts(log string) map[string]Attempt {
 	attempts := map[string]Attempt{}
 	var logged reasons
 	for line := range strings.Lines(log) {
-		_, message, isKlog := strings.Cut(line, "] ")
-		if !isKlog || !strings.HasSuffix(message, "\n") {
+		message, ok := messageOf(line)
+		if !ok {
 			continue
 		}
-		message = strings.TrimSpace(message)
 		logged.note(message)
 		if node, text, failed := failure(message); failed {
 			attempts[node] = Attempt{Error: logged.of(text)}

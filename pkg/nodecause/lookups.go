@@ -35,7 +35,7 @@ const (
 
 var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took (?:([0-9hmµns.]+s)\.)?`)
 
-// FirstLookups returns the look-ups of the first round in the log of a CCM. A line that is not complete is ignored.
+// FirstLookups returns the look-ups of the first round in the log of a CCM.
 func FirstLookups(log string) Lookups {
 	var l Lookups
 	var logged reasons
@@ -43,11 +43,10 @@ func FirstLookups(log string) Lookups {
 	var d discoveries
 	passed := 0
 	for line := range strings.Lines(log) {
-		_, message, isKlog := strings.Cut(line, "] ")
-		if !isKlog || !strings.HasSuffix(message, "\n") {
+		message, ok := messageOf(line)
+		if !ok {
 			continue
 		}
-		message = strings.TrimSpace(message)
 		if text, fails := c.read(message); fails {
 			return Lookups{Ended: true, Nodes: 1, Failed: 1, Error: text}
 		}
@@ -80,7 +79,7 @@ func LastLookups(log string) Lookups {
 	begin, end, at := 0, 0, 0
 	for line := range strings.Lines(log) {
 		at += len(line)
-		if _, message, _ := strings.Cut(line, "] "); roundEnds.MatchString(message) {
+		if message, ok := messageOf(line); ok && roundEnds.MatchString(message) {
 			begin, end = end, at
 		}
 	}

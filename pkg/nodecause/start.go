@@ -28,11 +28,10 @@ func StartOf(log string) Start {
 	var start Start
 	var client, why string
 	for line := range strings.Lines(log) {
-		_, message, isKlog := strings.Cut(line, "] ")
-		if !isKlog || !strings.HasSuffix(message, "\n") {
+		message, ok := messageOf(line)
+		if !ok {
 			continue
 		}
-		message = strings.TrimSpace(message)
 		switch text, failed := strings.CutPrefix(message, cannotStart); {
 		case strings.Contains(strings.ToLower(message), acquired):
 			start.Seen, client = true, ""
