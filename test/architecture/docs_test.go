@@ -165,6 +165,19 @@ func TestEachNamedTestExists(t *testing.T) {
 	}
 }
 
+// Who looks for the place of a line begins with the tables.
+func TestTheArchitectureNamesEachPackage(t *testing.T) {
+	text := string(read(t, "docs/architecture.md"))
+	for _, parent := range []string{"pkg", "pkg/internal"} {
+		entries, err := os.ReadDir(filepath.Join(root, parent))
+		require.NoError(t, err)
+		for _, entry := range entries {
+			isHarness := parent == "pkg/internal" && strings.HasSuffix(entry.Name(), "test")
+			require.True(t, isHarness || strings.Contains(text, "`"+parent+"/"+entry.Name()+"`"), "%s/%s", parent, entry.Name())
+		}
+	}
+}
+
 // A workaround without a text for upstream stays for ever, and one whose library has changed is dead code.
 func TestEachAdaptationOfLibraryGoHasATextForUpstream(t *testing.T) {
 	const dir = "pkg/operator/rollout/staticpod/"
