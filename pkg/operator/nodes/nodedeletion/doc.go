@@ -9,8 +9,8 @@
 // Nodes that the CCM wants to delete (targets) and about living ones (references).
 //
 // Each Node has a state, which follows from its former state and from what is known about it (evidence). The first row
-// that applies decides. Every state may follow every other one, because all evidence may change between two looks.
-// Only the state confirmed remembers something: it needs no new probe.
+// that applies decides; machine.go has the rows, the evidence and the pace. Every state may follow every other one,
+// because all evidence may change between two looks. Only confirmed remembers something: it needs no new probe.
 //
 //	| state         | reason             | if                                                                        |
 //	|---------------|--------------------|---------------------------------------------------------------------------|

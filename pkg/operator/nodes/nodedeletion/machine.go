@@ -1,25 +1,24 @@
 package nodedeletion
 
+import (
+	"slices"
+	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+)
+
 // state is where the decision about one Node stands. doc.go has the table of transitions.
 type state int
 
 const (
-	// idle is a Node that the CCM does not want to delete, or whose kubelet is ready.
-	idle state = iota
-	// uninitialized is a Node that no CCM has initialized, so none may delete it.
-	uninitialized
-	// allowed is a Node whose deletion an administrator has permitted.
-	allowed
-	// settling is a Node whose kubelet reports that it is not ready, or has not been silent for long enough.
-	settling
-	// candidate is a Node that waits for a probe, or for its turn.
-	candidate
-	// known is a Node whose machine the CCM found in a probe, and whose deletion it has not announced since.
-	known
-	// held is a Node whose deletion is withheld for the reason that the condition reports.
-	held
-	// confirmed is a Node that the CCM may delete.
-	confirmed
+	idle          state = iota // the CCM does not want to delete the Node, or the kubelet is ready
+	uninitialized              // no CCM has initialized the Node, so none may delete it
+	allowed                    // an administrator has permitted the deletion
+	settling                   // the kubelet reports that it is not ready, or has not been silent for long enough
+	candidate                  // the Node waits for a probe, or for its turn
+	known                      // the CCM found the machine in a probe, and has announced no deletion since
+	held                       // the deletion is withheld for the reason that the condition reports
+	confirmed                  // the CCM may delete the Node
 )
 
 var stateNames = []string{"idle", "uninitialized", "allowed", "settling", "candidate", "known", "held", "confirmed"}
@@ -39,7 +38,23 @@ const (
 	oneAtATime         hold = "OneAtATime"
 )
 
-// The evidence about one Node. Times are those of the operator's clock, and answers those of the process that leads.
+// evidence is what is known about one Node. Times are those of the operator's clock, and answers those of the process
+// that leads.
+type evidence struct {
+	former  state
+	kubelet kubelet
+	answer  answer
+	cloud   cloud
+	cluster clusterState
+	// initialized is true if a CCM has initialized the Node. deletionWanted is true while the CCM wants to delete the
+	// Node, or may want to. permitted is true if an administrator has permitted the deletion.
+	initialized, deletionWanted, permitted bool
+	// leads is true while a process of the CCM renews the lease.
+	leads bool
+	// paced is true if no further Node may be confirmed now, and overdue if the Node has waited for longer than a turn.
+	paced, overdue bool
+}
+
 type (
 	kubelet      int
 	answer       int
@@ -78,76 +93,253 @@ const (
 	unlimited                 // an administrator has permitted many deletions
 )
 
-// evidence is what is known about one Node.
-type evidence struct {
-	kubelet kubelet
-	answer  answer
-	cloud   cloud
-	cluster clusterState
-	// initialized is true if a CCM has initialized the Node. deletionWanted is true while the CCM wants to delete the
-	// Node, or may want to. permitted is true if an administrator has permitted the deletion.
-	initialized, deletionWanted, permitted bool
-	// leads is true while a process of the CCM renews the lease.
-	leads bool
-	// paced is true if no further Node may be confirmed now, and overdue if the Node has waited for longer than a turn.
-	paced, overdue bool
+// transition is a row of the table in doc.go.
+type transition struct {
+	to   state
+	hold hold
+	when func(e evidence) bool
 }
 
-// next returns the state that follows. An administrator's permission precedes the kubelet's report, which precedes the
-// CCM's announcement. A cloud that does not find living machines precedes every other reason for a hold.
-func next(s state, e evidence) (state, hold) {
-	switch {
-	case e.kubelet == kubeletReady:
-		return idle, noHold
-	case e.permitted:
-		return allowed, noHold
-	case !e.initialized:
-		return uninitialized, noHold
-	case !e.deletionWanted:
-		return idle, noHold
-	case e.answer == found:
-		return known, noHold
-	case e.kubelet == kubeletNotReady && e.answer != noAnswer:
-		return held, nodeReports
-	case e.kubelet != kubeletSilent:
-		return settling, noHold
-	case !e.leads:
-		return candidate, noHold
-	case e.cloud == cloudMissesLiving:
-		return held, livingNodesUnknown
-	case s == confirmed:
-		return confirmed, noHold
+// transitions are in the order in which they are tried: an administrator's permission precedes the kubelet's report,
+// which precedes the CCM's announcement, and a cloud that does not find living machines precedes every other hold.
+var transitions = []transition{
+	{idle, noHold, func(e evidence) bool { return e.kubelet == kubeletReady }},
+	{allowed, noHold, func(e evidence) bool { return e.permitted }},
+	{uninitialized, noHold, func(e evidence) bool { return !e.initialized }},
+	{idle, noHold, func(e evidence) bool { return !e.deletionWanted }},
+	{known, noHold, func(e evidence) bool { return e.answer == found }},
+	{held, nodeReports, func(e evidence) bool { return e.kubelet == kubeletNotReady && e.answer != noAnswer }},
+	{settling, noHold, func(e evidence) bool { return e.kubelet != kubeletSilent }},
+	{candidate, noHold, func(e evidence) bool { return !e.leads }},
+	{held, livingNodesUnknown, func(e evidence) bool { return e.cloud == cloudMissesLiving }},
+	{confirmed, noHold, func(e evidence) bool { return e.former == confirmed }},
+	{held, tooManyNodes, func(e evidence) bool { return e.cluster == mostSilent }},
+	{held, rolloutInProgress, func(e evidence) bool { return e.cluster == rolloutStuck }},
+	{candidate, noHold, func(e evidence) bool { return e.cluster == rollsOut }},
+	{held, noLivingNode, func(e evidence) bool { return e.cloud == cloudWithoutReferences && e.cluster != unlimited }},
+	{confirmed, noHold, func(e evidence) bool { return e.isGone() && !e.paced }},
+	{held, tooManyNodes, func(e evidence) bool { return e.cluster == mostGone }},
+	{held, oneAtATime, func(e evidence) bool { return e.cloud == cloudWithoutProbe && e.overdue }},
+	{candidate, noHold, func(evidence) bool { return true }},
+}
+
+// next returns the state that follows.
+func next(former state, e evidence) (state, hold) {
+	e.former = former
+	i := slices.IndexFunc(transitions, func(t transition) bool { return t.when(e) })
+	return transitions[i].to, transitions[i].hold
+}
+
+// isGone reports whether the machine is gone. An administrator's permission replaces the missing references.
+func (e evidence) isGone() bool {
+	return e.answer == proven || e.cloud == cloudWithoutReferences && e.answer == notFound
+}
+
+const (
+	// settleTime is how long a kubelet has to be silent beyond the time after which kube-controller-manager notices.
+	settleTime = 20 * time.Second
+	// shutdownLimit is how long a node that reported NotReady before it went silent is tolerated: a machine that is
+	// being deleted shuts down first. kube-controller-manager notices the silence within this time.
+	shutdownLimit = 55 * time.Second
+	// announcementLife is how long a CCM's last announcement counts. Its recorder passes on one repeat in five minutes.
+	announcementLife = 12 * time.Minute
+	// confirmationLife is how long a probe counts for a confirmation. After it, the next probe is also about a Node that
+	// is confirmed and still there.
+	confirmationLife = time.Minute
+	// rolloutLimit is how long deletions wait for a rollout before the condition reports it.
+	rolloutLimit = 5 * time.Minute
+
+	// paceWindow is the time in which at most one node, or a share of them, is confirmed. After massLimit the share counts
+	// by which more than half of the nodes may go.
+	paceWindow = time.Minute
+	paceShare  = 10
+	massLimit  = 10 * time.Minute
+	massShare  = 20
+	// turnTime is paceWindow where there is no probe: nothing but time tells a dead machine from a cloud that does not
+	// find living ones. One Node goes in a turn.
+	turnTime = 10 * time.Minute
+)
+
+// decideAll sets the state of every Node whose kubelet is not ready. Where only one may go at a time, it is the turn of
+// the one that has waited the longest for it.
+func (m *memory) decideAll(o *observation) {
+	share, window := m.pace(o)
+	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return o.now.Sub(at) >= turnTime })
+	budget := share
+	for _, at := range m.confirmations {
+		if o.now.Sub(at) < window {
+			budget--
+		}
 	}
-	return decide(e)
+	for _, n := range o.notReady() {
+		r := n.record
+		counts := o.now.Sub(r.confirmed) < window
+		former := r.state
+		if o.deletions.Unannounced && !o.manyPermitted && former == confirmed && !counts {
+			former = candidate // Its turn is over: the CCM has had the time for a pass.
+		}
+		r.state, r.hold = next(former, m.evidence(o, n, budget <= 0 && !counts))
+		if former == confirmed || r.state != confirmed {
+			continue
+		}
+		r.written = ""
+		if !counts {
+			m.confirmations = append(m.confirmations, o.now)
+			budget--
+		}
+		r.confirmed = o.now
+	}
 }
 
-// decide returns the state of a Node that the CCM wants to delete, and whose kubelet has been silent for long enough.
-func decide(e evidence) (state, hold) {
+// notReady returns the Nodes whose kubelets are not ready.
+func (o *observation) notReady() []*node {
+	nodes := slices.DeleteFunc(slices.Clone(o.nodes), func(n *node) bool { return n.record == nil })
+	if !o.canProbe {
+		slices.SortStableFunc(nodes, func(a, b *node) int { return a.record.confirmed.Compare(b.record.confirmed) })
+	}
+	return nodes
+}
+
+// pace returns how many Nodes may be confirmed in which time.
+func (m *memory) pace(o *observation) (nodes int, window time.Duration) {
 	switch {
-	case e.cluster == mostSilent:
-		return held, tooManyNodes
-	case e.cluster == rolloutStuck:
-		return held, rolloutInProgress
-	case e.cluster == rollsOut:
-		return candidate, noHold
-	case e.cloud == cloudWithoutReferences && e.cluster != unlimited:
-		return held, noLivingNode
-	case !e.paced && (e.answer == proven || e.cloud == cloudWithoutReferences && e.answer == notFound):
-		// An administrator's permission replaces the missing references.
-		return confirmed, noHold
+	case m.cluster(o, nil) == mostGone:
+		return max(1, len(o.all)/massShare), paceWindow
+	case !o.canProbe && !o.manyPermitted:
+		return 1, turnTime
 	default:
-		return undecided(e)
+		return max(1, len(o.all)/paceShare), paceWindow
 	}
 }
 
-// undecided returns the state of a Node that no probe has proven to be gone yet, or whose turn has not come.
-func undecided(e evidence) (state, hold) {
-	switch {
-	case e.cluster == mostGone:
-		return held, tooManyNodes
-	case e.cloud == cloudWithoutProbe && e.overdue:
-		return held, oneAtATime
-	default:
-		return candidate, noHold
+func (m *memory) evidence(o *observation, n *node, paced bool) evidence {
+	return evidence{
+		kubelet: n.record.kubeletFor(o.now), answer: n.record.answerTo(o, n),
+		cloud: m.cloud(o, n), cluster: m.cluster(o, n.record),
+		initialized: n.scheme != "", deletionWanted: n.deletionWanted, permitted: n.permission == Allowed,
+		leads: o.leader != "", paced: paced, overdue: o.now.Sub(n.record.since) >= turnTime+paceWindow,
 	}
 }
+
+func (r *record) kubeletFor(now time.Time) kubelet {
+	age := now.Sub(r.since)
+	switch {
+	case r.kubelet == controlplane.KubeletSilent && age >= settleTime:
+		return kubeletSilent
+	case r.kubelet == controlplane.KubeletSilent:
+		return kubeletFalling
+	case age >= shutdownLimit:
+		return kubeletNotReady
+	default:
+		return kubeletLeaving
+	}
+}
+
+// answerTo returns the leader's answer that counts. Where there is no probe, its announcement is the answer. Where the
+// cloud describes a machine after its end, an answer does not end a confirmation.
+func (r *record) answerTo(o *observation, n *node) answer {
+	switch {
+	case !o.canProbe:
+		return proven
+	case !r.proven.IsZero() && o.now.Sub(r.proven) < confirmationLife:
+		return proven
+	case o.deletions.Described && r.state == confirmed:
+		return noAnswer
+	case !r.found.IsZero() && !n.announced.After(r.found):
+		return found
+	case !r.notFound.IsZero():
+		return notFound
+	default:
+		return noAnswer
+	}
+}
+
+func (m *memory) cloud(o *observation, n *node) cloud {
+	switch {
+	case o.wantedAndReporting() != "":
+		return cloudMissesLiving
+	case !o.canProbe:
+		return cloudWithoutProbe
+	case !o.living[n.scheme]:
+		return cloudWithoutReferences
+	case m.misses >= missLimit:
+		return cloudMissesLiving
+	default:
+		return cloudFindsLiving
+	}
+}
+
+// wantedAndReporting returns the name of a Node that the CCM wants to delete while its kubelet reports, "" if there is
+// none. Where there is no probe, nothing else shows that the cloud does not find living machines.
+func (o *observation) wantedAndReporting() string {
+	if o.canProbe || o.deletions.Unannounced {
+		return ""
+	}
+	i := slices.IndexFunc(o.nodes, func(n *node) bool {
+		return n.record != nil && n.deletionWanted && n.scheme != "" && n.record.kubeletFor(o.now) == kubeletNotReady
+	})
+	if i < 0 {
+		return ""
+	}
+	return o.nodes[i].name
+}
+
+// cluster returns the state of the cluster for a Node whose kubelet has done the same since the record's time.
+func (m *memory) cluster(o *observation, r *record) clusterState {
+	most, gone := o.mostAreSilent(), o.canProbe && o.now.Sub(m.mass.At()) >= massLimit
+	switch {
+	case o.manyPermitted:
+		return unlimited
+	case most && !gone:
+		return mostSilent
+	case o.rollout && r != nil && o.now.Sub(r.since) >= rolloutLimit:
+		return rolloutStuck
+	case o.rollout:
+		return rollsOut
+	case most:
+		return mostGone
+	default:
+		return calm
+	}
+}
+
+// wantsDeletion reports whether the CCM wants to delete a Node, or may want to.
+func (m *memory) wantsDeletion(o *observation, n *node) bool {
+	r := n.record
+	if o.deletions.Unannounced {
+		return n.kubelet == controlplane.KubeletSilent && !n.shutDown
+	}
+	last := m.announcements[n.uid]
+	if last == nil || last.at.IsZero() {
+		return false
+	}
+	n.announced = last.at
+	reports := n.kubelet != controlplane.KubeletSilent
+	switch {
+	case o.now.Sub(last.at) >= announcementLife:
+		return false
+	case last.at.Before(r.reported), reports && !r.inherited && last.at.Before(r.since):
+		// A report ends what the CCM announced before it. Silence does not, and the CCM's recorder may drop Events then.
+		return false
+	}
+	r.expire(o, last)
+	return last.at.After(r.expired)
+}
+
+// expire ends a confirmation that no probe can end, once the CCM has not repeated its announcement for twice the
+// time of a pass: it would have, if it still wanted to delete the Node.
+func (r *record) expire(o *observation, announced *announcement) {
+	if r.state != confirmed || o.exactAnswers() {
+		return
+	}
+	last := announced.at
+	if r.confirmed.After(last) {
+		last = r.confirmed
+	}
+	if o.now.Sub(last) >= min(announcementLife, max(confirmationLife, 2*announced.interval)) {
+		r.expired = announced.at
+	}
+}
+
+// exactAnswers reports whether the CCM finds the machine of a Node exactly while it would not delete the Node.
+func (o *observation) exactAnswers() bool { return o.canProbe && !o.deletions.Described }

@@ -1,14 +1,11 @@
 package nodedeletion
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
@@ -82,16 +79,17 @@ type controller struct {
 
 // New returns the controller that confirms deletions of Nodes by the cloud-controller-manager, and sets
 // NodeDeletionDegraded while the CCM wants to delete a Node that the controller does not believe to be gone. On
-// unmanaged platforms it takes back its marks on Nodes, and while the platform is unknown, it does nothing.
+// unmanaged platforms it removes its marks from Nodes, and while the platform is unknown, it does nothing.
 func New(o Options) factory.Controller {
-	nodes, said := o.Nodes, o.Events.Informer()
-	c := &controller{Options: o, memory: newMemory(), synced: func() bool { return nodes.HasSynced() && said.HasSynced() }}
+	nodes, announced := o.Nodes, o.Events.Informer()
+	synced := func() bool { return nodes.HasSynced() && announced.HasSynced() }
+	c := &controller{Options: o, memory: newMemory(), synced: synced}
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	// The handler is called only after the informers have started, which depends on the platform. The controller must not
 	// wait for their caches. Every deletion begins with an Event; from then on the controller looks again by itself. A CCM
 	// that wants to delete many Nodes writes many Events, for which one look suffices.
 	queue := func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, lookSoon) }
-	_, _ = said.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, _ = announced.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { queue() },
 		UpdateFunc: func(any, any) { queue() },
 	})
@@ -175,51 +173,4 @@ func (m *memory) lookAgain(o *observation) time.Duration {
 		}
 	}
 	return after
-}
-
-// act writes on Nodes what was decided. The CCM looks nodes up in the order of their taints, so those of the probe's
-// targets are first. A Node that cannot be written holds up no other.
-func (c *controller) act(ctx context.Context, o *observation) error {
-	m, p := &c.memory, c.memory.probe
-	isReference := func(n *node) int {
-		if p != nil && slices.Contains(p.references, n.uid) {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(o.nodes, func(a, b *node) int { return cmp.Compare(isReference(a), isReference(b)) })
-	var failed []error
-	for _, n := range o.nodes {
-		wanted := m.changeOf(n)
-		if wanted == (change{}) {
-			continue
-		}
-		version, err := patch(ctx, c.NodeClient.Nodes(), n, wanted)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		if wanted.taint {
-			p.wrote(n.uid, version, c.Clock.Now())
-		}
-		if wanted.confirm {
-			n.record.written = cmp.Or(version, n.facts.version)
-			c.Recorder.Eventf("NodeDeletionConfirmed",
-				"The cloud-controller-manager may delete node %s, whose kubelet is silent", n.name)
-		}
-	}
-	return errors.Join(failed...)
-}
-
-// report writes the condition, and an event if it is news.
-func (c *controller) report(ctx context.Context, r report) error {
-	condition := operatorclient.AsExpected(ConditionType)
-	if r.reason != noHold {
-		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, string(r.reason), r.message)
-	}
-	if r.isNews(c.lastReport) {
-		c.Recorder.Warning("NodeDeletionHeld", r.message)
-	}
-	c.lastReport = r
-	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), condition)
 }

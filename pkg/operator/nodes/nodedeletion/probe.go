@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -23,11 +22,11 @@ const (
 	// find living machines.
 	missLimit = 2
 
-	// askAgain is the time between two probes, askMissed that after the first miss, and askNew that while there are Nodes
-	// that no probe was about.
-	askAgain  = 30 * time.Second
-	askMissed = 10 * time.Second
-	askNew    = 5 * time.Second
+	// probeAgain is the time between two probes, probeMissed that after the first miss, and probeNew that while there are
+	// Nodes that no probe was about.
+	probeAgain  = 30 * time.Second
+	probeMissed = 10 * time.Second
+	probeNew    = 5 * time.Second
 
 	// A probe has referencesPerProbe, or one for each zone of the targets. It has targetsPerProbe until the CCM's time for
 	// a look-up is known. From then on it has a targetShare of the Nodes, if the CCM can look them up within targetTime.
@@ -148,11 +147,11 @@ func (m *memory) due(o *observation) []*node {
 func (m *memory) pause(targets []*node) time.Duration {
 	switch {
 	case m.misses == 1:
-		return askMissed
+		return probeMissed
 	case m.misses == 0 && targets[0].record.probed.IsZero():
-		return askNew
+		return probeNew
 	default:
-		return askAgain
+		return probeAgain
 	}
 }
 
@@ -343,50 +342,9 @@ func (p *probe) lookup() time.Duration {
 	return max(each, 1)
 }
 
-// recordFound records that the CCM found the machine.
-func (r *record) recordFound(o *observation) {
-	if r.found.Before(r.probed) {
-		r.found, r.notFound, r.proven = o.now, time.Time{}, time.Time{}
-	}
-}
-
-// recordNotFound records that the CCM did not find the machine, and whether it found every reference of the same probe.
-func (r *record) recordNotFound(o *observation, foundAll bool) {
-	r.notFound, r.found, r.described = o.now, time.Time{}, time.Time{}
-	if foundAll {
-		r.proven = o.now
-	}
-}
-
-// recordDescribed records that the CCM found the machine, where the cloud describes a machine after its end: the CCM
-// finds it, and goes on to announce the deletion of its Node. That proves its end too, if the same leader found every
-// reference both before and after the announcement.
-func (r *record) recordDescribed(o *observation, n *node, foundAll bool) {
-	last := r.described
-	r.described = time.Time{}
-	if !o.deletions.Described || !foundAll {
-		return
-	}
-	r.described = o.now
-	if !last.IsZero() && o.now.Sub(last) < announcementLife && n.announced.After(last) {
-		r.proven = o.now
-	}
-}
-
 // wrote records that a taint was written. The time to answer begins with the last one.
 func (p *probe) wrote(uid types.UID, version string, now time.Time) {
 	if version != "" {
 		p.written[uid], p.lastTaint, p.progress = version, now, now
 	}
-}
-
-// taintsOf returns the taints of a Node with or without that of the controller.
-func taintsOf(n *node, add bool) []corev1.Taint {
-	taints := slices.DeleteFunc(slices.Clone(n.facts.taints), isProbeTaint)
-	if add {
-		taints = append(taints, corev1.Taint{
-			Key: controlplane.UninitializedTaint, Value: probeTaintValue, Effect: corev1.TaintEffectPreferNoSchedule,
-		})
-	}
-	return taints
 }

@@ -1,10 +1,14 @@
 package nodedeletion
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -106,4 +110,17 @@ func (r report) isNews(former report) bool {
 		_, known := slices.BinarySearch(former.nodes, name)
 		return !known
 	}))
+}
+
+// report writes the condition, and an event if it is news.
+func (c *controller) report(ctx context.Context, r report) error {
+	condition := operatorclient.AsExpected(ConditionType)
+	if r.reason != noHold {
+		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, string(r.reason), r.message)
+	}
+	if r.isNews(c.lastReport) {
+		c.Recorder.Warning("NodeDeletionHeld", r.message)
+	}
+	c.lastReport = r
+	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), condition)
 }

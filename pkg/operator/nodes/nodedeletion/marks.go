@@ -1,15 +1,21 @@
 package nodedeletion
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
 // change is what to write on a Node.
@@ -18,6 +24,40 @@ type change struct {
 	taint, untaint bool
 	// confirm adds the annotation that permits the deletion, and withdraw removes it.
 	confirm, withdraw bool
+}
+
+// act writes on Nodes what was decided. The CCM looks nodes up in the order of their taints, so those of the probe's
+// targets are first. A Node that cannot be written holds up no other.
+func (c *controller) act(ctx context.Context, o *observation) error {
+	m, p := &c.memory, c.memory.probe
+	isReference := func(n *node) int {
+		if p != nil && slices.Contains(p.references, n.uid) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(o.nodes, func(a, b *node) int { return cmp.Compare(isReference(a), isReference(b)) })
+	var failed []error
+	for _, n := range o.nodes {
+		wanted := m.changeOf(n)
+		if wanted == (change{}) {
+			continue
+		}
+		version, err := patch(ctx, c.NodeClient.Nodes(), n, wanted)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if wanted.taint {
+			p.wrote(n.uid, version, c.Clock.Now())
+		}
+		if wanted.confirm {
+			n.record.written = cmp.Or(version, n.facts.version)
+			c.Recorder.Eventf("NodeDeletionConfirmed",
+				"The cloud-controller-manager may delete node %s, whose kubelet is silent", n.name)
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // changeOf compares a Node with what it should have.
@@ -68,4 +108,20 @@ func patch(ctx context.Context, client corev1client.NodeInterface, n *node, want
 		return "", fmt.Errorf("patching node/%s: %w", n.name, err)
 	}
 	return written.ResourceVersion, nil
+}
+
+// taintsOf returns the taints of a Node with or without that of the controller.
+func taintsOf(n *node, add bool) []corev1.Taint {
+	taints := slices.DeleteFunc(slices.Clone(n.facts.taints), isProbeTaint)
+	if add {
+		taints = append(taints, corev1.Taint{
+			Key: controlplane.UninitializedTaint, Value: probeTaintValue, Effect: corev1.TaintEffectPreferNoSchedule,
+		})
+	}
+	return taints
+}
+
+func isProbeTaint(t corev1.Taint) bool {
+	return t.Key == controlplane.UninitializedTaint && t.Value == probeTaintValue &&
+		t.Effect == corev1.TaintEffectPreferNoSchedule
 }

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -156,11 +158,6 @@ func (n *node) canBeReference() bool {
 	return n.kubelet == controlplane.KubeletReady && n.scheme != "" && !n.uninitialized
 }
 
-func isProbeTaint(t corev1.Taint) bool {
-	return t.Key == controlplane.UninitializedTaint && t.Value == probeTaintValue &&
-		t.Effect == corev1.TaintEffectPreferNoSchedule
-}
-
 // leaderOf returns an identity that differs between processes, and between terms of one process. What a dead leader
 // does not find proves nothing. The lease may have a duration that a person wrote.
 func leaderOf(r controlplane.Record, now time.Time) string {
@@ -211,4 +208,42 @@ type permittedUntil string
 func (r permittedUntil) covers(now time.Time) bool {
 	until, err := time.Parse(time.RFC3339, string(r))
 	return err == nil && now.Before(until) && until.Sub(now) <= permissionLimit
+}
+
+// Facts are what the controller reads of a Node. The cache has them instead of Nodes: a Node without most of its fields
+// is still a kilobyte and a half, and a cluster may have many thousands.
+type Facts struct {
+	name, version string
+	uid           types.UID
+	// scheme is the part of the provider ID before "://". permission is the value of the annotation.
+	scheme, zone, permission unique.Handle[string]
+	taints                   []corev1.Taint
+	kubelet                  controlplane.Kubelet
+	// transition is in seconds, as the API has it.
+	transition int64
+}
+
+var _ metav1.ObjectMetaAccessor = &Facts{}
+
+// GetObjectMeta returns what an informer reads of its objects.
+func (f *Facts) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Name: f.name, UID: f.uid, ResourceVersion: f.version}
+}
+
+// StripNode returns the Facts of a Node. It is a cache.TransformFunc.
+func StripNode(obj any) (any, error) {
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return obj, nil
+	}
+	scheme, _, _ := strings.Cut(node.Spec.ProviderID, "://")
+	facts := &Facts{
+		name: node.Name, version: node.ResourceVersion, uid: node.UID, taints: node.Spec.Taints,
+		scheme: unique.Make(scheme), zone: unique.Make(node.Labels[corev1.LabelTopologyZone]),
+		permission: unique.Make(node.Annotations[Annotation]), kubelet: controlplane.KubeletOf(node),
+	}
+	for _, ready := range controlplane.ReadyConditions(node) {
+		facts.transition = ready.LastTransitionTime.Unix()
+	}
+	return facts, nil
 }

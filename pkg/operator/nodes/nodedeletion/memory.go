@@ -119,7 +119,7 @@ func (m *memory) observe(o *observation) {
 		}
 		n.record = m.records[n.uid]
 		if n.record == nil {
-			n.record = newRecord(n, o.now, first)
+			n.record = &record{kubelet: n.kubelet, transition: n.facts.transition, since: o.now, inherited: first}
 			m.records[n.uid] = n.record
 		}
 		n.record.observe(n, o.now)
@@ -160,10 +160,6 @@ func (r *record) forgetAnswers() {
 	}
 }
 
-func newRecord(n *node, now time.Time, inherited bool) *record {
-	return &record{kubelet: n.kubelet, transition: n.facts.transition, since: now, inherited: inherited}
-}
-
 // observe records a change of what the kubelet does. Times count from the controller's first sight of it: the Node has
 // those of other clocks, which only tell one change from another.
 func (r *record) observe(n *node, now time.Time) {
@@ -181,43 +177,32 @@ func (r *record) observe(n *node, now time.Time) {
 	r.kubelet, r.transition, r.since, r.inherited = n.kubelet, transition, now, false
 }
 
-// wantsDeletion reports whether the CCM wants to delete a Node, or may want to.
-func (m *memory) wantsDeletion(o *observation, n *node) bool {
-	r := n.record
-	if o.deletions.Unannounced {
-		return n.kubelet == controlplane.KubeletSilent && !n.shutDown
+// recordFound records that the CCM found the machine.
+func (r *record) recordFound(o *observation) {
+	if r.found.Before(r.probed) {
+		r.found, r.notFound, r.proven = o.now, time.Time{}, time.Time{}
 	}
-	last := m.announcements[n.uid]
-	if last == nil || last.at.IsZero() {
-		return false
-	}
-	n.announced = last.at
-	reports := n.kubelet != controlplane.KubeletSilent
-	switch {
-	case o.now.Sub(last.at) >= announcementLife:
-		return false
-	case last.at.Before(r.reported), reports && !r.inherited && last.at.Before(r.since):
-		// A report ends what the CCM announced before it. Silence does not, and the CCM's recorder may drop Events then.
-		return false
-	}
-	r.expire(o, last)
-	return last.at.After(r.expired)
 }
 
-// expire ends a confirmation that no probe can end, once the CCM has not repeated its announcement for twice the
-// time of a pass: it would have, if it still wanted to delete the Node.
-func (r *record) expire(o *observation, announced *announcement) {
-	if r.state != confirmed || o.exactAnswers() {
+// recordNotFound records that the CCM did not find the machine, and whether it found every reference of the same probe.
+func (r *record) recordNotFound(o *observation, foundAll bool) {
+	r.notFound, r.found, r.described = o.now, time.Time{}, time.Time{}
+	if foundAll {
+		r.proven = o.now
+	}
+}
+
+// recordDescribed records that the CCM found the machine, where the cloud describes a machine after its end: the CCM
+// finds it, and goes on to announce the deletion of its Node. That proves its end too, if the same leader found every
+// reference both before and after the announcement.
+func (r *record) recordDescribed(o *observation, n *node, foundAll bool) {
+	last := r.described
+	r.described = time.Time{}
+	if !o.deletions.Described || !foundAll {
 		return
 	}
-	last := announced.at
-	if r.confirmed.After(last) {
-		last = r.confirmed
-	}
-	if o.now.Sub(last) >= min(announcementLife, max(confirmationLife, 2*announced.interval)) {
-		r.expired = announced.at
+	r.described = o.now
+	if !last.IsZero() && o.now.Sub(last) < announcementLife && n.announced.After(last) {
+		r.proven = o.now
 	}
 }
-
-// exactAnswers reports whether the CCM finds the machine of a Node exactly while it would not delete the Node.
-func (o *observation) exactAnswers() bool { return o.canProbe && !o.deletions.Described }
