@@ -68,8 +68,9 @@ func (c *retryingClient) apply(ctx context.Context, request func(context.Context
 // errNoAnswer reports an apply that took longer than requestLimit.
 var errNoAnswer = fmt.Errorf("the API server has not answered for %s", requestLimit)
 
-// UpdateOperatorSpec returns a conflict only if another client changed the spec, or if the conflicts last for
-// catchUp.
+// UpdateOperatorSpec returns a conflict only if another client changed the spec, if the conflicts last for catchUp, or
+// if the cache does not have the version. library-go's client writes the cached object with the version that it is
+// given, and v1helpers.UpdateSpec takes that from a live read after a conflict: what the cache lacks would be lost.
 func (c *retryingClient) UpdateOperatorSpec(
 	ctx context.Context, version string, spec *operatorv1.OperatorSpec,
 ) (*operatorv1.OperatorSpec, string, error) {
@@ -77,8 +78,12 @@ func (c *retryingClient) UpdateOperatorSpec(
 	if err != nil {
 		return nil, "", err
 	}
+	if version != cached {
+		return nil, "", apierrors.NewConflict(ccmv1.Resource.GroupResource(), Instance,
+			fmt.Errorf("the cache has version %s and not %s", cached, version))
+	}
 	updated, updatedVersion, err := c.StaticPodOperatorClient.UpdateOperatorSpec(ctx, version, spec)
-	if !apierrors.IsConflict(err) || version != cached {
+	if !apierrors.IsConflict(err) {
 		return updated, updatedVersion, err
 	}
 	conflict := err

@@ -114,6 +114,21 @@ func TestAnUpdateOfTheSpecOutlastsOtherWrites(t *testing.T) {
 	}
 }
 
+// library-go's client would write what is in the cache with a version that is not.
+func TestASpecIsOnlyUpdatedAtTheVersionThatTheCacheHas(t *testing.T) {
+	updates := make(chan map[string]any, 1)
+	client, informers, err := operatorclient.New(clock.RealClock{}, api(t, updates))
+	require.NoError(t, err)
+	client.Informer()
+	informers.Start(t.Context().Done())
+	informers.WaitForCacheSync(t.Context().Done())
+	_, _, err = client.UpdateOperatorSpec(t.Context(), "8", &operatorv1.OperatorSpec{LogLevel: operatorv1.Debug})
+	require.EqualError(t, err, `Operation cannot be fulfilled on cloudcontrollermanagers.operator.openshift.io "cluster": `+
+		"the cache has version 7 and not 8")
+	require.True(t, apierrors.IsConflict(err))
+	require.Empty(t, updates)
+}
+
 func TestAResourceIsNeverToldThatItDoesNotExist(t *testing.T) {
 	const missing = "applying the conditions of cloudcontrollermanager/cluster: " +
 		`cloudcontrollermanagers.operator.openshift.io "cluster" not found`
