@@ -185,19 +185,15 @@ func TestEachAdaptationOfLibraryGoHasATextForUpstream(t *testing.T) {
 	own := []string{"candidate.go", "heldback.go", "resources.go"}
 	// The tests of the other files show the workarounds, those of this one what library-go does without them.
 	contract := string(read(t, dir+"librarygo_test.go"))
-	table := string(read(t, "docs/upstream/README.md"))
-	for _, link := range regexp.MustCompile(`\]\(([a-z-]+\.md)(#[^)]*)?\)`).FindAllStringSubmatch(table, -1) {
-		text := string(read(t, "docs/upstream/"+link[1]))
-		if anchor := strings.TrimPrefix(link[2], "#"); anchor != "" {
-			require.Contains(t, anchors(text), anchor, "docs/upstream/%s", link[1])
-		}
-	}
+	table, _, found := strings.Cut(string(read(t, "docs/upstream/README.md")), "\n## ")
+	require.True(t, found)
 	var listed, adaptations []string
 	for line := range strings.Lines(table) {
 		columns := strings.Split(line, "|")
 		if len(columns) != 5 || !strings.Contains(columns[1], ".go`") {
 			continue
 		}
+		require.Regexp(t, `\]\([a-z-]+\.md`, columns[2], "docs/upstream/README.md: %s has no text", columns[1])
 		for _, name := range regexp.MustCompile("`([a-z]+\\.go)`").FindAllStringSubmatch(columns[1], -1) {
 			listed = append(listed, name[1])
 		}
@@ -212,6 +208,47 @@ func TestEachAdaptationOfLibraryGoHasATextForUpstream(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, adaptations, listed)
+}
+
+// The contract tests of library-go have names of one form.
+func TestEachAdaptationElsewhereHasAContractTest(t *testing.T) {
+	text := string(read(t, "docs/upstream/README.md"))
+	for _, link := range regexp.MustCompile(`\]\(([a-z-]+\.md)(#[^)]*)?\)`).FindAllStringSubmatch(text, -1) {
+		target := string(read(t, "docs/upstream/"+link[1]))
+		if anchor := strings.TrimPrefix(link[2], "#"); anchor != "" {
+			require.Contains(t, anchors(target), anchor, "docs/upstream/%s", link[1])
+		}
+	}
+	_, table, found := strings.Cut(text, "\n## Elsewhere\n")
+	require.True(t, found)
+	rows := 0
+	for line := range strings.Lines(table) {
+		columns := strings.Split(line, "|")
+		if len(columns) != 5 || !strings.Contains(columns[1], ".go`") {
+			continue
+		}
+		rows++
+		file := regexp.MustCompile("`(\\S+\\.go)`").FindStringSubmatch(columns[1])
+		_ = read(t, file[1])
+		test := regexp.MustCompile("`(Test\\w+)` in `(\\S+)`").FindStringSubmatch(columns[3])
+		if test == nil {
+			require.Contains(t, []string{"the same", "none: the compiler"}, strings.TrimSpace(columns[3]), file[1])
+			continue
+		}
+		require.True(t, hasTest(t, test[2], test[1]), "docs/upstream/README.md: %s has no %s", test[2], test[1])
+	}
+	require.GreaterOrEqual(t, rows, 10)
+	for _, p := range packages(t) {
+		tests, err := filepath.Glob(filepath.Join(p.Dir, "*_test.go"))
+		require.NoError(t, err)
+		for _, file := range tests {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, test := range regexp.MustCompile(`\nfunc (TestWhat\w+By(?:Itself|Themselves))\(`).FindAllSubmatch(content, -1) {
+				require.Contains(t, text, "`"+string(test[1])+"`", "%s is not in docs/upstream/README.md", file)
+			}
+		}
+	}
 }
 
 // anchors returns the fragments by which GitHub addresses the headings of a document.

@@ -249,13 +249,25 @@ func TestImportsFollowTheDirectionOfTheData(t *testing.T) {
 	}
 }
 
-// Each of these would take several MiB of memory on every control-plane node.
-func TestTheFileSyncerDependsOnNothingLarge(t *testing.T) {
-	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/file-syncer")
+// This is the reason why servingcert does not use certrotation.
+func TestWhatCertrotationImportsByItself(t *testing.T) {
+	require.Contains(t, dependenciesOf(t, "github.com/openshift/library-go/pkg/operator/certrotation"),
+		"github.com/google/go-cmp/cmp")
+}
+
+// dependenciesOf returns what a package is built from.
+func dependenciesOf(t *testing.T, path string) []string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-deps", path)
 	command.Dir = root
 	output, err := command.Output()
 	require.NoError(t, err)
-	dependencies := strings.Fields(string(output))
+	return strings.Fields(string(output))
+}
+
+// Each of these would take several MiB of memory on every control-plane node.
+func TestTheFileSyncerDependsOnNothingLarge(t *testing.T) {
+	dependencies := dependenciesOf(t, "./cmd/file-syncer")
 	require.Contains(t, dependencies, "k8s.io/client-go/dynamic")
 	for _, path := range dependencies {
 		for _, large := range []string{

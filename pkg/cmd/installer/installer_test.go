@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/openshift/library-go/pkg/operator/staticpod/installerpod"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -372,6 +374,30 @@ func TestASecondInstallationOfARevisionRestartsThePodIfItsDirectoryWasDamaged(t 
 }
 
 // The arguments are those of library-go's installer controller.
+// These are the reasons for this command.
+func TestWhatTheInstallerOfLibraryGoDoesByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		root, start := t.TempDir(), time.Now()
+		o := installerpod.NewInstallOptions()
+		o.KubeClient = fake.NewClientset(
+			installerPod("installer-7-"+node, node),
+			&corev1.ConfigMap{ObjectMeta: meta("pod-7"), Data: map[string]string{
+				"pod.yaml": `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`,
+			}},
+			&corev1.Secret{ObjectMeta: meta("credentials-7"), Data: map[string][]byte{"password": []byte("of-NODE_NAME-REVISION")}},
+		)
+		o.NodeName, o.Namespace, o.Revision, o.Timeout = node, namespace, "7", time.Hour
+		o.PodConfigMapNamePrefix, o.ConfigMapNamePrefixes, o.SecretNamePrefixes = "pod", []string{"pod"}, []string{"credentials"}
+		o.ResourceDir, o.PodManifestDir = filepath.Join(root, "resources"), filepath.Join(root, "manifests")
+		require.NoError(t, o.Run(t.Context()))
+
+		require.GreaterOrEqual(t, time.Since(start), 30*time.Second)
+		password, err := os.ReadFile(filepath.Join(o.ResourceDir, "pod-7", "secrets", "credentials", "password"))
+		require.NoError(t, err)
+		require.Equal(t, "of-"+node+"-7", string(password))
+	})
+}
+
 func TestTheCommandTakesTheInstallerControllersFlags(t *testing.T) {
 	cmd := NewCommand()
 	cmd.SetOut(io.Discard)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +70,7 @@ func TestApply(t *testing.T) {
 			}
 			client := fake.NewClientset(objects...)
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			log := captureLog(t)
+			log := captureLog(t, "8")
 			require.NoError(t, configmaps.Apply(t.Context(), client.CoreV1(), recorder, tc.required))
 			got, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "raw-cloud-config", metav1.GetOptions{})
 			require.NoError(t, err)
@@ -105,14 +106,24 @@ func TestAFailedWriteIsReturned(t *testing.T) {
 	}
 }
 
-// captureLog returns the log at verbosity 8.
-func captureLog(t *testing.T) func() string {
+// This is the reason for the package: library-go logs the values at the default verbosity.
+func TestWhatApplyConfigMapLogsByItself(t *testing.T) {
+	client := fake.NewClientset(configMap(map[string]string{"config": "former-canary"}, nil))
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	log := captureLog(t, "2")
+	_, _, err := resourceapply.ApplyConfigMap(t.Context(), client.CoreV1(), recorder, configMap(map[string]string{"config": "canary"}, nil))
+	require.NoError(t, err)
+	require.Contains(t, log(), `"canary"`)
+}
+
+// captureLog returns the log at a verbosity.
+func captureLog(t *testing.T, verbosity string) func() string {
 	t.Helper()
 	state := klog.CaptureState()
 	t.Cleanup(state.Restore)
 	flags := flag.NewFlagSet("", flag.PanicOnError)
 	klog.InitFlags(flags)
-	for name, value := range map[string]string{"v": "8", "logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true"} {
+	for name, value := range map[string]string{"v": verbosity, "logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true"} {
 		require.NoError(t, flags.Set(name, value))
 	}
 	var output bytes.Buffer

@@ -1,15 +1,18 @@
 package operatorlock
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	leaderelectionconfig "github.com/openshift/library-go/pkg/config/leaderelection"
 	"github.com/openshift/library-go/pkg/controller/controllercmd"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
@@ -22,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -146,6 +150,28 @@ func TestAPodThatCannotBeReadProvesNothing(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "operator-b", nil)
 	})
 	require.Equal(t, other, e.holder(t))
+}
+
+// This is the reason for lock: client-go counts from its own first look, with library-go's times.
+func TestWhatTheLeaderElectionWaitsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		times := leaderelectionconfig.LeaderElectionDefaulting(configv1.LeaderElection{}, namespace, name)
+		ctx, end := context.WithCancel(t.Context())
+		start, waited := time.Now(), time.Duration(0)
+		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock:          newElection(former).Interface,
+			LeaseDuration: times.LeaseDuration.Duration, RenewDeadline: times.RenewDeadline.Duration,
+			RetryPeriod: times.RetryPeriod.Duration,
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: func(context.Context) { waited = time.Since(start); end() },
+				OnStoppedLeading: func() {},
+			},
+		})
+		require.NoError(t, err)
+		elector.Run(ctx)
+		synctest.Wait()
+		require.GreaterOrEqual(t, waited, 137*time.Second)
+	})
 }
 
 func TestTheIdentityNamesHostPodAndProcess(t *testing.T) {
