@@ -233,7 +233,7 @@ var unusedByRemoval = []Exception{
 		Verbs: []string{"delete"}, Reason: notRemoved, By: removal,
 	},
 	{
-		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"services"},
+		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"secrets", "services"},
 		Verbs: []string{"delete"}, Reason: notRemoved, By: removal,
 	},
 	{
