@@ -89,7 +89,7 @@ func (v *View) holder() Holder {
 	if r.Lease == nil || !r.Exists {
 		return Holder{}
 	}
-	h := Holder{Identity: holderOf(r.Lease)}
+	h := Holder{Identity: leaseholder.Identity(r.Lease)}
 	if h.Identity == "" {
 		return h
 	}

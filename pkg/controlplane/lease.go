@@ -143,16 +143,16 @@ func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 	former := r.Lease
 	r.Lease, r.Exists = lease, true
 	if former == nil {
-		r.HeldSince = now.Add(-heldFor(lease))
+		r.HeldSince = now.Add(-leaseholder.HeldFor(lease))
 		if acquired := lease.Spec.AcquireTime; acquired != nil && acquired.Time.Before(r.HeldSince) {
 			r.HeldSince = acquired.Time // Nobody saw the acquisition.
 		}
 		r.Since, r.Present, r.PastSince = now, false, now
 		return
 	}
-	sameHolder := holderOf(former) == holderOf(lease)
+	sameHolder := leaseholder.Identity(former) == leaseholder.Identity(lease)
 	if !sameHolder || transitions(former) != transitions(lease) {
-		r.HeldSince = now.Add(-heldFor(lease))
+		r.HeldSince = now.Add(-leaseholder.HeldFor(lease))
 	}
 	byTransitions := cmp.Compare(transitions(lease), transitions(former))
 	switch order := cmp.Or(byTransitions, renewed(lease).Compare(renewed(former))); {
@@ -178,6 +178,17 @@ func (r *Record) Duration(topology configv1.TopologyMode) time.Duration {
 	}
 }
 
+// Term returns an identity that differs between processes, and between terms of one process, "" if no process renews
+// the lease. It is for one who does not know the topology: the lease may last as long as on a single node, whatever
+// duration a person wrote into it.
+func (r *Record) Term(now time.Time) string {
+	if r.Lease == nil || !r.Exists || leaseholder.Identity(r.Lease) == "" ||
+		now.Sub(r.Since) > leaseholder.Silence(r.Duration(configv1.SingleReplicaTopologyMode)) {
+		return ""
+	}
+	return fmt.Sprintf("%s since %s", leaseholder.Identity(r.Lease), r.Lease.Spec.AcquireTime)
+}
+
 // remaining returns the time until the lease expires, if it lasts for the duration after a renewal. Like the standbys,
 // it counts from when the operator saw the last change: the clock of the holder's node may be wrong. Before it has seen
 // one, it has the lease's own time only.
@@ -191,16 +202,6 @@ func (r *Record) remaining(duration time.Duration, now time.Time) time.Duration 
 	}
 	return max(0, since.Add(duration).Sub(now))
 }
-
-// heldFor returns for how long the holder had held the lease at its last renewal. The clock of its node has both times.
-func heldFor(lease *coordinationv1.Lease) time.Duration {
-	if lease.Spec.AcquireTime == nil || lease.Spec.RenewTime == nil {
-		return 0
-	}
-	return max(0, lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time))
-}
-
-func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
 
 func transitions(lease *coordinationv1.Lease) int32 { return ptr.Deref(lease.Spec.LeaseTransitions, 0) }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 )
 
 // memory is what a process of the operator has seen of the lease, for the next process in its pod.
@@ -28,7 +30,7 @@ func (l *Lease) Remember() ([]byte, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	r := &l.record
-	if !r.Exists || !r.Present || r.Process.Identity == "" || r.Process.Identity != holderOf(r.Lease) {
+	if !r.Exists || !r.Present || r.Process.Identity == "" || r.Process.Identity != leaseholder.Identity(r.Lease) {
 		return nil, nil
 	}
 	return json.Marshal(memory{
@@ -56,7 +58,7 @@ func (l *Lease) Recall(data []byte) error {
 	l.former = &Record{
 		Lease: m.Lease, Exists: true, Since: m.Since, HeldSince: m.HeldSince, Present: true,
 		Process: Process{
-			Identity: holderOf(m.Lease), Node: m.Node, Duration: m.Duration,
+			Identity: leaseholder.Identity(m.Lease), Node: m.Node, Duration: m.Duration,
 			lease: m.Lease, since: m.Since, manifest: m.Manifest, container: m.Container,
 		},
 	}

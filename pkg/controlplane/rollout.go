@@ -22,3 +22,18 @@ func RollsOut(status *operatorv1.StaticPodOperatorStatus, conditionType string) 
 		return n.CurrentRevision != status.LatestAvailableRevision && !joins
 	})
 }
+
+// TargetRevision returns the revision that is being installed on a node, 0 if none is.
+func TargetRevision(status *operatorv1.StaticPodOperatorStatus, node string) int32 {
+	for i := range status.NodeStatuses {
+		if status.NodeStatuses[i].NodeName == node {
+			return status.NodeStatuses[i].TargetRevision
+		}
+	}
+	return 0
+}
+
+// IsRepair reports whether a node gets the revision that it is at. Node repair sets such a target.
+func IsRepair(node *operatorv1.NodeStatus) bool {
+	return node.TargetRevision != 0 && node.TargetRevision == node.CurrentRevision
+}

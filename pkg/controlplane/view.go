@@ -106,3 +106,16 @@ func (v *View) On(isNode func(name string) bool, vanished []string) View {
 	})
 	return seen
 }
+
+// StaticPod returns the operand's mirror pod on a node from a cache, nil if there is none.
+func StaticPod(pods corev1listers.PodLister, node string) (*corev1.Pod, error) {
+	name := operand.Name + "-" + node
+	pod, err := pods.Pods(operand.Namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading pod/%s in %s: %w", name, operand.Namespace, err)
+	}
+	return pod, nil
+}

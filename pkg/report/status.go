@@ -253,7 +253,7 @@ func processOf(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) Pro
 		}
 		return p
 	}
-	p.Identity = ptr.Deref(lock.Spec.HolderIdentity, "")
+	p.Identity = leaseholder.Identity(lock)
 	p.Renewed = ptr.Deref(lock.Spec.RenewTime, metav1.MicroTime{}).UTC()
 	silent := s.Taken.Sub(p.Renewed)
 	switch {

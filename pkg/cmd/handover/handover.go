@@ -23,9 +23,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
@@ -150,7 +150,7 @@ func (o *options) prepare(ctx context.Context) (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if holder := holderOf(lease); holder != o.holder {
+	if holder := leaseholder.Identity(lease); holder != o.holder {
 		return "", fmt.Errorf("the holder of lease/%s is %q", operand.Lease, holder)
 	}
 	return address, nil
@@ -203,8 +203,6 @@ func (o *options) readLease(ctx context.Context) (*coordinationv1.Lease, error) 
 	return lease, nil
 }
 
-func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
-
 // awaitHandover waits until the holder has lost the lease, on its own node until another process has it. There it
 // releases the lease when the static pod has ended: the operator may be drained from this node at that moment, and the
 // kubelet may delete the mirror pod without reporting the end.
@@ -217,7 +215,7 @@ func (o *options) awaitHandover(ctx context.Context, address string) (next strin
 			klog.ErrorS(err, "Failed to read the lease") // The API server may answer the next time.
 			return false, nil
 		}
-		next = holderOf(lease)
+		next = leaseholder.Identity(lease)
 		if next == o.holder && o.successor != "" && o.hasEnded(ctx, address) {
 			o.release(ctx, lease)
 		}
@@ -246,10 +244,7 @@ func (o *options) hasEnded(ctx context.Context, address string) bool {
 
 // release frees the lease, unless it has changed since it was read.
 func (o *options) release(ctx context.Context, lease *coordinationv1.Lease) {
-	// client-go's leader election lets the first that asks acquire a lease without a holder, whatever its times are.
-	lease.Spec.HolderIdentity = ptr.To("")
-	_, err := o.Client.CoordinationV1().Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
-	if err != nil {
+	if err := leaseholder.Release(ctx, o.Client.CoordinationV1(), lease); err != nil {
 		klog.ErrorS(err, "Failed to release the lease") // The next attempt may succeed.
 		return
 	}

@@ -30,6 +30,14 @@ func Duration(lease *coordinationv1.Lease) time.Duration {
 	return time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 }
 
+// HeldFor returns for how long the holder had held the lease at its last renewal. The clock of its node has both times.
+func HeldFor(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.AcquireTime == nil || lease.Spec.RenewTime == nil {
+		return 0
+	}
+	return max(0, lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time))
+}
+
 // retryPeriod returns how often the holder renews a lease of that duration. The lease has only its duration, which
 // differs between OpenShift's timings: 137/107/26 seconds, and 270/240/60 on a single control-plane node. Kubernetes'
 // own, which a custom cloud-controller-manager may have, are 15/10/2.

@@ -47,12 +47,12 @@ func newAssessor() *assessor {
 // assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
 // requeues.
 func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duration) {
-	plane := a.history.observe(s)
-	pods := plane.podsOnNodes(s.StaticPods())
+	expected := a.history.observe(s)
+	pods := expected.podsOnNodes(s.StaticPods())
 	a.outages.see(s.View)
-	state := operandStateOf(s, pods, plane)
+	state := operandStateOf(s, pods, expected)
 	next := patience.Sooner(patience.Sooner(state.leader.ExpiresIn, state.leader.SettlesIn), state.leader.SilentIn)
-	next = patience.Sooner(next, a.loops.observe(pods, plane, s.Now()))
+	next = patience.Sooner(next, a.loops.observe(pods, expected, s.Now()))
 
 	available, wait := a.available(state, s)
 	next = patience.Sooner(next, wait)
@@ -60,12 +60,12 @@ func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duratio
 	next = patience.Sooner(next, wait)
 	crashing, wait := a.loops.condition(s)
 	next = patience.Sooner(next, wait)
-	nodes, wait := a.history.condition(plane, s)
+	nodes, wait := a.history.condition(expected, s)
 	next = patience.Sooner(next, wait)
 	a.silent.observe(pods, s.Now())
 	hanging, wait := a.silent.condition(state.leader, s.Now())
 	next = patience.Sooner(next, wait)
-	return []*operatorclient.Condition{available, progressing(s, plane), degraded, crashing, hanging, nodes}, next
+	return []*operatorclient.Condition{available, progressing(s, expected), degraded, crashing, hanging, nodes}, next
 }
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
@@ -105,7 +105,7 @@ func degraded(
 
 // progressing reports the running and the target revision. NodeInstallerProgressing counts the nodes of each revision;
 // this condition names the nodes that are not at the latest one, and those where it does not run.
-func progressing(s snapshot, plane controlPlane) *operatorclient.Condition {
+func progressing(s snapshot, expected expectedNodes) *operatorclient.Condition {
 	if !installedOnce(s.status) {
 		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout",
 			"no control-plane node runs a revision yet; check the Degraded conditions for the cause")
@@ -122,7 +122,7 @@ func progressing(s snapshot, plane controlPlane) *operatorclient.Condition {
 		others = append(others, fmt.Sprintf("node/%s %s", node.NodeName,
 			cmp.Or(text, fmt.Sprintf("runs revision %d", node.CurrentRevision))))
 	}
-	message := fmt.Sprintf("%d of %d control-plane nodes run revision %d", current, plane.installed, latest)
+	message := fmt.Sprintf("%d of %d control-plane nodes run revision %d", current, expected.installed, latest)
 	slices.Sort(others)
 	if rest := len(others) - maxNames; rest > 0 {
 		others = append(others[:maxNames], fmt.Sprintf("%d more", rest))

@@ -70,7 +70,7 @@ type crashLoop struct {
 
 // observe records the containers of pods. It returns the time until one of them will have run long enough to end its
 // series, 0 if none.
-func (c crashLoops) observe(pods []*corev1.Pod, plane controlPlane, now time.Time) time.Duration {
+func (c crashLoops) observe(pods []*corev1.Pod, expected expectedNodes, now time.Time) time.Duration {
 	var next time.Duration
 	for _, pod := range pods {
 		containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
@@ -83,7 +83,7 @@ func (c crashLoops) observe(pods []*corev1.Pod, plane controlPlane, now time.Tim
 		})
 	}
 	maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
-		_, present := slices.BinarySearch(plane.present, key.node)
+		_, present := slices.BinarySearch(expected.present, key.node)
 		return !present
 	})
 	return next

@@ -267,7 +267,7 @@ func TestAnInitContainerThatSucceedsInTheEndIsNoCrashLoop(t *testing.T) {
 	loops := crashLoops{}
 	require.Zero(
 		t,
-		loops.observe([]*corev1.Pod{c.Pods["m1"]}, controlPlane{present: []string{"m1"}}, begin.Add(time.Hour)),
+		loops.observe([]*corev1.Pod{c.Pods["m1"]}, expectedNodes{present: []string{"m1"}}, begin.Add(time.Hour)),
 	)
 	require.Empty(t, loops)
 }
@@ -290,7 +290,7 @@ func TestASeriesIsForgottenWithItsContainer(t *testing.T) {
 			loops := crashLoops{{"m1", gone}: {}, {"m1", stays}: {}, {"m2", gone}: {}}
 			pod := threeMasters().Pods["m1"]
 			pod.Status.ContainerStatuses = tc.containers
-			loops.observe([]*corev1.Pod{pod}, controlPlane{present: []string{"m1", "m2"}}, begin)
+			loops.observe([]*corev1.Pod{pod}, expectedNodes{present: []string{"m1", "m2"}}, begin)
 			require.Equal(t, tc.want, slices.SortedFunc(maps.Keys(loops), containerOn.compare))
 		})
 	}

@@ -32,14 +32,14 @@ type operandState struct {
 	gracePeriod time.Duration
 }
 
-// operandStateOf evaluates the operand's pods on the Nodes of plane, and the lease, which a pod on a Node that lost the
+// operandStateOf evaluates the operand's pods on the expected Nodes, and the lease, which a pod on a Node that lost the
 // role may hold. Messages contain nothing that changes with the clock, because every change is written to the API.
-func operandStateOf(s snapshot, pods []*corev1.Pod, plane controlPlane) operandState {
+func operandStateOf(s snapshot, pods []*corev1.Pod, expected expectedNodes) operandState {
 	ready := readyNodes(pods)
-	present := s.On(plane.runs, plane.vanished)
+	present := s.On(expected.runs, expected.vanished)
 	state := operandState{leader: present.Holder(), gracePeriod: max(minGracePeriod, s.Duration())}
 	state.ready = len(ready) > 0 || state.leader.State == controlplane.Predecessor
-	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), plane.installed)
+	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), expected.installed)
 	if !state.ready {
 		state.reason, state.message = "NoReadyPod", fmt.Sprintf("%s%s; check the pods in %s and the logs of their "+
 			"container %s", readyText, waitingText(pods), operand.Namespace, operand.Name)

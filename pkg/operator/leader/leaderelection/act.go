@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
@@ -136,15 +135,12 @@ func (c *controller) release(
 	if err := c.forget(); err != nil {
 		return err
 	}
-	lease := record.Lease.DeepCopy()
-	// client-go's leader election lets the first that asks acquire a lease without a holder, whatever its times are.
-	lease.Spec.HolderIdentity = ptr.To("")
-	_, err := c.LeaseClient.Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
+	err := leaseholder.Release(ctx, c.LeaseClient, record.Lease)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // another sync follows
 	}
 	if err != nil {
-		return fmt.Errorf("releasing lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+		return err
 	}
 	message := fmt.Sprintf("Released lease/%s in %s: %s", operand.Lease, operand.Namespace, why)
 	if s.isInstalling(node) {
@@ -175,6 +171,6 @@ func (c *controller) restore(ctx context.Context, s snapshot) error {
 	}
 	c.Recorder.Warningf("LeaseRestored", "lease/%s in %s was deleted while %s held it, and is restored: without it, "+
 		"another cloud-controller-manager would act beside that one", operand.Lease, operand.Namespace,
-		ptr.Deref(spec.HolderIdentity, ""))
+		leaseholder.Identity(lease))
 	return nil
 }

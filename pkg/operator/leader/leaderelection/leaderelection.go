@@ -112,7 +112,5 @@ func (s *snapshot) oneCanLead() bool {
 
 // isInstalling reports whether a revision is being installed on the node.
 func (s *snapshot) isInstalling(node string) bool {
-	return slices.ContainsFunc(s.status.NodeStatuses, func(s operatorv1.NodeStatus) bool {
-		return s.NodeName == node && s.TargetRevision != 0
-	})
+	return controlplane.TargetRevision(s.status, node) != 0
 }

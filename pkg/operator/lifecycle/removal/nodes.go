@@ -206,7 +206,7 @@ func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
 
 // staticPodExists reports whether the kubelet has a mirror pod of the operand.
 func (c *controller) staticPodExists(node string) (bool, error) {
-	pod, err := operatorclient.Find(c.pods, "pod", operand.Namespace, operand.Name+"-"+node)
+	pod, err := controlplane.StaticPod(c.Target.Core().V1().Pods().Lister(), node)
 	return pod != nil, err
 }
 

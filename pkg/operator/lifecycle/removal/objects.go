@@ -3,14 +3,13 @@ package removal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
@@ -79,21 +78,18 @@ func (c *controller) releaseLease(ctx context.Context) error {
 	if err != nil || lease == nil {
 		return err
 	}
-	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-	if ours, err := c.couldOnlyBeOurs(ctx, holder); err != nil || !ours {
+	if ours, err := c.couldOnlyBeOurs(ctx, lease); err != nil || !ours {
 		return err
 	}
-	lease = lease.DeepCopy()
-	lease.Spec.HolderIdentity = ptr.To("")
-	_, err = c.Kube.CoordinationV1().Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
+	err = leaseholder.Release(ctx, c.Kube.CoordinationV1(), lease)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("releasing lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+		return err
 	}
 	c.Recorder.Eventf("LeaseReleased", "Released lease/%s in %s: the static pod of its holder %s was removed",
-		operand.Lease, operand.Namespace, holder)
+		operand.Lease, operand.Namespace, leaseholder.Identity(lease))
 	return nil
 }
 
@@ -109,8 +105,8 @@ func (c *controller) deletePreflightLease(ctx context.Context) error {
 }
 
 // couldOnlyBeOurs reports whether the holder was a static pod of this operator that has ended: no pod is left on its
-// node, whose kubelet reports.
-func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, error) {
+// node, whose kubelet reports. A View cannot tell: the pod by which it knows a process of ours is gone.
+func (c *controller) couldOnlyBeOurs(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	nodes, err := c.nodes(ctx)
 	if err != nil {
 		return false, err
@@ -121,8 +117,8 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, 
 			names = append(names, node.Name)
 		}
 	}
-	node := leaseholder.NodeOf(holder, names)
-	if holder == "" || node == "" {
+	node := leaseholder.Node(lease, names)
+	if node == "" {
 		return false, nil
 	}
 	others, err := operatorclient.All(c.pods, "pods in "+operand.Namespace)

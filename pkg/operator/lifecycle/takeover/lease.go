@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
@@ -35,11 +33,8 @@ func (c *controller) releaseLease(
 			"the predecessor has stopped; lease/%s in %s is held by %q on a node that does not report, and expires by itself",
 			operand.Lease, operand.Namespace, holder.Identity)}, nil
 	}
-	lease := record.Lease.DeepCopy()
-	// client-go's leader election lets the first that asks acquire a lease without a holder.
-	lease.Spec.HolderIdentity = ptr.To("")
-	if _, err := c.LeaseClient.Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
-		return step{}, fmt.Errorf("releasing lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+	if err := leaseholder.Release(ctx, c.LeaseClient, record.Lease); err != nil {
+		return step{}, err
 	}
 	c.Recorder.Eventf("LeaseReleased", "Released lease/%s in %s: its holder %s, of the predecessor, has ended",
 		operand.Lease, operand.Namespace, holder.Identity)

@@ -7,15 +7,12 @@ import (
 	"time"
 	"unique"
 
-	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -92,7 +89,8 @@ func (c *controller) look(p platform.Platform) (*observation, error) {
 	if err != nil {
 		return o, err
 	}
-	o.leader = leaderOf(c.Lease.Record(), o.now)
+	lease := c.Lease.Record()
+	o.leader = lease.Term(o.now) // What a dead leader does not find proves nothing.
 	c.memory.readEvents(o.now, announced)
 	for _, facts := range o.all {
 		o.add(facts, &c.memory)
@@ -156,18 +154,6 @@ func newNode(f *Facts) node {
 // canBeReference reports whether the node lives, and the CCM has found its machine before.
 func (n *node) canBeReference() bool {
 	return n.kubelet == controlplane.KubeletReady && n.scheme != "" && !n.uninitialized
-}
-
-// leaderOf returns an identity that differs between processes, and between terms of one process. What a dead leader
-// does not find proves nothing. The lease may have a duration that a person wrote.
-func leaderOf(r controlplane.Record, now time.Time) string {
-	if r.Lease == nil || !r.Exists || ptr.Deref(r.Lease.Spec.HolderIdentity, "") == "" {
-		return ""
-	}
-	if now.Sub(r.Since) > leaseholder.Silence(r.Duration(configv1.SingleReplicaTopologyMode)) {
-		return ""
-	}
-	return fmt.Sprintf("%s since %s", *r.Lease.Spec.HolderIdentity, r.Lease.Spec.AcquireTime)
 }
 
 // rollsOut reports whether a rollout may soon change which process leads: a node gets a revision, or nodes wait for the

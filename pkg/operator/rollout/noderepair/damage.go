@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
@@ -101,7 +99,7 @@ func (c *controller) found(
 // repairing reports whether the revision of a node is being installed again.
 func repairing(status *operatorv1.StaticPodOperatorStatus) bool {
 	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return n.TargetRevision != 0 && n.TargetRevision == n.CurrentRevision
+		return controlplane.IsRepair(&n)
 	})
 }
 
@@ -166,8 +164,7 @@ func (c *controller) stuckInstallation(node *corev1.Node, status *operatorv1.Nod
 
 // staticPodOf returns what is wrong with the node's mirror pod, which should be that of the revision.
 func (c *controller) staticPodOf(node *corev1.Node, revision int32, installers []*corev1.Pod) (damage, error) {
-	pod, err := operatorclient.Find(c.Pods.Lister().Pods(operand.Namespace), "pod", operand.Namespace,
-		operand.Name+"-"+node.Name)
+	pod, err := controlplane.StaticPod(c.Pods.Lister(), node.Name)
 	if err != nil {
 		return damage{}, err
 	}

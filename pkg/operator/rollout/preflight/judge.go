@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
@@ -294,17 +295,9 @@ func usageError(log string) string {
 // leads reports whether a process of the pod holds the lease of preflights.
 func leads(lease *coordinationv1.Lease, pod *corev1.Pod) bool {
 	running := controlplane.ContainerStatus(pod, operand.Name).State.Running
-	if lease == nil || running == nil || lease.Spec.AcquireTime == nil || lease.Spec.HolderIdentity == nil {
+	if lease == nil || running == nil || lease.Spec.AcquireTime == nil {
 		return false
 	}
 	// Both times are by the clock of the node. The API truncates the container's to a second.
-	return *lease.Spec.HolderIdentity != "" && !lease.Spec.AcquireTime.Time.Before(running.StartedAt.Time)
-}
-
-// heldFor returns how long the process had held the lease at its last renewal.
-func heldFor(lease *coordinationv1.Lease) time.Duration {
-	if lease.Spec.RenewTime == nil {
-		return 0
-	}
-	return max(0, lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time))
+	return leaseholder.Identity(lease) != "" && !lease.Spec.AcquireTime.Time.Before(running.StartedAt.Time)
 }

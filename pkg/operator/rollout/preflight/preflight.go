@@ -32,6 +32,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -296,7 +297,7 @@ func (c *controller) observe(ctx context.Context, pod *corev1.Pod) (*evidence, e
 		e.startedAt = c.started.See(uid, now)
 	}
 	if leads(lease, pod) {
-		e.ledAt, e.held = c.led.See(uid, now), heldFor(lease)
+		e.ledAt, e.held = c.led.See(uid, now), leaseholder.HeldFor(lease)
 	}
 	text, _, unread := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
 	if unread != nil {

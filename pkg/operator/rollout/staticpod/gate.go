@@ -2,14 +2,11 @@ package staticpod
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -31,8 +28,9 @@ const settleTime = 5 * time.Second
 // a rollout with a node that is not Ready, which would be the leader's if its container was restarted a moment ago.
 type settledPods struct {
 	corev1client.PodsGetter
-	clock      clock.PassiveClock
-	installing func(node string) (bool, error)
+	clock clock.PassiveClock
+	// target returns the revision that is being installed on a node, 0 if none is.
+	target func(node string) (int32, error)
 
 	mutex sync.Mutex
 	// ready has, by pod name, the IDs of the Ready containers.
@@ -40,22 +38,9 @@ type settledPods struct {
 }
 
 func newSettledPods(
-	pods corev1client.PodsGetter, clock clock.PassiveClock, installing func(node string) (bool, error),
+	pods corev1client.PodsGetter, clock clock.PassiveClock, target func(node string) (int32, error),
 ) *settledPods {
-	return &settledPods{PodsGetter: pods, clock: clock, installing: installing, ready: patience.Each[string, string]{}}
-}
-
-// isTarget returns a function that reports whether a node is being installed.
-func isTarget(operator v1helpers.StaticPodOperatorClient) func(node string) (bool, error) {
-	return func(node string) (bool, error) {
-		_, status, _, err := operator.GetStaticPodOperatorState()
-		if err != nil {
-			return false, err
-		}
-		return slices.ContainsFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool {
-			return s.NodeName == node && s.TargetRevision != 0
-		}), nil
-	}
+	return &settledPods{PodsGetter: pods, clock: clock, target: target, ready: patience.Each[string, string]{}}
 }
 
 // Pods implements corev1client.PodsGetter.
@@ -78,14 +63,12 @@ func (s *settledPods) remaining() time.Duration {
 func (s *settledPods) settled(pod *corev1.Pod) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	i := slices.IndexFunc(pod.Status.ContainerStatuses,
-		func(c corev1.ContainerStatus) bool { return c.Name == operand.Name })
-	if i < 0 || !pod.Status.ContainerStatuses[i].Ready {
+	container := controlplane.ContainerStatus(pod, operand.Name)
+	if !container.Ready {
 		delete(s.ready, pod.Name)
 		return false
 	}
-	id := pod.Status.ContainerStatuses[i].ContainerID
-	return s.clock.Since(s.ready.See(pod.Name, id, s.clock.Now())) >= settleTime
+	return s.clock.Since(s.ready.See(pod.Name, container.ContainerID, s.clock.Now())) >= settleTime
 }
 
 type namespacedSettledPods struct {
@@ -98,7 +81,7 @@ func (p namespacedSettledPods) Get(ctx context.Context, name string, options met
 	if err != nil || !controlplane.IsOperand(pod) || p.settled(pod) {
 		return pod, err
 	}
-	if installing, err := p.installing(pod.Spec.NodeName); err != nil || !installing {
+	if target, err := p.target(pod.Spec.NodeName); err != nil || target == 0 {
 		return pod, err
 	}
 	pod = pod.DeepCopy()

@@ -83,7 +83,7 @@ func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
 			kube := fake.NewClientset()
-			pods := newSettledPods(kube.CoreV1(), clock, func(string) (bool, error) { return !tc.elsewhere, nil })
+			pods := newSettledPods(kube.CoreV1(), clock, func(string) (int32, error) { return map[bool]int32{false: 4}[tc.elsewhere], nil })
 			for second, seen := range tc.seen {
 				if second > 0 {
 					clock.SetTime(clock.Now().Add(time.Second))

@@ -58,7 +58,7 @@ func (c *installerClient) GetStaticPodOperatorState() (
 	status.LatestAvailableRevision, status.NodeStatuses = c.chosen.latest, nil
 	if c.chosen.node != nil {
 		node := *c.chosen.node.DeepCopy()
-		if isRepair(&node) {
+		if controlplane.IsRepair(&node) {
 			node.CurrentRevision = 0
 		}
 		status.NodeStatuses = append(status.NodeStatuses, node)

@@ -10,7 +10,6 @@ import (
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
@@ -53,12 +52,8 @@ type choice struct {
 	wait time.Duration
 }
 
-// isRepair reports whether the node gets the revision that it is at. Node repair sets such a target.
-func (c choice) isRepair() bool { return c.node != nil && isRepair(c.node) }
-
-func isRepair(node *operatorv1.NodeStatus) bool {
-	return node.TargetRevision != 0 && node.TargetRevision == node.CurrentRevision
-}
+// isRepair reports whether the node gets the revision that it is at.
+func (c choice) isRepair() bool { return c.node != nil && controlplane.IsRepair(c.node) }
 
 // place is a node as a rollout sees it.
 type place struct {
@@ -146,7 +141,7 @@ func byTurn(a, b place) int {
 // revisionFor returns the revision that a node gets that is being installed. A repair goes on to the latest revision
 // like any installation, unless that one was begun on another node and may fail there.
 func revisionFor(at place, places []place, latest int32) int32 {
-	if isRepair(at.NodeStatus) && slices.ContainsFunc(places, func(p place) bool {
+	if controlplane.IsRepair(at.NodeStatus) && slices.ContainsFunc(places, func(p place) bool {
 		return p.NodeName != at.NodeName && p.begun && p.CurrentRevision != latest
 	}) {
 		return at.TargetRevision
@@ -174,12 +169,11 @@ func (n *nextNode) places(status *operatorv1.StaticPodOperatorStatus) ([]place, 
 			slices.ContainsFunc(installers, func(pod *corev1.Pod) bool {
 				return controlplane.Installs(pod, p.NodeName, status.LatestAvailableRevision) && pod.DeletionTimestamp == nil
 			})
-		static, err := staticPodOf(n.pods, p.NodeName)
+		static, err := controlplane.StaticPod(n.pods, p.NodeName)
 		if err != nil {
 			return nil, err
 		}
-		p.works = static != nil && slices.ContainsFunc(static.Status.ContainerStatuses,
-			func(c corev1.ContainerStatus) bool { return c.Name == operand.Name && c.Ready })
+		p.works = static != nil && controlplane.ContainerStatus(static, operand.Name).Ready
 		places = append(places, p)
 	}
 	return places, nil
@@ -201,7 +195,8 @@ func (n *nextNode) last(nodes []string) ([]string, error) {
 	if err != nil || lease == nil {
 		return last, err
 	}
-	leader := leaseholder.NodeOf(ptr.Deref(lease.Spec.HolderIdentity, ""), nodes)
+	// Whatever the state of the process is that the lease names, a View's holder is known: it may lead again.
+	leader := leaseholder.Node(lease, nodes)
 	return append(slices.DeleteFunc(last, func(node string) bool { return node == leader }), leader), nil
 }
 
@@ -217,9 +212,4 @@ func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 func kubeletOf(nodes corev1listers.NodeLister, name string) (controlplane.Kubelet, error) {
 	node, err := operatorclient.Find(nodes, "node", "", name)
 	return controlplane.KubeletOf(node), err
-}
-
-// staticPodOf returns a node's mirror pod, nil if there is none.
-func staticPodOf(pods corev1listers.PodLister, node string) (*corev1.Pod, error) {
-	return operatorclient.Find(pods.Pods(operand.Namespace), "pod", operand.Namespace, operand.Name+"-"+node)
 }

@@ -49,8 +49,8 @@ func (c *progress) sync(ctx context.Context, _ factory.SyncContext) error {
 	}
 	progressing := operatorclient.NewCondition(condition.NodeInstallerProgressingConditionType,
 		operatorv1.ConditionFalse, "AllNodesAtLatestRevision", text)
-	isRepaired := func(n operatorv1.NodeStatus) bool { return n.TargetRevision != 0 && n.CurrentRevision != 0 }
-	if slices.ContainsFunc(status.NodeStatuses, isRepaired) ||
+	isInstalling := func(n operatorv1.NodeStatus) bool { return n.TargetRevision != 0 && n.CurrentRevision != 0 }
+	if slices.ContainsFunc(status.NodeStatuses, isInstalling) ||
 		controlplane.RollsOut(status, condition.NodeInstallerProgressingConditionType) {
 		progressing.WithStatus(operatorv1.ConditionTrue).WithReason("")
 	}
@@ -97,7 +97,7 @@ func (c *progress) remark(node *operatorv1.NodeStatus, latest int32) (string, er
 	if err != nil {
 		return "", err
 	}
-	static, err := staticPodOf(c.pods, node.NodeName)
+	static, err := controlplane.StaticPod(c.pods, node.NodeName)
 	if err != nil {
 		return "", err
 	}
@@ -107,7 +107,7 @@ func (c *progress) remark(node *operatorv1.NodeStatus, latest int32) (string, er
 		return fmt.Sprintf("revision %d is not on node/%s: its kubelet is silent", latest, node.NodeName), nil
 	case state == controlplane.KubeletSilent:
 		return fmt.Sprintf("what runs on node/%s is not known: its kubelet is silent", node.NodeName), nil
-	case isRepair(node):
+	case controlplane.IsRepair(node):
 		return fmt.Sprintf("revision %d is installed again on node/%s", node.TargetRevision, node.NodeName), nil
 	case node.TargetRevision != 0:
 		return fmt.Sprintf("revision %d is being installed on node/%s", node.TargetRevision, node.NodeName), nil

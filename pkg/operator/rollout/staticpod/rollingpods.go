@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,11 +36,7 @@ func targetOf(operator v1helpers.StaticPodOperatorClient) func(node string) (int
 		if err != nil {
 			return 0, err
 		}
-		i := slices.IndexFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool { return s.NodeName == node })
-		if i < 0 {
-			return 0, nil
-		}
-		return status.NodeStatuses[i].TargetRevision, nil
+		return controlplane.TargetRevision(status, node), nil
 	}
 }
 

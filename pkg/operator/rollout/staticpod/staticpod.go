@@ -127,7 +127,7 @@ func heldBack(o Options) reason {
 }
 
 func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {
-	settled := newSettledPods(pods, o.Clock, isTarget(o.Operator))
+	settled := newSettledPods(pods, o.Clock, targetOf(o.Operator))
 	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
 	client := &installerClient{
 		StaticPodOperatorClient: o.Operator,

@@ -194,8 +194,8 @@ func describeStuck(
 // formerRevision returns what a message says about the revision that the node runs meanwhile, "" if it has no static
 // pod.
 func (c *stuckImages) formerRevision(node *operatorv1.NodeStatus) string {
-	static, err := staticPodOf(c.pods, node.NodeName)
-	if err != nil || static == nil || isRepair(node) ||
+	static, err := controlplane.StaticPod(c.pods, node.NodeName)
+	if err != nil || static == nil || controlplane.IsRepair(node) ||
 		static.Labels["revision"] != strconv.Itoa(int(node.CurrentRevision)) {
 		return ""
 	}

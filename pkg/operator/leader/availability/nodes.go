@@ -13,7 +13,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
@@ -33,8 +32,8 @@ const goneTime = 15 * time.Minute
 // maxNames limits the Nodes that a message lists.
 const maxNames = 5
 
-// controlPlane is the expected set of control-plane Nodes.
-type controlPlane struct {
+// expectedNodes are the control-plane Nodes that should exist, and those that do.
+type expectedNodes struct {
 	// installed is the expected number of Nodes, including missing ones, and minimum the topology's.
 	installed, minimum int
 	// present and vanished are names of Nodes. A vanished Node was deleted while it ran a pod of the operand.
@@ -66,8 +65,8 @@ type member struct {
 	leaves bool
 }
 
-// observe records the Nodes and returns the expected control plane.
-func (h *nodeHistory) observe(s snapshot) controlPlane {
+// observe records the Nodes and returns which are expected.
+func (h *nodeHistory) observe(s snapshot) expectedNodes {
 	now := h.members(s)
 	minimum := minimumOf(s.Topology())
 	if h.seen == nil {
@@ -98,7 +97,7 @@ func (h *nodeHistory) observe(s snapshot) controlPlane {
 	if len(h.vanished) == 0 || len(now) >= max(h.installed, minimum) {
 		h.vanished, h.installed = patience.Each[string, bool]{}, len(now)
 	}
-	return controlPlane{
+	return expectedNodes{
 		installed: max(h.installed, minimum), minimum: minimum,
 		present:     slices.Sorted(maps.Keys(now)),
 		vanished:    slices.Sorted(maps.Keys(h.vanished)),
@@ -121,16 +120,16 @@ func (h *nodeHistory) forgetGone(s snapshot, minimum int) {
 	}
 }
 
-// holdsLease reports whether the holder of the lease is on the node.
+// holdsLease reports whether the lease names a process on the node, also when it has expired or was deleted: then the
+// View has no holder, and nothing has led since.
 func holdsLease(s snapshot, node string) bool {
 	record := s.Record()
-	return record.Lease != nil &&
-		leaseholder.NodeOf(ptr.Deref(record.Lease.Spec.HolderIdentity, ""), []string{node}) != ""
+	return record.Lease != nil && leaseholder.Node(record.Lease, []string{node}) != ""
 }
 
 // goneIn returns the delay until the next Node may be forgotten, 0 if the topology requires more Nodes.
-func (h *nodeHistory) goneIn(plane controlPlane, now time.Time) (next time.Duration) {
-	if len(plane.present) < plane.minimum {
+func (h *nodeHistory) goneIn(expected expectedNodes, now time.Time) (next time.Duration) {
+	if len(expected.present) < expected.minimum {
 		return 0
 	}
 	for _, since := range h.vanished {
@@ -156,14 +155,14 @@ func (h *nodeHistory) members(s snapshot) map[string]member {
 
 // condition reports static pods that were left on Nodes without the role, vanished and missing Nodes, and the delay
 // until the next assessment.
-func (h *nodeHistory) condition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
-	nodes, wait := h.nodesCondition(plane, s)
-	if len(plane.withoutRole) == 0 {
+func (h *nodeHistory) condition(expected expectedNodes, s snapshot) (*operatorclient.Condition, time.Duration) {
+	nodes, wait := h.nodesCondition(expected, s)
+	if len(expected.withoutRole) == 0 {
 		return nodes, wait
 	}
 	message := fmt.Sprintf("%s lost the label %s while the static pod %s ran there, which still runs and may lead; "+
 		"set the label again, or delete /etc/kubernetes/manifests/%s there",
-		nodeList(plane.withoutRole), operatorclient.MasterLabel, operand.Name, operand.ManifestFile)
+		nodeList(expected.withoutRole), operatorclient.MasterLabel, operand.Name, operand.ManifestFile)
 	if *nodes.Status == operatorv1.ConditionTrue {
 		message += "; " + *nodes.Message
 	}
@@ -172,21 +171,21 @@ func (h *nodeHistory) condition(plane controlPlane, s snapshot) (*operatorclient
 }
 
 // nodesCondition reports vanished or missing Nodes, and the delay until the next assessment.
-func (h *nodeHistory) nodesCondition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
-	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(plane.present), plane.installed)
-	if len(plane.vanished) > 0 {
+func (h *nodeHistory) nodesCondition(expected expectedNodes, s snapshot) (*operatorclient.Condition, time.Duration) {
+	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(expected.present), expected.installed)
+	if len(expected.vanished) > 0 {
 		h.short.See(false, s.Now())
 		message := fmt.Sprintf("%s vanished while the static pod %s ran there, %s; "+
 			"restart the kubelet so that the Node registers again, or replace the machine",
-			nodeList(plane.vanished), operand.Name, left)
-		if len(plane.present) >= plane.minimum {
+			nodeList(expected.vanished), operand.Name, left)
+		if len(expected.present) >= expected.minimum {
 			message += fmt.Sprintf("; the topology needs no more Nodes, so a Node that stays away for %d minutes "+
 				"counts as removed", int(goneTime.Minutes()))
 		}
 		return operatorclient.NewCondition(
-			ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", message), h.goneIn(plane, s.Now())
+			ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", message), h.goneIn(expected, s.Now())
 	}
-	if len(plane.present) >= plane.installed {
+	if len(expected.present) >= expected.installed {
 		h.short.See(false, s.Now())
 		return operatorclient.AsExpected(ControlPlaneNodesCondition), 0
 	}
@@ -220,10 +219,10 @@ func minimumOf(topology configv1.TopologyMode) int {
 }
 
 // podsOnNodes returns the pods whose Node exists. A mirror pod outlives its Node by a minute and is meaningless then.
-func (p controlPlane) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
+func (e expectedNodes) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
 	var kept []*corev1.Pod
 	for _, pod := range pods {
-		if _, found := slices.BinarySearch(p.present, pod.Spec.NodeName); found {
+		if _, found := slices.BinarySearch(e.present, pod.Spec.NodeName); found {
 			kept = append(kept, pod)
 		}
 	}
@@ -232,8 +231,8 @@ func (p controlPlane) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
 }
 
 // runs reports whether a Node exists that may run a pod of the operand, which one that lost the role may.
-func (p controlPlane) runs(node string) bool {
-	return slices.Contains(p.present, node) || slices.Contains(p.withoutRole, node)
+func (e expectedNodes) runs(node string) bool {
+	return slices.Contains(e.present, node) || slices.Contains(e.withoutRole, node)
 }
 
 // withoutRole returns the names of the Nodes that exist without the role and run a pod of the operand.
