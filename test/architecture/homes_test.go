@@ -39,6 +39,39 @@ func TestEachFactHasOneHome(t *testing.T) {
 			home:     "pkg/controlplane/controlplane.go",
 			others:   map[string]string{"pkg/operator/rollout/staticpod/gate.go": "it changes the condition"},
 		},
+		"a container is found by its name, and is Ready": {
+			computed: regexp.MustCompile(`\.ContainerStatuses\b[^\n]*\n[^\n]*\.Name [!=]= `),
+			home:     "pkg/controlplane/controlplane.go",
+		},
+		"the static pod of a node": {
+			computed: regexp.MustCompile(`operand\.Name ?\+ ?"-" ?\+`),
+			home:     "pkg/controlplane/view.go",
+			others: map[string]string{
+				"pkg/cmd/handover/handover.go": "a command has no cache",
+				"pkg/cmd/installer/node.go":    "a command has no cache",
+				"pkg/cmd/nodepod/nodepod.go":   "a command has no cache",
+			},
+		},
+		"which pods may hold the lease": {
+			computed: regexp.MustCompile(`\bNewView\(|\bpredecessor\.(Pods|Of)\(|labels\.Set\{"app": operand\.Name\}`),
+			home:     "pkg/controlplane/view.go",
+			others: map[string]string{
+				"pkg/report/nodes.go":                        "it has no caches",
+				"pkg/operator/rollout/staticpod/nextnode.go": "it asks where pods of the predecessor run, not who leads",
+			},
+		},
+		"whom a lease names": {
+			computed: regexp.MustCompile(`\.Spec\.HolderIdentity\b`),
+			home:     "pkg/controlplane/leaseholder/leaseholder.go",
+		},
+		"how long a lease has been held": {
+			computed: regexp.MustCompile(`RenewTime\.Sub\(`),
+			home:     "pkg/controlplane/leaseholder/timings.go",
+		},
+		"a node is repaired": {
+			computed: regexp.MustCompile(`\.TargetRevision == \w+\.CurrentRevision`),
+			home:     "pkg/controlplane/rollout.go",
+		},
 		"something has lasted": {
 			computed: regexp.MustCompile(`s\.at\.IsZero\(\)|[sS]ince(\[\w+\])?\.IsZero\(\)|[sS]ince(\[\w+\])? = now\b|_, known := \w*\.?\w*[sS]ince\[`),
 			home:     "pkg/patience/patience.go",

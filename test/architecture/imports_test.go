@@ -104,7 +104,7 @@ var layers = []layer{
 	{dir: "pkg/cmd/nodepod", ours: []string{"pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/installer", ours: []string{"pkg/cmd/nodepod", "pkg/controlplane", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/remove", ours: []string{"pkg/cmd/nodepod", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
-	{dir: "pkg/cmd/handover", ours: []string{"pkg/cmd/nodepod", "pkg/controlplane/leaseholder", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
+	{dir: "pkg/cmd/handover", ours: []string{"pkg/cmd/nodepod", "pkg/controlplane", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/envfile", ours: []string{"pkg/nodefiles", "pkg/regularfile", "pkg/printable"}},
 	// The shared code of the offline commands.
 	{dir: "pkg/offline", ours: []string{

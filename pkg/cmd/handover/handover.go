@@ -11,20 +11,19 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -236,9 +235,7 @@ func (o *options) hasEnded(ctx context.Context, address string) bool {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false
 	}
-	ended := err != nil || slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
-		return status.Name == operand.Name && status.State.Terminated != nil
-	})
+	ended := err != nil || controlplane.ContainerStatus(pod, operand.Name).State.Terminated != nil
 	return ended && errors.Is(o.connect(ctx, address), syscall.ECONNREFUSED)
 }
 
