@@ -118,7 +118,7 @@ func (c *controller) watchFirstNode(
 
 // forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
 func (c *controller) forgetUnready() {
-	c.unready, c.running = patience.Since[string]{}, patience.Since[string]{}
+	c.unready, c.running, c.mute = patience.Since[string]{}, patience.Since[string]{}, patience.Since[string]{}
 }
 
 // ignoreEarlierExits stops counting the exits of a container before a run that has settled: those of days are no
@@ -176,7 +176,7 @@ func (c *controller) judgeHang(
 	}
 	c.asked = e.now
 	if runs {
-		if waitsFor := c.waitsForNoCloud(ctx, first.pod.Name); waitsFor != "" {
+		if waitsFor := c.waitsForNoCloud(ctx, first.pod.Name, status.ContainerID); waitsFor != "" {
 			return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, and %s; correct what was changed",
 				hangTime, waitsFor))
 		}
@@ -197,13 +197,19 @@ func (c *controller) judgeHang(
 const asksForLease = "attempting to acquire leader lease"
 
 // waitsForNoCloud returns what the log of a process has that tells that it waits for no cloud, "" if it may. With -v=1
-// or more, a CCM logs its flags first (k8s.io/component-base/cli/flag).
-func (c *controller) waitsForNoCloud(ctx context.Context, pod string) string {
+// or more, a CCM logs its flags first (k8s.io/component-base/cli/flag). A log that is empty is read again in the next
+// second: the API may not have the status yet of a container that has ended, and the kubelet returns the log of the
+// next one.
+func (c *controller) waitsForNoCloud(ctx context.Context, pod, container string) string {
 	text, err := operandlog.ReadBegin(ctx, c.Kube.CoreV1(), pod)
 	switch {
 	case err != nil:
 		return ""
 	case strings.TrimSpace(text) == "":
+		if c.Clock.Now().Sub(c.mute.See(container, c.Clock.Now())) < lookInterval {
+			c.asked = time.Time{}
+			return ""
+		}
 		return "it has logged nothing"
 	case strings.Contains(strings.ToLower(text), asksForLease):
 		return "it stands by, so it does not wait for its cloud"

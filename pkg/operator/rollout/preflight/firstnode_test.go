@@ -150,13 +150,28 @@ func TestARevisionThatWaitsForNoCloudOnItsFirstNodeIsRejectedAfterHalfAMinute(t 
 			w.begin = tc.log
 			w.renews(t, 20*time.Second)
 			require.Nil(t, w.rejected(t))
-			w.renews(t, 10*time.Second)
+			w.renews(t, 20*time.Second)
 			require.Len(t, w.rejected(t), 1)
 			require.Equal(t, "Hang", w.rejected(t)[0].Verdict.Class)
 			require.Equal(t, "it was not Ready within 30s, and "+tc.because+"; correct what was changed",
 				w.rejected(t)[0].Verdict.Message)
 		})
 	}
+}
+
+// Its status arrives late if the API server is slow: until then, the log is that of the next process, which has begun a
+// moment ago.
+func TestAContainerThatHasJustBegunAgainHasNotHung(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	w.begin = ""
+	w.renews(t, 30*time.Second)
+	require.Nil(t, w.rejected(t), "its log may be that of the next process")
+	w.Exit("m1", 30, "dial tcp 192.0.2.1:5000: i/o timeout\n")
+	w.Start("m1", 30)
+	w.Ready("m1", false)
+	w.renews(t, 2*time.Minute)
+	require.Len(t, w.rejected(t), 1, "the next one hangs")
+	require.Equal(t, "2026-11-21T09:01:01Z", w.rejected(t)[0].Verdict.Ended.UTC().Format(time.RFC3339))
 }
 
 func TestWhatIsNotTheRevisionsFaultRejectsNothing(t *testing.T) {

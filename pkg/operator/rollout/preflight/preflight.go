@@ -94,9 +94,9 @@ type controller struct {
 	// waiting is the digest of the candidate without a verdict.
 	waiting patience.Since[string]
 	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and running its container that
-	// runs, by its ID. asked is when logs were read because of it.
-	unready, running patience.Since[string]
-	asked            time.Time
+	// runs, by its ID. mute is the one whose log was empty, and asked is when logs were read because of it.
+	unready, running, mute patience.Since[string]
+	asked                  time.Time
 	// ready is its container that is Ready, by its ID, and forgiven are the ends of it that do not count.
 	ready    patience.Since[string]
 	forgiven ends
