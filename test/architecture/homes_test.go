@@ -73,7 +73,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 			home:     "pkg/controlplane/rollout.go",
 		},
 		"something has lasted": {
-			computed: regexp.MustCompile(`s\.at\.IsZero\(\)|[sS]ince(\[\w+\])?\.IsZero\(\)|[sS]ince(\[\w+\])? = now\b|_, known := \w*\.?\w*[sS]ince\[`),
+			computed: regexp.MustCompile(`s\.at\.IsZero\(\)|[sS]ince(\[\w+\])?\.IsZero\(\)|[sS]ince(\[\w+\])? = now\b|_, known := \w*\.?\w*[sS]ince\[|\w\{\w+, \w+\.[cC]lock\.Now\(\)\}`),
 			home:     "pkg/patience/patience.go",
 			others: map[string]string{
 				"pkg/controlplane/lease.go":                "a renewal counts by its order among the lease's events",

@@ -213,14 +213,14 @@ func (c *controller) drifts(
 	}
 	for node, d := range wrong {
 		limit := noticeAfter
-		if d.Taint != "" {
+		if d.Value().Taint != "" {
 			limit = c.Threshold
 		}
-		if left := limit - c.Clock.Since(d.since); left > 0 {
+		if left := limit - c.Clock.Since(d.At()); left > 0 {
 			next = patience.Sooner(next, left)
 			continue
 		}
-		groups[d.Drift] = append(groups[d.Drift], "node/"+node)
+		groups[d.Value()] = append(groups[d.Value()], "node/"+node)
 	}
 	for cause, nodes := range groups {
 		slices.Sort(nodes)

@@ -44,10 +44,7 @@ const (
 )
 
 // drift is a node that does not wait and is wrong, since this process of the operator has seen that.
-type drift struct {
-	nodecause.Drift
-	since time.Time
-}
+type drift = patience.Since[nodecause.Drift]
 
 // wait is a node that waits.
 type wait struct {
@@ -156,12 +153,10 @@ func (s *store) set(node *corev1.Node, since time.Time) bool {
 		s.waiting[node.Name] = wait{w.since, MachineOf(node)}
 		return !waited
 	case found != nodecause.Drift{}:
-		isNew := !wasWrong || d.Drift != found
-		if isNew {
-			d = drift{found, s.clock.Now()}
-			if found.NoInternalIP {
-				s.lose(node.Name)
-			}
+		isNew := !wasWrong || d.Value() != found
+		d.See(found, s.clock.Now())
+		if isNew && found.NoInternalIP {
+			s.lose(node.Name)
 		}
 		s.wrong[node.Name] = d
 		return isNew
