@@ -44,9 +44,12 @@ func (c *controller) releaseLease(
 // mayBeOurs reports whether the holder is a container of a static pod, or may be the run of it that ended last. Leader
 // election releases the lease of the latter.
 func (s *snapshot) mayBeOurs(holder controlplane.Holder) bool {
+	if holder.State.Runs() {
+		return true
+	}
 	pod := s.StaticPod(holder.Node)
-	if holder.State.Runs() || pod == nil {
-		return holder.State.Runs()
+	if pod == nil {
+		return false
 	}
 	last := controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name))
 	return last != nil && !holder.Acquired.Before(last.StartedAt.Time)
