@@ -11,6 +11,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions"
+	"github.com/openshift/library-go/pkg/operator/configobserver/proxy"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
@@ -83,6 +84,20 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 	require.NotContains(t, messages(), secret)
 	require.Contains(t, messages(), `"HTTPS_PROXY":"https://REDACTED@proxy.example.com:3129"`)
 	require.Contains(t, messages(), `"HTTP_PROXY": "http://REDACTED@proxy.example.com:3128"`)
+}
+
+// This is the reason for redactingRecorder.
+func TestWhatTheProxyObserverRecordsByItself(t *testing.T) {
+	informer := configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0).Config().V1().Proxies()
+	require.NoError(t, informer.Informer().GetIndexer().Add(&configv1.Proxy{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+		Status:     configv1.ProxyStatus{HTTPProxy: "http://user:c4n4ry@proxy.example.com:3128"},
+	}))
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	_, errs := proxy.NewProxyObserveFunc([]string{"proxy"})(Listers{Proxies: informer.Lister()}, recorder, nil)
+	require.Empty(t, errs)
+	require.Len(t, recorder.Events(), 1)
+	require.Contains(t, recorder.Events()[0].Message, "c4n4ry")
 }
 
 func TestEveryKindOfEventIsRedacted(t *testing.T) {

@@ -255,6 +255,16 @@ func TestWhatCertrotationImportsByItself(t *testing.T) {
 		"github.com/google/go-cmp/cmp")
 }
 
+// This is the reason for the table of TLS groups in configobservation.
+func TestWhatTheCryptoPackageLacksByItself(t *testing.T) {
+	command := exec.CommandContext(t.Context(), "go", "doc", "-short", "github.com/openshift/library-go/pkg/crypto")
+	command.Dir = root
+	output, err := command.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(output), "func CipherSuite")
+	require.NotContains(t, string(output), "TLSGroup")
+}
+
 // dependenciesOf returns what a package is built from.
 func dependenciesOf(t *testing.T, path string) []string {
 	t.Helper()

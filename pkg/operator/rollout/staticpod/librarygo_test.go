@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,7 +48,7 @@ func (s *simulated) alone() {
 	).ToController("None", s.recorder)
 }
 
-// These are the reasons for installerClient and nextNode. If one of them fails after an update of library-go, look
+// These are the reasons for installerClient, nextNode and a part of noderepair. If one of them fails after an update of library-go, look
 // whether the workaround can go.
 func TestWhatTheInstallerControllerDoesByItself(t *testing.T) {
 	t.Run("it begins with the leader's node if its kubelet is silent, and never goes on", func(t *testing.T) {
@@ -80,6 +78,18 @@ func TestWhatTheInstallerControllerDoesByItself(t *testing.T) {
 		s.revision(3)
 		s.run(time.Second)
 		require.Equal(t, "m0 1 to 3", s.revisions())
+	})
+	t.Run("it takes the installer of a former Node by its name, and waits forever for its static pod", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOriginal(t, 1, []operatorv1.NodeStatus{{NodeName: "m0", TargetRevision: 1}},
+				append(revisionObjects(t, 1), installed("installer-1-m0"))...)
+			controller := o.installer(o.kube.CoreV1())
+			for range 24 {
+				require.NoError(t, o.sync(t, controller))
+				<-time.After(time.Hour) // of the bubble
+			}
+			require.Equal(t, []operatorv1.NodeStatus{{NodeName: "m0", TargetRevision: 1}}, o.operator.status.NodeStatuses)
+		})
 	})
 	t.Run("it applies only the nodes that it reads", func(t *testing.T) {
 		s := newSimulated(t, "m0", "m1")
@@ -526,20 +536,22 @@ func TestWhatTheControllersReportOnNodesByThemselves(t *testing.T) {
 		}
 		require.Greater(t, messages.Len(), 1)
 	})
-	t.Run("the missing static pods of Nodes that have vanished, in another order with each sync", func(t *testing.T) {
-		o := newOriginal(t, 4, nil, installedLongAgo("m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7")...)
-		controller, messages := o.missing(), sets.New[string]()
-		for range 50 {
-			err := o.sync(t, controller)
-			require.ErrorContains(t, err, `for revision: 4 on node: "m7" didn't show up`)
-			messages.Insert(err.Error())
-		}
-		require.Greater(t, messages.Len(), 1)
-		lines := strings.Split(messages.UnsortedList()[0], "\n")
-		require.Len(t, lines, 8)
-		slices.Sort(lines)
-		require.Contains(t, lines[0], `on node: "m0"`)
-	})
+	for name, nodes := range map[string][]runtime.Object{
+		"vanished":         nil,
+		"registered again": {&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m7", CreationTimestamp: metav1.Now()}}},
+	} {
+		t.Run("the missing static pods of Nodes that have "+name+", in another order with each sync", func(t *testing.T) {
+			o := newOriginal(t, 4, nil,
+				append(nodes, installedLongAgo("m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7")...)...)
+			controller, messages := o.missing(), sets.New[string]()
+			for range 50 {
+				err := o.sync(t, controller)
+				require.ErrorContains(t, err, `for revision: 4 on node: "m7" didn't show up`)
+				messages.Insert(err.Error())
+			}
+			require.Greater(t, messages.Len(), 1)
+		})
+	}
 }
 
 // installedLongAgo are the installers of these nodes, and the ConfigMap that the missing-static-pod controller reads.
