@@ -71,26 +71,26 @@ const (
 )
 
 const (
-	noAnswer answer = iota
-	found           // the CCM found the machine, and has announced nothing since
-	notFound        // it did not
-	proven          // it did not, and it found every reference of the same probe
+	answerNone     answer = iota
+	answerFound           // the CCM found the machine, and has announced nothing since
+	answerNotFound        // it did not
+	answerProven          // it did not, and it found every reference of the same probe
 )
 
 const (
-	cloudFindsLiving       cloud = iota // it found the references of the last probe, or there was none
-	cloudWithoutProbe                   // on this platform there is no probe
-	cloudMissesLiving                   // it missed references twice in a row, or wants to delete a Node that reports
-	cloudWithoutReferences              // there is no living node to compare with
+	cloudFindsLiving  cloud = iota // it found the references of the last probe, or there was none
+	cloudNoProbe                   // on this platform there is no probe
+	cloudMissesLiving              // it missed references twice in a row, or wants to delete a Node that reports
+	cloudNoReference               // there is no living node to compare with
 )
 
 const (
-	calm         clusterState = iota
-	rollsOut                  // a rollout is in progress, for less than rolloutLimit
-	rolloutStuck              // for longer
-	mostSilent                // more than half of the kubelets are silent
-	mostGone                  // for massLimit, so they are believed to be gone at a pace, if the CCM finds the living ones
-	unlimited                 // an administrator has permitted many deletions
+	clusterCalm         clusterState = iota
+	clusterRollsOut                  // a rollout is in progress, for less than rolloutLimit
+	clusterRolloutStuck              // for longer
+	clusterMostSilent                // more than half of the kubelets are silent
+	clusterMostGone                  // for massLimit, so they may go at a pace, if the CCM finds living machines
+	clusterUnlimited                 // an administrator has permitted many deletions
 )
 
 // transition is a row of the table in doc.go.
@@ -107,19 +107,19 @@ var transitions = []transition{
 	{allowed, noHold, func(e evidence) bool { return e.permitted }},
 	{uninitialized, noHold, func(e evidence) bool { return !e.initialized }},
 	{idle, noHold, func(e evidence) bool { return !e.deletionWanted }},
-	{known, noHold, func(e evidence) bool { return e.answer == found }},
-	{held, nodeReports, func(e evidence) bool { return e.kubelet == kubeletNotReady && e.answer != noAnswer }},
+	{known, noHold, func(e evidence) bool { return e.answer == answerFound }},
+	{held, nodeReports, func(e evidence) bool { return e.kubelet == kubeletNotReady && e.answer != answerNone }},
 	{settling, noHold, func(e evidence) bool { return e.kubelet != kubeletSilent }},
 	{candidate, noHold, func(e evidence) bool { return !e.leads }},
 	{held, livingNodesUnknown, func(e evidence) bool { return e.cloud == cloudMissesLiving }},
 	{confirmed, noHold, func(e evidence) bool { return e.former == confirmed }},
-	{held, tooManyNodes, func(e evidence) bool { return e.cluster == mostSilent }},
-	{held, rolloutInProgress, func(e evidence) bool { return e.cluster == rolloutStuck }},
-	{candidate, noHold, func(e evidence) bool { return e.cluster == rollsOut }},
-	{held, noLivingNode, func(e evidence) bool { return e.cloud == cloudWithoutReferences && e.cluster != unlimited }},
+	{held, tooManyNodes, func(e evidence) bool { return e.cluster == clusterMostSilent }},
+	{held, rolloutInProgress, func(e evidence) bool { return e.cluster == clusterRolloutStuck }},
+	{candidate, noHold, func(e evidence) bool { return e.cluster == clusterRollsOut }},
+	{held, noLivingNode, func(e evidence) bool { return e.cloud == cloudNoReference && e.cluster != clusterUnlimited }},
 	{confirmed, noHold, func(e evidence) bool { return e.isGone() && !e.paced }},
-	{held, tooManyNodes, func(e evidence) bool { return e.cluster == mostGone }},
-	{held, oneAtATime, func(e evidence) bool { return e.cloud == cloudWithoutProbe && e.overdue }},
+	{held, tooManyNodes, func(e evidence) bool { return e.cluster == clusterMostGone }},
+	{held, oneAtATime, func(e evidence) bool { return e.cloud == cloudNoProbe && e.overdue }},
 	{candidate, noHold, func(evidence) bool { return true }},
 }
 
@@ -132,7 +132,7 @@ func next(former state, e evidence) (state, hold) {
 
 // isGone reports whether the machine is gone. An administrator's permission replaces the missing references.
 func (e evidence) isGone() bool {
-	return e.answer == proven || e.cloud == cloudWithoutReferences && e.answer == notFound
+	return e.answer == answerProven || e.cloud == cloudNoReference && e.answer == answerNotFound
 }
 
 const (
@@ -173,12 +173,12 @@ func (m *memory) decideAll(o *observation) {
 	}
 	for _, n := range o.notReady() {
 		r := n.record
-		counts := o.now.Sub(r.confirmed) < window
+		counts := o.now.Sub(r.confirmedAt) < window
 		former := r.state
 		if o.deletions.Unannounced && !o.manyPermitted && former == confirmed && !counts {
 			former = candidate // Its turn is over: the CCM has had the time for a pass.
 		}
-		r.state, r.hold = next(former, m.evidence(o, n, budget <= 0 && !counts))
+		r.state, r.hold = next(former, m.evidenceFor(o, n, budget <= 0 && !counts))
 		if former == confirmed || r.state != confirmed {
 			continue
 		}
@@ -187,7 +187,7 @@ func (m *memory) decideAll(o *observation) {
 			m.confirmations = append(m.confirmations, o.now)
 			budget--
 		}
-		r.confirmed = o.now
+		r.confirmedAt = o.now
 	}
 }
 
@@ -195,7 +195,7 @@ func (m *memory) decideAll(o *observation) {
 func (o *observation) notReady() []*node {
 	nodes := slices.DeleteFunc(slices.Clone(o.nodes), func(n *node) bool { return n.record == nil })
 	if !o.canProbe {
-		slices.SortStableFunc(nodes, func(a, b *node) int { return a.record.confirmed.Compare(b.record.confirmed) })
+		slices.SortStableFunc(nodes, func(a, b *node) int { return a.record.confirmedAt.Compare(b.record.confirmedAt) })
 	}
 	return nodes
 }
@@ -203,7 +203,7 @@ func (o *observation) notReady() []*node {
 // pace returns how many Nodes may be confirmed in which time.
 func (m *memory) pace(o *observation) (nodes int, window time.Duration) {
 	switch {
-	case m.cluster(o, nil) == mostGone:
+	case m.clusterFor(o, nil) == clusterMostGone:
 		return max(1, len(o.all)/massShare), paceWindow
 	case !o.canProbe && !o.manyPermitted:
 		return 1, turnTime
@@ -212,10 +212,10 @@ func (m *memory) pace(o *observation) (nodes int, window time.Duration) {
 	}
 }
 
-func (m *memory) evidence(o *observation, n *node, paced bool) evidence {
+func (m *memory) evidenceFor(o *observation, n *node, paced bool) evidence {
 	return evidence{
-		kubelet: n.record.kubeletFor(o.now), answer: n.record.answerTo(o, n),
-		cloud: m.cloud(o, n), cluster: m.cluster(o, n.record),
+		kubelet: n.record.kubeletFor(o.now), answer: n.record.answerFor(o, n),
+		cloud: m.cloudFor(o, n), cluster: m.clusterFor(o, n.record),
 		initialized: n.scheme != "", deletionWanted: n.deletionWanted, permitted: n.permission == Allowed,
 		leads: o.leader != "", paced: paced, overdue: o.now.Sub(n.record.since) >= turnTime+paceWindow,
 	}
@@ -235,33 +235,33 @@ func (r *record) kubeletFor(now time.Time) kubelet {
 	}
 }
 
-// answerTo returns the leader's answer that counts. Where there is no probe, its announcement is the answer. Where the
+// answerFor returns the leader's answer that counts. Where there is no probe, its announcement is the answer. Where the
 // cloud describes a machine after its end, an answer does not end a confirmation.
-func (r *record) answerTo(o *observation, n *node) answer {
+func (r *record) answerFor(o *observation, n *node) answer {
 	switch {
 	case !o.canProbe:
-		return proven
+		return answerProven
 	case !r.proven.IsZero() && o.now.Sub(r.proven) < confirmationLife:
-		return proven
+		return answerProven
 	case o.deletions.Described && r.state == confirmed:
-		return noAnswer
+		return answerNone
 	case !r.found.IsZero() && !n.announced.After(r.found):
-		return found
+		return answerFound
 	case !r.notFound.IsZero():
-		return notFound
+		return answerNotFound
 	default:
-		return noAnswer
+		return answerNone
 	}
 }
 
-func (m *memory) cloud(o *observation, n *node) cloud {
+func (m *memory) cloudFor(o *observation, n *node) cloud {
 	switch {
 	case o.wantedAndReporting() != "":
 		return cloudMissesLiving
 	case !o.canProbe:
-		return cloudWithoutProbe
+		return cloudNoProbe
 	case !o.living[n.scheme]:
-		return cloudWithoutReferences
+		return cloudNoReference
 	case m.misses >= missLimit:
 		return cloudMissesLiving
 	default:
@@ -284,22 +284,22 @@ func (o *observation) wantedAndReporting() string {
 	return o.nodes[i].name
 }
 
-// cluster returns the state of the cluster for a Node whose kubelet has done the same since the record's time.
-func (m *memory) cluster(o *observation, r *record) clusterState {
+// clusterFor returns the state of the cluster for a Node whose kubelet has done the same since the record's time.
+func (m *memory) clusterFor(o *observation, r *record) clusterState {
 	most, gone := o.mostAreSilent(), o.canProbe && o.now.Sub(m.mass.At()) >= massLimit
 	switch {
 	case o.manyPermitted:
-		return unlimited
+		return clusterUnlimited
 	case most && !gone:
-		return mostSilent
+		return clusterMostSilent
 	case o.rollout && r != nil && o.now.Sub(r.since) >= rolloutLimit:
-		return rolloutStuck
+		return clusterRolloutStuck
 	case o.rollout:
-		return rollsOut
+		return clusterRollsOut
 	case most:
-		return mostGone
+		return clusterMostGone
 	default:
-		return calm
+		return clusterCalm
 	}
 }
 
@@ -333,8 +333,8 @@ func (r *record) expire(o *observation, announced *announcement) {
 		return
 	}
 	last := announced.at
-	if r.confirmed.After(last) {
-		last = r.confirmed
+	if r.confirmedAt.After(last) {
+		last = r.confirmedAt
 	}
 	if o.now.Sub(last) >= min(announcementLife, max(confirmationLife, 2*announced.interval)) {
 		r.expired = announced.at

@@ -16,9 +16,9 @@ func everyEvidence(do func(s state, e evidence)) {
 	bools := []bool{false, true}
 	for s := idle; s <= confirmed; s++ {
 		for k := kubeletReady; k <= kubeletSilent; k++ {
-			for a := noAnswer; a <= proven; a++ {
-				for c := cloudFindsLiving; c <= cloudWithoutReferences; c++ {
-					for m := calm; m <= unlimited; m++ {
+			for a := answerNone; a <= answerProven; a++ {
+				for c := cloudFindsLiving; c <= cloudNoReference; c++ {
+					for m := clusterCalm; m <= clusterUnlimited; m++ {
 						for bits := range 1 << 6 {
 							is := func(bit int) bool { return bools[bits>>bit&1] }
 							do(s, evidence{
@@ -72,7 +72,7 @@ func TestNothingIsConfirmedWithout(t *testing.T) {
 		"a CCM that wants to delete the Node":            func(_ state, e evidence) bool { return e.deletionWanted },
 		"a leader":                                       func(_ state, e evidence) bool { return e.leads },
 		"a cloud that finds living nodes":                func(_ state, e evidence) bool { return e.cloud != cloudMissesLiving },
-		"a machine that was not found since":             func(_ state, e evidence) bool { return e.answer != found },
+		"a machine that was not found since":             func(_ state, e evidence) bool { return e.answer != answerFound },
 		"a turn":                                         func(s state, e evidence) bool { return s == confirmed || !e.paced },
 		"a proof, or an administrator's permission":      hasProof,
 		"a cluster that is calm, or an exception":        isCalm,
@@ -88,20 +88,20 @@ func TestNothingIsConfirmedWithout(t *testing.T) {
 }
 
 func hasProof(s state, e evidence) bool {
-	permitted := e.cluster == unlimited && e.cloud == cloudWithoutReferences && e.answer == notFound
-	return s == confirmed || e.answer == proven && (e.cloud != cloudWithoutReferences || e.cluster == unlimited) || permitted
+	permitted := e.cluster == clusterUnlimited && e.cloud == cloudNoReference && e.answer == answerNotFound
+	return s == confirmed || e.answer == answerProven && (e.cloud != cloudNoReference || e.cluster == clusterUnlimited) || permitted
 }
 
 func isCalm(s state, e evidence) bool {
-	return s == confirmed || e.cluster == calm || e.cluster == mostGone || e.cluster == unlimited
+	return s == confirmed || e.cluster == clusterCalm || e.cluster == clusterMostGone || e.cluster == clusterUnlimited
 }
 
 func TestAnAdministratorsPermissionReplacesLivingNodesThatAreMissing(t *testing.T) {
 	e := evidence{
-		kubelet: kubeletSilent, cloud: cloudWithoutReferences, cluster: unlimited,
+		kubelet: kubeletSilent, cloud: cloudNoReference, cluster: clusterUnlimited,
 		initialized: true, deletionWanted: true, leads: true,
 	}
-	for answer, want := range map[answer]state{noAnswer: candidate, found: known, notFound: confirmed, proven: confirmed} {
+	for answer, want := range map[answer]state{answerNone: candidate, answerFound: known, answerNotFound: confirmed, answerProven: confirmed} {
 		e.answer = answer
 		to, _ := next(held, e)
 		require.Equal(t, want, to, answer)
@@ -110,7 +110,7 @@ func TestAnAdministratorsPermissionReplacesLivingNodesThatAreMissing(t *testing.
 
 // A Node whose machine is gone goes, and no reason is reported for one that is not held.
 func TestACredibleDeletionIsConfirmed(t *testing.T) {
-	credible := evidence{kubelet: kubeletSilent, answer: proven, initialized: true, deletionWanted: true, leads: true}
+	credible := evidence{kubelet: kubeletSilent, answer: answerProven, initialized: true, deletionWanted: true, leads: true}
 	for s := idle; s <= confirmed; s++ {
 		to, reason := next(s, credible)
 		require.Equal(t, confirmed, to, s)

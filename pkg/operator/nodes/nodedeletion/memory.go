@@ -18,6 +18,8 @@ type memory struct {
 	records map[types.UID]*record
 	// leader is the process that gave the answers in records.
 	leader string
+	// looked is false before the first look.
+	looked bool
 	// events are the times of the CCM's Events, by their names, nil before the first look.
 	events        map[string]metav1.Time
 	announcements map[types.UID]*announcement
@@ -49,11 +51,11 @@ type record struct {
 	// it also found every reference of that probe, and when it found all where the cloud describes ended machines.
 	probed, found, notFound, proven, described time.Time
 
-	// confirmed is when the deletion was confirmed last, written is the version of the Node with the annotation, "" before
-	// there is one, and expired is the announcement whose confirmation has ended.
-	confirmed time.Time
-	written   string
-	expired   time.Time
+	// confirmedAt is when the deletion was confirmed last, written is the version of the Node with the annotation, ""
+	// before there is one, and expired is the announcement whose confirmation has ended.
+	confirmedAt time.Time
+	written     string
+	expired     time.Time
 }
 
 // announcement is the CCM's last Event about the deletion of a Node: when the controller saw it, and how long after the

@@ -42,8 +42,8 @@ type observation struct {
 	living map[string]bool
 	// silent counts the kubelets that do not report, of those that should: machines that are shut down should not.
 	silent, expected int
-	// uninitialized counts the Nodes that wait for the CCM to initialize them.
-	uninitialized int
+	// queue counts the Nodes that wait for the CCM to initialize them.
+	queue int
 	// rollout reports whether a rollout is in progress that can go on.
 	rollout bool
 	// manyPermitted is true while an administrator permits many deletions.
@@ -62,10 +62,10 @@ type node struct {
 	// facts have the version and the taints to patch.
 	facts   *Facts
 	kubelet controlplane.Kubelet
-	// uninitialized is true while the Node waits for the CCM to initialize it, shutDown while the cloud knows the machine
+	// queued is true while the Node waits for the CCM to initialize it, shutDown while the cloud knows the machine
 	// to be so, and hasTaint while the Node has the controller's taint.
-	uninitialized, shutDown, hasTaint bool
-	permission                        string
+	queued, shutDown, hasTaint bool
+	permission                 string
 	// record is what is remembered, nil if the kubelet is ready.
 	record *record
 	// deletionWanted is as in evidence, and announced is when the CCM announced the deletion last.
@@ -108,15 +108,15 @@ func (c *controller) look(p platform.Platform) (*observation, error) {
 	if err != nil {
 		return o, err
 	}
-	o.manyPermitted = permittedUntil(meta.Annotations[operatorclient.NodeDeletionsAnnotation]).covers(o.now)
+	o.manyPermitted = isPermitted(meta.Annotations[operatorclient.NodeDeletionsAnnotation], o.now)
 	return o, nil
 }
 
 // add counts a Node, and keeps it if there may be something to decide about it.
 func (o *observation) add(facts *Facts, m *memory) {
 	n := newNode(facts)
-	if n.uninitialized {
-		o.uninitialized++
+	if n.queued {
+		o.queue++
 	}
 	if n.kubelet == controlplane.KubeletReady {
 		o.expected++
@@ -128,8 +128,7 @@ func (o *observation) add(facts *Facts, m *memory) {
 			return
 		}
 	}
-	kept := &n
-	o.nodes, o.byUID[n.uid] = append(o.nodes, kept), kept
+	o.nodes, o.byUID[n.uid] = append(o.nodes, &n), &n
 }
 
 func newNode(f *Facts) node {
@@ -145,7 +144,7 @@ func newNode(f *Facts) node {
 		case isProbeTaint(taint):
 			seen.hasTaint = true
 		default:
-			seen.uninitialized = true
+			seen.queued = true
 		}
 	}
 	return seen
@@ -153,7 +152,7 @@ func newNode(f *Facts) node {
 
 // canBeReference reports whether the node lives, and the CCM has found its machine before.
 func (n *node) canBeReference() bool {
-	return n.kubelet == controlplane.KubeletReady && n.scheme != "" && !n.uninitialized
+	return n.kubelet == controlplane.KubeletReady && n.scheme != "" && !n.queued
 }
 
 // rollsOut reports whether a rollout may soon change which process leads: a node gets a revision, or nodes wait for the
@@ -187,12 +186,10 @@ func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool,
 // mostAreSilent reports whether more than half of the kubelets do not report.
 func (o *observation) mostAreSilent() bool { return o.silent > 1 && o.silent*2 > o.expected }
 
-// permittedUntil is the time until which an administrator permits many deletions, in RFC 3339.
-type permittedUntil string
-
-// covers reports whether the permission counts now. One without an end in the near future does not.
-func (r permittedUntil) covers(now time.Time) bool {
-	until, err := time.Parse(time.RFC3339, string(r))
+// isPermitted reports whether an administrator's permission until a time, in RFC 3339, counts now. One without an end
+// in the near future does not.
+func isPermitted(annotation string, now time.Time) bool {
+	until, err := time.Parse(time.RFC3339, annotation)
 	return err == nil && now.Before(until) && until.Sub(now) <= permissionLimit
 }
 

@@ -50,16 +50,14 @@ type probe struct {
 	// began is when the probe began, lastTaint when the last taint was written, and progress when the CCM showed that it
 	// works: it found a machine, or it initialized a Node.
 	began, lastTaint, progress time.Time
-	// uninitialized is how many Nodes wait for their initialization now, and queue how many did when the probe began.
-	uninitialized, queue int
+	// queue is how many Nodes wait for their initialization, and initialQueue how many did when the probe began.
+	queue, initialQueue int
 	// limit is how long the CCM may make no progress. fastest and slowest are how long it took to find references.
 	limit, fastest, slowest time.Duration
 }
 
 // probeHistory is what the controller learned from probes.
 type probeHistory struct {
-	// looked is false before the first look.
-	looked bool
 	// misses counts the last probes in a row in which the CCM did not find every reference. unanswered are the names of
 	// those that it did not find in the last one, within waited.
 	misses     int
@@ -99,7 +97,7 @@ func (m *memory) startProbe(o *observation) {
 	targets = targets[:min(len(targets), m.targetCount(o))]
 	p := &probe{
 		leader: o.leader, nodes: map[types.UID]bool{}, written: map[types.UID]string{}, found: map[types.UID]bool{},
-		began: o.now, lastTaint: o.now, progress: o.now, uninitialized: o.uninitialized, queue: o.uninitialized,
+		began: o.now, lastTaint: o.now, progress: o.now, queue: o.queue, initialQueue: o.queue,
 	}
 	for _, n := range targets {
 		p.targets, p.nodes[n.uid] = append(p.targets, n.uid), true
@@ -116,7 +114,7 @@ func (m *memory) startProbe(o *observation) {
 			p.written[n.uid] = n.facts.version
 		}
 	}
-	needs := 2 * m.lookup.Nanoseconds() * int64(len(p.targets)+len(p.references)+p.queue)
+	needs := 2 * m.lookup.Nanoseconds() * int64(len(p.targets)+len(p.references)+p.initialQueue)
 	p.limit = min(probeLimit, max(min(slowLimit, answerLimit<<min(m.misses, missLimit)), time.Duration(needs)))
 	m.rotation++
 	m.probe = p
@@ -251,10 +249,10 @@ func (p *probe) valid(o *observation) bool {
 
 // advance records the answers since the last look.
 func (p *probe) advance(o *observation) {
-	if o.uninitialized < p.uninitialized {
+	if o.queue < p.queue {
 		p.progress = o.now
 	}
-	p.uninitialized = o.uninitialized
+	p.queue = o.queue
 	for _, uid := range slices.Concat(p.targets, p.references) {
 		n := o.byUID[uid]
 		if n == nil || p.found[uid] || !p.isFound(n) {
@@ -335,7 +333,7 @@ func (m *memory) conclude(o *observation, missing []string) {
 // lookup returns how long the CCM takes for a machine. It is the mean of all look-ups until the last reference, and not
 // much more than that between two references: a cloud that found no machine until a moment ago finds all at once.
 func (p *probe) lookup() time.Duration {
-	each := p.slowest / time.Duration(len(p.targets)+len(p.references)+p.queue)
+	each := p.slowest / time.Duration(len(p.targets)+len(p.references)+p.initialQueue)
 	if between := len(p.references) - 1; between > 0 {
 		each = min(each, (p.slowest-p.fastest)/time.Duration(between)+lookSoon)
 	}

@@ -147,7 +147,7 @@ func TestAProbeIsAsLongAsTheCCMNeeds(t *testing.T) {
 		m := &c.controller.memory
 		require.Zero(t, m.misses, "at %s", c.clock.Now())
 		if p := m.probe; p != nil && m.lookup > 0 {
-			require.GreaterOrEqual(t, p.limit, time.Duration(2*(len(p.targets)+len(p.references)+p.queue))*m.lookup)
+			require.GreaterOrEqual(t, p.limit, time.Duration(2*(len(p.targets)+len(p.references)+p.initialQueue))*m.lookup)
 		}
 	}
 	c.lead("master-1_2")
@@ -168,7 +168,7 @@ func TestTheTimeOfALookUp(t *testing.T) {
 		"of references that come all at once is a second's": {fastest: time.Minute, slowest: time.Minute, want: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &probe{targets: uids[:2], references: uids, queue: 2, fastest: tc.fastest, slowest: tc.slowest}
+			p := &probe{targets: uids[:2], references: uids, initialQueue: 2, fastest: tc.fastest, slowest: tc.slowest}
 			require.Equal(t, tc.want, p.lookup())
 		})
 	}
