@@ -6,6 +6,7 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 )
 
@@ -27,10 +28,12 @@ func NewCondition(conditionType string, status operatorv1.ConditionStatus, reaso
 	return c
 }
 
-// ApplyConditions writes the conditions of a field manager.
+// ApplyConditions writes the conditions of a controller. Those that it wrote before and omits now are removed, unless
+// it wrote them under another name.
 func ApplyConditions(
-	ctx context.Context, client v1helpers.OperatorClient, fieldManager string, conditions ...*Condition,
+	ctx context.Context, client v1helpers.OperatorClient, controller string, conditions ...*Condition,
 ) error {
+	fieldManager := factory.ControllerFieldManager(controller, "conditions")
 	status := applyoperatorv1.OperatorStatus().WithConditions(conditions...)
 	if err := client.ApplyOperatorStatus(ctx, fieldManager, status); err != nil {
 		return fmt.Errorf("applying the conditions of cloudcontrollermanager/cluster: %w", err)

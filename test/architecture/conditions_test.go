@@ -133,8 +133,16 @@ func controllerOf(node ast.Node) string {
 			return textOf(n.Values[0])
 		}
 	case *ast.CallExpr:
-		if function, ok := n.Fun.(*ast.SelectorExpr); ok && function.Sel.Name == "ToController" {
-			return textOf(n.Args[0])
+		function, _ := n.Fun.(*ast.SelectorExpr)
+		if function == nil {
+			return ""
+		}
+		if of, ok := function.X.(*ast.Ident); ok && of.Name == "reconciler" {
+			for _, argument := range n.Args {
+				if name := textOf(argument); name != "" {
+					return name
+				}
+			}
 		}
 	}
 	return ""

@@ -19,6 +19,19 @@ func TestEachFactHasOneHome(t *testing.T) {
 			computed: regexp.MustCompile(`OperatorStatus\(\)\.WithConditions|\bOperatorCondition\(\)`),
 			home:     "pkg/operatorclient/conditions.go",
 		},
+		"a controller is built": {
+			computed: regexp.MustCompile(`\.(ToController|WithSync|WithSyncDegradedOnError)\(`),
+			home:     "pkg/internal/reconciler/reconciler.go",
+		},
+		"the field manager of a controller's conditions is named": {
+			computed: regexp.MustCompile(`FieldManager\(\w+, "conditions?"\)|[fF]ieldManager = "|\.ApplyOperatorStatus\(`),
+			home:     "pkg/operatorclient/conditions.go",
+			others: map[string]string{
+				"pkg/operatorclient/retry.go":                    "it is the client",
+				"pkg/operator/rollout/staticpod/listers.go":      "it adapts the client for library-go",
+				"pkg/operator/rollout/staticpod/lostrevision.go": "it adapts the client for library-go",
+			},
+		},
 		"a read of the operator's resource has failed": {
 			computed: regexp.MustCompile(`"(reading )?(the metadata of )?cloudcontrollermanager/(cluster|%s): %w"`),
 			home:     "pkg/operatorclient/read.go",

@@ -201,6 +201,7 @@ var controllerMayImport = []string{
 	"pkg/internal/filteredwatch",
 	"pkg/redaction",
 	"pkg/internal/configmaps",
+	"pkg/internal/reconciler",
 	"pkg/internal/writeconflict",
 	"pkg/controlplane/leaseholder",
 	"pkg/predecessor",

@@ -56,9 +56,9 @@ func TestTheSummaryConditionsChangeHands(t *testing.T) {
 		})
 	}
 	// An operator has conditions of other controllers too.
-	apply("Other-conditions", operatorclient.AsExpected("OtherDegraded"))
+	apply("Other", operatorclient.AsExpected("OtherDegraded"))
 	works := operatorclient.NewCondition(available, operatorv1.ConditionTrue, "AsExpected", text)
-	apply("Availability-conditions", works)
+	apply("Availability", works)
 	isCached("AsExpected")
 	began := time.Now().Truncate(time.Second)
 	await(t, "the next second: times have no fractions", func(context.Context) error {
@@ -67,7 +67,7 @@ func TestTheSummaryConditionsChangeHands(t *testing.T) {
 		}
 		return nil
 	})
-	apply("Removal-conditions", operatorclient.NewCondition("Removing", operatorv1.ConditionTrue, "Removed", ""))
+	apply("Removal", operatorclient.NewCondition("Removing", operatorv1.ConditionTrue, "Removed", ""))
 	isRemoving := func(want bool) {
 		t.Helper()
 		await(t, "Removing in the cache", func(context.Context) error {
@@ -82,7 +82,7 @@ func TestTheSummaryConditionsChangeHands(t *testing.T) {
 	require.NoError(t, u.Sync(ctx, factory.NewSyncContext("test", recorder)))
 	isCached("Removed")
 
-	apply("Removal-conditions")
+	apply("Removal")
 	isRemoving(false)
 	require.NoError(t, u.Sync(ctx, factory.NewSyncContext("test", recorder)))
 	found, err := c.resource(ctx)
@@ -90,7 +90,7 @@ func TestTheSummaryConditionsChangeHands(t *testing.T) {
 	require.Nil(t, v1helpers.FindOperatorCondition(found.Status.Conditions, available), "nothing of it is left")
 	require.Nil(t, v1helpers.FindOperatorCondition(found.Status.Conditions, "CloudControllerManagerUpgradeable"))
 
-	apply("Availability-conditions", works)
+	apply("Availability", works)
 	isCached("AsExpected")
 	require.NoError(t, u.Sync(ctx, factory.NewSyncContext("test", recorder)))
 	found, err = c.resource(ctx)

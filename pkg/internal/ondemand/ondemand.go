@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -82,11 +83,7 @@ type controller struct {
 // stops them: a platform or a gate hardly ever changes.
 func New(operator v1helpers.OperatorClient, recorder events.Recorder, demands ...Demand) factory.Controller {
 	c := &controller{operator: operator, demands: demands}
-	return factory.New().
-		WithInformers(operator.Informer()).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(operator).
-		ToController("PlatformInformers", recorder)
+	return reconciler.New("PlatformInformers", operator, recorder, c.sync)
 }
 
 func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {

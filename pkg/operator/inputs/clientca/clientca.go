@@ -20,7 +20,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -52,15 +52,12 @@ type controller struct{ Options }
 // invalid source as ClientCADegraded and keeps the last valid copy.
 func New(o Options) factory.Controller {
 	c := &controller{o}
-	return factory.New().
-		WithInformers(o.Operator.Informer()).
+	f := factory.New().
 		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.APIServerAuthentication), o.Source.Informer()).
 		WithFilteredEventsInformers(
 			factory.NamesFilter(operand.ClientCAConfigMap, operand.RequestHeaderClientCAConfigMap),
-			o.Target.Informer()).
-		WithSync(writeconflict.Retried(c.sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController("ClientCA", o.Recorder)
+			o.Target.Informer())
+	return reconciler.From(f, "ClientCA", o.Operator, o.Recorder, c.sync)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {

@@ -25,7 +25,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -60,22 +60,17 @@ type controller struct {
 // ConfigMap stays unchanged. A cluster without a user's configuration is rendered from Infrastructure alone. Errors
 // become ManagedCloudConfigDegraded.
 func New(o Options) factory.Controller {
-	return newController(o).factory().
-		ToController("ManagedCloudConfig", o.Recorder.WithComponentSuffix("managed-cloud-config"))
+	f := factory.New().
+		WithInformers(o.UserConfig.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), o.ManagedConfig.Informer())
+	return reconciler.From(f, "ManagedCloudConfig", o.Operator, o.Recorder.WithComponentSuffix("managed-cloud-config"),
+		newController(o).sync)
 }
 
 func newController(o Options) *controller {
 	return &controller{
 		Options: o, reader: inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
 	}
-}
-
-func (c *controller) factory() *factory.Factory {
-	return factory.New().
-		WithInformers(c.Operator.Informer(), c.UserConfig.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), c.ManagedConfig.Informer()).
-		WithSync(writeconflict.Retried(c.sync)).
-		WithSyncDegradedOnError(c.Operator)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {

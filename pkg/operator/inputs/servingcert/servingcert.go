@@ -35,7 +35,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -91,15 +91,12 @@ type controller struct{ Options }
 // certificate. It reads from listers and sends no request while no rotation is due. It checks a certificate's
 // content, so it replaces a certificate that another client changed. Errors become ServingCertificateDegraded.
 func New(o Options) factory.Controller {
-	return factory.New().
-		WithInformers(o.Operator.Informer()).
+	f := factory.New().
 		WithFilteredEventsInformers(factory.NamesFilter(SignerSecret), o.SignerSecrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.ServingCertSecret), o.Secrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(CAConfigMap), o.ConfigMaps.Informer()).
-		WithInformers(ondemand.Informer{SharedIndexInformer: o.PKIs.Informer()}).
-		WithSync(writeconflict.Retried(newController(o).sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController("ServingCertificate", o.Recorder)
+		WithInformers(ondemand.Informer{SharedIndexInformer: o.PKIs.Informer()})
+	return reconciler.From(f, "ServingCertificate", o.Operator, o.Recorder, newController(o).sync)
 }
 
 func newController(o Options) *controller {

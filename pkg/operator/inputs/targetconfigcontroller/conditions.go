@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// fieldManager owns only the conditions of this controller.
-	fieldManager = "TargetConfigController-Inputs"
+	name = "TargetConfigController"
 
 	// noticesCondition reports warnings about accepted inputs. Its name has none of the suffixes that the
 	// ClusterOperator aggregates.
@@ -69,7 +68,7 @@ func (c *controller) report(
 		// The existing warnings are about the last accepted inputs.
 		conditions = append(conditions, kept(status, noticesCondition)...)
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager, conditions...)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
 
 // reportOnly writes the condition of a diagnostic that keeps the inputs from being checked. The other conditions
@@ -90,7 +89,7 @@ func (c *controller) reportOnly(
 		}
 	}
 	conditions = append(conditions, kept(status, noticesCondition)...)
-	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager, conditions...)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
 
 // condition returns a condition that is True if there is a message, and records an event for a new message.

@@ -26,7 +26,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -118,8 +118,13 @@ type controller struct {
 // New returns the controller. It does nothing while the platform is unknown or unmanaged. API errors become
 // TargetConfigControllerDegraded.
 func New(o Options) factory.Controller {
-	return newController(o).factory().
-		ToController("TargetConfigController", o.Recorder.WithComponentSuffix("target-config-controller"))
+	f := factory.New().
+		WithInformers(o.Namespaces.Informer(), o.UserConfig.Informer(), o.ManagedConfig.Informer(),
+			o.TargetConfigMaps.Informer(), o.TargetSecrets.Informer(),
+			ondemand.SpecInformer{SharedIndexInformer: o.TargetDaemonSets.Informer()}).
+		WithBareInformers(o.WorksFrom...)
+	return reconciler.From(f, name, o.Operator, o.Recorder.WithComponentSuffix("target-config-controller"),
+		newController(o).sync)
 }
 
 func newController(o Options) *controller {
@@ -146,16 +151,6 @@ func newController(o Options) *controller {
 		secrets:    o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
 		absent:     patience.Each[string, bool]{},
 	}
-}
-
-func (c *controller) factory() *factory.Factory {
-	return factory.New().
-		WithInformers(c.Operator.Informer(), c.Namespaces.Informer(), c.UserConfig.Informer(),
-			c.ManagedConfig.Informer(), c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer(),
-			ondemand.SpecInformer{SharedIndexInformer: c.TargetDaemonSets.Informer()}).
-		WithBareInformers(c.WorksFrom...).
-		WithSync(writeconflict.Retried(c.sync)).
-		WithSyncDegradedOnError(c.Operator)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -70,12 +71,11 @@ type controller struct {
 // their Secret: deleting the Secret must not invalidate the token of running operands. Errors become
 // KubeTokenDegraded and CloudTokensDegraded.
 func New(o Options) factory.Controller {
-	return factory.New().
+	f := factory.New().
 		WithInformers(o.Operator.Informer(), o.Secrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(ServiceAccount), o.ServiceAccounts.Informer()).
-		WithFilteredEventsInformers(isPodConfigMap, o.ConfigMaps.Informer()).
-		WithSync(newController(o).sync).
-		ToController(name, o.Recorder)
+		WithFilteredEventsInformers(isPodConfigMap, o.ConfigMaps.Informer())
+	return reconciler.Unreported(f, name, o.Recorder, newController(o).sync)
 }
 
 func newController(o Options) *controller {
@@ -94,7 +94,7 @@ func (c *controller) issuer(lifetime time.Duration) Issuer {
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	kube, cloud := c.kube(ctx, syncCtx), c.cloud(ctx, syncCtx)
-	err := operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "conditions"),
+	err := operatorclient.ApplyConditions(ctx, c.Operator, name,
 		condition(kubeTokenDegraded, kube), condition(cloudTokensDegraded, cloud))
 	return errors.Join(kube, cloud, err)
 }

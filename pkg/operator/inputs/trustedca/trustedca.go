@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -58,11 +59,7 @@ func New(o Options) factory.Controller {
 	c := &controller{
 		Options: o, reader: inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
 	}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.UserConfig.Informer(), o.ManagedConfig.Informer()).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	return reconciler.New(name, o.Operator, o.Recorder, c.sync, o.UserConfig.Informer(), o.ManagedConfig.Informer())
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -87,7 +84,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
 	required := condition(expiring)
-	err = operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), required)
+	err = operatorclient.ApplyConditions(ctx, c.Operator, name, required)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
@@ -88,12 +89,10 @@ func New(o Options) factory.Controller {
 		infrastructures: o.Infrastructures.Lister(), clock: o.Clock, assessor: newAssessor(),
 		nodeClient: o.NodeClient, vanished: o.Vanished,
 	}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.Lease, o.Nodes.Informer(), o.Infrastructures.Informer()).
-		WithFilteredEventsInformers(isOperandPod, o.Pods.Informer()).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	f := factory.New().
+		WithInformers(o.Lease, o.Nodes.Informer(), o.Infrastructures.Informer()).
+		WithFilteredEventsInformers(isOperandPod, o.Pods.Informer())
+	return reconciler.From(f, name, o.Operator, o.Recorder, c.sync)
 }
 
 func isOperandPod(obj any) bool {
@@ -124,8 +123,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
-	return operatorclient.ApplyConditions(ctx, c.operator, factory.ControllerFieldManager(name, "conditions"),
-		conditions...)
+	return operatorclient.ApplyConditions(ctx, c.operator, name, conditions...)
 }
 
 // observe reads the caches.

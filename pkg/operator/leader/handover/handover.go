@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -85,13 +86,10 @@ type controller struct {
 // New returns the controller. It reacts to Nodes, pods and the lease. A timer removes the pods of a former move, and
 // looks again when time alone lets the lead move. A deaf leader renews the lease, so it is seen within a retry period.
 func New(o Options) factory.Controller {
-	c := newController(o)
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.Lease, o.Pods.Informer(), o.Nodes.Informer()).
-		WithBareInformers(o.Infrastructures.Informer()).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	f := factory.New().
+		WithInformers(o.Lease, o.Pods.Informer(), o.Nodes.Informer()).
+		WithBareInformers(o.Infrastructures.Informer())
+	return reconciler.From(f, name, o.Operator, o.Recorder, newController(o).sync)
 }
 
 func newController(o Options) *controller { return &controller{Options: o} }
@@ -131,8 +129,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 			return err
 		}
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
-		c.condition(s, planned.holder))
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, c.condition(s, planned.holder))
 }
 
 // observe reads the caches.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -51,11 +52,8 @@ type controller struct {
 // Nodes and the lease; a timer requeues when time alone proves that a holder has ended.
 func New(o Options) factory.Controller {
 	c := &controller{Options: o}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.Lease, o.Pods.Informer(), o.Nodes.Informer(), o.Infrastructures.Informer()).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	return reconciler.New(name, o.Operator, o.Recorder, c.sync,
+		o.Lease, o.Pods.Informer(), o.Nodes.Informer(), o.Infrastructures.Informer())
 }
 
 // snapshot is the content of the caches at one moment.

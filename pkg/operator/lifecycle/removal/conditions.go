@@ -38,7 +38,7 @@ func (c *controller) block(ctx context.Context, o obstacles) error {
 			"spec.removalPolicy to %s", diagnostic.Few(o.services), ccmv1.ForcedRemoval))
 	}
 	message := "spec.managementState is Removed, but " + strings.Join(causes, "; and ")
-	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
+	return operatorclient.ApplyConditions(ctx, c.Operator, name,
 		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionFalse, blocked, message),
 		operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, blocked, message))
 }
@@ -50,7 +50,7 @@ func (c *controller) wait(ctx context.Context, start time.Time, generation int64
 		"spec.managementState to Managed before; to begin at once, run: oc annotate --overwrite "+
 		"cloudcontrollermanager/cluster %s=%d",
 		start.UTC().Format(time.RFC3339), operatorclient.RemovalAnnotation, generation)
-	err := operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
+	err := operatorclient.ApplyConditions(ctx, c.Operator, name,
 		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionFalse, paused, message),
 		operatorclient.AsExpected(DegradedCondition))
 	if err == nil && first {
@@ -84,7 +84,7 @@ func (c *controller) report(ctx context.Context, step observedplatform.Removal, 
 		degraded = operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, "NodesNotClean",
 			diagnostic.JoinFew(problems, "; ", "; and %d more"))
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager, degraded,
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, degraded,
 		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionTrue, string(step), message))
 }
 
@@ -94,7 +94,7 @@ func (c *controller) release(ctx context.Context, status *operatorv1.StaticPodOp
 		v1helpers.FindOperatorCondition(status.Conditions, DegradedCondition) == nil {
 		return nil
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name)
 }
 
 // currentConditions are true after a removal: those of this controller and of the unmanaged platform.

@@ -23,7 +23,7 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -46,9 +46,6 @@ const (
 
 // Inertia is that of the condition.
 var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.DefaultInertia}
-
-// fieldManager owns only the conditions of this controller.
-var fieldManager = factory.ControllerFieldManager(name, "conditions")
 
 // Options are the dependencies of New; all are required.
 type Options struct {
@@ -96,13 +93,10 @@ func (o obstacles) exist() bool { return len(o.nodes) > 0 || len(o.services) > 0
 // is removed, or until spec.managementState changes: then the other controllers install again what is missing.
 func New(o Options) factory.Controller {
 	core := o.Target.Core().V1()
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(),
-			core.Secrets().Informer(), core.ServiceAccounts().Informer(),
-			o.Target.Coordination().V1().Leases().Informer(), o.Target.Apps().V1().Deployments().Informer()).
-		WithSync(writeconflict.Retried(newController(o).sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	return reconciler.New(name, o.Operator, o.Recorder, newController(o).sync,
+		o.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),
+		core.ServiceAccounts().Informer(), o.Target.Coordination().V1().Leases().Informer(),
+		o.Target.Apps().V1().Deployments().Informer())
 }
 
 func newController(o Options) *controller {

@@ -88,7 +88,7 @@ func (r *operatorResource) GetOperatorStateWithQuorum(context.Context) (
 func (r *operatorResource) ApplyOperatorStatus(
 	_ context.Context, manager string, apply *applyoperatorv1.OperatorStatusApplyConfiguration,
 ) error {
-	if manager != fieldManager {
+	if manager != "RemovalController-conditions" {
 		return fmt.Errorf("unexpected field manager %s", manager)
 	}
 	former := slices.Clone(r.status.Conditions)

@@ -31,7 +31,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
@@ -83,14 +83,10 @@ type controller struct {
 
 // New returns the controller that writes the condition TakingOver on managed platforms.
 func New(o Options) factory.Controller {
-	c := &controller{Options: o}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.Deployments.Informer(), o.Pods.Informer(), o.Nodes.Informer(),
-			o.Namespaces.Informer(), o.Lease).
-		WithBareInformers(o.Infrastructures.Informer()).
-		WithSync(writeconflict.Retried(c.sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	f := factory.New().
+		WithInformers(o.Deployments.Informer(), o.Pods.Informer(), o.Nodes.Informer(), o.Namespaces.Informer(), o.Lease).
+		WithBareInformers(o.Infrastructures.Informer())
+	return reconciler.From(f, name, o.Operator, o.Recorder, (&controller{Options: o}).sync)
 }
 
 // step is where the take-over stands; its zero value is the end.
@@ -116,7 +112,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if at.reason != "" {
 		condition = operatorclient.NewCondition(predecessor.ConditionType, operatorv1.ConditionTrue, at.reason, at.message)
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "conditions"), condition)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, condition)
 }
 
 // advance takes the next step and returns where the take-over stands then.

@@ -14,7 +14,7 @@ import (
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
@@ -34,9 +34,6 @@ const (
 
 // shared are the conditions that the availability controller writes on managed platforms.
 var shared = []string{available, progressing, degraded}
-
-// fieldManager owns only the conditions of this controller.
-var fieldManager = factory.ControllerFieldManager(name, "conditions")
 
 // removed is the reason on a managed platform after a removal, removing the one before.
 const (
@@ -73,12 +70,7 @@ type controller struct{ Options }
 // removal has begun. No static pod will run there, and an upgrade waits until a controller reports Available. The
 // controller does nothing on managed platforms and while the platform is unknown.
 func New(o Options) factory.Controller {
-	c := &controller{o}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.Deployments.Informer()).
-		WithSync(writeconflict.Retried(c.sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	return reconciler.New(name, o.Operator, o.Recorder, (&controller{o}).sync, o.Deployments.Informer())
 }
 
 func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
@@ -101,7 +93,7 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if reason == removing {
 		progresses = operatorv1.ConditionTrue
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
+	return operatorclient.ApplyConditions(ctx, c.Operator, name,
 		condition(available, operatorv1.ConditionTrue, reason),
 		condition(progressing, progresses, reason),
 		degradedCondition,
@@ -151,7 +143,7 @@ func (c *controller) release(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name)
 }
 
 // isOurs reports whether this controller wrote the condition last.

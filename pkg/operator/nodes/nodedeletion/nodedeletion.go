@@ -16,7 +16,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -93,12 +93,8 @@ func New(o Options) factory.Controller {
 		AddFunc:    func(any) { queue() },
 		UpdateFunc: func(any, any) { queue() },
 	})
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.Lease).
-		WithSyncContext(syncCtx).
-		WithSync(writeconflict.Retried(c.sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	return reconciler.From(factory.New().WithInformers(o.Lease).WithSyncContext(syncCtx), name, o.Operator, o.Recorder,
+		c.sync)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {

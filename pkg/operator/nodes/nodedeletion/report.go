@@ -8,7 +8,6 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"github.com/openshift/library-go/pkg/controller/factory"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -122,5 +121,5 @@ func (c *controller) report(ctx context.Context, r report) error {
 		c.Recorder.Warning("NodeDeletionHeld", r.message)
 	}
 	c.lastReport = r
-	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), condition)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, condition)
 }

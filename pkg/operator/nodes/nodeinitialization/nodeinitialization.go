@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -99,14 +100,11 @@ func New(o Options) factory.Controller {
 		wrong:   map[string]drift{},
 		changed: func() { syncCtx.Queue().Add(factory.DefaultQueueKey) },
 	}}
-	c.Controller = factory.New().
-		WithInformers(o.Operator.Informer()).
+	f := factory.New().
 		// The leader matters only while a node waits, and then a timer runs.
 		WithBareInformers(o.Lease, o.Pods.Informer(), o.Infrastructures.Informer()).
-		WithSyncContext(syncCtx).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+		WithSyncContext(syncCtx)
+	c.Controller = reconciler.From(f, name, o.Operator, o.Recorder, c.sync)
 	return c
 }
 
@@ -150,7 +148,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if next = patience.Sooner(next, nextDrift); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
+	return operatorclient.ApplyConditions(ctx, c.Operator, name,
 		c.condition(DegradedCondition, "NodesUninitialized", by, overdue, waiting),
 		withDrifts(c.condition(NoticesCondition, "NodesWaiting", by, late, waiting), drifts))
 }

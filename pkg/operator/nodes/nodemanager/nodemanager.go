@@ -21,6 +21,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -74,18 +75,12 @@ type controller struct {
 // cloud-node-manager. Elsewhere it does nothing. Sync must not run concurrently with itself; the single queue key
 // ensures this.
 func New(o Options) factory.Controller {
-	return newController(o).factory().ToController(name+"Controller", o.Recorder)
+	return reconciler.New(name+"Controller", o.Operator, o.Recorder, newController(o).sync,
+		ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()})
 }
 
 func newController(o Options) *controller {
 	return &controller{Options: o, synced: o.DaemonSets.Informer().HasSynced}
-}
-
-func (c *controller) factory() *factory.Factory {
-	return factory.New().
-		WithInformers(c.Operator.Informer(), ondemand.Informer{SharedIndexInformer: c.DaemonSets.Informer()}).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(c.Operator)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -116,7 +111,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	degraded, notices := health(daemonSet, c.last, missing)
 	already := v1helpers.IsOperatorConditionTrue(status.Conditions, ProgressingCondition)
-	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "conditions"),
+	return operatorclient.ApplyConditions(ctx, c.Operator, name,
 		c.rollout(daemonSet, already), degraded, notices)
 }
 

@@ -25,7 +25,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -91,12 +91,8 @@ func New(o Options) factory.Controller {
 		Options: o, payload: readPayload(),
 		synced: func() bool { return policies.HasSynced() && bindings.HasSynced() },
 	}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), ondemand.Informer{SharedIndexInformer: policies},
-			ondemand.Informer{SharedIndexInformer: bindings}).
-		WithSync(writeconflict.Retried(c.sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	return reconciler.New(name, o.Operator, o.Recorder, c.sync,
+		ondemand.Informer{SharedIndexInformer: policies}, ondemand.Informer{SharedIndexInformer: bindings})
 }
 
 // finding is a policy that is not enforced, or perhaps not.
@@ -233,5 +229,5 @@ func (c *controller) report(ctx context.Context, findings []finding) error {
 		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, findings[0].reason,
 			strings.Join(messages, "\n"))
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), condition)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, condition)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -81,15 +81,11 @@ type controller struct {
 // unmanaged platform everything stays: existing static pods stay installed, and without rights they would fail.
 func New(o Options) factory.Controller {
 	core := o.Target.Core().V1()
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.ClusterRoleBindings.Informer(),
-			o.Target.Rbac().V1().RoleBindings().Informer(),
-			ondemand.Informer{SharedIndexInformer: o.KubeSystem.Informer()},
-			ondemand.Informer{SharedIndexInformer: o.PolicyBindings.Informer()},
-			core.ServiceAccounts().Informer(), core.Secrets().Informer(), core.Services().Informer()).
-		WithSync(writeconflict.Retried(newController(o).sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController("StaticResources", o.Recorder)
+	return reconciler.New("StaticResources", o.Operator, o.Recorder, newController(o).sync,
+		o.ClusterRoleBindings.Informer(), o.Target.Rbac().V1().RoleBindings().Informer(),
+		ondemand.Informer{SharedIndexInformer: o.KubeSystem.Informer()},
+		ondemand.Informer{SharedIndexInformer: o.PolicyBindings.Informer()},
+		core.ServiceAccounts().Informer(), core.Secrets().Informer(), core.Services().Informer())
 }
 
 func newController(o Options) *controller {

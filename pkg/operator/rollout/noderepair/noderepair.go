@@ -24,7 +24,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -108,12 +108,8 @@ type machine struct {
 // that the nodes are at. It repairs one node at a time, by making library-go's installer controller install the node's
 // revision again.
 func New(o Options) factory.Controller {
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(), o.Secrets.Informer(), o.Pods.Informer(),
-			o.Nodes.Informer()).
-		WithSync(writeconflict.Retried(newController(o).sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	return reconciler.New(name, o.Operator, o.Recorder, newController(o).sync,
+		o.ConfigMaps.Informer(), o.Secrets.Informer(), o.Pods.Informer(), o.Nodes.Informer())
 }
 
 func newController(o Options) *controller {

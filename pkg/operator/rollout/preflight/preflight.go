@@ -34,7 +34,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -105,13 +105,10 @@ type controller struct {
 // New returns the controller. An idle one reacts to events only.
 func New(o Options) factory.Controller {
 	c := newController(o)
-	return factory.New().
-		WithInformers(o.Operator.Informer()).
+	f := factory.New().
 		WithFilteredEventsInformers(isOfPreflight, o.Secrets.Informer(), o.Pods.Informer(), o.Leases.Informer()).
-		WithBareInformers(o.ConfigMaps.Informer(), o.Infrastructures.Informer()).
-		WithSync(writeconflict.Retried(c.sync)).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+		WithBareInformers(o.ConfigMaps.Informer(), o.Infrastructures.Informer())
+	return reconciler.From(f, name, o.Operator, o.Recorder, c.sync)
 }
 
 func newController(o Options) *controller { return &controller{Options: o} }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
@@ -99,20 +100,18 @@ func installerController(
 	o Options, inner *installer.InstallerController, client *installerClient, pods *settledPods,
 ) factory.Controller {
 	core := o.Target.Core().V1()
-	return factory.New().
-		WithInformers(o.Operator.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),
-			o.Nodes.Core().V1().Nodes().Informer()).
-		WithSync(func(ctx context.Context, syncCtx factory.SyncContext) error {
-			if err := client.abandon(ctx, pods); err != nil {
-				return err
-			}
-			err := inner.Sync(ctx, syncCtx)
-			for _, left := range []time.Duration{pods.remaining(), client.chosen.wait} {
-				if left > 0 {
-					syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
-				}
-			}
+	sync := func(ctx context.Context, syncCtx factory.SyncContext) error {
+		if err := client.abandon(ctx, pods); err != nil {
 			return err
-		}).
-		ToController(inner.Name(), o.Recorder)
+		}
+		err := inner.Sync(ctx, syncCtx)
+		for _, left := range []time.Duration{pods.remaining(), client.chosen.wait} {
+			if left > 0 {
+				syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
+			}
+		}
+		return err
+	}
+	return reconciler.New(inner.Name(), o.Operator, o.Recorder, sync, core.Pods().Informer(),
+		core.ConfigMaps().Informer(), core.Secrets().Informer(), o.Nodes.Core().V1().Nodes().Informer())
 }

@@ -12,6 +12,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -45,11 +46,8 @@ func newHeldBackController(o Options) factory.Controller {
 		reason:     heldBack(o),
 		clock:      o.Clock,
 	}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer()).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(heldBackController, o.Recorder)
+	return reconciler.New(heldBackController, o.Operator, o.Recorder, c.sync,
+		core.ConfigMaps().Informer(), core.Secrets().Informer())
 }
 
 func (c *heldBackRevisions) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -84,6 +82,5 @@ func (c *heldBackRevisions) currentReason() (string, error) {
 }
 
 func (c *heldBackRevisions) apply(ctx context.Context, condition *operatorclient.Condition) error {
-	return operatorclient.ApplyConditions(ctx, c.operator, factory.ControllerFieldManager(heldBackController, "condition"),
-		condition)
+	return operatorclient.ApplyConditions(ctx, c.operator, heldBackController, condition)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
@@ -34,12 +35,8 @@ type starter struct {
 }
 
 func (s *starter) controller() factory.Controller {
-	return factory.New().
-		WithInformers(s.Operator.Informer()).
-		WithSync(s.sync).
-		WithSyncDegradedOnError(s.Operator).
-		WithPostStartHooks(s.wait).
-		ToController("StaticPodControllers", s.Recorder)
+	return reconciler.From(factory.New().WithPostStartHooks(s.wait), "StaticPodControllers", s.Operator, s.Recorder,
+		s.sync)
 }
 
 func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {

@@ -14,6 +14,7 @@ import (
 	corev1listers "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -31,11 +32,7 @@ type progress struct {
 func newProgressController(o Options) factory.Controller {
 	pods, nodes := o.Target.Core().V1().Pods(), o.Nodes.Core().V1().Nodes()
 	c := &progress{operator: o.Operator, nodes: nodes.Lister(), pods: pods.Lister()}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), pods.Informer(), nodes.Informer()).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(progressController, o.Recorder)
+	return reconciler.New(progressController, o.Operator, o.Recorder, c.sync, pods.Informer(), nodes.Informer())
 }
 
 func (c *progress) sync(ctx context.Context, _ factory.SyncContext) error {
@@ -54,8 +51,7 @@ func (c *progress) sync(ctx context.Context, _ factory.SyncContext) error {
 		controlplane.RollsOut(status, condition.NodeInstallerProgressingConditionType) {
 		progressing.WithStatus(operatorv1.ConditionTrue).WithReason("")
 	}
-	return operatorclient.ApplyConditions(ctx, c.operator,
-		factory.ControllerFieldManager(progressController, "condition"), progressing, failures(status))
+	return operatorclient.ApplyConditions(ctx, c.operator, progressController, progressing, failures(status))
 }
 
 // describe returns how many nodes are at which revision, and what is to be said about single nodes.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
@@ -59,11 +60,7 @@ type stuckContainer struct {
 func newImagePullController(o Options) factory.Controller {
 	pods := o.Target.Core().V1().Pods()
 	c := &stuckImages{operator: o.Operator, pods: pods.Lister(), clock: o.Clock}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), pods.Informer()).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(imagePullController, o.Recorder)
+	return reconciler.New(imagePullController, o.Operator, o.Recorder, c.sync, pods.Informer())
 }
 
 func (c *stuckImages) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -79,8 +76,7 @@ func (c *stuckImages) sync(ctx context.Context, syncCtx factory.SyncContext) err
 	if next > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
 	}
-	return operatorclient.ApplyConditions(ctx, c.operator,
-		factory.ControllerFieldManager(imagePullController, "condition"),
+	return operatorclient.ApplyConditions(ctx, c.operator, imagePullController,
 		conditionOf(ImagePullCondition, "ImageNotPulled", messages),
 		conditionOf(InstallerStartCondition, "NotStarted", messages))
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -77,12 +78,7 @@ func New(o Options) factory.Controller {
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	o.Services.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, settleTime) })
 	c := &controller{Options: o}
-	return factory.New().
-		WithInformers(o.Operator.Informer()).
-		WithSyncContext(syncCtx).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name, o.Recorder)
+	return reconciler.From(factory.New().WithSyncContext(syncCtx), name, o.Operator, o.Recorder, c.sync)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -104,8 +100,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
-		c.condition(late, needs, more))
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, c.condition(late, needs, more))
 }
 
 // candidates returns the Services that have waited for explainAfter, with the longest waiting first, and the time until

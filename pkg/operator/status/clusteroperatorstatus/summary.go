@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -41,10 +42,8 @@ type summary struct{ SummaryOptions }
 // resource. Columns of `oc get` show single fields only, so without it they would show single conditions.
 func NewSummary(o SummaryOptions) factory.Controller {
 	c := &summary{o}
-	return factory.New().
-		WithInformers(o.Informer.Informer(), o.Resource.ForResource(ccmv1.Resource).Informer()).
-		WithSync(c.sync).
-		ToController("Summary", o.Recorder)
+	f := factory.New().WithInformers(o.Informer.Informer(), o.Resource.ForResource(ccmv1.Resource).Informer())
+	return reconciler.Unreported(f, "Summary", o.Recorder, c.sync)
 }
 
 func (c *summary) sync(ctx context.Context, _ factory.SyncContext) error {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -74,12 +75,8 @@ func New(o Options) factory.Controller {
 			operatorVersion: o.OperatorVersion, operatorImage: o.OperatorImage, operand.Name: o.OperandVersion,
 		},
 	}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(), o.Deployments.Informer(),
-			ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()}).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController("Versions", o.Recorder)
+	return reconciler.New("Versions", o.Operator, o.Recorder, c.sync, o.ConfigMaps.Informer(), o.Deployments.Informer(),
+		ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()})
 }
 
 func (c *controller) sync(_ context.Context, _ factory.SyncContext) error {

@@ -1,0 +1,35 @@
+// Package reconciler builds the operator's controllers, all in one way.
+package reconciler
+
+import (
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
+)
+
+// New returns a controller that syncs after each event of the operator's resource and of the informers. A write
+// conflict makes it sync again. Any other error becomes the condition NAMEDegraded.
+func New(
+	name string, operator v1helpers.OperatorClient, recorder events.Recorder, sync factory.SyncFunc,
+	informers ...factory.Informer,
+) factory.Controller {
+	return From(factory.New().WithInformers(informers...), name, operator, recorder, sync)
+}
+
+// From is New for a factory that filters events, or has a sync context, a hook or informers whose events do not count.
+func From(
+	f *factory.Factory, name string, operator v1helpers.OperatorClient, recorder events.Recorder, sync factory.SyncFunc,
+) factory.Controller {
+	f = f.WithInformers(operator.Informer()).WithSyncDegradedOnError(operator)
+	return Unreported(f, name, recorder, writeconflict.Retried(sync))
+}
+
+// Unreported is From for a sync that retries its conflicts and reports its errors itself. The factory has all
+// informers.
+func Unreported(
+	f *factory.Factory, name string, recorder events.Recorder, sync factory.SyncFunc,
+) factory.Controller {
+	return f.WithSync(sync).ToController(name, recorder)
+}
