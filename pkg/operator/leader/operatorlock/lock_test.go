@@ -156,6 +156,7 @@ func TestAPodThatCannotBeReadProvesNothing(t *testing.T) {
 func TestWhatTheLeaderElectionWaitsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		times := leaderelectionconfig.LeaderElectionDefaulting(configv1.LeaderElection{}, namespace, name)
+		require.Equal(t, 137*time.Second, times.LeaseDuration.Duration, "that of the record")
 		ctx, end := context.WithCancel(t.Context())
 		start, waited := time.Now(), time.Duration(0)
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{

@@ -42,13 +42,14 @@ func TestWhatTheRecordersDoByThemselves(t *testing.T) {
 		require.Equal(t, `Progressing message changed from "2 of 3" to "1 of 3"`, v1helpers.GetStatusDiff(of("2 of 3"), of("1 of 3")))
 	})
 	t.Run("each component's recorder starts three goroutines before its first event", func(t *testing.T) {
-		const components = 20
+		const components = 50
 		root := events.NewKubeRecorder(fake.NewClientset().CoreV1().Events(""), "operator", &corev1.ObjectReference{}, clock.RealClock{})
 		t.Cleanup(root.Shutdown)
 		before := runtime.NumGoroutine()
 		for range components {
 			t.Cleanup(root.ForComponent("a").Shutdown)
 		}
-		require.GreaterOrEqual(t, runtime.NumGoroutine()-before, 3*components)
+		// Those of other tests may end meanwhile.
+		require.Greater(t, runtime.NumGoroutine()-before, 2*components)
 	})
 }
