@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -12,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
@@ -124,10 +124,9 @@ func progressing(s snapshot, expected expectedNodes) *operatorclient.Condition {
 	}
 	message := fmt.Sprintf("%d of %d control-plane nodes run revision %d", current, expected.installed, latest)
 	slices.Sort(others)
-	if rest := len(others) - maxNames; rest > 0 {
-		others = append(others[:maxNames], fmt.Sprintf("%d more", rest))
+	if len(others) > 0 {
+		message += ", " + diagnostic.JoinFew(others, ", ", ", %d more")
 	}
-	message = strings.Join(append([]string{message}, others...), ", ")
 	if !controlplane.RollsOut(s.status, ProgressingCondition) {
 		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionFalse, asExpected, message)
 	}

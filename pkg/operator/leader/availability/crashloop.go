@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
@@ -208,9 +209,6 @@ func (c crashLoops) condition(s snapshot) (*operatorclient.Condition, time.Durat
 	if len(texts) == 0 {
 		return operatorclient.AsExpected(CrashLoopCondition), next
 	}
-	if rest := len(texts) - maxNames; rest > 0 {
-		texts = append(texts[:maxNames], fmt.Sprintf("%d more", rest))
-	}
 	return operatorclient.NewCondition(CrashLoopCondition, operatorv1.ConditionTrue, "CrashLooping",
-		strings.Join(texts, "; ")+"; fix the error above, or read the container's log"), next
+		diagnostic.JoinFew(texts, "; ", "; %d more")+"; fix the error above, or read the container's log"), next
 }

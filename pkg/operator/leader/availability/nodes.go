@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -28,9 +28,6 @@ const joinTime = 30 * time.Minute
 // A kubelet that restarts registers the Node again within minutes, and the alert ClusterOperatorDegraded waits for half
 // an hour.
 const goneTime = 15 * time.Minute
-
-// maxNames limits the Nodes that a message lists.
-const maxNames = 5
 
 // expectedNodes are the control-plane Nodes that should exist, and those that do.
 type expectedNodes struct {
@@ -246,15 +243,9 @@ func (c *controller) withoutRole(ctx context.Context, s snapshot) ([]string, err
 }
 
 func nodeList(names []string) string {
-	var b strings.Builder
-	for i, name := range names[:min(len(names), maxNames)] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("node/" + name)
+	nodes := make([]string, len(names))
+	for i, name := range names {
+		nodes[i] = "node/" + name
 	}
-	if rest := len(names) - maxNames; rest > 0 {
-		fmt.Fprintf(&b, " and %d more", rest)
-	}
-	return b.String()
+	return diagnostic.Few(nodes)
 }

@@ -148,12 +148,10 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		verdict.Digest, verdict.Tries = candidate.Annotations[operand.PreflightDigestAnnotation], 1
 		return c.conclude(ctx, candidate, verdict.After(former))
 	}
-	if former != nil {
-		// It is repeated, and the former verdict is reported meanwhile.
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
-		return nil
-	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
+	if former != nil {
+		return nil // it is repeated, and the former verdict is reported meanwhile
+	}
 	return c.reportWait(ctx, candidate, waitsFor)
 }
 
