@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/cache"
@@ -15,25 +13,12 @@ import (
 // A controller that decides by time needs a timer of its own: no Node is its clock.
 type withoutHeartbeats struct{ cache.SharedIndexInformer }
 
-// AddEventHandler implements cache.SharedInformer.
+// AddEventHandler implements cache.SharedInformer. It is the only method by which library-go's factory, and the
+// operator, add a handler.
 func (i withoutHeartbeats) AddEventHandler(
 	handler cache.ResourceEventHandler,
 ) (cache.ResourceEventHandlerRegistration, error) {
 	return i.SharedIndexInformer.AddEventHandler(changeHandler{handler})
-}
-
-// AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
-func (i withoutHeartbeats) AddEventHandlerWithResyncPeriod(
-	handler cache.ResourceEventHandler, resyncPeriod time.Duration,
-) (cache.ResourceEventHandlerRegistration, error) {
-	return i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(changeHandler{handler}, resyncPeriod)
-}
-
-// AddEventHandlerWithOptions implements cache.SharedInformer.
-func (i withoutHeartbeats) AddEventHandlerWithOptions(
-	handler cache.ResourceEventHandler, options cache.HandlerOptions,
-) (cache.ResourceEventHandlerRegistration, error) {
-	return i.SharedIndexInformer.AddEventHandlerWithOptions(changeHandler{handler}, options)
 }
 
 type changeHandler struct{ cache.ResourceEventHandler }

@@ -28,7 +28,6 @@ func controlPlaneNode() *corev1.Node {
 	return node
 }
 
-// Each way to add a handler is wrapped: library-go's controllers choose.
 func TestAHandlerIsCalledForAChangeOfANodeOnly(t *testing.T) {
 	taint := corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: corev1.TaintEffectNoExecute}
 	for name, tc := range map[string]struct {
@@ -89,41 +88,19 @@ func TestTheInformerOfControlPlaneNodesDropsHeartbeats(t *testing.T) {
 	require.NoError(t, err)
 	nodes := newInformerSet(kube, nil).nodes
 	informer := nodes.Core().V1().Nodes().Informer()
-	seen := make(chan [2]string, 100)
-	for name, add := range map[string]func(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error){
-		"plain": informer.AddEventHandler,
-		"with a resync period": func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-			return informer.AddEventHandlerWithResyncPeriod(h, time.Hour)
+	seen := make(chan string, 100)
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { seen <- "added" },
+		UpdateFunc: func(_, obj any) {
+			seen <- map[bool]string{true: "cordoned", false: "heartbeat"}[obj.(*corev1.Node).Spec.Unschedulable]
 		},
-		"with options": func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-			return informer.AddEventHandlerWithOptions(h, cache.HandlerOptions{})
-		},
-	} {
-		_, err := add(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { seen <- [2]string{name, "added"} },
-			UpdateFunc: func(_, obj any) {
-				cordoned := map[bool]string{true: "cordoned", false: "heartbeat"}
-				seen <- [2]string{name, cordoned[obj.(*corev1.Node).Spec.Unschedulable]}
-			},
-			DeleteFunc: func(any) { seen <- [2]string{name, "deleted"} },
-		})
-		require.NoError(t, err)
-	}
+		DeleteFunc: func(any) { seen <- "deleted" },
+	})
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	nodes.Start(ctx.Done())
 	t.Cleanup(func() { cancel(); nodes.Shutdown() })
-	events := func() map[string][]string {
-		have := map[string][]string{}
-		for range 3 {
-			event := <-seen
-			have[event[0]] = append(have[event[0]], event[1])
-		}
-		return have
-	}
-	each := func(event string) map[string][]string {
-		return map[string][]string{"plain": {event}, "with a resync period": {event}, "with options": {event}}
-	}
-	require.Equal(t, each("added"), events())
+	require.Equal(t, "added", <-seen)
 
 	node := controlPlaneNode()
 	for second := range int64(10) {
@@ -132,7 +109,7 @@ func TestTheInformerOfControlPlaneNodesDropsHeartbeats(t *testing.T) {
 	}
 	node.Spec.Unschedulable = true
 	server.Set(t, node)
-	require.Equal(t, each("cordoned"), events())
+	require.Equal(t, "cordoned", <-seen)
 	require.Empty(t, seen)
 }
 
