@@ -104,8 +104,10 @@ type evidence struct {
 	// since is when this process of the operator saw the pod first, startedAt when it saw the container run, and ledAt
 	// when it saw the lease held, zero if it has not: the clocks of the nodes differ.
 	since, startedAt, ledAt time.Time
-	// held is how long the process had held the lease at its last renewal, by the clock of its node.
-	held time.Duration
+	// held is how long the process had held the lease at its last renewal, by the clock of its node, and holder another
+	// process that holds the lease.
+	held   time.Duration
+	holder string
 	// log is the end of the container's log, without secrets, and unread why it was not read.
 	log, unread string
 }
@@ -159,12 +161,23 @@ func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string
 			fmt.Sprintf("it led for %s; its log was not read: %s", unseenTime, e.unread)), ""
 	case e.now.Sub(e.startedAt) < patienceTime:
 		return nil, "its look-up of the nodes"
+	case e.isKeptFromLeading():
+		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it did not lead: %q holds lease/%s in %s, the "+
+			"process of a former preflight that its kubelet has not ended; check the kubelet of that node", e.holder,
+			operand.PreflightName, operand.Namespace)), ""
 	case e.unread != "":
 		// Its machine may have ended: the status of the pod says nothing of that.
 		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it led for %s, and its log was not read: %s; check "+
 			"the kubelet of node/%s", e.held.Round(time.Second), e.unread, e.pod.Spec.NodeName)), ""
 	}
 	return e.overdue(led), ""
+}
+
+// isKeptFromLeading reports whether another process holds the lease, and nothing else is known that keeps this one from
+// it. A kubelet that hangs ends no process, also if the pod was deleted without it.
+func (e *evidence) isKeptFromLeading() bool {
+	hasLogged := e.unread != "" || e.log != ""
+	return e.holder != "" && hasLogged && nodecause.ClassOf(errorOf(e.log)) == nodecause.Other
 }
 
 // overdue judges a process that runs, but has looked up no node for patienceTime. So this is no crash.
@@ -292,12 +305,14 @@ func usageError(log string) string {
 	return ""
 }
 
-// leads reports whether a process of the pod holds the lease of preflights.
+// leads reports whether a process of the pod holds the lease of preflights. A process on another node may have taken it
+// again since it was deleted.
 func leads(lease *coordinationv1.Lease, pod *corev1.Pod) bool {
 	running := controlplane.ContainerStatus(pod, operand.Name).State.Running
-	if lease == nil || running == nil || lease.Spec.AcquireTime == nil {
+	if running == nil || lease == nil || lease.Spec.AcquireTime == nil ||
+		leaseholder.Node(lease, []string{pod.Spec.NodeName}) == "" {
 		return false
 	}
 	// Both times are by the clock of the node. The API truncates the container's to a second.
-	return leaseholder.Identity(lease) != "" && !lease.Spec.AcquireTime.Time.Before(running.StartedAt.Time)
+	return !lease.Spec.AcquireTime.Time.Before(running.StartedAt.Time)
 }

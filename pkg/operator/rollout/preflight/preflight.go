@@ -293,6 +293,8 @@ func (c *controller) observe(ctx context.Context, pod *corev1.Pod) (*evidence, e
 	}
 	if leads(lease, pod) {
 		e.ledAt, e.held = c.led.See(uid, now), leaseholder.HeldFor(lease)
+	} else if lease != nil {
+		e.holder = leaseholder.Identity(lease)
 	}
 	text, _, unread := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
 	if unread != nil {
@@ -364,7 +366,7 @@ func (c *controller) apply(ctx context.Context, conditions ...*operatorclient.Co
 }
 
 // deletePod deletes a pod. A kubelet that is dead never ends it, and the next preflight needs its name. Its process may
-// go on there, but it only reads, and holds nothing but the lease of preflights.
+// go on there, but it only reads, and holds nothing but the lease of preflights: the next one is then inconclusive.
 func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
 	if pod.DeletionTimestamp != nil {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -707,6 +708,43 @@ func TestACandidateWhoseLogCannotBeReadMustHaveRenewedItsLease(t *testing.T) {
 			w.pass(t, 0)
 			w.pass(t, 0)
 			require.Equal(t, want, w.requireEnded(t).Result)
+		})
+	}
+}
+
+// A kubelet that hangs ends no process, also if its pod was deleted without it.
+func TestAProcessOfAFormerPreflightThatGoesOnSaysNothingAboutTheChange(t *testing.T) {
+	for name, acquired := range map[string]time.Duration{
+		"it holds the lease":                     -time.Hour,
+		"it has taken the deleted lease again":   time.Second,
+		"it has done so, and no log can be read": 2 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			w.masked = "I1125 19:00:00.000000       1 leaderelection.go:258] Attempting to acquire leader lease...\n"
+			if acquired > time.Second {
+				w.kube.PrependReactor("get", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+					return action.GetSubresource() == "log", nil, errors.New("no route to host")
+				})
+			}
+			w.submit(t, "sha256:1")
+			w.pass(t, time.Second)
+			w.start(t)
+			lease, err := w.kube.CoordinationV1().Leases(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+			require.NoError(t, err)
+			at := w.clock.Now().Add(acquired)
+			lease.Spec.HolderIdentity, lease.Spec.AcquireTime = ptr.To("m2_former"), ptr.To(metav1.NewMicroTime(at))
+			lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(at.Add(2 * time.Hour)))
+			_, err = w.kube.CoordinationV1().Leases(namespace).Update(t.Context(), lease, metav1.UpdateOptions{})
+			require.NoError(t, err)
+			w.pass(t, time.Minute)
+			w.pass(t, 0)
+			w.pass(t, 0)
+			verdict := w.requireEnded(t)
+			require.Equal(t, `it did not lead: "m2_former" holds lease/cloud-controller-manager-preflight in `+
+				`openshift-cloud-controller-manager, the process of a former preflight that its kubelet has not ended; check the `+
+				`kubelet of that node`, verdict.Message)
+			require.Equal(t, operand.Inconclusive, compare(verdict, nodecause.Lookups{Ended: true, Nodes: 3}).Result)
 		})
 	}
 }
