@@ -22,12 +22,21 @@ const (
 	// ManifestDir has the static pods on a node.
 	ManifestDir = kubernetesDir + "/manifests"
 
-	// binary is the path of the operator in its image.
-	binary = "/usr/bin/cluster-cloud-controller-manager-operator"
+	// Binary is the path of the operator in its image.
+	Binary = "/usr/bin/cluster-cloud-controller-manager-operator"
 
 	kubernetesDir = "/etc/kubernetes"
 	tokenDir      = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
+
+// Annotations returns those of every pod that writes to the host: the security context constraints that its
+// ServiceAccount may use, and that of workload partitioning.
+func Annotations() map[string]string {
+	return map[string]string{
+		"openshift.io/required-scc":               "privileged",
+		"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`,
+	}
+}
 
 // Options are what New needs; all are required.
 type Options struct {
@@ -46,13 +55,10 @@ type Options struct {
 func New(o Options) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: operand.Namespace,
-			Name:      o.Name,
-			Labels:    map[string]string{"app": o.App},
-			Annotations: map[string]string{
-				"openshift.io/required-scc":               "privileged",
-				"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`,
-			},
+			Namespace:   operand.Namespace,
+			Name:        o.Name,
+			Labels:      map[string]string{"app": o.App},
+			Annotations: Annotations(),
 		},
 		Spec: corev1.PodSpec{
 			NodeName:                     o.Node,
@@ -83,7 +89,7 @@ func newContainer(o Options) corev1.Container {
 		Name:            o.App,
 		Image:           o.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         []string{binary, o.Command},
+		Command:         []string{Binary, o.Command},
 		Args:            append([]string{fmt.Sprintf("-v=%d", o.Verbosity)}, o.Args...),
 		Env: append([]corev1.EnvVar{
 			{Name: "POD_NAME", ValueFrom: field("metadata.name")},

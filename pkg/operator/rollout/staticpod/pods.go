@@ -3,6 +3,7 @@ package staticpod
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
@@ -138,8 +140,7 @@ func adapt(pod *corev1.Pod, server *url.URL, image string) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	pod.Annotations["openshift.io/required-scc"] = "privileged"
-	pod.Annotations["target.workload.openshift.io/management"] = `{"effect": "PreferredDuringScheduling"}`
+	maps.Copy(pod.Annotations, hostpod.Annotations())
 	pod.Spec.HostNetwork = true
 	pod.Spec.DNSPolicy = corev1.DNSDefault
 	for i := range pod.Spec.Containers {

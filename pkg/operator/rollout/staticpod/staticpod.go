@@ -29,13 +29,11 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
-
-// binary is the path of the operator in its image.
-const binary = "/usr/bin/cluster-cloud-controller-manager-operator"
 
 // reboot is what a reboot takes on bare metal, for a node that reboots and the static pod on it.
 const reboot = 10 * time.Minute
@@ -97,7 +95,7 @@ func controllers(o Options) []factory.Controller {
 			o.Recorder),
 		missingstaticpod.New(sortedLines{o.Operator}, currentInstallers(o.Target, o.Nodes.Core().V1().Nodes().Lister()),
 			o.Recorder, operand.Namespace, operand.Name, operand.Name, o.Infrastructures),
-		prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{binary, "prune"},
+		prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{hostpod.Binary, "prune"},
 			o.ConfigMaps, pods, o.Operator, o.Target, o.Recorder),
 		unsupportedconfigoverridescontroller.NewUnsupportedConfigOverridesController(operand.Name, o.Operator, o.Recorder),
 	}
@@ -144,7 +142,7 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		operand.Name,
 		revisioned(operand.ConfigMap),
 		revisioned(operand.Secret),
-		[]string{binary, "installer"},
+		[]string{hostpod.Binary, "installer"},
 		o.Target,
 		client,
 		o.ConfigMaps,
