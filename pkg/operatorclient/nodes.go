@@ -32,21 +32,35 @@ func NodesWithoutRole(
 			continue
 		}
 		asked[name] = true
-		// The operator may list Nodes, and needs no right to get one.
-		list, err := client.Nodes().List(ctx, metav1.ListOptions{
-			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
-		})
+		node, err := ReadNode(ctx, client.Nodes(), name, "")
 		if err != nil {
-			return nil, fmt.Errorf("reading node/%s: %w", name, err)
+			return nil, err
 		}
-		i := slices.IndexFunc(list.Items, func(node corev1.Node) bool { return node.Name == name })
-		if i < 0 {
+		if node == nil {
 			continue
 		}
 		// With the label, the informer is about to show the Node.
-		if _, labelled := list.Items[i].Labels[MasterLabel]; !labelled {
-			found = append(found, &list.Items[i])
+		if _, labelled := node.Labels[MasterLabel]; !labelled {
+			found = append(found, node)
 		}
 	}
 	return found, nil
+}
+
+// ReadNode reads a Node from the API, nil if it does not exist; with resource version "0", from the API server's cache.
+// The operator may list Nodes, and needs no right to get one.
+func ReadNode(
+	ctx context.Context, client corev1client.NodeInterface, name, resourceVersion string,
+) (*corev1.Node, error) {
+	list, err := client.List(ctx, metav1.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
+		ResourceVersion: resourceVersion,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading node/%s: %w", name, err)
+	}
+	if i := slices.IndexFunc(list.Items, func(node corev1.Node) bool { return node.Name == name }); i >= 0 {
+		return &list.Items[i], nil
+	}
+	return nil, nil
 }

@@ -43,6 +43,10 @@ func TestEachFactHasOneHome(t *testing.T) {
 				"pkg/predecessor/predecessor.go": "it is below the client",
 			},
 		},
+		"a Node is read by its name": {
+			computed: regexp.MustCompile(`List\(ctx, metav1\.ListOptions\{\s*FieldSelector:\s*[\w.(]*metav1\.ObjectNameField`),
+			home:     "pkg/operatorclient/nodes.go",
+		},
 		"a Node is Ready": {
 			computed: regexp.MustCompile(`corev1\.NodeReady\b`),
 			home:     "pkg/controlplane/node.go",

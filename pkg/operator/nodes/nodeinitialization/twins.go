@@ -2,7 +2,6 @@ package nodeinitialization
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -10,9 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
@@ -146,18 +145,13 @@ func (c *controller) twins(ctx context.Context, groups map[nodecause.Drift][]str
 	return next, nil
 }
 
-// readProviderID returns the provider ID of a Node, "" if there is no such Node. The operator may list Nodes.
+// readProviderID returns the provider ID of a Node, "" if there is no such Node.
 func (c *controller) readProviderID(ctx context.Context, name string) (string, error) {
-	list, err := c.Nodes.List(ctx, metav1.ListOptions{FieldSelector: metav1.ObjectNameField + "=" + name})
-	if err != nil {
-		return "", fmt.Errorf("reading node/%s: %w", name, err)
+	node, err := operatorclient.ReadNode(ctx, c.Nodes, name, "")
+	if err != nil || node == nil {
+		return "", err
 	}
-	for i := range list.Items {
-		if list.Items[i].Name == name {
-			return list.Items[i].Spec.ProviderID, nil
-		}
-	}
-	return "", nil
+	return node.Spec.ProviderID, nil
 }
 
 // confirm reads the first Nodes, and forgets those that have another provider ID, or are gone. If several have it, the

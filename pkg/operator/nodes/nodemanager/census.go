@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
@@ -170,27 +170,20 @@ func (c *controller) confirm(ctx context.Context, s *possibleFailure, now time.T
 
 // nodeHealth reports whether a node should be able to run the pod, and since when. A Ready node is. So is an
 // uninitialized node that its kubelet reports as NotReady, because it gets no network without the cloud-node-manager.
-// A node that does not exist is not; a pod without a node waits for the scheduler. The operator may list Nodes
-// anyway, so this needs no right to get them.
+// A node that does not exist is not; a pod without a node waits for the scheduler.
 func (c *controller) nodeHealth(ctx context.Context, name string) (healthy bool, since time.Time, err error) {
 	if name == "" {
 		return true, time.Time{}, nil
 	}
-	list, err := c.Nodes.Nodes().List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(), ResourceVersion: "0",
-	})
-	if err != nil {
-		return false, time.Time{}, fmt.Errorf("reading node/%s: %w", name, err)
+	node, err := operatorclient.ReadNode(ctx, c.Nodes.Nodes(), name, "0")
+	if err != nil || node == nil {
+		return false, time.Time{}, err
 	}
-	for i := range list.Items {
-		node := &list.Items[i]
-		for _, condition := range controlplane.ReadyConditions(node) {
-			if node.Name == name {
-				healthy = condition.Status == corev1.ConditionTrue ||
-					condition.Status == corev1.ConditionFalse && controlplane.IsUninitialized(node)
-				return healthy, condition.LastTransitionTime.Time, nil
-			}
-		}
+	ready := controlplane.ReadyConditions(node)
+	if len(ready) == 0 {
+		return false, time.Time{}, nil
 	}
-	return false, time.Time{}, nil
+	healthy = ready[0].Status == corev1.ConditionTrue ||
+		ready[0].Status == corev1.ConditionFalse && controlplane.IsUninitialized(node)
+	return healthy, ready[0].LastTransitionTime.Time, nil
 }
