@@ -86,9 +86,9 @@ func TestWhatTheInstallerControllerDoesByItself(t *testing.T) {
 			controller := o.installer(o.kube.CoreV1())
 			for range 24 {
 				require.NoError(t, o.sync(t, controller))
+				require.Equal(t, []operatorv1.NodeStatus{{NodeName: "m0", TargetRevision: 1}}, o.operator.status.NodeStatuses)
 				<-time.After(time.Hour) // of the bubble
 			}
-			require.Equal(t, []operatorv1.NodeStatus{{NodeName: "m0", TargetRevision: 1}}, o.operator.status.NodeStatuses)
 		})
 	})
 	t.Run("it applies only the nodes that it reads", func(t *testing.T) {
