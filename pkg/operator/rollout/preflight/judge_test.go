@@ -97,6 +97,16 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			message: `the cloud rejects the credentials: "cannot fetch token: 400 Response: {\"error\":\"invalid_grant\"}"; ` +
 				`replace the credentials`,
 		},
+		"another process leads, and the cloud refuses this one": {
+			state: running, runs: 45, leads: -1,
+			change: func(e *evidence) { e.holder, e.log = "m2_former", errorAt+"got 403 instead\n" },
+			result: operand.Failed, class: "Unauthorized",
+			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
+		},
+		"another process leads, and this one logs nothing": {
+			state: running, runs: 45, leads: -1, change: func(e *evidence) { e.holder = "m2_former" },
+			result: operand.Failed, class: hang, message: "within 45s, it logged nothing; correct what was changed",
+		},
 		"it does not lead yet": {state: running, runs: 44, leads: -1, waitsFor: "its look-up of the nodes"},
 		"every look-up is forbidden": {
 			state: running, runs: 1, leads: 0,
