@@ -170,6 +170,11 @@ var unusedByOperator = []Exception{
 		Reason: "An installer pod that failed is deleted for the next try.", Sometimes: true, By: removal,
 	},
 	{
+		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"secrets"}, Verbs: []string{"delete"},
+		Reason:    "A withdrawn preflight's Secret goes once no rejection is remembered, which a fast run does not reach.",
+		Sometimes: true, By: removal,
+	},
+	{
 		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"pods"}, Verbs: []string{"update"},
 		Reason: "An installer pod that is there already is adapted.", Sometimes: true,
 	},
@@ -233,7 +238,7 @@ var unusedByRemoval = []Exception{
 		Verbs: []string{"delete"}, Reason: notRemoved, By: removal,
 	},
 	{
-		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"secrets", "services"},
+		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"services"},
 		Verbs: []string{"delete"}, Reason: notRemoved, By: removal,
 	},
 	{
