@@ -4,6 +4,8 @@
 package controlplane
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -33,4 +35,10 @@ func Terminated(container corev1.ContainerStatus) *corev1.ContainerStateTerminat
 		return container.State.Terminated
 	}
 	return container.LastTerminationState.Terminated
+}
+
+// IsStuck reports whether a container waits for something other than its turn or its start, such as its image.
+func IsStuck(status corev1.ContainerStatus) bool {
+	waiting := status.State.Waiting
+	return waiting != nil && !slices.Contains([]string{"", "PodInitializing", "ContainerCreating"}, waiting.Reason)
 }

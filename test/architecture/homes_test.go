@@ -89,6 +89,10 @@ func TestEachFactHasOneHome(t *testing.T) {
 			computed: regexp.MustCompile(`\.TargetRevision == \w+\.CurrentRevision`),
 			home:     "pkg/controlplane/rollout.go",
 		},
+		"a container is stuck": {
+			computed: regexp.MustCompile(`"PodInitializing"(,| &&)`),
+			home:     "pkg/controlplane/controlplane.go",
+		},
 		"something has lasted": {
 			computed: regexp.MustCompile(`s\.at\.IsZero\(\)|[sS]ince(\[\w+\])?\.IsZero\(\)|[sS]ince(\[\w+\])? = now\b|_, known := \w*\.?\w*[sS]ince\[|\w\{\w+, \w+\.[cC]lock\.Now\(\)\}`),
 			home:     "pkg/patience/patience.go",

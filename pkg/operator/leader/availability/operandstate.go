@@ -89,12 +89,10 @@ func waitingText(pods []*corev1.Pod) string {
 	var waiting []string
 	for _, pod := range pods {
 		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			state := status.State.Waiting
-			if state == nil || slices.Contains([]string{"", "PodInitializing", "ContainerCreating"}, state.Reason) {
-				continue
+			if controlplane.IsStuck(status) {
+				waiting = append(waiting, fmt.Sprintf("container %s of pod/%s with image %s is in %s",
+					status.Name, pod.Name, status.Image, status.State.Waiting.Reason))
 			}
-			waiting = append(waiting, fmt.Sprintf("container %s of pod/%s with image %s is in %s",
-				status.Name, pod.Name, status.Image, state.Reason))
 		}
 	}
 	if len(waiting) == 0 {

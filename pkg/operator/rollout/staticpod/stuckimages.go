@@ -159,13 +159,7 @@ func installersOf(node *operatorv1.NodeStatus, installers []*corev1.Pod) []*core
 // waitingContainer returns the init container that waits for something other than its turn, nil if there is none. It
 // waits for its image, or rarely for the container runtime.
 func waitingContainer(pod *corev1.Pod) *corev1.ContainerStatus {
-	i := slices.IndexFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
-		if s.State.Waiting == nil {
-			return false
-		}
-		reason := s.State.Waiting.Reason
-		return reason != "" && reason != "PodInitializing" && reason != "ContainerCreating"
-	})
+	i := slices.IndexFunc(pod.Status.InitContainerStatuses, controlplane.IsStuck)
 	if i < 0 {
 		return nil
 	}
