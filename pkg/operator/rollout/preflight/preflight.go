@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -89,8 +90,9 @@ type Options struct {
 type controller struct {
 	Options
 	// seen, started and led are the pod that was seen, the one whose container ran, and the one that led, by their UIDs.
-	// ending is the one that is being deleted.
+	// ending is the one that is being deleted, and forced the one that was deleted without its kubelet.
 	seen, started, led, ending patience.Since[string]
+	forced                     types.UID
 	// waiting is the digest of the candidate without a verdict.
 	waiting patience.Since[string]
 	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and running its container that
@@ -369,17 +371,23 @@ func (c *controller) apply(ctx context.Context, conditions ...*operatorclient.Co
 // go on there, but it only reads, and holds nothing but the lease of preflights: the next one is then inconclusive.
 func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
-	if pod.DeletionTimestamp != nil {
+	isForced := pod.DeletionTimestamp != nil
+	if isForced {
 		now := c.Clock.Now()
-		if now.Sub(c.ending.See(string(pod.UID), now)) < endTime {
+		if now.Sub(c.ending.See(string(pod.UID), now)) < endTime || c.forced == pod.UID {
 			return nil
 		}
 		options.GracePeriodSeconds = ptr.To[int64](0)
-		c.Recorder.Warningf("PreflightPodForced", "deleted pod/%s without the kubelet of node/%s, which has not ended it "+
-			"for %s; check the node", pod.Name, pod.Spec.NodeName, endTime)
 	}
-	return operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod.Name,
+	err := operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod.Name,
 		options)
+	if err != nil || !isForced {
+		return err
+	}
+	c.forced = pod.UID // It may stay, if it has a finalizer.
+	c.Recorder.Warningf("PreflightPodForced", "deleted pod/%s without the kubelet of node/%s, which has not ended it "+
+		"for %s; check the node", pod.Name, pod.Spec.NodeName, endTime)
+	return nil
 }
 
 // deleteLease deletes the lease of preflights if it exists.

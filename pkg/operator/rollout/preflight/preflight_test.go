@@ -634,6 +634,33 @@ func TestThePodOfAWithdrawnCandidateIsDeletedWithoutItsKubelet(t *testing.T) {
 		"ended it for 30s; check the node"}, w.events())
 }
 
+func TestAPodThatSomebodyHasGivenAFinalizerIsDeletedOnce(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	deleted := 0
+	failure := apierrors.NewTimeoutError("the API server is slow", 1)
+	w.kube.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		deleted++
+		if deleted == 1 {
+			return true, nil, failure
+		}
+		return true, nil, nil // It waits for the finalizer.
+	})
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	pod := w.found(t)
+	pod.Finalizers, pod.DeletionTimestamp = []string{"example.com/kept"}, ptr.To(metav1.NewTime(w.clock.Now()))
+	require.NoError(t, w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, namespace))
+	w.submit(t, "sha256:2")
+	w.pass(t, 29*time.Second)
+	w.clock.SetTime(w.clock.Now().Add(time.Second))
+	w.fillCaches(t)
+	require.ErrorContains(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)), "the API server is slow")
+	require.Empty(t, w.events(), "it is not deleted")
+	w.pass(t, time.Minute)
+	require.Equal(t, 2, deleted)
+	require.Len(t, w.events(), 1)
+}
+
 // unreached is the verdict about a candidate that does not reach the cloud, while the leader's last look-ups have all
 // succeeded.
 func (w *world) unreached(t *testing.T) *operand.PreflightVerdict {
