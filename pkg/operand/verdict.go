@@ -87,7 +87,7 @@ const maxRemembered = 8
 // against the account, and a rollout on the node where it has failed.
 func (r *PreflightRejection) remembers(now time.Time) bool {
 	matters := r.Verdict.Class == RejectedLogin || r.Verdict.Revision != 0
-	return matters && now.Sub(r.Verdict.Ended.Time) < RememberTime
+	return matters && now.Sub(r.Verdict.Ended.Time).Abs() < RememberTime // A clock may have been ahead.
 }
 
 // RememberedRejections returns those of the rejections that are still remembered, the latest of them.

@@ -70,6 +70,7 @@ func TestWhichRejectionsAreRemembered(t *testing.T) {
 		"a rejected login":               {rejection(operand.RejectedLogin, 0, time.Hour-time.Second), true},
 		"a rejected login of long ago":   {rejection(operand.RejectedLogin, 0, time.Hour), false},
 		"a revision that failed":         {rejection("Crash", 3, time.Minute), true},
+		"one of a clock that was ahead":  {rejection(operand.RejectedLogin, 0, -2*time.Hour), false},
 		"another failure of a preflight": {rejection("Crash", 0, time.Minute), false},
 	} {
 		t.Run(name, func(t *testing.T) {
