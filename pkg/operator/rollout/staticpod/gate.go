@@ -112,6 +112,8 @@ func installerController(
 		}
 		return err
 	}
-	return reconciler.New(inner.Name(), o.Operator, o.Recorder, sync, core.Pods().Informer(),
-		core.ConfigMaps().Informer(), core.Secrets().Informer(), o.Nodes.Core().V1().Nodes().Informer())
+	// The controller reports its errors as InstallerControllerDegraded, which installerreports.go corrects.
+	informers := factory.New().WithInformers(o.Operator.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(),
+		core.Secrets().Informer(), o.Nodes.Core().V1().Nodes().Informer())
+	return reconciler.Unreported(informers, inner.Name(), o.Recorder, sync)
 }
