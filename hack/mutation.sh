@@ -41,9 +41,9 @@ chmod +x "$work/bin/go"
 
 for dir in "${dirs[@]}"; do
 	step "mutating $dir"
-	# A mutant that vet rejects is not killed by a test, and a slow machine is no endless loop: 20 times the tests' duration.
+	# A mutant that vet rejects is not killed by a test, and a slow machine is no endless loop: 100 times the tests' duration.
 	(cd "$work/module" && PATH="$work/bin:$PATH" GOFLAGS="${GOFLAGS:-} -vet=off" TMPDIR="$work/tmp" \
-		"$gremlins" unleash --workers="${WORKERS:-1}" --timeout-coefficient=20 "./$dir") | sed -u "s#^\(.* at \)#\1$dir/#" | tee -a "$work/log"
+		"$gremlins" unleash --workers="${WORKERS:-1}" --timeout-coefficient=100 "./$dir") | sed -u "s#^\(.* at \)#\1$dir/#" | tee -a "$work/log"
 done
 
 # Each line: status, kind of mutation, file, line. A mutant that does not compile does not count.
