@@ -465,6 +465,22 @@ func TestARejectedInputThatIsUndoneLeavesTheVerdictAboutAnother(t *testing.T) {
 	require.Nil(t, f.submitted(t))
 }
 
+func TestARejectedInputIsTriedAgainWhenWhatWasTriedBesideItIsUndone(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, operand.Failed, 1)
+	f.sees(t)
+	f.rotate(t, "second")
+	f.sees(t)
+	require.Contains(t, f.tried(t), "second")
+	f.put(t, secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}))
+	f.clock.Step(time.Minute)
+	f.sees(t)
+	require.True(t, operand.PreflightRuns(f.submitted(t)))
+	require.NotContains(t, f.tried(t), "second")
+	require.Contains(t, f.tried(t), changed)
+}
+
 func TestInputsThatFailTogetherAreRejectedTogether(t *testing.T) {
 	f := newWorking(t)
 	f.rotate(t, "second")

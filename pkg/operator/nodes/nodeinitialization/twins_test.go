@@ -49,7 +49,12 @@ func TestTwoNodesOfOneMachineAreANotice(t *testing.T) {
 	require.Len(t, kube.Actions(), 2)
 
 	require.NoError(t, kube.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	calls := 0
+	c.controller.store.changed = func() { calls++ }
+	require.NoError(t, c.controller.store.Delete(running("c", "openstack:///2")))
+	require.Zero(t, calls, "it has no twin")
 	require.NoError(t, c.controller.store.Delete(running("a", "openstack:///1")))
+	require.Equal(t, 1, calls)
 	require.Empty(t, c.notice(t))
 
 	require.NoError(t, c.controller.store.Update(running("e", "openstack:///1")))
@@ -106,11 +111,12 @@ func TestANodeThatIsGoneHasNoTwin(t *testing.T) {
 
 func TestAReplacedNodeIsNoTwinOfItself(t *testing.T) {
 	c := start(t, `{"platform":"openstack"}`)
-	c.withNodes(t, running("a", "openstack:///1"))
+	kube := c.withNodes(t, running("a", "openstack:///1"))
 	require.NoError(t, c.controller.store.Delete(running("a", "openstack:///1")))
 	require.NoError(t, c.controller.store.Update(running("b", "openstack:///1")))
 	c.pass(t, time.Minute)
 	require.Empty(t, c.notice(t))
+	require.Empty(t, kube.Actions(), "it does not even suspect one")
 }
 
 func TestAnAddressThatFlapsIsANotice(t *testing.T) {

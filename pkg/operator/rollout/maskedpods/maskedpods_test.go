@@ -225,6 +225,14 @@ func TestALineOfALogIsMasked(t *testing.T) {
 	require.NotContains(t, line, password)
 	require.Contains(t, line, "login with ")
 
+	none := NewInformers(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	none.Core().V1().Pods().Informer()
+	none.Start(t.Context().Done())
+	none.WaitForCacheSync(t.Context().Done())
+	line, err = none.Mask("login failed")
+	require.NoError(t, err)
+	require.Equal(t, "login failed", line, "there is no Secret")
+
 	unknown := NewInformers(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
 	line, err = unknown.Mask("login failed")
 	require.NoError(t, err)

@@ -209,6 +209,22 @@ func TestAnErrorThatDiffersOnlyByAnIDDoesNotChangeTheNotice(t *testing.T) {
 	require.Contains(t, c.notice(t), "the quota is exhausted")
 }
 
+func TestAServiceThatWasReplacedHasNoErrorOfTheFormerOne(t *testing.T) {
+	c := start(t, "openstack")
+	require.NoError(t, c.watch.Replace([]any{service("web", time.Hour)}, "1"))
+	c.warn("the quota is exhausted", time.Minute)
+	require.Contains(t, c.notice(t), "the quota is exhausted")
+	require.Contains(t, c.notice(t), "the quota is exhausted")
+	require.Len(t, c.reads, 1)
+	c.events = nil
+	replaced := service("web", time.Hour)
+	replaced.UID = "another"
+	require.NoError(t, c.watch.Replace([]any{replaced}, "2"))
+	c.clock.Step(30 * time.Second)
+	require.NotContains(t, c.notice(t), "the quota is exhausted")
+	require.Len(t, c.reads, 2)
+}
+
 func TestANoticeEndsWhenTheServiceIsServed(t *testing.T) {
 	c := start(t, "openstack")
 	require.NoError(t, c.watch.Replace([]any{service("web", time.Hour)}, "1"))
