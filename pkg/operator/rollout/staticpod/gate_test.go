@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -279,4 +280,30 @@ func TestARevisionIsInstalledAgainOnANodeThatIsAtIt(t *testing.T) {
 	_, err = kube.CoreV1().Pods(target).UpdateStatus(t.Context(), installing, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, operatorv1.NodeStatus{NodeName: "master-0", CurrentRevision: 1}, sync())
+}
+
+// library-go's controller reports its errors itself, and before the first revision that is corrected.
+func TestAnErrorOfTheInstallerControllerIsNotReportedTwice(t *testing.T) {
+	s := newSimulated(t, "m0")
+	require.NoError(t, s.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), target, "cloud-credentials-1"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.caches.Start(ctx.Done())
+	s.nodes.Start(ctx.Done())
+	var running sync.WaitGroup
+	running.Go(func() { s.controller.Run(ctx, 1) })
+	// The first sync is over, with all that is reported about it, when the second one fails.
+	require.Eventually(t, func() bool {
+		failed := 0
+		for _, event := range s.recorder.Events() {
+			if event.Reason == "RequiredInstallerResourcesMissing" {
+				failed++
+			}
+		}
+		return failed > 1
+	}, 10*time.Second, time.Millisecond)
+	cancel()
+	running.Wait()
+	require.Contains(t, s.operator.condition(t, "InstallerControllerDegraded"), "True: missing required resources: ")
+	require.Nil(t, v1helpers.FindOperatorCondition(s.operator.status.Conditions, "InstallerDegraded"))
 }
