@@ -7,6 +7,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
@@ -18,10 +19,30 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 )
 
+// reports records each status that a controller applies for TestDegraded.
+type reports struct {
+	v1helpers.OperatorClient
+	applied chan operatorv1.ConditionStatus
+}
+
+func (r *reports) ApplyOperatorStatus(
+	ctx context.Context, manager string, status *applyoperatorv1.OperatorStatusApplyConfiguration,
+) error {
+	for _, condition := range status.Conditions {
+		if *condition.Type == "TestDegraded" {
+			r.applied <- *condition.Status
+		}
+	}
+	return r.OperatorClient.ApplyOperatorStatus(ctx, manager, status)
+}
+
 // run runs a controller, after one event. Its syncs return these errors, one after the other, and then nil.
-func run(t *testing.T, errs ...error) (operator v1helpers.OperatorClient, synced <-chan error) {
+func run(t *testing.T, errs ...error) (operator *reports, synced <-chan error) {
 	t.Helper()
-	operator = v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{}, &operatorv1.OperatorStatus{}, nil)
+	operator = &reports{
+		OperatorClient: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{}, &operatorv1.OperatorStatus{}, nil),
+		applied:        make(chan operatorv1.ConditionStatus, 10),
+	}
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	syncCtx := factory.NewSyncContext("Test", recorder)
 	syncCtx.Queue().Add(factory.DefaultQueueKey)
@@ -38,29 +59,32 @@ func run(t *testing.T, errs ...error) (operator v1helpers.OperatorClient, synced
 	return operator, returned
 }
 
-func degraded(t *testing.T, operator v1helpers.OperatorClient) (status operatorv1.ConditionStatus, message string) {
+// next returns what the channel has next.
+func next[T any](t *testing.T, from <-chan T) (value T) {
 	t.Helper()
-	_, current, _, err := operator.GetOperatorState()
-	require.NoError(t, err)
-	if condition := v1helpers.FindOperatorCondition(current.Conditions, "TestDegraded"); condition != nil {
-		return condition.Status, condition.Message
+	select {
+	case value = <-from:
+	case <-time.After(10 * time.Second):
+		require.FailNow(t, "nothing came in ten seconds")
 	}
-	return "", ""
+	return value
 }
 
 func TestAWriteConflictIsRetriedAndNotReported(t *testing.T) {
 	conflict := apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("it has changed"))
 	operator, synced := run(t, conflict)
-	require.ErrorIs(t, <-synced, conflict)
-	require.NoError(t, <-synced, "it syncs again by itself")
-	status, _ := degraded(t, operator)
-	require.NotEqual(t, operatorv1.ConditionTrue, status)
+	require.ErrorIs(t, next(t, synced), conflict)
+	require.NoError(t, next(t, synced), "it syncs again by itself")
+	for status := operatorv1.ConditionStatus(""); status != operatorv1.ConditionFalse; {
+		status = next(t, operator.applied)
+		require.NotEqual(t, operatorv1.ConditionTrue, status)
+	}
 }
 
 func TestAnyOtherErrorIsACondition(t *testing.T) {
-	operator, _ := run(t, errors.New("forbidden"), errors.New("forbidden"), errors.New("forbidden"))
-	require.Eventually(t, func() bool {
-		status, message := degraded(t, operator)
-		return status == operatorv1.ConditionTrue && message == "forbidden"
-	}, 10*time.Second, time.Millisecond)
+	operator, synced := run(t, errors.New("forbidden"))
+	require.EqualError(t, next(t, synced), "forbidden")
+	require.Equal(t, operatorv1.ConditionTrue, next(t, operator.applied))
+	require.NoError(t, next(t, synced))
+	require.Equal(t, operatorv1.ConditionFalse, next(t, operator.applied))
 }
