@@ -150,7 +150,7 @@ func (c crashLoops) stableAfter(key containerOn, last *corev1.ContainerStateTerm
 	}
 }
 
-// runningSince returns since when the container has run without an exit. Only a pod that replaced another one shows no
+// runningSince returns when the container began to run without an exit. Only a pod that replaced another one shows no
 // last exit.
 func (c crashLoops) runningSince(
 	key containerOn, last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning,

@@ -56,7 +56,7 @@ type observation struct {
 
 type node struct {
 	name, zone string
-	// scheme is that of the provider ID, "" if no cloud-controller-manager has initialized the node.
+	// scheme is the scheme of the provider ID, "" if no cloud-controller-manager has initialized the node.
 	scheme string
 	uid    types.UID
 	// facts have the version and the taints to patch.
