@@ -217,25 +217,47 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
+// The types of services that a cloud may lack, for Withdraw.
+const (
+	NetworkService      = "network"
+	LoadBalancerService = "load-balancer"
+)
+
+// Withdraw omits a type of service from the catalog of every later login, as in a cloud or a project without it, or
+// lists it again.
+func (s *Server) Withdraw(service string, withdrawn bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.withdrawn[service] = withdrawn
+}
+
 // catalog lists the services. Compute is given with its version in the URL, the others without, so that both ways by
 // which a client finds the version are used.
 func (s *Server) catalog() []object {
-	service := func(kind, name, path string) object {
+	var services []object
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, service := range []struct{ kind, name, path string }{
+		{"identity", "keystone", "/identity"},
+		{"compute", "nova", "/compute/v2.1"},
+		{NetworkService, "neutron", "/networking"},
+		{LoadBalancerService, "octavia", "/load-balancer"},
+	} {
+		if s.withdrawn[service.kind] {
+			continue
+		}
 		var endpoints []object
 		for _, kindOfURL := range []string{"public", "internal", "admin"} {
 			endpoints = append(endpoints, object{
-				"id": name + "-" + kindOfURL, "interface": kindOfURL, "region": region, "region_id": region,
-				"url": s.URL() + path,
+				"id": service.name + "-" + kindOfURL, "interface": kindOfURL, "region": region, "region_id": region,
+				"url": s.URL() + service.path,
 			})
 		}
-		return object{"id": name, "type": kind, "name": name, "endpoints": endpoints}
+		services = append(services, object{
+			"id": service.name, "type": service.kind, "name": service.name, "endpoints": endpoints,
+		})
 	}
-	return []object{
-		service("identity", "keystone", "/identity"),
-		service("compute", "nova", "/compute/v2.1"),
-		service("network", "neutron", "/networking"),
-		service("load-balancer", "octavia", "/load-balancer"),
-	}
+	return services
 }
 
 // authenticated rejects requests without a valid token.

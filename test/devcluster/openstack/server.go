@@ -84,6 +84,8 @@ type Server struct {
 	groups    []*securityGroup
 	// portGroups are the identities of each port's security groups.
 	portGroups map[string][]string
+	// withdrawn are the types of the services that the catalog omits.
+	withdrawn map[string]bool
 	// created counts load balancers and floating IPs, for their identities and addresses.
 	created int
 }
@@ -99,7 +101,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Server: server, host: options.Host, password: standin.NewSecret(), tokens: map[string]tokenInfo{},
-		stopped: map[string]bool{}, portGroups: map[string][]string{}}
+		stopped: map[string]bool{}, portGroups: map[string][]string{}, withdrawn: map[string]bool{}}
 	if err := s.writeCloudsYAML(); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}

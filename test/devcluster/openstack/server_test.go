@@ -175,19 +175,25 @@ func TestARejectedLoginLooksLikeKeystones(t *testing.T) {
 	}}, body)
 }
 
-func TestTheCatalogueNamesEveryServiceInEveryInterface(t *testing.T) {
-	c := startDefault(t)
+// catalog returns the URLs of the catalog of a new login, by the service's type.
+func (c cloud) catalog() map[string][]string {
+	c.t.Helper()
 	status, _, body := c.do("POST", "/identity/v3/auth/tokens", "",
 		passwordLogin("cloud-controller-manager", "Default", c.password, "openshift"))
-	require.Equal(t, http.StatusCreated, status)
+	require.Equal(c.t, http.StatusCreated, status)
 	urls := map[string][]string{}
-	for _, service := range items(t, body, "token", "catalog") {
-		kind := text(t, service, "type")
-		for _, endpoint := range items(t, service, "endpoints") {
+	for _, service := range items(c.t, body, "token", "catalog") {
+		kind := text(c.t, service, "type")
+		for _, endpoint := range items(c.t, service, "endpoints") {
 			urls[kind] = append(urls[kind],
-				text(t, endpoint, "interface")+" "+text(t, endpoint, "region")+" "+text(t, endpoint, "url"))
+				text(c.t, endpoint, "interface")+" "+text(c.t, endpoint, "region")+" "+text(c.t, endpoint, "url"))
 		}
 	}
+	return urls
+}
+
+func TestTheCatalogueNamesEveryServiceInEveryInterface(t *testing.T) {
+	c := startDefault(t)
 	want := map[string][]string{}
 	for kind, path := range map[string]string{
 		"identity": "/identity", "compute": "/compute/v2.1", "network": "/networking",
@@ -197,7 +203,16 @@ func TestTheCatalogueNamesEveryServiceInEveryInterface(t *testing.T) {
 			want[kind] = append(want[kind], face+" RegionOne "+c.URL()+path)
 		}
 	}
-	require.Equal(t, want, urls)
+	require.Equal(t, want, c.catalog())
+}
+
+func TestTheCatalogueOmitsAWithdrawnService(t *testing.T) {
+	c := startDefault(t)
+	c.Withdraw(LoadBalancerService, true)
+	require.NotContains(t, c.catalog(), "load-balancer")
+	require.Contains(t, c.catalog(), "network")
+	c.Withdraw(LoadBalancerService, false)
+	require.Contains(t, c.catalog(), "load-balancer")
 }
 
 func TestVersionRootsNeedNoToken(t *testing.T) {
