@@ -11,6 +11,7 @@ import (
 	corev1informers "k8s.io/client-go/informers/core/v1"
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -20,6 +21,7 @@ var Inertia = operatorclient.Inertia{condition.ConfigObservationDegradedConditio
 // New returns the controller that keeps spec.observedConfig up to date. What it cannot observe it reports as
 // ConfigObservationDegraded, and keeps the previous value. listers comes from NewListers.
 func New(operatorClient v1helpers.OperatorClient, listers Listers, recorder events.Recorder) factory.Controller {
+	dependencies.Require(listers)
 	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, redactingRecorder{recorder},
 		listers, listers.Informers, Observers()...)
 }

@@ -54,6 +54,7 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 		authentication,
 		"4.23.0",
 	)
+	listers.Predecessor = func() (bool, error) { return false, nil }
 	controller := New(operator, listers, recorder)
 	ctx, stop := context.WithCancel(t.Context())
 	informers.Start(ctx.Done())

@@ -62,12 +62,14 @@ func operatorResource() *unstructured.Unstructured {
 
 func assemble(t *testing.T, server *apitest.Server) (Options, *controllercmd.ControllerContext) {
 	t.Helper()
-	return Options{OperatorImage: "operator", OperatorVersion: "1", OperandVersion: "1"}, &controllercmd.ControllerContext{
-		Clock: clock.RealClock{}, KubeConfig: server.Config, ProtoKubeConfig: server.Config,
-		EventRecorder: events.NewInMemoryRecorder(
-			"test", clock.RealClock{},
-		), OperatorNamespace: operatorclient.OperatorNamespace,
-	}
+	return Options{
+			OperatorImage: "operator", OperandImages: map[string]string{}, OperatorVersion: "1", OperandVersion: "1",
+		}, &controllercmd.ControllerContext{
+			Clock: clock.RealClock{}, KubeConfig: server.Config, ProtoKubeConfig: server.Config,
+			EventRecorder: events.NewInMemoryRecorder(
+				"test", clock.RealClock{},
+			), OperatorNamespace: operatorclient.OperatorNamespace,
+		}
 }
 
 // enqueued returns how often each controller's queue got a key. library-go names the queue after the controller, and

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leaderelection"
@@ -50,8 +51,8 @@ type Options struct {
 	// UninitializedThreshold is how long a node may stay uninitialized before the operator degrades.
 	UninitializedThreshold time.Duration
 
-	// LeaderMemory is a file of the operator's pod that the next process in this pod finds, "" for none.
-	LeaderMemory string
+	// LeaderMemory is a file of the operator's pod that the next process in this pod finds.
+	LeaderMemory string `optional:"without one, the next process waits for a lease from its own start"`
 }
 
 // wiring has the dependencies of the controllers.
@@ -129,7 +130,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		return nil, err
 	}
 	leaderelection.Recall(lease, o.LeaderMemory)
-	return &wiring{
+	w := &wiring{
 		Options:           o,
 		ControllerContext: cc,
 		kube:              kube,
@@ -144,7 +145,10 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		versions:          status.NewVersionGetter(),
 		facts:             &metrics.Facts{},
 		deafness:          &controlplane.Deafness{},
-	}, nil
+	}
+	dependencies.Require(w)
+	dependencies.Require(w.informers)
+	return w, nil
 }
 
 // unthrottled disables client-side rate limiting; API priority and fairness applies instead.

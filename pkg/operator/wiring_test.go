@@ -2,10 +2,12 @@ package operator
 
 import (
 	"go/ast"
+	"go/format"
 	"go/parser"
 	"go/token"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -45,6 +47,38 @@ func TestEveryControllerGetsAllItsOptions(t *testing.T) {
 		return true
 	})
 	require.Greater(t, checked, 10)
+}
+
+// A constructor without the check would accept a dependency that is nil.
+func TestEveryConstructorRefusesAMissingDependency(t *testing.T) {
+	files, err := filepath.Glob("*/*/*.go")
+	require.NoError(t, err)
+	checked := 0
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		for _, declaration := range file.Decls {
+			function, ok := declaration.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(function.Name.Name, "New") || len(function.Type.Params.List) == 0 {
+				continue
+			}
+			options, ok := function.Type.Params.List[0].Type.(*ast.Ident)
+			if !ok || !strings.HasSuffix(options.Name, "Options") {
+				continue
+			}
+			checked++
+			first := formatted(t, function.Body.List[0])
+			require.Equal(t, "dependencies.Require(o)", first, "%s, the first statement of %s", name, function.Name.Name)
+		}
+	}
+	require.Greater(t, checked, 20)
+}
+
+func formatted(t *testing.T, node ast.Node) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, format.Node(&b, token.NewFileSet(), node))
+	return b.String()
 }
 
 // A reader who knows a controller's directory knows where it is wired.

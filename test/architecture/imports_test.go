@@ -78,7 +78,7 @@ var layers = []layer{
 	// The observers also run on the bootstrap node, so of the operator they import only its names.
 	{
 		dir:  "pkg/configobservation",
-		ours: []string{"pkg/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis"},
+		ours: []string{"pkg/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis", "pkg/internal/dependencies"},
 	},
 
 	{
@@ -201,6 +201,7 @@ var controllerMayImport = []string{
 	"pkg/internal/filteredwatch",
 	"pkg/redaction",
 	"pkg/internal/configmaps",
+	"pkg/internal/dependencies",
 	"pkg/internal/reconciler",
 	"pkg/internal/writeconflict",
 	"pkg/controlplane/leaseholder",

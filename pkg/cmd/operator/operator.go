@@ -89,13 +89,14 @@ func complete(o *operator.Options) error {
 	o.OperatorImage = os.Getenv("OPERATOR_IMAGE")
 	o.OperatorVersion = os.Getenv("OPERATOR_IMAGE_VERSION")
 	o.OperandVersion = os.Getenv("OPERAND_IMAGE_VERSION")
-	for _, required := range []struct{ name, value string }{
-		{"OPERATOR_IMAGE_VERSION", o.OperatorVersion},
-		{"OPERAND_IMAGE_VERSION", o.OperandVersion},
+	for _, required := range []struct{ name, value, meaning string }{
+		{"OPERATOR_IMAGE", o.OperatorImage, "operator's image"},
+		{"OPERATOR_IMAGE_VERSION", o.OperatorVersion, "release version"},
+		{"OPERAND_IMAGE_VERSION", o.OperandVersion, "release version"},
 	} {
 		if required.value == "" {
-			return fmt.Errorf("environment variable %s is not set: set it to the release version in the operator's "+
-				"Deployment", required.name)
+			return fmt.Errorf("environment variable %s is not set: set it to the %s in the operator's Deployment",
+				required.name, required.meaning)
 		}
 	}
 	o.OperandImages = map[string]string{}

@@ -25,14 +25,18 @@ func TestWhatTheDeploymentBrings(t *testing.T) {
 	require.Equal(t, "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem of the operator's image", got.SystemTrust.Source)
 }
 
-func TestAVersionIsRequired(t *testing.T) {
-	for _, name := range []string{"OPERATOR_IMAGE_VERSION", "OPERAND_IMAGE_VERSION"} {
+func TestTheImageAndTheVersionsAreRequired(t *testing.T) {
+	for name, meaning := range map[string]string{
+		"OPERATOR_IMAGE": "operator's image", "OPERATOR_IMAGE_VERSION": "release version",
+		"OPERAND_IMAGE_VERSION": "release version",
+	} {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv("OPERATOR_IMAGE", "registry/operator")
 			t.Setenv("OPERATOR_IMAGE_VERSION", "4.99.0")
 			t.Setenv("OPERAND_IMAGE_VERSION", "4.99.0")
 			t.Setenv(name, "")
 			require.EqualError(t, complete(&operator.Options{}),
-				"environment variable "+name+" is not set: set it to the release version in the operator's Deployment")
+				"environment variable "+name+" is not set: set it to the "+meaning+" in the operator's Deployment")
 		})
 	}
 }

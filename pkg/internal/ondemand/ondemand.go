@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -70,8 +71,8 @@ type Demand struct {
 	Informers Informers
 	Needed    func(platform.Platform) bool
 
-	// FeatureGate is the gate that has to be enabled, empty if none has to.
-	FeatureGate string
+	// FeatureGate is the gate that has to be enabled.
+	FeatureGate string `optional:"most informers have none"`
 }
 
 type controller struct {
@@ -82,6 +83,9 @@ type controller struct {
 // New returns the controller that starts the informers that the observed platform and feature gates need. It never
 // stops them: a platform or a gate hardly ever changes.
 func New(operator v1helpers.OperatorClient, recorder events.Recorder, demands ...Demand) factory.Controller {
+	for _, demand := range demands {
+		dependencies.Require(demand)
+	}
 	c := &controller{operator: operator, demands: demands}
 	return reconciler.New("PlatformInformers", operator, recorder, c.sync)
 }

@@ -19,6 +19,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -51,6 +52,7 @@ type controller struct{ Options }
 // the API server publishes them, into the ConfigMaps client-ca and requestheader-client-ca. It reports a missing or
 // invalid source as ClientCADegraded and keeps the last valid copy.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	c := &controller{o}
 	f := factory.New().
 		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.APIServerAuthentication), o.Source.Informer()).

@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -60,6 +61,7 @@ type controller struct {
 // ConfigMap stays unchanged. A cluster without a user's configuration is rendered from Infrastructure alone. Errors
 // become ManagedCloudConfigDegraded.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	f := factory.New().
 		WithInformers(o.UserConfig.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), o.ManagedConfig.Informer())

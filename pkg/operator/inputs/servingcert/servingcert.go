@@ -33,6 +33,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -91,6 +92,7 @@ type controller struct{ Options }
 // certificate. It reads from listers and sends no request while no rotation is due. It checks a certificate's
 // content, so it replaces a certificate that another client changed. Errors become ServingCertificateDegraded.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	f := factory.New().
 		WithFilteredEventsInformers(factory.NamesFilter(SignerSecret), o.SignerSecrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.ServingCertSecret), o.Secrets.Informer()).

@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -118,6 +119,7 @@ type controller struct {
 // New returns the controller. It does nothing while the platform is unknown or unmanaged. API errors become
 // TargetConfigControllerDegraded.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	f := factory.New().
 		WithInformers(o.Namespaces.Informer(), o.UserConfig.Informer(), o.ManagedConfig.Informer(),
 			o.TargetConfigMaps.Informer(), o.TargetSecrets.Informer(),

@@ -18,6 +18,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
@@ -71,6 +72,7 @@ type controller struct {
 // their Secret: deleting the Secret must not invalidate the token of running operands. Errors become
 // KubeTokenDegraded and CloudTokensDegraded.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	f := factory.New().
 		WithInformers(o.Operator.Informer(), o.Secrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(ServiceAccount), o.ServiceAccounts.Informer()).

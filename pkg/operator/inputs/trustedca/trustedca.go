@@ -18,6 +18,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -56,6 +57,7 @@ type controller struct {
 // New returns the controller that reports expired and expiring certificates in TrustedCANotices, and in an event when
 // that changes. It reads the user's objects. targetconfigcontroller reports certificates that do not parse.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	c := &controller{
 		Options: o, reader: inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
 	}

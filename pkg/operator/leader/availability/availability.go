@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -84,6 +85,7 @@ type controller struct {
 // Nodes and the lease. It does not poll: a timer requeues when the assessment may change without an event. Sync must
 // not run concurrently with itself; the single queue key ensures this.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	c := &controller{
 		operator: o.Operator, pods: o.Pods.Lister(), lease: o.Lease, nodes: o.Nodes.Lister(),
 		infrastructures: o.Infrastructures.Lister(), clock: o.Clock, assessor: newAssessor(),

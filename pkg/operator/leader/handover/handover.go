@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -86,6 +87,7 @@ type controller struct {
 // New returns the controller. It reacts to Nodes, pods and the lease. A timer removes the pods of a former move, and
 // looks again when time alone lets the lead move. A deaf leader renews the lease, so it is seen within a retry period.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	f := factory.New().
 		WithInformers(o.Lease, o.Pods.Informer(), o.Nodes.Informer()).
 		WithBareInformers(o.Infrastructures.Informer())

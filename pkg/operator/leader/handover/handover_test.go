@@ -427,7 +427,8 @@ func TestEachEventCallsTheController(t *testing.T) {
 	controller := New(Options{
 		Infrastructures: infrastructures,
 		Operator:        watched.Operator(), Lease: lease, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
-		Client: client.CoreV1(), Deafness: &controlplane.Deafness{}, Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
+		Client: client.CoreV1(), OperatorImage: "operator", Deafness: &controlplane.Deafness{}, Replaced: func() {},
+		Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	})
 	kube.Start(t.Context().Done())
 	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 3})

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -35,8 +36,8 @@ type Options struct {
 	Nodes           corev1informers.NodeInformer
 	Infrastructures configinformers.InfrastructureInformer
 	LeaseClient     coordinationv1client.LeasesGetter
-	// Memory is the file that keeps what this process sees of the lease, see Recall. Without one, nothing is kept.
-	Memory   string
+	// Memory is the file that keeps what this process sees of the lease, see Recall.
+	Memory   string `optional:"without one, nothing is kept"`
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
 }
@@ -51,6 +52,7 @@ type controller struct {
 // New returns the controller that releases and restores the operand's lease on managed platforms. It reacts to pods,
 // Nodes and the lease; a timer requeues when time alone proves that a holder has ended.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	c := &controller{Options: o}
 	return reconciler.New(name, o.Operator, o.Recorder, c.sync,
 		o.Lease, o.Pods.Informer(), o.Nodes.Informer(), o.Infrastructures.Informer())

@@ -22,6 +22,7 @@ import (
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -92,6 +93,7 @@ func (o obstacles) exist() bool { return len(o.nodes) > 0 || len(o.services) > 0
 // New returns the controller. A removal that is not safe changes nothing. One that has begun goes on until everything
 // is removed, or until spec.managementState changes: then the other controllers install again what is missing.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	core := o.Target.Core().V1()
 	return reconciler.New(name, o.Operator, o.Recorder, newController(o).sync,
 		o.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),

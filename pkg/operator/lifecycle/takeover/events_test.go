@@ -1,6 +1,7 @@
 package takeover
 
 import (
+	"context"
 	"testing"
 
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -31,7 +32,10 @@ func TestEachEventCallsTheController(t *testing.T) {
 	controller := New(Options{
 		Infrastructures: infrastructures,
 		Operator:        watched.Operator(), Lease: lease, Deployments: kube.Apps().V1().Deployments(), Pods: core.Pods(),
-		Namespaces: core.Namespaces(), Nodes: core.Nodes(), Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
+		Namespaces: core.Namespaces(), Nodes: core.Nodes(), DeploymentClient: client.AppsV1(),
+		LeaseClient: client.CoordinationV1(), NamespaceClient: client.CoreV1(),
+		InTree: func(context.Context) (bool, error) { return false, nil },
+		Clock:  clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	})
 	kube.Start(t.Context().Done())
 	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 5})

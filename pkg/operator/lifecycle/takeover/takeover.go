@@ -30,6 +30,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -83,6 +84,7 @@ type controller struct {
 
 // New returns the controller that writes the condition TakingOver on managed platforms.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	f := factory.New().
 		WithInformers(o.Deployments.Informer(), o.Pods.Informer(), o.Nodes.Informer(), o.Namespaces.Informer(), o.Lease).
 		WithBareInformers(o.Infrastructures.Informer())

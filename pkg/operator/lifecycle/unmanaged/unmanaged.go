@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -70,6 +71,7 @@ type controller struct{ Options }
 // removal has begun. No static pod will run there, and an upgrade waits until a controller reports Available. The
 // controller does nothing on managed platforms and while the platform is unknown.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	return reconciler.New(name, o.Operator, o.Recorder, (&controller{o}).sync, o.Deployments.Informer())
 }
 

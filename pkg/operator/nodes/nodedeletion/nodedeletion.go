@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -81,6 +82,7 @@ type controller struct {
 // NodeDeletionDegraded while the CCM wants to delete a Node that the controller does not believe to be gone. On
 // unmanaged platforms it removes its marks from Nodes, and while the platform is unknown, it does nothing.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	nodes, announced := o.Nodes, o.Events.Informer()
 	synced := func() bool { return nodes.HasSynced() && announced.HasSynced() }
 	c := &controller{Options: o, memory: newMemory(), synced: synced}

@@ -89,7 +89,7 @@ func start(t *testing.T, observed string) *cluster {
 		ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
 	}, &operatorv1.OperatorStatus{}, nil)
 	c.controller = New(Options{
-		Operator: c.operator, Nodes: nil, Lease: lease, Pods: factory.Core().V1().Pods(), PodClient: api.CoreV1(), Events: c.events.CoreV1(),
+		Operator: c.operator, Nodes: api.CoreV1().Nodes(), Lease: lease, Pods: factory.Core().V1().Pods(), PodClient: api.CoreV1(), Events: c.events.CoreV1(),
 		Infrastructures: infrastructures, Mask: func(text string) (string, error) { return text, nil },
 		Deafness: &controlplane.Deafness{},
 		Report:   func(waiting []nodecause.Waiting) { c.reported = waiting },

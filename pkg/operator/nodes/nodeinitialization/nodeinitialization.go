@@ -24,6 +24,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
@@ -92,6 +93,7 @@ type controller struct {
 // runs its own watch of Nodes and stores only the uninitialized ones. While some wait, a timer looks for the cause
 // again.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	o.Threshold = cmp.Or(o.Threshold, defaultThreshold)
 	c := &controller{Options: o, store: &store{

@@ -19,6 +19,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -75,6 +76,7 @@ type controller struct {
 // cloud-node-manager. Elsewhere it does nothing. Sync must not run concurrently with itself; the single queue key
 // ensures this.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	return reconciler.New(name+"Controller", o.Operator, o.Recorder, newController(o).sync,
 		ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()})
 }

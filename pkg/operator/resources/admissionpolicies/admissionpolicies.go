@@ -23,6 +23,7 @@ import (
 	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
 	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -86,6 +87,7 @@ type controller struct {
 // With the right to update these bindings, the operator could release itself; with the right to create policies, it
 // could lock everybody out.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	policies, bindings := o.Policies.Informer(), o.Bindings.Informer()
 	c := &controller{
 		Options: o, payload: readPayload(),

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -80,6 +81,7 @@ type controller struct {
 // platforms. Running pods of another platform lose their rights with them; those pods are about to be replaced. On an
 // unmanaged platform everything stays: existing static pods stay installed, and without rights they would fail.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	core := o.Target.Core().V1()
 	return reconciler.New("StaticResources", o.Operator, o.Recorder, newController(o).sync,
 		o.ClusterRoleBindings.Informer(), o.Target.Rbac().V1().RoleBindings().Informer(),
@@ -178,6 +180,7 @@ func remove(ctx context.Context, recorder events.Recorder, resources []resource)
 // NewRemover returns a function that deletes the static resources of every platform, and the cloud-node-manager. It
 // reports whether there were any. o.Operator is not used.
 func NewRemover(o Options) func(ctx context.Context, recorder events.Recorder) (found bool, err error) {
+	dependencies.Require(o)
 	return newController(o).removeAll
 }
 

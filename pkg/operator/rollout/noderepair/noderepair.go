@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
@@ -108,6 +109,7 @@ type machine struct {
 // that the nodes are at. It repairs one node at a time, by making library-go's installer controller install the node's
 // revision again.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	return reconciler.New(name, o.Operator, o.Recorder, newController(o).sync,
 		o.ConfigMaps.Informer(), o.Secrets.Informer(), o.Pods.Informer(), o.Nodes.Informer())
 }

@@ -34,6 +34,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -106,6 +107,7 @@ type controller struct {
 
 // New returns the controller. An idle one reacts to events only.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	c := newController(o)
 	f := factory.New().
 		WithFilteredEventsInformers(isOfPreflight, o.Secrets.Informer(), o.Pods.Informer(), o.Leases.Informer()).

@@ -7,6 +7,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"k8s.io/klog/v2"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
@@ -17,6 +18,7 @@ import (
 // removal they would install what was removed: the operator does not let library-go look at spec.managementState,
 // because Unmanaged would stop them too. Some of them never look at it.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	return (&starter{Options: o, controllers: func() []factory.Controller { return controllers(o) }}).controller()
 }
 

@@ -19,6 +19,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
@@ -75,6 +76,7 @@ func Needed(p platform.Platform) bool { return p.Managed() && !p.WithoutLoadBala
 // for its address, or for the deletion of its load balancer, or for half a minute if the cloud-controller-manager has
 // reported an error. It reads the Events of three Services at most, and only while they wait.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	o.Services.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, settleTime) })
 	c := &controller{Options: o}

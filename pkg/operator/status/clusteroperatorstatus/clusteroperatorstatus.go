@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -41,6 +42,7 @@ type Options struct {
 
 // New returns the controller that aggregates all conditions of the operator resource by their suffixes.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	syncer := status.NewClusterOperatorStatusController(
 		operatorclient.ClusterOperator,
 		RelatedObjects(),

@@ -67,6 +67,7 @@ func TestTheClusterOperatorShowsConfigurationAtOnceAndKeepsVersions(t *testing.T
 		Inertia:  operatorclient.Inertia{"CloudConfigDegraded": operatorclient.AtOnce, "NodeControllerDegraded": 10 * time.Minute},
 		Operator: operator, ClusterOperators: client.ConfigV1(), Informer: informers.Config().V1().ClusterOperators(),
 		Versions: versions, Clock: clock.RealClock{}, Recorder: recorder,
+		Rights: func(platform.Platform) ([]configv1.ObjectReference, error) { return nil, nil },
 	})
 	sync := func() *configv1.ClusterOperator {
 		require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
@@ -136,6 +137,7 @@ func TestRelatedObjectsFollowThePlatform(t *testing.T) {
 			controller := New(Options{
 				Operator: operator, ClusterOperators: client.ConfigV1(), Informer: informers.Config().V1().ClusterOperators(),
 				Versions: status.NewVersionGetter(), Clock: clock.RealClock{}, Recorder: recorder,
+				Inertia: operatorclient.Inertia{},
 				Rights: func(p platform.Platform) ([]configv1.ObjectReference, error) {
 					return []configv1.ObjectReference{right(p)}, tc.err
 				},

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -41,6 +42,7 @@ type summary struct{ SummaryOptions }
 // NewSummary returns the controller that copies the ClusterOperator's summary to status.summary of the operator's
 // resource. Columns of `oc get` show single fields only, so without it they would show single conditions.
 func NewSummary(o SummaryOptions) factory.Controller {
+	dependencies.Require(o)
 	c := &summary{o}
 	f := factory.New().WithInformers(o.Informer.Informer(), o.Resource.ForResource(ccmv1.Resource).Informer())
 	return reconciler.Unreported(f, "Summary", o.Recorder, c.sync)

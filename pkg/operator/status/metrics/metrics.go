@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 )
 
@@ -140,8 +141,10 @@ type collector struct {
 
 // New returns the collector. It requests its informers, and reads only their caches.
 func New(o Options) prometheus.Collector {
+	dependencies.Require(o)
 	c := &collector{Options: o, pods: o.Pods.Lister(), infrastructures: o.Infrastructures.Lister()}
 	for _, credential := range o.Credentials {
+		dependencies.Require(credential)
 		c.secrets = append(c.secrets, credential.Secrets.Lister().Secrets(credential.Namespace))
 	}
 	return c

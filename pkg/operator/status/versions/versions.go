@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -68,6 +69,7 @@ type controller struct {
 // rendered and the cloud-node-manager has rolled out. It never withdraws a version; during a rollout the
 // ClusterOperator keeps the previous one.
 func New(o Options) factory.Controller {
+	dependencies.Require(o)
 	c := &controller{
 		Options:  o,
 		rendered: operand.RenderedBy(o.OperatorVersion, o.OperatorImage),

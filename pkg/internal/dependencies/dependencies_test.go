@@ -1,0 +1,62 @@
+package dependencies_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+)
+
+type common struct{ Image string }
+
+type options struct {
+	common
+	Context  context.Context
+	Mask     func(string) string
+	Lease    *time.Time
+	Images   map[string]string
+	Informer []int
+	Memory   string `optional:"without one, nothing is kept"`
+	Limit    time.Duration
+	secret   chan int
+}
+
+func complete() options {
+	return options{
+		common: common{Image: "a"}, Context: context.Background(), Mask: func(s string) string { return s },
+		Lease: &time.Time{}, Images: map[string]string{}, Informer: []int{1}, secret: make(chan int),
+	}
+}
+
+func TestOptionsWithAllDependenciesAreAccepted(t *testing.T) {
+	o := complete()
+	dependencies.Require(o)
+	dependencies.Require(&o)
+}
+
+func TestAMissingDependencyIsNamed(t *testing.T) {
+	var none *options
+	for field, omit := range map[string]func(*options){
+		"options.Context":  func(o *options) { o.Context = nil },
+		"options.Mask":     func(o *options) { o.Mask = nil },
+		"options.Lease":    func(o *options) { o.Lease = nil },
+		"options.Images":   func(o *options) { o.Images = nil },
+		"options.Informer": func(o *options) { o.Informer = []int{} },
+		"options.secret":   func(o *options) { o.secret = nil },
+		"common.Image":     func(o *options) { o.Image = "" },
+	} {
+		t.Run(field, func(t *testing.T) {
+			o := complete()
+			omit(&o)
+			require.PanicsWithValue(t, "dependencies_test."+field+" is not set", func() { dependencies.Require(o) })
+		})
+	}
+	t.Run("an interface with a nil pointer is not set", func(t *testing.T) {
+		require.PanicsWithValue(t, "struct { Any interface {} }.Any is not set", func() {
+			dependencies.Require(struct{ Any any }{none})
+		})
+	})
+}
