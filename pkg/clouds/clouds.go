@@ -82,6 +82,8 @@ type Result struct {
 	// Kept are the user's values that are not in effect yet, by key. The predecessor ignored them, and an upgrade must
 	// not change behavior. A value takes effect once the user changes it.
 	Kept map[string]string
+	// Untried is why no preflight can try the configuration, empty if one can.
+	Untried string
 	// Public are the names whose values are no secrets, as confdoc.PublicNames returns them: those of Config before and
 	// after the rewriting, and those of Files. The value of any other name may be a secret.
 	Public []string

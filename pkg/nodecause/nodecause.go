@@ -30,6 +30,7 @@ const (
 	Unavailable                  // the cloud's API answers with an error of its own
 	Certificate                  // the certificate of the cloud's API is not trusted
 	NoEndpoint                   // the cloud has no such API in the region
+	NoLoadBalancers              // OpenStack has no load-balancer API, and the configuration asks for it
 	Other                        // the CCM logged an error of no other class
 )
 
@@ -38,7 +39,7 @@ func (c Class) String() string {
 	return [...]string{
 		"Unknown", "NoLeader", "Deaf", "NotAsked", "NoAnswer", "UnknownMachine", "Ambiguous", "AddressMismatch",
 		"Unauthenticated", "Unauthorized", "QuotaExceeded", "Throttled", "Unreachable", "ProxyRefused", "Unavailable",
-		"Certificate", "NoEndpoint", "Other",
+		"Certificate", "NoEndpoint", "NoLoadBalancers", "Other",
 	}[c]
 }
 
@@ -177,6 +178,10 @@ var texts = map[Class]struct{ cause, action string }{
 	NoEndpoint: {
 		"the cloud's catalog has no such API in the region",
 		"correct the region of the cloud configuration and of the credentials, or add the API to the cloud's catalog",
+	},
+	NoLoadBalancers: {
+		"the cloud's catalog has no load-balancer API in the region",
+		"set enabled = false in [LoadBalancer] of the cloud configuration, or install Octavia",
 	},
 	Other: {
 		"the cloud-controller-manager got an error",

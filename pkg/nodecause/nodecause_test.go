@@ -168,6 +168,16 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 				"the service catalog."),
 			want: nodecause.NoEndpoint,
 		},
+		"the cloud has no load-balancer API": {
+			evidence: failed("Failed to create an OpenStack LoadBalancer client: failed to find load-balancer v2 endpoint for " +
+				"region RegionOne: No suitable endpoint could be found in the service catalog."),
+			want: nodecause.NoLoadBalancers,
+		},
+		"the cloud has no network API": {
+			evidence: failed("Failed to create an OpenStack Network client: failed to find network v2 endpoint for region " +
+				"RegionOne: No suitable endpoint could be found in the service catalog."),
+			want: nodecause.NoEndpoint,
+		},
 		"a proxy wants credentials": {
 			evidence: failed(`Post "https://keystone.example.com:5000/v3/auth/tokens": Proxy Authentication Required`),
 			want:     nodecause.ProxyRefused,

@@ -23,6 +23,8 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bmultiple VMs found`,                     // vSphere
 			`\bfound \d+ \w+ matching`,                 // gophercloud
 		)},
+		// OpenStack's provider ends the process with it as soon as it leads (pkg/openstack/openstack.go, LoadBalancer).
+		{NoLoadBalancers, anyOf(`LoadBalancer client: .*no suitable endpoint could be found in the service catalog`)},
 		{NoEndpoint, anyOf(`no suitable endpoint could be found in the service catalog`)}, // gophercloud
 		{Certificate, anyOf(`\bx509: `, `tls: failed to verify`, `\btls: (?:bad|unknown|expired|revoked) certificate`)},
 		// net/http (transport.go, dialConn) has only the text of the status with which a proxy answers CONNECT. With that of

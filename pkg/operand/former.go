@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
@@ -32,18 +33,18 @@ func FormerOf(podConfigMap *corev1.ConfigMap) (*Former, error) {
 	return &Former{pod: pod, renderedBy: podConfigMap.Annotations[RenderedByAnnotation]}, nil
 }
 
-// instead returns the pod to use instead of the rendered one, with its image. A preflight keeps its own volumes and
-// what its phase pins.
-func (f *Former) instead(phase Phase, rendered *corev1.Pod) (*corev1.Pod, error) {
+// instead returns the pod to use instead of the rendered one, with its image. A preflight keeps its own volumes, what
+// its phase pins, and what the platform changes in this phase.
+func (f *Former) instead(in Inputs, c *config, rendered *corev1.Pod) (*corev1.Pod, error) {
 	container, former := operandContainer(rendered), operandContainer(f.pod)
-	if phase.Files != nil {
-		pinned, err := operandconfig.Decode(phase.Pinned)
+	if in.Phase.Files != nil {
+		pinned, err := operandconfig.Decode(c.pinned)
 		if err != nil {
-			return nil, fmt.Errorf("decoding what phase %s pins: %w", phase.Name, err)
+			return nil, fmt.Errorf("decoding what phase %s pins: %w", in.Phase.Name, err)
 		}
 		container.Args = withPinned(former.Args, container.Args, pinned.ExtendedArguments)
 		container.Command, container.Env = former.Command, former.Env
-		return rendered, nil
+		return inPhase(in, rendered)
 	}
 	pod := f.pod.DeepCopy()
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -54,6 +55,20 @@ func (f *Former) instead(phase Phase, rendered *corev1.Pod) (*corev1.Pod, error)
 		}
 	}
 	return pod, nil
+}
+
+// inPhase applies what the platform changes in this phase again.
+func inPhase(in Inputs, pod *corev1.Pod) (*corev1.Pod, error) {
+	patch, err := platformAsset(in.Platform.Name, in.Phase.Name+"-patch.yaml")
+	if err != nil {
+		return nil, err
+	}
+	base, err := yaml.Marshal(pod)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the pod of phase %s: %w", in.Phase.Name, err)
+	}
+	patched := &corev1.Pod{}
+	return patched, merge("pod", patched, base, patch)
 }
 
 // withPinned returns former arguments with those of the rendered ones whose flags are pinned, in the order of rendered

@@ -64,10 +64,27 @@ func TestAPreflightWithFormerFlagsKeepsItsOwn(t *testing.T) {
 	_, pod := preflightOf(t, in)
 	got := pod.Spec.Containers[0].Args
 	require.Contains(t, got, "--v=7")
-	require.Contains(t, got, "--controllers=cloud-node-controller")
+	require.Contains(t, got, "--controllers=cloud-node-controller,service-lb-controller")
+	require.Contains(t, got, "--concurrent-service-syncs=0")
 	require.Contains(t, got, "--leader-elect-resource-name=cloud-controller-manager-preflight")
 	require.Len(t, got, len(present.Spec.Containers[0].Args), "each flag is there once")
 	require.Equal(t, present.Spec.Volumes, pod.Spec.Volumes)
+}
+
+// What a platform changes in a preflight keeps it from writing, or makes it say more.
+func TestAPreflightWithFormerFlagsKeepsWhatItsPlatformChanges(t *testing.T) {
+	for _, p := range preflighted() {
+		in := inputs(t, p, operand.OperatorPhase())
+		_, present := preflightOf(t, in)
+		rendered, err := operand.Render(in)
+		require.NoError(t, err)
+		in.Former, err = operand.FormerOf(podConfigMapOf(rendered))
+		require.NoError(t, err)
+		in.Former.Flags = true
+		_, pod := preflightOf(t, in)
+		require.ElementsMatch(t, present.Spec.Containers[0].Env, pod.Spec.Containers[0].Env, p.Name)
+		require.ElementsMatch(t, present.Spec.Containers[0].Args, pod.Spec.Containers[0].Args, p.Name)
+	}
 }
 
 func TestAFormerPodThatWasEditedByHandIsRejected(t *testing.T) {

@@ -207,6 +207,9 @@ type Resources struct {
 	// Kept are the user's values that are not in effect yet. The pod's ConfigMap has them in keptAnnotation.
 	Kept map[string]string
 
+	// Untried is why no preflight can try the candidate, empty if one can.
+	Untried string
+
 	// Digest covers the data of every revisioned object. The pod's ConfigMap holds it.
 	Digest string
 
@@ -241,6 +244,8 @@ type Checked struct {
 type config struct {
 	*operandconfig.Config
 	yaml []byte
+	// pinned is what the phase pins.
+	pinned []byte
 	// overridesCustom reports whether the overrides change spec.custom.
 	overridesCustom bool
 	// overriddenFlags are the flags in reliedOn that the overrides change.

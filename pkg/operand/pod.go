@@ -70,7 +70,7 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 		init.VolumeMounts = append(init.VolumeMounts, mountsNamedBy(init, container.VolumeMounts)...)
 	}
 	if in.Former != nil && in.Former.Flags {
-		return in.Former.instead(in.Phase, pod)
+		return in.Former.instead(in, c, pod)
 	}
 	return pod, nil
 }

@@ -42,12 +42,21 @@ var pinned = map[string]string{
 	"vmodule":                     "node_controller=5",
 }
 
-func unpinned(args []string) []string {
+// pinnedOn are those of a platform besides, and other values of the same ones.
+var pinnedOn = map[string]map[string]string{
+	"openstack": {"controllers": "cloud-node-controller,service-lb-controller", "concurrent-service-syncs": "0"},
+}
+
+// withoutFlags returns the arguments of other flags.
+func withoutFlags(args []string, flags map[string]string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		return pinned[name] != ""
+		return flags[name] != ""
 	})
 }
+
+// omitted are the variables that a preflight does not have.
+var omitted = map[string][]string{"digitalocean": {"DO_CLUSTER_ID"}}
 
 // logsMore is the variable with which Azure's SDK says why it repeats a request.
 const logsMore = "AZURE_SDK_GO_LOGGING"
@@ -78,14 +87,53 @@ func TestAPreflightStartsWithWhatTheCandidateHas(t *testing.T) {
 			require.Len(t, pod.Spec.Containers, 1)
 			require.Equal(t, want.Image, got.Image)
 			require.Equal(t, want.Command, got.Command)
-			require.Equal(t, want.Env, slices.DeleteFunc(got.Env, func(v corev1.EnvVar) bool { return v.Name == logsMore }))
+			require.Equal(t,
+				slices.DeleteFunc(want.Env, func(v corev1.EnvVar) bool { return slices.Contains(omitted[p.Name], v.Name) }),
+				slices.DeleteFunc(got.Env, func(v corev1.EnvVar) bool { return v.Name == logsMore }))
 			require.Equal(t, unmounted(candidate.Pod.Spec.InitContainers), unmounted(pod.Spec.InitContainers))
-			require.Equal(t, unpinned(want.Args), unpinned(got.Args))
-			for flag, value := range pinned {
+			flags := maps.Clone(pinned)
+			maps.Copy(flags, pinnedOn[p.Name])
+			require.Equal(t, withoutFlags(want.Args, flags), withoutFlags(got.Args, flags))
+			for flag, value := range flags {
 				require.Contains(t, got.Args, "--"+flag+"="+value)
 			}
 			requireSameFiles(t, candidate, secret, pod)
 		})
+	}
+}
+
+// What a candidate does not start must not reject it, and what it starts must be tried.
+func TestAPreflightStartsNoControllerThatTheCandidateDoesNotStart(t *testing.T) {
+	const both, nodes = "--controllers=cloud-node-controller,service-lb-controller", "--controllers=cloud-node-controller"
+	for name, tc := range map[string]struct{ controllers, want string }{
+		"all of them":                          {`["*"]`, both},
+		"no value, which means all":            {`[]`, both},
+		"all but routes":                       {`["*", -node-route-controller]`, both},
+		"the two by name":                      {`[cloud-node-controller, service-lb-controller]`, both},
+		"the two by their short names":         {`[cloud-node, service]`, both},
+		"no Services":                          {`["*", -service-lb-controller]`, nodes},
+		"no Services, by the short name":       {`["*", -service]`, nodes},
+		"only the nodes":                       {`[cloud-node-controller]`, nodes},
+		"everything but what is deleted there": {`[cloud-node-lifecycle-controller]`, nodes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputs(t, openstack(), operand.OperatorPhase())
+			in.Overrides = []byte(`extendedArguments: {controllers: ` + tc.controllers + `}`)
+			_, pod := preflightOf(t, in)
+			require.Contains(t, pod.Spec.Containers[0].Args, tc.want)
+			require.Equal(t, tc.want == both, slices.Contains(pod.Spec.Containers[0].Args, "--concurrent-service-syncs=0"))
+		})
+	}
+}
+
+// What DigitalOcean's provider has these for, it does whatever the flag --controllers says.
+func TestAPreflightHasNothingThatMakesItsProviderWrite(t *testing.T) {
+	for _, p := range preflighted() {
+		_, pod := preflightOf(t, inputs(t, p, operand.OperatorPhase()))
+		for _, variable := range pod.Spec.Containers[0].Env {
+			require.NotEqual(t, "DO_CLUSTER_ID", variable.Name)
+			require.NotContains(t, variable.Name, "PUBLIC_ACCESS_FIREWALL")
+		}
 	}
 }
 

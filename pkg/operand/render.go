@@ -48,6 +48,7 @@ func Render(in Inputs) (*Resources, error) {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
 	resources := &Resources{Pod: pod, Config: config.yaml, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept,
+		Untried:  checked.cloud.Untried,
 		Warnings: checked.warnings}
 	if in.Phase.Files != nil {
 		resources.Files = in.Phase.Files.files(files)
@@ -110,11 +111,11 @@ func mergeConfig(in Inputs) (*config, error) {
 	}
 	layers := [][]byte{bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase,
 		in.Config}
-	merged, err := operandconfig.Merge(append(layers, in.Overrides, in.Phase.Pinned)...)
+	pinned, err := pinnedBy(in, append(layers, in.Overrides))
 	if err != nil {
 		return nil, err
 	}
-	decoded, err := operandconfig.Decode(merged)
+	merged, decoded, err := mergeAndDecode(append(layers, in.Overrides, pinned)...)
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +127,52 @@ func mergeConfig(in Inputs) (*config, error) {
 			in.Platform.Name)
 	}
 	decoded.Cluster.Name = decoded.InfrastructureName
-	c := &config{Config: decoded, yaml: merged}
-	c.compareWithout(append(layers, in.Phase.Pinned))
+	c := &config{Config: decoded, yaml: merged, pinned: pinned}
+	c.compareWithout(append(layers, pinned))
 	return c, nil
+}
+
+func mergeAndDecode(layers ...[]byte) ([]byte, *operandconfig.Config, error) {
+	merged, err := operandconfig.Merge(layers...)
+	if err != nil {
+		return nil, nil, err
+	}
+	decoded, err := operandconfig.Decode(merged)
+	return merged, decoded, err
+}
+
+// pinnedBy returns what the phase pins over the layers of a candidate. A platform has a file for what it pins besides.
+// That counts if the candidate starts the controllers that the file names: what it leaves out must not reject it.
+func pinnedBy(in Inputs, layers [][]byte) ([]byte, error) {
+	onPlatform, err := platformAsset(in.Platform.Name, in.Phase.Name+"-pinned.yaml")
+	if err != nil || onPlatform == nil {
+		return in.Phase.Pinned, err
+	}
+	_, candidate, err := mergeAndDecode(layers...)
+	if err != nil {
+		return nil, err
+	}
+	pinned, tried, err := mergeAndDecode(in.Phase.Pinned, onPlatform)
+	if err != nil {
+		return nil, err
+	}
+	for _, controller := range tried.ExtendedArguments["controllers"] {
+		if !starts(candidate.ExtendedArguments["controllers"], controller) {
+			return in.Phase.Pinned, nil
+		}
+	}
+	return pinned, nil
+}
+
+// aliases are the short names of controllers that a platform's preflight starts (k8s.io/cloud-provider/names).
+var aliases = map[string]string{"cloud-node-controller": "cloud-node", "service-lb-controller": "service"}
+
+// starts reports whether the flag --controllers starts a controller. Without a value, it starts all of them.
+func starts(flag []string, controller string) bool {
+	isNamed := func(prefix string) bool {
+		return slices.Contains(flag, prefix+controller) || slices.Contains(flag, prefix+aliases[controller])
+	}
+	return isNamed("") || !isNamed("-") && (len(flag) == 0 || slices.Contains(flag, "*"))
 }
 
 // compareWithout records what the overrides change that they must not. It compares decoded values, because the decoder

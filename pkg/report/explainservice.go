@@ -85,6 +85,7 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 var answers = []nodecause.Class{
 	nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable, nodecause.Unavailable,
 	nodecause.ProxyRefused, nodecause.Certificate, nodecause.NoEndpoint,
+	nodecause.NoLoadBalancers,
 }
 
 // causeOf returns the cause of an error of the controller of Services, and what to do.

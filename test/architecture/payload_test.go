@@ -136,7 +136,7 @@ func TestRegistryFoldersAndPayloadAgree(t *testing.T) {
 func TestEveryFileOfAPlatformIsOneThatIsRead(t *testing.T) {
 	names := []string{"config.yaml", "pod-patch.yaml", "node-manager-patch.yaml"}
 	for _, phase := range []operand.Phase{operand.OperatorPhase(), operand.BootstrapPhase(), operand.PreflightPhase()} {
-		names = append(names, phase.Name+"-config.yaml", phase.Name+"-patch.yaml")
+		names = append(names, phase.Name+"-config.yaml", phase.Name+"-patch.yaml", phase.Name+"-pinned.yaml")
 	}
 	for _, p := range platform.All() {
 		folder := "bindata/assets/platforms/" + p.Name

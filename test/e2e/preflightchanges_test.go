@@ -130,6 +130,16 @@ var clouds = map[string]preflightCloud{
 				setConfigText(`(region = )\S+`, "RegionTwo")(t, s)
 			}},
 			{name: "a closed port of the login", class: "Unreachable", do: setSecretText(`(auth_url: https://[^:]+:)\d+`, "1")},
+			{name: "no load balancers", do: setConfigText(`(\[LoadBalancer\]\n)`, "enabled = false\n")},
+			{name: "load balancers in a cloud without their API", class: "NoLoadBalancers", do: func(t *testing.T, s *cloudStory) {
+				s.Cloud().Withdraw(openstack.LoadBalancerService, true)
+				setConfigText(`(enabled = )false`, "true")(t, s)
+			}, undo: func(s *cloudStory, _ *testing.T) { s.Cloud().Withdraw(openstack.LoadBalancerService, false) }},
+			{name: "a cloud without a network API", class: "NoEndpoint", do: func(t *testing.T, s *cloudStory) {
+				s.Cloud().Withdraw(openstack.NetworkService, true)
+				s.setArgument(t, "min-resync-period", "12h3m")
+			}, undo: func(s *cloudStory, _ *testing.T) { s.Cloud().Withdraw(openstack.NetworkService, false) }},
+			{name: "load balancers in a cloud with their API", do: setConfigText(`(enabled = )false`, "true")},
 		},
 	},
 	"vsphere": {

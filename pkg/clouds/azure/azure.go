@@ -37,9 +37,10 @@ type rewriter struct {
 	noNetworkLogin bool
 	// status is what Infrastructure says; empty where it says nothing.
 	status configv1.AzurePlatformStatus
-	// tokens and kept become those of the Result.
-	tokens []clouds.Token
-	kept   map[string]string
+	// tokens, kept and untried become those of the Result.
+	tokens  []clouds.Token
+	kept    map[string]string
+	untried string
 }
 
 // Rewrite checks and rewrites a cloud.conf for Azure and merges the credentials into it.
@@ -129,7 +130,7 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 }
 
 func (a *rewriter) finish(r clouds.Result) clouds.Result {
-	r.Config, r.Tokens, r.Kept = a.Encode(), a.tokens, a.kept
+	r.Config, r.Tokens, r.Kept, r.Untried = a.Encode(), a.tokens, a.kept, a.untried
 	return a.Finish(r)
 }
 
@@ -257,6 +258,10 @@ func (a *rewriter) checkServiceGateway() {
 		a.Rejectf(a.Value(migrate), "%s cannot be combined with %s: remove it", migrate, enabled)
 	case len(a.Items(multiple)) > 0:
 		a.Rejectf(a.Value(multiple), "%s cannot be combined with %s: remove it", multiple, enabled)
+	default:
+		// The provider exits without the controller of Services, and writes to Azure with it
+		// (cmd/cloud-controller-manager/app/controllermanager.go, app/core.go).
+		a.untried = "with " + enabled + ", the cloud-controller-manager would write to Azure in it"
 	}
 }
 

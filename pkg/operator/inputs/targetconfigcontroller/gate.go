@@ -289,6 +289,9 @@ func (c *controller) preflightOf(chosen *candidate) (preflight *corev1.Secret, w
 	if !chosen.inputs.Platform.Preflight {
 		return nil, "", nil
 	}
+	if chosen.resources.Untried != "" {
+		return nil, chosen.resources.Untried, nil
+	}
 	live, err := operatorclient.Find(c.configMaps, "configmap", operatorclient.TargetNamespace, operand.PodConfigMap)
 	if err != nil || live == nil {
 		return nil, "", err

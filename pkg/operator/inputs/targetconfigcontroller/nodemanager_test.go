@@ -28,6 +28,36 @@ func newAzureFixture(t *testing.T) *fixture {
 	return newNodeManagerFixture(t, "azure")
 }
 
+// azureConfig returns the cloud.conf of operand's golden files.
+func azureConfig(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "operand", "testdata", "azure", "cloud.conf"))
+	require.NoError(t, err)
+	return string(data)
+}
+
+// Azure's provider exits without the controller of Services, and writes to Azure with it.
+func TestAServiceGatewayHasNoPreflight(t *testing.T) {
+	f := newAzureFixture(t)
+	f.works = true
+	f.settle(t)
+	f.refresh(t)
+	change := func(edit ...string) {
+		f.put(t, userConfigMap("cloud-provider-config",
+			map[string]string{"config": strings.NewReplacer(edit...).Replace(azureConfig(t))}))
+		f.sees(t)
+	}
+	change(`"cloudProviderBackoffDuration": 6`, `"cloudProviderBackoffDuration": 7`)
+	require.True(t, operand.PreflightRuns(f.submitted(t)), "another change has one")
+
+	change(`"loadBalancerSku": "standard"`, `"loadBalancerSku": "service", "serviceGatewayEnabled": true, `+
+		`"loadBalancerBackendPoolConfigurationType": "podIP"`)
+	require.Contains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), `"serviceGatewayEnabled": true`)
+	require.Nil(t, f.submitted(t))
+	require.Equal(t, []string{"nothing has proved the change of [CloudConfig]: with serviceGatewayEnabled, the " +
+		"cloud-controller-manager would write to Azure in it"}, f.unproved())
+}
+
 // newNodeManagerFixture is the same of a platform.
 func newNodeManagerFixture(t *testing.T, platform string) *fixture {
 	t.Helper()

@@ -75,6 +75,10 @@ var down = []string{
 	nodecause.NoAnswer.String(), nodecause.Unreachable.String(), nodecause.Unavailable.String(),
 }
 
+// loadBalancerClient is in the last words of OpenStack's provider if it does not reach the load-balancer API, which the
+// look-ups of the leader do not ask. So they do not tell whether that is down.
+const loadBalancerClient = "OpenStack LoadBalancer client: "
+
 // compare adjusts the verdict by the last look-ups of the leader, which has the former inputs. An error that the leader
 // gets too is not the change's, and a cloud that the leader reaches is not down.
 func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.PreflightVerdict {
@@ -85,6 +89,7 @@ func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.Pre
 		compared.Result = operand.Inconclusive
 		compared.Message += fmt.Sprintf("; the running one fails too: %q", terminationmessage.Summary(leader.Error))
 	case v.Class == nodecause.NoAnswer.String() && leader.Took > longRound:
+	case strings.Contains(v.Message, loadBalancerClient):
 	case v.Result == operand.Inconclusive && reached(leader) && slices.Contains(down, v.Class):
 		compared.Result = operand.Failed
 		compared.Message += fmt.Sprintf("; the running one has looked up %d nodes", leader.Nodes)
@@ -280,18 +285,24 @@ func (e *evidence) verdict(result operand.PreflightResult, class, message string
 // terminationmessage selects. A provider often logs the answer of its cloud, and ends with an error that does not
 // have it.
 func errorOf(log string) string {
-	reason := terminationmessage.Reason(log)
+	lines := slices.DeleteFunc(strings.SplitAfter(log, "\n"), isDenied)
+	reason := terminationmessage.Reason(strings.Join(lines, ""))
 	if nodecause.ClassOf(reason) != nodecause.Other {
 		return reason
 	}
-	lines := strings.Split(strings.TrimSpace(log), "\n")
 	for _, line := range slices.Backward(lines) {
 		isError := strings.HasPrefix(line, "E") || strings.HasPrefix(line, "W")
-		if isError && nodecause.ClassOf(line) != nodecause.Other {
+		if isError && nodecause.ClassOf(strings.TrimSpace(line)) != nodecause.Other {
 			return terminationmessage.Reason(line)
 		}
 	}
 	return reason
+}
+
+// isDenied reports whether a line says that the API server denies something to the identity of preflights: that tells
+// nothing about the candidate, whose identity has other rights.
+func isDenied(line string) bool {
+	return strings.Contains(line, "system:serviceaccount:"+operand.Namespace+":"+operand.PreflightName)
 }
 
 // usageError returns the error that a program prints before its usage, "" if there is none. The usage of a

@@ -28,6 +28,11 @@ const (
 		"instances\n" +
 		`W1125 19:00:00.000000       1 controllermanager.go:326] Skipping "cloud-node-controller"` + "\n"
 
+	// denied is about the right to list Services, which a preflight on OpenStack does not have.
+	denied = errorAt + `"Failed to watch" err="failed to list *v1.Service: services is forbidden: User ` +
+		`\"system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager-preflight\" cannot list resource ` +
+		`\"services\" in API group \"\" at the cluster scope" reflector="k8s.io/client-go" type="*v1.Service"` + "\n"
+
 	fatalAt = "F1125 19:00:00.000000       1 controllermanager.go:222] "
 )
 
@@ -193,6 +198,21 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			result: operand.Inconclusive, class: "NoAnswer",
 			message: `within 45s, it looked up no node and logged "leads" last; check that the cloud's API responds`,
 		},
+		"it waits, and may not list Services": {
+			state: running, runs: 45, leads: 44, change: func(e *evidence) {
+				e.log = errorAt + "the cloud is asked\n" + denied
+			},
+			result: operand.Inconclusive, class: "NoAnswer",
+			message: `within 45s, it looked up no node and logged "the cloud is asked" last; check that the cloud's API responds`,
+		},
+		"the cloud has no load-balancer API": {
+			state: ended(denied + fatalAt + "Failed to create an OpenStack LoadBalancer client: failed to find load-balancer v2 " +
+				"endpoint for region RegionOne: No suitable endpoint could be found in the service catalog.\n" + denied),
+			result: operand.Failed, class: "NoLoadBalancers",
+			message: `the cloud's catalog has no load-balancer API in the region: "Failed to create an OpenStack LoadBalancer ` +
+				`client: failed to find load-balancer v2 endpoint for region RegionOne: No suitable endpoint could be found in the ` +
+				`service catalog."; set enabled = false in [LoadBalancer] of the cloud configuration, or install Octavia`,
+		},
 		"it repeats a login that is rejected": {
 			state: running, runs: 45, leads: -1, change: func(e *evidence) { e.log = errorAt + "Authentication failed\n" },
 			result: operand.Failed, class: "Unauthenticated",
@@ -316,6 +336,14 @@ func TestAProcessThatASignalEndedShowsNothing(t *testing.T) {
 		end := &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", Message: "it crashed"}
 		require.Equal(t, want, (&evidence{pod: &corev1.Pod{}}).ended(end).Result, "exit code %d", code)
 	}
+}
+
+// The look-ups of the leader ask no load-balancer API. While that is down, a change that has nothing to do with it must
+// not be rejected.
+func TestALoadBalancerAPIThatIsDownFailsNothing(t *testing.T) {
+	verdict := &operand.PreflightVerdict{Result: operand.Inconclusive, Class: "Unavailable",
+		Message: `the cloud's API answers with a server error: "Failed to create an OpenStack LoadBalancer client: got 503 instead"`}
+	require.Equal(t, verdict, compare(verdict, nodecause.Lookups{Ended: true, Nodes: 3}))
 }
 
 func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
