@@ -3,7 +3,9 @@
 package loadbalancer
 
 import (
+	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +36,17 @@ func LastWarning(events []*corev1.Event, name string, uid types.UID) *corev1.Eve
 	}
 	return last
 }
+
+// gone matches the errors of clouds about something that they do not have: OpenStack, Azure, AWS, Google Cloud, IBM Cloud
+// and DigitalOcean.
+var gone = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\bresource not found\b|\bgot 404\b|\b(?:Parent)?Resource(?:Group)?NotFound\b|` +
+		`\bLoadBalancerNotFound\b|\bgoogleapi: Error 404\b|\bload_balancer_not_found\b|//api\.digitalocean\.com/\S*: 404\b`)
+})
+
+// IsGone reports whether a Warning of the service controller says that the cloud does not have a load balancer, or what
+// belongs to it.
+func IsGone(message string) bool { return gone().MatchString(message) }
 
 // NeedsCleanup reports whether only a cloud-controller-manager can delete the Service.
 func NeedsCleanup(service metav1.Object) bool {

@@ -80,18 +80,21 @@ func swapped(u string) string {
 	return u[6:8] + u[4:6] + u[2:4] + u[0:2] + "-" + u[11:13] + u[9:11] + "-" + u[16:18] + u[14:16] + u[18:]
 }
 
-// Explain returns the cause and the action.
+// Explain returns the cause and the action. A Node that drifted is Ready and may run pods, so it is drained before it
+// is deleted, and only deleted where nothing else helps: a providerID cannot be changed.
 func (d Drift) Explain() string {
 	switch {
 	case d.NotExternal:
-		return "no providerID, and its kubelet registered it without the taint " + controlplane.UninitializedTaint +
-			"; start the kubelet with --cloud-provider=external, and delete the Node so that it registers again"
+		return "no providerID, and no taint " + controlplane.UninitializedTaint + ", so the cloud-controller-manager does not " +
+			"initialize it; leave it if it is no machine of this cloud, such as a bare-metal worker; otherwise start the " +
+			"kubelet with --cloud-provider=external, then run: oc adm taint nodes <node> " +
+			controlplane.UninitializedTaint + "=true:NoSchedule"
 	case d.OtherMachine != "":
-		return fmt.Sprintf("the providerID %q is that of another machine than the systemUUID; "+
-			"delete the Node so that its kubelet registers it again", d.OtherMachine)
+		return fmt.Sprintf("the providerID %q is that of another machine than the systemUUID; drain the Node, then delete "+
+			"it, so that its kubelet registers it again", d.OtherMachine)
 	case d.SharedMachine != "":
-		return fmt.Sprintf("they have the same providerID %q; delete the Nodes whose kubelet does not run on that machine",
-			d.SharedMachine)
+		return fmt.Sprintf("they have the same providerID %q; find the machine with that ID, and drain and delete the Nodes "+
+			"whose kubelet does not run on it", d.SharedMachine)
 	case d.AddressFlaps:
 		return "lost its address of type InternalIP three times within an hour; check the addresses that the cloud has for " +
 			"the instance, and what reports them to it, such as a guest agent"

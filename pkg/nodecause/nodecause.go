@@ -3,43 +3,46 @@
 // the class is Unknown.
 package nodecause
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Class is a cause.
 type Class int
 
 // The classes.
 const (
-	Unknown         Class = iota // there is no evidence
-	NoLeader                     // no CCM leads
-	Deaf                         // the leader looks at no node
-	NotAsked                     // the log has nothing about the node
-	NoAnswer                     // the CCM has asked the cloud, and has no answer yet
-	UnknownMachine               // the cloud does not know the machine
-	Ambiguous                    // several machines match
-	AddressMismatch              // the node's IP is not among the machine's addresses
-	Unauthenticated              // the cloud rejects the credentials
-	Unauthorized                 // the credentials lack a permission
-	QuotaExceeded                // a quota is exhausted
-	Throttled                    // the cloud asks for patience
-	Unreachable                  // the cloud's API is not reached
-	ProxyRefused                 // a proxy does not let the request through
-	Unavailable                  // the cloud's API answers with an error of its own
-	Certificate                  // the certificate of the cloud's API is not trusted
-	NoEndpoint                   // the cloud has no such API in the region
-	NoLoadBalancers              // OpenStack has no load-balancer API, and the configuration asks for it
-	Other                        // the CCM logged an error of no other class
+	Unknown            Class = iota // there is no evidence
+	NoLeader                        // no CCM leads
+	Deaf                            // the leader looks at no node
+	NotAsked                        // the log has nothing about the node
+	NoAnswer                        // the CCM has asked the cloud, and has no answer yet
+	UnknownMachine                  // the cloud does not know the machine
+	Ambiguous                       // several machines match
+	AddressMismatch                 // the node's IP is not among the machine's addresses
+	Unauthenticated                 // the cloud rejects the credentials
+	NoIdentityProvider              // the cloud does not know the issuer of the service account's token
+	NotTrusted                      // the role or identity in the cloud does not trust the service account
+	NoToken                         // the service account's token is missing or has expired
+	NoRegion                        // no region is configured
+	WrongClock                      // the clocks of the node and of the cloud differ
+	Unauthorized                    // the credentials lack a permission
+	QuotaExceeded                   // a quota is exhausted
+	Throttled                       // the cloud asks for patience
+	Unreachable                     // the cloud's API is not reached
+	ProxyRefused                    // a proxy does not let the request through
+	Unavailable                     // the cloud's API answers with an error of its own
+	Certificate                     // the certificate of the cloud's API is not trusted
+	NoEndpoint                      // the cloud has no such API in the region
+	NoLoadBalancers                 // OpenStack has no load-balancer API, and the configuration asks for it
+	Other                           // the CCM logged an error of no other class
 )
 
 // String returns the name of the constant.
 func (c Class) String() string {
 	return [...]string{
 		"Unknown", "NoLeader", "Deaf", "NotAsked", "NoAnswer", "UnknownMachine", "Ambiguous", "AddressMismatch",
-		"Unauthenticated", "Unauthorized", "QuotaExceeded", "Throttled", "Unreachable", "ProxyRefused", "Unavailable",
-		"Certificate", "NoEndpoint", "NoLoadBalancers", "Other",
+		"Unauthenticated", "NoIdentityProvider", "NotTrusted", "NoToken", "NoRegion", "WrongClock", "Unauthorized",
+		"QuotaExceeded", "Throttled", "Unreachable", "ProxyRefused", "Unavailable", "Certificate", "NoEndpoint",
+		"NoLoadBalancers", "Other",
 	}[c]
 }
 
@@ -83,28 +86,14 @@ func Of(e Evidence) Class {
 
 // Machine is what a Node says about its machine.
 type Machine struct {
+	// Node is the Node's name.
+	Node string
 	// ProviderID is empty before the initialization, unless the kubelet set it.
 	ProviderID string
 	// SystemUUID comes from the machine's firmware. Some CCMs ask their cloud for it.
 	SystemUUID string
 	// NodeIP is the address that the kubelet was started with, empty if there is none.
 	NodeIP string
-}
-
-// Describe returns what a Node says of its machine, as far as the class depends on it.
-func (c Class) Describe(m Machine) string {
-	switch c {
-	case UnknownMachine, Ambiguous, NotAsked:
-		id := "no providerID"
-		if m.ProviderID != "" {
-			id = fmt.Sprintf("providerID %q", m.ProviderID)
-		}
-		return fmt.Sprintf("%s, systemUUID %q", id, m.SystemUUID)
-	case AddressMismatch:
-		return fmt.Sprintf("node IP %q", m.NodeIP)
-	default:
-		return ""
-	}
 }
 
 // Cause returns the cause as a clause, Action what to do about it. Both are empty for Unknown.
@@ -133,7 +122,7 @@ var texts = map[Class]struct{ cause, action string }{
 	UnknownMachine: {
 		"the cloud does not know the machine",
 		"check that the project, region or datacenter of the cloud configuration has an instance with this name, " +
-			"providerID or systemUUID",
+			"systemUUID or providerID",
 	},
 	Ambiguous: {
 		"the cloud has several instances that match the node",
@@ -146,6 +135,29 @@ var texts = map[Class]struct{ cause, action string }{
 	Unauthenticated: {
 		"the cloud rejects the credentials",
 		"replace the credentials",
+	},
+	NoIdentityProvider: {
+		"the cloud does not accept the issuer of the cluster's service account tokens",
+		"create the identity provider for the issuer in the cloud (ccoctl aws create-identity-provider, ccoctl azure " +
+			"create-oidc-issuer, ccoctl gcp create-workload-identity-provider), or correct spec.serviceAccountIssuer of " +
+			"authentication/cluster; the issuer's documents must be public",
+	},
+	NotTrusted: {
+		"the role or identity in the cloud does not trust the cloud-controller-manager's service account",
+		"correct its trust policy, federated credential or IAM policy binding: the cluster's issuer, the audience " +
+			"openshift, and the subject system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager",
+	},
+	NoToken: {
+		"the service account's token for the cloud is missing or has expired",
+		"see the conditions CloudTokensDegraded and NodeFilesDegraded",
+	},
+	NoRegion: {
+		"no region is configured",
+		"set the region in the cloud configuration",
+	},
+	WrongClock: {
+		"the clocks of the control plane and of the cloud differ",
+		"correct the time of the control-plane nodes, which chronyc tracking shows there",
 	},
 	Unauthorized: {
 		"the credentials lack a permission",

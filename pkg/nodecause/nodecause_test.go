@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 // failed is an attempt that ended with the error.
@@ -301,12 +302,15 @@ func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
 const unknownByVSphere = "node not found"
 
 func TestADescriptionHasWhatTheCloudWasAskedFor(t *testing.T) {
-	m := nodecause.Machine{SystemUUID: "4c4c-4544", NodeIP: "192.0.2.7"}
-	require.Equal(t, `no providerID, systemUUID "4c4c-4544"`, nodecause.UnknownMachine.Describe(m))
-	require.Equal(t, `node IP "192.0.2.7"`, nodecause.AddressMismatch.Describe(m))
-	require.Empty(t, nodecause.Unavailable.Describe(m))
+	m := nodecause.Machine{Node: "m1", SystemUUID: "4c4c-4544", NodeIP: "192.0.2.7"}
+	unknown, named := platform.Lookup{}, platform.Lookup{Name: "name"}
+	require.Equal(t, `no providerID, systemUUID "4c4c-4544"`, nodecause.UnknownMachine.Describe(m, unknown))
+	require.Equal(t, `no providerID, looked up by the name "m1"`, nodecause.UnknownMachine.Describe(m, named))
+	require.Equal(t, `node IP "192.0.2.7"`, nodecause.AddressMismatch.Describe(m, unknown))
+	require.Empty(t, nodecause.Unavailable.Describe(m, unknown))
 	m.ProviderID = "openstack:///1"
-	require.Equal(t, `providerID "openstack:///1", systemUUID "4c4c-4544"`, nodecause.Ambiguous.Describe(m))
+	require.Equal(t, `providerID "openstack:///1", systemUUID "4c4c-4544"`, nodecause.Ambiguous.Describe(m, unknown))
+	require.Equal(t, `providerID "openstack:///1"`, nodecause.UnknownMachine.Describe(m, named))
 }
 
 // The names are values of a metric's label.
@@ -412,4 +416,132 @@ func TestTheLastLookupsAreThoseOfTheLastRoundThatEnded(t *testing.T) {
 	require.Equal(t, nodecause.Lookups{Ended: true, Nodes: 3, Took: 12 * time.Millisecond}, nodecause.LastLookups(failure+end+end+failure))
 	require.Equal(t, nodecause.Lookups{Ended: true, Nodes: 3, Took: 12 * time.Millisecond, Failed: 1, Error: "Authentication failed"},
 		nodecause.LastLookups(end+failure+end))
+}
+
+// What cannot be cured by other credentials. AWS wraps each error of a login in "failed to refresh cached credentials".
+func TestAFederatedLoginAndAClockAreNoWrongCredentials(t *testing.T) {
+	aws := func(text string) string {
+		return "operation error EC2: DescribeInstances, get identity: get credentials: failed to refresh cached credentials, " + text
+	}
+	sts := func(status, text string) string {
+		return aws("failed to retrieve credentials, operation error STS: AssumeRoleWithWebIdentity, https response error StatusCode: " +
+			status + ", RequestID: 1, " + text)
+	}
+	azure := func(text string) string {
+		return `POST https://login.microsoftonline.com/t/oauth2/v2.0/token: RESPONSE 401 Unauthorized {"error":"invalid_client","error_description":"` + text + `"}`
+	}
+	google := func(text string) string { return `Get "https://compute.googleapis.com/": oauth2/google: ` + text }
+	for name, tc := range map[string]struct {
+		text string
+		want nodecause.Class
+	}{
+		"AWS has no identity provider for the issuer": {
+			sts("400", "InvalidIdentityToken: No OpenIDConnect provider found in your account for https://issuer"), nodecause.NoIdentityProvider,
+		},
+		"AWS does not reach the issuer": {
+			sts("400", "InvalidIdentityToken: Couldn't retrieve verification key from your identity provider"), nodecause.NoIdentityProvider,
+		},
+		"AWS expects another audience": {sts("400", "InvalidIdentityToken: Incorrect token audience"), nodecause.NotTrusted},
+		"the role's trust policy has another subject": {
+			sts("403", "api error AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity"), nodecause.NotTrusted,
+		},
+		"the token's file does not exist on AWS": {
+			aws("failed to retrieve jwt from provide source, unable to read file at /t/token: open /t/token: no such file or directory"), nodecause.NoToken,
+		},
+		"the token's file does not exist on Google Cloud": {google(`failed to open credential file "/t/token"`), nodecause.NoToken},
+		"the token has expired": {
+			sts("400", "ExpiredTokenException: Token expired: current date/time 1700000100 must be before the expiration date/time 1700000000"),
+			nodecause.NoToken,
+		},
+		"AWS has no region": {
+			aws("operation error STS: AssumeRoleWithWebIdentity, failed to resolve service endpoint, endpoint rule error, Invalid Configuration: Missing Region"),
+			nodecause.NoRegion,
+		},
+		"Google Cloud's service account is not bound": {
+			google(`status code 403: {"error":{"message":"Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist)."}}`),
+			nodecause.NotTrusted,
+		},
+		"Google Cloud has no such provider": {
+			google(`status code 400: {"error":"invalid_target","error_description":"The target service indicated by the \"audience\" parameters is invalid."}`),
+			nodecause.NoIdentityProvider,
+		},
+		"Google Cloud's provider has another issuer": {
+			google(`status code 400: {"error":"invalid_grant","error_description":"The issuer in ID Token https://a does not match the expected ones"}`),
+			nodecause.NoIdentityProvider,
+		},
+		"Google Cloud's provider has another audience": {
+			google(`status code 400: {"error":"invalid_grant","error_description":"The audience in ID Token [openshift] does not match"}`), nodecause.NotTrusted,
+		},
+		"Azure has no federated credential":          {azure("AADSTS70021: No matching federated identity record found"), nodecause.NotTrusted},
+		"Azure's federated credential: the issuer":   {azure("AADSTS700211: No matching record found for presented assertion issuer"), nodecause.NoIdentityProvider},
+		"Azure's federated credential: the audience": {azure("AADSTS700212: No matching record found for presented assertion audience"), nodecause.NotTrusted},
+		"Azure's federated credential: the subject":  {azure("AADSTS700213: No matching record found for presented assertion subject"), nodecause.NotTrusted},
+		"AWS' clock is another":                      {"https response error StatusCode: 400, api error RequestExpired: Request has expired.", nodecause.WrongClock},
+		"AWS' clock, in a signature": {
+			"https response error StatusCode: 403, api error SignatureDoesNotMatch: Signature expired: 20261121T080000Z is now earlier than 20261121T084500Z",
+			nodecause.WrongClock,
+		},
+		"Google Cloud's clock is another": {
+			`oauth2: cannot fetch token: 400 Bad Request Response: {"error":"invalid_grant","error_description":"Invalid JWT: Token must be a ` +
+				`short-lived token (60 minutes) and in a reasonable timeframe."}`, nodecause.WrongClock,
+		},
+		"Azure's clock is another": {azure("AADSTS700024: Client assertion is not within its valid time range."), nodecause.WrongClock},
+		"a certificate is of the future": {
+			"tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is before 2026-11-21T00:00:00Z",
+			nodecause.WrongClock,
+		},
+		"Azure's client secret has expired":    {azure("AADSTS7000222: The provided client secret keys for app are expired."), nodecause.Unauthenticated},
+		"Azure's client secret is another":     {azure("AADSTS7000215: Invalid client secret provided."), nodecause.Unauthenticated},
+		"Google Cloud's key was deleted":       {`oauth2: cannot fetch token: 400 {"error":"invalid_grant","error_description":"Invalid JWT Signature."}`, nodecause.Unauthenticated},
+		"AWS' session token has expired":       {"api error ExpiredToken: The security token included in the request is expired", nodecause.Unauthenticated},
+		"AWS' STS cannot be reached":           {aws("operation error STS: AssumeRoleWithWebIdentity, dial tcp 192.0.2.1:443: i/o timeout"), nodecause.Unreachable},
+		"AWS refuses the static key":           {aws("api error InvalidClientTokenId: The security token included in the request is invalid"), nodecause.Unauthenticated},
+		"AWS forbids what the role may not do": {"api error UnauthorizedOperation: You are not authorized to perform this operation", nodecause.Unauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, nodecause.ClassOf(tc.text))
+			isCredentials := strings.Contains(tc.want.Action(), "replace the credentials")
+			require.Equal(t, tc.want == nodecause.Unauthenticated, isCredentials, tc.want.Action())
+		})
+	}
+}
+
+func TestTheActionAboutAnUnknownMachineKnowsTheCloudsNames(t *testing.T) {
+	openstack, aws := platform.Lookup{Name: "name", Domain: platform.NoDomain}, platform.Lookup{Name: "private DNS name", Domain: platform.WithDomain}
+	vsphere := platform.Lookup{Name: "name", SystemUUID: true, BareMetal: true}
+	const (
+		has      = "the node's name has a domain"
+		lacks    = "the node's name has no domain"
+		isID     = "the node's name is looked up as an instance ID"
+		untaints = "remove the taint by hand: oc adm taint nodes "
+	)
+	for name, tc := range map[string]struct {
+		by       platform.Lookup
+		machines []nodecause.Machine
+		want     []string
+		not      []string
+	}{
+		"a name like the cloud's":                 {openstack, []nodecause.Machine{{Node: "a"}}, []string{"check that"}, []string{has, lacks, isID, untaints}},
+		"one of two names has a domain":           {openstack, []nodecause.Machine{{Node: "a"}, {Node: "b.example.com"}}, []string{has, `name the instance "b.example.com"`}, nil},
+		"a providerID makes the name unimportant": {openstack, []nodecause.Machine{{Node: "a.example.com", ProviderID: "openstack:///1"}}, nil, []string{has}},
+		"a private DNS name":                      {aws, []nodecause.Machine{{Node: "ip-10-0-144-157.eu-west-1.compute.internal"}}, nil, []string{has, lacks, isID}},
+		"a private DNS name without its domain":   {aws, []nodecause.Machine{{Node: "ip-10-0-144-157"}}, []string{lacks}, nil},
+		"an instance ID":                          {aws, []nodecause.Machine{{Node: "i-0123456789abcdef0"}}, nil, []string{has, lacks, isID}},
+		"an instance ID with a domain":            {aws, []nodecause.Machine{{Node: "i-0123456789abcdef0.aws.example.com"}}, []string{isID}, nil},
+		"a worker that may be on bare metal":      {vsphere, []nodecause.Machine{{Node: "a"}}, []string{untaints + "a "}, nil},
+		"several such workers":                    {vsphere, []nodecause.Machine{{Node: "a"}, {Node: "b"}}, []string{untaints + "<node> "}, nil},
+		"a virtual machine":                       {vsphere, []nodecause.Machine{{Node: "a", ProviderID: "vsphere://1"}}, nil, []string{untaints}},
+		"names of which nothing is known":         {platform.Lookup{}, []nodecause.Machine{{Node: "a.b"}}, []string{nodecause.UnknownMachine.Action()}, []string{has}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			action := nodecause.UnknownMachine.ActionFor(tc.by, tc.machines...)
+			for _, want := range tc.want {
+				require.Contains(t, action, want)
+			}
+			for _, not := range tc.not {
+				require.NotContains(t, action, not)
+			}
+		})
+	}
+	require.Equal(t, nodecause.Throttled.Action(), nodecause.Throttled.ActionFor(vsphere, nodecause.Machine{Node: "a"}))
 }

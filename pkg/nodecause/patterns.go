@@ -26,6 +26,12 @@ var patterns = sync.OnceValue(func() []classPattern {
 		// OpenStack's provider ends the process with it as soon as it leads (pkg/openstack/openstack.go, LoadBalancer).
 		{NoLoadBalancers, anyOf(`LoadBalancer client: .*no suitable endpoint could be found in the service catalog`)},
 		{NoEndpoint, anyOf(`no suitable endpoint could be found in the service catalog`)}, // gophercloud
+		{WrongClock, anyOf(
+			`not yet valid: current time \S+ is before`,                                                   // crypto/x509
+			`\bRequestExpired\b`, `\bRequestTimeTooSkewed\b`, `\bSignature (?:expired|not yet current)\b`, // AWS
+			`\bin a reasonable timeframe\b`, // Google Cloud
+			`\bAADSTS700024\b`,              // Azure
+		)},
 		{Certificate, anyOf(`\bx509: `, `tls: failed to verify`, `\btls: (?:bad|unknown|expired|revoked) certificate`)},
 		// net/http (transport.go, dialConn) has only the text of the status with which a proxy answers CONNECT. With that of
 		// a server, no request fails.
@@ -44,10 +50,27 @@ var patterns = sync.OnceValue(func() []classPattern {
 		{Unavailable, anyOf(
 			status(`5\d\d`), `service unavailable`, `bad gateway`, `gateway time-?out`, `internal server error`,
 		)},
+		// What federated logins fail with. The SDKs of AWS wrap each of them in words of a login that was rejected.
+		{NotTrusted, anyOf(
+			`\bnot authorized to perform:? sts:AssumeRole`, `\bIncorrect token audience\b`, // AWS
+			`\biam\.serviceAccounts\.getAccessToken\b`, `\baudience in ID Token\b`, // Google Cloud
+			`\bAADSTS70021[23]?\b`, // Azure
+		)},
+		{NoToken, anyOf(
+			`\bfailed to retrieve jwt\b`, `\bToken expired: current date/time\b`, // AWS
+			`\bfailed to open credential file\b`, // Google Cloud
+			`\bopen \S*token\S*: no such file or directory`,
+		)},
+		{NoIdentityProvider, anyOf(
+			`\bInvalidIdentityToken\b`,                     // AWS
+			`\binvalid_target\b`, `\bissuer in ID Token\b`, // Google Cloud
+			`\bAADSTS700211\b`, `\bAADSTS(?:50013|50166|90023|900382)\b`, // Azure
+		)},
+		{NoRegion, anyOf(`\bMissing Region\b`, `\bMissingRegion\b`, `could not find region`)}, // AWS
 		{Unauthenticated, anyOf(
 			status(`401`), `unable to re-authenticate`, `authentication failed`,
 			`\bAuthFailure\b`, `\bInvalidClientTokenId`, `\bUnrecognizedClientException`, `\bSignatureDoesNotMatch`,
-			`\bExpiredToken`, `\bInvalidIdentityToken`, `failed to refresh cached credentials`, // AWS
+			`\bExpiredToken`, `failed to refresh cached credentials`, // AWS
 			`incorrect user name or password`, `session is not authenticated`, `\bInvalidLogin\b`, // vSphere
 			`\bAADSTS\d+`, `invalid_(?:client|grant)\b`, // Azure, Google Cloud
 			`\bProvided API key could not be found`, // IBM Cloud
@@ -62,11 +85,11 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\binstance not found\b`,                     // cloud.go: every provider
 			strings.TrimSpace(becauseOf),                 // node_controller.go
 			`failed to find object`, `unable to find \w`, // OpenStack, gophercloud
-			`no instances found`, `InvalidInstanceID\.NotFound`, // AWS
+			`no instances found`, `InvalidInstanceID\.(?:NotFound|Malformed)`, // AWS
 			`\bno VM found`, `\bVM not found`, `\bnode not found`, `\bdatacenter '[^']*' not found`,
-			`has already been deleted or has not been completely created`,        // vSphere
-			`cloud provider does not set node provider ID`,                       // AWS, node_controller.go
-			`\bgoogleapi: Error 404\b`,                                           // Google Cloud
+			`has already been deleted or has not been completely created`, // vSphere
+			`cloud provider does not set node provider ID`,                // AWS, node_controller.go
+			`\bgoogleapi: Error 404\b`, `\bMust be a match of regex\b`,    // Google Cloud
 			`//api\.digitalocean\.com/\S*: 404\b`, `"errorGroup":"VM_NOT_FOUND"`, // DigitalOcean, Nutanix
 		)},
 	}

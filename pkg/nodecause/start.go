@@ -12,6 +12,8 @@ const (
 	acquired    = "successfully acquired lease"
 	cannotStart = "failed to start cloud node controller: "
 	skipping    = `Skipping "cloud-node-controller"`
+	// Of the controller of Services, for example on OpenStack with enabled = false in [LoadBalancer].
+	skippingServices = `Skipping "service-lb-controller"`
 )
 
 // Start is the begin of a process's lead, as its log has it.
@@ -21,6 +23,8 @@ type Start struct {
 	// Skipped reports that the process runs without the controller of nodes, and Why is the error, "" if there is none.
 	Skipped bool
 	Why     string
+	// WithoutServices reports that the process runs without the controller of Services.
+	WithoutServices bool
 }
 
 // StartOf returns what a log says about the begin of its process's lead.
@@ -39,6 +43,8 @@ func StartOf(log string) Start {
 			why = cmp.Or(client, text)
 		case message == skipping:
 			start.Skipped = true
+		case message == skippingServices:
+			start.WithoutServices = true
 		default:
 			client = cmp.Or(noClient(message), client)
 		}

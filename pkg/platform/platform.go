@@ -38,6 +38,9 @@ type Platform struct {
 	// unmanaged platform.
 	Rewrite clouds.Rewrite
 
+	// Lookup describes how the cloud-controller-manager finds the machine of a Node without a providerID.
+	Lookup Lookup
+
 	// Deletions describe how the cloud-controller-manager deletes the Nodes of deleted machines.
 	Deletions Deletions
 
@@ -58,12 +61,41 @@ type Platform struct {
 	matches func(*configv1.PlatformStatus, *operatorv1.CustomCloudControllerManager) bool
 }
 
+// Lookup describes how a cloud-controller-manager finds the machine of a Node without a providerID. The zero value means
+// that this is not known.
+type Lookup struct {
+	// Name is the property of a machine that has to equal the Node's name, empty if the name does not matter.
+	Name string
+
+	// Domain says whether such names have a domain.
+	Domain Domain
+
+	// SystemUUID means that the machine is also, or only, looked up by the UUID of its firmware.
+	SystemUUID bool
+
+	// BareMetal means that OpenShift documents workers on bare metal beside the machines of the cloud. The
+	// cloud-controller-manager never finds them, and an administrator removes their taint.
+	BareMetal bool
+}
+
+// Domain says whether the names of a cloud's machines have a domain.
+type Domain int
+
+// The zero value means that a machine can have either name.
+const (
+	NoDomain   Domain = iota + 1 // the cloud's names have none
+	WithDomain                   // the cloud's names have one
+)
+
 // Deletions describe how a cloud-controller-manager deletes the Nodes of deleted machines, where that differs from the
 // others, which use k8s.io/cloud-provider.
 type Deletions struct {
 	// Unannounced means that the cloud-controller-manager may have a controller of its own for Nodes. It may emit no
 	// Event before it deletes a Node, and may not look up the machine of a Node with the uninitialized taint again.
 	Unannounced bool
+
+	// Never means that the cloud-controller-manager deletes no Node, because it reports that each machine exists.
+	Never bool
 
 	// Described means that the cloud describes a machine after its end, as EC2 does for an hour. The
 	// cloud-controller-manager then finds the machine of a Node that it wants to delete.

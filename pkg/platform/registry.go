@@ -54,6 +54,8 @@ var registry = []Platform{
 			// Clusters of earlier releases use the control plane's instance profile.
 			Optional: true,
 		},
+		// A name with the prefix i- is looked up as an instance ID (cloud-provider-aws, pkg/providers/v1/aws.go).
+		Lookup:    Lookup{Name: "private DNS name", Domain: WithDomain},
 		Deletions: Deletions{Described: true},
 		Preflight: true,
 		Rewrite:   aws.Rewrite,
@@ -92,6 +94,7 @@ var registry = []Platform{
 			Secret: "digitalocean-cloud-credentials",
 			ByHand: true,
 		},
+		Lookup:    Lookup{Name: "name"},
 		Preflight: true,
 		Rewrite:   digitalocean.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
@@ -116,6 +119,7 @@ var registry = []Platform{
 			Request:    "openshift-gcp-ccm",
 			RootSecret: "gcp-credentials",
 		},
+		Lookup:    Lookup{Name: "name", Domain: NoDomain},
 		Preflight: true,
 		Rewrite:   gcp.Rewrite,
 		matches:   ofType(configv1.GCPPlatformType),
@@ -125,9 +129,12 @@ var registry = []Platform{
 		Image: "ibm-cloud-controller-manager",
 		// Created by ccoctl before the installation, so there is no root Secret.
 		Credentials: Credentials{Secret: "ibm-cloud-credentials", Request: "openshift-ibm-cloud-controller-manager"},
-		Preflight:   true,
-		Rewrite:     ibm.Rewrite,
-		matches:     ofType(configv1.IBMCloudPlatformType),
+		Lookup:      Lookup{Name: "name"},
+		// Its InstanceExists returns true (ibm/ibm_instances.go).
+		Deletions: Deletions{Never: true},
+		Preflight: true,
+		Rewrite:   ibm.Rewrite,
+		matches:   ofType(configv1.IBMCloudPlatformType),
 	},
 	{
 		Name:  "nutanix",
@@ -136,6 +143,7 @@ var registry = []Platform{
 		Credentials: Credentials{Secret: "nutanix-credentials", Request: "openshift-nutanix-cloud-controller-manager"},
 		// Its LoadBalancer returns false (nutanix-cloud-native/cloud-provider-nutanix, pkg/provider/provider.go).
 		WithoutLoadBalancers: true,
+		Lookup:               Lookup{SystemUUID: true},
 		Preflight:            true,
 		Rewrite:              nutanix.Rewrite,
 		matches:              ofType(configv1.NutanixPlatformType),
@@ -148,6 +156,7 @@ var registry = []Platform{
 			Request:    "openshift-openstack-cloud-controller-manager",
 			RootSecret: "openstack-credentials",
 		},
+		Lookup:    Lookup{Name: "name", Domain: NoDomain},
 		Preflight: true,
 		Rewrite:   openstack.Rewrite,
 		matches:   ofType(configv1.OpenStackPlatformType),
@@ -158,8 +167,10 @@ var registry = []Platform{
 		// The same name as on IBM Cloud, also created by ccoctl before the installation.
 		Credentials: Credentials{Secret: "ibm-cloud-credentials",
 			Request: "openshift-powervs-cloud-controller-manager"},
-		Rewrite: ibm.RewritePowerVS,
-		matches: ofType(configv1.PowerVSPlatformType),
+		Lookup:    Lookup{Name: "name"},
+		Deletions: Deletions{Never: true},
+		Rewrite:   ibm.RewritePowerVS,
+		matches:   ofType(configv1.PowerVSPlatformType),
 	},
 	{
 		Name:  "vsphere",
@@ -171,6 +182,7 @@ var registry = []Platform{
 		},
 		// Only NSX-T has load balancers (kubernetes/cloud-provider-vsphere, pkg/cloudprovider/vsphere/loadbalancer).
 		WithoutLoadBalancers: true,
+		Lookup:               Lookup{Name: "name", SystemUUID: true, BareMetal: true},
 		Preflight:            true,
 		Rewrite:              vsphere.Rewrite,
 		ManagedConfig:        ManagedConfig{FeatureGate: vsphere.MultiVCenterDay2, Rewrite: vsphere.RewriteManaged},

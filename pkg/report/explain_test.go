@@ -182,8 +182,9 @@ func warned(w *world, message string) {
 
 func serviceWaits(w *world) {
 	w.condition("LoadBalancerNotices", "True", "ServicesWaiting", "Services of type LoadBalancer that wait for the "+
-		"cloud-controller-manager: 1: service/frontend in shop (without an address since 2026-11-21T08:00:00Z); correct what its errors "+
-		"name; where it has reported none, check that it leads, and that the cloud configuration enables load balancers")
+		"cloud-controller-manager: 1: service/frontend in shop (without an address since 2026-11-21T08:00:00Z); the quotes are Events, which "+
+		"tenants can write, too: compare them with the leader's log, and correct what they name; where there is none, check that a "+
+		"cloud-controller-manager leads, and that the cloud configuration enables load balancers")
 }
 
 func TestAServiceIsExplained(t *testing.T) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -67,7 +68,7 @@ func (e *Explanation) initialized(node *corev1.Node) *Explanation {
 		return e
 	}
 	cause, action := cut(drift.Explain())
-	return e.because(cause, action)
+	return e.because(cause, strings.ReplaceAll(action, "<node>", node.Name))
 }
 
 // attempt reads the leader's log like the operator, and takes the cause from the same table.
@@ -85,13 +86,14 @@ func (e *walk) attempt(node *corev1.Node) {
 		return
 	}
 	cause := class.Cause()
-	if described := class.Describe(nodeinitialization.MachineOf(node)); described != "" {
+	machine := nodeinitialization.MachineOf(node)
+	if described := class.Describe(machine, e.platform.Lookup); described != "" {
 		cause += fmt.Sprintf(" (%s)", described)
 	}
 	if why != "" {
 		cause += fmt.Sprintf(" (%q)", why)
 	}
-	e.because(cause, class.Action())
+	e.because(cause, class.ActionFor(e.platform.Lookup, machine))
 }
 
 // ofLog adds the step of the leader's log. It returns why a leader looks at no node, "" if it says nothing about that.
@@ -138,10 +140,15 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	if !e.either(node.Spec.ProviderID != "", fmt.Sprintf("it was initialized, providerID %q", node.Spec.ProviderID),
 		"no cloud-controller-manager has initialized it: it has no providerID") {
 		return e.because("no cloud-controller-manager may delete a Node that none has initialized",
-			"delete it: oc delete node "+name), nil
+			deleteByHand(name)), nil
 	}
-	if e.unmanaged("nobody deletes Nodes on this platform", "delete it: oc delete node "+name) {
+	if e.unmanaged("nobody deletes Nodes on this platform", deleteByHand(name)) {
 		return e.Explanation, nil
+	}
+	if e.platform.Deletions.Never {
+		return e.because("the cloud-controller-manager of this platform deletes no Node: it reports that every machine "+
+			"exists", "delete the Machine, whose controller deletes the Node: oc get machines -A; without one, "+
+			deleteByHand(name)), nil
 	}
 	permission := node.Annotations[operatorclient.NodeDeletionAnnotation]
 	if permission != "" {
@@ -155,19 +162,29 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	if !leads {
 		return e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
 	}
-	announced := lastAnnouncement(s, node)
+	return e.unconfirmed(node, permission), nil
+}
+
+// unconfirmed ends the explanation of a deletion that nothing holds.
+func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
+	announced := lastAnnouncement(e.shot, node)
 	if !e.platform.Deletions.Unannounced && !e.either(!announced.IsZero(),
 		"the cloud-controller-manager announced at "+stamp(announced)+" that it wants to delete it",
 		"the cloud-controller-manager has not announced that it wants to delete it") {
 		return e.because("the cloud-controller-manager does not want to delete it: the cloud knows the machine, or the "+
-			"kubelet has been silent for less than a minute", "check that the machine is deleted in the cloud"), nil
+			"kubelet has been silent for less than a minute", "check that the machine is deleted in the cloud")
 	}
 	if permission == "" {
 		return e.because("the operator has not confirmed the deletion yet: it waits until the kubelet has been silent for "+
-			"a minute, and asks the cloud-controller-manager for living nodes first", "ask again in two minutes"), nil
+			"a minute, and asks the cloud-controller-manager for living nodes first", "ask again in two minutes")
 	}
 	return e.because("the cloud-controller-manager may delete it, and has not tried again yet",
-		"ask again in a minute; then read the leader's log"), nil
+		"ask again in a minute; then read the leader's log")
+}
+
+// deleteByHand returns the action that deletes a Node whose kubelet is silent: pods may still run there.
+func deleteByHand(name string) string {
+	return "check that its machine is gone, then delete the Node: oc delete node " + name
 }
 
 // lastAnnouncement returns when the CCM announced the deletion last, the zero time if it has not.

@@ -49,16 +49,38 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	if isDeleted {
 		e.step(false, "it is being deleted since %s, and waits for its load balancer", stamp(service.DeletionTimestamp.Time))
 	}
-	if e.unmanaged("nobody makes load balancers on this platform", "install a controller that does") {
+	if e.noBalancers(); e.Cause != "" {
 		return e.Explanation, nil
-	}
-	if _, leads := e.leads(); !leads {
-		return e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
 	}
 	e.either(loadbalancer.NeedsCleanup(service), "the cloud-controller-manager has begun with it",
 		"the cloud-controller-manager has not begun with it")
 	return e.lastFailure(service), nil
 }
+
+// noBalancers ends the explanation where no CCM makes load balancers: on its platform, with its configuration, or because
+// none leads.
+func (e *walk) noBalancers() {
+	if e.unmanaged("nobody makes load balancers on this platform", "install a controller that does") {
+		return
+	}
+	if e.platform.WithoutLoadBalancers {
+		e.step(false, "the cloud-controller-manager of platform %q makes no load balancers", e.platform.Name)
+		e.because("the cloud-controller-manager of this platform makes no load balancers", otherBalancer)
+		return
+	}
+	if _, leads := e.leads(); !leads {
+		e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action())
+		return
+	}
+	if nodecause.StartOf(e.shot.Log.Text).WithoutServices {
+		e.step(false, "the log of pod/%s: it has started no controller of Services", e.shot.Log.Pod)
+		e.because("the cloud-controller-manager makes no load balancers with this cloud configuration", "enable them there, "+
+			"on OpenStack by enabled = true in [LoadBalancer], or "+otherBalancer)
+	}
+}
+
+// otherBalancer is what to do about a Service that the CCM does not serve.
+const otherBalancer = "install a controller that makes load balancers, such as MetalLB, or set another spec.type"
 
 // lastFailure ends the explanation with what the CCM has reported last about the Service, or with the condition that
 // names it.
@@ -78,14 +100,34 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	}
 	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time),
 		terminationmessage.Summary(event.Message))
-	return e.because(causeOf(e.shot, event.Message))
+	cause, action := causeOf(e.shot, event.Message)
+	if loadbalancer.NeedOf(service) == loadbalancer.Deletion && loadbalancer.IsGone(event.Message) {
+		cause, action = "the cloud no longer has the load balancer or what belongs to it, and the cloud-controller-manager "+
+			"cannot end the deletion", removeFinalizer(service)
+	}
+	if !nodecause.HasLogged(e.shot.Log.Text, service.Namespace+"/"+service.Name, event.Message) {
+		e.step(false, "a tenant may have written this event: the end of the leader's log does not have it")
+		action = fmt.Sprintf("first look for the event in the log of pod/%s, because whoever may create Events in %s can "+
+			"write one; then %s", LeadingPod(e.shot), service.Namespace, action)
+	}
+	return e.because(cause, action)
+}
+
+// removeFinalizer returns what ends the deletion of a Service without the CCM. The command fails if the finalizers have
+// changed since.
+func removeFinalizer(service *corev1.Service) string {
+	at := fmt.Sprintf("/metadata/finalizers/%d", slices.Index(service.Finalizers, loadbalancer.Finalizer))
+	return fmt.Sprintf("check in the cloud that the load balancer and its addresses, such as a floating IP, are gone, then "+
+		"remove the finalizer: oc patch service %s -n %s --type=json -p "+
+		`'[{"op": "test", "path": %q, "value": %q}, {"op": "remove", "path": %q}]'`,
+		service.Name, service.Namespace, at, loadbalancer.Finalizer, at)
 }
 
 // answers are the classes of what a cloud answers to any request.
 var answers = []nodecause.Class{
 	nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable, nodecause.Unavailable,
-	nodecause.ProxyRefused, nodecause.Certificate, nodecause.NoEndpoint,
-	nodecause.NoLoadBalancers,
+	nodecause.ProxyRefused, nodecause.Certificate, nodecause.NoEndpoint, nodecause.NoLoadBalancers,
+	nodecause.NoIdentityProvider, nodecause.NotTrusted, nodecause.NoToken, nodecause.NoRegion, nodecause.WrongClock,
 }
 
 // causeOf returns the cause of an error of the controller of Services, and what to do.

@@ -68,7 +68,7 @@ var layers = []layer{
 	},
 
 	{dir: "pkg/patience", pure: true},
-	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane"}},
+	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane", "pkg/platform"}},
 	{dir: "pkg/operandlog", ours: []string{"pkg/operand"}},
 	{dir: "pkg/loadbalancer", pure: true},
 	{dir: "pkg/terminationmessage", ours: []string{"pkg/redaction"}},

@@ -48,8 +48,9 @@ func TestAServiceThatTheCloudRefusesIsNamedUntilItIsServed(t *testing.T) {
 	// It waits since the operator has seen it, perhaps a second after its creation.
 	notice := regexp.MustCompile("^" + regexp.QuoteMeta("Services of type LoadBalancer that wait for the cloud-controller-manager: 1: "+
 		"service/web in default (without an address since ") + `[-0-9T:]+Z` + regexp.QuoteMeta(
-		`; "SyncLoadBalancerFailed: Error syncing load balancer: quota exceeded"); correct what its errors name; `+
-			"where it has reported none, check that it leads, and that the cloud configuration enables load balancers") + "$")
+		`; "SyncLoadBalancerFailed: Error syncing load balancer: quota exceeded"); the quotes are Events, which tenants `+
+			"can write, too: compare them with the leader's log, and correct what they name; where there is none, check that a "+
+			"cloud-controller-manager leads, and that the cloud configuration enables load balancers") + "$")
 	await(t, "the Service to be named", func(ctx context.Context) error {
 		resource, err := c.resource(ctx)
 		if err != nil {

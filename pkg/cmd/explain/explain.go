@@ -66,7 +66,7 @@ func newService() *cobra.Command {
 		if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
 			return nil, fmt.Errorf("%q is no Service: specify NAMESPACE/NAME", args[0])
 		}
-		s, err := from.Read(ctx, snapshot.Service(namespace, name)...)
+		s, err := from.ReadWithLog(ctx, report.LeadingPod, snapshot.Service(namespace, name)...)
 		if err != nil {
 			return nil, err
 		}

@@ -168,7 +168,7 @@ func (i *investigation) waiting(nodes []string, waiting map[string]wait) []nodec
 }
 
 // explain returns the cause of a group of nodes, and what to do about it.
-func (i *investigation) explain(group []string, by initializer) string {
+func (i *investigation) explain(group []string, waiting map[string]wait, by initializer) string {
 	f := i.findings[group[0]]
 	if f.class == nodecause.Unknown {
 		return fmt.Sprintf("; read the log of %s, and check that the cloud has an instance with the node's name and with "+
@@ -179,13 +179,17 @@ func (i *investigation) explain(group []string, by initializer) string {
 	if f.quote != "" {
 		quote = fmt.Sprintf(" (%q)", f.quote)
 	}
-	return fmt.Sprintf(": %s%s; %s", f.class.Cause(), quote, f.class.Action())
+	machines := make([]nodecause.Machine, len(group))
+	for i, node := range group {
+		machines[i] = waiting[node].machine
+	}
+	return fmt.Sprintf(": %s%s; %s", f.class.Cause(), quote, f.class.ActionFor(by.lookup, machines...))
 }
 
 // label names a waiting node. It has the time instead of the duration, which would change with every sync.
-func (i *investigation) label(node string, w wait) string {
+func (i *investigation) label(node string, w wait, by initializer) string {
 	label := fmt.Sprintf("node/%s (since %s", node, w.since.UTC().Format(time.RFC3339))
-	if description := i.findings[node].class.Describe(w.machine); description != "" {
+	if description := i.findings[node].class.Describe(w.machine, by.lookup); description != "" {
 		label += "; " + description
 	}
 	return label + ")"

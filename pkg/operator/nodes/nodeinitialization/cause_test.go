@@ -36,10 +36,10 @@ func TestTheCauseIsNamedWithTheLeadersWords(t *testing.T) {
 		"of nodes with the same cause one error is quoted": {
 			change: func(c *cluster) { c.log = attempt("b", "instance not found") + attempt("a", "failed to find object") },
 			nodes:  []string{"a", "b"},
-			want: `node/a (since 2026-11-21T08:59:00Z; no providerID, systemUUID "uuid-a"), ` +
-				`node/b (since 2026-11-21T08:59:00Z; no providerID, systemUUID "uuid-b"): the cloud does not know the machine ` +
+			want: `node/a (since 2026-11-21T08:59:00Z; no providerID, looked up by the name "a"), ` +
+				`node/b (since 2026-11-21T08:59:00Z; no providerID, looked up by the name "b"): the cloud does not know the machine ` +
 				`("failed to find object"); check that the project, region or datacenter of the cloud configuration has an instance ` +
-				`with this name, providerID or systemUUID`,
+				`with this name or providerID`,
 		},
 		"each cause has its action": {
 			change: func(c *cluster) { c.log = attempt("a", "got 401 instead: {}") + attempt("b", "got 429 instead: ") },
@@ -59,7 +59,7 @@ func TestTheCauseIsNamedWithTheLeadersWords(t *testing.T) {
 		"the leader has logged nothing about the node": {
 			change: func(c *cluster) { c.log = attempt("b", "instance not found") },
 			nodes:  []string{"a"},
-			want: `node/a (since 2026-11-21T08:59:00Z; no providerID, systemUUID "uuid-a"): ` +
+			want: `node/a (since 2026-11-21T08:59:00Z; no providerID): ` +
 				`the cloud-controller-manager has logged nothing about the node; ` +
 				`if no other node is initialized meanwhile, restart the static pod that holds the lease`,
 		},

@@ -150,7 +150,7 @@ func (c *cluster) wait(nodes ...string) {
 	c.controller.store.synced = true
 	for _, node := range nodes {
 		c.controller.store.waiting[node] = wait{
-			since: now.Add(-time.Minute), machine: nodecause.Machine{SystemUUID: "uuid-" + node, NodeIP: "192.0.2.7"},
+			since: now.Add(-time.Minute), machine: nodecause.Machine{Node: node, SystemUUID: "uuid-" + node, NodeIP: "192.0.2.7"},
 		}
 	}
 }

@@ -26,9 +26,10 @@ func running(name, providerID string, taints ...string) *corev1.Node {
 func TestANodeThatDoesNotWaitAndIsWrongIsANotice(t *testing.T) {
 	const (
 		agent    = "ebs.csi.aws.com/agent-not-ready"
-		external = "no providerID, and its kubelet registered it without the taint " +
-			"node.cloudprovider.kubernetes.io/uninitialized; start the kubelet with --cloud-provider=external, and delete the " +
-			"Node so that it registers again"
+		external = "no providerID, and no taint node.cloudprovider.kubernetes.io/uninitialized, so the cloud-controller-manager does " +
+			"not initialize it; leave it if it is no machine of this cloud, such as a bare-metal worker; otherwise start the kubelet " +
+			"with --cloud-provider=external, then run: oc adm taint nodes <node> " +
+			"node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule"
 		foreign = `node/tainted: initialized, but the taint "ebs.csi.aws.com/agent-not-ready" of another component keeps pods ` +
 			"away; find the component that is to remove it"
 	)
@@ -84,7 +85,7 @@ func TestADriftOfAnInitializedNodeIsNamedWithItsAction(t *testing.T) {
 	require.Equal(t, "node/lost: initialized, but without an address of type InternalIP; check the addresses that the cloud has for the instance, "+
 		"and the address that the kubelet was started with (--node-ip); "+
 		`node/other: the providerID "vsphere://4237a1b2-0c0d-4e0f-8000-000000000001" is that of another machine than the systemUUID; `+
-		"delete the Node so that its kubelet registers it again", c.notice(t))
+		"drain the Node, then delete it, so that its kubelet registers it again", c.notice(t))
 	lost.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}}
 	other.Status.NodeInfo.SystemUUID = "4237a1b2-0c0d-4e0f-8000-000000000001"
 	for _, n := range []*corev1.Node{lost, other} {

@@ -46,7 +46,7 @@ func (c *controller) tell(ctx context.Context, nodes []string, waiting map[strin
 			continue
 		}
 		written++
-		message := fmt.Sprintf("not initialized by the %s%s", by.name, c.investigation.explain([]string{node}, by))
+		message := fmt.Sprintf("not initialized by the %s%s", by.name, c.investigation.explain([]string{node}, waiting, by))
 		if err := c.record(ctx, node, message); err != nil {
 			klog.FromContext(ctx).V(2).Info("No Event about a node that waits", "node", node, "err", err)
 			continue

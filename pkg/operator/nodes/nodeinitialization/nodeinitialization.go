@@ -189,9 +189,9 @@ func (c *controller) condition(
 	for _, group := range c.investigation.byClass(nodes) {
 		var named []string
 		for _, node := range group {
-			named = append(named, c.investigation.label(node, waiting[node]))
+			named = append(named, c.investigation.label(node, waiting[node], by))
 		}
-		causes = append(causes, diagnostic.Few(named)+c.investigation.explain(group, by))
+		causes = append(causes, diagnostic.Few(named)+c.investigation.explain(group, waiting, by))
 	}
 	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason,
 		fmt.Sprintf("not initialized by the %s: %s", by.name, strings.Join(causes, "; ")))
@@ -247,14 +247,15 @@ func withDrifts(notices *operatorclient.Condition, drifts []string) *operatorcli
 type initializer struct {
 	name, log, place string
 	leads            bool
+	lookup           platform.Lookup
 }
 
 // initializerOf returns the cloud-node-manager if the platform has one, otherwise the cloud-controller-manager.
 func initializerOf(p platform.Platform) initializer {
 	if p.NodeManagerImage != "" {
 		log := fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace)
-		return initializer{operand.NodeManagerContainer, log, "the node", false}
+		return initializer{operand.NodeManagerContainer, log, "the node", false, p.Lookup}
 	}
 	log := fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.Lease)
-	return initializer{operand.Name, log, "the control plane", true}
+	return initializer{operand.Name, log, "the control plane", true, p.Lookup}
 }

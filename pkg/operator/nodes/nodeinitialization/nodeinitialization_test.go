@@ -113,7 +113,7 @@ func TestStore(t *testing.T) {
 			tc.do(s, clock)
 			waiting, _, synced := s.snapshot()
 			require.True(t, synced)
-			require.Equal(t, tc.want, waiting)
+			require.Equal(t, ofThemselves(tc.want), waiting)
 			require.Equal(t, tc.wantChanges, *changes)
 		})
 	}
@@ -150,6 +150,15 @@ func (p *pagedNodes) Watch(context.Context, metav1.ListOptions) (watch.Interface
 	return p.events, nil
 }
 
+// ofThemselves returns the waits with the names of their nodes.
+func ofThemselves(waiting map[string]wait) map[string]wait {
+	for node, w := range waiting {
+		w.machine.Node = node
+		waiting[node] = w
+	}
+	return waiting
+}
+
 func TestTheReflectorFillsTheStore(t *testing.T) {
 	nodes := &pagedNodes{
 		pages:  [][]corev1.Node{{*node("a", 0), *node("b", time.Hour, uninit)}, {*node("c", time.Hour, uninit), *node("d", 0)}},
@@ -170,7 +179,7 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 	awaitChange()
 	waiting, _, synced := s.snapshot()
 	require.True(t, synced)
-	require.Equal(t, map[string]wait{"b": {since: now.Add(-time.Hour)}, "c": {since: now.Add(-time.Hour)}}, waiting)
+	require.Equal(t, ofThemselves(map[string]wait{"b": {since: now.Add(-time.Hour)}, "c": {since: now.Add(-time.Hour)}}), waiting)
 	require.Equal(t, int64(100), <-nodes.limits)
 	require.Equal(t, int64(100), <-nodes.limits)
 
@@ -182,7 +191,7 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 	nodes.events.Add(node("e", 0, uninit))
 	awaitChange()
 	waiting, _, _ = s.snapshot()
-	require.Equal(t, map[string]wait{"e": {since: now}}, waiting)
+	require.Equal(t, ofThemselves(map[string]wait{"e": {since: now}}), waiting)
 }
 
 // advice is what to do about a cause that is not known: the log cannot be read.

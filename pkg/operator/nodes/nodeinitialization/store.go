@@ -112,6 +112,7 @@ func nodeIP(node *corev1.Node) map[string]string {
 // MachineOf returns what a Node says about its machine.
 func MachineOf(node *corev1.Node) nodecause.Machine {
 	return nodecause.Machine{
+		Node:       node.Name,
 		ProviderID: node.Spec.ProviderID,
 		SystemUUID: node.Status.NodeInfo.SystemUUID,
 		NodeIP:     node.Annotations[NodeIPAnnotation],

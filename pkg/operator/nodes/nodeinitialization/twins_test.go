@@ -12,7 +12,7 @@ import (
 )
 
 const sharedNotice = `node/a, node/b: they have the same providerID "openstack:///1"; ` +
-	"delete the Nodes whose kubelet does not run on that machine"
+	"find the machine with that ID, and drain and delete the Nodes whose kubelet does not run on it"
 
 // withNodes puts Nodes behind the API server and into the watch.
 func (c *cluster) withNodes(t *testing.T, nodes ...*corev1.Node) *fake.Clientset {
@@ -73,7 +73,7 @@ func TestManyTwinsCostFewRequests(t *testing.T) {
 	kube := c.withNodes(t, nodes...)
 	c.pass(t, 30*time.Second)
 	const notice = "node/worker-000, node/worker-001, node/worker-002, node/worker-003, node/worker-004 and 195 more: " +
-		`they have the same providerID "openstack:///1"; delete the Nodes whose kubelet does not run on that machine`
+		`they have the same providerID "openstack:///1"; find the machine with that ID, and drain and delete the Nodes whose kubelet does not run on it`
 	require.Equal(t, notice, c.notice(t))
 	require.Len(t, kube.Actions(), 10)
 	require.NoError(t, c.controller.store.Replace(nil, "2"))

@@ -151,8 +151,9 @@ func (c *controller) condition(
 		message += ", and others"
 	}
 	return operatorclient.NewCondition(NoticesCondition, operatorv1.ConditionTrue, "ServicesWaiting", message+
-		"; correct what its errors name; where it has reported none, check that it leads, and that the cloud "+
-		"configuration enables load balancers")
+		"; the quotes are Events, which tenants can write, too: compare them with the leader's log, and correct what they "+
+		"name; where there is none, check that a cloud-controller-manager leads, and that the cloud configuration enables "+
+		"load balancers")
 }
 
 var texts = map[loadbalancer.Need]string{

@@ -90,7 +90,7 @@ func (c *cluster) written(t *testing.T) string {
 const (
 	isWell = "False AsExpected"
 	waits  = "True ServicesWaiting Services of type LoadBalancer that wait for the cloud-controller-manager: "
-	action = "; correct what its errors name; where it has reported none, check that it leads, and that the cloud configuration enables load balancers"
+	action = "; the quotes are Events, which tenants can write, too: compare them with the leader's log, and correct what they name; where there is none, check that a cloud-controller-manager leads, and that the cloud configuration enables load balancers"
 )
 
 func TestServicesThatWaitAreReported(t *testing.T) {

@@ -1,0 +1,151 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+)
+
+// TestACaseFromTheFieldIsExplained explains dumps of what public threads are about.
+func TestACaseFromTheFieldIsExplained(t *testing.T) {
+	for name, explain := range map[string]func(*snapshot.Snapshot) (*report.Explanation, error){
+		"4-bare-metal-node-waits-on-vsphere": func(s *snapshot.Snapshot) (*report.Explanation, error) {
+			return report.ExplainNode(s, "bm-worker-0")
+		},
+		"5-load-balancer-on-vsphere": func(s *snapshot.Snapshot) (*report.Explanation, error) {
+			return report.ExplainService(s, "shop", "frontend")
+		},
+		"6-node-name-with-domain": func(s *snapshot.Snapshot) (*report.Explanation, error) {
+			return report.ExplainNode(s, "master-3.novalocal")
+		},
+		"7-no-oidc-provider": func(s *snapshot.Snapshot) (*report.Explanation, error) {
+			return report.ExplainNode(s, "worker-7")
+		},
+		"16-deletion-of-a-balancer-that-is-gone": func(s *snapshot.Snapshot) (*report.Explanation, error) {
+			return report.ExplainService(s, "shop", "frontend")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := snapshot.ReadDirectory("testdata/cases/"+name, report.LeadingPod)
+			require.NoError(t, err)
+			e, err := explain(s)
+			requireExplained(t, "case-"+name, e, err)
+		})
+	}
+}
+
+// on makes the cluster one of another platform.
+func on(platform string) func(*world) {
+	return func(w *world) {
+		w.Resource.Spec.ObservedConfig.Raw = []byte(fmt.Sprintf(`{"platform":%q}`, platform))
+	}
+}
+
+// The siblings of the cases.
+func TestASiblingOfACaseIsExplained(t *testing.T) {
+	node := func(platform, name, failure string) func(*world) (*report.Explanation, error) {
+		return func(w *world) (*report.Explanation, error) {
+			on(platform)(w)
+			w.worker(name, corev1.Taint{Key: uninitialized, Effect: corev1.TaintEffectNoSchedule}).Spec.ProviderID = ""
+			w.Logs["cloud-controller-manager-master-0"] = fmt.Sprintf("I1121 09:00:10.123456       1 node_controller.go:236] error syncing '%s': "+
+				"failed to get instance metadata for node %s: %s, requeuing\n", name, name, failure)
+			return report.ExplainNode(read(w.t, w.cluster()), name)
+		}
+	}
+	service := func(change ...func(*world)) func(*world) (*report.Explanation, error) {
+		return func(w *world) (*report.Explanation, error) {
+			for _, c := range change {
+				c(w)
+			}
+			return report.ExplainService(read(w.t, w.cluster(), snapshot.Service("shop", "frontend")...), "shop", "frontend")
+		}
+	}
+	deletion := func(platform string) func(*world) (*report.Explanation, error) {
+		return func(w *world) (*report.Explanation, error) {
+			on(platform)(w)
+			silentWorker(w)
+			return report.ExplainDeletion(read(w.t, w.cluster(), snapshot.NodeEvents()...), "worker-3")
+		}
+	}
+	warnedAbout := func(message string) func(*world) {
+		return func(w *world) {
+			warned(w, message)
+			service, is := w.More[len(w.More)-2].(*corev1.Service)
+			require.True(w.t, is)
+			service.Finalizers = []string{"example.com/other", "service.kubernetes.io/load-balancer-cleanup"}
+			service.DeletionTimestamp = ptr.To(metav1.NewTime(now))
+		}
+	}
+	const gone = "Error syncing load balancer: failed to check if load balancer exists before cleanup: "
+	for name, explain := range map[string]func(*world) (*report.Explanation, error){
+		"aws-name-without-a-domain": node("aws", "ip-10-0-144-157", "instance not found"),
+		"aws-instance-id-with-a-domain": node("aws", "i-0123456789abcdef0.aws.example.com", "operation error EC2: DescribeInstances, https response "+
+			"error StatusCode: 400, RequestID: 1, api error InvalidInstanceID.Malformed: Invalid id"),
+		"gcp-name-with-a-domain": node("gcp", "worker-1.c.project.internal", "googleapi: Error 400: Invalid value for field 'instance': "+
+			"'worker-1.c.project.internal'. Must be a match of regex '[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?', invalid"),
+		"node-on-nutanix": node("nutanix", "worker-1", `{"errorGroup":"VM_NOT_FOUND"}`),
+		"bare-metal-worker-without-a-taint": func(w *world) (*report.Explanation, error) {
+			on("vsphere")(w)
+			w.worker("bm-worker-0").Spec.ProviderID = ""
+			return report.ExplainNode(read(w.t, w.cluster()), "bm-worker-0")
+		},
+		"load-balancer-on-nutanix": service(on("nutanix"), func(w *world) { balanced(w) }),
+		"load-balancer-without-octavia": service(func(w *world) {
+			balanced(w)
+			w.Logs["cloud-controller-manager-master-0"] = "W1121 09:00:10.123456       1 controllermanager.go:326] Skipping \"service-lb-controller\"\n"
+		}),
+		"azure-resource-group-is-gone": service(on("azure"), warnedAbout(gone+`GET https://management.azure.com/: RESPONSE 404: 404 Not Found, `+
+			`ERROR CODE: ResourceGroupNotFound`)),
+		"event-in-the-leaders-log": service(func(w *world) {
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: Quota exceeded")
+			w.Logs["cloud-controller-manager-master-0"] = `I1121 09:00:10.123456       1 event.go:389] "Event occurred" object="shop/frontend" fieldPath="" ` +
+				`kind="Service" apiVersion="v1" type="Warning" reason="SyncLoadBalancerFailed" ` +
+				`message="Error syncing load balancer: failed to ensure load balancer: Quota exceeded"` + "\n"
+		}),
+		"event-in-an-annotation": service(func(w *world) {
+			warned(w, "Quota exceeded")
+			w.Logs["cloud-controller-manager-master-0"] = `I1121 09:00:10.123456       1 aws.go:389] EnsureLoadBalancer(map[a:"Event occurred" ` +
+				`object="shop/frontend" message="Quota exceeded"` + "\n"
+		}),
+		"deletion-on-ibm-cloud": deletion("ibmcloud"),
+		"deletion-on-power-vs":  deletion("powervs"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := explain(newWorld(t))
+			requireExplained(t, "sibling-"+name, e, err)
+		})
+	}
+}
+
+func TestNoAdviceOrdersTheDeletionOfANodeThatMayRunPods(t *testing.T) {
+	for name, change := range map[string]func(*world, *corev1.Node){
+		"no providerID":      func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "" },
+		"of another machine": func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "vsphere://" + strings.Repeat("4", 36) },
+		"a name with a domain": func(w *world, n *corev1.Node) {
+			n.Spec.ProviderID, n.Spec.Taints = "", []corev1.Taint{{Key: uninitialized, Effect: corev1.TaintEffectNoSchedule}}
+			w.Logs["cloud-controller-manager-master-0"] = "I1121 09:00:10.123456       1 node_controller.go:236] error syncing 'worker-1.a': " +
+				"failed to get instance metadata for node worker-1.a: failed to find object, requeuing\n"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			node := w.worker("worker-1.a")
+			node.Status.NodeInfo.SystemUUID = strings.Repeat("5", 36)
+			change(w, node)
+			e, err := report.ExplainNode(read(t, w.cluster()), "worker-1.a")
+			require.NoError(t, err)
+			require.NotEmpty(t, e.Action)
+			if strings.Contains(e.Action, "delete") {
+				require.Contains(t, e.Action, "drain")
+			}
+		})
+	}
+}
