@@ -15,6 +15,7 @@ import (
 	configv1alpha1 "github.com/openshift/api/config/v1alpha1"
 	"github.com/openshift/library-go/pkg/controller/controllercmd"
 	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/management"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -63,7 +64,7 @@ func operatorResource() *unstructured.Unstructured {
 func assemble(t *testing.T, server *apitest.Server) (Options, *controllercmd.ControllerContext) {
 	t.Helper()
 	return Options{
-			OperatorImage: "operator", OperandImages: map[string]string{}, OperatorVersion: "1", OperandVersion: "1",
+			OperatorImage: "operator", OperandImages: map[string]string{"azure-cloud-controller-manager": "ccm"}, OperatorVersion: "1", OperandVersion: "1",
 		}, &controllercmd.ControllerContext{
 			Clock: clock.RealClock{}, KubeConfig: server.Config, ProtoKubeConfig: server.Config,
 			EventRecorder: events.NewInMemoryRecorder(
@@ -150,6 +151,12 @@ func TestTheOperatorWatchesWhatTheDocumentSaysAndRunsEveryController(t *testing.
 	require.Equal(t, allControllers, controllers)
 	require.Contains(t, served, "cloud_controller_manager_operator_info", "the operator's metrics are not registered")
 	require.Empty(t, ownMetrics(t), "the metrics end with the operator")
+	require.True(t, management.IsOperatorAlwaysManaged(), "library-go's controllers would obey spec.managementState")
+	require.True(t, management.IsOperatorNotRemovable(), "library-go's controllers would remove what the operator does not")
+	recorded := cc.EventRecorder.(events.InMemoryRecorder).Events()
+	require.False(t, slices.ContainsFunc(recorded, func(e *corev1.Event) bool {
+		return e.Reason == "ConfigMapCreated" || e.Reason == "SecretCreated"
+	}), "these events tell an administrator nothing")
 }
 
 // ownMetrics returns the names of the operator's own metrics that the process serves.

@@ -47,7 +47,6 @@ func plant(w *world) {
 func dumped(t *testing.T, w *world) (dir string) {
 	t.Helper()
 	shot := read(t, w.cluster(), snapshot.Everything()...)
-	shot.RemoveUnmasked()
 	dir = filepath.Join(t.TempDir(), "dump")
 	_, err := shot.Write(dir, "v1")
 	require.NoError(t, err)

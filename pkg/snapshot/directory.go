@@ -35,8 +35,9 @@ type index struct {
 }
 
 // Write writes the snapshot to a directory, which must not exist or must be empty: one file for each object, where
-// must-gather has it, and an index. It returns the number of files.
+// must-gather has it, and an index. It returns the number of files. It removes from the snapshot what may have a secret.
 func (s *Snapshot) Write(dir, version string) (files int, err error) {
+	s.removeUnmasked()
 	if existing, err := os.ReadDir(dir); err == nil && len(existing) > 0 {
 		return 0, fmt.Errorf("%s is not empty: name another directory", dir)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -140,9 +141,9 @@ func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*S
 	return s, nil
 }
 
-// RemoveUnmasked removes the log, and what containers have said, if the values of the Secrets could not be removed from
+// removeUnmasked removes the log, and what containers have said, if the values of the Secrets could not be removed from
 // them because the Secrets were not read.
-func (s *Snapshot) RemoveUnmasked() {
+func (s *Snapshot) removeUnmasked() {
 	if s.Missing(Secrets) == "" {
 		return
 	}

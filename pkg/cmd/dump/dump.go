@@ -36,7 +36,6 @@ func NewCommand() *cobra.Command {
 		if err != nil {
 			return 0, err
 		}
-		s.RemoveUnmasked()
 		files, err := s.Write(args[0], version.Get().GitVersion)
 		if err != nil {
 			return 0, err

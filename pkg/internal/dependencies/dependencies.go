@@ -7,12 +7,16 @@ import (
 	"reflect"
 )
 
+// Accepted is called with each struct that Require accepts. Only a test of the wiring replaces it.
+var Accepted = func(any) {}
+
 // Require panics if a field of the struct, or of the struct that the pointer has, is not set: an interface, a function,
-// a pointer, a map or a channel is nil, or a string or a slice is empty. It includes embedded structs and unexported
+// a pointer or a channel is nil, or a string, a slice or a map is empty. It includes embedded structs and unexported
 // fields. Other kinds have a zero value that selects a default, as has a field with the tag optional, whose value is the
 // reason.
 func Require(options any) {
 	require(reflect.Indirect(reflect.ValueOf(options)))
+	Accepted(options)
 }
 
 func require(options reflect.Value) {
@@ -32,9 +36,9 @@ func isSet(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Interface:
 		return !v.IsNil() && isSet(v.Elem())
-	case reflect.Func, reflect.Pointer, reflect.Map, reflect.Chan:
+	case reflect.Func, reflect.Pointer, reflect.Chan:
 		return !v.IsNil()
-	case reflect.String, reflect.Slice:
+	case reflect.String, reflect.Slice, reflect.Map:
 		return v.Len() > 0
 	default:
 		return true

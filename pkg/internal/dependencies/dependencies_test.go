@@ -27,7 +27,7 @@ type options struct {
 func complete() options {
 	return options{
 		common: common{Image: "a"}, Context: context.Background(), Mask: func(s string) string { return s },
-		Lease: &time.Time{}, Images: map[string]string{}, Informer: []int{1}, secret: make(chan int),
+		Lease: &time.Time{}, Images: map[string]string{"a": "b"}, Informer: []int{1}, secret: make(chan int),
 	}
 }
 
@@ -43,7 +43,7 @@ func TestAMissingDependencyIsNamed(t *testing.T) {
 		"options.Context":  func(o *options) { o.Context = nil },
 		"options.Mask":     func(o *options) { o.Mask = nil },
 		"options.Lease":    func(o *options) { o.Lease = nil },
-		"options.Images":   func(o *options) { o.Images = nil },
+		"options.Images":   func(o *options) { o.Images = map[string]string{} },
 		"options.Informer": func(o *options) { o.Informer = []int{} },
 		"options.secret":   func(o *options) { o.secret = nil },
 		"common.Image":     func(o *options) { o.Image = "" },

@@ -137,7 +137,7 @@ func TestRelatedObjectsFollowThePlatform(t *testing.T) {
 			controller := New(Options{
 				Operator: operator, ClusterOperators: client.ConfigV1(), Informer: informers.Config().V1().ClusterOperators(),
 				Versions: status.NewVersionGetter(), Clock: clock.RealClock{}, Recorder: recorder,
-				Inertia: operatorclient.Inertia{},
+				Inertia: operatorclient.Inertia{"CloudConfigDegraded": operatorclient.AtOnce},
 				Rights: func(p platform.Platform) ([]configv1.ObjectReference, error) {
 					return []configv1.ObjectReference{right(p)}, tc.err
 				},
