@@ -90,6 +90,10 @@ lint:
 mutation:
 	@hack/mutation.sh
 
+.PHONY: unwire
+unwire:
+	@hack/unwire.sh
+
 .PHONY: e2e-all
 e2e-all:
 	@hack/test.sh --long
