@@ -250,9 +250,15 @@ func TestWhatTheClusterSaysAboutItsCloud(t *testing.T) {
 			want:     []any{"AWSServiceLBNetworkSecurityGroup", "VSphereMixedNodeEnv"},
 		},
 		"no gate is none": {
-			world:    world{infrastructure: openStack(), featureGate: gates("4.99.0", nil, []string{"VSphereMixedNodeEnv"})},
+			world: world{infrastructure: openStack(), featureGate: gates("4.99.0", nil,
+				[]string{"VSphereMixedNodeEnv", "AWSServiceLBNetworkSecurityGroup"})},
 			existing: `{"cluster": {"featureGates": ["VSphereMixedNodeEnv"]}}`,
 			path:     []string{"cluster", "featureGates"},
+		},
+		"a gate that the cluster does not list any more, because it is on for all, is on": {
+			world: world{infrastructure: openStack(), featureGate: gates("4.99.0", []string{"Unheard"}, nil)},
+			path:  []string{"cluster", "featureGates"},
+			want:  []any{"AWSServiceLBNetworkSecurityGroup", "VSphereMixedNodeEnv"},
 		},
 		"without a FeatureGate, those that were": {
 			world:    world{infrastructure: openStack()},

@@ -2,30 +2,15 @@ package configobservation
 
 import (
 	"fmt"
+	"slices"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/library-go/pkg/operator/configobserver/featuregates"
-	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// clusterFeatureGates are the gates that have a say in the operand: the alpha ones of k8s.io/controller-manager 0.36,
-// of which a platform's configuration lists those that its cloud-controller-manager knows, and those of OpenShift that
-// matter to a cloud's configuration, to flags or to the keys of certificates (github.com/openshift/api/features, whose
-// import would slow down every start).
-var clusterFeatureGates = sets.New[configv1.FeatureGateName](
-	"CloudControllerManagerWatchBasedRoutesReconciliation",
-	"CloudControllerManagerWebhook",
-	"ControllerManagerReleaseLeaderElectionLockOnExit",
-
-	"AWSServiceLBNetworkSecurityGroup",
-	"ConfigurablePKI",
-	"VSphereMixedNodeEnv",
-	"VSphereMultiVCenterDay2",
-)
-
-// observeFeatureGates observes which of clusterFeatureGates are enabled. It reads the FeatureGate on every run, so
+// observeFeatureGates observes which gates of featuregate.Gates are enabled. It reads the FeatureGate on every run, so
 // unlike library-go's FeatureGateAccess it needs no restart when a gate changes. A missing FeatureGate leaves the
 // previous value.
 func observeFeatureGates(listers Listers, _ map[string]any) (any, error) {
@@ -42,11 +27,16 @@ func observeFeatureGates(listers Listers, _ map[string]any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	enabled := sets.New[configv1.FeatureGateName]()
+	listed := map[string]bool{}
 	for _, name := range gates.KnownFeatures() {
-		if clusterFeatureGates.Has(name) && gates.Enabled(name) {
-			enabled.Insert(name)
+		listed[string(name)] = gates.Enabled(name)
+	}
+	enabled := []string{}
+	for _, gate := range featuregate.Gates {
+		if featuregate.Enabled(gate.Name, listed) {
+			enabled = append(enabled, gate.Name)
 		}
 	}
-	return sets.List(enabled), nil
+	slices.Sort(enabled)
+	return enabled, nil
 }

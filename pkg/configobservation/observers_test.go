@@ -168,7 +168,7 @@ func TestWhatIsObserved(t *testing.T) {
 				}},
 				featureGate: gates("4.99.0",
 					[]string{"SomethingOfTheConsole", "CloudControllerManagerWebhook"},
-					[]string{"AnotherThing", "CloudControllerManagerWatchBasedRoutesReconciliation"}),
+					append([]string{"AnotherThing", "CloudControllerManagerWatchBasedRoutesReconciliation"}, offByAbsence...)),
 				logLevel: operatorv1.Debug,
 			},
 			want: `{` + withGate(fromOpenStack) + `, "trustedCA": "user-ca-bundle",
@@ -338,7 +338,7 @@ func ofType(name configv1.TLSProfileType, profile *configv1.TLSSecurityProfile) 
 }
 
 func TestTheFeatureGateOfThePKIConfigurationIsObserved(t *testing.T) {
-	w := world{infrastructure: openStack(), featureGate: gates("4.99.0", []string{"ConfigurablePKI"}, nil)}
+	w := world{infrastructure: openStack(), featureGate: gates("4.99.0", []string{"ConfigurablePKI"}, offByAbsence)}
 	observed, err := configobservation.Observe(w.listers(t), recorder(), map[string]any{})
 	require.NoError(t, err)
 	got, _, err := unstructured.NestedStringSlice(observed, "cluster", "featureGates")
@@ -402,6 +402,9 @@ func with(i *configv1.Infrastructure, change func(*configv1.Infrastructure)) *co
 	change(i)
 	return i
 }
+
+// offByAbsence are the gates that a FeatureGate has to disable so that only those are on that it enables.
+var offByAbsence = []string{"AWSServiceLBNetworkSecurityGroup", "VSphereMixedNodeEnv"}
 
 func gates(version string, enabled, disabled []string) *configv1.FeatureGate {
 	details := configv1.FeatureGateDetails{Version: version}

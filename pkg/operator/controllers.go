@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/clientca"
@@ -194,7 +195,7 @@ func (w *wiring) demands() []ondemand.Demand {
 		{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
 		{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed},
 		{Informers: w.loadBalancers, Needed: loadbalancers.Needed},
-		{Informers: w.informers.pki, Needed: platform.Platform.Managed, FeatureGate: servingcert.FeatureGate},
+		{Informers: w.informers.pki, Needed: platform.Platform.Managed, FeatureGate: featuregate.PKI},
 	}
 }
 

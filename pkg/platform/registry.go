@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/nutanix"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/vsphere"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 )
 
 // None is the name of the platform on which the operator runs nothing and is Available.
@@ -185,7 +186,7 @@ var registry = []Platform{
 		Lookup:               Lookup{Name: "name", SystemUUID: true, BareMetal: true},
 		Preflight:            true,
 		Rewrite:              vsphere.Rewrite,
-		ManagedConfig:        ManagedConfig{FeatureGate: vsphere.MultiVCenterDay2, Rewrite: vsphere.RewriteManaged},
+		ManagedConfig:        ManagedConfig{FeatureGate: featuregate.MultiVCenterDay2, Rewrite: vsphere.RewriteManaged},
 		matches:              ofType(configv1.VSpherePlatformType),
 	},
 }

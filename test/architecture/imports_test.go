@@ -34,13 +34,16 @@ var layers = []layer{
 	{dir: "bootstrap"},
 	{dir: "pkg/codes", pure: true},
 	{dir: "pkg/diagnostic", pure: true, ours: []string{"pkg/codes"}},
+	{dir: "pkg/featuregate", pure: true},
 	{dir: "pkg/gcfg", pure: true},
 	{dir: "pkg/redaction", pure: true, ours: []string{"pkg/gcfg"}},
 	{dir: "pkg/confdoc", pure: true, ours: []string{"pkg/diagnostic", "pkg/redaction", "pkg/gcfg"}},
 	// The interface between the clouds and other packages. layerOf gives each cloud its own layer.
 	{dir: "pkg/clouds", pure: true, ours: []string{"pkg/confdoc", "pkg/diagnostic"}},
 	{dir: "pkg/clouds/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
-	{dir: "pkg/platform", pure: true, ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
+	{dir: "pkg/platform", pure: true, ours: []string{
+		"pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/featuregate", "pkg/apis",
+	}},
 	{
 		dir:  "pkg/operandconfig",
 		pure: true,
@@ -78,7 +81,10 @@ var layers = []layer{
 	// The observers also run on the bootstrap node, so of the operator they import only its names.
 	{
 		dir:  "pkg/configobservation",
-		ours: []string{"pkg/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis", "pkg/internal/dependencies"},
+		ours: []string{
+			"pkg/featuregate", "pkg/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis",
+			"pkg/internal/dependencies",
+		},
 	},
 
 	{
@@ -215,6 +221,7 @@ var controllerMayImport = []string{
 	"pkg/clouds",
 	"pkg/confdoc",
 	"pkg/diagnostic",
+	"pkg/featuregate",
 	"pkg/platform",
 	"pkg/apis",
 	"bindata",
@@ -407,7 +414,8 @@ func layerOf(dir string) (layer, bool) {
 	}
 	if name, ok := strings.CutPrefix(dir, cloudsDir); ok && best.dir == "pkg/clouds" {
 		name, _, _ = strings.Cut(name, "/")
-		return layer{dir: cloudsDir + name, pure: true, ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}}, true
+		ours := []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/featuregate"}
+		return layer{dir: cloudsDir + name, pure: true, ours: ours}, true
 	}
 	return best, best.dir != ""
 }

@@ -13,12 +13,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 )
 
 const (
-	// nlbGate is the feature gate that gives network load balancers security groups.
-	nlbGate = "AWSServiceLBNetworkSecurityGroup"
-
 	regionField    = "status.platformStatus.aws.region"
 	endpointsField = "status.platformStatus.aws.serviceEndpoints"
 )
@@ -122,7 +120,8 @@ func (a *rewriter) setDefaults() {
 		a.Default(confdoc.NewText(a.status.Region), "without it the cloud-controller-manager asks the instance's "+
 			"metadata service at every start, and exits when that does not answer", "Global", "Region")
 	}
-	if slices.Contains(a.Cluster.FeatureGates, nlbGate) {
-		a.Default(confdoc.NewText("Managed"), "the feature gate "+nlbGate+" is on", "Global", "NLBSecurityGroupMode")
+	if slices.Contains(a.Cluster.FeatureGates, featuregate.NLBSecurityGroups) {
+		a.Default(confdoc.NewText("Managed"), "the feature gate "+featuregate.NLBSecurityGroups+" is on",
+			"Global", "NLBSecurityGroupMode")
 	}
 }

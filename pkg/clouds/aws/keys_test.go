@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 )
 
 func TestAWSKeysGolden(t *testing.T) {
@@ -17,5 +18,5 @@ func TestAWSKeysGolden(t *testing.T) {
 func TestAWSWritesOnlyKeysThatTheProviderReads(t *testing.T) {
 	status := configv1.PlatformStatus{AWS: &configv1.AWSPlatformStatus{Region: "r", ServiceEndpoints: []configv1.AWSServiceEndpoint{
 		{Name: "ec2", URL: "https://e"}, {Name: "elasticloadbalancing", URL: "https://l"}, {Name: "kms", URL: "https://k"}}}}
-	cloudtest.RequireWrites(t, Rewrite, schema, "", clouds.Cluster{Status: status, FeatureGates: []string{nlbGate}}, 3+4*4)
+	cloudtest.RequireWrites(t, Rewrite, schema, "", clouds.Cluster{Status: status, FeatureGates: []string{featuregate.NLBSecurityGroups}}, 3+4*4)
 }

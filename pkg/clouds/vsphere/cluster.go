@@ -13,12 +13,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 )
 
 const (
-	// MultiVCenterDay2 is the feature gate that lets Infrastructure gain and lose vCenters after the installation.
-	MultiVCenterDay2 = "VSphereMultiVCenterDay2"
-
 	platformSpec = "spec.platformSpec.vsphere"
 	vCenters     = platformSpec + ".vcenters of " + clouds.Infrastructure
 
@@ -169,7 +167,7 @@ func (v *rewriter) checkPorts() {
 // wrong, and it is unknown which. With the feature gate on, administrators edit Infrastructure, so that one is right.
 func (v *rewriter) contradictsInfrastructure(users []*confdoc.Entry, wanted []vCenter) bool {
 	isCommon := func(w vCenter) bool { return slices.ContainsFunc(users, isServer(w.Server)) }
-	isEdited := slices.Contains(v.Cluster.FeatureGates, MultiVCenterDay2)
+	isEdited := slices.Contains(v.Cluster.FeatureGates, featuregate.MultiVCenterDay2)
 	if len(wanted) == 0 || isEdited || slices.ContainsFunc(wanted, isCommon) {
 		return false
 	}

@@ -13,12 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 )
-
-// FeatureGate enables the PKI configuration (enhancements/security/internal-pki-config.md). While it is off, the object
-// is ignored.
-const FeatureGate = "ConfigurablePKI"
 
 // readPatience is how long a sync waits for the first read of the PKI configuration.
 const readPatience = 10 * time.Second
@@ -35,7 +32,7 @@ type keyPolicy struct {
 // readKeyPolicy returns an error while the policy is not known. Without an object the default profile applies, as in
 // library-go's certrotation.
 func (c *controller) readKeyPolicy(ctx context.Context) (*keyPolicy, error) {
-	enabled, err := observedplatform.FeatureGateEnabled(c.Operator, FeatureGate)
+	enabled, err := observedplatform.FeatureGateEnabled(c.Operator, featuregate.PKI)
 	if err != nil || !enabled {
 		return &keyPolicy{profile: pki.NewStaticPKIProfileProvider(nil)}, err
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	configv1alpha1 "github.com/openshift/api/config/v1alpha1"
-	"github.com/openshift/api/features"
 	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -88,10 +87,6 @@ func keyKind(t *testing.T, certificate *x509.Certificate) string {
 	}
 	require.Fail(t, "unknown key", "%T", certificate.PublicKey)
 	return ""
-}
-
-func TestTheFeatureGateIsTheOneOfTheAPI(t *testing.T) {
-	require.Equal(t, FeatureGate, string(features.FeatureGateConfigurablePKI))
 }
 
 func TestNewCertificatesHaveTheConfiguredKeys(t *testing.T) {

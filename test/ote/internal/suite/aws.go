@@ -19,13 +19,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/ote/internal/extension"
 )
 
 const (
-	managedGroups = "AWSServiceLBNetworkSecurityGroup"
-	awsPrefix     = "[cloud-provider-aws-e2e-openshift] loadbalancer"
+	awsPrefix = "[cloud-provider-aws-e2e-openshift] loadbalancer"
 
 	balancerType = "service.beta.kubernetes.io/aws-load-balancer-type"
 )
@@ -34,10 +34,10 @@ const (
 func awsTests() []spec {
 	test := func(name string, run func(context.Context, *cluster) error) spec {
 		return spec{
-			name:   awsPrefix + " NLB [OCPFeatureGate:" + managedGroups + "] " + name + inParallel,
+			name:   awsPrefix + " NLB [OCPFeatureGate:" + featuregate.NLBSecurityGroups + "] " + name + inParallel,
 			labels: []string{conformance}, lifecycle: extension.Blocking, include: `platform=="aws"`,
 			run: func(ctx context.Context, c *cluster) error {
-				if err := c.requireGate(ctx, managedGroups); err != nil {
+				if err := c.requireGate(ctx, featuregate.NLBSecurityGroups); err != nil {
 					return err
 				}
 				return run(ctx, c)

@@ -9,14 +9,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/ote/internal/extension"
 )
 
 const (
-	vspherePrefix = "[OCPFeatureGate:VSphereMixedNodeEnv][platform:vsphere][Suite:openshift/conformance/parallel] " +
+	vspherePrefix = "[OCPFeatureGate:" + featuregate.MixedNodes + "][platform:vsphere][Suite:openshift/conformance/parallel] " +
 		"vSphere hybrid environment "
-	mixedNodes = "VSphereMixedNodeEnv"
 	// platformType is the label that the cloud-controller-manager sets on Nodes of its machines.
 	platformType = "node.openshift.io/platform-type"
 )
@@ -28,7 +28,7 @@ func vsphereTests() []spec {
 			name: vspherePrefix + name, labels: []string{"vSphere", conformance}, lifecycle: extension.Informing,
 			include: `platform=="vsphere"`,
 			run: func(ctx context.Context, c *cluster) error {
-				if err := c.requireGate(ctx, mixedNodes); err != nil {
+				if err := c.requireGate(ctx, featuregate.MixedNodes); err != nil {
 					return err
 				}
 				return run(ctx, c)
@@ -41,7 +41,8 @@ func vsphereTests() []spec {
 	}
 }
 
-// requireGate skips a test on clusters without the feature gate.
+// requireGate skips a test on clusters where the feature gate is off. A gate that the cluster does not list may be on for
+// all.
 func (c *cluster) requireGate(ctx context.Context, name string) error {
 	gates, err := c.config.ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})
 	if err != nil {
@@ -51,17 +52,22 @@ func (c *cluster) requireGate(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	listed := map[string]bool{}
 	for _, details := range gates.Status.FeatureGates {
 		if details.Version != version.Status.Desired.Version {
 			continue
 		}
 		for _, gate := range details.Enabled {
-			if string(gate.Name) == name {
-				return nil
-			}
+			listed[string(gate.Name)] = true
+		}
+		for _, gate := range details.Disabled {
+			listed[string(gate.Name)] = false
 		}
 	}
-	return extension.Skip("the feature gate %s is off", name)
+	if !featuregate.Enabled(name, listed) {
+		return extension.Skip("the feature gate %s is off", name)
+	}
+	return nil
 }
 
 func hasNodeLabels(ctx context.Context, c *cluster) error {
