@@ -125,8 +125,8 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	},
 	{
 		"CCM0108", "CrashLooping", "CrashLoopDegraded",
-		"a container of a static pod keeps exiting",
-		"correct what the last line of its log names, which the message has",
+		"a container of a static pod keeps exiting, or each CCM that leads ends",
+		"correct what the last line of its log names, which the message has; for a signal, find what sends it",
 	},
 	{
 		"CCM0109", "FirstRollout", "CloudControllerManagerProgressing",
@@ -205,8 +205,8 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	},
 	{
 		"CCM0124", "NoLeader", "CloudControllerManagerAvailable",
-		"the lease has no holder",
-		"nothing in the first minute; then read the CCMs' logs: they cannot write the lease",
+		"the lease has no holder, or each CCM that acquires it ends",
+		"correct what the message quotes; without a quote nothing in the first minute, then read the CCMs' logs",
 	},
 	{
 		"CCM0125", "NoLivingNode", "NodeDeletionDegraded",

@@ -203,6 +203,14 @@ func (r *Record) remaining(duration time.Duration, now time.Time) time.Duration 
 	return max(0, since.Add(duration).Sub(now))
 }
 
+// Transitions counts the acquisitions of the lease by another process.
+func (r *Record) Transitions() int32 {
+	if r.Lease == nil {
+		return 0
+	}
+	return transitions(r.Lease)
+}
+
 func transitions(lease *coordinationv1.Lease) int32 { return ptr.Deref(lease.Spec.LeaseTransitions, 0) }
 
 func renewed(lease *coordinationv1.Lease) time.Time {

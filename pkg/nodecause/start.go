@@ -12,6 +12,7 @@ const (
 	acquired    = "successfully acquired lease"
 	cannotStart = "failed to start cloud node controller: "
 	skipping    = `Skipping "cloud-node-controller"`
+	started     = `Started "cloud-node-controller"`
 	// Of the controller of Services, for example on OpenStack with enabled = false in [LoadBalancer].
 	skippingServices = `Skipping "service-lb-controller"`
 )
@@ -20,6 +21,8 @@ const (
 type Start struct {
 	// Seen reports whether the log has the begin, so that what follows is all that the process did as the leader.
 	Seen bool
+	// Started reports whether the controller of nodes has started. Before, the provider may wait for its cloud.
+	Started bool
 	// Skipped reports that the process runs without the controller of nodes, and Why is the error, "" if there is none.
 	Skipped bool
 	Why     string
@@ -43,6 +46,8 @@ func StartOf(log string) Start {
 			why = cmp.Or(client, text)
 		case message == skipping:
 			start.Skipped = true
+		case message == started:
+			start.Started = true
 		case message == skippingServices:
 			start.WithoutServices = true
 		default:

@@ -23,9 +23,10 @@ func TestTheLogHasTheBeginOfALead(t *testing.T) {
 		log  string
 		want nodecause.Start
 	}{
-		"a standby":                    {log: asks},
-		"a leader":                     {log: asks + acquires + other + starts, want: nodecause.Start{Seen: true}},
-		"a leader of an older release": {log: old, want: nodecause.Start{Seen: true}},
+		"a standby": {log: asks},
+		"a leader":  {log: asks + acquires + other + starts, want: nodecause.Start{Seen: true, Started: true}},
+		"a leader whose provider waits for its cloud": {log: asks + acquires, want: nodecause.Start{Seen: true}},
+		"a leader of an older release":                {log: old, want: nodecause.Start{Seen: true}},
 		"a leader without the controller of nodes": {
 			log:  asks + acquires + client + fails + skips + other,
 			want: nodecause.Start{Seen: true, Skipped: true, Why: "no suitable endpoint"},
@@ -38,7 +39,7 @@ func TestTheLogHasTheBeginOfALead(t *testing.T) {
 			log:  client + acquires + fails + skips,
 			want: nodecause.Start{Seen: true, Skipped: true, Why: "cloud provider does not support instances"},
 		},
-		"an error of another controller":   {log: acquires + starts + client, want: nodecause.Start{Seen: true}},
+		"an error of another controller":   {log: acquires + starts + client, want: nodecause.Start{Seen: true, Started: true}},
 		"a log that begins within a line":  {log: `Skipping "cloud-node-controller"` + "\n" + acquires, want: nodecause.Start{Seen: true}},
 		"a log that ends within a line":    {log: acquires + skips[:len(skips)-1], want: nodecause.Start{Seen: true}},
 		"a log that begins after the lead": {log: skips, want: nodecause.Start{Skipped: true}},

@@ -51,14 +51,20 @@ func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duratio
 	pods := expected.podsOnNodes(s.StaticPods())
 	a.outages.see(s.View)
 	state := operandStateOf(s, pods, expected)
+	outage := a.outages.observe(state, s.Now())
 	next := patience.Sooner(patience.Sooner(state.leader.ExpiresIn, state.leader.SettlesIn), state.leader.SilentIn)
 	next = patience.Sooner(next, a.loops.observe(pods, expected, s.Now()))
+	var leaderless time.Time
+	if a.outages.fails(state.leader) {
+		leaderless = a.outages.lost
+		state = state.withoutLeader(leaderless, a.loops.lastEnd(leaderless))
+	}
 
-	available, wait := a.available(state, s)
+	available, wait := a.available(state, outage, s)
 	next = patience.Sooner(next, wait)
 	degraded, wait := degraded(state, available, s)
 	next = patience.Sooner(next, wait)
-	crashing, wait := a.loops.condition(s)
+	crashing, wait := a.loops.condition(s, leaderless)
 	next = patience.Sooner(next, wait)
 	nodes, wait := a.history.condition(expected, s)
 	next = patience.Sooner(next, wait)
@@ -69,8 +75,9 @@ func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duratio
 }
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
-func (a *assessor) available(state operandState, s snapshot) (available *operatorclient.Condition, wait time.Duration) {
-	outage := a.outages.observe(state, s.Now())
+func (a *assessor) available(
+	state operandState, outage time.Time, s snapshot,
+) (available *operatorclient.Condition, wait time.Duration) {
 	defer func() { a.working = *available.Status == operatorv1.ConditionTrue }()
 	if state.reason == asExpected || state.leader.State == controlplane.Predecessor {
 		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, state.reason, state.message), 0

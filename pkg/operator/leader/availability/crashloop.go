@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -13,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
@@ -31,8 +34,9 @@ const (
 	// minCalm is the minimum run after which a failure is not reported any more.
 	minCalm = 45 * time.Second
 
-	// crashLoopAfter is how long a container must keep exiting before the operator degrades.
+	// crashLoopAfter is how long a container must keep exiting before the operator degrades, and minExits how often.
 	crashLoopAfter = 5 * time.Minute
+	minExits       = 3
 )
 
 // crashLoops records the containers that keep exiting. The kubelet's status does not suffice: a crash-looping
@@ -49,12 +53,13 @@ func (c containerOn) compare(other containerOn) int {
 
 // crashLoop is a series of short runs.
 type crashLoop struct {
-	// since is the start of the first run, exits the number of exits that this process saw.
+	// since is the first exit, exits the number of exits that this process saw, and seen when it saw the last one.
 	since    time.Time
 	exits    int
 	lastExit time.Time
-	// text is the condition's message. It begins with subject, which stays the same from exit to exit.
-	subject, text string
+	seen     time.Time
+	// subject stays the same from exit to exit. end is how the last run ended, and action what to do about it.
+	subject, end, action string
 	// stableAfter is the length of a run that ends the series.
 	stableAfter time.Duration
 	// calm is the start of the first run after the last exit. A rollout replaces a pod that runs, and its successor goes
@@ -107,9 +112,9 @@ func (c crashLoops) record(key containerOn, pod string, container corev1.Contain
 	}
 	if last != nil && isShort(last) {
 		if c[key] == nil {
-			c[key] = &crashLoop{since: last.StartedAt.Time}
+			c[key] = &crashLoop{since: last.FinishedAt.Time}
 		}
-		c[key].add(pod, container.Name, last)
+		c[key].add(pod, container.Name, last, now)
 		c[key].stableAfter = c.stableAfter(key, last)
 	}
 	if c[key] == nil {
@@ -169,39 +174,76 @@ func isShort(run *corev1.ContainerStateTerminated) bool {
 	return !run.FinishedAt.IsZero() && run.FinishedAt.Sub(run.StartedAt.Time) < shortRun
 }
 
-func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTerminated) {
+func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTerminated, now time.Time) {
 	if !last.FinishedAt.After(l.lastExit) {
 		return
 	}
 	l.exits++
+	l.seen = now
 	l.lastExit, l.calm = last.FinishedAt.Time, time.Time{}
 	l.longest = max(l.longest, last.FinishedAt.Sub(last.StartedAt.Time))
 	l.subject = fmt.Sprintf("container %s of pod/%s keeps exiting", container, pod)
-	l.text = fmt.Sprintf("%s, last with code %d", l.subject, last.ExitCode)
-	if summary := terminationmessage.Summary(last.Message); summary != "" {
-		l.text += fmt.Sprintf(" and %q", summary)
+	l.end, l.action = describeEnd(last)
+}
+
+// describeEnd returns how a run ended, and what to do about it. The last words of a process that a signal ends have
+// nothing to do with it.
+func describeEnd(last *corev1.ContainerStateTerminated) (end, action string) {
+	const signaled, lastSignal = 128, 64
+	number := last.Signal
+	if number == 0 && last.ExitCode > signaled && last.ExitCode <= signaled+lastSignal {
+		number = last.ExitCode - signaled
 	}
+	if number != 0 {
+		return fmt.Sprintf("by signal %d (%s)", number, syscall.Signal(number)),
+			"find what ends it: its kubelet by a probe, the kernel without memory, or a person"
+	}
+	end, action = fmt.Sprintf("with code %d", last.ExitCode), "fix the error above, or read the container's log"
+	if summary := terminationmessage.Summary(last.Message); summary != "" {
+		end += fmt.Sprintf(" and %q", summary)
+		if class := nodecause.ClassOf(summary); class != nodecause.Other {
+			action = class.Action()
+		}
+	}
+	return end, action
+}
+
+// lastEnd returns the series of the cloud-controller-manager that has ended last since a time, nil if none has.
+func (c crashLoops) lastEnd(since time.Time) *crashLoop {
+	var last *crashLoop
+	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
+		loop := c[key]
+		if key.container == operand.Name && !loop.seen.Before(since) && (last == nil || loop.seen.After(last.seen)) {
+			last = loop
+		}
+	}
+	return last
 }
 
 // condition reports the containers that have kept exiting for crashLoopAfter, and the delay until the next
 // assessment. A report begins with an exit: a container that runs may have recovered, for example after an outage of
-// the API server. A single exit suffices for a series that an earlier process of the operator reported. A report ends
-// when the container stays up.
-func (c crashLoops) condition(s snapshot) (*operatorclient.Condition, time.Duration) {
+// the API server. A single exit suffices for a series that an earlier process of the operator reported, and for a
+// cloud-controller-manager while each that leads ends, which leaderless has since when. Two exits may be those of two
+// long runs. A report ends when the container stays up.
+func (c crashLoops) condition(s snapshot, leaderless time.Time) (*operatorclient.Condition, time.Duration) {
 	reported := ""
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, CrashLoopCondition)
 	if previous != nil && previous.Status == operatorv1.ConditionTrue {
 		reported = previous.Message
 	}
-	var texts []string
+	var texts, actions []string
 	var next time.Duration
 	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
 		loop := c[key]
+		endsAsLeader := !leaderless.IsZero() && key.container == operand.Name && !loop.seen.Before(leaderless)
 		left := crashLoopAfter - s.Now().Sub(loop.since)
 		switch {
 		case loop.stays:
-		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits > 1 && loop.calm.IsZero():
-			texts = append(texts, loop.text)
+		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits >= minExits && loop.calm.IsZero(), endsAsLeader:
+			texts = append(texts, loop.subject+", last "+loop.end)
+			if !slices.Contains(actions, loop.action) {
+				actions = append(actions, loop.action)
+			}
 		default:
 			next = patience.Sooner(next, max(0, left))
 		}
@@ -210,5 +252,5 @@ func (c crashLoops) condition(s snapshot) (*operatorclient.Condition, time.Durat
 		return operatorclient.AsExpected(CrashLoopCondition), next
 	}
 	return operatorclient.NewCondition(CrashLoopCondition, operatorv1.ConditionTrue, "CrashLooping",
-		diagnostic.JoinFew(texts, "; ", "; %d more")+"; fix the error above, or read the container's log"), next
+		diagnostic.JoinFew(texts, "; ", "; %d more")+"; "+strings.Join(actions, "; ")), next
 }

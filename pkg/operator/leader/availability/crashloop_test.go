@@ -26,7 +26,7 @@ F1121 09:00:01.123457       1 main.go:72] Cloud provider could not be initialize
 const crashLoopMessage = `container cloud-controller-manager of pod/cloud-controller-manager-m1 keeps exiting, ` +
 	`last with code 255 and ` +
 	`"Cloud provider could not be initialized: Post \"https://<redacted>@keystone:1/v3\": connection refused"; ` +
-	`fix the error above, or read the container's log`
+	`check name resolution, routes, firewalls and the cluster's proxy`
 
 // crashes makes the container of node exit after each run of the given length in seconds, from the given second until
 // the end. The kubelet's back-off starts at 10 s and doubles up to 5 minutes.
@@ -45,8 +45,8 @@ func (l timeline) crashes(node string, from, runs, end int) {
 }
 
 func TestACrashLoopIsOneFailure(t *testing.T) {
-	// A report begins with an exit: five minutes after the first run of 100 s began, the third one goes on.
-	for runs, reported := range map[int]int{1: 299, 20: 280, 100: 231} {
+	// A report begins with an exit: five minutes after the first exit, the fourth run of 100 s goes on.
+	for runs, reported := range map[int]int{1: 301, 20: 301, 100: 371} {
 		t.Run(fmt.Sprintf("of runs of %d s", runs), func(t *testing.T) {
 			start := func() *cluster { c := threeMasters(); c.Start("m1", -runs); return c }
 			events := timeline{}
@@ -78,7 +78,7 @@ func TestAllCrashLoopingIsAnOutageWithoutAnEnd(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"274s CloudControllerManagerAvailable=False",
-		"315s CrashLoopDegraded=True",
+		"318s CrashLoopDegraded=True",
 		"394s CloudControllerManagerDegraded=True",
 	}, transitions(events.run(t, start, 3600)))
 }
@@ -142,7 +142,7 @@ func TestARevisionThatFailsLikeThePreviousOneIsTheSameFailure(t *testing.T) {
 	events.at(1200, func(c *cluster, _ int) { delete(c.Pods, "m1") })
 	events.at(1215, func(c *cluster, second int) { c.Install("m1", second) })
 	require.Equal(t, []string{
-		"299s CrashLoopDegraded=True CrashLooping",
+		"300s CrashLoopDegraded=True CrashLooping",
 		"1260s CrashLoopDegraded=False AsExpected",
 	}, of(events.run(t, start, 2000), CrashLoopCondition))
 }
@@ -154,7 +154,7 @@ func TestANewRevisionThatStaysUpEndsACrashLoopWithinAMinute(t *testing.T) {
 		want   []string
 	}{
 		"it stays up": {change: func(timeline) {}, want: []string{
-			"191s CrashLoopDegraded=True CrashLooping",
+			"391s CrashLoopDegraded=True CrashLooping",
 			"1045s CrashLoopDegraded=False AsExpected",
 		}},
 		"it exits like the former one": {
@@ -163,7 +163,7 @@ func TestANewRevisionThatStaysUpEndsACrashLoopWithinAMinute(t *testing.T) {
 				events.at(1181, func(c *cluster, second int) { c.Start("m1", second) })
 			},
 			want: []string{
-				"191s CrashLoopDegraded=True CrashLooping",
+				"391s CrashLoopDegraded=True CrashLooping",
 				"1045s CrashLoopDegraded=False AsExpected",
 				"1180s CrashLoopDegraded=True CrashLooping",
 				"1541s CrashLoopDegraded=False AsExpected",
@@ -174,7 +174,7 @@ func TestANewRevisionThatStaysUpEndsACrashLoopWithinAMinute(t *testing.T) {
 				events.at(1000, func(c *cluster, second int) { c.Start("m1", second+3600) })
 			},
 			want: []string{
-				"191s CrashLoopDegraded=True CrashLooping",
+				"391s CrashLoopDegraded=True CrashLooping",
 				"1045s CrashLoopDegraded=False AsExpected",
 			},
 		},
@@ -184,7 +184,7 @@ func TestANewRevisionThatStaysUpEndsACrashLoopWithinAMinute(t *testing.T) {
 				events.at(1035, func(c *cluster, second int) { c.Install("m1", second) })
 			},
 			want: []string{
-				"191s CrashLoopDegraded=True CrashLooping",
+				"391s CrashLoopDegraded=True CrashLooping",
 				"1080s CrashLoopDegraded=False AsExpected",
 			},
 		},
@@ -213,7 +213,7 @@ func TestAProcessThatLivesLongerAsAStandbyFlapsOnce(t *testing.T) {
 		events.at(second+100, func(c *cluster, second int) { c.Exit("m1", second, terminationTail) })
 	}
 	require.Equal(t, []string{
-		"299s CrashLoopDegraded=True CrashLooping",
+		"300s CrashLoopDegraded=True CrashLooping",
 		"445s CrashLoopDegraded=False AsExpected",
 		"500s CrashLoopDegraded=True CrashLooping",
 	}, of(events.run(t, start, 1800), CrashLoopCondition))
@@ -246,7 +246,7 @@ func TestACrashLoopEndsWithItsNode(t *testing.T) {
 	events.crashes("m1", 0, 1, 600)
 	events.at(600, func(c *cluster, _ int) { c.Leave("m1") })
 	require.Equal(t, []string{
-		"299s CrashLoopDegraded=True CrashLooping",
+		"300s CrashLoopDegraded=True CrashLooping",
 		"600s CrashLoopDegraded=False AsExpected",
 	}, of(events.run(t, start, 1000), CrashLoopCondition))
 }
@@ -317,16 +317,17 @@ func TestOneExitIsNoCrashLoopHoweverLongTheRunWas(t *testing.T) {
 }
 
 func TestTheListOfCrashLoopsIsBounded(t *testing.T) {
-	for count, want := range map[int]string{5: "a; b; c; d; e; fix", 6: "a; b; c; d; e; 1 more; fix"} {
+	for count, want := range map[int]string{5: "", 6: "; 1 more"} {
 		loops := crashLoops{}
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"}[:count] {
-			loops[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 2, subject: "reported", text: name}
+			loops[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 3, subject: name, end: "with code 1", action: "fix it"}
 		}
 		got, next := loops.condition(snapshot{
 			View:   controlplane.NewView(begin.Add(crashLoopAfter), controlplane.Record{}, nil, ""),
 			status: &operatorv1.StaticPodOperatorStatus{},
-		})
-		require.Equal(t, want+" the error above, or read the container's log", *got.Message)
+		}, time.Time{})
+		require.Equal(t, "a, last with code 1; b, last with code 1; c, last with code 1; d, last with code 1; e, last with code 1"+
+			want+"; fix it", *got.Message)
 		require.Zero(t, next)
 	}
 }
@@ -349,4 +350,31 @@ func transitions(series []string) []string {
 		}
 	}
 	return kept
+}
+
+// kill is kill -9 of the process on a node, whose kubelet starts another one ten seconds later.
+func (l timeline) kill(node string, second int) {
+	l.at(second, func(c *cluster, second int) {
+		c.Exit(node, second, terminationTail)
+		c.Container(node).LastTerminationState.Terminated.ExitCode = 137
+	})
+	l.at(second+10, func(c *cluster, second int) { c.Start(node, second) })
+}
+
+// A person, or the kernel, ends a process now and then. What it has logged last has nothing to do with it.
+func TestTwoKillsAreNoCrashLoopAndThreeAreNamedByTheirSignal(t *testing.T) {
+	start := func() *cluster { c := threeMasters(); c.Start("m1", -250); return c }
+	events := timeline{}
+	events.renews(26, 1200)
+	events.kill("m1", 10)
+	events.kill("m1", 160)
+	require.Empty(t, of(events.run(t, start, 1200), CrashLoopCondition))
+
+	events.kill("m1", 330)
+	events.at(335, func(c *cluster, _ int) {
+		require.Equal(t, "container cloud-controller-manager of pod/cloud-controller-manager-m1 keeps exiting, last by signal "+
+			"9 (killed); find what ends it: its kubelet by a probe, the kernel without memory, or a person",
+			c.message(CrashLoopCondition))
+	})
+	require.Equal(t, "330s CrashLoopDegraded=True CrashLooping", of(events.run(t, start, 1200), CrashLoopCondition)[0])
 }

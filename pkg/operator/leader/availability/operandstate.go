@@ -84,6 +84,23 @@ func describe(h controlplane.Holder, readyText string) (reason, message string) 
 	return asExpected, fmt.Sprintf("%s; the one on node/%s leads", readyText, h.Node)
 }
 
+// withoutLeader returns the state of an operand of which each process that acquires the lease ends. The holder of this
+// moment says nothing then. last is how the last one ended, nil if that is not known.
+func (s operandState) withoutLeader(since time.Time, last *crashLoop) operandState {
+	if !s.ready || s.leader.State == controlplane.Other {
+		return s
+	}
+	s.reason = "NoLeader"
+	s.message = fmt.Sprintf("no cloud-controller-manager has led for %s since %s: each that acquires lease/%s in %s ends",
+		controlplane.SettleTime, since.UTC().Format(time.RFC3339), operand.Lease, operand.Namespace)
+	if last == nil {
+		s.message += fmt.Sprintf("; read the logs of their container %s", operand.Name)
+	} else {
+		s.message += fmt.Sprintf(", last %s; %s", last.end, last.action)
+	}
+	return s
+}
+
 // waitingText lists the containers that wait for something other than their start.
 func waitingText(pods []*corev1.Pod) string {
 	var waiting []string

@@ -16,23 +16,30 @@ import (
 // What came before this process is unknown, and so is what came before etcd was restored from an older snapshot: the
 // lease in it proves neither work nor an outage. The standbys count its duration from when they see it, so it counts as
 // renewed at that moment.
+//
+// A lease that processes acquire one after the other without settling is no lease that has to expire. Then a minute
+// without a process that has settled is an outage.
 type outages struct {
 	lease controlplane.Record
 	// ready reports whether a pod is Ready.
 	ready     patience.Since[bool]
 	heldUntil time.Time
+	// lost is when the operand stopped to work, zero while it works, and taken counts the acquisitions until then.
+	lost  time.Time
+	taken int32
 	// granted is when a holder settles that acquired the lease before the deadline. It is granted once per failure.
 	granted time.Time
 }
 
 // see records the lease. It precedes observe.
 func (o *outages) see(v controlplane.View) {
-	if o.heldUntil.IsZero() {
-		o.heldUntil = v.Now()
-	}
 	lease := v.Record()
+	if o.heldUntil.IsZero() {
+		o.heldUntil, o.taken = v.Now(), lease.Transitions()
+	}
 	if !lease.PastSince.Equal(o.lease.PastSince) {
 		o.heldUntil, o.granted = lease.PastSince.Add(v.Duration()), time.Time{}
+		o.lost, o.taken = time.Time{}, lease.Transitions()
 	}
 	o.lease = lease
 }
@@ -44,9 +51,17 @@ func (o *outages) observe(state operandState, now time.Time) time.Time {
 	if works && o.lease.Present {
 		o.heldUntil, o.granted = now.Add(state.leader.ExpiresIn), time.Time{}
 	}
+	if works {
+		o.lost, o.taken = time.Time{}, o.lease.Transitions()
+	} else if o.lost.IsZero() {
+		o.lost = now
+	}
 	byReadiness, byLease := unready.Add(state.gracePeriod), o.heldUntil.Add(state.gracePeriod)
 	if state.leader.State == controlplane.Starting {
 		byLease = o.grant(state.leader.Acquired, byLease)
+	}
+	if minute := o.lost.Add(leaderlessTime); o.fails(state.leader) && minute.Before(byLease) {
+		byLease = minute
 	}
 	switch {
 	case works:
@@ -56,6 +71,19 @@ func (o *outages) observe(state operandState, now time.Time) time.Time {
 	default:
 		return byReadiness
 	}
+}
+
+// leaderlessTime is how long no process may have led while each that acquires the lease ends.
+const leaderlessTime = time.Minute
+
+// fails reports whether two processes have acquired the lease since the operand worked, and have not settled. One may be
+// a process that was killed, or a revision that is taken back.
+func (o *outages) fails(leader controlplane.Holder) bool {
+	failed := o.lease.Transitions() - o.taken
+	if leader.State == controlplane.Starting {
+		failed--
+	}
+	return !o.lost.IsZero() && failed > 1
 }
 
 // grant returns the deadline for a starting holder. A holder that acquired the lease before byLease gets the time to

@@ -12,11 +12,15 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
 // logInterval is how long after a read the log is read again while nodes wait.
 const logInterval = 30 * time.Second
+
+// idleTime is how long a controller of nodes may have started without an attempt.
+const idleTime = 30 * time.Second
 
 // finding is why a node waits, and what the leader logged about it.
 type finding struct {
@@ -32,6 +36,8 @@ type investigation struct {
 	readAt time.Time
 	leader string
 	deaf   bool
+	// idle is that leader since its controller of nodes was first seen to have started without an attempt.
+	idle patience.Since[string]
 }
 
 // investigate updates what is known about the nodes that have waited for long. It reads the leader's log at most once
@@ -79,9 +85,18 @@ func (c *controller) readFindings(
 	if leader.State == controlplane.Leading {
 		evidence.Complete = complete
 		var why string
+		idle := ""
 		if len(attempts) == 0 {
-			why, evidence.Deaf = c.isDeaf(ctx, log, complete, pod)
+			start := c.startOf(ctx, log, complete, pod)
+			if start.Seen && start.Started {
+				idle = leader.Identity
+			}
+			// Before its controllers have started, a provider may wait for its cloud.
+			evidence.Complete = complete && (start.Started || start.Skipped)
+			why, evidence.Deaf = start.Why, start.Skipped
 		}
+		since := c.investigation.idle.See(idle, c.Clock.Now())
+		evidence.Deaf = evidence.Deaf || idle != "" && c.Clock.Since(since) >= idleTime
 		evidence.Attempt.Error = why
 	}
 	c.investigation.deaf = evidence.Deaf
@@ -103,23 +118,23 @@ func (c *controller) readFindings(
 	return nil
 }
 
-// isDeaf reports whether a leader whose log has no attempt to initialize a node makes none, and the reason that it
-// logged.
-// Each Node that waits is tried when the lead begins, and again with each report of its kubelet. If the end of the log
-// does not reach back to the begin of the lead, only the words that the log begins with count. A log that was rotated
-// has neither.
-func (c *controller) isDeaf(ctx context.Context, log string, complete bool, pod string) (why string, deaf bool) {
+// startOf returns what the log of a leader without an attempt to initialize a node says about the begin of its lead.
+// Each Node that waits is tried when its controller starts, and again with each report of its kubelet. If the end of
+// the log does not reach back to the begin of the lead, only the words that the log begins with count. A log that was
+// rotated has neither.
+func (c *controller) startOf(ctx context.Context, log string, complete bool, pod string) nodecause.Start {
 	start := nodecause.StartOf(log)
 	if start.Seen || complete {
-		return start.Why, start.Seen
+		return start
 	}
 	begin, err := operandlog.ReadBegin(ctx, c.PodClient, pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("It is not known whether the leader looks at nodes", "err", err)
-		return "", false
+		return nodecause.Start{}
 	}
 	start = nodecause.StartOf(begin)
-	return start.Why, start.Skipped
+	// It may have tried nodes since, in the part that was not read.
+	return nodecause.Start{Skipped: start.Skipped, Why: start.Why}
 }
 
 // after returns the finding, with the former quote if the cause is the same: each attempt has another request ID, port
