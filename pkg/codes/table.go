@@ -314,7 +314,8 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{
 		"CCM0145", "PreflightInconclusive", "PreflightNotices",
 		"the preflight of the changed inputs showed nothing: the cloud may be down, or its pod did not run",
-		"read the message; the change rolls out nevertheless",
+		"check the cloud, the image or the node that the message names; the change waits and is tried again, and the message " +
+			"has the command that rolls it out unproved",
 	},
 	{
 		"CCM0146", "PreflightWaiting", "PreflightNotices",

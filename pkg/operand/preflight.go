@@ -41,9 +41,6 @@ const (
 	// PreflightCredentialsAnnotation on the Secret has the digest of the credentials that the candidate logs in with.
 	PreflightCredentialsAnnotation = "cloud-controller-manager.openshift.io/preflight-credentials"
 
-	// PreflightSinceAnnotation on the Secret has the time at which changes began to wait for a verdict.
-	PreflightSinceAnnotation = "cloud-controller-manager.openshift.io/preflight-since"
-
 	// PreflightVerdictAnnotation on the Secret has the verdict about the candidate, empty before there is one. The
 	// rollout group writes it.
 	PreflightVerdictAnnotation = "cloud-controller-manager.openshift.io/preflight-verdict"

@@ -24,21 +24,29 @@ const (
 	Successful PreflightResult = "Successful"
 	// Failed is one whose cloud-controller-manager cannot work with what the candidate has.
 	Failed PreflightResult = "Failed"
-	// Inconclusive is one that shows nothing about the candidate: the cloud may be down, or the pod did not run.
+	// Inconclusive is one that shows nothing about the candidate: the cloud may be down, or the pod did not run. The
+	// candidate waits while a former one works.
 	Inconclusive PreflightResult = "Inconclusive"
 )
 
 // The pauses after which a preflight that did not succeed is repeated: the first, doubled each time, and the longest.
-// A rejected login counts against an account, which many clouds lock for half an hour after some of them. So at most
-// three are made in half an hour with the same credentials.
+// What waits for its cloud has longestWait, because only a repeated preflight ends the wait. A rejected login counts
+// against an account, which many clouds lock for half an hour after some of them. So at most three are made in half an
+// hour with the same credentials, unless the running ones are rejected too: then nothing works until new ones do.
 const (
 	firstPause      = time.Minute
 	firstLoginPause = 5 * time.Minute
+	longestWait     = 5 * time.Minute
 	longestPause    = time.Hour
 )
 
-// RejectedLogin is the class of a rejected login.
-const RejectedLogin = "Unauthenticated"
+// The classes that decide when, and about what, a preflight is repeated.
+const (
+	// RejectedLogin is the class of a rejected login.
+	RejectedLogin = "Unauthenticated"
+	// ImageNotPulled is that of an image that the kubelet has failed to pull.
+	ImageNotPulled = "ImageNotPulled"
+)
 
 // PreflightVerdict is what a preflight shows about a candidate. PreflightVerdictAnnotation has it as JSON.
 type PreflightVerdict struct {
@@ -61,6 +69,8 @@ type PreflightVerdict struct {
 	Former   int32 `json:"former,omitempty"`
 	// Late means that a preflight has failed after the revision had begun to roll out unproved.
 	Late bool `json:"late,omitempty"`
+	// LeaderRejected means that the cloud rejects the login of the running cloud-controller-manager too.
+	LeaderRejected bool `json:"leaderRejected,omitempty"`
 }
 
 // PreflightRejection is what a candidate changed whose preflight has failed. Only the cloud knows which of the inputs
@@ -86,7 +96,7 @@ const maxRemembered = 8
 // remembers reports whether a rejection counts when its inputs come back: within an hour, a login would be repeated
 // against the account, and a rollout on the node where it has failed.
 func (r *PreflightRejection) remembers(now time.Time) bool {
-	matters := r.Verdict.Class == RejectedLogin || r.Verdict.Revision != 0
+	matters := !r.Waits() && (r.Verdict.Class == RejectedLogin || r.Verdict.Revision != 0)
 	return matters && now.Sub(r.Verdict.Ended.Time).Abs() < RememberTime // A clock may have been ahead.
 }
 
@@ -97,13 +107,23 @@ func RememberedRejections(rejections []PreflightRejection, now time.Time) []Pref
 	return kept[max(0, len(kept)-maxRemembered):]
 }
 
+// Waits reports whether the inputs wait for a verdict, and are not known to be wrong.
+func (r *PreflightRejection) Waits() bool { return r.Verdict.Result == Inconclusive }
+
 // Value is what an administrator repeats to accept the inputs nevertheless. It fits no others.
-func (r *PreflightRejection) Value() string {
+func (r *PreflightRejection) Value() string { return r.Inputs.acceptance("") }
+
+// CheckedValue is what an administrator repeats to accept inputs that a check rejects, for a preflight to judge. It is
+// not the Value with which the same inputs are accepted without one.
+func (d StartDigests) CheckedValue() string { return d.acceptance("checked") }
+
+func (d StartDigests) acceptance(of string) string {
 	hash := sha256.New()
-	for _, cause := range r.Inputs.Causes() {
+	for _, cause := range d.Causes() {
 		// Writing to a hash never fails.
-		_, _ = fmt.Fprintln(hash, cause, r.Inputs[cause])
+		_, _ = fmt.Fprintln(hash, cause, d[cause])
 	}
+	_, _ = fmt.Fprint(hash, of)
 	return hex.EncodeToString(hash.Sum(nil))[:12]
 }
 
@@ -113,7 +133,7 @@ func (r *PreflightRejection) Concerns(digests, changed StartDigests) bool {
 	return digests.Have(r.Inputs) && slices.ContainsFunc(r.Inputs.Causes(), changes)
 }
 
-// PreflightRejectionsOf returns the inputs with which a preflight has failed, as far as the Secret knows. The last
+// PreflightRejectionsOf returns the inputs with which a preflight did not succeed, as far as the Secret knows. The last
 // verdict also counts for each part of the candidate that was rejected before.
 func PreflightRejectionsOf(candidate *corev1.Secret) []PreflightRejection {
 	var rejections []PreflightRejection
@@ -124,7 +144,7 @@ func PreflightRejectionsOf(candidate *corev1.Secret) []PreflightRejection {
 	if verdict == nil || len(inputs) == 0 || PreflightRuns(candidate) {
 		return rejections
 	}
-	present := PreflightRejection{Inputs: inputs.toReject(), Verdict: *verdict,
+	present := PreflightRejection{Inputs: inputs.toReject(verdict.Class), Verdict: *verdict,
 		Credentials: candidate.Annotations[PreflightCredentialsAnnotation]}
 	if verdict.Revision != 0 {
 		present.Inputs = inputs
@@ -136,13 +156,16 @@ func PreflightRejectionsOf(candidate *corev1.Secret) []PreflightRejection {
 	switch {
 	case verdict.Result == Successful:
 		return slices.DeleteFunc(rejections, concerns)
-	case verdict.Result == Failed && !slices.ContainsFunc(rejections, concerns):
+	case !slices.ContainsFunc(rejections, concerns):
 		return append(rejections, present)
-	case verdict.Result == Failed:
-		for i, r := range rejections {
-			if concerns(r) {
-				rejections[i].Verdict, rejections[i].Credentials = present.Verdict, present.Credentials
-			}
+	}
+	for i, r := range rejections {
+		switch {
+		case !concerns(r):
+		case present.Waits() && !r.Waits():
+			rejections[i].Verdict.Ended = verdict.Ended // One that shows nothing refutes no failure.
+		default:
+			rejections[i].Verdict, rejections[i].Credentials = present.Verdict, present.Credentials
 		}
 	}
 	return rejections
@@ -178,8 +201,11 @@ func AnnotatePreflight(
 }
 
 // toReject returns the digests of what is rejected together. An image or flags that were changed at the same time are
-// not among them: without the rest, they can be tried on their own.
-func (d StartDigests) toReject() StartDigests {
+// not among them: without the rest, they can be tried on their own. Only a changed image is where it is not pulled.
+func (d StartDigests) toReject(class string) StartDigests {
+	if image := d[diagnostic.Image]; class == ImageNotPulled && image != "" {
+		return StartDigests{diagnostic.Image: image}
+	}
 	rest := maps.Clone(d)
 	delete(rest, diagnostic.Image)
 	delete(rest, diagnostic.Configuration)
@@ -187,6 +213,33 @@ func (d StartDigests) toReject() StartDigests {
 		return d
 	}
 	return rest
+}
+
+// RejectsLeader records that the running cloud-controller-manager's login is rejected too, for each candidate whose login
+// was: they are tried again at once. It reports whether there is one.
+func RejectsLeader(candidate *corev1.Secret) (bool, error) {
+	verdict, rejections, found := PreflightVerdictOf(candidate), PreflightRejectionsOf(candidate), false
+	mark := func(v *PreflightVerdict) {
+		if v.AwaitsLeader() {
+			v.LeaderRejected, v.Tries, found = true, 0, true
+		}
+	}
+	if verdict != nil {
+		mark(verdict)
+	}
+	for i := range rejections {
+		mark(&rejections[i].Verdict)
+	}
+	if !found {
+		return false, nil
+	}
+	return true, AnnotatePreflight(candidate, PreflightInputsOf(candidate), rejections, verdict)
+}
+
+// AwaitsLeader reports whether a preflight failed with a login that is repeated after a longer pause while the running
+// cloud-controller-manager's is not rejected.
+func (v *PreflightVerdict) AwaitsLeader() bool {
+	return v.Result == Failed && v.Class == RejectedLogin && v.Revision == 0 && !v.LeaderRejected
 }
 
 // PreflightVerdictOf returns the verdict in the Secret of a candidate, nil if there is none about this candidate, or
@@ -223,17 +276,39 @@ const Never = time.Duration(math.MaxInt64)
 
 // RepeatIn returns when the preflight is repeated, 0 if that is due.
 func (v *PreflightVerdict) RepeatIn(now time.Time) time.Duration {
+	pause := v.pause()
+	if pause == Never {
+		return Never
+	}
+	return min(pause, max(0, v.Ended.Add(pause).Sub(now)))
+}
+
+// pause returns the time between the end of the preflight and the next one.
+func (v *PreflightVerdict) pause() time.Duration {
 	if v.Result == Successful || v.Revision != 0 {
 		return Never
 	}
-	first, pause := firstPause, longestPause
-	if v.Class == RejectedLogin {
+	first, longest := firstPause, longestPause
+	switch {
+	case v.LeaderRejected && v.Tries == 0:
+		return 0
+	case v.LeaderRejected || v.Result == Inconclusive || v.Class == ImageNotPulled:
+		longest = longestWait
+	case v.Class == RejectedLogin:
 		first = firstLoginPause
 	}
 	if shift := v.Tries - 1; shift < 6 {
-		pause = min(longestPause, first<<max(0, shift))
+		return min(longest, first<<max(0, shift))
 	}
-	return min(pause, max(0, v.Ended.Add(pause).Sub(now)))
+	return longest
+}
+
+// NextTry says when the preflight is repeated, empty if it is not.
+func (v *PreflightVerdict) NextTry() string {
+	if pause := v.pause(); pause != Never {
+		return "; it is tried again at " + v.Ended.Add(pause).UTC().Format(time.RFC3339)
+	}
+	return ""
 }
 
 // Describe returns the verdict for a condition or an event.
@@ -248,10 +323,6 @@ func (v *PreflightVerdict) Describe() string {
 			"revision %d has", v.Revision, v.Node, v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message,
 			v.Former)
 	}
-	text := fmt.Sprintf("a cloud-controller-manager with the changed inputs, on node/%s for %s at %s: %s", v.Node,
+	return fmt.Sprintf("a cloud-controller-manager with the changed inputs, on node/%s for %s at %s: %s", v.Node,
 		v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message)
-	if v.Result == Inconclusive {
-		text += "; the change rolls out, although nothing has proved it"
-	}
-	return text
 }

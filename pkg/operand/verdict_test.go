@@ -63,6 +63,8 @@ func TestWhichRejectionsAreRemembered(t *testing.T) {
 			Class: class, Revision: revision, Ended: metav1.NewTime(now.Add(-ago)),
 		}}
 	}
+	waits := rejection(operand.RejectedLogin, 0, time.Minute)
+	waits.Verdict.Result = operand.Inconclusive
 	for name, tc := range map[string]struct {
 		rejection operand.PreflightRejection
 		want      bool
@@ -71,6 +73,7 @@ func TestWhichRejectionsAreRemembered(t *testing.T) {
 		"a rejected login of long ago":   {rejection(operand.RejectedLogin, 0, time.Hour), false},
 		"a revision that failed":         {rejection("Crash", 3, time.Minute), true},
 		"one of a clock that was ahead":  {rejection(operand.RejectedLogin, 0, -2*time.Hour), false},
+		"a login that showed nothing":    {waits, false},
 		"another failure of a preflight": {rejection("Crash", 0, time.Minute), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +111,8 @@ func TestWhatAVerdictRejects(t *testing.T) {
 	image := operand.StartDigests{diagnostic.Image: "c"}
 	failed := operand.PreflightVerdict{Digest: "digest", Result: operand.Failed, Class: "Crash"}
 	ofRevision, successful, inconclusive, ofAnother := failed, failed, failed, failed
+	notPulled := failed
+	notPulled.Class = operand.ImageNotPulled
 	ofRevision.Revision, successful.Result, inconclusive.Result, ofAnother.Digest = 3, operand.Successful, operand.Inconclusive, "other"
 	earlier := operand.PreflightRejection{Inputs: login, Verdict: operand.PreflightVerdict{Result: operand.Failed, Class: "Earlier"}}
 	again := operand.PreflightRejection{Inputs: login, Verdict: failed, Credentials: "credentials"}
@@ -126,6 +131,12 @@ func TestWhatAVerdictRejects(t *testing.T) {
 		"the image, if nothing else has changed": {inputs: image, verdict: &failed, want: []operand.PreflightRejection{
 			{Inputs: image, Verdict: failed, Credentials: "credentials"},
 		}},
+		"only the image that is not pulled": {inputs: withImage, verdict: &notPulled, want: []operand.PreflightRejection{
+			{Inputs: image, Verdict: notPulled, Credentials: "credentials"},
+		}},
+		"what was to be tried with another image": {inputs: login, verdict: &notPulled, want: []operand.PreflightRejection{
+			{Inputs: login, Verdict: notPulled, Credentials: "credentials"},
+		}},
 		"all of a revision that has failed": {inputs: withImage, verdict: &ofRevision, want: []operand.PreflightRejection{
 			{Inputs: withImage, Verdict: ofRevision, Credentials: "credentials"},
 		}},
@@ -142,6 +153,9 @@ func TestWhatAVerdictRejects(t *testing.T) {
 		"nothing that has succeeded since": {
 			inputs: login, former: []operand.PreflightRejection{earlier}, verdict: &successful, want: []operand.PreflightRejection{},
 		},
+		"what showed nothing": {inputs: login, verdict: &inconclusive, want: []operand.PreflightRejection{
+			{Inputs: login, Verdict: inconclusive, Credentials: "credentials"},
+		}},
 		"what failed before one that shows nothing": {
 			inputs: login, former: []operand.PreflightRejection{earlier}, verdict: &inconclusive, want: []operand.PreflightRejection{earlier},
 		},
@@ -166,14 +180,11 @@ func TestAVerdictSaysWhatHappensNext(t *testing.T) {
 	verdict := operand.PreflightVerdict{
 		Result: operand.Failed, Message: "it ended", Node: "m0", Took: metav1.Duration{Duration: 9 * time.Second}, Ended: at,
 	}
-	inconclusive, ofRevision, late := verdict, verdict, verdict
-	inconclusive.Result = operand.Inconclusive
+	ofRevision, late := verdict, verdict
 	ofRevision.Revision, ofRevision.Former = 3, 2
 	late.Revision, late.Former, late.Late = 3, 2, true
 	for want, v := range map[string]operand.PreflightVerdict{
 		"a cloud-controller-manager with the changed inputs, on node/m0 for 9s at 2026-11-25T20:00:00Z: it ended": verdict,
-		"a cloud-controller-manager with the changed inputs, on node/m0 for 9s at 2026-11-25T20:00:00Z: it ended; " +
-			"the change rolls out, although nothing has proved it": inconclusive,
 		"revision 3 on node/m0, the first one that got it, for 9s at 2026-11-25T20:00:00Z: it ended; the node goes back to " +
 			"what revision 2 has": ofRevision,
 		"a cloud-controller-manager with what revision 3 changes, on node/m0 for 9s at 2026-11-25T20:00:00Z: it ended; " +
@@ -181,4 +192,56 @@ func TestAVerdictSaysWhatHappensNext(t *testing.T) {
 	} {
 		require.Equal(t, want, v.Describe())
 	}
+}
+
+func TestWhatWaitsForItsCloudIsRepeatedSooner(t *testing.T) {
+	begin := time.Date(2026, 11, 25, 20, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		verdict operand.PreflightVerdict
+		pauses  []time.Duration
+	}{
+		"it showed nothing": {
+			operand.PreflightVerdict{Result: operand.Inconclusive, Tries: 1},
+			[]time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute},
+		},
+		"its login was rejected": {
+			operand.PreflightVerdict{Result: operand.Failed, Class: operand.RejectedLogin, Tries: 1},
+			[]time.Duration{5 * time.Minute, 10 * time.Minute, 20 * time.Minute},
+		},
+		"its login and the leader's were rejected": {
+			operand.PreflightVerdict{Result: operand.Failed, Class: operand.RejectedLogin, LeaderRejected: true},
+			[]time.Duration{0, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := tc.verdict
+			v.Ended = metav1.NewTime(begin)
+			for _, pause := range tc.pauses {
+				require.Equal(t, pause, v.RepeatIn(begin))
+				require.Equal(t, "; it is tried again at "+begin.Add(pause).Format(time.RFC3339), v.NextTry())
+				v.Tries++
+			}
+		})
+	}
+	require.Empty(t, (&operand.PreflightVerdict{Result: operand.Failed, Revision: 3}).NextTry())
+}
+
+func TestTheLeadersRejectionConcernsEachRejectedLogin(t *testing.T) {
+	login := operand.PreflightVerdict{Digest: "digest", Result: operand.Failed, Class: operand.RejectedLogin, Tries: 3}
+	crash := login
+	crash.Class = "Crash"
+	candidate := operand.PreflightSecret("digest")
+	inputs := operand.StartDigests{diagnostic.Credentials: "a"}
+	others := operand.PreflightRejection{Inputs: operand.StartDigests{diagnostic.CloudConfig: "b"}, Verdict: crash}
+	require.NoError(t, operand.AnnotatePreflight(candidate, inputs, []operand.PreflightRejection{others}, &login))
+	found, err := operand.RejectsLeader(candidate)
+	require.NoError(t, err)
+	require.True(t, found)
+	marked := login
+	marked.LeaderRejected, marked.Tries = true, 0
+	require.Equal(t, &marked, operand.PreflightVerdictOf(candidate))
+	require.Equal(t, []operand.PreflightRejection{others, {Inputs: inputs, Verdict: marked}}, operand.PreflightRejectionsOf(candidate))
+	found, err = operand.RejectsLeader(candidate)
+	require.NoError(t, err)
+	require.False(t, found, "it is known")
 }

@@ -107,10 +107,8 @@ type controller struct {
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
-	// held is when something began to wait for a verdict. resumed reports whether the wait of a former process was taken
-	// over.
-	held    patience.Since[bool]
-	resumed bool
+	// held is when something began to wait for a verdict while a former one works, or while none does.
+	held patience.Since[bool]
 
 	// absent has when each absent input was first missed.
 	absent patience.Each[string, bool]
@@ -209,7 +207,6 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 		if err := c.applyChosen(ctx, syncCtx.Recorder(), status, chosen); err != nil {
 			return err
 		}
-		c.held = patience.Since[bool]{}
 	}
 	return c.report(ctx, syncCtx.Recorder(), status, chosen)
 }

@@ -9,25 +9,32 @@
 //
 // A cloud-controller-manager (CCM) starts with a cloud configuration, credentials, trusted CAs, an image and flags. A
 // change of these becomes a revision only after a preflight, in which a CCM runs with the change beside the one that
-// works. The gate decides whether the current inputs pass. It remembers only when a change began to wait; the rest is
-// in the Secret cloud-controller-manager-preflight: what is tried, the verdict, and the rejections. The first row that
+// works. The gate decides whether the current inputs pass. It remembers only since when something waits; the rest is in
+// the Secret cloud-controller-manager-preflight: what is tried, the verdict, and what did not succeed. The first row that
 // applies decides:
 //
-//	| if                                                        | the gate                                            |
-//	|-----------------------------------------------------------|-----------------------------------------------------|
-//	| nothing has changed of what the CCM starts with           | passes them, and withdraws an ended preflight       |
-//	| the CCM that works has them: a change was undone          | passes them                                         |
-//	| the latest revision with them failed on its first node    | goes back to what the other nodes run, at once      |
-//	| an administrator has accepted what failed                 | passes them, and tells what else was not tried      |
-//	| a preflight has failed with some of them                  | replaces those with the accepted version, tries     |
-//	|                                                           | the others without them, and repeats it later       |
-//	| no preflight is possible on the platform, or of them      | passes them, and tells so if a CCM works            |
-//	| their preflight was successful or inconclusive            | passes them                                         |
-//	| their preflight has run for 90 s, or 20 s if no CCM works | passes them, and tells that nothing has proved them |
-//	| their preflight runs                                      | holds them                                          |
-//	| no CCM works, so nothing can break                        | passes them                                         |
-//	| otherwise                                                 | submits them to a preflight, and holds them         |
+//	| if                                                         | the gate                                           |
+//	|------------------------------------------------------------|----------------------------------------------------|
+//	| nothing has changed of what the CCM starts with            | passes them, and withdraws an ended preflight      |
+//	| the CCM that works has them: a change was undone           | passes them                                        |
+//	| the latest revision with them failed on its first node     | goes back to what the other nodes run, at once     |
+//	| an administrator has accepted what failed or waits         | passes them, and tells what else was not tried     |
+//	| a preflight has failed with some of them                   | replaces those with the accepted version, degrades,|
+//	|                                                            | tries the others without them, and repeats it later|
+//	| a preflight with some of them showed nothing               | does the same, but does not degrade                |
+//	| it showed nothing, and no CCM has worked for 20 s          | passes them, and tells that nothing has proved them|
+//	| no preflight is possible on the platform, or of them       | passes them, and tells so if a CCM works           |
+//	| their preflight was successful                             | passes them                                        |
+//	| their preflight runs                                       | holds everything                                   |
+//	| it has run for 90 s                                        | holds only them                                    |
+//	| it has run for 20 s, and no CCM works                      | passes them, and tells that nothing has proved them|
+//	| no CCM works, so nothing can break                         | passes them                                        |
+//	| otherwise                                                  | submits them to a preflight, and holds them        |
 //
 // A rejected login or revision is remembered for an hour after its inputs were undone: the same inputs would lock the
-// account, or break the node, again.
+// account, or break the node, again. Where the cloud rejects the login of the CCM that works too, a failed login is
+// repeated at once: the new credentials may be valid by now, and nothing else is the cure.
+//
+// An administrator may also accept a likely mistake that a check rejects. Then a preflight judges it; where there is
+// none, the value to accept says so.
 package targetconfigcontroller

@@ -76,7 +76,7 @@ func TestARevisionThatFailsOnItsFirstNodeGoesBack(t *testing.T) {
 			require.True(t, f.wentBack(t), "in the first pass, without another preflight")
 			require.Equal(t, tc.conditions, f.degraded(t))
 			require.Contains(t, f.trueConditions(t)[0], "revision 2 on node/m1, the first one that got it, for 0s at "+
-				"2026-11-20T13:00:45Z: it failed; the node goes back to what revision 1 has; to use it nevertheless, set the annotation")
+				"2026-11-20T13:00:45Z: it failed; the node goes back to what revision 1 has; to use it nevertheless, run: ")
 			require.Contains(t, f.trueConditions(t)[0], tc.stays)
 			f.sees(t)
 			require.True(t, f.wentBack(t))

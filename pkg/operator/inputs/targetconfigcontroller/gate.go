@@ -3,13 +3,13 @@ package targetconfigcontroller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -17,13 +17,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// While nothing that a change could break leads any more, changes wait for the verdict of a preflight for holdTime:
-// the change may be the fix. Otherwise they wait for holdWorkingTime, in which a process that hangs is found. Then
-// what has changed becomes a revision without a verdict: a preflight that does not start must not hold up anything,
-// and neither must inputs that change again and again.
 const (
-	holdTime        = 20 * time.Second
-	holdWorkingTime = 90 * time.Second
+	// holdTime is how long changes wait for a verdict where no former cloud-controller-manager leads: they may be the cure.
+	// Then they become a revision without one.
+	holdTime = 20 * time.Second
+
+	// holdAllTime is how long everything waits for a preflight that has no result. Then only what it tries waits.
+	holdAllTime = 90 * time.Second
 )
 
 // gating decides about a candidate.
@@ -37,7 +37,8 @@ type gating struct {
 	full             *candidate
 	digests, changed operand.StartDigests
 	// former is the Secret that is there, nil if there is none. standing are the rejections of it that concern full, and
-	// that no administrator has accepted. accepted are the inputs that one has, nil if there are none.
+	// that no administrator has accepted, with what waits for its verdict. accepted are the inputs that one has, nil if
+	// there are none.
 	former   *corev1.Secret
 	standing []operand.PreflightRejection
 	accepted operand.StartDigests
@@ -47,7 +48,7 @@ type gating struct {
 	login string
 	// works is the revision that a change could break, 0 if there is none.
 	works int32
-	// held is since when something waits.
+	// held is since when something waits while a former one works, or while none does.
 	held patience.Since[bool]
 }
 
@@ -67,7 +68,6 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	if err := g.classify(); err != nil {
 		return nil, err
 	}
-	g.resume()
 	if undone, err := g.undone(); err != nil {
 		return nil, err
 	} else if undone {
@@ -84,107 +84,99 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	} else if held {
 		next.resources = nil
 	}
-	if waits, err := g.submitOrPass(ctx, next); err != nil || waits {
-		return nil, err
+	waitsFor, err := g.submitOrPass(ctx, next)
+	if err != nil || len(waitsFor) == 0 {
+		return next, err
 	}
-	return next, nil
+	return g.withoutWaiting(waitsFor)
 }
 
-// classify finds out what changes, and what of that is rejected.
+// classify finds out what changes, and what of that is rejected or waits.
 func (g *gating) classify() error {
 	var err error
 	if g.digests, g.changed, err = g.changes(g.full); err != nil {
 		return err
 	}
+	if len(g.changed) > 0 {
+		if g.works, err = g.Works(g.status); err != nil {
+			return err
+		}
+	}
+	g.accept(&operand.PreflightRejection{Inputs: g.changed})
 	g.former, err = operatorclient.Find(g.secrets, "secret", operatorclient.TargetNamespace, operand.PreflightName)
 	if err != nil || g.former == nil {
 		return err
 	}
-	meta, err := g.Operator.GetObjectMeta()
-	if err != nil {
-		return err
+	if tried := (&operand.PreflightRejection{Inputs: operand.PreflightInputsOf(g.former)}); g.digests.Have(tried.Inputs) {
+		g.accept(tried)
 	}
 	for _, r := range operand.PreflightRejectionsOf(g.former) {
 		switch {
 		case !r.Concerns(g.digests, g.changed) && !g.isRollingOut(&r):
 			g.remembered = append(g.remembered, r)
-		case meta.Annotations[operatorclient.PreflightAnnotation] == r.Value():
-			g.accepted = r.Inputs
-		default:
+		case g.accept(&r):
+		case g.isHeld(&r):
 			g.standing = append(g.standing, r)
 		}
 	}
 	return nil
 }
 
-// resume goes on with the time that a former process of the operator has waited. holdTime is left of it at least: the
-// preflight may have ended meanwhile, and its verdict is not written yet.
-func (g *gating) resume() {
-	if g.resumed {
-		return
+// accept reports whether an administrator has accepted inputs, and takes them as accepted then.
+func (g *gating) accept(r *operand.PreflightRejection) bool {
+	if len(r.Inputs) == 0 || !operatorclient.IsAccepted(g.in.acceptance, r.Value()) {
+		return false
 	}
-	g.resumed = true
-	if g.former == nil || !operand.PreflightRuns(g.former) || operand.PreflightVerdictOf(g.former) != nil {
-		return
+	if g.accepted == nil {
+		g.accepted = operand.StartDigests{}
 	}
-	inputs := operand.PreflightInputsOf(g.former)
-	if len(inputs) == 0 || !g.changed.Have(inputs) {
-		return
-	}
-	since, err := time.Parse(time.RFC3339, g.former.Annotations[operand.PreflightSinceAnnotation])
-	now := g.Clock.Now()
-	if err == nil && since.Before(now) {
-		if soonest := now.Add(holdTime - holdWorkingTime); since.Before(soonest) {
-			since = soonest
-		}
-		g.held.See(true, since)
-	}
+	maps.Copy(g.accepted, r.Inputs)
+	return true
 }
 
 // undone reports whether the candidate is what works, as after a change that is undone while it rolls out.
 func (g *gating) undone() (bool, error) {
-	var err error
-	if len(g.changed) == 0 {
+	if len(g.changed) == 0 || g.works == 0 {
 		return false, nil
-	}
-	if g.works, err = g.Works(g.status); err != nil || g.works == 0 {
-		return false, err
 	}
 	running, err := g.startsWith(g.works)
 	return running.Have(g.digests), err
 }
 
-// submitOrPass gives a candidate to a preflight, and reports whether it waits for the verdict. While there is nothing
-// new to try, the preflight of what is rejected is repeated after a pause.
-func (g *gating) submitOrPass(ctx context.Context, next *candidate) (waits bool, err error) {
+// submitOrPass gives a candidate to a preflight, and returns what waits for the verdict. While there is nothing new to
+// try, the preflight of what is rejected is repeated after a pause.
+func (g *gating) submitOrPass(ctx context.Context, next *candidate) (waitsFor operand.StartDigests, err error) {
 	if next.resources == nil {
-		return false, g.repeat(ctx)
+		return nil, g.repeat(ctx)
 	}
 	digests, changed, err := g.changes(next)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if len(changed) == 0 {
-		return false, g.withdraw(ctx)
+		return nil, g.withdraw(ctx)
 	}
 	if back, err := g.goesBack(digests); err != nil || back {
-		return false, err
+		return nil, err
 	}
 	if g.accepted != nil {
 		if rest := changed.Changed(g.accepted); len(rest) > 0 {
 			g.tellUnproved(rest, "it rolls out with what an administrator has accepted")
 		}
-		return false, nil
+		return nil, nil
 	}
 	preflight, why, err := g.preflightOf(next)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if why != "" && g.works != 0 {
 		g.tellUnproved(changed, why)
 	}
 	g.login = digests[diagnostic.Credentials]
-	return g.passOrHold(ctx, preflight, changed)
+	if waits, err := g.passOrHold(ctx, preflight, changed); err != nil || !waits {
+		return nil, err
+	}
+	return changed, nil
 }
 
 // passOrHold reports whether a candidate waits for its verdict.
@@ -195,40 +187,33 @@ func (g *gating) passOrHold(
 		return false, g.withdraw(ctx)
 	}
 	if g.former != nil && digestOf(g.former) == digestOf(preflight) {
-		verdict := operand.PreflightVerdictOf(g.former)
-		if verdict != nil && verdict.Result != operand.Failed {
+		switch verdict := operand.PreflightVerdictOf(g.former); {
+		case verdict != nil && verdict.Result == operand.Inconclusive:
+			g.tellUnproved(changed, "its preflight showed nothing, and no cloud-controller-manager works")
 			return false, nil
-		}
-		if operand.PreflightRuns(g.former) {
+		case verdict != nil && verdict.Result != operand.Failed:
+			return false, nil
+		case operand.PreflightRuns(g.former):
 			return g.holds(changed), nil
 		}
 	}
 	if g.works == 0 {
 		return false, g.withdraw(ctx)
 	}
-	waits, err = g.holds(changed), g.submit(ctx, preflight, changed, nil)
-	if err != nil && !waits {
-		// What cannot be tried must not hold back what may be the fix.
-		klog.FromContext(ctx).Error(err, "A change rolls out whose preflight cannot be written")
-		return false, nil
+	if err := g.submit(ctx, preflight, changed, nil); err != nil {
+		value := (&operand.PreflightRejection{Inputs: g.changed}).Value()
+		return true, fmt.Errorf("%w; to roll the change out unproved, run: %s", err,
+			operatorclient.AcceptCommand(g.in.acceptance, value))
 	}
-	return waits, err
+	return g.holds(changed), nil
 }
 
-// holds reports whether changes still wait for a verdict. The time goes on if another candidate replaces the one that
-// waited.
+// holds reports whether changes still wait for a verdict.
 func (g *gating) holds(changed operand.StartDigests) bool {
-	now, limit := g.Clock.Now(), holdTime
-	if g.works != 0 {
-		limit = holdWorkingTime
-	}
-	left := g.held.See(true, now).Add(limit).Sub(now)
-	g.controller.held = g.held
-	if left <= 0 {
-		g.tellUnproved(changed, fmt.Sprintf("its preflight has no result after %s", limit))
+	if g.waited() >= holdTime && g.works == 0 {
+		g.tellUnproved(changed, fmt.Sprintf("its preflight has no result after %s", holdTime))
 		return false
 	}
-	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), min(left, holdTime)) // Whether it works may change.
 	return true
 }
 

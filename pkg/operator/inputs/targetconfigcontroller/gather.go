@@ -43,6 +43,9 @@ type gathered struct {
 	// proxy is the trusted CA that the Proxy names, nil if it names none. Trust also has the other sources.
 	proxy *operand.TrustSource
 
+	// acceptance has the values that an administrator has accepted, see operatorclient.IsAccepted.
+	acceptance string
+
 	// failed are those with which a preflight has failed.
 	failed []operand.StartDigests
 
@@ -68,6 +71,10 @@ func (c *controller) gather(
 			return nil, err
 		}
 	}
+	annotations, err := c.annotations()
+	if err != nil {
+		return nil, err
+	}
 	g := &gathered{accepted: accepted, live: live, former: former, Inputs: operand.Inputs{
 		Version:                 c.Version,
 		Phase:                   operand.OperatorPhase(),
@@ -82,6 +89,7 @@ func (c *controller) gather(
 		ForceRedeploymentReason: spec.ForceRedeploymentReason,
 		First:                   former == nil && !accepted.Known,
 	}}
+	g.acceptance = annotations[operatorclient.PreflightAnnotation]
 	if len(now.Trust) > 0 {
 		g.proxy = &now.Trust[0]
 	}

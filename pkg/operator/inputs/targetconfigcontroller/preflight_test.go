@@ -125,8 +125,8 @@ func (f *fixture) degraded(t *testing.T) []string {
 // valueToAccept returns the value that the first condition names.
 func (f *fixture) valueToAccept(t *testing.T) string {
 	t.Helper()
-	found := regexp.MustCompile(`cloudcontrollermanager/cluster to "([0-9a-f]{12})"`).FindStringSubmatch(f.trueConditions(t)[0])
-	require.Len(t, found, 2, f.trueConditions(t)[0])
+	found := regexp.MustCompile(`accepted-preflight=\S*?([0-9a-f]{12}(-unproved)?)(\n|$)`).FindStringSubmatch(f.trueConditions(t)[0])
+	require.NotEmpty(t, found, f.trueConditions(t)[0])
 	return found[1]
 }
 
@@ -137,7 +137,7 @@ func TestAChangeWaitsForItsPreflight(t *testing.T) {
 	f.change(t)
 	require.Contains(t, string(f.submitted(t).Data["secret-cloud-config-cloud.conf"]), changed)
 	require.Empty(t, f.submitted(t).Annotations[operand.PreflightVerdictAnnotation])
-	f.clock.Step(holdWorkingTime - time.Second)
+	f.clock.Step(holdAllTime - time.Second)
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t))
 	f.conclude(t, operand.Successful, 1)
@@ -211,50 +211,6 @@ func (f *fixture) unproved() []string {
 	return texts
 }
 
-func TestAChangeWaitsForNoPreflightThatDoesNotEnd(t *testing.T) {
-	for name, tc := range map[string]struct {
-		works bool
-		limit time.Duration
-		text  string
-	}{
-		"while the former one works": {true, holdWorkingTime, "its preflight has no result after 1m30s"},
-		"while nothing works":        {false, holdTime, "its preflight has no result after 20s"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newWorking(t)
-			f.change(t)
-			f.works = tc.works
-			f.clock.Step(tc.limit - time.Second)
-			f.sees(t)
-			require.Equal(t, former, f.balancers(t))
-			require.Empty(t, f.unproved())
-			f.clock.Step(time.Second)
-			f.sees(t)
-			require.Equal(t, changed, f.balancers(t))
-			f.sees(t)
-			require.Equal(t, []string{"nothing has proved the change of [CloudConfig]: " + tc.text}, f.unproved())
-		})
-	}
-}
-
-func TestInputsThatChangeAgainAndAgainAreNotHeldBackForEver(t *testing.T) {
-	f := newWorking(t)
-	for began := f.clock.Now(); f.clock.Since(began) < holdWorkingTime; f.clock.Step(15 * time.Second) {
-		f.rotate(t, f.clock.Now().String())
-		f.sees(t)
-		require.Contains(t, f.password(t), "hidden")
-	}
-	f.rotate(t, "last")
-	f.sees(t)
-	require.Contains(t, f.password(t), "last")
-	require.Len(t, f.unproved(), 1)
-
-	// The next change waits again.
-	f.rotate(t, "next")
-	f.sees(t)
-	require.Contains(t, f.password(t), "last")
-}
-
 func TestACandidateThatIsTooLargeRollsOutUnproved(t *testing.T) {
 	f := newWorking(t)
 	f.rotate(t, "hidden\n# "+strings.Repeat("x", 1<<20))
@@ -265,16 +221,6 @@ func TestACandidateThatIsTooLargeRollsOutUnproved(t *testing.T) {
 		"fit in one Secret"}, f.unproved())
 }
 
-func TestAnInconclusivePreflightHoldsNothingBack(t *testing.T) {
-	f := newWorking(t)
-	f.change(t)
-	f.conclude(t, operand.Inconclusive, 1)
-	f.sees(t)
-	require.Equal(t, changed, f.balancers(t))
-	f.sees(t)
-	require.NotEmpty(t, f.submitted(t).Annotations[operand.PreflightVerdictAnnotation], "the notice stays until the change works")
-}
-
 func TestAChangeWhosePreflightFailsIsRejected(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
@@ -283,9 +229,9 @@ func TestAChangeWhosePreflightFailsIsRejected(t *testing.T) {
 	require.Equal(t, former, f.balancers(t))
 	value := f.valueToAccept(t)
 	require.Equal(t, []string{"CloudConfigDegraded: configmap/cloud-provider-config in openshift-config, key config: " +
-		"a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-20T13:00:45Z: it failed; to use it " +
-		"nevertheless, set the annotation cloudcontrollermanager.operator.openshift.io/accepted-preflight of " +
-		"cloudcontrollermanager/cluster to \"" + value + "\"\nuntil then, the version accepted at 2026-11-20T13:00:00Z stays in use",
+		"a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-20T13:00:45Z: it failed; it is tried " +
+		"again at 2026-11-20T13:01:45Z; to use it nevertheless, run: oc annotate --overwrite cloudcontrollermanager cluster " +
+		"cloudcontrollermanager.operator.openshift.io/accepted-preflight=" + value + "\nuntil then, the version accepted at 2026-11-20T13:00:00Z stays in use",
 	}, f.trueConditions(t))
 
 	// Another input is not held up.
@@ -601,7 +547,7 @@ func TestWhatTheCloudControllerManagerDoesNotStartWithHasNoPreflight(t *testing.
 func TestAChangeOfWhatDoesNotWorkHasNoPreflight(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Inconclusive, 1)
+	f.conclude(t, operand.Successful, 1)
 	f.sees(t)
 	f.works = false
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
@@ -622,7 +568,9 @@ func TestAFailedChangeThatWasAcceptedButNotAppliedIsReplacedByWhatRuns(t *testin
 	f := newWorking(t)
 	f.makeRevision(t)
 	f.change(t)
-	f.clock.Step(holdWorkingTime)
+	f.works = false
+	f.sees(t)
+	f.clock.Step(holdTime)
 	full := errors.New("no quota")
 	f.kube.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return full != nil, nil, full
@@ -648,7 +596,7 @@ func TestAChangeThatIsUndoneWhileItRollsOutIsNotTried(t *testing.T) {
 	f := newWorking(t)
 	f.makeRevision(t)
 	f.change(t)
-	f.conclude(t, operand.Inconclusive, 1)
+	f.conclude(t, operand.Successful, 1)
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
@@ -711,7 +659,9 @@ func TestWhatRollsOutBesideAnAcceptedChangeIsTold(t *testing.T) {
 func TestAChangeThatHasWaitedDoesNotWaitAgainBecauseItCannotBeApplied(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.clock.Step(holdWorkingTime)
+	f.works = false
+	f.sees(t)
+	f.clock.Step(holdTime)
 	failure := errors.New("no quota")
 	f.kube.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return failure != nil, nil, failure
@@ -721,20 +671,6 @@ func TestAChangeThatHasWaitedDoesNotWaitAgainBecauseItCannotBeApplied(t *testing
 	failure = nil
 	f.clock.Step(time.Second)
 	f.sees(t)
-	require.Equal(t, changed, f.balancers(t))
-}
-
-func TestAChangeWhosePreflightCannotBeWrittenRollsOut(t *testing.T) {
-	f := newWorking(t)
-	denied := errors.New("denied the request: webhook")
-	f.kube.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, denied
-	})
-	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": otherConfig}))
-	require.ErrorIs(t, f.run(t), denied)
-	f.clock.Step(holdWorkingTime)
-	require.NoError(t, f.run(t))
-	f.refresh(t)
 	require.Equal(t, changed, f.balancers(t))
 }
 
@@ -842,44 +778,4 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	f.rotate(t, "hidden")
 	f.sees(t)
 	require.Len(t, operand.PreflightRejectionsOf(f.submitted(t)), 8)
-}
-
-// restart begins another process of the operator.
-func (f *fixture) restart() { f.controller = newController(f.Options) }
-
-func TestTheTimeToWaitCountsOnInANewProcessOfTheOperator(t *testing.T) {
-	f := newWorking(t)
-	f.change(t)
-	f.clock.Step(60 * time.Second)
-	f.restart()
-	f.sees(t)
-	f.clock.Step(29 * time.Second)
-	f.sees(t)
-	require.Equal(t, former, f.balancers(t))
-	f.clock.Step(time.Second)
-	f.sees(t)
-	require.Equal(t, changed, f.balancers(t))
-	require.Equal(t, []string{"nothing has proved the change of [CloudConfig]: its preflight has no result after 1m30s"}, f.unproved())
-}
-
-func TestANewProcessOfTheOperatorLooksAtAPreflightBeforeItGivesUp(t *testing.T) {
-	f := newWorking(t)
-	f.change(t)
-	f.clock.Step(time.Hour)
-	f.restart()
-	f.sees(t)
-	f.clock.Step(19 * time.Second)
-	f.sees(t)
-	require.Equal(t, former, f.balancers(t))
-	f.clock.Step(time.Second)
-	f.sees(t)
-	require.Equal(t, changed, f.balancers(t))
-
-	// What was applied without a verdict waits no more, so the next change waits from its beginning.
-	f.restart()
-	f.rotate(t, "next")
-	f.sees(t)
-	f.clock.Step(holdWorkingTime - time.Second)
-	f.sees(t)
-	require.NotContains(t, f.password(t), "next")
 }

@@ -54,14 +54,27 @@ func (g *gating) withoutRejected() (*candidate, error) {
 		return nil, err
 	}
 	rejected := &operand.InputError{Diagnostics: g.full.errors, Warnings: g.full.warnings}
+	var waiting []diagnostic.Diagnostic
 	for _, r := range g.standing {
-		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, g.in.rejections(&r))
+		found := g.in.rejections(&r)
+		if r.Waits() {
+			waiting = append(waiting, found...)
+		}
+		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, found)
 		g.in.failed = append(g.in.failed, failedOf(&r)...)
 	}
 	if current.Former, err = g.formerPod(back, current); err != nil {
 		return nil, err
 	}
-	return g.replaced(g.in, current, rejected, revision)
+	next, err := g.replaced(g.in, current, rejected, revision)
+	if err != nil {
+		return nil, err
+	}
+	// What waits is no error of its input. The preflight's notice tells it.
+	next.errors = slices.DeleteFunc(slices.Clone(next.errors), func(d diagnostic.Diagnostic) bool {
+		return slices.Contains(waiting, d)
+	})
+	return next, nil
 }
 
 // failedOf returns the digests that a replacement of rejected inputs must not have: after a preflight, not all of them
@@ -117,8 +130,8 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 
 // rejections returns a diagnostic for each rejected input.
 func (g *gathered) rejections(r *operand.PreflightRejection) []diagnostic.Diagnostic {
-	message := fmt.Sprintf("%s; to use it nevertheless, set the annotation %s of cloudcontrollermanager/cluster to %q",
-		r.Verdict.Describe(), operatorclient.PreflightAnnotation, r.Value())
+	message := fmt.Sprintf("%s%s; to use it nevertheless, run: %s", r.Verdict.Describe(), r.Verdict.NextTry(),
+		operatorclient.AcceptCommand(g.acceptance, r.Value()))
 	var found []diagnostic.Diagnostic
 	for _, cause := range r.Inputs.Causes() {
 		d := diagnostic.Diagnostic{Cause: cause, Message: message}

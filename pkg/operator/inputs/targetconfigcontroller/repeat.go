@@ -117,9 +117,5 @@ func (g *gating) submit(
 		return err
 	}
 	preflight.Annotations[operand.PreflightCredentialsAnnotation] = g.login
-	preflight.Annotations[operand.PreflightSinceAnnotation] = ""
-	if !g.held.At().IsZero() {
-		preflight.Annotations[operand.PreflightSinceAnnotation] = g.held.At().UTC().Format(time.RFC3339)
-	}
 	return g.applySecret(ctx, g.syncCtx.Recorder(), preflight)
 }

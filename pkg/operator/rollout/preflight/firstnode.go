@@ -239,7 +239,7 @@ func (c *controller) rejectRevision(
 		return err
 	}
 	rejection := operand.PreflightRejection{Inputs: inputs}
-	if meta.Annotations[operatorclient.PreflightAnnotation] == rejection.Value() {
+	if operatorclient.IsAccepted(meta.Annotations[operatorclient.PreflightAnnotation], rejection.Value()) {
 		return nil
 	}
 	secret, write := operand.PreflightSecret(""), c.Kube.CoreV1().Secrets(operand.Namespace)

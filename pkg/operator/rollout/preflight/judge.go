@@ -31,8 +31,9 @@ const (
 	patienceTime = 45 * time.Second
 	longRound    = patienceTime / 2
 
-	// startTime is how long the pod may take to start, with the pull of the image.
+	// startTime is how long the pod may take to start, and pullTime how long the pull of its image may take.
 	startTime = 2 * time.Minute
+	pullTime  = 10 * time.Minute
 
 	// enough is how many failed look-ups show nothing good, however many nodes there are: the log that is read is
 	// limited.
@@ -66,8 +67,8 @@ var transient = []nodecause.Class{
 	nodecause.NoAnswer, nodecause.Unreachable, nodecause.Unavailable, nodecause.Throttled, nodecause.QuotaExceeded,
 }
 
-// unpulled are the kubelet's reasons for an image that it has failed to pull (pkg/kubelet/images/types.go). Waiting
-// helps none of them soon, and the rollout stops at the first node.
+// unpulled are the kubelet's reasons for an image that it has failed to pull (pkg/kubelet/images/types.go). It tries
+// again later, and so does a repeated preflight.
 var unpulled = []string{"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 
 // down are the classes that a cloud has for all its clients while it is down.
@@ -79,22 +80,50 @@ var down = []string{
 // look-ups of the leader do not ask. So they do not tell whether that is down.
 const loadBalancerClient = "OpenStack LoadBalancer client: "
 
-// compare adjusts the verdict by the last look-ups of the leader, which has the former inputs. An error that the leader
-// gets too is not the change's, and a cloud that the leader reaches is not down.
+// compare adjusts the verdict by the last look-ups of the leader, which has the former inputs: an error that the leader
+// gets too is not the change's.
 func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.PreflightVerdict {
-	compared, all := *v, leader.Ended && leader.Failed >= leader.Nodes
-	switch {
-	case !leader.Ended || leader.Nodes == 0:
-	case v.Result == operand.Failed && all && nodecause.ClassOf(leader.Error).String() == v.Class:
+	compared, all := *v, leader.Ended && leader.Nodes > 0 && leader.Failed >= leader.Nodes
+	if v.Result == operand.Failed && all && nodecause.ClassOf(leader.Error).String() == v.Class {
 		compared.Result = operand.Inconclusive
 		compared.Message += fmt.Sprintf("; the running one fails too: %q", terminationmessage.Summary(leader.Error))
-	case v.Class == nodecause.NoAnswer.String() && leader.Took > longRound:
-	case strings.Contains(v.Message, loadBalancerClient):
-	case v.Result == operand.Inconclusive && reached(leader) && slices.Contains(down, v.Class):
-		compared.Result = operand.Failed
-		compared.Message += fmt.Sprintf("; the running one has looked up %d nodes", leader.Nodes)
 	}
 	return &compared
+}
+
+// compareSince adjusts the verdict of a repeated preflight by what the leader has looked up since the former one. A cloud
+// that answers the leader between two preflights that do not reach it is not down. What the leader reached before says
+// nothing: an outage begins some time.
+func compareSince(
+	v, former *operand.PreflightVerdict, leader nodecause.Lookups, since time.Duration,
+) *operand.PreflightVerdict {
+	isDown := func(v *operand.PreflightVerdict) bool {
+		return v != nil && v.Result == operand.Inconclusive && slices.Contains(down, v.Class)
+	}
+	compared := *v
+	switch {
+	case !isDown(v) || !isDown(former):
+	case !leader.Ended || leader.Nodes == 0 || leader.Took >= since || !reached(leader):
+	case v.Class == nodecause.NoAnswer.String() && leader.Took > longRound:
+	case strings.Contains(v.Message, loadBalancerClient):
+	default:
+		compared.Result = operand.Failed
+		compared.Message += fmt.Sprintf("; the running one has looked up %d nodes since the former try", leader.Nodes)
+	}
+	return &compared
+}
+
+// rejectsLogin reports whether the log of the leader tells that the cloud rejects its login: in the last attempt for a
+// node that waits, or in the last round.
+func rejectsLogin(log string) bool {
+	for _, attempt := range nodecause.Attempts(log) {
+		if nodecause.ClassOf(attempt.Error) == nodecause.Unauthenticated {
+			return true
+		}
+	}
+	last := nodecause.LastLookups(log)
+	return last.Ended && last.Nodes > 0 && last.Failed >= last.Nodes &&
+		nodecause.ClassOf(last.Error) == nodecause.Unauthenticated
 }
 
 // reached reports whether the cloud answered each look-up. That it does not know a machine is an answer.
@@ -113,6 +142,8 @@ type evidence struct {
 	// process that holds the lease.
 	held   time.Duration
 	holder string
+	// changesImage is whether the candidate changes the image.
+	changesImage bool
 	// log is the end of the container's log, without secrets, and unread why it was not read.
 	log, unread string
 }
@@ -139,11 +170,28 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*operand.PreflightVe
 	if waiting.Message != "" {
 		waitsFor += fmt.Sprintf(" (%s: %s)", waiting.Reason, terminationmessage.Summary(waiting.Message))
 	}
-	if e.now.Sub(e.since) < startTime && !slices.Contains(unpulled, waiting.Reason) {
+	limit := startTime
+	if slices.ContainsFunc(e.pod.Status.Conditions, hasSandbox) {
+		limit = pullTime
+	}
+	switch {
+	case slices.Contains(unpulled, waiting.Reason):
+		result := operand.Inconclusive // It was there for the running one.
+		if e.changesImage {
+			result = operand.Failed
+		}
+		return e.verdict(result, operand.ImageNotPulled, fmt.Sprintf("it waits for %s; correct the image, or check its "+
+			"registry", waitsFor)), ""
+	case e.now.Sub(e.since) < limit:
 		return nil, waitsFor
 	}
 	return e.verdict(operand.Inconclusive, notStarted,
 		fmt.Sprintf("it waits for %s; check the image and the node", waitsFor)), ""
+}
+
+// hasSandbox is the condition of a pod of which only the containers are missing: their images are pulled (KEP-3085).
+func hasSandbox(c corev1.PodCondition) bool {
+	return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionTrue
 }
 
 // running judges a process that runs.

@@ -36,6 +36,11 @@ const (
 	fatalAt = "F1125 19:00:00.000000       1 controllermanager.go:222] "
 )
 
+// withSandbox lets only the image be missing.
+func withSandbox(e *evidence) {
+	e.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}}
+}
+
 func TestTheEvidenceOfAPreflight(t *testing.T) {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	ended := func(message string) corev1.ContainerState {
@@ -285,6 +290,15 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "denied"}},
 			runs:  119, leads: -1, waitsFor: "the start of pod/preflight on node/m1 (ErrImagePull: denied)",
 		},
+		"its image takes minutes to be pulled": {
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+			runs:  599, leads: -1, waitsFor: "the start of pod/preflight on node/m1", change: withSandbox,
+		},
+		"its image is not pulled in ten minutes": {
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+			runs:  600, leads: -1, result: operand.Inconclusive, class: "NotStarted", change: withSandbox,
+			message: "it waits for the start of pod/preflight on node/m1; check the image and the node",
+		},
 		"its container is not created": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
 			runs:  120, leads: -1, result: operand.Inconclusive, class: "NotStarted",
@@ -292,8 +306,14 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		},
 		"its image is not pulled": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
-			runs:  1, leads: -1, result: operand.Inconclusive, class: "NotStarted",
-			message: "it waits for the start of pod/preflight on node/m1 (ImagePullBackOff: denied); check the image and the node",
+			runs:  1, leads: -1, result: operand.Inconclusive, class: "ImageNotPulled",
+			message: "it waits for the start of pod/preflight on node/m1 (ImagePullBackOff: denied); correct the image, or check its registry",
+		},
+		"its image is not pulled, and is what changes": {
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
+			runs:  1, leads: -1, change: func(e *evidence) { e.changesImage = true },
+			result: operand.Failed, class: "ImageNotPulled",
+			message: "it waits for the start of pod/preflight on node/m1 (ImagePullBackOff: denied); correct the image, or check its registry",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -343,13 +363,12 @@ func TestAProcessThatASignalEndedShowsNothing(t *testing.T) {
 func TestALoadBalancerAPIThatIsDownFailsNothing(t *testing.T) {
 	verdict := &operand.PreflightVerdict{Result: operand.Inconclusive, Class: "Unavailable",
 		Message: `the cloud's API answers with a server error: "Failed to create an OpenStack LoadBalancer client: got 503 instead"`}
-	require.Equal(t, verdict, compare(verdict, nodecause.Lookups{Ended: true, Nodes: 3}))
+	require.Equal(t, verdict, compareSince(verdict, verdict, nodecause.Lookups{Ended: true, Nodes: 3}, time.Minute))
 }
 
 func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
 	works := nodecause.Lookups{Ended: true, Nodes: 3}
 	refused := nodecause.Lookups{Ended: true, Nodes: 3, Failed: 3, Error: "got 403 instead"}
-	gone := nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1, Error: "instance not found"}
 	for name, tc := range map[string]struct {
 		result  operand.PreflightResult
 		class   string
@@ -359,23 +378,65 @@ func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
 	}{
 		"the leader is refused too": {operand.Failed, "Unauthorized", refused, operand.Inconclusive,
 			`it failed; the running one fails too: "got 403 instead"`},
-		"the leader is refused otherwise":      {operand.Failed, "Unauthenticated", refused, operand.Failed, "it failed"},
-		"the leader works":                     {operand.Failed, "Unauthorized", works, operand.Failed, "it failed"},
-		"only the leader reaches the cloud":    {operand.Inconclusive, "Unreachable", works, operand.Failed, "it failed; the running one has looked up 3 nodes"},
-		"only the leader is answered":          {operand.Inconclusive, "NoAnswer", works, operand.Failed, "it failed; the running one has looked up 3 nodes"},
-		"only the leader is not turned away":   {operand.Inconclusive, "Unavailable", works, operand.Failed, "it failed; the running one has looked up 3 nodes"},
-		"the cloud throttles":                  {operand.Inconclusive, "Throttled", works, operand.Inconclusive, "it failed"},
-		"the pod did not start":                {operand.Inconclusive, "NotStarted", works, operand.Inconclusive, "it failed"},
-		"one node of the leader has no answer": {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1}, operand.Inconclusive, "it failed"},
-		"a machine of the leader's is gone":    {operand.Inconclusive, "Unreachable", gone, operand.Failed, "it failed; the running one has looked up 3 nodes"},
-		"the leader has looked up nothing":     {operand.Inconclusive, "Unreachable", nodecause.Lookups{}, operand.Inconclusive, "it failed"},
-		"the leader's round takes long too":    {operand.Inconclusive, "NoAnswer", nodecause.Lookups{Ended: true, Nodes: 9000, Took: 23 * time.Second}, operand.Inconclusive, "it failed"},
-		"the leader finds no machine":          {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 3, Error: "instance not found"}, operand.Inconclusive, "it failed"},
-		"the leader has no node to look up":    {operand.Inconclusive, "Unreachable", nodecause.Lookups{Ended: true}, operand.Inconclusive, "it failed"},
+		"the leader is refused otherwise":   {operand.Failed, "Unauthenticated", refused, operand.Failed, "it failed"},
+		"the leader works":                  {operand.Failed, "Unauthorized", works, operand.Failed, "it failed"},
+		"only the leader reaches the cloud": {operand.Inconclusive, "Unreachable", works, operand.Inconclusive, "it failed"},
+		"the leader has looked up nothing":  {operand.Failed, "Unauthorized", nodecause.Lookups{}, operand.Failed, "it failed"},
+		"the leader has no node to look up": {operand.Failed, "Unauthorized", nodecause.Lookups{Ended: true, Error: "got 403 instead"}, operand.Failed, "it failed"},
+		"one node of the leader is refused": {operand.Failed, "Unauthorized", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 2, Error: "got 403 instead"}, operand.Failed, "it failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			compared := compare(&operand.PreflightVerdict{Result: tc.result, Class: tc.class, Message: "it failed"}, tc.leader)
 			require.Equal(t, &operand.PreflightVerdict{Result: tc.want, Class: tc.class, Message: tc.message}, compared)
 		})
+	}
+}
+
+// Only a cloud that answers the leader between two failures is known to be up.
+func TestARepeatedVerdictIsComparedWithWhatTheLeaderIsAnsweredMeanwhile(t *testing.T) {
+	works := nodecause.Lookups{Ended: true, Nodes: 3, Took: time.Second}
+	gone := nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1, Error: "instance not found"}
+	for name, tc := range map[string]struct {
+		former, class string
+		leader        nodecause.Lookups
+		want          operand.PreflightResult
+	}{
+		"the leader reaches the cloud":         {"Unreachable", "Unreachable", works, operand.Failed},
+		"it was another answer before":         {"Unavailable", "NoAnswer", works, operand.Failed},
+		"a machine of the leader's is gone":    {"Unreachable", "Unreachable", gone, operand.Failed},
+		"the cloud throttles":                  {"Throttled", "Throttled", works, operand.Inconclusive},
+		"the cloud throttled before":           {"Throttled", "Unreachable", works, operand.Inconclusive},
+		"the pod did not start before":         {"NotStarted", "Unreachable", works, operand.Inconclusive},
+		"the leader has looked up nothing":     {"Unreachable", "Unreachable", nodecause.Lookups{}, operand.Inconclusive},
+		"one node of the leader has no answer": {"Unreachable", "Unreachable", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 1}, operand.Inconclusive},
+		"the leader finds no machine":          {"Unreachable", "Unreachable", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 3, Error: "instance not found"}, operand.Inconclusive},
+		"the leader has no node to look up":    {"Unreachable", "Unreachable", nodecause.Lookups{Ended: true}, operand.Inconclusive},
+		"the leader's round takes long too":    {"NoAnswer", "NoAnswer", nodecause.Lookups{Ended: true, Nodes: 9000, Took: 23 * time.Second}, operand.Inconclusive},
+		"the leader's round began before":      {"Unreachable", "Unreachable", nodecause.Lookups{Ended: true, Nodes: 9000, Took: time.Minute}, operand.Inconclusive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			former := &operand.PreflightVerdict{Result: operand.Inconclusive, Class: tc.former}
+			v := &operand.PreflightVerdict{Result: operand.Inconclusive, Class: tc.class, Message: "it failed"}
+			compared := compareSince(v, former, tc.leader, time.Minute)
+			require.Equal(t, tc.want, compared.Result)
+			require.Equal(t, tc.want == operand.Failed, compared.Message == "it failed; the running one has looked up 3 nodes since the former try")
+		})
+	}
+}
+
+func TestWhenTheLeadersLoginIsRejected(t *testing.T) {
+	const attempt = errorAt + `error syncing 'w1': failed to get instance metadata for node w1: got 401 instead, requeuing` + "\n"
+	for name, tc := range map[string]struct {
+		log  string
+		want bool
+	}{
+		"nothing is logged":          {"", false},
+		"its round works":            {lookedUp, false},
+		"its round is rejected":      {strings.Repeat(lookup+"Authentication failed\n", 3) + lookedUp, true},
+		"its round is forbidden":     {strings.Repeat(lookup+"got 403 instead\n", 3) + lookedUp, false},
+		"one look-up is rejected":    {lookup + "Authentication failed\n" + lookedUp, false},
+		"a node that waits gets 401": {attempt, true},
+	} {
+		require.Equal(t, tc.want, rejectsLogin(tc.log), name)
 	}
 }

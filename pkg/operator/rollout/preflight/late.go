@@ -61,8 +61,9 @@ func (c *controller) isAccepted(candidate *corev1.Secret) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	accepted := meta.Annotations[operatorclient.PreflightAnnotation]
-	return slices.ContainsFunc(operand.PreflightRejectionsOf(candidate), func(r operand.PreflightRejection) bool {
-		return r.Value() == accepted
-	}), nil
+	tried := operand.PreflightRejection{Inputs: operand.PreflightInputsOf(candidate)} // before it had a verdict
+	return slices.ContainsFunc(append(operand.PreflightRejectionsOf(candidate), tried),
+		func(r operand.PreflightRejection) bool {
+			return operatorclient.IsAccepted(meta.Annotations[operatorclient.PreflightAnnotation], r.Value())
+		}), nil
 }

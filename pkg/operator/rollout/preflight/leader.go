@@ -2,14 +2,18 @@ package preflight
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
@@ -40,25 +44,95 @@ func (c *controller) worksSince(candidate *corev1.Secret, verdict time.Time) (bo
 	return present.Have(operand.PreflightInputsOf(candidate)), err
 }
 
-// compareWithLeader compares with what the leader has looked up last. Without a leader, its log, or a round of late,
-// there is nothing to compare with.
+// compareWithLeader compares with what the leader has looked up. Without a leader, its log, or a round of late, there is
+// nothing to compare with.
 func (c *controller) compareWithLeader(
-	ctx context.Context, verdict *operand.PreflightVerdict,
+	ctx context.Context, candidate *corev1.Secret, verdict *operand.PreflightVerdict,
 ) (*operand.PreflightVerdict, error) {
+	pod, err := c.leader()
+	if err != nil || pod == "" {
+		return verdict, err
+	}
+	if verdict.AwaitsLeader() && operand.PreflightInputsOf(candidate)[diagnostic.Credentials] != "" {
+		// These credentials are rejected, whatever happens to the running ones.
+		verdict.LeaderRejected = c.isRejectedSince(ctx, pod, roundTime)
+		if verdict.LeaderRejected {
+			verdict.Message += "; the login of the running one is rejected too"
+		}
+		return verdict, nil
+	}
+	verdict = compare(verdict, c.lookupsSince(ctx, pod, roundTime))
+	if former := operand.PreflightVerdictOf(candidate); former != nil {
+		since := c.Clock.Now().Sub(former.Ended.Time)
+		verdict = compareSince(verdict, former, c.lookupsSince(ctx, pod, since), since)
+	}
+	return verdict, nil
+}
+
+// leader returns the static pod of the process that leads, "" if none does.
+func (c *controller) leader() (string, error) {
 	view, err := c.look()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	holder := view.Holder()
 	if holder.State != controlplane.Starting && holder.State != controlplane.Leading {
-		return verdict, nil
+		return "", nil
 	}
-	lookups, err := c.lookupsWithin(ctx, view.StaticPod(holder.Node).Name, roundTime)
+	return view.StaticPod(holder.Node).Name, nil
+}
+
+// lookupsSince is lookupsWithin for what may be unknown.
+func (c *controller) lookupsSince(ctx context.Context, pod string, last time.Duration) nodecause.Lookups {
+	if last < time.Second {
+		return nodecause.Lookups{}
+	}
+	lookups, err := c.lookupsWithin(ctx, pod, last)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
-		return verdict, nil
 	}
-	return compare(verdict, lookups), nil
+	return lookups
+}
+
+// isRejectedSince reports whether the log of the leader tells that its login was rejected within the last time.
+func (c *controller) isRejectedSince(ctx context.Context, pod string, last time.Duration) bool {
+	if last < time.Second {
+		return false
+	}
+	text, err := operandlog.ReadLast(ctx, c.Kube.CoreV1(), pod, last)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
+		return false
+	}
+	return rejectsLogin(text)
+}
+
+// watchLeader records that the leader's login is rejected too while that of a changed candidate is: it is tried again at
+// once, because new credentials may become valid some seconds after they were written.
+func (c *controller) watchLeader(ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret) error {
+	var last time.Time
+	for _, r := range operand.PreflightRejectionsOf(candidate) {
+		if r.Verdict.AwaitsLeader() && r.Verdict.Ended.After(last) {
+			last = r.Verdict.Ended.Time
+		}
+	}
+	if last.IsZero() {
+		return nil
+	}
+	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), hangInterval)
+	pod, err := c.leader()
+	if err != nil || pod == "" || !c.isRejectedSince(ctx, pod, c.Clock.Now().Sub(last)) {
+		return err
+	}
+	candidate = candidate.DeepCopy()
+	if _, err := operand.RejectsLeader(candidate); err != nil {
+		return err
+	}
+	_, err = c.Kube.CoreV1().Secrets(operand.Namespace).Update(ctx, candidate, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("writing to secret/%s in %s: %w", candidate.Name, candidate.Namespace, err)
+	}
+	return nil
 }
 
 // lookupsWithin returns those of the last round of a process if it has ended within the last time. The round may have

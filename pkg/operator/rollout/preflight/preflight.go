@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -34,6 +33,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -156,21 +156,24 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if former != nil {
 		return nil // it is repeated, and the former verdict is reported meanwhile
 	}
-	return c.reportWait(ctx, candidate, waitsFor)
+	return c.report(ctx, candidate, nil, waitsFor)
 }
 
 // endWith ends the preflight of a candidate that has a verdict; candidate is nil if there is none any more. The verdict
 // counts until the change has been seen to work.
 func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret) error {
 	if candidate == nil {
-		return c.end(ctx, syncCtx, nil)
+		return c.end(ctx, syncCtx, nil, nil)
+	}
+	if err := c.watchLeader(ctx, syncCtx, candidate); err != nil {
+		return err
 	}
 	verdict := operand.PreflightVerdictOf(candidate)
 	if verdict == nil || verdict.Result == operand.Successful {
-		return c.end(ctx, syncCtx, nil)
+		return c.end(ctx, syncCtx, candidate, nil)
 	}
 	if verdict.Revision != 0 {
-		return c.end(ctx, syncCtx, verdict) // What works is the former one.
+		return c.end(ctx, syncCtx, candidate, verdict) // What works is the former one.
 	}
 	if late, err := c.rolloutOf(candidate, verdict); err != nil {
 		return err
@@ -182,10 +185,10 @@ func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, c
 		return err
 	}
 	if works {
-		return c.end(ctx, syncCtx, nil)
+		return c.end(ctx, syncCtx, nil, nil)
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), controlplane.SettleTime)
-	return c.end(ctx, syncCtx, verdict)
+	return c.end(ctx, syncCtx, candidate, verdict)
 }
 
 // run moves the preflight of a candidate on, and returns its verdict or what it waits for.
@@ -205,9 +208,10 @@ func (c *controller) run(ctx context.Context, candidate *corev1.Secret) (*operan
 	if err != nil {
 		return nil, "", err
 	}
+	e.changesImage = operand.PreflightInputsOf(candidate)[diagnostic.Image] != ""
 	verdict, waitsFor := e.judge()
 	if verdict != nil && verdict.Result != operand.Successful {
-		verdict, err = c.compareWithLeader(ctx, verdict)
+		verdict, err = c.compareWithLeader(ctx, candidate, verdict)
 	}
 	return verdict, waitsFor, err
 }
@@ -329,8 +333,10 @@ func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, ver
 	return nil
 }
 
-// end deletes what a preflight leaves, and reports its verdict, nil if there is nothing to report.
-func (c *controller) end(ctx context.Context, syncCtx factory.SyncContext, verdict *operand.PreflightVerdict) error {
+// end deletes what a preflight leaves, and reports its verdict, nil if there is none to report, and what waits.
+func (c *controller) end(
+	ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret, verdict *operand.PreflightVerdict,
+) error {
 	pod, err := c.pod()
 	if err != nil {
 		return err
@@ -345,24 +351,7 @@ func (c *controller) end(ctx context.Context, syncCtx factory.SyncContext, verdi
 	} else if err := c.deleteLease(ctx); err != nil {
 		return err
 	}
-	if verdict == nil {
-		return c.apply(ctx, operatorclient.AsExpected(condition))
-	}
-	reason := reasons[verdict.Result]
-	if verdict.Revision != 0 {
-		reason = revisionFailed
-	}
-	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, reason, verdict.Describe()))
-}
-
-// reportWait reports what a preflight waits for once that has lasted.
-func (c *controller) reportWait(ctx context.Context, candidate *corev1.Secret, waitsFor string) error {
-	digest := candidate.Annotations[operand.PreflightDigestAnnotation]
-	if c.Clock.Now().Sub(c.waiting.See(digest, c.Clock.Now())) < quietTime {
-		return c.apply(ctx, operatorclient.AsExpected(condition))
-	}
-	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, "PreflightWaiting",
-		"the preflight of the changed inputs waits for "+waitsFor))
+	return c.report(ctx, candidate, verdict, "")
 }
 
 func (c *controller) apply(ctx context.Context, conditions ...*operatorclient.Condition) error {

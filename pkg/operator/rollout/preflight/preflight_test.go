@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -377,7 +379,8 @@ func TestAPreflightWithoutANodeWaitsAndSaysSoAfterAMinute(t *testing.T) {
 	w.pass(t, 2*time.Second)
 	require.Equal(t, operatorv1.OperatorCondition{
 		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "PreflightWaiting",
-		Message: "the preflight of the changed inputs waits for a Ready control-plane node",
+		Message: "the preflight of the changed inputs waits for a Ready control-plane node; the change rolls out, although " +
+			"nothing has proved it",
 	}, w.condition(t))
 	w.Nodes["m0"].Spec.Unschedulable = false
 	w.pass(t, time.Second)
@@ -679,18 +682,13 @@ func (w *world) unreached(t *testing.T) *operand.PreflightVerdict {
 const unreachable = `the cloud's API cannot be reached from the control plane: "dial tcp 192.0.2.1:5000: i/o timeout"; check ` +
 	`name resolution, routes, firewalls and the cluster's proxy`
 
-func TestACandidateThatDoesNotReachTheCloudFailsWhileTheLeaderDoes(t *testing.T) {
-	w := newWorld(t, "m0", "m1", "m2")
-	verdict := w.unreached(t)
-	require.Equal(t, []int64{330}, w.since)
-	require.Equal(t, operand.Failed, verdict.Result)
-	require.Equal(t, unreachable+"; the running one has looked up 3 nodes", verdict.Message)
-}
-
-func TestWhatTheLeaderLookedUpLongAgoOrWhatNoneLooksUpSaysNothing(t *testing.T) {
+// The leader's last round may have ended before an outage began.
+func TestACandidateThatDoesNotReachTheCloudShowsNothingAlthoughTheLeaderHas(t *testing.T) {
 	for name, change := range map[string]func(*world){
-		"the leader hangs in its cloud": func(w *world) { w.quiet = true },
-		"the process renews no lease":   func(w *world) { w.clock.SetTime(controlplanetest.At(140)) },
+		"the leader reached it of late":   func(*world) {},
+		"the leader hangs in its cloud":   func(w *world) { w.quiet = true },
+		"the leader's lease has run out":  func(w *world) { w.clock.SetTime(controlplanetest.At(140)) },
+		"the leader's log cannot be read": func(w *world) { w.masked = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "m0", "m1", "m2")
@@ -700,6 +698,133 @@ func TestWhatTheLeaderLookedUpLongAgoOrWhatNoneLooksUpSaysNothing(t *testing.T) 
 			require.Equal(t, unreachable, verdict.Message)
 		})
 	}
+}
+
+func TestACandidateFailsThatTwiceDoesNotReachWhatTheLeaderReachesMeanwhile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		quiet bool
+		want  operand.PreflightResult
+	}{
+		"the leader looks up the nodes": {false, operand.Failed},
+		"the leader looks at nothing":   {true, operand.Inconclusive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			w.unreached(t)
+			w.renews(t, time.Minute)
+			w.again(t)
+			w.pass(t, time.Second)
+			w.start(t)
+			w.ends(t, "F1125 19:00:00.000000       1 controllermanager.go:222] dial tcp 192.0.2.1:5000: i/o timeout\n")
+			w.quiet, w.since = tc.quiet, nil
+			w.pass(t, time.Second)
+			w.pass(t, 0)
+			w.pass(t, 0)
+			verdict := w.requireEnded(t)
+			require.Equal(t, []int64{330, 62}, w.since, "within five minutes, and since the former verdict")
+			require.Equal(t, tc.want, verdict.Result)
+			require.Equal(t, 2, verdict.Tries)
+		})
+	}
+}
+
+// again submits the candidate again, with its verdict.
+func (w *world) again(t *testing.T) {
+	t.Helper()
+	secrets := w.kube.CoreV1().Secrets(namespace)
+	secret, err := secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	annotations := secret.Annotations
+	w.submit(t, "sha256:1")
+	secret, err = secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	secret.Annotations = annotations
+	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+// changing submits a candidate that changes an input which no revision has.
+func (w *world) changing(t *testing.T, cause diagnostic.Cause) {
+	t.Helper()
+	w.submit(t, "sha256:1")
+	secrets := w.kube.CoreV1().Secrets(namespace)
+	secret, err := secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, operand.AnnotatePreflight(secret, operand.StartDigests{cause: "new"}, nil, nil))
+	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.pass(t, time.Second)
+	w.start(t)
+}
+
+const accepts = "oc annotate --overwrite cloudcontrollermanager cluster " +
+	"cloudcontrollermanager.operator.openshift.io/accepted-preflight="
+
+func TestTheNoticeSaysWhatAWaitingChangeWaitsForAndWhatEndsIt(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.changing(t, diagnostic.CloudConfig)
+	w.ends(t, "F1125 19:00:00.000000       1 controllermanager.go:222] dial tcp 192.0.2.1:5000: i/o timeout\n")
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	value := (&operand.PreflightRejection{Inputs: operand.StartDigests{diagnostic.CloudConfig: "new"}}).Value()
+	want := operatorv1.OperatorCondition{
+		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "PreflightInconclusive",
+		Message: "a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-21T09:00:01Z: " + unreachable +
+			"; what ran before stays in use; it is tried again at 2026-11-21T09:01:01Z; to roll the change out unproved, run: " +
+			accepts + value,
+	}
+	require.Equal(t, want, w.condition(t))
+
+	// It stays while something else is tried, and after that has succeeded.
+	secrets := w.kube.CoreV1().Secrets(namespace)
+	secret, err := secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	waiting := operand.PreflightRejectionsOf(secret)
+	w.submit(t, "sha256:2")
+	secret, err = secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, operand.AnnotatePreflight(secret, operand.StartDigests{diagnostic.Credentials: "new"}, waiting, nil))
+	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.pass(t, 2*time.Second)
+	require.Equal(t, want, w.condition(t))
+	w.start(t)
+	w.masked = lookedUp
+	w.pass(t, 6*time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	require.Equal(t, operand.Successful, w.requireEnded(t).Result)
+	require.Equal(t, want, w.condition(t))
+}
+
+// The cloud makes new credentials valid seconds after they were written, and the former ones are revoked.
+func TestARejectedLoginIsTriedAgainAtOnceWhenTheLeadersIsRejectedToo(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.changing(t, diagnostic.Credentials)
+	w.ends(t, "Authentication failed\n")
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	verdict := w.requireEnded(t)
+	require.Equal(t, 5*time.Minute, verdict.RepeatIn(verdict.Ended.Time))
+	w.renews(t, time.Minute)
+	require.Equal(t, 5*time.Minute, w.requireEnded(t).RepeatIn(verdict.Ended.Time), "the leader's login works")
+	w.masked = strings.Repeat(lookup+"Authentication failed\n", 3) + lookedUp
+	w.renews(t, 10*time.Second)
+	require.Zero(t, w.requireEnded(t).RepeatIn(w.clock.Now()))
+
+	w.again(t)
+	w.pass(t, time.Second)
+	w.start(t)
+	w.ends(t, "Authentication failed\n")
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	verdict = w.requireEnded(t)
+	require.Equal(t, operand.Failed, verdict.Result)
+	require.Equal(t, `the cloud rejects the credentials: "Authentication failed"; replace the credentials; the login of the `+
+		"running one is rejected too", verdict.Message)
+	require.Equal(t, time.Minute, verdict.RepeatIn(verdict.Ended.Time))
 }
 
 func TestARepeatedPreflightRunsOnAnotherNode(t *testing.T) {
