@@ -141,6 +141,11 @@ func InputDigest(in Inputs) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// CredentialsDigest returns the digest of the credentials.
+func CredentialsDigest(in Inputs) string {
+	return digest(nil, []*corev1.Secret{{Data: in.Credentials.Data}}, "")
+}
+
 // usedCredentials returns the value of credentialsAnnotation.
 func usedCredentials(in Inputs) string {
 	if in.delivered == nil && len(in.Credentials.Data) == 0 {

@@ -76,7 +76,11 @@ func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, err
 	if rejected == nil {
 		return c.chosen(in, current, resources, nil), nil
 	}
-	return c.replaced(in, current, rejected, latestRevision)
+	next, err := c.replaced(in, current, rejected, latestRevision)
+	if err != nil {
+		return nil, err
+	}
+	return next, in.nameAcceptance(next, current.Inputs, resources != nil)
 }
 
 // contradictions returns the likely mistakes in an unchanged cloud configuration that come from new credentials, such
@@ -86,7 +90,9 @@ func (c *controller) contradictions(
 	in *gathered, current *attempt, resources *operand.Resources,
 ) (*operand.InputError, error) {
 	kept := in.accepted.Credentials
-	if in.First || kept == nil || maps.EqualFunc(kept.Input.Data, current.Credentials.Data, bytes.Equal) {
+	isAccepted := operatorclient.IsAccepted(in.acceptance, in.checkedWithCredentials(current.Inputs))
+	isSame := kept != nil && maps.EqualFunc(kept.Input.Data, current.Credentials.Data, bytes.Equal)
+	if in.First || kept == nil || isSame || isAccepted {
 		return nil, nil
 	}
 	former, rejected, err := render(c.withAccepted(in, current, []diagnostic.Cause{diagnostic.Credentials}).Inputs, nil)
@@ -306,13 +312,13 @@ func (c *controller) chosen(
 }
 
 // policy returns the severity policy for likely typos: they reject only a change, never an input that was accepted
-// already.
+// already, or that an administrator accepts.
 func (g *gathered) policy(in operand.Inputs) diagnostic.Policy {
 	digest := operand.InputDigest(in)
 	isFormer := g.former != nil && g.former.Annotations[operand.AcceptedInputAnnotation] == digest
 	kept := g.accepted.CloudConfig
 	isKept := kept != nil && operand.InputDigest(operand.Inputs{CloudConfig: kept.Input}) == digest
-	if g.First || isFormer || isKept {
+	if g.First || isFormer || isKept || operatorclient.IsAccepted(g.acceptance, g.checked(in)) {
 		return diagnostic.Lenient
 	}
 	return diagnostic.Strict

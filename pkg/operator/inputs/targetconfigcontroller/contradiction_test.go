@@ -31,7 +31,7 @@ func TestCredentialsThatContradictTheConfigurationAreRejectedAsTheConfigurationI
 	require.Contains(t, f.password(t), "second")
 	require.Equal(t, []string{"CredentialsDegraded: secret/openstack-cloud-credentials in openshift-cloud-controller-manager: " +
 		strings.Replace(message, "%s", "RegionOne", 1) + "\nuntil then, the version accepted at 2026-11-20T13:00:45Z stays in use"},
-		f.trueConditions(t))
+		withoutCommand(f.trueConditions(t)))
 
 	f.inRegion(t, "third", "RegionOne")
 	f.sees(t)
