@@ -167,6 +167,10 @@ func (p *preview) side(request offline.Request, live offline.Live) (*side, error
 	if s.trial.Live, err = decode(pod, &corev1.ConfigMap{}); err != nil {
 		return nil, err
 	}
+	s.trial.Preflight, err = decode(p.cluster.secrets[operand.PreflightName], &corev1.Secret{})
+	if err != nil {
+		return nil, err
+	}
 	s.trial.Accepted, err = decode(p.cluster.secrets[operand.AcceptedInputsSecret], &corev1.Secret{})
 	return s, err
 }

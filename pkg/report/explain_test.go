@@ -277,9 +277,13 @@ func TestARolloutIsExplained(t *testing.T) {
 			w.condition("RevisionHeldBackDegraded", "True", "Waits", "the accepted configuration waits for secret/cloud-tokens; see CloudTokensDegraded")
 		},
 		"input-rejected": inputRejected,
-		"no-platform":    platformNone,
-		"removed":        isRemoved,
-		"being-removed":  isBeingRemoved,
+		"image-rejected": func(w *world) {
+			w.condition("ImageDegraded", "True", "Refused", "the release payload: a cloud-controller-manager with the changed inputs failed")
+		},
+		"change-waits":  preflightWaits,
+		"no-platform":   platformNone,
+		"removed":       isRemoved,
+		"being-removed": isBeingRemoved,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/staticpod"
@@ -92,12 +93,21 @@ func (e *walk) inputs() {
 	}
 }
 
-// leftOver ends an explanation of a rollout that has ended: an input that is rejected did not roll out.
+// heldChanges are the conditions that say why a change of something else than an input did not roll out, or what a
+// change waits for.
+var heldChanges = []string{
+	string(diagnostic.Image) + "Degraded", string(diagnostic.Configuration) + "Degraded", "PreflightNotices",
+}
+
+// leftOver ends an explanation of a rollout that has ended: what is rejected or waits did not roll out.
 func (e *walk) leftOver() *Explanation {
 	for _, input := range e.status.Inputs {
 		if input.Rejected {
 			return e.because(input.Message, "correct "+input.Source)
 		}
+	}
+	if c, isHeld := e.firstTrue(heldChanges...); isHeld {
+		return e.condition(c)
 	}
 	return e.Explanation
 }

@@ -51,6 +51,7 @@ func TestStatusIsOneScreen(t *testing.T) {
 		"no-leader":           {noLeader, false, false},
 		"input-rejected":      {inputRejected, false, false},
 		"preflight-failed":    {preflightFailed, false, false},
+		"preflight-waits":     {preflightWaits, true, true},
 		"operator-down":       {operatorDown, false, false},
 		"removed":             {isRemoved, true, true},
 		"platform-none":       {platformNone, true, true},

@@ -255,11 +255,20 @@ func preflightFailed(w *world) {
 	message := `a cloud-controller-manager with the changed inputs, on node/master-1 for 1s at 2026-11-21T08:50:00Z: ` +
 		`the cloud rejects the credentials: "got 401 instead"; replace the credentials`
 	rejected := "secret/openstack-cloud-credentials in openshift-cloud-controller-manager: " + message +
-		"; to use it nevertheless, set the annotation cloudcontrollermanager.operator.openshift.io/accepted-preflight of " +
-		`cloudcontrollermanager/cluster to "7f4fc926afc6"` + "\nuntil then, the version accepted at 2026-11-18T09:00:20Z stays in use"
+		"; it is tried again at 2026-11-21T08:55:00Z; to use it nevertheless, run: oc annotate --overwrite cloudcontrollermanager " +
+		"cluster cloudcontrollermanager.operator.openshift.io/accepted-preflight=7f4fc926afc6\nuntil then, the version accepted at 2026-11-18T09:00:20Z stays in use"
 	w.condition("CredentialsDegraded", "True", "Refused", rejected)
 	w.condition("PreflightNotices", "True", "PreflightFailed", message)
 	w.says(configv1.OperatorDegraded, "True", "Credentials_Refused", "CredentialsDegraded: "+rejected)
+}
+
+const waitsForCloud = "a cloud-controller-manager with the changed inputs, on node/master-1 for 1s at 2026-11-21T08:50:00Z: the cloud's API " +
+	`cannot be reached from the control plane: "connection refused"; check name resolution, routes, firewalls and the cluster's ` +
+	"proxy; what ran before stays in use; it is tried again at 2026-11-21T09:01:00Z; to roll the change out unproved, run: oc " +
+	"annotate --overwrite cloudcontrollermanager cluster cloudcontrollermanager.operator.openshift.io/accepted-preflight=7f4fc926afc6"
+
+func preflightWaits(w *world) {
+	w.condition("PreflightNotices", "True", "PreflightInconclusive", waitsForCloud)
 }
 
 func operatorDown(w *world) {

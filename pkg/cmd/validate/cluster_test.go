@@ -132,7 +132,8 @@ func TestValidateAgainstACluster(t *testing.T) {
 		"a typo": {
 			file: config(strings.Replace(region, "region", "regoin", 1)), code: 1,
 			want: "cloud.yaml:9:5: error: unknown key \"regoin\" in [Global]; did you mean \"region\"? [CCM0003]\n" +
-				"CloudConfig is rejected: until then, the version accepted at 2026-11-21T09:00:20Z stays in use\n" +
+				"CloudConfig is rejected: until then, the version accepted at 2026-11-21T09:00:20Z stays in use; to let a preflight judge it, run: oc " +
+				"annotate --overwrite cloudcontrollermanager cluster cloudcontrollermanager.operator.openshift.io/accepted-preflight=92589d342c9f\n" +
 				nothing + "1 error, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
 		},
 		"the same password": {file: secret("first"), want: nothing + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n"},
@@ -140,6 +141,14 @@ func TestValidateAgainstACluster(t *testing.T) {
 			file: secret("second"),
 			want: "secret/cloud-credentials, key clouds.yaml is changed; a secret is not shown\n" + rolls +
 				"0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
+		},
+		"a password that a preflight has rejected": {
+			file: secret("second"), code: 1, change: func(c *snapshottest.Cluster) { c.Objects = append(c.Objects, rejectedSecond(t)) },
+			want: "cloud.yaml:1:1: error: a cloud-controller-manager with the changed inputs, on node/master-1 for 0s at " +
+				"2026-11-21T09:00:20Z: the cloud rejects it; it is tried again at 2026-11-21T09:01:20Z; to use it nevertheless, run: oc annotate " +
+				"--overwrite cloudcontrollermanager cluster cloudcontrollermanager.operator.openshift.io/accepted-preflight=b6b5cbe8d02b " +
+				"[CCM0012]\nCredentials is rejected: until then, the version accepted at 2026-11-21T09:00:20Z stays in use\n" + nothing +
+				"1 error, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
 		},
 		"no right to the Secrets": {
 			file: config(strings.Replace(region, "one", "two", 1)), change: func(c *snapshottest.Cluster) { c.Forbidden = []string{"secrets"} },
@@ -251,4 +260,20 @@ func TestAPreviewOnlyReads(t *testing.T) {
 		require.True(t, strings.HasPrefix(request, "GET "), request)
 	}
 	require.LessOrEqual(t, len(c.Requests), 22)
+}
+
+// rejectedSecond is the record of a preflight that failed with the password "second".
+func rejectedSecond(t *testing.T) *corev1.Secret {
+	t.Helper()
+	candidate := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: operand.CloudCredentialsSecret}, Data: map[string][]byte{"clouds.yaml": []byte(cloudsWith("second"))},
+	}
+	inputs, err := operand.StartsWith(nil, []*corev1.Secret{candidate}, 0)
+	require.NoError(t, err)
+	secret := operand.PreflightSecret("digest")
+	require.NoError(t, operand.AnnotatePreflight(secret, inputs, nil, &operand.PreflightVerdict{
+		Digest: "digest", Result: operand.Failed, Message: "the cloud rejects it", Node: "master-1", Tries: 1,
+		Ended: metav1.NewTime(controlplanetest.At(20)),
+	}))
+	return secret
 }

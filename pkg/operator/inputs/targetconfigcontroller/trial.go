@@ -2,6 +2,7 @@ package targetconfigcontroller
 
 import (
 	"cmp"
+	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,10 +31,10 @@ type Trial struct {
 	// Inputs gathers the inputs.
 	Inputs func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
 
-	// Live is the ConfigMap operand.PodConfigMap, and Accepted the Secret operand.AcceptedInputsSecret. Each is nil if it
-	// does not exist.
-	Live     *corev1.ConfigMap
-	Accepted *corev1.Secret
+	// Live is the ConfigMap operand.PodConfigMap, Accepted the Secret operand.AcceptedInputsSecret, and Preflight the
+	// Secret operand.PreflightName. Each is nil if it does not exist.
+	Live                *corev1.ConfigMap
+	Accepted, Preflight *corev1.Secret
 }
 
 // Verdict is what the controller would do.
@@ -83,10 +84,39 @@ func (t Trial) Run() (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
+	if chosen, err = t.withoutRejected(c, in, chosen); err != nil {
+		return nil, err
+	}
 	return &Verdict{
 		Managed: true, Resources: chosen.resources, Inputs: chosen.inputs,
 		Errors: chosen.errors, Warnings: chosen.warnings, StandIns: chosen.standIns,
 	}, nil
+}
+
+// withoutRejected replaces the inputs with which a preflight has failed. The stand-ins for images and the trust bundle of
+// the operator's image have no digest of the cluster.
+func (t Trial) withoutRejected(c *controller, in *gathered, chosen *candidate) (*candidate, error) {
+	if t.Preflight == nil || chosen.resources == nil {
+		return chosen, nil
+	}
+	digests, err := chosen.resources.StartsWith()
+	if err != nil {
+		return nil, err
+	}
+	rejected := &operand.InputError{Diagnostics: chosen.errors, Warnings: chosen.warnings}
+	for _, r := range operand.PreflightRejectionsOf(t.Preflight) {
+		if !r.Waits() && digests.Have(r.Inputs) && !operatorclient.IsAccepted(in.acceptance, r.Value()) {
+			rejected.Diagnostics = slices.Concat(rejected.Diagnostics, in.rejections(&r))
+		}
+	}
+	if len(rejected.Diagnostics) == len(chosen.errors) {
+		return chosen, nil
+	}
+	current, err := c.current(in, 0)
+	if err != nil {
+		return nil, err
+	}
+	return c.replaced(in, current, rejected, 0)
 }
 
 // writtenByComponents returns the objects of kube-controller-manager.

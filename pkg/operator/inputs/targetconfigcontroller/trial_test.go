@@ -2,6 +2,7 @@ package targetconfigcontroller
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,46 @@ func TestATrialRendersTheInputs(t *testing.T) {
 	verdict, err = trial.Run()
 	require.NoError(t, err)
 	require.Equal(t, &Verdict{}, verdict)
+}
+
+func TestATrialKnowsWhatAPreflightHasRejected(t *testing.T) {
+	credentials := []byte(goodClouds)
+	trial := Trial{
+		Inputs: func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error) {
+			return &inputs.Gathered{
+				CloudConfig: operand.CloudConfig{Source: "configmap/a", Key: "config", Data: []byte(goodConfig)},
+				Credentials: operand.Credentials{Source: "secret/b", Data: map[string][]byte{"clouds.yaml": credentials}},
+			}, nil
+		},
+		Spec: operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+			ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
+		}},
+	}
+	verdict, err := trial.Run()
+	require.NoError(t, err)
+	digests, err := verdict.Resources.StartsWith()
+	require.NoError(t, err)
+	rejection := operand.PreflightRejection{
+		Inputs:  operand.StartDigests{diagnostic.Credentials: digests[diagnostic.Credentials]},
+		Verdict: operand.PreflightVerdict{Result: operand.Failed, Message: "the cloud rejects them", Node: "m1", Tries: 1, Ended: metav1.NewTime(started)},
+	}
+	trial.Preflight = operand.PreflightSecret("")
+	require.NoError(t, operand.AnnotatePreflight(trial.Preflight, nil, []operand.PreflightRejection{rejection}, nil))
+	verdict, err = trial.Run()
+	require.NoError(t, err)
+	require.Len(t, verdict.Errors, 1)
+	require.Equal(t, "secret/b: a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-20T12:00:00Z: the "+
+		"cloud rejects them; it is tried again at 2026-11-20T12:01:00Z; to use it nevertheless, run: oc annotate --overwrite "+
+		"cloudcontrollermanager cluster "+acceptance+"="+rejection.Value(), verdict.Errors[0].String())
+
+	trial.Annotations = map[string]string{acceptance: rejection.Value()}
+	verdict, err = trial.Run()
+	require.NoError(t, err)
+	require.Empty(t, verdict.Errors, "an administrator has accepted them")
+	trial.Annotations, credentials = nil, []byte(strings.Replace(goodClouds, "hidden", "other", 1))
+	verdict, err = trial.Run()
+	require.NoError(t, err)
+	require.Empty(t, verdict.Errors, "they are others")
 }
 
 func TestWhichRejectionIsTriedAgainAndWhen(t *testing.T) {
