@@ -64,6 +64,9 @@ func TestAFailedRevisionGoesBack(t *testing.T) {
 	}
 }
 
+// fallbackLimit is how long the first node may have a revision that fails.
+const fallbackLimit = time.Minute + harness
+
 func (s *suite) testLateFault(t *testing.T, fault *lateFault) {
 	leader := s.requireOneLeader(t)
 	s.awaitSettledLeader(t)
@@ -74,7 +77,7 @@ func (s *suite) testLateFault(t *testing.T, fault *lateFault) {
 
 	began := time.Now()
 	fault.do(s, t)
-	s.await(t, "a pod of the revision", briefly, func(context.Context) error {
+	s.await(t, "a pod of the revision", rolloutLimit, func(context.Context) error {
 		if s.operands.reached(before+1) == 0 {
 			return errors.New("there is none")
 		}
@@ -83,12 +86,12 @@ func (s *suite) testLateFault(t *testing.T, fault *lateFault) {
 	installed := time.Now()
 	says := append([]string{fmt.Sprintf("revision %d on node/", before+1),
 		fmt.Sprintf("the node goes back to what revision %d has", before)}, fault.says...)
-	s.await(t, "Degraded=True because of the revision", briefly, func(ctx context.Context) error {
+	s.await(t, "Degraded=True because of the revision", fallbackLimit, func(ctx context.Context) error {
 		return s.degradedWith(ctx, says...)
 	})
 	visible := rounded(installed)
 	var first string
-	s.await(t, "the first node with what works", time.Minute, func(ctx context.Context) (err error) {
+	s.await(t, "the first node with what works", time.Until(installed.Add(fallbackLimit)), func(ctx context.Context) (err error) {
 		first, err = s.wentBack(ctx, before+2)
 		return err
 	})

@@ -27,9 +27,9 @@ const (
 	// installerBackOff is how long library-go's installer controller waits after the sixth failure: 10 s times 1.5 to the
 	// power of six. Nothing tells it that the cause is gone, so the failure stays what is known of the node until then.
 	installerBackOff = 114 * time.Second
-	// pullBackOff is how long a kubelet waits after the fifth pull that failed: 10 s, doubled four times. pullsLimit exceeds
-	// the 150 s between the first and the fifth, each of which may be 15 s late.
-	pullBackOff, pullsLimit = 160 * time.Second, 4 * time.Minute
+	// preflightPause is how long a preflight waits after the third pull that failed. pullsLimit exceeds the three minutes
+	// between the first and the third.
+	preflightPause, pullsLimit = 4 * time.Minute, 4 * time.Minute
 	// calm is how long a process must run again before the operator ends its report.
 	calm = 45 * time.Second
 )
@@ -81,9 +81,9 @@ func backOffFaults() []fault {
 		},
 		{
 			name: "an image cannot be pulled until the kubelet waits for minutes", slow: true,
-			shows: sign{condition: "ImagePullDegraded", message: regexp.QuoteMeta(missingImage) + `(.|\n)*keeps running`,
-				within: withRestart, clearedWithin: pullBackOff + visibleLimit,
-				why: "the operator restarts with the image; at the end the kubelet waits for up to 160 s"},
+			shows: sign{condition: "ImageDegraded", message: regexp.QuoteMeta(missingImage) + `(.|\n)*the former image stays in use`,
+				within: withRestart, clearedWithin: preflightPause + visibleLimit,
+				why: "the operator restarts with the image; after the third preflight it waits for four minutes"},
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				archive, err := f.node.ExportImage(t.Context(), f.staticPods(t)[0].Spec.Containers[0].Image)
@@ -99,8 +99,8 @@ func backOffFaults() []fault {
 				f.wanted++
 				return func(t *testing.T) {
 					// A kubelet soon drops its events about a pod that waits, so the registry counts.
-					f.await(t, "the fifth failure", pullsLimit, func(context.Context) error {
-						if failed := image.failedPulls.Load(); failed < 5 {
+					f.await(t, "the third failure", pullsLimit, func(context.Context) error {
+						if failed := image.failedPulls.Load(); failed < 3 {
 							return fmt.Errorf("%d pulls have failed", failed)
 						}
 						return nil

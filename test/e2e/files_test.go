@@ -79,7 +79,7 @@ func (s *suite) testFiles(t *testing.T) {
 		}
 		return nil
 	})
-	s.await(t, "the damaged file to be repaired", briefly, func(context.Context) error {
+	s.await(t, "the damaged file to be repaired", time.Until(began.Add(repairLimit)), func(context.Context) error {
 		if seen, err := os.ReadFile(damaged); err != nil || !bytes.Equal(seen, sound) {
 			return errors.Join(err, errors.New("it is damaged"))
 		}

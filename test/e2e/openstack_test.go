@@ -54,6 +54,7 @@ func TestOpenStack(t *testing.T) {
 		{"a broken configuration is reported and changes nothing", s.testBrokenConfiguration},
 		{"a rejected cloud configuration holds up neither an image nor a CA", s.testRejectedInput},
 		{"a mistake that only the cloud sees becomes no revision", s.testPreflight},
+		{"a change waits while its cloud is down or throttles", s.testHeldChange},
 		{"rotated credentials reach every node", s.testCredentials},
 		{"a frozen leader keeps its lease, and a killed one is replaced", s.testLeaderEnds},
 		{"each process sees its own files, also when they are swapped", s.testFiles},

@@ -43,8 +43,8 @@ func (s *suite) testPreflight(t *testing.T) {
 		s.requirePreflightGone(t)
 		began = time.Now()
 		s.setCredentials(t, clouds)
-		s.await(t, "a clean ClusterOperator", time.Minute, s.clean)
-		s.awaitCondition(t, "PreflightNotices", operatorv1.ConditionFalse, briefly)
+		s.await(t, "a clean ClusterOperator", cleanLimit, s.clean)
+		s.awaitCondition(t, "PreflightNotices", operatorv1.ConditionFalse, cleanLimit)
 		s.figure("%s undone to clean: %s", mistake.what, rounded(began))
 	}
 	require.Equal(t, before, s.awaitSettled(t, before, briefly), "no new revision")

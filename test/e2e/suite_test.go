@@ -53,6 +53,12 @@ const (
 	// leaderLimit exceeds the time until another process leads: on a single node the lease lasts 270 s, and a standby
 	// asks for it every 60 to 132 s.
 	leaderLimit = 10 * time.Minute
+	// harness is what a test adds to what it measures: it asks five times a second, and answers take seconds on two busy
+	// cores.
+	harness = 5 * time.Second
+	// cleanLimit is how long what a fault has left may last after it was fixed, goodLimit how long a good change may wait
+	// for its preflight, and repairLimit how long a damaged file may stay.
+	cleanLimit, goodLimit, repairLimit = time.Minute + harness, 20*time.Second + harness, time.Minute + harness
 	// briefly is the timeout of operations that take seconds.
 	briefly  = 2 * time.Minute
 	interval = 200 * time.Millisecond

@@ -36,7 +36,7 @@ func (s *suite) testRepair(t *testing.T, why string, damage func(t *testing.T, n
 	before := s.repairs(t)
 	began := time.Now()
 	repaired := damage(t, n, filepath.Join(n.Root(), "etc/kubernetes/manifests/cloud-controller-manager-pod.yaml"))
-	s.await(t, "the files to be repaired", briefly, func(context.Context) error { return repaired() })
+	s.await(t, "the files to be repaired", repairLimit, func(context.Context) error { return repaired() })
 	require.Equal(t, revision, s.awaitSettled(t, revision, briefly))
 	took := rounded(began)
 	require.Equal(t, leader, s.requireOneLeader(t))

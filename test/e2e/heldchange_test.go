@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	preflights "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+)
+
+// retryLimit is how long a change waits after its cloud is back: the pause after the second preflight, and the next one.
+const retryLimit = 2*time.Minute + goodLimit
+
+// testHeldChange changes a flag while the cloud answers nobody. The change waits, and nothing else does. It rolls out by
+// itself when the cloud is back, or when an administrator says so.
+func (s *suite) testHeldChange(t *testing.T) {
+	s.requireOneLeader(t)
+	before := s.revision(t)
+	require.NoError(t, s.Cloud().Fail(openstack.IdentityTokens, http.StatusServiceUnavailable))
+	require.NoError(t, s.Cloud().Fail(openstack.ComputeServer, http.StatusServiceUnavailable))
+	began := time.Now()
+	s.setArgument(t, "min-resync-period", "12h3m")
+	s.awaitWaiting(t)
+	s.figure("change in an outage of the cloud to its notice: %s", rounded(began))
+	s.await(t, "the second preflight", retryLimit, func(ctx context.Context) error { return s.tried(ctx, 2) })
+	require.NoError(t, s.clean(t.Context()), "the change is not to blame")
+	require.Equal(t, before, s.revision(t), "no revision")
+	require.NoError(t, s.Cloud().Fail(openstack.IdentityTokens, 0))
+	require.NoError(t, s.Cloud().Fail(openstack.ComputeServer, 0))
+	began = time.Now()
+	s.expectRollout("the cloud is back")
+	s.await(t, "a revision", retryLimit, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
+	s.figure("the cloud back to the revision: %s", rounded(began))
+	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	s.awaitCondition(t, "PreflightNotices", operatorv1.ConditionFalse, cleanLimit)
+
+	require.NoError(t, s.Cloud().Throttle(0))
+	s.setOverrides(t, nil)
+	message := s.awaitWaiting(t)
+	value := regexp.MustCompile(`=([0-9a-f]{12})$`).FindStringSubmatch(message)
+	require.Len(t, value, 2, message)
+	s.expectRollout("an administrator accepts it")
+	s.annotate(t, "cloudcontrollermanager.operator.openshift.io/accepted-preflight", value[1])
+	began = time.Now()
+	s.await(t, "a revision", goodLimit, func(ctx context.Context) error { return s.isRevision(ctx, before+2) })
+	s.figure("change accepted while the cloud throttles to the revision: %s", rounded(began))
+	require.NoError(t, s.Cloud().Fail(openstack.AllEndpoints, 0))
+	require.Equal(t, before+2, s.awaitSettled(t, before+2, rolloutLimit))
+	s.awaitCondition(t, "PreflightNotices", operatorv1.ConditionFalse, cleanLimit)
+	s.requireOneLeader(t)
+}
+
+// awaitWaiting waits for the notice about a change that waits, and returns it.
+func (s *suite) awaitWaiting(t *testing.T) (message string) {
+	t.Helper()
+	s.awaitCondition(t, "PreflightNotices", operatorv1.ConditionTrue, visibleLimit,
+		"; what ran before stays in use; it is tried again at ", "; to roll the change out unproved, run: oc annotate")
+	resource, err := s.resource(t.Context())
+	require.NoError(t, err)
+	for _, c := range resource.Status.Conditions {
+		if c.Type == "PreflightNotices" {
+			message = c.Message
+		}
+	}
+	return message
+}
+
+// tried returns nil once so many preflights of the present candidate have ended.
+func (s *suite) tried(ctx context.Context, atLeast int) error {
+	secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, preflights.PreflightName, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if verdict := preflights.PreflightVerdictOf(secret); verdict == nil || verdict.Tries < atLeast {
+		return fmt.Errorf("the last verdict is %+v", verdict)
+	}
+	return nil
+}
+
+// annotate sets an annotation of the operator's resource.
+func (s *suite) annotate(t *testing.T, name, value string) {
+	t.Helper()
+	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"`+name+`":"`+value+`"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
