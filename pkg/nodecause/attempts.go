@@ -64,10 +64,10 @@ func (r *reasons) of(text string) string {
 }
 
 // messageOf returns the message in a line of a log, without its header. ok is false for a line that is not complete,
-// and for one that is indented: klog writes the lines of a value so, such as of an error that quotes a tenant.
+// and for one without a header: it belongs to a value, such as an error that quotes a tenant.
 func messageOf(line string) (message string, ok bool) {
-	_, message, ok = strings.Cut(line, "] ")
-	return strings.TrimSpace(message), ok && strings.HasSuffix(line, "\n") && !strings.HasPrefix(line, "\t")
+	_, message, ok = cutHeader(line)
+	return strings.TrimSpace(message), ok && strings.HasSuffix(line, "\n")
 }
 
 // Attempts returns the last attempt for each node in the log of a CCM.

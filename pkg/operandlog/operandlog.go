@@ -12,6 +12,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -25,23 +26,23 @@ const (
 )
 
 // Read returns the end of the log of the operand's container in the pod, and whether that is all that its process
-// logged. The last line may be cut.
+// logged. The last line may be cut. Like the functions below, it leaves out lines that only look like those of the log.
 func Read(ctx context.Context, pods corev1client.PodsGetter, pod string) (log string, complete bool, err error) {
 	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{})
-	return log, err == nil && !isCut && strings.Count(log, "\n") < maxLines, err
+	return nodecause.Genuine(log), err == nil && !isCut && strings.Count(log, "\n") < maxLines, err
 }
 
 // ReadLast returns what was logged within the last time, as far as the end of the log has it. The kubelet compares the
 // times of its own node, so another clock does not matter.
 func ReadLast(ctx context.Context, pods corev1client.PodsGetter, pod string, last time.Duration) (string, error) {
 	log, _, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{SinceSeconds: ptr.To(int64(last / time.Second))})
-	return log, err
+	return nodecause.Genuine(log), err
 }
 
 // ReadBegin returns the beginning of the log.
 func ReadBegin(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
 	log, _, err := read(ctx, pods, pod, corev1.PodLogOptions{})
-	return log, err
+	return nodecause.Genuine(log), err
 }
 
 // readEnd returns the last lines of what the options select, and whether there is more. A kubelet omits the end of
@@ -66,7 +67,7 @@ func read(
 ) (log string, omitsEnd bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	options.Container, options.LimitBytes = operand.Name, ptr.To[int64](maxBytes)
+	options.Container, options.LimitBytes, options.Timestamps = operand.Name, ptr.To[int64](maxBytes), true
 	stream, err := pods.Pods(operand.Namespace).GetLogs(pod, &options).Stream(ctx)
 	if err != nil {
 		return "", false, fmt.Errorf("reading the log of pod/%s in %s: %w", pod, operand.Namespace, err)

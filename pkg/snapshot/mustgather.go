@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -235,10 +235,7 @@ func (m *mustGather) taken() time.Time {
 // logBytes limits how much of a log is read, from its end.
 const logBytes = 4 << 20
 
-// logStamp is the time that inspect puts before each line of a log.
-var logStamp = regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z `)
-
-// log reads the log of a pod of the operand.
+// log reads the log of a pod of the operand. Inspect reads it with the kubelet's timestamps.
 func (m *mustGather) log(pod string) error {
 	if pod == "" {
 		return nil
@@ -253,7 +250,7 @@ func (m *mustGather) log(pod string) error {
 		if err != nil {
 			return fmt.Errorf("reading the must-gather: %w", err)
 		}
-		m.s.Log = Log{Pod: pod, Text: logStamp.ReplaceAllString(text, ""), Complete: isComplete}
+		m.s.Log = Log{Pod: pod, Text: nodecause.Genuine(text), Complete: isComplete}
 		return nil
 	}
 	m.s.Unread = append(m.s.Unread, Unread{logOf(pod), notInIt})

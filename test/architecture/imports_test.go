@@ -72,7 +72,7 @@ var layers = []layer{
 
 	{dir: "pkg/patience", pure: true},
 	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane", "pkg/platform"}},
-	{dir: "pkg/operandlog", ours: []string{"pkg/operand"}},
+	{dir: "pkg/operandlog", ours: []string{"pkg/nodecause", "pkg/operand"}},
 	{dir: "pkg/loadbalancer", pure: true},
 	{dir: "pkg/terminationmessage", ours: []string{"pkg/redaction"}},
 	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},
@@ -158,7 +158,8 @@ var layers = []layer{
 	},
 	// What a person asks of a cluster. The controllers whose objects are read say how.
 	{dir: "pkg/snapshot", ours: []string{
-		"pkg/apis", "pkg/inputs", "pkg/operand", "pkg/operandlog", "pkg/operatorclient", "pkg/printable", "pkg/terminationmessage", "pkg/version",
+		"pkg/apis", "pkg/inputs", "pkg/nodecause", "pkg/operand", "pkg/operandlog", "pkg/operatorclient", "pkg/printable",
+		"pkg/terminationmessage", "pkg/version",
 		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
 		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
 	}},

@@ -38,6 +38,8 @@ type investigation struct {
 	deaf   bool
 	// idle is that leader since its controller of nodes was first seen to have started without an attempt.
 	idle patience.Since[string]
+	// leads is when the leader was seen first.
+	leads patience.Since[string]
 }
 
 // investigate updates what is known about the nodes that have waited for long. It reads the leader's log at most once
@@ -59,6 +61,7 @@ func (c *controller) investigate(ctx context.Context, nodes []string) error {
 			i.findings[node] = finding{class: nodecause.Of(nodecause.Evidence{Leaderless: true})}
 		}
 	case leader.Identity != i.leader || now.Sub(i.readAt) >= logInterval:
+		i.leads.See(leader.Identity, now)
 		i.readAt, i.leader = now, leader.Identity
 		return c.readFindings(ctx, leader, view.StaticPod(leader.Node).Name, nodes)
 	}
@@ -84,20 +87,13 @@ func (c *controller) readFindings(
 	// A process that has begun to lead a moment ago may not have begun with the nodes.
 	if leader.State == controlplane.Leading {
 		evidence.Complete = complete
-		var why string
 		idle := ""
 		if len(attempts) == 0 {
 			start := c.startOf(ctx, log, complete, pod)
-			if start.Seen && start.Started {
-				idle = leader.Identity
-			}
-			// Before its controllers have started, a provider may wait for its cloud.
-			evidence.Complete = complete && (start.Started || start.Skipped)
-			why, evidence.Deaf = start.Why, start.Skipped
+			evidence, idle = c.withoutAttempts(leader, start, complete)
 		}
 		since := c.investigation.idle.See(idle, c.Clock.Now())
 		evidence.Deaf = evidence.Deaf || idle != "" && c.Clock.Since(since) >= idleTime
-		evidence.Attempt.Error = why
 	}
 	c.investigation.deaf = evidence.Deaf
 	c.investigation.findings = map[string]finding{}
@@ -116,6 +112,23 @@ func (c *controller) readFindings(
 		c.investigation.findings[node] = found.after(former[node])
 	}
 	return nil
+}
+
+// withoutAttempts returns the evidence about a leader without an attempt to initialize a node, and the leader if its
+// controller of nodes has started. A tenant can write into a log, but initialize no Node: a leader that has is not deaf.
+func (c *controller) withoutAttempts(
+	leader controlplane.Holder, start nodecause.Start, complete bool,
+) (evidence nodecause.Evidence, idle string) {
+	// Before its controllers have started, a provider may wait for its cloud.
+	evidence.Complete = complete && (start.Started || start.Skipped)
+	if c.store.hasInitialized(c.investigation.leads.At()) {
+		return evidence, ""
+	}
+	if start.Seen && start.Started {
+		idle = leader.Identity
+	}
+	evidence.Attempt.Error, evidence.Deaf = start.Why, start.Skipped
+	return evidence, idle
 }
 
 // startOf returns what the log of a leader without an attempt to initialize a node says about the begin of its lead.

@@ -97,7 +97,7 @@ func TestTheCauseIsNamedWithTheLeadersWords(t *testing.T) {
 
 func TestOnlyTheEndOfTheLeadersLogIsReadAndOnlyWhileANodeWaits(t *testing.T) {
 	const url = "/api/v1/namespaces/openshift-cloud-controller-manager/pods/cloud-controller-manager-m0/log" +
-		"?container=cloud-controller-manager&limitBytes=262144&tailLines=600"
+		"?container=cloud-controller-manager&limitBytes=262144&tailLines=600&timestamps=true"
 	c := start(t, `{"platform":"openstack"}`)
 	c.wait()
 	c.sync(t)

@@ -86,6 +86,15 @@ func TestALeaderIsNotDeafIf(t *testing.T) {
 		"its cloud takes long to answer, so its controllers have not started": func(c *cluster) { c.logs(begins + chatter) },
 		"it has begun to lead moments ago":                                    func(c *cluster) { c.logs(begins + skips); c.Acquire("m1", "second", 0) },
 		"its log was rotated":                                                 func(c *cluster) { c.logs(chatter) },
+		"a node was initialized meanwhile, whatever the log says": func(c *cluster) {
+			c.logs(begins + skips)
+			require.NoError(t, c.controller.investigate(t.Context(), []string{"a", "b"}))
+			b := node("b", time.Hour)
+			b.Spec.ProviderID = "openstack:///b"
+			require.False(t, c.controller.store.isRelevant(b))
+			c.clock.Step(logInterval)
+			c.Lease.Spec.RenewTime.Time = c.clock.Now()
+		},
 		"the log between its begin and its end is not read": func(c *cluster) {
 			c.logs(begins + long)
 		},

@@ -34,6 +34,9 @@ type store struct {
 	// lost are the last times at which a Node lost its address of type InternalIP, up to flaps of them.
 	lost map[string][]time.Time
 
+	// initialized is when a Node that waited was initialized last.
+	initialized time.Time
+
 	machines machines
 }
 
@@ -70,6 +73,11 @@ func (s *store) isRelevant(node *corev1.Node) bool {
 	if s.machines.see(node, s.clock.Now()) {
 		s.changed()
 	}
+	s.lock.Lock()
+	if _, waited := s.waiting[node.Name]; waited && !controlplane.IsUninitialized(node) && node.Spec.ProviderID != "" {
+		s.initialized = s.clock.Now()
+	}
+	s.lock.Unlock()
 	return controlplane.IsUninitialized(node) || nodecause.DriftOf(node) != nodecause.Drift{}
 }
 
@@ -231,6 +239,13 @@ func (s *store) Replace(objs []any, _ string) error {
 
 // Resync implements cache.ReflectorStore. It does nothing.
 func (s *store) Resync() error { return nil }
+
+// hasInitialized reports whether a Node that waited was initialized since a time.
+func (s *store) hasInitialized(since time.Time) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return !s.initialized.Before(since)
+}
 
 // snapshot returns the waiting and the wrong nodes, and whether the first list is complete.
 func (s *store) snapshot() (waiting map[string]wait, wrong map[string]drift, synced bool) {

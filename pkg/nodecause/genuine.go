@@ -1,0 +1,128 @@
+package nodecause
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The headers of a log: that of klog, and that of Azure's SDK. Both have the local time of the container, which is UTC,
+// in microseconds.
+var headers = sync.OnceValue(func() []header {
+	return []header{
+		{regexp.MustCompile(`^[IWEF](\d{4} \d{2}:\d{2}:\d{2}\.\d{6}) +\d+ [^\s\]]+:\d+\] `), "0102 15:04:05.000000"},
+		{regexp.MustCompile(`^\[([A-Z][a-z]{2} +\d+ \d{2}:\d{2}:\d{2}\.\d{6})\] `), time.StampMicro},
+	}
+})
+
+type header struct {
+	pattern *regexp.Regexp
+	layout  string
+}
+
+// cutHeader returns the time in the header of a line, as the header has it, and the rest of the line. ok is false for
+// a line without a header.
+func cutHeader(line string) (at time.Time, message string, ok bool) {
+	for _, h := range headers() {
+		if found := h.pattern.FindStringSubmatchIndex(line); found != nil {
+			at, _ = time.Parse(h.layout, line[found[2]:found[3]])
+			return at, line[found[1]:], true
+		}
+	}
+	return time.Time{}, "", false
+}
+
+// Genuine returns a log that was read with the kubelet's timestamps without them, and without the lines that are only
+// part of a value. Providers log with %v what tenants, kubelets and clouds write, such as annotations, and klog keeps
+// the line breaks: a value can have lines that look like the log's own. The container runtime stamps each line when it
+// reads it, so a header whose time was chosen when the value was written does not fit.
+//
+// A tenant who guesses the millisecond still gets a line through: what acts on a log needs another witness too.
+func Genuine(stamped string) string {
+	var genuine strings.Builder
+	var c chronology
+	var isForged bool
+	for line := range strings.Lines(stamped) {
+		stamp, text, ok := cutStamp(line)
+		if !ok && c.stamp.IsZero() {
+			return stamped // The server does not stamp lines. A value cannot be the first line of a log.
+		}
+		if at, _, isHeader := cutHeader(text); isHeader {
+			isForged = !c.fits(at, stamp)
+		} else if ok {
+			c.written = later(c.written, stamp)
+		}
+		if ok && !isForged {
+			genuine.WriteString(text)
+		}
+	}
+	return genuine.String()
+}
+
+// cutStamp returns the kubelet's timestamp of a line, and the line without it.
+func cutStamp(line string) (stamp time.Time, text string, ok bool) {
+	before, text, found := strings.Cut(line, " ")
+	stamp, err := time.Parse(time.RFC3339Nano, before)
+	return stamp.UTC(), text, found && err == nil
+}
+
+const (
+	// maxLag is how long a container runtime may take to read a line.
+	maxLag = 2 * time.Second
+
+	// maxSkew is by how much headers may be out of order: klog takes the time before its lock.
+	maxSkew = 200 * time.Microsecond
+
+	// quarantine is how long after a header that does not fit no other one is believed. A value may have one for each
+	// millisecond, and the lines of one write are read within microseconds of each other.
+	quarantine = 10 * time.Millisecond
+)
+
+// chronology is what the lines so far tell about the next one.
+type chronology struct {
+	// written is when the last line was written: the time of its header, or when it was read if it has none. stamp is when
+	// the last header was read.
+	written, stamp time.Time
+	// misfit is when the last header was read that does not fit.
+	misfit time.Time
+}
+
+// fits reports whether a header was written when the log says so: not after it was read, and not before the header that
+// precedes it.
+func (c *chronology) fits(at, stamp time.Time) bool {
+	if c.stamp.Sub(stamp) > maxLag {
+		*c = chronology{} // The node's clock was set back.
+	}
+	c.stamp = stamp
+	at = withYear(at, stamp)
+	switch lag := stamp.Sub(at); {
+	case lag < 0 || lag > maxLag || at.Before(c.written.Add(-maxSkew)):
+		c.misfit = stamp
+		return false
+	case stamp.Sub(c.misfit) < quarantine:
+		return false
+	}
+	c.written = later(c.written, at)
+	return true
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// withYear returns a time without a year in the year that brings it next to another one.
+func withYear(at, near time.Time) time.Time {
+	at = at.AddDate(near.Year()-at.Year(), 0, 0)
+	const half = 183 * 24 * time.Hour
+	switch {
+	case at.Sub(near) > half:
+		return at.AddDate(-1, 0, 0)
+	case near.Sub(at) > half:
+		return at.AddDate(1, 0, 0)
+	}
+	return at
+}
