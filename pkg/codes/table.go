@@ -5,7 +5,9 @@ package codes
 // docs/reasons.md is written from these tables (make update-golden).
 
 // retired has the codes that are no longer in use.
-var retired = map[string]string{}
+var retired = map[string]string{
+	"CCM0157": "RolloutInProgress of NodeDeletionDegraded: a deletion waits for a rollout for five minutes at most",
+}
 
 // findings are the kinds of package diagnostic, and its causes for findings of no kind.
 var findings = []struct{ id, kind, means, do string }{
@@ -211,7 +213,7 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{
 		"CCM0125", "NoLivingNode", "NodeDeletionDegraded",
 		"the CCM wants to delete a Node, and there is no other ready node to compare with",
-		"if the machine is gone for certain, allow its deletion as the message says",
+		"wait for ten minutes; if the machine is gone for certain, allow its deletion as the message says",
 	},
 	{
 		"CCM0126", "NoReadyPod", "CloudControllerManagerAvailable",
@@ -373,11 +375,6 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 		"wait; if it lasts, run: explain rollout",
 	},
 	{
-		"CCM0157", "RolloutInProgress", "NodeDeletionDegraded",
-		"the CCM wants to delete Nodes, and a rollout has not ended within five minutes",
-		"wait for the rollout, which explain rollout follows; if the machines are gone for certain, follow the message",
-	},
-	{
 		"CCM0158", "ServicesWaiting", "LoadBalancerNotices",
 		"Services of type LoadBalancer have waited for two minutes for the CCM, or for 30 seconds after an error",
 		"run explain service <namespace>/<name>",
@@ -439,7 +436,7 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	},
 	{
 		"CCM0170", "OneAtATime", "NodeDeletionDegraded",
-		"the CCM cannot be asked for living nodes, so one Node goes in ten minutes, and the others wait for their turn",
+		"the CCM cannot be asked for living nodes, and nothing shows that its cloud knows them, so one Node goes in ten minutes",
 		"wait; if the machines are gone for certain, allow their deletions as the message says",
 	},
 	{

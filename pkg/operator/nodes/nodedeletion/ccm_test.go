@@ -108,5 +108,9 @@ func versionOf(n *corev1.Node) int {
 }
 
 func (c *cluster) announce(node *corev1.Node) {
-	require.NoError(c.t, c.logs.Update(announcementOf(node, c.clock.Now().Add(c.skew))))
+	event := announcementOf(node, c.clock.Now().Add(c.skew))
+	if former, exists, err := c.logs.Get(event); err == nil && exists {
+		event.FirstTimestamp = former.(*corev1.Event).FirstTimestamp
+	}
+	require.NoError(c.t, c.logs.Update(event))
 }

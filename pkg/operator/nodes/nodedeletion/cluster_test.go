@@ -78,6 +78,14 @@ type cluster struct {
 	refused string
 	slow    time.Duration
 	deleted []string
+	// every is what happens again and again.
+	every []recurrence
+}
+
+// recurrence is something that happens once in a period.
+type recurrence struct {
+	period time.Duration
+	do     func()
 }
 
 // serverNodes are Nodes, and a cache that follows them.
@@ -271,10 +279,23 @@ func (c *cluster) renew() {
 	c.controller.Lease.See(c.lease, c.clock.Now())
 }
 
+// each lets something happen once in a period, from now on.
+func (c *cluster) each(period time.Duration, do func()) {
+	c.every = append(c.every, recurrence{period, do})
+}
+
+// restart replaces the controller's memory, as a new process of the operator has none.
+func (c *cluster) restart() { c.controller.memory = newMemory() }
+
 // run lets time pass in steps of a second.
 func (c *cluster) run(duration time.Duration) {
 	c.t.Helper()
 	for end := c.clock.Now().Add(duration); c.clock.Now().Before(end); {
+		for _, r := range c.every {
+			if passed := c.clock.Now().Sub(start); passed > 0 && passed%r.period == 0 {
+				r.do()
+			}
+		}
 		c.catchUp()
 		c.cloudControllerManager()
 		require.NoError(c.t, c.controller.sync(c.t.Context(), c.timer))
@@ -299,6 +320,7 @@ func announcementOf(node *corev1.Node, at time.Time) *corev1.Event {
 		ObjectMeta:     metav1.ObjectMeta{Namespace: EventNamespace, Name: node.Name + ".1"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: node.UID},
 		Source:         corev1.EventSource{Component: EventSource}, Reason: "DeletingNode", LastTimestamp: metav1.NewTime(at),
+		FirstTimestamp: metav1.NewTime(at),
 	}
 }
 

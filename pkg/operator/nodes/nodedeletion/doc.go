@@ -9,8 +9,8 @@
 // Nodes that the CCM wants to delete (targets) and about living ones (references).
 //
 // Each Node has a state, which follows from its former state and from what is known about it (evidence). The first row
-// that applies decides; machine.go has the rows, the evidence and the pace. Every state may follow every other one,
-// because all evidence may change between two looks. Only confirmed remembers something: it needs no new probe.
+// that applies decides; machine.go has the rows and the evidence, pace.go the pace. Every state may follow every other
+// one, because all evidence may change between two looks. Only confirmed remembers something: it needs no new probe.
 //
 //	| state         | reason             | if                                                                        |
 //	|---------------|--------------------|---------------------------------------------------------------------------|
@@ -25,18 +25,38 @@
 //	| held          | LivingNodesUnknown | in two probes in a row, the leader did not find the references            |
 //	| confirmed     |                    | it was confirmed before                                                   |
 //	| held          | TooManyNodes       | more than half of the kubelets are silent, for less than ten minutes      |
-//	| held          | RolloutInProgress  | a rollout has been in progress for five minutes                           |
-//	| candidate     |                    | a rollout is in progress                                                  |
-//	| held          | NoLivingNode       | there is no living node to compare with                                   |
+//	| candidate     |                    | a rollout is in progress, and it or the silence is younger than 5 minutes |
 //	| confirmed     |                    | the leader found the references and not the machine, and the pace permits |
+//	| held          | NoLivingNode       | there is no living node to compare with, so the turn has not come         |
 //	| held          | TooManyNodes       | more than half of the kubelets are silent, so the turn has not come       |
 //	| held          | OneAtATime         | where there is no probe, the turn has not come for ten minutes            |
 //	| candidate     |                    | no probe has ended yet, or the turn has not come                          |
 //
+// Nothing waits without an end. Times are those of the states themselves; a probe and a pass of the CCM come on top.
+//
+//	| what waits              | ends                                                                                  |
+//	|-------------------------|---------------------------------------------------------------------------------------|
+//	| uninitialized           | when a CCM initializes the Node; NodeInitializationDegraded names it                  |
+//	| known                   | with the CCM's next announcement                                                      |
+//	| held NodeReports        | when the kubelet is silent or ready, or the CCM finds the machine                     |
+//	| settling                | after 55 s                                                                            |
+//	| candidate               | when a CCM leads, after 5 minutes of a rollout, with the next probe, or with the turn |
+//	| held LivingNodesUnknown | 30 s after the cloud finds living nodes again                                         |
+//	| held TooManyNodes       | after 10 minutes, then a twentieth in a minute, or a Node in 10 without a probe       |
+//	| held NoLivingNode       | after 10 minutes, then a Node in 10, if any kubelet is ready; if none is, when one is |
+//	| held OneAtATime         | after 10 minutes for each Node before it                                              |
+//
 // On Azure, where the cloud-node-manager would answer, and where the CCM does not look for machines again, there is no
-// probe. The CCM's announcement is its answer then, one Node may go in ten minutes, and none may while the CCM also
-// announces the deletion of one whose kubelet reports. A CCM that announces nothing has ten minutes for each silent
-// Node in turn: a permission that stays would hold nothing once the cloud does not find living machines.
+// probe. The CCM's announcement is its answer then, and none may go while the CCM also announces the deletion of one
+// whose kubelet reports. One Node may go in ten minutes. A twentieth may go in a minute, if the CCM has denied each of
+// them ever since its kubelet fell silent, and if it answers for others: it finds the machine of another kubelet that
+// is not ready, or it has denied such Nodes for ten minutes without one of their kubelets coming back.
+//
+// A CCM that announces nothing has ten minutes for each silent Node in turn: a permission that stays would hold nothing
+// once the cloud does not find living machines. That it has deleted what it might shows its denial.
+//
+// A new process of the operator reads from the API what the former one knew: which Nodes the CCM has announced since
+// when, which of them are gone, and since when a kubelet is away.
 //
 // An administrator's permission for many deletions takes the place of the rows about the cluster, and of the references
 // where there are none.

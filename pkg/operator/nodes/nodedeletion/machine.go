@@ -34,7 +34,6 @@ const (
 	nodeReports        hold = "NodeReports"
 	tooManyNodes       hold = "TooManyNodes"
 	noLivingNode       hold = "NoLivingNode"
-	rolloutInProgress  hold = "RolloutInProgress"
 	oneAtATime         hold = "OneAtATime"
 )
 
@@ -85,12 +84,11 @@ const (
 )
 
 const (
-	clusterCalm         clusterState = iota
-	clusterRollsOut                  // a rollout is in progress, for less than rolloutLimit
-	clusterRolloutStuck              // for longer
-	clusterMostSilent                // more than half of the kubelets are silent
-	clusterMostGone                  // for massLimit, so they may go at a pace, if the CCM finds living machines
-	clusterUnlimited                 // an administrator has permitted many deletions
+	clusterCalm       clusterState = iota
+	clusterRollsOut                // a rollout is in progress, and the Node has waited for less than rolloutLimit
+	clusterMostSilent              // more than half of the kubelets are silent
+	clusterMostGone                // for massLimit, so they may go at a pace, if the CCM finds living machines
+	clusterUnlimited               // an administrator has permitted many deletions
 )
 
 // transition is a row of the table in doc.go.
@@ -114,10 +112,9 @@ var transitions = []transition{
 	{held, livingNodesUnknown, func(e evidence) bool { return e.cloud == cloudMissesLiving }},
 	{confirmed, noHold, func(e evidence) bool { return e.former == confirmed }},
 	{held, tooManyNodes, func(e evidence) bool { return e.cluster == clusterMostSilent }},
-	{held, rolloutInProgress, func(e evidence) bool { return e.cluster == clusterRolloutStuck }},
 	{candidate, noHold, func(e evidence) bool { return e.cluster == clusterRollsOut }},
-	{held, noLivingNode, func(e evidence) bool { return e.cloud == cloudNoReference && e.cluster != clusterUnlimited }},
 	{confirmed, noHold, func(e evidence) bool { return e.isGone() && !e.paced }},
+	{held, noLivingNode, func(e evidence) bool { return e.cloud == cloudNoReference && e.cluster != clusterUnlimited }},
 	{held, tooManyNodes, func(e evidence) bool { return e.cluster == clusterMostGone }},
 	{held, oneAtATime, func(e evidence) bool { return e.cloud == cloudNoProbe && e.overdue }},
 	{candidate, noHold, func(evidence) bool { return true }},
@@ -130,7 +127,8 @@ func next(former state, e evidence) (state, hold) {
 	return transitions[i].to, transitions[i].hold
 }
 
-// isGone reports whether the machine is gone. An administrator's permission replaces the missing references.
+// isGone reports whether the machine is gone. Where there are no references, the pace or an administrator's permission
+// takes their place.
 func (e evidence) isGone() bool {
 	return e.answer == answerProven || e.cloud == cloudNoReference && e.answer == answerNotFound
 }
@@ -146,46 +144,33 @@ const (
 	// confirmationLife is how long a probe counts for a confirmation. After it, the next probe is also about a Node that
 	// is confirmed and still there.
 	confirmationLife = time.Minute
-	// rolloutLimit is how long deletions wait for a rollout before the condition reports it.
+	// rolloutLimit is how long a Node waits for a rollout, which may change who leads. After it, the answer of the leader
+	// counts as at any other time: it is forgotten when another process leads.
 	rolloutLimit = 5 * time.Minute
-
-	// paceWindow is the time in which at most one node, or a share of them, is confirmed. After massLimit the share counts
-	// by which more than half of the nodes may go.
-	paceWindow = time.Minute
-	paceShare  = 10
-	massLimit  = 10 * time.Minute
-	massShare  = 20
-	// turnTime is paceWindow where there is no probe: nothing but time tells a dead machine from a cloud that does not
-	// find living ones. One Node goes in a turn.
-	turnTime = 10 * time.Minute
 )
 
 // decideAll sets the state of every Node whose kubelet is not ready. Where only one may go at a time, it is the turn of
 // the one that has waited the longest for it.
 func (m *memory) decideAll(o *observation) {
-	share, window := m.pace(o)
-	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return o.now.Sub(at) >= turnTime })
-	budget := share
-	for _, at := range m.confirmations {
-		if o.now.Sub(at) < window {
-			budget--
-		}
-	}
+	used := m.usedBudget(o)
 	for _, n := range o.notReady() {
 		r := n.record
-		counts := o.now.Sub(r.confirmedAt) < window
+		limit := m.limitFor(o, n)
+		counts := o.now.Sub(r.confirmedAt) < limit.window
 		former := r.state
-		if o.deletions.Unannounced && !o.manyPermitted && former == confirmed && !counts {
-			former = candidate // Its turn is over: the CCM has had the time for a pass.
+		if o.deletions.Unannounced && !o.manyPermitted && former == confirmed && o.now.Sub(r.confirmedAt) >= turnTime {
+			former = candidate // Its turn is over: the CCM has had the time for a pass, and has found the machine.
+			r.lived = o.now
 		}
-		r.state, r.hold = next(former, m.evidenceFor(o, n, budget <= 0 && !counts))
+		r.state, r.hold = next(former, m.evidenceFor(o, n, !counts && limit.nodes <= used[limit.window]))
 		if former == confirmed || r.state != confirmed {
 			continue
 		}
 		r.written = ""
 		if !counts {
 			m.confirmations = append(m.confirmations, o.now)
-			budget--
+			used[paceWindow]++
+			used[turnTime]++
 		}
 		r.confirmedAt = o.now
 	}
@@ -198,18 +183,6 @@ func (o *observation) notReady() []*node {
 		slices.SortStableFunc(nodes, func(a, b *node) int { return a.record.confirmedAt.Compare(b.record.confirmedAt) })
 	}
 	return nodes
-}
-
-// pace returns how many Nodes may be confirmed in which time.
-func (m *memory) pace(o *observation) (nodes int, window time.Duration) {
-	switch {
-	case m.clusterFor(o, nil) == clusterMostGone:
-		return max(1, len(o.all)/massShare), paceWindow
-	case !o.canProbe && !o.manyPermitted:
-		return 1, turnTime
-	default:
-		return max(1, len(o.all)/paceShare), paceWindow
-	}
 }
 
 func (m *memory) evidenceFor(o *observation, n *node, paced bool) evidence {
@@ -286,15 +259,13 @@ func (o *observation) wantedAndReporting() string {
 
 // clusterFor returns the state of the cluster for a Node whose kubelet has done the same since the record's time.
 func (m *memory) clusterFor(o *observation, r *record) clusterState {
-	most, gone := o.mostAreSilent(), o.canProbe && o.now.Sub(m.mass.At()) >= massLimit
+	most := o.mostAreSilent()
 	switch {
 	case o.manyPermitted:
 		return clusterUnlimited
-	case most && !gone:
+	case most && o.now.Sub(m.mass.At()) < massLimit:
 		return clusterMostSilent
-	case o.rollout && r != nil && o.now.Sub(r.since) >= rolloutLimit:
-		return clusterRolloutStuck
-	case o.rollout:
+	case o.rollout && r != nil && min(o.now.Sub(r.since), o.now.Sub(m.rollout.At())) < rolloutLimit:
 		return clusterRollsOut
 	case most:
 		return clusterMostGone

@@ -12,11 +12,14 @@ import (
 )
 
 // fleet are three control-plane nodes and workers, of which more than half are spot instances.
-func fleet() (names, spot []string) {
+func fleet() (names, spot []string) { return workers(40) }
+
+// workers are three control-plane nodes and workers, and those but the first five.
+func workers(count int) (names, spot []string) {
 	for i := range 3 {
 		names = append(names, fmt.Sprintf("master-%d", i))
 	}
-	for i := range 40 {
+	for i := range count {
 		names = append(names, fmt.Sprintf("worker-%02d", i))
 	}
 	return names, names[8:]

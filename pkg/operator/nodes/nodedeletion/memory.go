@@ -27,10 +27,12 @@ type memory struct {
 	// probe is the one that has not ended yet, nil if there is none.
 	probe *probe
 	probeHistory
-	// confirmations are the times of those that count for the pace.
+	// confirmations are the times of those that count for the pace. gone is when the last confirmed Node was deleted, and
+	// refuted when a kubelet was last ready whose machine the CCM had denied.
 	confirmations []time.Time
-	// mass reports whether more than half of the kubelets are silent.
-	mass patience.Since[bool]
+	gone, refuted time.Time
+	// mass reports whether more than half of the kubelets are silent, and rollout whether a rollout is in progress.
+	mass, rollout patience.Since[bool]
 }
 
 // record is what is remembered about a Node whose kubelet is not ready.
@@ -56,12 +58,17 @@ type record struct {
 	confirmedAt time.Time
 	written     string
 	expired     time.Time
+
+	// Where there is no probe: when the kubelet fell silent, also before the operator started, and when the CCM last found
+	// the machine since, as far as a pass without a denial shows.
+	awayAt, lived time.Time
 }
 
 // announcement is the CCM's last Event about the deletion of a Node: when the controller saw it, and how long after the
-// one before.
+// one before. first is the time of the first one, if the controller found it when it started.
 type announcement struct {
 	at       time.Time
+	first    time.Time
 	interval time.Duration
 }
 
@@ -86,6 +93,9 @@ func (m *memory) readEvents(now time.Time, current []*corev1.Event) {
 			seen = event.LastTimestamp.Time
 		}
 		m.announce(uid, seen)
+		if m.events == nil {
+			m.announcements[uid].first = event.FirstTimestamp.Time
+		}
 	}
 	m.events = events
 	maps.DeleteFunc(m.announcements, func(uid types.UID, _ *announcement) bool { return !announced[uid] })
@@ -105,8 +115,9 @@ func (m *memory) announce(uid types.UID, at time.Time) {
 
 // dropAnnouncement records that a kubelet is ready. An Event may arrive before the Node's change that it follows.
 func (m *memory) dropAnnouncement(uid types.UID, now time.Time) {
-	if last := m.announcements[uid]; last != nil && last.at.Before(now) {
+	if last := m.announcements[uid]; last != nil && !last.at.IsZero() && last.at.Before(now) {
 		last.at = time.Time{}
+		m.refuted = now
 	}
 }
 
@@ -115,17 +126,22 @@ func (m *memory) observe(o *observation) {
 	first := !m.looked
 	m.looked = true
 	m.setLeader(o.leader)
+	if first {
+		m.inheritConfirmations(o)
+	}
 	for _, n := range o.nodes {
 		if n.kubelet == controlplane.KubeletReady {
 			continue
 		}
 		n.record = m.records[n.uid]
 		if n.record == nil {
-			n.record = &record{kubelet: n.kubelet, transition: n.facts.transition, since: o.now, inherited: first}
+			n.record = &record{kubelet: n.kubelet, transition: n.facts.transition, since: o.now, inherited: first,
+				awayAt: o.now}
 			m.records[n.uid] = n.record
 		}
 		n.record.observe(n, o.now)
 		n.deletionWanted = m.wantsDeletion(o, n)
+		m.observeDenial(o, n, first)
 		silent := n.kubelet == controlplane.KubeletSilent
 		if silent && n.shutDown && !n.deletionWanted {
 			continue
@@ -135,8 +151,11 @@ func (m *memory) observe(o *observation) {
 			o.silent++
 		}
 	}
-	maps.DeleteFunc(m.records, func(uid types.UID, _ *record) bool {
+	maps.DeleteFunc(m.records, func(uid types.UID, r *record) bool {
 		n := o.byUID[uid]
+		if n == nil && r.state == confirmed {
+			m.gone = o.now
+		}
 		return n == nil || n.record == nil
 	})
 	m.mass.See(o.mostAreSilent(), o.now)
@@ -177,6 +196,7 @@ func (r *record) observe(n *node, now time.Time) {
 		r.reported = now
 	}
 	r.kubelet, r.transition, r.since, r.inherited = n.kubelet, transition, now, false
+	r.awayAt, r.lived = now, time.Time{}
 }
 
 // recordFound records that the CCM found the machine.

@@ -114,6 +114,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
+	c.memory.rollout.See(o.rollout, o.now)
 	c.memory.readAnswers(o)
 	c.memory.decideAll(o)
 	c.memory.startProbe(o)

@@ -40,8 +40,9 @@ type observation struct {
 	byUID map[types.UID]*node
 	// living has the schemes of the provider IDs of the nodes that can be references.
 	living map[string]bool
-	// silent counts the kubelets that do not report, of those that should: machines that are shut down should not.
-	silent, expected int
+	// silent counts the kubelets that do not report, of those that should: machines that are shut down should not. ready
+	// counts those that are.
+	silent, expected, ready int
 	// queue counts the Nodes that wait for the CCM to initialize them.
 	queue int
 	// rollout reports whether a rollout is in progress that can go on.
@@ -120,6 +121,7 @@ func (o *observation) add(facts *Facts, m *memory) {
 	}
 	if n.kubelet == controlplane.KubeletReady {
 		o.expected++
+		o.ready++
 		if n.canBeReference() {
 			o.living[n.scheme] = true
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // byAlarm are the reasons that the condition reports, the most alarming first.
-var byAlarm = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noLivingNode, rolloutInProgress, oneAtATime}
+var byAlarm = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noLivingNode, oneAtATime}
 
 // report is the content of the condition, empty if it is False.
 type report struct {
@@ -72,8 +72,6 @@ func (m *memory) explain(o *observation, reason hold) string {
 			"restore their connection to the API server, and " + check
 	case noLivingNode:
 		return "there is no other initialized and ready node to compare with"
-	case rolloutInProgress:
-		return "a rollout has not ended: see the condition Progressing of clusteroperator/cloud-controller-manager"
 	case oneAtATime:
 		return fmt.Sprintf("on this platform nothing shows whether its cloud still knows living machines, so it may delete "+
 			"one Node in %s: %s", turnTime, check)
@@ -91,12 +89,19 @@ func (m *memory) advise(o *observation, r report) string {
 	switch r.reason {
 	case nodeReports, livingNodesUnknown, noHold:
 		return "" // The machine exists, or the cloud does not find machines that do.
-	case noLivingNode, rolloutInProgress:
-		return "; if the machine is gone for certain, " + one
-	case tooManyNodes, oneAtATime:
+	case noLivingNode:
+		if o.ready == 0 {
+			return "; if the machine is gone for certain, " + one
+		}
+		return fmt.Sprintf("; after %s, the operator lets one such Node go in %s; if the machine is gone for certain, %s",
+			turnTime, turnTime, one)
+	case oneAtATime:
+		return "; if the machines are gone for certain, " + many
+	case tooManyNodes:
 	}
 	if !o.canProbe {
-		return "; if the machines are gone for certain, " + many
+		return fmt.Sprintf("; from %s on, the operator lets one of these Nodes go in %s; if the machines are gone for "+
+			"certain, %s", m.mass.At().Add(massLimit).UTC().Format(time.RFC3339), turnTime, many)
 	}
 	return fmt.Sprintf("; from %s on, the operator lets at most %d of these Nodes go in a minute while the cloud finds "+
 		"the machines of living nodes; if the machines are gone for certain, %s",

@@ -68,7 +68,7 @@ func TestATurnIsNotReportedBeforeItIsOver(t *testing.T) {
 		require.Empty(t, reasonOf(c), c.clock.Now().Sub(start))
 		c.run(time.Second)
 	}
-	require.Equal(t, []string{"worker-0 after 25s", "worker-1 after 10m25s"}, c.deleted)
+	require.Equal(t, []string{"worker-0 after 25s", "worker-1 after 10m5s"}, c.deleted)
 	require.Empty(t, c.marks())
 }
 

@@ -1,0 +1,147 @@
+package nodedeletion
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// paceWindow is the time in which at most one node, or a share of them, is confirmed. After massLimit the share counts
+	// by which more than half of the nodes may go.
+	paceWindow = time.Minute
+	paceShare  = 10
+	massLimit  = 10 * time.Minute
+	massShare  = 20
+	// turnTime is the window in which one Node is confirmed where nothing but time tells a dead machine from a cloud that
+	// does not find living ones.
+	turnTime = 10 * time.Minute
+
+	// promptTime is how long after its kubelet a CCM denies a machine that went with it, if a pass takes no time.
+	promptTime = 2 * time.Minute
+	// longTime is how long one Node goes in a turn once a kubelet whose machine was denied is ready, and how long a
+	// kubelet has been silent for whose Node has had a turn for certain.
+	longTime = time.Hour
+)
+
+// limit is how many Nodes may be confirmed in which time.
+type limit struct {
+	nodes  int
+	window time.Duration
+}
+
+var oneInATurn = limit{1, turnTime}
+
+// limitFor returns the limit for a Node.
+func (m *memory) limitFor(o *observation, n *node) limit {
+	some := limit{max(1, len(o.all)/massShare), paceWindow}
+	switch {
+	case o.manyPermitted:
+		return limit{max(1, len(o.all)/paceShare), paceWindow}
+	case !o.canProbe && (o.mostAreSilent() || !m.believes(o, n.record)):
+		return oneInATurn
+	case !o.canProbe:
+		return some
+	case !o.living[n.scheme] && (o.ready == 0 || o.now.Sub(n.record.since) < turnTime):
+		return limit{0, turnTime}
+	case !o.living[n.scheme]:
+		return oneInATurn
+	case m.clusterFor(o, nil) == clusterMostGone:
+		return some
+	default:
+		return limit{max(1, len(o.all)/paceShare), paceWindow}
+	}
+}
+
+// believes reports whether a share of the Nodes may go where there is no probe. The CCM must have denied the machine ever
+// since the kubelet fell silent: a cloud that found it then, and does not now, may have lost living ones. And the CCM
+// must answer for others: it finds the machine of another kubelet that is not ready, or it has denied such machines for
+// a turn, and none of their kubelets is back.
+func (m *memory) believes(o *observation, r *record) bool {
+	if !r.lived.IsZero() || !m.refuted.IsZero() && o.now.Sub(m.refuted) < longTime {
+		return false
+	}
+	return slices.ContainsFunc(o.nodes, func(other *node) bool {
+		switch {
+		case other.record == nil || other.scheme == "":
+			return false
+		case !other.record.lived.IsZero():
+			return o.now.Sub(other.record.lived) < turnTime
+		case o.deletions.Unannounced && (m.gone.IsZero() || o.now.Sub(m.gone) >= 2*turnTime):
+			return false // It announces no denial. That it deletes what it may shows one.
+		}
+		return other.deletionWanted && o.now.Sub(other.record.awayAt) >= turnTime
+	})
+}
+
+// observeDenial records whether the CCM has denied the machine ever since the kubelet fell silent.
+func (m *memory) observeDenial(o *observation, n *node, first bool) {
+	r := n.record
+	if first {
+		m.inherit(o, n)
+	}
+	if !o.deletions.Unannounced && !n.deletionWanted && o.leader != "" && o.now.Sub(r.since) >= m.passTime() {
+		r.lived = o.now
+	}
+}
+
+// inherit reads from the API what the former process of the operator knew of a Node whose kubelet is not ready.
+func (m *memory) inherit(o *observation, n *node) {
+	r := n.record
+	at := time.Unix(r.transition, 0)
+	if n.permission == Confirmed { // It keeps its place.
+		r.confirmedAt = o.now
+		m.confirmations = append(m.confirmations, o.now)
+	}
+	if at.Before(o.now) {
+		r.awayAt = at
+	}
+	silent := o.now.Sub(r.awayAt)
+	last := m.announcements[n.uid]
+	switch {
+	case o.deletions.Unannounced && silent >= longTime:
+		r.lived = at
+	case o.deletions.Unannounced && silent >= settleTime && len(m.confirmations) == 0:
+		m.confirmations = append(m.confirmations, o.now) // The Node that had its turn may be gone.
+	case last != nil && !last.first.IsZero() && last.first.Sub(at) > promptTime:
+		r.lived = at
+	}
+}
+
+// passTime is how long the CCM may take until it has looked for the machine of a kubelet that has just fallen silent: two
+// passes, as far as they are known.
+func (m *memory) passTime() time.Duration {
+	pass := promptTime
+	for _, a := range m.announcements {
+		if !a.at.IsZero() && a.interval == 0 {
+			pass = max(pass, turnTime)
+		}
+		pass = max(pass, 2*a.interval)
+	}
+	return pass
+}
+
+// usedBudget counts the confirmations within each window.
+func (m *memory) usedBudget(o *observation) map[time.Duration]int {
+	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return o.now.Sub(at) >= turnTime })
+	used := map[time.Duration]int{turnTime: len(m.confirmations)}
+	for _, at := range m.confirmations {
+		if o.now.Sub(at) < paceWindow {
+			used[paceWindow]++
+		}
+	}
+	return used
+}
+
+// inheritConfirmations counts the Nodes that the CCM has deleted before the operator started: its Events about them
+// outlive them.
+func (m *memory) inheritConfirmations(o *observation) {
+	exists := map[string]bool{}
+	for _, n := range o.all {
+		exists[string(n.uid)] = true
+	}
+	for uid, a := range m.announcements {
+		if !exists[string(uid)] && o.now.Sub(a.at) < turnTime {
+			m.confirmations = append(m.confirmations, a.at)
+		}
+	}
+}
