@@ -1,11 +1,11 @@
 package architecture
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,10 +19,9 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/clusteroperatorstatus"
 )
 
 const (
@@ -201,22 +200,51 @@ func TestACloudControllerManagerDeletesOnlyNodesThatAreConfirmed(t *testing.T) {
 	}
 }
 
-func TestThePolicyForDeletionsStandsAsideWhereThePredecessorOwnsTheClusterOperator(t *testing.T) {
+// The predecessor's payload overwrites the role of the same name, so its operator has none of our rights.
+func TestThePolicyForDeletionsHoldsWhileTheOperatorMayConfirm(t *testing.T) {
 	for name, tc := range map[string]struct {
-		related []configv1.ObjectReference
+		by      string
+		granted authorizer.AuthorizerFunc
 		denied  int
 	}{
-		"this operator's list":                 {related: clusteroperatorstatus.RelatedObjects(), denied: 2},
-		"no list":                              {},
-		"the predecessor's list":               {related: []configv1.ObjectReference{{Resource: "namespaces", Name: operandNamespace}}},
-		"a resource of the name, of any group": {related: []configv1.ObjectReference{{Resource: "cloudcontrollermanagers"}}},
+		"this operator's rights":     {by: operandUser, granted: operatorMay(t), denied: 2},
+		"the predecessor's rights":   {by: operandUser, granted: nobodyMay},
+		"an administrator's request": {by: "admin", granted: operatorMay(t)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			owner := &configv1.ClusterOperator{Status: configv1.ClusterOperatorStatus{RelatedObjects: tc.related}}
-			denied := evaluateWith(t, owner, "node-deletion", &user.DefaultInfo{Name: operandUser}, worker(), nil, "nodes")
+			denied := evaluateWith(t, tc.granted, "node-deletion", &user.DefaultInfo{Name: tc.by}, worker(), nil, "nodes")
 			require.Len(t, denied, tc.denied)
 		})
 	}
+}
+
+// An API server reads the parameters of a policy before it asks whether the policy is about a request.
+func TestNoPolicyHasAParameter(t *testing.T) {
+	for _, m := range payload(t) {
+		if policy, ok := m.object.(*admissionv1.ValidatingAdmissionPolicy); ok {
+			require.Nil(t, policy.Spec.ParamKind, policy.Name)
+		}
+	}
+}
+
+// operatorMay allows what the roles of the payload allow the operator.
+func operatorMay(t *testing.T) authorizer.AuthorizerFunc {
+	t.Helper()
+	rules := operatorRights(t)[""]
+	return func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		resource := a.GetResource()
+		if a.GetSubresource() != "" {
+			resource += "/" + a.GetSubresource()
+		}
+		if a.GetUser().GetName() == operatorUser && allows(rules, a.GetVerb(), resource, a.GetName()) {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+}
+
+func nobodyMay(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionNoOpinion, "", nil
 }
 
 func TestTheOperatorChangesOnlyItsMarksOnNodes(t *testing.T) {
@@ -347,12 +375,12 @@ func denialsOf(t *testing.T, policy string, by user.Info, old, changed *corev1.N
 // nil.
 func evaluate(t *testing.T, policy string, by user.Info, old, changed runtime.Object, resource string) []string {
 	t.Helper()
-	return evaluateWith(t, nil, policy, by, old, changed, resource)
+	return evaluateWith(t, operatorMay(t), policy, by, old, changed, resource)
 }
 
-// evaluateWith is evaluate with the parameter of the policy.
+// evaluateWith is evaluate with the authorizer that the policy asks.
 func evaluateWith(
-	t *testing.T, parameter runtime.Object, policy string, by user.Info, old, changed runtime.Object, resource string,
+	t *testing.T, granted authorizer.Authorizer, policy string, by user.Info, old, changed runtime.Object, resource string,
 ) []string {
 	t.Helper()
 	validator := compile(t, policyNamed(t, policy))
@@ -370,7 +398,7 @@ func evaluateWith(
 		Attributes: admission.NewAttributesRecord(
 			changed, old, kind, object.GetNamespace(), object.GetName(), gvr, "", operation, options, false, by),
 	}
-	result := validator.Validate(t.Context(), gvr, versioned, parameter, nil, celconfig.RuntimeCELCostBudget, nil)
+	result := validator.Validate(t.Context(), gvr, versioned, nil, nil, celconfig.RuntimeCELCostBudget, granted)
 	var messages []string
 	for _, decision := range result.Decisions {
 		require.NotEqual(t, validating.EvalError, decision.Evaluation, decision.Message)
@@ -395,7 +423,7 @@ func compile(t *testing.T, policy admissionv1.ValidatingAdmissionPolicySpec) val
 	t.Helper()
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	require.NoError(t, err)
-	options := cel.OptionalVariableDeclarations{HasParams: policy.ParamKind != nil}
+	options := cel.OptionalVariableDeclarations{HasParams: policy.ParamKind != nil, HasAuthorizer: true}
 	for _, v := range policy.Variables {
 		variable := &validating.Variable{Name: v.Name, Expression: v.Expression}
 		result := compiler.CompileAndStoreVariable(variable, options, environment.StoredExpressions)

@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
 const (
@@ -15,7 +17,8 @@ const (
 	foreignAnnotations = "the cloud-controller-manager may not change these annotations: "
 	foreignFields      = "the cloud-controller-manager may not change these fields: "
 	foreignTaints      = "the cloud-controller-manager may change no taint but remove " +
-		"node.cloudprovider.kubernetes.io/uninitialized and add or remove node.cloudprovider.kubernetes.io/shutdown"
+		"node.cloudprovider.kubernetes.io/uninitialized and, while the Node is not Ready, add or remove " +
+		"node.cloudprovider.kubernetes.io/shutdown"
 	foreignCondition  = "the cloud-controller-manager may change no condition but NetworkUnavailable"
 	anotherProviderID = "the cloud-controller-manager may set spec.providerID only where it is empty"
 )
@@ -23,8 +26,10 @@ const (
 // policyCase is an update of a worker. With a provider ID, the worker is initialized.
 type policyCase struct {
 	user, providerID string
-	old, change      func(*corev1.Node)
-	denied           []string
+	// custom is true on the platform of custom cloud-controller-managers.
+	custom      bool
+	old, change func(*corev1.Node)
+	denied      []string
 }
 
 func (tc policyCase) run(t *testing.T) {
@@ -41,7 +46,32 @@ func (tc policyCase) run(t *testing.T) {
 	if tc.user == "" {
 		tc.user = operandUser
 	}
-	require.Equal(t, tc.denied, denialsOf(t, "operand-nodes", &user.DefaultInfo{Name: tc.user}, old, changed))
+	granted := nobodyMay
+	if tc.custom {
+		granted = mayAsCustom
+	}
+	by := &user.DefaultInfo{Name: tc.user}
+	require.Equal(t, tc.denied, evaluateWith(t, authorizer.AuthorizerFunc(granted), "operand-nodes", by, old, changed, "nodes"))
+}
+
+// mayAsCustom is the right that the operator binds on the platform of custom cloud-controller-managers.
+func mayAsCustom(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	if a.GetUser().GetName() == operandUser && a.GetVerb() == "update" && a.GetResource() == "nodes" &&
+		a.GetSubresource() == "metadata" && a.GetAPIGroup() == "cloudcontrollermanager.operator.openshift.io" {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+// isReady makes the kubelet report that it is ready.
+func isReady(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue }
+
+// isProbed adds the taint with which the operator asks about a machine.
+func isProbed(n *corev1.Node) {
+	n.Labels["topology.kubernetes.io/zone"] = "rack-7"
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
+		Key: uninitializedTaint, Value: "known-to-the-cloud", Effect: corev1.TaintEffectPreferNoSchedule,
+	})
 }
 
 func label(keys ...string) func(*corev1.Node) {
@@ -77,9 +107,10 @@ func TestACloudControllerManagerWritesWhatTheCloudSaysOfANode(t *testing.T) {
 			"nutanix.com/prism-element-uuid", "nutanix.com/prism-host-name", "nutanix.com/metro-site-group")},
 		"labels of Alibaba Cloud": {providerID: "cn-hangzhou.i-0", change: label(
 			"node.alibabacloud.com/nodepool-id", "node.alibabacloud.com/instance-charge-type")},
-		"the labels and annotations of a custom cloud": {providerID: "ocid1.instance.x", change: func(n *corev1.Node) {
+		"the labels and annotations of a custom cloud": {custom: true, change: func(n *corev1.Node) {
 			label("oci.oraclecloud.com/fault-domain")(n)
 			annotate("oci.oraclecloud.com/compartment-id")(n)
+			n.Spec.ProviderID, n.Spec.Taints = "ocid1.instance.x", n.Spec.Taints[1:]
 		}},
 		"a machine is shut down": {providerID: "openstack:///x", change: func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, shutdown)
@@ -135,10 +166,26 @@ func TestACloudControllerManagerWritesNothingElseOfANode(t *testing.T) {
 			change: label("node-role.kubernetes.io/master"), denied: []string{foreignLabels + "node-role.kubernetes.io/master"},
 		},
 		"nor on a custom cloud": {
-			providerID: "ocid1.instance.x", change: label(
+			custom: true, change: label(
 				"node-role.kubernetes.io/master", "machineconfiguration.openshift.io/x", "dedicated",
 			),
 			denied: []string{foreignLabels + "dedicated, machineconfiguration.openshift.io/x, node-role.kubernetes.io/master"},
+		},
+		"a first provider ID that no cloud has opens no label": {
+			change: func(n *corev1.Node) {
+				label("example.com/x", "node.example.com/y")(n)
+				annotate("example.com/z")(n)
+				n.Spec.ProviderID = "custom:///x"
+			},
+			denied: []string{foreignLabels + "example.com/x, node.example.com/y", foreignAnnotations + "example.com/z"},
+		},
+		"the network plugin's annotations, on a custom cloud either": {
+			custom: true, change: annotate("k8s.ovn.org/node-subnets"),
+			denied: []string{foreignAnnotations + "k8s.ovn.org/node-subnets"},
+		},
+		"a label of a Node that the operator asks about": {
+			providerID: "openstack:///x", old: isProbed, change: label("topology.kubernetes.io/zone"),
+			denied: []string{foreignLabels + "topology.kubernetes.io/zone"},
 		},
 		"a foreign label": {
 			providerID: "openstack:///x", change: label("example.com/x"), denied: []string{foreignLabels + "example.com/x"},
@@ -164,7 +211,7 @@ func TestACloudControllerManagerWritesNothingElseOfANode(t *testing.T) {
 		},
 		"an annotation": {change: annotate(permission), denied: []string{foreignAnnotations + permission}},
 		"the permission on a custom cloud": {
-			providerID: "ocid1.instance.x", change: annotate(permission), denied: []string{foreignAnnotations + permission},
+			custom: true, change: annotate(permission), denied: []string{foreignAnnotations + permission},
 		},
 		"a removed annotation": {
 			old: annotate("a"), change: func(n *corev1.Node) { n.Annotations = nil }, denied: []string{foreignAnnotations + "a"},
@@ -196,6 +243,17 @@ func TestACloudControllerManagerWritesNothingElseOfANode(t *testing.T) {
 		},
 		"a running machine of Azure is out of service": {
 			providerID: "azure:///x", change: add(outOfService), denied: []string{foreignTaints},
+		},
+		"a Ready machine of Azure is shut down": {
+			providerID: "azure:///x", old: isReady, change: add(shutdown), denied: []string{foreignTaints},
+		},
+		"a Ready machine of Azure that was shut down is out of service": {
+			providerID: "azure:///x", old: func(n *corev1.Node) { isReady(n); add(shutdown)(n) }, change: add(outOfService),
+			denied: []string{foreignTaints},
+		},
+		"a machine that becomes one of Azure is out of service": {
+			old:    add(shutdown),
+			change: func(n *corev1.Node) { n.Spec.ProviderID = "azure:///x"; add(outOfService)(n) }, denied: []string{foreignTaints},
 		},
 		"another condition": {
 			change: func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -120,7 +121,8 @@ func (c *cluster) as(t *testing.T, user string) kubernetes.Interface {
 func (c *cluster) createInitialized(t *testing.T, name string) {
 	t.Helper()
 	_, err := c.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "openstack:///" + name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyZone: "rack-7"}},
+		Spec:       corev1.NodeSpec{ProviderID: "openstack:///" + name},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.setReady(t, name, corev1.ConditionTrue)
@@ -198,7 +200,7 @@ func (c *cluster) awaitNoTaints(t *testing.T) {
 	})
 }
 
-// removeTaint answers as a cloud-controller-manager that finds the machine.
+// removeTaint answers as a cloud-controller-manager that finds the machine: with the update that initializes a Node.
 func removeTaint(t *testing.T, ccm kubernetes.Interface, name string) {
 	t.Helper()
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -206,8 +208,16 @@ func removeTaint(t *testing.T, ccm kubernetes.Interface, name string) {
 		if err != nil {
 			return err
 		}
+		before := maps.Clone(node.Labels)
+		require.Equal(t, "rack-7", before[corev1.LabelTopologyZone])
 		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized })
-		_, err = ccm.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
+		node.Labels[corev1.LabelTopologyZone], node.Labels[corev1.LabelFailureDomainBetaZone] = "nova", "nova"
+		node.Labels[corev1.LabelInstanceTypeStable] = "m1.large"
+		written, err := ccm.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
+		if err == nil {
+			require.Equal(t, before, written.Labels, "labels of a living node")
+			require.Empty(t, written.Spec.Taints)
+		}
 		return err
 	}))
 }

@@ -44,6 +44,8 @@ func readPayload() payload {
 			p.policies = append(p.policies, object)
 		case *admissionv1.ValidatingAdmissionPolicyBinding:
 			p.bindings[object.Spec.PolicyName] = object
+		case *admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding:
+			// Without these, the policy of Nodes refuses what they would change.
 		default:
 			panic(fmt.Errorf("an embedded manifest has the unsupported type %T", object))
 		}

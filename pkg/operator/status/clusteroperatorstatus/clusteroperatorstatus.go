@@ -106,6 +106,11 @@ func RelatedObjects() []configv1.ObjectReference {
 			})
 		}
 	}
+	for _, resource := range []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"} {
+		objects = append(objects, configv1.ObjectReference{
+			Group: admissionv1.GroupName, Resource: resource, Name: operatorclient.TargetNamespace + "-operand-nodes",
+		})
+	}
 	return append(objects, configv1.ObjectReference{
 		Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: metav1.NamespaceSystem,
 		Name: operatorAccount + ":apiserver-authentication-reader",
