@@ -159,16 +159,21 @@ func PreflightRejectionsOf(candidate *corev1.Secret) []PreflightRejection {
 	case !slices.ContainsFunc(rejections, concerns):
 		return append(rejections, present)
 	}
-	for i, r := range rejections {
-		switch {
-		case !concerns(r):
-		case present.Waits() && !r.Waits():
-			rejections[i].Verdict.Ended = verdict.Ended // One that shows nothing refutes no failure.
-		default:
-			rejections[i].Verdict, rejections[i].Credentials = present.Verdict, present.Credentials
+	for i := range rejections {
+		if concerns(rejections[i]) {
+			rejections[i].update(&present)
 		}
 	}
 	return rejections
+}
+
+// update takes the verdict of a repeated preflight. One that shows nothing refutes no failure.
+func (r *PreflightRejection) update(present *PreflightRejection) {
+	if present.Waits() && !r.Waits() {
+		r.Verdict.Ended = present.Verdict.Ended
+		return
+	}
+	r.Verdict, r.Credentials = present.Verdict, present.Credentials
 }
 
 // PreflightInputsOf returns what the candidate in the Secret changes, as far as it is known.
@@ -215,8 +220,8 @@ func (d StartDigests) toReject(class string) StartDigests {
 	return rest
 }
 
-// RejectsLeader records that the running cloud-controller-manager's login is rejected too, for each candidate whose login
-// was: they are tried again at once. It reports whether there is one.
+// RejectsLeader records that the running cloud-controller-manager's login is rejected too, for each candidate whose
+// login was: they are tried again at once. It reports whether there is one.
 func RejectsLeader(candidate *corev1.Secret) (bool, error) {
 	verdict, rejections, found := PreflightVerdictOf(candidate), PreflightRejectionsOf(candidate), false
 	mark := func(v *PreflightVerdict) {

@@ -9,7 +9,8 @@ import (
 // IsAccepted reports whether an administrator has accepted a value: PreflightAnnotation has one or several, separated
 // by commas.
 func IsAccepted(annotation, value string) bool {
-	return slices.ContainsFunc(strings.Split(annotation, ","), func(v string) bool { return strings.TrimSpace(v) == value })
+	is := func(v string) bool { return strings.TrimSpace(v) == value }
+	return slices.ContainsFunc(strings.Split(annotation, ","), is)
 }
 
 // AcceptCommand returns the command with which an administrator accepts one more value.

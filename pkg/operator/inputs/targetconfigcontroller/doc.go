@@ -10,8 +10,8 @@
 // A cloud-controller-manager (CCM) starts with a cloud configuration, credentials, trusted CAs, an image and flags. A
 // change of these becomes a revision only after a preflight, in which a CCM runs with the change beside the one that
 // works. The gate decides whether the current inputs pass. It remembers only since when something waits; the rest is in
-// the Secret cloud-controller-manager-preflight: what is tried, the verdict, and what did not succeed. The first row that
-// applies decides:
+// the Secret cloud-controller-manager-preflight: what is tried, the verdict, and what did not succeed. The first row
+// that applies decides:
 //
 //	| if                                                         | the gate                                           |
 //	|------------------------------------------------------------|----------------------------------------------------|

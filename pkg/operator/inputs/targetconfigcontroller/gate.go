@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// holdTime is how long changes wait for a verdict where no former cloud-controller-manager leads: they may be the cure.
-	// Then they become a revision without one.
+	// holdTime is how long changes wait for a verdict where no former cloud-controller-manager leads: they may be the
+	// cure. Then they become a revision without one.
 	holdTime = 20 * time.Second
 
 	// holdAllTime is how long everything waits for a preflight that has no result. Then only what it tries waits.
@@ -160,16 +160,14 @@ func (g *gating) submitOrPass(ctx context.Context, next *candidate) (waitsFor op
 		return nil, err
 	}
 	if g.accepted != nil {
-		if rest := changed.Changed(g.accepted); len(rest) > 0 {
-			g.tellUnproved(rest, "it rolls out with what an administrator has accepted")
-		}
+		g.tellUnproved(changed.Changed(g.accepted), "it rolls out with what an administrator has accepted")
 		return nil, nil
 	}
 	preflight, why, err := g.preflightOf(next)
 	if err != nil {
 		return nil, err
 	}
-	if why != "" && g.works != 0 {
+	if g.works != 0 {
 		g.tellUnproved(changed, why)
 	}
 	g.login = digests[diagnostic.Credentials]
@@ -217,8 +215,11 @@ func (g *gating) holds(changed operand.StartDigests) bool {
 	return true
 }
 
-// tellUnproved says why a change becomes a revision without a verdict.
+// tellUnproved says why a change, if there is one and a reason, becomes a revision without a verdict.
 func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
+	if len(changed) == 0 || why == "" {
+		return
+	}
 	g.syncCtx.Recorder().Warningf("PreflightUnproved", "nothing has proved the change of %v: %s", changed.Causes(), why)
 }
 

@@ -93,8 +93,8 @@ func (t Trial) Run() (*Verdict, error) {
 	}, nil
 }
 
-// withoutRejected replaces the inputs with which a preflight has failed. The stand-ins for images and the trust bundle of
-// the operator's image have no digest of the cluster.
+// withoutRejected replaces the inputs with which a preflight has failed. The stand-ins for images and the trust bundle
+// of the operator's image have no digest of the cluster.
 func (t Trial) withoutRejected(c *controller, in *gathered, chosen *candidate) (*candidate, error) {
 	if t.Preflight == nil || chosen.resources == nil {
 		return chosen, nil

@@ -91,19 +91,19 @@ func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.Pre
 	return &compared
 }
 
-// compareSince adjusts the verdict of a repeated preflight by what the leader has looked up since the former one. A cloud
-// that answers the leader between two preflights that do not reach it is not down. What the leader reached before says
-// nothing: an outage begins some time.
+// compareSince adjusts the verdict of a repeated preflight by what the leader has looked up since the former one. A
+// cloud that answers the leader between two preflights that do not reach it is not down. What the leader reached before
+// says nothing: an outage begins some time.
 func compareSince(
 	v, former *operand.PreflightVerdict, leader nodecause.Lookups, since time.Duration,
 ) *operand.PreflightVerdict {
 	isDown := func(v *operand.PreflightVerdict) bool {
-		return v != nil && v.Result == operand.Inconclusive && slices.Contains(down, v.Class)
+		return v.Result == operand.Inconclusive && slices.Contains(down, v.Class)
 	}
 	compared := *v
 	switch {
 	case !isDown(v) || !isDown(former):
-	case !leader.Ended || leader.Nodes == 0 || leader.Took >= since || !reached(leader):
+	case leader.Nodes == 0 || leader.Took >= since || !reached(leader):
 	case v.Class == nodecause.NoAnswer.String() && leader.Took > longRound:
 	case strings.Contains(v.Message, loadBalancerClient):
 	default:
@@ -126,7 +126,7 @@ func rejectsLogin(log string) bool {
 		nodecause.ClassOf(last.Error) == nodecause.Unauthenticated
 }
 
-// reached reports whether the cloud answered each look-up. That it does not know a machine is an answer.
+// reached reports whether the cloud answered each look-up of a round. That it does not know a machine is an answer.
 func reached(l nodecause.Lookups) bool {
 	return l.Failed == 0 || l.Failed < l.Nodes && nodecause.ClassOf(l.Error) == nodecause.UnknownMachine
 }

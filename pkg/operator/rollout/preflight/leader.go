@@ -44,8 +44,8 @@ func (c *controller) worksSince(candidate *corev1.Secret, verdict time.Time) (bo
 	return present.Have(operand.PreflightInputsOf(candidate)), err
 }
 
-// compareWithLeader compares with what the leader has looked up. Without a leader, its log, or a round of late, there is
-// nothing to compare with.
+// compareWithLeader compares with what the leader has looked up. Without a leader, its log, or a round of late, there
+// is nothing to compare with.
 func (c *controller) compareWithLeader(
 	ctx context.Context, candidate *corev1.Secret, verdict *operand.PreflightVerdict,
 ) (*operand.PreflightVerdict, error) {
@@ -107,8 +107,8 @@ func (c *controller) isRejectedSince(ctx context.Context, pod string, last time.
 	return rejectsLogin(text)
 }
 
-// watchLeader records that the leader's login is rejected too while that of a changed candidate is: it is tried again at
-// once, because new credentials may become valid some seconds after they were written.
+// watchLeader records that the leader's login is rejected too while that of a changed candidate is: it is tried again
+// at once, because new credentials may become valid some seconds after they were written.
 func (c *controller) watchLeader(ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret) error {
 	var last time.Time
 	for _, r := range operand.PreflightRejectionsOf(candidate) {

@@ -16,52 +16,56 @@ import (
 func (c *controller) report(
 	ctx context.Context, candidate *corev1.Secret, verdict *operand.PreflightVerdict, waitsFor string,
 ) error {
-	var waiting []operand.PreflightRejection
-	if candidate != nil {
-		waiting = operand.PreflightRejectionsOf(candidate)
+	texts, err := c.waiting(candidate)
+	if err != nil {
+		return err
 	}
-	var reason string
-	var texts []string
+	reason := reasons[operand.Inconclusive]
 	if verdict != nil {
-		reason = reasons[verdict.Result]
-		if verdict.Revision != 0 {
+		if reason = reasons[verdict.Result]; verdict.Revision != 0 {
 			reason = revisionFailed
 		}
-		if verdict.Result == operand.Failed || len(waiting) == 0 {
-			texts = append(texts, verdict.Describe())
-		}
-	}
-	for _, r := range waiting {
-		if !r.Waits() {
-			continue
-		}
-		whatHappens, err := c.whatHappens(r.Inputs, r.Verdict.NextTry())
-		if err != nil {
-			return err
-		}
-		texts = append(texts, r.Verdict.Describe()+whatHappens)
-		if reason == "" {
-			reason = reasons[operand.Inconclusive]
+		if verdict.Result == operand.Failed || len(texts) == 0 {
+			texts = append([]string{verdict.Describe()}, texts...)
 		}
 	}
 	if waitsFor != "" && c.hasLasted(candidate) {
-		inputs := operand.PreflightInputsOf(candidate)
-		whatHappens, err := c.whatHappens(inputs, "")
+		next, err := c.whatHappens(operand.PreflightInputsOf(candidate), "")
 		if err != nil {
 			return err
 		}
-		reason, texts = "PreflightWaiting", append(texts, "the preflight of the changed inputs waits for "+waitsFor+whatHappens)
+		texts = append(texts, "the preflight of the changed inputs waits for "+waitsFor+next)
+		reason = "PreflightWaiting"
 	}
 	if len(texts) == 0 {
 		return c.apply(ctx, operatorclient.AsExpected(condition))
 	}
-	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, reason, strings.Join(texts, "\n")))
+	message := strings.Join(texts, "\n")
+	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, reason, message))
+}
+
+// waiting describes what waits for its verdict, and what happens to it.
+func (c *controller) waiting(candidate *corev1.Secret) (texts []string, err error) {
+	if candidate == nil {
+		return nil, nil
+	}
+	for _, r := range operand.PreflightRejectionsOf(candidate) {
+		if !r.Waits() {
+			continue
+		}
+		next, err := c.whatHappens(r.Inputs, r.Verdict.NextTry())
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, r.Verdict.Describe()+next)
+	}
+	return texts, nil
 }
 
 // hasLasted reports whether the present preflight has lasted for quietTime.
 func (c *controller) hasLasted(candidate *corev1.Secret) bool {
 	now := c.Clock.Now()
-	return now.Sub(c.waiting.See(candidate.Annotations[operand.PreflightDigestAnnotation], now)) >= quietTime
+	return now.Sub(c.lasts.See(candidate.Annotations[operand.PreflightDigestAnnotation], now)) >= quietTime
 }
 
 // whatHappens says what happens to inputs without a verdict. Target configuration holds them while a

@@ -94,8 +94,8 @@ type controller struct {
 	// ending is the one that is being deleted, and forced the one that was deleted without its kubelet.
 	seen, started, led, ending patience.Since[string]
 	forced                     types.UID
-	// waiting is the digest of the candidate without a verdict.
-	waiting patience.Since[string]
+	// lasts is the digest of the candidate without a verdict.
+	lasts patience.Since[string]
 	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and running its container that
 	// runs, by its ID. mute is the one whose log was empty, and asked is when logs were read because of it.
 	unready, running, mute patience.Since[string]
@@ -140,7 +140,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	if candidate == nil || !operand.PreflightRuns(candidate) {
-		c.waiting = patience.Since[string]{}
+		c.lasts = patience.Since[string]{}
 		return c.endWith(ctx, syncCtx, candidate)
 	}
 	former := operand.PreflightVerdictOf(candidate)
