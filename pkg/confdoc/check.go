@@ -93,8 +93,12 @@ func (d *Document) isDropped(field Field, path string, e *Entry) bool {
 		name += " in " + d.owner(path)
 	}
 	kind := diagnostic.Legacy
-	if field.Installed || field.Only != nil || e.Value.IsEmpty() ||
-		slices.Contains(field.Harmless, strings.ToLower(e.Value.Text)) {
+	switch {
+	case field.Mistaken:
+		kind = diagnostic.Typo
+	case e.Value.Blank: // an empty value has an equals sign
+	case field.Installed, field.Only != nil, e.Value.IsEmpty(),
+		slices.Contains(field.Harmless, strings.ToLower(e.Value.Text)):
 		kind = diagnostic.Adapted
 	}
 	d.ReportAt(e.Position, kind, "%s is dropped: %s", name, field.Legacy)
@@ -148,11 +152,15 @@ func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 		if !f.isRead() {
 			continue
 		}
-		switch isSame := f.Name == name || d.Format == INI && strings.EqualFold(f.Name, name); {
-		case isSame && path == "":
-			found = append(found, "at the top level")
-		case isSame:
-			found = append(found, "in "+d.owner(path))
+		if slices.Equal(folded(f.Name), folded(name)) {
+			place := "at the top level"
+			if path != "" {
+				place = "in " + d.owner(path)
+			}
+			if _, isSpelled := d.Format.Find([]Field{f}, name); !isSpelled {
+				place += " as " + strconv.Quote(f.Name)
+			}
+			found = append(found, place)
 		}
 		inner := f
 		for inner.Of != nil {

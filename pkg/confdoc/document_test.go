@@ -32,6 +32,7 @@ var treeFields = []Field{
 	{Name: "zones", Is: Map, Of: &Field{Is: Object, Fields: []Field{{Name: "region"}}}},
 	{Name: "anything", Is: Any},
 	{Name: "volumes", Is: Bool, Legacy: "another driver manages volumes"},
+	{Name: "hosts", Mistaken: true, Legacy: "write server"},
 }
 
 func readTree(format Format, text string) (*Document, []string) {
@@ -81,6 +82,9 @@ func TestReadReportsMistakes(t *testing.T) {
 				`Typo 3:22 unknown key "color" in server; it belongs at the top level`,
 				`Typo 4:13 unknown key "address" in zones.a; it belongs in server`,
 				`Typo 5:1 unknown key "region"; it belongs in zones`}},
+		"a name in the wrong place and spelling": {YAML, "name: a\nserver: {address: a, secret_number: 1}\n",
+			[]string{`Typo 2:22 unknown key "secret_number" in server; it belongs at the top level as "secretNumber"`}},
+		"a name that was never read": {YAML, "name: a\nhosts: b\n", []string{"Typo 2:1 hosts is dropped: write server"}},
 		"an empty required string": {JSON, `{"name": " "}`,
 			[]string{"Invalid 1:10 name is empty: write the name of the cluster"}},
 		"null is the same as missing": {JSON, `{"name": null}`,

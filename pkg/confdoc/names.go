@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
@@ -46,18 +45,18 @@ func Cut(text string) string {
 }
 
 // Nearest returns the known name that an unknown name probably stands for, or an empty string if none is close. Up to
-// two characters, but no more than a third of the name, may be wrong, missing, extra or swapped. Of equally close names
-// it returns the first one.
+// two characters, but no more than a third of the name, may be wrong, missing, extra or swapped. How the words of a
+// name are joined does not count. Of equally close names it returns the first one.
 func Nearest(name string, known []string) string {
 	unknown := folded(name)
 	best, bestDistance := "", 3
 	for _, k := range known {
-		length := utf8.RuneCountInString(k)
-		limit := min(2, max(len(unknown), length)/3, bestDistance-1)
-		if d := len(unknown) - length; d > limit || -d > limit {
+		meant := folded(k)
+		limit := min(2, max(len(unknown), len(meant))/3, bestDistance-1)
+		if d := len(unknown) - len(meant); d > limit || -d > limit {
 			continue
 		}
-		if d := editDistance(unknown, folded(k)); d <= limit {
+		if d := editDistance(unknown, meant); d <= limit {
 			best, bestDistance = k, d
 		}
 	}
@@ -85,8 +84,11 @@ func completion(name string, known []string) string {
 	return found
 }
 
-// folded returns a name so that upper and lower case are equal, as well as "_" and "-".
-func folded(name string) []rune { return []rune(strings.ToLower(strings.ReplaceAll(name, "_", "-"))) }
+// joints are the characters between the words of a name. Names in camel case have none.
+var joints = strings.NewReplacer("_", "", "-", "")
+
+// folded returns a name in one spelling for all ways to join its words: node-tags, node_tags and nodeTags.
+func folded(name string) []rune { return []rune(strings.ToLower(joints.Replace(name))) }
 
 // editDistance returns the number of insertions, deletions, substitutions and swaps of neighbors that turn a into b,
 // where no part is changed twice ("optimal string alignment").

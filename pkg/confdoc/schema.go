@@ -58,6 +58,9 @@ type Field struct {
 	// Harmless are values of a legacy name that mean what the cloud-controller-manager does without it, in lower case. To
 	// drop one is worth no warning, and neither is an empty value or the one in Only.
 	Harmless []string
+	// Mistaken means that a legacy name has never had an effect, so whoever writes it needs another one, which Legacy
+	// names.
+	Mistaken bool
 	// Installed means that installers write the legacy name, so to drop it is worth no warning.
 	Installed bool
 	// Values are the allowed strings. The empty string is always allowed. If FoldValues is set, case is ignored. If
