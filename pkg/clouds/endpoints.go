@@ -1,11 +1,13 @@
 package clouds
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // An endpoint receives the credentials, or tokens that are issued for them. A user who can write the cloud
@@ -44,3 +46,9 @@ func SameEndpoint(a, b string) bool { return strings.TrimRight(a, "/") == string
 
 // Infrastructure is the name of the cluster's Infrastructure in messages.
 const Infrastructure = "infrastructure.config.openshift.io/cluster"
+
+// ReportInfrastructure adds a diagnostic about a field of Infrastructure.
+func (r Run) ReportInfrastructure(field string, kind diagnostic.Kind, format string, args ...any) {
+	r.Findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: Infrastructure, Key: field, Kind: kind,
+		Message: fmt.Sprintf(format, args...)})
+}

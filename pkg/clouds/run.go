@@ -114,11 +114,14 @@ func (r Run) SecretKey(key string) []byte {
 // HasCABundle reports whether there is a CA bundle that is not empty. An empty file would make most providers exit.
 func (r Run) HasCABundle() bool { return len(bytes.TrimSpace(r.CABundle)) > 0 }
 
-// IsInTrustStore reports whether the path is in the trust store of the provider's image. Such a file cannot be checked
-// here and is assumed to exist.
-func IsInTrustStore(path string) bool {
-	return strings.HasPrefix(path, "/etc/pki/") || strings.HasPrefix(path, "/etc/ssl/")
-}
+// trustStores are the bundles of CA certificates that an image of Red Hat Enterprise Linux has, by all their paths (the
+// package ca-certificates). The pod mounts nothing of its node below /etc/pki and /etc/ssl.
+var trustStores = []string{"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/pki/tls/cert.pem",
+	"/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/tls/certs/ca-certificates.crt", "/etc/ssl/cert.pem",
+	"/etc/ssl/certs/ca-bundle.crt", "/etc/ssl/certs/ca-certificates.crt"}
+
+// IsTrustStore reports whether the path is a bundle of CA certificates in the provider's image.
+func IsTrustStore(file string) bool { return slices.Contains(trustStores, path.Clean(file)) }
 
 // CheckCABundle reports the mistakes for which client-go's certificate reader, which the cloud-controller-managers use,
 // rejects a CA file: a certificate that cannot be parsed, or no certificate at all. It does not check expiry.

@@ -102,8 +102,8 @@ type Diagnostic struct {
 	Column int `json:"column"`
 	// Severity is set by the caller that knows the policy.
 	Severity Severity `json:"severity"`
-	// Object is the object that the user edits. The caller sets it because clouds do not know the names of their
-	// inputs.
+	// Object is the object that the user edits. Clouds set it for Infrastructure only, because they do not know the names
+	// of their inputs. The caller sets it for all others.
 	Object string `json:"object"`
 	// Key is the key in Object. It is empty if the diagnostic is about the whole object. In a cloud's diagnostics an
 	// empty Key also means the cloud configuration itself.

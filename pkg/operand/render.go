@@ -329,7 +329,9 @@ func located(d diagnostic.Diagnostic, in Inputs) diagnostic.Diagnostic {
 		d.Object = in.Credentials.sourceOf(d.Key)
 		return d
 	}
-	d.Object, d.Key = in.CloudConfig.Source, cmp.Or(d.Key, in.CloudConfig.Key)
+	if d.Object == "" {
+		d.Object, d.Key = in.CloudConfig.Source, cmp.Or(d.Key, in.CloudConfig.Key)
+	}
 	return d
 }
 

@@ -171,15 +171,10 @@ func rewritten(config openstack.Config, src clouds.Source) openstack.Config {
 	config.Global.UseClouds = true
 	config.Global.CloudsFile = filepath.Join(src.Paths.Credentials, "clouds.yaml")
 	config.Global.Cloud = "openstack"
-	if src.CABundle != nil && !inImage(config.Global.CAFile) {
+	if src.CABundle != nil && !clouds.IsTrustStore(config.Global.CAFile) {
 		config.Global.CAFile = src.Paths.CABundle
 	}
 	return config
-}
-
-// inImage reports whether a file belongs to the trust store of the provider's image, of which nothing is known here.
-func inImage(file string) bool {
-	return strings.HasPrefix(file, "/etc/pki/") || strings.HasPrefix(file, "/etc/ssl/")
 }
 
 // shape is a configuration that installers write, or have written, and users have edited.
@@ -324,6 +319,21 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 			require.NoError(t, login(config.Global))
 		})
 	}
+}
+
+func TestTheProviderLogsInAsTheCredentialsSay(t *testing.T) {
+	t.Setenv("OS_CLIENT_CONFIG_FILE", "") // set by ReadConfig; put back at the end
+	dir := newFolder(t, goodCloudsYAML)
+	result := oscloud.Rewrite(dir.source("[Global]\ntenant-name = other\nusername = other\ndomain-name = Other\n"+
+		"user-domain-name = Other\nregion = RegionTwo\n", goodCloudsYAML, false))
+	require.Len(t, result.Errors(diagnostic.Strict), 5)
+	require.Empty(t, result.Errors(diagnostic.Lenient))
+	config, err := openstack.ReadConfig(bytes.NewReader(result.Config))
+	require.NoError(t, err)
+	require.Equal(t, "RegionTwo", config.Global.Region)
+	login := config.Global.ToAuthOptions()
+	require.Equal(t, []string{"openshift", "openshift", "Default"},
+		[]string{login.TenantName, login.Username, login.DomainName})
 }
 
 // ownRules are the reasons for which we refuse what the provider would accept: it has the files of its container and none

@@ -52,6 +52,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 	}
 	a.checkValues()
 	a.checkRegion()
+	a.checkIPFamilies()
 	a.checkOverrides()
 	a.nameServices()
 	a.addEndpoints()
@@ -76,19 +77,44 @@ func (a *rewriter) checkValues() {
 
 // checkCluster reports a VPC that the provider ignores (newAWSCloud in pkg/providers/v1/aws.go), and another cluster's
 // ID: the provider finds subnets, security groups and load balancers by the tag kubernetes.io/cluster/<ID>, which the
-// installer writes with the name of the infrastructure.
+// installer writes with the name of the infrastructure. KubernetesClusterTag is an ID too (init in
+// pkg/providers/v1/tags.go).
 func (a *rewriter) checkCluster() {
 	global := a.Value("Global")
-	vpc, id := global.Get("VPC"), global.Get("KubernetesClusterID")
-	isTagged := id.String() != "" || global.String("KubernetesClusterTag") != ""
+	vpc, key := global.Get("VPC"), "KubernetesClusterID"
+	if global.String(key) == "" {
+		key = "KubernetesClusterTag"
+	}
+	id := global.Get(key)
+	isTagged := id.String() != ""
 	if vpc.String() != "" && (!isTagged || global.String("SubnetID") == "" && global.String("RoleARN") == "") {
 		a.Reportf(vpc, diagnostic.Doubtful, "VPC is ignored: it needs KubernetesClusterID, and SubnetID or RoleARN; "+
 			"add them or remove the line")
 	}
 	if id.String() != "" && a.Cluster.Name != "" && id.Text != a.Cluster.Name {
-		a.Reportf(id, diagnostic.Doubtful, "KubernetesClusterID is %s, but status.infrastructureName of %s is %s, by which "+
-			"the installer tags the cluster's resources: remove the line", confdoc.Quoted(id.Text), clouds.Infrastructure,
+		a.Reportf(id, diagnostic.Doubtful, "%s is %s, but status.infrastructureName of %s is %s, by which the installer "+
+			"tags the cluster's resources: remove the line", key, confdoc.Quoted(id.Text), clouds.Infrastructure,
 			confdoc.Quoted(a.Cluster.Name))
+	}
+}
+
+// checkIPFamilies reports IP families of the cluster that the provider does not report for a node. Its default is IPv4
+// (newAWSCloud in pkg/providers/v1/aws.go). Words that the provider does not know have been reported.
+func (a *rewriter) checkIPFamilies() {
+	const key = "NodeIPFamilies"
+	const action = "write a line for each family"
+	var families []string
+	for _, e := range a.Value("Global").Members() {
+		if e.Name == key && e.Value.Text != "" {
+			families = append(families, e.Value.Text)
+		}
+	}
+	switch {
+	case len(families) == 0:
+		a.CheckIPFamilies(nil, diagnostic.Doubtful, "there is no "+key, action, clouds.IPv4)
+	case !slices.ContainsFunc(families, func(f string) bool { return f != clouds.IPv4 && f != clouds.IPv6 }):
+		a.CheckIPFamilies(a.Value("Global", key), diagnostic.Ambiguous, key+" is "+confdoc.JoinFew(families), action,
+			families...)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 )
 
 // schema is what k8s.io/cloud-provider-aws v1.36.2 reads (CloudConfig in pkg/providers/v1/config/config.go), and the
-// one key that only the in-tree provider read, which ended with Kubernetes v1.26.
+// one key that only the in-tree provider read, which ended with Kubernetes v1.26. OverrideEndpoints and
+// ServiceOverrides are from a draft that was not merged (https://github.com/kubernetes/kubernetes/pull/72245).
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
 		confdoc.FieldsOf(confdoc.Text, "Zone", "Region", "SourceARN", "KubernetesClusterTag", "KubernetesClusterID",
@@ -23,6 +24,9 @@ var schema = []confdoc.Field{
 			{Name: "DisableSecurityGroupIngress", Is: confdoc.Bool},
 			{Name: "NodeIPFamilies", Is: confdoc.List, Values: []string{"ipv4", "ipv6"}, Hint: "for both, write two lines"},
 			{Name: "ClusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Bits: 32, Port: true},
+			{Name: "OverrideEndpoints", Mistaken: true, Legacy: "a section " + overrideForm + " needs no other key"},
+			{Name: "ServiceOverrides", Mistaken: true, Legacy: "the cloud-controller-manager would call the public endpoints; " +
+				"write a section " + overrideForm + " with Service, Region, URL and SigningRegion for each endpoint"},
 			{Name: "DisableStrictZoneCheck", Legacy: "the cloud-controller-manager takes every region"},
 		},
 	)},
@@ -47,6 +51,7 @@ func resource(prefix, name string) []confdoc.Field {
 
 const (
 	overrideSection = "ServiceOverride"
+	overrideForm    = `[ServiceOverride "1"]`
 	incomplete      = "add it or remove the section; otherwise the cloud-controller-manager exits"
 )
 

@@ -177,16 +177,26 @@ func (a *rewriter) checkInfrastructure() {
 		{"resourceManagerEndpoint", "armEndpoint", a.status.ARMEndpoint},
 	} {
 		named := strings.TrimSuffix(a.Text(fact.key), "/")
+		if fact.key == "resourceManagerEndpoint" && fact.value != "" && !clouds.IsEndpoint(fact.value) {
+			a.ReportInfrastructure(statusField+fact.field, diagnostic.Ambiguous, "%s is not a URL of the form https://host: "+
+				"correct it", confdoc.Quoted(fact.value))
+			continue
+		}
 		if !strings.EqualFold(named, strings.TrimSuffix(fact.value, "/")) {
 			a.Contradicts(fact.key, a.Value(fact.key), statusField+fact.field, fact.value)
 		}
 	}
 }
 
-// checkLoadBalancers reports combinations for which the provider exits.
+// checkLoadBalancers reports combinations for which the provider exits, and load balancers that Azure no longer creates
+// (https://learn.microsoft.com/azure/load-balancer/load-balancer-basic-upgrade-guidance).
 func (a *rewriter) checkLoadBalancers() {
 	sku, vmType, pool := a.Text("loadBalancerSku"), a.Text("vmType"), a.Text(poolType)
 	isStandard := sku == "" || strings.EqualFold(sku, "standard")
+	if strings.EqualFold(sku, "basic") && !a.stack {
+		a.Reportf(a.Value("loadBalancerSku"), diagnostic.Doubtful, "loadBalancerSku is basic, but Azure has retired Basic "+
+			"load balancers and public IP addresses, and those of OpenShift are Standard: write standard or remove the line")
+	}
 	if a.IsTrue("disableOutboundSNAT") && !isStandard {
 		a.Rejectf(a.Value("disableOutboundSNAT"),
 			"disableOutboundSNAT is true, but loadBalancerSku is %s: it requires loadBalancerSku standard", confdoc.Quoted(sku))

@@ -39,6 +39,10 @@ func (a *rewriter) useCredentials() {
 		return
 	case secret != "" || tokenFile != "":
 		a.merge(login)
+		if isGUID(secret) {
+			a.ReportCredentials(clientSecretKey, diagnostic.Doubtful, "it looks like the ID of a client secret: "+
+				"write the value of the secret, which Azure shows only when it creates it")
+		}
 	case !a.hasOwnLogin():
 		a.RejectCredentials("", "%s", a.missingLogin(login))
 	}

@@ -33,6 +33,8 @@ func CABundle(t *testing.T) []byte {
 func Shown(d diagnostic.Diagnostic) string {
 	input, key := "cloud config", d.Key
 	switch {
+	case d.Object != "":
+		input = d.Object + ","
 	case d.Cause == diagnostic.Credentials:
 		input = "credentials"
 	case key == diagnostic.CABundleKey:

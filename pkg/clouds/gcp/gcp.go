@@ -34,6 +34,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 		g.Rejectf(g.Value("global", "token-url"), "token-url is neither nil nor of the form https://host/path")
 	}
 	g.checkCluster()
+	g.checkNetwork()
 	credentials, tokens := g.credentials()
 	g.checkEndpoints()
 	g.Put(confdoc.NewText("nil"), diagnostic.Rewritten, "the cloud-controller-manager logs in with the "+
@@ -77,6 +78,22 @@ func (g *rewriter) checkCluster() {
 	}
 }
 
+// checkNetwork reports missing tags, and node addresses in an order that the cluster does not want. Without tags the
+// provider takes one of each instance, with which the instance's name must start (computeHostTags in
+// providers/gce/gce_instances.go). The stack type changes only the order of addresses (orderAddresses, same file).
+func (g *rewriter) checkNetwork() {
+	isDisabled := g.Text("global", "firewall-rules-management") == "Disabled"
+	if g.Text("global", "node-tags") == "" && !isDisabled && !g.Findings.Has(diagnostic.Invalid) {
+		g.Reportf(nil, diagnostic.Doubtful, "there is no node-tags: without it Services of type LoadBalancer get no load "+
+			"balancer unless the name of each node starts with one of its tags; write a line for each tag of the nodes")
+	}
+	families := g.Cluster.IPFamilies()
+	if stack := g.Value("global", "stack-type"); stack.String() == "IPV6" && slices.Index(families, clouds.IPv4) == 0 {
+		g.Reportf(stack, diagnostic.Ambiguous, "stack-type is IPV6, so the IPv6 addresses of a node come first, but %s "+
+			"starts with IPv4: remove the line", clouds.ServiceNetwork)
+	}
+}
+
 // checkRegion compares the region in the value of a key with Infrastructure.
 func (g *rewriter) checkRegion(key, named string) {
 	if at := g.Value("global", key); at != nil {
@@ -112,8 +129,11 @@ func (g *rewriter) endEndpoint() {
 // schema are the keys that openshift/cloud-provider-gcp reads (ConfigGlobal in providers/gce/gce.go, at commit
 // 0811987e7530): the keys of kubernetes/cloud-provider-gcp (at commit 0315e7beef45) and two of its own,
 // external-instance-groups-prefix and firewall-rules-management. None of them is only for the in-tree provider.
+// token-body has no effect beside token-url = nil.
 var schema = []confdoc.Field{{Name: "global", Is: confdoc.Object, Fields: slices.Concat(
-	confdoc.FieldsOf(confdoc.Text, "token-url", "token-body", "project-id", "network-project-id", "network-name",
+	confdoc.Dropped("the cloud-controller-manager logs in with service_account.json instead; remove it, as everyone who "+
+		"may read the ConfigMap can read this secret", "token-body"),
+	confdoc.FieldsOf(confdoc.Text, "token-url", "project-id", "network-project-id", "network-name",
 		"subnetwork-name", "secondary-range-name", "node-instance-prefix"),
 	[]confdoc.Field{
 		{Name: "local-zone", Valid: isZone, Hint: "a zone, such as us-central1-a"},

@@ -48,7 +48,7 @@ func keyFile(t *testing.T, key any) string {
 }
 
 func gcpResult(credentials string) clouds.Result {
-	return gcp.Rewrite(clouds.Source{Config: []byte("[global]\ntoken-url = nil\n"), Paths: cloudtest.StaticPodPaths,
+	return gcp.Rewrite(clouds.Source{Config: []byte("[global]\ntoken-url = nil\nnode-tags = a\n"), Paths: cloudtest.StaticPodPaths,
 		Credentials: cloudtest.SecretOf(map[string]string{"service_account.json": credentials, "other": "ignored"})})
 }
 
@@ -63,8 +63,8 @@ func TestGCPDeliversAKeyUnchanged(t *testing.T) {
 }
 
 func TestGCPAssumesAKeyIfTheCredentialsAreUnknown(t *testing.T) {
-	result := gcp.Rewrite(clouds.Source{Config: []byte("[global]\n"), CredentialsUnknown: true})
-	require.Equal(t, "[global]\ntoken-url = nil\n", string(result.Config))
+	result := gcp.Rewrite(clouds.Source{Config: []byte("[global]\nnode-tags = a\n"), CredentialsUnknown: true})
+	require.Equal(t, "[global]\nnode-tags = a\ntoken-url = nil\n", string(result.Config))
 	require.Empty(t, result.Warnings(diagnostic.Strict))
 	require.Nil(t, result.Credentials)
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -51,6 +52,7 @@ func RewritePowerVS(src clouds.Source) clouds.Result {
 	if i.Readable && provider.String("powerVSCloudInstanceID")+provider.String("powerVSCloudInstanceName") == "" {
 		i.Rejectf(provider, "[provider] has neither powerVSCloudInstanceID nor powerVSCloudInstanceName: "+noPowerVS)
 	}
+	i.checkWorkspace(provider.Get("powerVSCloudInstanceID"))
 	if status := src.Cluster.Status.PowerVS; status != nil {
 		i.contradicts("powerVSRegion", "region", status.Region)
 		i.contradicts("powerVSZone", "zone", status.Zone)
@@ -61,6 +63,24 @@ func RewritePowerVS(src clouds.Source) clouds.Result {
 	}
 	return i.finish(powerVSEndpoints)
 }
+
+// checkWorkspace reports a workspace that is not given by its GUID, which the provider puts into paths and into a CRN
+// (github.com/IBM-Cloud/power-go-client, ibmpisession).
+func (i *rewriter) checkWorkspace(id *confdoc.Node) {
+	if id.String() == "" || confdoc.IsUUID(id.Text) {
+		return
+	}
+	guid := "its GUID"
+	if parts := strings.Split(id.Text, ":"); len(parts) > crnInstance && confdoc.IsUUID(parts[crnInstance]) {
+		guid = "the GUID " + parts[crnInstance] + " of the CRN"
+	}
+	i.Reportf(id, diagnostic.Typo, "powerVSCloudInstanceID is %s, which is not the GUID of a workspace: write %s, or the "+
+		"name in powerVSCloudInstanceName", confdoc.Quoted(id.Text), guid)
+}
+
+// crnInstance is the segment of a CRN with the GUID of a service's instance
+// (https://cloud.ibm.com/docs/account?topic=account-crn).
+const crnInstance = 7
 
 func newRewriter(src clouds.Source, schema []confdoc.Field, field string) *rewriter {
 	return &rewriter{field: field, Run: clouds.NewRun(src, confdoc.Reader{

@@ -30,7 +30,7 @@ func TestIBMWritesOnlyKeysThatTheProviderReads(t *testing.T) {
 		{Name: "ResourceManager", URL: "https://r"}, {Name: "ResourceController", URL: "https://c"},
 		{Name: "Power", URL: "https://p"}}
 	cloudtest.RequireWrites(t, RewritePowerVS, powerVSSchema,
-		config+"powerVSRegion=r\npowerVSZone=z\npowerVSCloudInstanceID=i\n",
+		config+"powerVSRegion=r\npowerVSZone=z\npowerVSCloudInstanceID=11111111-2222-3333-4444-555555555555\n",
 		clouds.Cluster{Status: configv1.PlatformStatus{PowerVS: &configv1.PowerVSPlatformStatus{
 			ServiceEndpoints: ofPowerVS}}}, 2+5-1)
 }

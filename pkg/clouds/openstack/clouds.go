@@ -90,6 +90,33 @@ func (c cloudsFile) checkAuth() {
 		c.Rejectf(c.entry.Get("auth"),
 			"auth has no auth_url: write the address of Keystone, such as https://keystone.example.com:5000/v3")
 	}
+	c.checkKeystoneV2()
+}
+
+// noKeystoneV2 is the message about a login with an API that OpenStack removed in its release Queens.
+const noKeystoneV2 = " asks for version 2 of Keystone's API, which OpenStack removed in 2018"
+
+// isKeystoneV2 reports whether gophercloud logs in with API v2 at the address, whatever the other settings say
+// (ChooseVersion in openstack/utils/choose_version.go).
+func isKeystoneV2(address string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(address, "/"), "/v2.0")
+}
+
+// checkKeystoneV2 reports settings that ask for API v2. They have no effect beside others that ask for v3.
+func (c cloudsFile) checkKeystoneV2() {
+	kind := diagnostic.Doubtful
+	if c.asksKeystoneV2() {
+		kind = diagnostic.Typo
+	}
+	auth, version, method := c.entry.Get("auth"), c.entry.Get("identity_api_version"), c.entry.Get("auth_type")
+	switch address := auth.String("auth_url"); {
+	case isKeystoneV2(address):
+		c.Reportf(auth.Get("auth_url"), diagnostic.Typo, "auth_url%s: write .../v3", noKeystoneV2)
+	case version.String() != "" && version.Text != "3":
+		c.Reportf(version, kind, "identity_api_version%s: write 3, and an auth_url that ends in .../v3", noKeystoneV2)
+	case strings.HasPrefix(method.String(), "v2"):
+		c.Reportf(method, kind, "auth_type%s: remove the line, and write an auth_url that ends in .../v3", noKeystoneV2)
+	}
 }
 
 const noSecret = "auth has neither an application_credential_secret, nor a password, nor a token"
@@ -109,8 +136,8 @@ func (c cloudsFile) auth() auth {
 // auth that causes it. Both are empty if the provider would send a request. The rules are those of gophercloud
 // (clientconfig.AuthOptions of utils v2, ToTokenV3ScopeMap and ToTokenV3CreateMap of v2.12.0) for Keystone's API v3.
 // The rules for v2 are not checked.
-func (c cloudsFile) loginProblem() (key, problem string) {
-	a, kind := c.auth(), c.entry.String("auth_type")
+func (c cloudsFile) loginProblem(a auth) (key, problem string) {
+	kind := c.entry.String("auth_type")
 	if c.asksKeystoneV2() {
 		return "", ""
 	}
@@ -134,6 +161,28 @@ func (c cloudsFile) loginProblem() (key, problem string) {
 		return "", "auth_type says that auth has a token, but it has none: add the token or remove auth_type"
 	}
 	return a.applicationCredentialProblem()
+}
+
+// formerNames are names of auth that OpenStack's own tools still read, and gophercloud does not.
+var formerNames = map[string]string{"tenant_id": "project_id", "tenant_name": "project_name"}
+
+// checkFormerNames reports former names: without a project, the login has no catalog unless the user has a default
+// project. It returns auth, as the names mean it where the provider would exit.
+func (c cloudsFile) checkFormerNames() auth {
+	read, meant, kind := c.auth(), c.auth(), diagnostic.Typo
+	if _, problem := c.loginProblem(c.auth()); problem != "" {
+		kind = diagnostic.Invalid
+	}
+	for former, name := range formerNames {
+		if read[former] != "" && read[name] == "" {
+			meant[name] = read[former]
+			c.Reportf(c.entry.Get("auth", former), kind, "the cloud-controller-manager does not read %s: write %s", former, name)
+		}
+	}
+	if kind == diagnostic.Invalid {
+		return meant
+	}
+	return read
 }
 
 // asksKeystoneV2 reports whether gophercloud chooses Keystone's API v2.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -52,6 +53,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 	o.checkLogin()
 	o.checkKeystone()
 	o.checkRegion()
+	o.checkIdentity()
 	o.dropUnusedSecrets()
 	o.checkClientCertificate()
 	o.useClouds()
@@ -82,6 +84,9 @@ func (o rewriter) checkValues() {
 // address from cloud.conf and the secret from clouds.yaml. Messages do not contain values of clouds.yaml.
 func (o rewriter) checkKeystone() {
 	named, secret := o.Text("Global", "auth-url"), o.login.entry.String("auth", "auth_url")
+	if isKeystoneV2(named) {
+		o.Reportf(o.Value("Global", "auth-url"), diagnostic.Typo, "auth-url%s: write .../v3", noKeystoneV2)
+	}
 	var difference string
 	switch {
 	case named == "" || clouds.HostOf(secret) == "":
@@ -110,6 +115,43 @@ func (o rewriter) checkRegion() {
 	o.Reportf(o.Value("Global", "region"), diagnostic.Ambiguous,
 		"region is %s, but region_name of clouds.yaml in the credentials Secret is another one: write the same region in "+
 			"both, or remove one of them", confdoc.Quoted(named))
+}
+
+// identity are the keys of [Global] that say who logs in and to which project, with the keys of auth that say the same.
+var identity = []struct {
+	global string
+	auth   []string
+}{
+	{"username", []string{"username"}}, {"user-id", []string{"user_id"}},
+	{"tenant-name", []string{"project_name"}}, {"tenant-id", []string{"project_id"}},
+	{"tenant-domain-name", []string{"project_domain_name"}}, {"tenant-domain-id", []string{"project_domain_id"}},
+	{"user-domain-name", []string{"user_domain_name"}}, {"user-domain-id", []string{"user_domain_id"}},
+	{"domain-name", []string{"domain_name", "user_domain_name", "project_domain_name"}},
+	{"domain-id", []string{"domain_id", "user_domain_id", "project_domain_id", "default_domain"}},
+	{"application-credential-name", []string{"application_credential_name"}},
+	{"application-credential-id", []string{"application_credential_id"}},
+}
+
+// checkIdentity reports a user, a project or a domain that the credentials contradict. The provider logs in with those
+// of clouds.yaml: ToAuthOptions in pkg/client/client.go names the entry, for which gophercloud reads the file again.
+// Keystone compares names without case. Messages do not contain values of clouds.yaml.
+func (o rewriter) checkIdentity() {
+	secret := o.login.auth()
+	for _, key := range identity {
+		named, other := o.Text("Global", key.global), ""
+		for _, name := range slices.Backward(key.auth) {
+			if secret[name] != "" {
+				other = name
+			}
+		}
+		isSame := func(name string) bool { return strings.EqualFold(secret[name], named) }
+		if named == "" || other == "" || slices.ContainsFunc(key.auth, isSame) {
+			continue
+		}
+		o.Reportf(o.Value("Global", key.global), diagnostic.Ambiguous,
+			"%s is %s, but %s of clouds.yaml in the credentials Secret, with which the cloud-controller-manager logs in, is "+
+				"another one: remove the line", key.global, confdoc.Quoted(named), other)
+	}
 }
 
 // dropUnusedSecrets drops the secrets of [Global], which would be copied to every node: the provider logs in with
@@ -154,7 +196,7 @@ func (o rewriter) checkLogin() {
 	if auth == nil {
 		return // reported
 	}
-	key, problem := o.login.loginProblem()
+	key, problem := o.login.loginProblem(o.login.checkFormerNames())
 	if o.Text("Global", "trust-id") != "" {
 		key, problem = "", ""
 		hasSecret := o.login.auth().hasAny("password", "application_credential_secret", "token")
@@ -197,8 +239,7 @@ func (o rewriter) checkClientCertificate() {
 	}
 }
 
-// delivered reports whether the file will exist for the provider. A file in the trust store of the provider's image
-// cannot be checked here and is assumed to exist.
+// delivered reports whether the file will exist for the provider.
 func (o rewriter) delivered(file string) bool {
 	switch {
 	case file == o.Paths.CABundle:
@@ -207,7 +248,7 @@ func (o rewriter) delivered(file string) bool {
 		_, ok := o.Credentials[path.Base(file)]
 		return ok || o.CredentialsUnknown
 	}
-	return clouds.IsInTrustStore(file)
+	return clouds.IsTrustStore(file)
 }
 
 // useClouds makes the provider log in with the delivered clouds.yaml.

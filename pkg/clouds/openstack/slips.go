@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
@@ -43,6 +44,9 @@ func (o rewriter) checkLoadBalancers() {
 	o.checkMonitor()
 }
 
+// minUDPDelay is the default of udp_connect_min_interval_health_monitor in octavia/common/config.py.
+const minUDPDelay = 3 * time.Second
+
 // checkMonitor reports health checks that time out after the next one starts. Octavia says that the timeout must be
 // less than the delay (https://docs.openstack.org/api-ref/load-balancer/v2/#create-health-monitor), but it accepts
 // others, and OpenShift's documentation has equal ones.
@@ -62,11 +66,19 @@ func (o rewriter) checkMonitor() {
 			"monitor-timeout, %s, is more than monitor-delay, %s, but Octavia wants it to be less: correct one of them",
 			timeout, delay)
 	}
+	if delay < minUDPDelay {
+		o.Reportf(balancer.Get("monitor-delay"), diagnostic.Doubtful, "monitor-delay is %s, but Octavia's minimum for UDP "+
+			"is %s: Services with a port of UDP get no health monitor; write %[2]s or more", delay, minUDPDelay)
+	}
 }
 
 // checkNetworks reports networks that are named by what the provider does not compare: it compares names only
-// (pkg/openstack/instances_addresses.go). Each name has a line of its own.
+// (pkg/openstack/instances_addresses.go). Each name has a line of its own. It also reports a missing IP family.
 func (o rewriter) checkNetworks() {
+	if o.IsTrue("Networking", "ipv6-support-disabled") {
+		o.CheckIPFamilies(o.Value("Networking", "ipv6-support-disabled"), diagnostic.Ambiguous,
+			"ipv6-support-disabled is true", "remove the line", clouds.IPv4)
+	}
 	for _, e := range o.Value("Networking").Members() {
 		switch name := e.Value.String(); {
 		case e.Name != "internal-network-name" && e.Name != "public-network-name":

@@ -43,10 +43,16 @@ func (v *rewriter) wantedVCenters() []vCenter {
 			i = len(wanted)
 			wanted = append(wanted, vCenter{Server: domain.Server})
 		}
-		w := &wanted[i]
-		if name := domain.Topology.Datacenter; name != "" && !slices.Contains(w.Datacenters, name) {
-			w.Datacenters = append(w.Datacenters, name)
+		w, name := &wanted[i], domain.Topology.Datacenter
+		if name == "" || slices.Contains(w.Datacenters, name) {
+			continue
 		}
+		if i < len(spec.VCenters) && len(spec.VCenters[i].Datacenters) > 0 {
+			v.ReportInfrastructure(platformSpec+".failureDomains", diagnostic.Doubtful, "failure domain %s is in datacenter "+
+				"%s, which the datacenters of vCenter %s do not have: the cloud-controller-manager looks there too; "+
+				"add it to them, or correct the failure domain", confdoc.Quoted(domain.Name), confdoc.Quoted(name), confdoc.Quoted(domain.Server))
+		}
+		w.Datacenters = append(w.Datacenters, name)
 	}
 	return wanted
 }

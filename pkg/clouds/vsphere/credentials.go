@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -27,27 +28,22 @@ func (v *rewriter) credentials() map[string][]byte {
 		v.RejectCredentials("", clouds.NoCredentialsSecret)
 		return nil
 	case len(secret) == 0:
-		v.RejectCredentials("",
-			"the credentials Secret is empty: it needs the keys %[1]s.username and %[1]s.password", servers[0])
+		v.RejectCredentials("", "the credentials Secret is empty: it needs the keys %s", neededKeys(servers[0]))
 		return nil
 	}
 	keys := slices.Sorted(maps.Keys(secret))
 	files, needed := map[string][]byte{}, sets.New[string]()
 	for _, server := range servers {
 		login := v.loginKeys(keys, server)
+		if !isKey(login[0]) {
+			v.RejectCredentials("", "the credentials Secret has no keys for vCenter %s, whose address cannot be part of a key: "+
+				"add the keys %s", confdoc.Quoted(server), neededKeys(server))
+			continue
+		}
 		needed.Insert(login...)
 		for _, key := range login {
-			value, ok := secret[key]
-			switch {
-			case !ok:
-				v.RejectCredentials(key, "the credentials Secret has no such key, which vCenter %s needs%s",
-					confdoc.Quoted(server), otherKey(keys, servers, key))
-			case strings.TrimSpace(string(value)) == "":
-				v.RejectCredentials(key, "it is empty, but vCenter %s needs it: write the value",
-					confdoc.Quoted(server))
-			default:
-				files[key] = value
-				v.checkEncoding(key, value)
+			if v.checkKey(key, server, keys, servers) {
+				files[key] = secret[key]
 			}
 		}
 	}
@@ -58,14 +54,47 @@ func (v *rewriter) credentials() map[string][]byte {
 	return files
 }
 
-// checkEncoding reports a user that is in base64 twice. A user of vCenter has a domain: user@domain or domain\user.
-func (v *rewriter) checkEncoding(key string, value []byte) {
+// checkKey checks the value of a key that a vCenter needs, and reports whether there is one.
+func (v *rewriter) checkKey(key, server string, keys, servers []string) bool {
+	value, ok := v.Credentials[key]
+	switch {
+	case !ok:
+		v.RejectCredentials(key, "the credentials Secret has no such key, which vCenter %s needs%s",
+			confdoc.Quoted(server), otherKey(keys, servers, key))
+	case strings.TrimSpace(string(value)) == "":
+		v.RejectCredentials(key, "it is empty, but vCenter %s needs it: write the value", confdoc.Quoted(server))
+	default:
+		v.checkUser(key, value)
+		return true
+	}
+	return false
+}
+
+// isKey reports whether the name can be a key of a Secret.
+func isKey(name string) bool { return len(validation.IsConfigMapKey(name)) == 0 }
+
+// neededKeys returns the keys of a vCenter for a message: those of the second form of loginKeys if there is no other.
+func neededKeys(server string) string {
+	if !isKey(server) {
+		return "server_x (with the address), username_x and password_x, where x is any name"
+	}
+	return server + ".username and " + server + ".password"
+}
+
+// checkUser reports a user that is in base64 twice, or without a domain. A user of vCenter has one: user@domain or
+// domain\user.
+func (v *rewriter) checkUser(key string, value []byte) {
+	if !strings.Contains(key, "username") || bytes.ContainsAny(value, `@\`) {
+		return
+	}
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(value)))
-	isUser := strings.Contains(key, "username") && !bytes.ContainsAny(value, `@\`)
-	if isUser && err == nil && bytes.ContainsAny(decoded, `@\`) && utf8.Valid(decoded) {
+	if err == nil && bytes.ContainsAny(decoded, `@\`) && utf8.Valid(decoded) {
 		v.ReportCredentials(key, diagnostic.Typo, "it is in base64 twice, and so may be the password: write the user under "+
 			"stringData, or encode it once")
+		return
 	}
+	v.ReportCredentials(key, diagnostic.Doubtful,
+		"the user has no domain, so vCenter looks for it in its default domain: write user@domain")
 }
 
 // servers returns the vCenters in use; none where they are unknown.

@@ -60,7 +60,7 @@ func (v *rewriter) infrastructureDecides() bool { return v.Cluster.Spec.VSphere 
 
 // foreignAddresses returns the addresses of the API, of ingress and of OVN-Kubernetes in a cluster with IPv6.
 func (v *rewriter) foreignAddresses() []string {
-	if !slices.Contains(v.ipFamilies(), ipv6) {
+	if !slices.Contains(v.Cluster.IPFamilies(), clouds.IPv6) {
 		return nil
 	}
 	var foreign []string
@@ -160,38 +160,10 @@ func (v *rewriter) useLabels() {
 	v.Put(confdoc.NewText("openshift-zone"), diagnostic.Rewritten, reason, "labels", "zone")
 }
 
-// The IP families as the provider spells them.
-const (
-	ipv4 = "ipv4"
-	ipv6 = "ipv6"
-)
-
-// serviceNetwork is the field that decides the IP families.
-const serviceNetwork = "spec.serviceNetwork of network.config.openshift.io/cluster"
-
-// ipFamilies returns the IP families of the service networks, the primary one first; nil where they are unknown.
-func (v *rewriter) ipFamilies() []string {
-	var families []string
-	for _, network := range v.Cluster.ServiceNetworks {
-		prefix, err := netip.ParsePrefix(network)
-		if err != nil {
-			return nil
-		}
-		family := ipv6
-		if prefix.Addr().Is4() {
-			family = ipv4
-		}
-		if !slices.Contains(families, family) {
-			families = append(families, family)
-		}
-	}
-	return families
-}
-
 // useIPFamilies makes the provider look for the addresses that the cluster's networks need. In a cluster with IPv4
 // only, which is the provider's default, the user may ask for IPv6 in addition.
 func (v *rewriter) useIPFamilies() {
-	wanted := v.ipFamilies()
+	wanted := v.Cluster.IPFamilies()
 	list := strings.Join(wanted, ", ")
 	for _, setting := range v.everywhere("ipFamily") {
 		user := v.Value(setting...)
@@ -199,14 +171,14 @@ func (v *rewriter) useIPFamilies() {
 			continue // nil where Infrastructure has the same vCenter twice
 		}
 		families := user.Texts()
-		if slices.Equal(families, wanted) || list == ipv4 && families[0] == ipv4 {
+		if slices.Equal(families, wanted) || list == clouds.IPv4 && families[0] == clouds.IPv4 {
 			continue
 		}
 		v.drop(diagnostic.Rewritten, fmt.Sprintf("it is %s, but %s makes it %s",
-			confdoc.Cut(strings.Join(families, ", ")), serviceNetwork, list), setting...)
+			confdoc.Cut(strings.Join(families, ", ")), clouds.ServiceNetwork, list), setting...)
 	}
-	if wanted != nil && list != ipv4 && v.Value("global", "ipFamily") == nil {
-		v.Reportf(nil, diagnostic.Adapted, "global.ipFamily is set to %s: %s has these families", list, serviceNetwork)
+	if wanted != nil && list != clouds.IPv4 && v.Value("global", "ipFamily") == nil {
+		v.Reportf(nil, diagnostic.Adapted, "global.ipFamily is set to %s: %s has these families", list, clouds.ServiceNetwork)
 		v.Set(confdoc.NewTexts(wanted), "global", "ipFamily")
 	}
 }
@@ -217,7 +189,7 @@ func (v *rewriter) checkIPFamilies(list *confdoc.Node, path []string) bool {
 	for _, item := range list.Items {
 		family := strings.ToLower(strings.TrimSpace(item.Text))
 		switch {
-		case family != ipv4 && family != ipv6:
+		case family != clouds.IPv4 && family != clouds.IPv6:
 			v.Rejectf(item, "%s is %s, but must be ipv4, ipv6 or both", v.Shown(path...), confdoc.Quoted(item.Text))
 			isKnown = false
 		case family != item.Text:

@@ -3,7 +3,6 @@ package vsphere
 
 import (
 	"cmp"
-	"path"
 	"slices"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
@@ -139,7 +138,7 @@ func (v *rewriter) useCABundle() {
 	for _, setting := range v.everywhere("caFile") {
 		file := v.Text(setting...)
 		switch {
-		case clouds.IsInTrustStore(path.Clean(file)):
+		case clouds.IsTrustStore(file):
 		case !v.HasCABundle():
 			v.Rejectf(v.Value(setting...), "%s is %s, which will not exist for the cloud-controller-manager: "+
 				"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line",

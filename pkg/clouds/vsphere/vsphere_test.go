@@ -97,8 +97,8 @@ func requireVSphere(t *testing.T, src clouds.Source) {
 		src.Config = result.Config
 		again := rewrite(src)
 		for _, f := range again.Diagnostics {
-			// What is unknown is kept, and a spare key of the Secret is no matter of the configuration.
-			if f.Kind != diagnostic.Adapted && f.Kind != diagnostic.Unknown && f.Kind != diagnostic.Typo {
+			// What is unknown is kept; a spare key of the Secret and Infrastructure are no matter of the configuration.
+			if f.Object == "" && f.Kind != diagnostic.Adapted && f.Kind != diagnostic.Unknown && f.Kind != diagnostic.Typo {
 				t.Errorf("the rewritten configuration gets a remark of its own: %s: %s\n%s", f.Kind, cloudtest.Shown(f), result.Config)
 			}
 		}
@@ -234,6 +234,14 @@ func TestVSphereCAFile(t *testing.T) {
 			`cloud config:2:11: global.caFile is set to "/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem": ` +
 				`the ca-bundle.pem of the cloud configuration is delivered there`},
 			want: "caFile: /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\n"},
+		"the bundle of a node's trust store is delivered elsewhere": {config: with("/etc/ssl/certs/vcenter-root.pem"),
+			bundle: bundle, kind: diagnostic.Rewritten, findings: []string{
+				`cloud config:2:11: global.caFile is set to "/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem": ` +
+					`the ca-bundle.pem of the cloud configuration is delivered there`},
+			want: "caFile: /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\n"},
+		"a file that only the node has": {config: with("/etc/ssl/certs/vcenter-root.pem"), kind: diagnostic.Invalid, findings: []string{
+			`cloud config:2:11: global.caFile is "/etc/ssl/certs/vcenter-root.pem", which will not exist for the cloud-controller-manager: ` +
+				`put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line`}},
 		"the bundle has no certificate": {config: with(cloudtest.StaticPodPaths.CABundle), bundle: []byte("x"), kind: diagnostic.Invalid, findings: []string{
 			"CA bundle: it contains no PEM certificate, so the cloud-controller-manager would exit: write the CA certificates in PEM format"}},
 	} {
