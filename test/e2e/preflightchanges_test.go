@@ -41,6 +41,9 @@ type preflightChange struct {
 type preflightCloud struct {
 	// lookup is the endpoint that a preflight asks about a machine.
 	lookup string
+	// rejectedLogins is how often the cloud may reject wrong credentials in a preflight, 0 for once: docs/operations.md
+	// has why it is more.
+	rejectedLogins int
 	// isRead reports whether calls of an endpoint change nothing in the cloud.
 	isRead  func(endpoint string) bool
 	changes []preflightChange
@@ -51,7 +54,7 @@ type preflightCloud struct {
 // clouds are the clouds by the names of their platforms in the operator's registry.
 var clouds = map[string]preflightCloud{
 	"aws": {
-		lookup: aws.DescribeInstances,
+		lookup: aws.DescribeInstances, rejectedLogins: 1 + nodes,
 		isRead: func(endpoint string) bool {
 			return strings.HasPrefix(endpoint, "Describe") || endpoint == aws.AssumeRoleWithWebIdentity ||
 				endpoint == aws.CreateToken || endpoint == aws.GetIdentity
@@ -103,7 +106,7 @@ var clouds = map[string]preflightCloud{
 		},
 	},
 	"ibmcloud": {
-		lookup: ibm.ListInstances,
+		lookup: ibm.ListInstances, rejectedLogins: 1 + nodes,
 		isRead: func(endpoint string) bool {
 			return strings.HasPrefix(endpoint, "GET ") || endpoint == ibm.IssueToken
 		},
@@ -143,7 +146,7 @@ var clouds = map[string]preflightCloud{
 		},
 	},
 	"vsphere": {
-		lookup: vsphere.FindByUUID,
+		lookup: vsphere.FindByUUID, rejectedLogins: 4,
 		isRead: func(endpoint string) bool {
 			return strings.HasPrefix(endpoint, "Retrieve") || strings.HasPrefix(endpoint, "Find") ||
 				strings.HasPrefix(endpoint, "GET ") || slices.Contains(vSphereSessions, endpoint)

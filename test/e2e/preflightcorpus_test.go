@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
@@ -40,6 +41,9 @@ func TestPreflights(t *testing.T) {
 			}, monitor.Rollout("the first revision"), monitor.NewLeader("the first leader")), name)
 			s.awaitSettled(t, 1, rolloutLimit)
 			s.requireOneLeader(t)
+			if _, has := s.cloud.(balancing); has {
+				s.createBalanced(t, balancerAnnotations[s.platform]) // What a preflight might write is about a Service.
+			}
 			for _, c := range corpus(name) {
 				t.Run(c.name, func(t *testing.T) { s.testPreflightOf(t, &c) })
 			}
@@ -68,11 +72,23 @@ func (s *cloudStory) testPreflightOf(t *testing.T, c *preflightChange) {
 	s.requireAnnounced(t.Context(), t)
 }
 
-// testGoodChange checks that a change rolls out, and that nobody changes the cloud until then.
+// onlyLeaderWrites makes the cloud refuse what another node than the leader's would change, until end is called. A
+// preflight never runs on the node of the leader.
+func (s *cloudStory) onlyLeaderWrites(t *testing.T) (end func()) {
+	t.Helper()
+	leader := s.requireOneLeader(t)
+	i := slices.IndexFunc(s.Nodes(), func(n *node.Node) bool { return n.Name() == leader })
+	s.cloud.OnlyWriter(s.Nodes()[i].IP(), clouds[s.name].isRead)
+	return func() { s.cloud.OnlyWriter("", nil) }
+}
+
+// testGoodChange checks that a change rolls out, and that only the leader changes the cloud until then.
 func (s *cloudStory) testGoodChange(t *testing.T, c *preflightChange) {
 	t.Helper()
 	before := s.revision(t)
 	s.expectRollout(c.name)
+	end := s.onlyLeaderWrites(t)
+	defer end()
 	began, calls := time.Now(), len(s.cloud.Calls())
 	c.do(t, s)
 	s.await(t, "a revision", goodLimit, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
@@ -81,6 +97,7 @@ func (s *cloudStory) testGoodChange(t *testing.T, c *preflightChange) {
 	if !c.untried {
 		s.requirePreflightSucceeded(t, began.Truncate(time.Second))
 	}
+	end() // another process leads at the end of the rollout
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 	s.requireOneLeader(t)
 }
@@ -98,6 +115,7 @@ func (s *cloudStory) testBadChange(t *testing.T, c *preflightChange) {
 	if !slices.Contains(held, c.class) {
 		s.monitor.Expect(monitor.Degraded("", c.name))
 	}
+	defer s.onlyLeaderWrites(t)()
 	began, calls := time.Now(), len(s.cloud.Calls())
 	func() {
 		defer s.undo(t, c, former)
@@ -122,6 +140,9 @@ func (s *cloudStory) testBadChange(t *testing.T, c *preflightChange) {
 		require.Equal(t, result, verdict.Result, verdict.Message)
 		require.Equal(t, c.class, verdict.Class, verdict.Message)
 		all, rejected := s.requireReads(t, calls)
+		if c.class == preflights.RejectedLogin {
+			require.LessOrEqual(t, rejected, max(1, clouds[s.name].rejectedLogins), "logins that the cloud has rejected")
+		}
 		s.figure("bad change: %s; %s, %s after %s, %d calls of the cloud, %d of them rejected; %s", c.name,
 			verdict.Class, shows, visible, all, rejected, verdict.Message)
 		s.requirePreflightGone(t)
@@ -168,13 +189,12 @@ func (s *suite) verdict(t *testing.T) *preflights.PreflightVerdict {
 	return verdict
 }
 
-// requireReads checks that nobody has changed anything in the cloud since a number of calls. It returns how many calls
-// there were since, and how many of them the cloud rejected.
+// requireReads checks that the cloud has refused no write since onlyLeaderWrites. It returns how many calls there were
+// since a number of calls, and how many of them the cloud rejected.
 func (s *cloudStory) requireReads(t *testing.T, since int) (all, rejected int) {
 	t.Helper()
-	isRead := clouds[s.name].isRead
+	require.Empty(t, s.cloud.RefusedWrites(), "what changes the cloud, or is not known to read, and is not the leader's")
 	for _, call := range s.cloud.Calls()[since:] {
-		require.True(t, isRead(call.Endpoint), "%s changes the cloud, or is not known to read", call.Endpoint)
 		all++
 		if call.Status >= http.StatusBadRequest {
 			rejected++

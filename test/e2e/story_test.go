@@ -56,6 +56,9 @@ type cloudAPI interface {
 	Credential() string
 	Credentials() map[string][]byte
 	Calls() []devcluster.Call
+	// OnlyWriter refuses each call from another address that isRead does not name, and RefusedWrites returns them.
+	OnlyWriter(address string, isRead func(endpoint string) bool)
+	RefusedWrites() []devcluster.Call
 
 	// Fail makes an endpoint answer with an HTTP status until it is called with 0.
 	Fail(endpoint string, status int) error

@@ -208,12 +208,21 @@ func describeEnd(last *corev1.ContainerStateTerminated) (end, action string) {
 	return end, action
 }
 
+// recurs reports whether the series has enough exits, and the last run has ended.
+func (l *crashLoop) recurs() bool { return l.exits >= minExits && l.calm.IsZero() }
+
+// endedSince reports whether the series is that of a cloud-controller-manager that has ended since a time; the zero time
+// is none.
+func (l *crashLoop) endedSince(key containerOn, since time.Time) bool {
+	return !since.IsZero() && key.container == operand.Name && !l.seen.Before(since)
+}
+
 // lastEnd returns the series of the cloud-controller-manager that has ended last since a time, nil if none has.
 func (c crashLoops) lastEnd(since time.Time) *crashLoop {
 	var last *crashLoop
 	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
 		loop := c[key]
-		if key.container == operand.Name && !loop.seen.Before(since) && (last == nil || loop.seen.After(last.seen)) {
+		if loop.endedSince(key, since) && (last == nil || loop.seen.After(last.seen)) {
 			last = loop
 		}
 	}
@@ -235,11 +244,10 @@ func (c crashLoops) condition(s snapshot, leaderless time.Time) (*operatorclient
 	var next time.Duration
 	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
 		loop := c[key]
-		endsAsLeader := !leaderless.IsZero() && key.container == operand.Name && !loop.seen.Before(leaderless)
 		left := crashLoopAfter - s.Now().Sub(loop.since)
 		switch {
 		case loop.stays:
-		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits >= minExits && loop.calm.IsZero(), endsAsLeader:
+		case strings.Contains(reported, loop.subject), left <= 0 && loop.recurs(), loop.endedSince(key, leaderless):
 			texts = append(texts, loop.subject+", last "+loop.end)
 			if !slices.Contains(actions, loop.action) {
 				actions = append(actions, loop.action)

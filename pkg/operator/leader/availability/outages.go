@@ -48,14 +48,7 @@ func (o *outages) see(v controlplane.View) {
 func (o *outages) observe(state operandState, now time.Time) time.Time {
 	unready := o.ready.See(state.ready, now)
 	works := state.leader.State == controlplane.Leading || state.leader.State == controlplane.Predecessor
-	if works && o.lease.Present {
-		o.heldUntil, o.granted = now.Add(state.leader.ExpiresIn), time.Time{}
-	}
-	if works {
-		o.lost, o.taken = time.Time{}, o.lease.Transitions()
-	} else if o.lost.IsZero() {
-		o.lost = now
-	}
+	o.follow(works, state.leader, now)
 	byReadiness, byLease := unready.Add(state.gracePeriod), o.heldUntil.Add(state.gracePeriod)
 	if state.leader.State == controlplane.Starting {
 		byLease = o.grant(state.leader.Acquired, byLease)
@@ -73,11 +66,23 @@ func (o *outages) observe(state operandState, now time.Time) time.Time {
 	}
 }
 
+// follow records whether the lease has a leader that works.
+func (o *outages) follow(works bool, leader controlplane.Holder, now time.Time) {
+	if works && o.lease.Present {
+		o.heldUntil, o.granted = now.Add(leader.ExpiresIn), time.Time{}
+	}
+	if works {
+		o.lost, o.taken = time.Time{}, o.lease.Transitions()
+	} else if o.lost.IsZero() {
+		o.lost = now
+	}
+}
+
 // leaderlessTime is how long no process may have led while each that acquires the lease ends.
 const leaderlessTime = time.Minute
 
-// fails reports whether two processes have acquired the lease since the operand worked, and have not settled. One may be
-// a process that was killed, or a revision that is taken back.
+// fails reports whether two processes have acquired the lease since the operand worked, and have not settled. One may
+// be a process that was killed, or a revision that is taken back.
 func (o *outages) fails(leader controlplane.Holder) bool {
 	failed := o.lease.Transitions() - o.taken
 	if leader.State == controlplane.Starting {

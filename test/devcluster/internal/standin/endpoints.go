@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -50,6 +51,32 @@ func (s *Server) Limit(perSecond int) {
 	if perSecond > 0 {
 		s.limit = flowcontrol.NewTokenBucketPassiveRateLimiter(float32(perSecond), perSecond)
 	}
+}
+
+// OnlyWriter refuses, with 403, each call from another address than the writer's of an endpoint that isRead does not
+// name. A nil isRead ends it.
+func (s *Server) OnlyWriter(address string, isRead func(endpoint string) bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.writer, s.isRead = address, isRead
+}
+
+// RefusedWrites returns the calls that OnlyWriter has refused.
+func (s *Server) RefusedWrites() []Call {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.refused)
+}
+
+// refusesWrite reports whether a call is that of another writer, and counts it then.
+func (s *Server) refusesWrite(call *Call) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.isRead == nil || call.Source == s.writer || s.isRead(call.Endpoint) {
+		return false
+	}
+	s.refused = append(s.refused, *call)
+	return true
 }
 
 // Delay makes an endpoint, or with AllEndpoints every one, wait before it answers. A duration of 0 ends it. A name that
@@ -98,6 +125,10 @@ func (s *Server) Observe(name string, refuse Refusal, handle http.HandlerFunc, w
 	r *http.Request) {
 	status, delay, patience := s.begin(name)
 	call := &Call{Endpoint: name}
+	call.Source, _, _ = net.SplitHostPort(r.RemoteAddr) // a connection's address has both
+	if s.refusesWrite(call) {
+		status = http.StatusForbidden
+	}
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, call))
 	recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 	if delay > 0 {

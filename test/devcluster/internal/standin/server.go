@@ -62,6 +62,8 @@ type Call struct {
 	Credential string
 	// Status is the HTTP status of the answer.
 	Status int
+	// Source is the address that it came from.
+	Source string
 }
 
 // Server serves a stand-in. Its methods may be called at any time and from any goroutine.
@@ -83,6 +85,11 @@ type Server struct {
 	delays    map[string]time.Duration
 	// patience is the value of Retry-After with each refusal, 0 for none.
 	patience time.Duration
+	// writer is the only address that may call an endpoint that isRead does not name, nil permits all. refused are the
+	// calls of others.
+	writer  string
+	isRead  func(endpoint string) bool
+	refused []Call
 	// limit is nil without a limit.
 	limit flowcontrol.PassiveRateLimiter
 	open  map[net.Conn]struct{}

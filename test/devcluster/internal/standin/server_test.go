@@ -86,7 +86,8 @@ func TestEveryCallIsRecordedWithItsCredential(t *testing.T) {
 	require.Len(t, calls, 2)
 	for i, credential := range []string{"one", ""} {
 		require.WithinRange(t, calls[i].Time, before, time.Now())
-		calls[i].Time = time.Time{}
+		require.Equal(t, "127.0.0.1", calls[i].Source)
+		calls[i].Time, calls[i].Source = time.Time{}, ""
 		require.Equal(t, standin.Call{Endpoint: list, Credential: credential, Status: http.StatusAccepted}, calls[i])
 	}
 	require.Equal(t, map[string]int{list: 2}, s.Requests())
@@ -265,4 +266,23 @@ func TestAnAnswerWithoutABodyIsEmpty(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, recorder.Code)
 	require.Empty(t, recorder.Body.Bytes())
 	require.Empty(t, recorder.Header())
+}
+
+func TestOnlyTheWriterMayChangeTheCloud(t *testing.T) {
+	s := startDefault(t)
+	client := newClient(t, s.CABundle())
+	writes := func(string) bool { return false }
+	s.OnlyWriter("127.0.0.2", writes)
+	requireStatus(t, http.StatusForbidden, client, s.URL()+"/list?as=preflight")
+	require.Len(t, s.RefusedWrites(), 1)
+	require.Equal(t, list, s.RefusedWrites()[0].Endpoint)
+	require.Equal(t, "127.0.0.1", s.RefusedWrites()[0].Source)
+
+	s.OnlyWriter("127.0.0.1", writes)
+	requireStatus(t, http.StatusAccepted, client, s.URL()+"/list")
+	s.OnlyWriter("127.0.0.2", func(endpoint string) bool { return endpoint == list })
+	requireStatus(t, http.StatusAccepted, client, s.URL()+"/list")
+	s.OnlyWriter("127.0.0.2", nil)
+	requireStatus(t, http.StatusAccepted, client, s.URL()+"/list")
+	require.Len(t, s.RefusedWrites(), 1)
 }
