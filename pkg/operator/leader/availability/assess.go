@@ -56,7 +56,7 @@ func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duratio
 	next = patience.Sooner(next, a.loops.observe(pods, expected, s.Now()))
 	var leaderless time.Time
 	if a.outages.fails(state.leader) {
-		leaderless = a.outages.lost
+		leaderless = a.outages.works.At()
 		state = state.withoutLeader(leaderless, a.loops.lastEnd(leaderless))
 	}
 

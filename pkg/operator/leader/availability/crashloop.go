@@ -211,10 +211,10 @@ func describeEnd(last *corev1.ContainerStateTerminated) (end, action string) {
 // recurs reports whether the series has enough exits, and the last run has ended.
 func (l *crashLoop) recurs() bool { return l.exits >= minExits && l.calm.IsZero() }
 
-// endedSince reports whether the series is that of a cloud-controller-manager that has ended since a time; the zero time
-// is none.
-func (l *crashLoop) endedSince(key containerOn, since time.Time) bool {
-	return !since.IsZero() && key.container == operand.Name && !l.seen.Before(since)
+// endedSince reports whether the series is that of a cloud-controller-manager that has ended since the lead was lost;
+// the zero time is never.
+func (l *crashLoop) endedSince(key containerOn, lost time.Time) bool {
+	return !lost.IsZero() && key.container == operand.Name && !l.seen.Before(lost)
 }
 
 // lastEnd returns the series of the cloud-controller-manager that has ended last since a time, nil if none has.

@@ -24,8 +24,8 @@ type outages struct {
 	// ready reports whether a pod is Ready.
 	ready     patience.Since[bool]
 	heldUntil time.Time
-	// lost is when the operand stopped to work, zero while it works, and taken counts the acquisitions until then.
-	lost  time.Time
+	// works reports whether the lease has a leader that works, and taken counts the acquisitions until it had none.
+	works patience.Since[bool]
 	taken int32
 	// granted is when a holder settles that acquired the lease before the deadline. It is granted once per failure.
 	granted time.Time
@@ -39,7 +39,7 @@ func (o *outages) see(v controlplane.View) {
 	}
 	if !lease.PastSince.Equal(o.lease.PastSince) {
 		o.heldUntil, o.granted = lease.PastSince.Add(v.Duration()), time.Time{}
-		o.lost, o.taken = time.Time{}, lease.Transitions()
+		o.works, o.taken = patience.Since[bool]{}, lease.Transitions()
 	}
 	o.lease = lease
 }
@@ -53,7 +53,7 @@ func (o *outages) observe(state operandState, now time.Time) time.Time {
 	if state.leader.State == controlplane.Starting {
 		byLease = o.grant(state.leader.Acquired, byLease)
 	}
-	if minute := o.lost.Add(leaderlessTime); o.fails(state.leader) && minute.Before(byLease) {
+	if minute := o.works.At().Add(leaderlessTime); o.fails(state.leader) && minute.Before(byLease) {
 		byLease = minute
 	}
 	switch {
@@ -72,10 +72,9 @@ func (o *outages) follow(works bool, leader controlplane.Holder, now time.Time) 
 		o.heldUntil, o.granted = now.Add(leader.ExpiresIn), time.Time{}
 	}
 	if works {
-		o.lost, o.taken = time.Time{}, o.lease.Transitions()
-	} else if o.lost.IsZero() {
-		o.lost = now
+		o.taken = o.lease.Transitions()
 	}
+	o.works.See(works, now)
 }
 
 // leaderlessTime is how long no process may have led while each that acquires the lease ends.
@@ -88,7 +87,7 @@ func (o *outages) fails(leader controlplane.Holder) bool {
 	if leader.State == controlplane.Starting {
 		failed--
 	}
-	return !o.lost.IsZero() && failed > 1
+	return !o.works.Value() && failed > 1
 }
 
 // grant returns the deadline for a starting holder. A holder that acquired the lease before byLease gets the time to
