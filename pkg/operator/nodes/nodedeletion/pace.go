@@ -52,10 +52,10 @@ func (m *memory) limitFor(o *observation, n *node) limit {
 	}
 }
 
-// believes reports whether a share of the Nodes may go where there is no probe. The CCM must have denied the machine ever
-// since the kubelet fell silent: a cloud that found it then, and does not now, may have lost living ones. And the CCM
-// must answer for others: it finds the machine of another kubelet that is not ready, or it has denied such machines for
-// a turn, and none of their kubelets is back.
+// believes reports whether a share of the Nodes may go where there is no probe. The CCM must have denied the machine
+// ever since the kubelet fell silent: a cloud that found it then, and does not now, may have lost living ones. And the
+// CCM must answer for others: it finds the machine of another kubelet that is not ready, or it has denied such machines
+// for a turn, and none of their kubelets is back.
 func (m *memory) believes(o *observation, r *record) bool {
 	if !r.lived.IsZero() || !m.refuted.IsZero() && o.now.Sub(m.refuted) < longTime {
 		return false
@@ -107,8 +107,8 @@ func (m *memory) inherit(o *observation, n *node) {
 	}
 }
 
-// passTime is how long the CCM may take until it has looked for the machine of a kubelet that has just fallen silent: two
-// passes, as far as they are known.
+// passTime is how long the CCM may take until it has looked for the machine of a kubelet that has just fallen silent:
+// two passes, as far as they are known.
 func (m *memory) passTime() time.Duration {
 	pass := promptTime
 	for _, a := range m.announcements {
