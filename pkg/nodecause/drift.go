@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // startup are the names of taints by which components other than the CCM keep pods away until they have initialized a
@@ -80,6 +81,9 @@ func swapped(u string) string {
 	return u[6:8] + u[4:6] + u[2:4] + u[0:2] + "-" + u[11:13] + u[9:11] + "-" + u[16:18] + u[14:16] + u[18:]
 }
 
+// maxValue limits what a kubelet or another component has written.
+const maxValue = 200
+
 // Explain returns the cause and the action. A Node that drifted is Ready and may run pods, so it is drained before it
 // is deleted, and only deleted where nothing else helps: a providerID cannot be changed.
 func (d Drift) Explain() string {
@@ -91,10 +95,10 @@ func (d Drift) Explain() string {
 			controlplane.UninitializedTaint + "=true:NoSchedule"
 	case d.OtherMachine != "":
 		return fmt.Sprintf("the providerID %q is that of another machine than the systemUUID; drain the Node, then delete "+
-			"it, so that its kubelet registers it again", d.OtherMachine)
+			"it, so that its kubelet registers it again", printable.Cut(d.OtherMachine, maxValue))
 	case d.SharedMachine != "":
 		return fmt.Sprintf("they have the same providerID %q; find the machine with that ID, and drain and delete the Nodes "+
-			"whose kubelet does not run on it", d.SharedMachine)
+			"whose kubelet does not run on it", printable.Cut(d.SharedMachine, maxValue))
 	case d.AddressFlaps:
 		return "lost its address of type InternalIP three times within an hour; check the addresses that the cloud has for " +
 			"the instance, and what reports them to it, such as a guest agent"
@@ -103,5 +107,5 @@ func (d Drift) Explain() string {
 			"instance, and the address that the kubelet was started with (--node-ip)"
 	}
 	return fmt.Sprintf("initialized, but the taint %q of another component keeps pods away; "+
-		"find the component that is to remove it", d.Taint)
+		"find the component that is to remove it", printable.Cut(d.Taint, maxValue))
 }

@@ -123,6 +123,9 @@ func (c *retryingClient) ApplyOperatorStatus(
 	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
 	}
+	if status != nil {
+		boundConditions(status.Conditions)
+	}
 	return c.apply(ctx, func(ctx context.Context) error {
 		return c.StaticPodOperatorClient.ApplyOperatorStatus(ctx, fieldManager, status)
 	})
@@ -134,6 +137,10 @@ func (c *retryingClient) ApplyStaticPodOperatorStatus(
 ) error {
 	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
+	}
+	if status != nil {
+		boundConditions(status.Conditions)
+		boundNodes(status.NodeStatuses)
 	}
 	return c.apply(ctx, func(ctx context.Context) error {
 		return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)

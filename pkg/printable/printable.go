@@ -1,4 +1,4 @@
-// Package printable makes strings safe to write to a terminal.
+// Package printable makes strings safe to write to a terminal, and short enough for a text.
 //
 // Names of files, objects and keys, and values in a configuration, may contain escape sequences that make a terminal
 // hide, overwrite or execute text.
@@ -32,6 +32,17 @@ func JSON(text string) string {
 		}
 		return fmt.Sprintf(`\u%04x`, r)
 	})
+}
+
+// Cut limits a text to a number of characters. Of a longer one it keeps both ends: the first words of an error have what
+// failed, and the last ones why.
+func Cut(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	runes := []rune(text)
+	half := (limit - 1) / 2
+	return string(runes[:limit-1-half]) + "…" + string(runes[len(runes)-half:])
 }
 
 func escape(text, kept string) string {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // maxRunes limits a summary, so that several fit in a condition.
@@ -81,7 +83,7 @@ func Reason(message string) string {
 			s.read(line)
 		}
 	}
-	return redact(printable(withoutPage(s.text)))
+	return redact(oneLine(withoutPage(s.text)))
 }
 
 // selection is what was selected of the lines so far.
@@ -153,9 +155,9 @@ func withoutPage(text string) string {
 	return text[:start[0]]
 }
 
-// printable returns text as one line, without line breaks, escape sequences and characters that change the direction
+// oneLine returns text as one line, without line breaks, escape sequences and characters that change the direction
 // of text.
-func printable(text string) string {
+func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
 			return ' '
@@ -176,13 +178,5 @@ func redact(text string) string {
 	return text
 }
 
-// Cut limits a text to 300 characters. Of a longer one it keeps both ends: the first words have what failed, and the
-// last ones why, because an error names its cause last.
-func Cut(text string) string {
-	runes := []rune(text)
-	if len(runes) <= maxRunes {
-		return text
-	}
-	const half = (maxRunes - 1) / 2
-	return string(runes[:maxRunes-1-half]) + "…" + string(runes[len(runes)-half:])
-}
+// Cut limits a text to 300 characters.
+func Cut(text string) string { return printable.Cut(text, maxRunes) }

@@ -71,13 +71,14 @@ var layers = []layer{
 	},
 
 	{dir: "pkg/patience", pure: true},
-	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane", "pkg/platform"}},
+	{dir: "pkg/printable", pure: true},
+	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane", "pkg/platform", "pkg/printable"}},
 	{dir: "pkg/operandlog", ours: []string{"pkg/nodecause", "pkg/operand"}},
 	{dir: "pkg/loadbalancer", pure: true},
-	{dir: "pkg/terminationmessage", ours: []string{"pkg/redaction"}},
+	{dir: "pkg/terminationmessage", ours: []string{"pkg/printable", "pkg/redaction"}},
 	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},
 	{dir: "pkg/controlplane", ours: []string{"pkg/patience", "pkg/operand", "pkg/predecessor", "pkg/nodefiles", "pkg/apis"}},
-	{dir: "pkg/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
+	{dir: "pkg/operatorclient", ours: []string{"pkg/apis", "pkg/operand", "pkg/printable"}},
 	// The observers also run on the bootstrap node, so of the operator they import only its names.
 	{
 		dir:  "pkg/configobservation",
@@ -102,7 +103,6 @@ var layers = []layer{
 		dir:  "pkg/cmd/operator",
 		ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/regularfile", "pkg/version"},
 	},
-	{dir: "pkg/printable", pure: true},
 	{dir: "pkg/nodefiles"},
 	{dir: "pkg/filesyncer", ours: []string{"pkg/nodefiles", "pkg/printable"}},
 	{dir: "cmd/file-syncer", ours: []string{"pkg/filesyncer"}},
@@ -204,6 +204,7 @@ var controllerMayImport = []string{
 	"pkg/nodecause",
 	"pkg/operandlog",
 	"pkg/patience",
+	"pkg/printable",
 	"pkg/loadbalancer",
 	"pkg/internal/filteredwatch",
 	"pkg/redaction",

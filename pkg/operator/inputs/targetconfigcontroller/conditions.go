@@ -100,7 +100,7 @@ func condition(
 		return operatorclient.AsExpected(conditionType)
 	}
 	previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
-	if previous == nil || previous.Message != message {
+	if previous == nil || previous.Message != operatorclient.Bounded(message) {
 		recorder.Warning(strings.TrimSuffix(conditionType, "Degraded")+reason, message)
 	}
 	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, message)

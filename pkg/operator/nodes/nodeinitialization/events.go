@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 const (
@@ -64,7 +65,7 @@ func (c *controller) record(ctx context.Context, node, message string) error {
 		InvolvedObject:      corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(node)},
 		Source:              corev1.EventSource{Component: eventSource},
 		ReportingController: eventSource,
-		Type:                corev1.EventTypeWarning, Reason: eventReason, Message: message, Count: 1,
+		Type:                corev1.EventTypeWarning, Reason: eventReason, Message: operatorclient.Bounded(message), Count: 1,
 		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now),
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/filteredwatch"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // NodeIPAnnotation is set by a kubelet that was started with --node-ip (k8s.io/cloud-provider/api).
@@ -117,13 +118,16 @@ func nodeIP(node *corev1.Node) map[string]string {
 	return nil
 }
 
+// maxValue limits what a kubelet says about its machine. An ID of a machine has up to 200 characters, on Azure.
+const maxValue = 200
+
 // MachineOf returns what a Node says about its machine.
 func MachineOf(node *corev1.Node) nodecause.Machine {
 	return nodecause.Machine{
 		Node:       node.Name,
-		ProviderID: node.Spec.ProviderID,
-		SystemUUID: node.Status.NodeInfo.SystemUUID,
-		NodeIP:     node.Annotations[NodeIPAnnotation],
+		ProviderID: printable.Cut(node.Spec.ProviderID, maxValue),
+		SystemUUID: printable.Cut(node.Status.NodeInfo.SystemUUID, maxValue),
+		NodeIP:     printable.Cut(node.Annotations[NodeIPAnnotation], maxValue),
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
@@ -59,6 +60,9 @@ type mask struct {
 	versions string
 }
 
+// maxMessage limits a message of a pod. A kubelet keeps 4 KiB of a termination message, and can write more.
+const maxMessage = 8192
+
 // pod returns the pod without secrets in its messages. It does not change the pod, which is a cache's. Before the
 // Secrets are known, there are no messages.
 func (m *mask) pod(pod *corev1.Pod) (*corev1.Pod, error) {
@@ -71,7 +75,7 @@ func (m *mask) pod(pod *corev1.Pod) (*corev1.Pod, error) {
 	}
 	pod = pod.DeepCopy()
 	for _, text := range messages(pod) {
-		*text = redactor(*text)
+		*text = printable.Cut(redactor(*text), maxMessage) // Cutting first could leave a part of a secret.
 	}
 	return pod, nil
 }

@@ -260,3 +260,12 @@ func TestTheObjectOfAnAcceptedInputIsNoSecret(t *testing.T) {
 	}})
 	require.Equal(t, line, redactor.Line(line))
 }
+
+// A kubelet can write messages of any length.
+func TestAMessageIsCutAfterItWasMasked(t *testing.T) {
+	masked := podsWith(t, strings.Repeat("9", maxMessage/2-4)+" "+password+" "+strings.Repeat("9", 1<<20))
+	pod, err := masked.Core().V1().Pods().Lister().Pods(operand.Namespace).Get("ccm")
+	require.NoError(t, err)
+	require.Len(t, []rune(pod.Status.Message), maxMessage)
+	require.NotContains(t, pod.Status.Message, password[:4])
+}

@@ -258,3 +258,13 @@ func TestItComesBackByItselfWhileAServiceWaits(t *testing.T) {
 		})
 	}
 }
+
+// A tenant can write an Event of any length.
+func TestOneEventCannotFillTheStatus(t *testing.T) {
+	c := start(t, "openstack")
+	require.NoError(t, c.watch.Replace([]any{service("web", time.Hour)}, "1"))
+	c.warn(strings.Repeat("9", 1<<20), time.Second)
+	text := c.notice(t)
+	require.Contains(t, text, "999…999")
+	require.Less(t, len(text), 2<<10)
+}

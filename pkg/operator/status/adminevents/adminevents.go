@@ -11,6 +11,8 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // bookkeeping are the reasons of events that are logged instead. RevisionTriggered, NodeCurrentRevisionChanged and the
@@ -27,6 +29,9 @@ var bookkeeping = sets.New(
 	"RequiredInstallerResourcesMissing",
 )
 
+// maxMessage limits the message of an event. A Node, a tenant or a cloud may have written what it quotes.
+const maxMessage = 4096
+
 // statusChanged is the reason of library-go's events about each change of the ClusterOperator.
 const statusChanged = "OperatorStatusChanged"
 
@@ -41,7 +46,7 @@ type filter struct{ events.Recorder }
 
 func (f filter) Event(reason, message string) {
 	if isForAdministrators(reason, message) {
-		f.Recorder.Event(reason, message)
+		f.Recorder.Event(reason, printable.Cut(message, maxMessage))
 		return
 	}
 	log(reason, message)
@@ -53,7 +58,7 @@ func (f filter) Eventf(reason, messageFmt string, args ...any) {
 
 func (f filter) Warning(reason, message string) {
 	if isForAdministrators(reason, message) {
-		f.Recorder.Warning(reason, message)
+		f.Recorder.Warning(reason, printable.Cut(message, maxMessage))
 		return
 	}
 	log(reason, message)

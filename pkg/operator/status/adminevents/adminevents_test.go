@@ -1,6 +1,7 @@
 package adminevents
 
 import (
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -53,5 +54,18 @@ func TestOnlyEventsForAdministratorsAreRecorded(t *testing.T) {
 			}
 			require.Equal(t, tc.want, got)
 		})
+	}
+}
+
+func TestAnEventIsNotLongerThanAnObjectMayBe(t *testing.T) {
+	recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
+	filtered := New(recorder)
+	huge := strings.Repeat("9", 1<<20)
+	filtered.Event("A", huge)
+	filtered.Warningf("B", "%s", huge)
+	filtered.ForComponent("c").Eventf("C", "%s", huge)
+	require.Len(t, recorder.Events(), 3)
+	for _, event := range recorder.Events() {
+		require.Less(t, len(event.Message), 8<<10)
 	}
 }
