@@ -115,7 +115,8 @@ func (c *controller) readFindings(
 }
 
 // withoutAttempts returns the evidence about a leader without an attempt to initialize a node, and the leader if its
-// controller of nodes has started. A tenant can write into a log, but initialize no Node: a leader that has is not deaf.
+// controller of nodes has started. A tenant can write into a log, but initialize no Node: a leader that has is not
+// deaf.
 func (c *controller) withoutAttempts(
 	leader controlplane.Holder, start nodecause.Start, complete bool,
 ) (evidence nodecause.Evidence, idle string) {
