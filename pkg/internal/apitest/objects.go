@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,7 +31,7 @@ func (w *watcher) send(event string, object *unstructured.Unstructured) {
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target, matching selector) {
 	watch := &watcher{t.path, matching, make(chan map[string]any, 10000)}
 	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
-	for _, object := range s.objects[t.path] {
+	for _, object := range s.all(t.path) {
 		if version, _ := strconv.Atoi(object.GetResourceVersion()); version > since && matching(object) {
 			watch.send("ADDED", object)
 		}
@@ -65,6 +66,11 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, t target) {
 	existing := s.objects[t.path][t.name]
 	if t.name != "" && existing == nil {
 		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+		return
+	}
+	if t.subresource == "log" {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, s.logs[t.name])
 		return
 	}
 	body := &unstructured.Unstructured{}
@@ -111,28 +117,46 @@ func (s *Server) create(w http.ResponseWriter, t target, body *unstructured.Unst
 	_ = json.NewEncoder(w).Encode(body.Object)
 }
 
-// merge merges changes like a server-side apply: lists of conditions by type, maps by key.
+// listKeys are the fields that identify the elements of lists.
+var listKeys = map[string]string{"conditions": "type", "nodeStatuses": "nodeName"}
+
+// merge merges changes like a server-side apply: the lists of listKeys by their keys, maps by key.
 func merge(into, changes map[string]any) {
-	for key, change := range changes {
+	for name, change := range changes {
 		switch change := change.(type) {
 		case map[string]any:
-			if inner, ok := into[key].(map[string]any); ok {
+			if inner, ok := into[name].(map[string]any); ok {
 				merge(inner, change)
 				continue
 			}
 		case []any:
-			if before, ok := into[key].([]any); ok && key == "conditions" {
-				into[key] = append(slices.DeleteFunc(before, func(condition any) bool {
-					return slices.ContainsFunc(change, func(c any) bool { return typeOf(c) == typeOf(condition) })
-				}), change...)
+			if before, ok := into[name].([]any); ok && listKeys[name] != "" {
+				into[name] = mergeList(before, change, listKeys[name])
 				continue
 			}
 		}
-		into[key] = change
+		into[name] = change
 	}
 }
 
-func typeOf(condition any) any {
-	fields, _ := condition.(map[string]any)
-	return fields["type"]
+// mergeList keeps the order of the elements, because another one would be a change. It keeps the time of a condition
+// whose status stays: clients read it from managed fields, which there are none of.
+func mergeList(before, changes []any, key string) []any {
+	for _, element := range changes {
+		change, _ := element.(map[string]any)
+		at := slices.IndexFunc(before, func(e any) bool {
+			former, _ := e.(map[string]any)
+			return former[key] == change[key]
+		})
+		if at < 0 {
+			before = append(before, change)
+			continue
+		}
+		former, _ := before[at].(map[string]any)
+		if former["status"] == change["status"] && former["lastTransitionTime"] != nil {
+			change["lastTransitionTime"] = former["lastTransitionTime"]
+		}
+		merge(former, change)
+	}
+	return before
 }

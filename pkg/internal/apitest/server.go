@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	configscheme "github.com/openshift/client-go/config/clientset/versioned/scheme"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,6 +45,8 @@ type Server struct {
 	watches map[*watcher]bool
 	// requests has the lists and watches.
 	requests []Request
+	// logs are those of pods, by name.
+	logs map[string]string
 }
 
 // Request is a list or a watch.
@@ -60,11 +64,24 @@ type Request struct {
 // and config.openshift.io.
 func Start(tb testing.TB, addToScheme ...func(*runtime.Scheme) error) *Server {
 	tb.Helper()
+	s := newServer(tb, addToScheme...)
+	server := httptest.NewServer(s)
+	tb.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	s.Config = configOf(server.URL)
+	return s
+}
+
+func newServer(tb testing.TB, addToScheme ...func(*runtime.Scheme) error) *Server {
+	tb.Helper()
 	s := &Server{
 		types:   runtime.NewScheme(),
 		kinds:   map[schema.GroupVersionResource]schema.GroupVersionKind{},
 		objects: map[string]map[string]*unstructured.Unstructured{},
 		watches: map[*watcher]bool{},
+		logs:    map[string]string{},
 	}
 	for _, add := range append(addToScheme, scheme.AddToScheme, configscheme.AddToScheme) {
 		require.NoError(tb, add(s.types))
@@ -72,15 +89,6 @@ func Start(tb testing.TB, addToScheme ...func(*runtime.Scheme) error) *Server {
 	for kind := range s.types.AllKnownTypes() {
 		resource, _ := meta.UnsafeGuessKindToResource(kind)
 		s.kinds[resource] = kind
-	}
-	server := httptest.NewServer(s)
-	tb.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	s.Config = &rest.Config{
-		Host: server.URL, QPS: -1,
-		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
 	}
 	return s
 }
@@ -90,6 +98,13 @@ func (s *Server) Requests() []Request {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	return slices.Clone(s.requests)
+}
+
+// SetLog sets the log of the containers of each pod with the name.
+func (s *Server) SetLog(pod, log string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.logs[pod] = log
 }
 
 // Set creates or replaces objects.
@@ -114,11 +129,17 @@ func (s *Server) store(path string, object *unstructured.Unstructured) {
 	if s.objects[path] == nil {
 		s.objects[path] = map[string]*unstructured.Unstructured{}
 	}
-	event := "MODIFIED"
-	if s.objects[path][object.GetName()] == nil {
+	event, before := "MODIFIED", s.objects[path][object.GetName()]
+	if before == nil {
 		event = "ADDED"
 		if object.GetUID() == "" {
 			object.SetUID(types.UID("uid-of-" + object.GetName()))
+		}
+	}
+	if before != nil {
+		object.SetResourceVersion(before.GetResourceVersion())
+		if equality.Semantic.DeepEqual(before.Object, object.Object) {
+			return // A write that changes nothing is no event.
 		}
 	}
 	s.version++
@@ -130,7 +151,7 @@ func (s *Server) store(path string, object *unstructured.Unstructured) {
 // notify requires the lock.
 func (s *Server) notify(event, path string, object *unstructured.Unstructured) {
 	for w := range s.watches {
-		if w.path == path && w.selects(object) {
+		if covers(w.path, path) && w.selects(object) {
 			w.send(event, object)
 		}
 	}
@@ -212,12 +233,32 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, t target) {
 	list.SetAPIVersion(t.kind.GroupVersion().String())
 	list.SetKind(t.kind.Kind + "List")
 	list.SetResourceVersion(strconv.Itoa(s.version))
-	for _, name := range slices.Sorted(maps.Keys(s.objects[t.path])) {
-		if object := s.objects[t.path][name]; matching(object) {
+	for _, object := range s.all(t.path) {
+		if matching(object) {
 			list.Items = append(list.Items, *object)
 		}
 	}
 	_ = json.NewEncoder(w).Encode(list.UnstructuredContent())
+}
+
+// all returns the objects of a collection, or of the collections of all namespaces. It requires the lock.
+func (s *Server) all(path string) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for _, stored := range slices.Sorted(maps.Keys(s.objects)) {
+		if covers(path, stored) {
+			for _, name := range slices.Sorted(maps.Keys(s.objects[stored])) {
+				found = append(found, s.objects[stored][name])
+			}
+		}
+	}
+	return found
+}
+
+var ofNamespace = regexp.MustCompile(`/namespaces/[^/]+/`)
+
+// covers reports whether a collection is, or includes, the stored one.
+func covers(path, stored string) bool {
+	return path == stored || path == ofNamespace.ReplaceAllString(stored, "/")
 }
 
 type selector func(*unstructured.Unstructured) bool
