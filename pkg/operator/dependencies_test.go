@@ -102,6 +102,7 @@ func addressOf(v reflect.Value) uintptr {
 		if v.NumField() > 0 {
 			return addressOf(v.Field(0))
 		}
+	default:
 	}
 	return 0
 }

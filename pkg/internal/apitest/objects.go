@@ -2,7 +2,6 @@ package apitest
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -66,11 +65,6 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, t target) {
 	existing := s.objects[t.path][t.name]
 	if t.name != "" && existing == nil {
 		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound)
-		return
-	}
-	if t.subresource == "log" {
-		w.Header().Set("Content-Type", "text/plain")
-		_, _ = io.WriteString(w, s.logs[t.name])
 		return
 	}
 	body := &unstructured.Unstructured{}

@@ -5,6 +5,7 @@ package apitest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -209,6 +210,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	if t.subresource == "log" {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, s.logs[t.name]) //nolint:gosec // A test's own text, to a test.
+		return
+	}
 	s.serveObject(w, r, t)
 }
 

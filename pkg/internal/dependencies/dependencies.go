@@ -12,8 +12,8 @@ var Accepted = func(any) {}
 
 // Require panics if a field of the struct, or of the struct that the pointer has, is not set: an interface, a function,
 // a pointer or a channel is nil, or a string, a slice or a map is empty. It includes embedded structs and unexported
-// fields. Other kinds have a zero value that selects a default, as has a field with the tag optional, whose value is the
-// reason.
+// fields. Other kinds have a zero value that selects a default, as has a field with the tag optional, whose value is
+// the reason.
 func Require(options any) {
 	require(reflect.Indirect(reflect.ValueOf(options)))
 	Accepted(options)

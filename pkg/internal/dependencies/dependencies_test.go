@@ -1,7 +1,7 @@
 package dependencies_test
 
 import (
-	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,7 +14,7 @@ type common struct{ Image string }
 
 type options struct {
 	common
-	Context  context.Context
+	Printer  fmt.Stringer
 	Mask     func(string) string
 	Lease    *time.Time
 	Images   map[string]string
@@ -26,7 +26,7 @@ type options struct {
 
 func complete() options {
 	return options{
-		common: common{Image: "a"}, Context: context.Background(), Mask: func(s string) string { return s },
+		common: common{Image: "a"}, Printer: time.Second, Mask: func(s string) string { return s },
 		Lease: &time.Time{}, Images: map[string]string{"a": "b"}, Informer: []int{1}, secret: make(chan int),
 	}
 }
@@ -40,7 +40,7 @@ func TestOptionsWithAllDependenciesAreAccepted(t *testing.T) {
 func TestAMissingDependencyIsNamed(t *testing.T) {
 	var none *options
 	for field, omit := range map[string]func(*options){
-		"options.Context":  func(o *options) { o.Context = nil },
+		"options.Printer":  func(o *options) { o.Printer = nil },
 		"options.Mask":     func(o *options) { o.Mask = nil },
 		"options.Lease":    func(o *options) { o.Lease = nil },
 		"options.Images":   func(o *options) { o.Images = map[string]string{} },
