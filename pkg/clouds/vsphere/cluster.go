@@ -50,7 +50,8 @@ func (v *rewriter) wantedVCenters() []vCenter {
 		if i < len(spec.VCenters) && len(spec.VCenters[i].Datacenters) > 0 {
 			v.ReportInfrastructure(platformSpec+".failureDomains", diagnostic.Doubtful, "failure domain %s is in datacenter "+
 				"%s, which the datacenters of vCenter %s do not have: the cloud-controller-manager looks there too; "+
-				"add it to them, or correct the failure domain", confdoc.Quoted(domain.Name), confdoc.Quoted(name), confdoc.Quoted(domain.Server))
+				"add it to them, or correct the failure domain",
+				confdoc.Quoted(domain.Name), confdoc.Quoted(name), confdoc.Quoted(domain.Server))
 		}
 		w.Datacenters = append(w.Datacenters, name)
 	}
