@@ -134,10 +134,6 @@ var unusedByOperator = []Exception{
 	},
 	{Account: operatorAccount, Resources: []string{policies, policyBindings}, Verbs: []string{"list"}, Reason: streamed},
 	{
-		Account: operatorAccount, Resources: []string{"clusteroperators.config.openshift.io"}, Verbs: []string{"get"},
-		Reason: "The API server asks for it where a binding is restored, without a request.",
-	},
-	{
 		Account: operatorAccount, Resources: []string{policies}, Verbs: []string{"get"},
 		Reason: "No policy is missing from the cache.", By: policyWatch,
 	},
