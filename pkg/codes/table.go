@@ -86,6 +86,11 @@ var findings = []struct{ id, kind, means, do string }{
 		"what is needed besides is missing, or does not fit its schema",
 		"correct the object and the field that the finding names",
 	},
+	{
+		"CCM0016", "Contradictory",
+		"the value differs from the one that Infrastructure has",
+		"write the same value in both; if the difference is meant and works, nothing",
+	},
 }
 
 // reasons are those of the operator's conditions. docs/reasons.md sorts them by name.

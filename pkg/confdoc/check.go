@@ -61,7 +61,11 @@ func (d *Document) checkObject(known Field, path string, n, decoded *Node) {
 		if !ok && !d.IgnoresUnknown {
 			misspelled[d.unknownName(known.Fields, path, n, e)] = true
 		}
-		return ok && field.Legacy != "" && d.isDropped(field, path, e)
+		isDropped := ok && field.Legacy != ""
+		if isDropped {
+			d.reportDropped(field, path, e)
+		}
+		return isDropped
 	})
 	n.Entries = d.onePerName(path, n.Entries, known.Fields, decoded)
 	for _, e := range n.Entries {
@@ -79,12 +83,12 @@ func (d *Document) checkObject(known Field, path string, n, decoded *Node) {
 	}), path, n)
 }
 
-// isDropped adds a diagnostic about a legacy name and reports whether the name can be dropped.
-func (d *Document) isDropped(field Field, path string, e *Entry) bool {
+// reportDropped adds a diagnostic about a legacy name.
+func (d *Document) reportDropped(field Field, path string, e *Entry) {
 	if field.Only != nil && e.Value.Text != *field.Only {
-		d.Rejectf(e.Value, "%s is %s, but only its default %q can be used (%s): remove the line",
+		d.Reportf(e.Value, diagnostic.Typo, "%s is %s, but only its default %q can be used (%s): remove the line",
 			d.inside(path, field.Name), shown(field, e.Value), *field.Only, field.Legacy)
-		return false
+		return
 	}
 	name := d.inside(path, field.Name)
 	if d.isSection(path) {
@@ -102,7 +106,6 @@ func (d *Document) isDropped(field Field, path string, e *Entry) bool {
 		kind = diagnostic.Adapted
 	}
 	d.ReportAt(e.Position, kind, "%s is dropped: %s", name, field.Legacy)
-	return true
 }
 
 // unknownName reports an unknown name. It returns the known name that is meant, if the message says so and that name

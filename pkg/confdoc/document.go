@@ -310,6 +310,6 @@ func (d *Document) Contradicts(name string, value *Node, field, fact string) {
 	if strings.HasPrefix(field, "status.") { // only the installer writes it
 		action = "correct it here"
 	}
-	d.Rejectf(value, "%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: %s",
+	d.Reportf(value, diagnostic.Contradictory, "%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: %s",
 		name, Quoted(value.Text), field, Quoted(fact), action)
 }

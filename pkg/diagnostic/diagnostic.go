@@ -47,6 +47,9 @@ const (
 	// Redirected is an endpoint that would receive the credentials, although neither the credentials nor Infrastructure
 	// name it.
 	Redirected Kind = "Redirected"
+	// Contradictory is a value that differs from the one that Infrastructure has. It may be meant, and the cluster may have
+	// worked with it for years.
+	Contradictory Kind = "Contradictory"
 	// Insecure is a setting that weakens the protection of the credentials, possibly on purpose.
 	Insecure Kind = "Insecure"
 	// Doubtful is a value that the cloud-controller-manager and its cloud accept, but with which they hardly do what is
@@ -78,7 +81,7 @@ func (k Kind) Severity(p Policy) Severity {
 	switch k {
 	case Invalid:
 		return Error
-	case Ambiguous, Typo, Redirected:
+	case Ambiguous, Typo, Redirected, Contradictory:
 		if p == Strict {
 			return Error
 		}

@@ -10,16 +10,17 @@ import (
 
 func TestPolicyDecidesOnlyAboutLikelyMistakes(t *testing.T) {
 	for kind, want := range map[diagnostic.Kind][2]diagnostic.Severity{
-		diagnostic.Invalid:    {diagnostic.Error, diagnostic.Error},
-		diagnostic.Ambiguous:  {diagnostic.Warning, diagnostic.Error},
-		diagnostic.Typo:       {diagnostic.Warning, diagnostic.Error},
-		diagnostic.Redirected: {diagnostic.Warning, diagnostic.Error},
-		diagnostic.Insecure:   {diagnostic.Warning, diagnostic.Warning},
-		diagnostic.Doubtful:   {diagnostic.Warning, diagnostic.Warning},
-		diagnostic.Unknown:    {diagnostic.Warning, diagnostic.Warning},
-		diagnostic.Legacy:     {diagnostic.Warning, diagnostic.Warning},
-		diagnostic.Rewritten:  {diagnostic.Warning, diagnostic.Warning},
-		diagnostic.Adapted:    {diagnostic.Change, diagnostic.Change},
+		diagnostic.Invalid:       {diagnostic.Error, diagnostic.Error},
+		diagnostic.Ambiguous:     {diagnostic.Warning, diagnostic.Error},
+		diagnostic.Typo:          {diagnostic.Warning, diagnostic.Error},
+		diagnostic.Redirected:    {diagnostic.Warning, diagnostic.Error},
+		diagnostic.Contradictory: {diagnostic.Warning, diagnostic.Error},
+		diagnostic.Insecure:      {diagnostic.Warning, diagnostic.Warning},
+		diagnostic.Doubtful:      {diagnostic.Warning, diagnostic.Warning},
+		diagnostic.Unknown:       {diagnostic.Warning, diagnostic.Warning},
+		diagnostic.Legacy:        {diagnostic.Warning, diagnostic.Warning},
+		diagnostic.Rewritten:     {diagnostic.Warning, diagnostic.Warning},
+		diagnostic.Adapted:       {diagnostic.Change, diagnostic.Change},
 	} {
 		require.Equal(t, want, [2]diagnostic.Severity{kind.Severity(diagnostic.Lenient),
 			kind.Severity(diagnostic.Strict)}, kind)

@@ -36,7 +36,8 @@ func (l *List) Sorted() List {
 	if len(all) <= maxSorted {
 		return all
 	}
-	kinds := []Kind{Invalid, Redirected, Ambiguous, Typo, Insecure, Doubtful, Unknown, Rewritten, Legacy}
+	kinds := []Kind{Invalid, Redirected, Contradictory, Ambiguous, Typo, Insecure, Doubtful, Unknown, Rewritten,
+		Legacy}
 	slices.SortStableFunc(all, func(a, b Diagnostic) int {
 		return cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind))
 	})

@@ -135,8 +135,8 @@ func Check(request Request) (*Report, error) {
 	k.places.manifests = append(k.places.manifests, c.objects...)
 	k.report.Diagnostics = append(k.report.Diagnostics, unknownFields...)
 	if c.UnknownPlatform != "" {
-		k.add(diagnostic.Error, []diagnostic.Diagnostic{{
-			Kind: diagnostic.Invalid, Object: c.Infrastructure.Source(), Key: "status.platformStatus.type",
+		k.add(c.platformKind.Severity(request.Occasion.policy()), []diagnostic.Diagnostic{{
+			Kind: c.platformKind, Object: c.Infrastructure.Source(), Key: "status.platformStatus.type",
 			Message: c.UnknownPlatform,
 		}})
 		return k.report, nil

@@ -14,6 +14,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -42,6 +43,9 @@ type Cluster struct {
 	UnknownPlatform string
 	// SystemTrust is the system's CA bundle, empty if it does not exist.
 	SystemTrust []operand.TrustSource
+
+	// platformKind is the kind of the diagnostic with UnknownPlatform.
+	platformKind diagnostic.Kind
 
 	objects manifests
 	// live has the objects that no file has. It is nil without a cluster.
@@ -135,9 +139,11 @@ func (c *Cluster) checkInfrastructure() error {
 	}
 	c.PlatformName = string(infrastructure.Status.PlatformStatus.Type)
 	if unknown, meant, known := platform.UnknownType(infrastructure); !known {
+		c.platformKind = diagnostic.Unknown // A newer release may know it.
 		c.UnknownPlatform = fmt.Sprintf("unknown platform type %q", unknown)
 		if meant != "" {
 			c.UnknownPlatform += fmt.Sprintf("; did you mean %q?", meant)
+			c.platformKind = diagnostic.Typo
 		}
 	}
 	return nil

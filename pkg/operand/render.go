@@ -315,12 +315,25 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 		},
 	})
 	for _, d := range result.Errors(in.Policy) {
+		if in.stands(d) {
+			d.Severity = diagnostic.Warning
+			c.warn(located(d, in))
+			continue
+		}
 		c.reject(located(d, in))
 	}
 	for _, d := range result.Warnings(in.Policy) {
 		c.warn(located(d, in))
 	}
 	c.cloud = result
+}
+
+// stands reports whether the accepted cloud configuration contradicts Infrastructure in the same way. Other likely
+// mistakes are to be corrected with the next change of the file; this one may be meant.
+func (in Inputs) stands(d diagnostic.Diagnostic) bool {
+	return d.Kind == diagnostic.Contradictory && slices.ContainsFunc(in.Standing, func(former diagnostic.Diagnostic) bool {
+		return former.Kind == d.Kind && former.Message == d.Message
+	})
 }
 
 // located returns the diagnostic with the object that the administrator has to correct.

@@ -4,7 +4,6 @@ package azure
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -110,7 +109,7 @@ func (a *rewriter) nodeManagerConfig() []byte {
 
 func readAzure(src clouds.Source, stack bool) *rewriter {
 	a := &rewriter{stack: stack, Run: clouds.NewRun(src, confdoc.Reader{
-		Format: confdoc.YAMLAsJSON, Fields: azureFields,
+		Format: confdoc.YAMLAsJSON, Fields: fieldsOf(src.Cluster.Status.Azure),
 		Empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup",
 	}), status: ptr.Deref(src.Cluster.Status.Azure, configv1.AzurePlatformStatus{})}
 	a.useCredentials()
@@ -144,13 +143,9 @@ func (a *rewriter) useCloud() {
 		fact = cmp.Or(string(a.status.CloudName), stackCloud)
 	}
 	if !slices.ContainsFunc(cloudNames, func(name string) bool { return strings.EqualFold(name, fact) }) {
-		meant := ""
-		if near := confdoc.Nearest(fact, cloudNames); near != "" {
-			meant = "; did you mean " + strconv.Quote(near) + "?"
-		}
-		a.Rejectf(nil, "%scloudName of %s is %s, which the cloud-controller-manager does not know: it would ask Azure's "+
-			"public cloud%s", statusField, clouds.Infrastructure, confdoc.Quoted(fact), meant)
-		return
+		// A newer release of openshift/api and its cloud-controller-manager may know it.
+		a.Reportf(nil, diagnostic.Unknown, "%scloudName of %s is %s, which is passed on: a cloud-controller-manager that "+
+			"does not know it asks Azure's public cloud", statusField, clouds.Infrastructure, confdoc.Quoted(fact))
 	}
 	if named := a.Value("cloud"); strings.TrimSpace(named.String()) == "" {
 		a.Put(confdoc.NewText(fact), diagnostic.Adapted, "Infrastructure names this cloud", "cloud")

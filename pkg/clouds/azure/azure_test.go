@@ -1,9 +1,12 @@
 package azure_test
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -51,23 +54,25 @@ func TestAzureGolden(t *testing.T) {
 	cloudtest.RequireGoldens(t, "azure", azure.Rewrite, azureLogin)
 }
 
-func TestAzureRejectsCloudsThatTheProviderTakesForThePublicOne(t *testing.T) {
-	for name, want := range map[configv1.AzureCloudEnvironment]string{
-		"":                       "",
-		"AzurePublicCloud":       "",
-		"AzureUSGovernmentCloud": "",
-		"AzureGermanCloud": `status.platformStatus.azure.cloudName of infrastructure.config.openshift.io/cluster is "AzureGermanCloud", ` +
-			"which the cloud-controller-manager does not know: it would ask Azure's public cloud",
-		"AzureUSGovernmentClout": `status.platformStatus.azure.cloudName of infrastructure.config.openshift.io/cluster is "AzureUSGovernmentClout", ` +
-			`which the cloud-controller-manager does not know: it would ask Azure's public cloud; did you mean "AzureUSGovernmentCloud"?`,
+func TestAzurePassesOnACloudThatItDoesNotKnow(t *testing.T) {
+	const warning = "status.platformStatus.azure.cloudName of infrastructure.config.openshift.io/cluster is %q, which is " +
+		"passed on: a cloud-controller-manager that does not know it asks Azure's public cloud"
+	for fact, isKnown := range map[configv1.AzureCloudEnvironment]bool{
+		"": true, "AzurePublicCloud": true, "AzureUSGovernmentCloud": true,
+		"AzureGermanCloud": false, "AzureUSSecCloud": false, "AzureUSGovernmentClout": false,
 	} {
-		result := azure.Rewrite(clouds.Source{Config: []byte(smallAzureConfig), Credentials: cloudtest.SecretOf(azureLogin),
-			Cluster: clouds.Cluster{Status: configv1.PlatformStatus{Azure: &configv1.AzurePlatformStatus{CloudName: name}}}})
-		var got string
-		for _, d := range result.Errors(diagnostic.Lenient) {
-			got += d.Message
+		for _, named := range []string{"", string(fact)} {
+			config := strings.Replace(smallAzureConfig, "{", `{"cloud": "`+named+`", `, 1)
+			result := azure.Rewrite(clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(azureLogin),
+				Cluster: clouds.Cluster{Status: configv1.PlatformStatus{Azure: &configv1.AzurePlatformStatus{CloudName: fact}}}})
+			require.Empty(t, result.Errors(diagnostic.Strict), fact)
+			var want []string
+			if !isKnown {
+				want = []string{"cloud config: " + fmt.Sprintf(warning, fact)}
+			}
+			require.Equal(t, want, cloudtest.Messages(result, diagnostic.Unknown))
+			require.Contains(t, string(result.Config), `"cloud": "`+cmp.Or(string(fact), "AzurePublicCloud")+`"`)
 		}
-		require.Equal(t, want, got, name)
 	}
 }
 

@@ -4,12 +4,24 @@ import (
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
 // cloudNames are the names that the provider knows. It takes any other for Azure's public cloud.
 var cloudNames = []string{publicCloud, "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud",
 	"AzureUSGovernment"}
+
+// fieldsOf returns azureFields for a cluster. The cloud that Infrastructure names is allowed, whoever knows it.
+func fieldsOf(status *configv1.AzurePlatformStatus) []confdoc.Field {
+	fields := slices.Clone(azureFields)
+	if status != nil && status.CloudName != "" {
+		i := slices.IndexFunc(fields, func(f confdoc.Field) bool { return f.Name == "cloud" })
+		fields[i].Values = append(slices.Clone(cloudNames), string(status.CloudName))
+	}
+	return fields
+}
 
 // onlyName describes the values of isName.
 const onlyName = "only a name, not the ID of the resource"

@@ -103,15 +103,6 @@ func TestOpenStackRejectsWhatTheProviderRejects(t *testing.T) {
 			`cloud config:2:14: lb-version is "v1", but only v2 is supported: remove the line`}},
 		"the Go field of the classes as a key": {"[LoadBalancer]\nlbclasses\n", []string{
 			"cloud config:2:1: lbclasses cannot be set here: remove the line"}},
-		"a custom secret-name": {"[Global]\nsecret-name = mine\n", []string{
-			"cloud config:2:15: secret-name is \"mine\", but only its default \"openstack-credentials\" can be used " +
-				"(the cloud-controller-manager reads its credentials from a file): remove the line"}},
-		"a custom secret-namespace": {"[Global]\nsecret-namespace = mine\n", []string{
-			"cloud config:2:20: secret-namespace is \"mine\", but only its default \"kube-system\" can be used (the " +
-				"cloud-controller-manager reads its credentials from a file): remove the line"}},
-		"a kubeconfig-path": {"[Global]\nkubeconfig-path = /etc/kubernetes/kubeconfig\n", []string{
-			"cloud config:2:19: kubeconfig-path is \"/etc/kubernetes/kubeconfig\", but only its default \"\" can be " +
-				"used (the cloud-controller-manager reads its credentials from a file): remove the line"}},
 		"a key with an underscore, with a suggestion": {"[Global]\nauth_url = https://keystone\n", []string{
 			"cloud config:2:1: this is not a key: a key starts with a letter and has letters, digits and \"-\" only; " +
 				"did you mean \"auth-url\"?"}},
@@ -424,6 +415,21 @@ func TestOpenStackIgnoresAnUnusedCABundle(t *testing.T) {
 // errorsAndWarnings returns the diagnostics that need the administrator's attention.
 func errorsAndWarnings(r clouds.Result) []diagnostic.Diagnostic {
 	return append(r.Errors(diagnostic.Lenient), r.Warnings(diagnostic.Lenient)...)
+}
+
+// The cloud-controller-manager ignores them, so they stop no installation.
+func TestKeysOfTheInTreeProviderThatDifferFromTheirDefault(t *testing.T) {
+	const file = " can be used (the cloud-controller-manager reads its credentials from a file): remove the line"
+	for line, want := range map[string]string{
+		"secret-name = mine":      `cloud config:2:15: secret-name is "mine", but only its default "openstack-credentials"`,
+		"secret-namespace = mine": `cloud config:2:20: secret-namespace is "mine", but only its default "kube-system"`,
+		"kubeconfig-path = /etc":  `cloud config:2:19: kubeconfig-path is "/etc", but only its default ""`,
+	} {
+		result := openstack.Rewrite(source("[Global]\n" + line + "\n"))
+		require.Empty(t, result.Errors(diagnostic.Lenient), line)
+		require.Equal(t, []string{want + file}, cloudtest.Texts(result.Errors(diagnostic.Strict)))
+		require.NotContains(t, string(result.Config), line)
+	}
 }
 
 func TestARegionThatTheCredentialsContradict(t *testing.T) {

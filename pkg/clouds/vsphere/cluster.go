@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -63,11 +64,11 @@ func (v *rewriter) useVCenters() {
 	v.moveGlobalServer()
 	users, wanted := slices.Clone(v.vCenters()), v.wantedVCenters()
 	v.checkPorts()
-	if !v.checkServers(users, wanted) || v.contradictsInfrastructure(users, wanted) {
+	if !v.checkServers(users, wanted) {
 		v.unknownVCenters = true
 		return
 	}
-	if len(wanted) == 0 {
+	if len(wanted) == 0 || v.contradictsInfrastructure(users, wanted) {
 		v.keepVCenters(users)
 		return
 	}
@@ -170,8 +171,9 @@ func (v *rewriter) checkPorts() {
 	}
 }
 
-// contradictsInfrastructure reports a configuration that has no vCenter in common with Infrastructure. One of them is
-// wrong, and it is unknown which. With the feature gate on, administrators edit Infrastructure, so that one is right.
+// contradictsInfrastructure reports a configuration that has no vCenter in common with Infrastructure. It returns whether
+// the user's stay: one of them is wrong, and the cluster may have worked with the user's, unless the credentials Secret
+// has no user for it. With the feature gate on, administrators edit Infrastructure, so that one is right.
 func (v *rewriter) contradictsInfrastructure(users []*confdoc.Entry, wanted []vCenter) bool {
 	isCommon := func(w vCenter) bool { return slices.ContainsFunc(users, isServer(w.Server)) }
 	isEdited := slices.Contains(v.Cluster.FeatureGates, featuregate.MultiVCenterDay2)
@@ -179,13 +181,17 @@ func (v *rewriter) contradictsInfrastructure(users []*confdoc.Entry, wanted []vC
 		return false
 	}
 	for _, e := range users {
-		v.ReportAt(e.Position, diagnostic.Invalid, "vCenter %s is not in %s, which has %s: write the same name in both",
+		v.ReportAt(e.Position, diagnostic.Contradictory, "vCenter %s is not in %s, which has %s: write the same name in both",
 			confdoc.Quoted(serverOf(e)), vCenters, serversOf(wanted))
 	}
-	return len(users) > 0
+	hasUser := func(e *confdoc.Entry) bool {
+		keys := v.loginKeys(slices.Sorted(maps.Keys(v.Credentials)), serverOf(e))
+		return len(v.Credentials[keys[0]]) > 0
+	}
+	return len(users) > 0 && (len(v.Credentials) == 0 || slices.ContainsFunc(users, hasUser))
 }
 
-// keepVCenters keeps the user's vCenters where Infrastructure has none.
+// keepVCenters keeps the user's vCenters, where Infrastructure has none or others.
 func (v *rewriter) keepVCenters(users []*confdoc.Entry) {
 	if len(users) == 0 && !v.unread {
 		v.unknownVCenters = true

@@ -97,8 +97,10 @@ func requireVSphere(t *testing.T, src clouds.Source) {
 		src.Config = result.Config
 		again := rewrite(src)
 		for _, f := range again.Diagnostics {
-			// What is unknown is kept; a spare key of the Secret and Infrastructure are no matter of the configuration.
-			if f.Object == "" && f.Kind != diagnostic.Adapted && f.Kind != diagnostic.Unknown && f.Kind != diagnostic.Typo {
+			// What is unknown is kept; a spare key of the Secret, Infrastructure and a contradiction to it are no matter of the
+			// configuration.
+			kinds := []diagnostic.Kind{diagnostic.Adapted, diagnostic.Unknown, diagnostic.Typo, diagnostic.Contradictory}
+			if f.Object == "" && !slices.Contains(kinds, f.Kind) {
 				t.Errorf("the rewritten configuration gets a remark of its own: %s: %s\n%s", f.Kind, cloudtest.Shown(f), result.Config)
 			}
 		}
@@ -128,9 +130,16 @@ func TestVSphereFindingsNeverHoldASecret(t *testing.T) {
 func TestVSphereVCentersThatContradictInfrastructure(t *testing.T) {
 	const config = "vcenter:\n  old.example.com:\n    server: old.example.com\n"
 	src := source(config, "vcenter1.example.com")
+	src.Credentials = cloudtest.SecretOf(map[string]string{
+		"old.example.com.username": "ccm@vsphere.local", "old.example.com.password": cloudtest.SecretValue,
+	})
+	result := vsphere.Rewrite(src)
+	require.Empty(t, result.Errors(diagnostic.Lenient))
 	require.Equal(t, []string{`cloud config:2:3: vCenter "old.example.com" is not in spec.platformSpec.vsphere.vcenters of ` +
 		`infrastructure.config.openshift.io/cluster, which has "vcenter1.example.com": write the same name in both`},
-		cloudtest.Messages(vsphere.Rewrite(src), diagnostic.Invalid))
+		cloudtest.Messages(result, diagnostic.Contradictory))
+	require.Contains(t, string(result.Config), "server: old.example.com\n", "it may be the one that works")
+	require.NotContains(t, string(result.Config), "vcenter1.example.com")
 
 	// Behind the gate nobody edits the configuration any more.
 	src.Cluster.FeatureGates = []string{"VSphereMultiVCenterDay2"}

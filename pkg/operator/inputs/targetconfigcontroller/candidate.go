@@ -63,6 +63,9 @@ func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, err
 	if err != nil {
 		return nil, err
 	}
+	if current.Standing, err = c.standing(in, current); err != nil {
+		return nil, err
+	}
 	resources, rejected, err := render(current.Inputs, in.errors)
 	if err != nil {
 		return nil, err
@@ -81,6 +84,18 @@ func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, err
 		return nil, err
 	}
 	return next, in.nameAcceptance(next, current.Inputs, resources != nil)
+}
+
+// standing returns the warnings about the accepted cloud configuration, if the current one is a change of it.
+func (c *controller) standing(in *gathered, current *attempt) ([]diagnostic.Diagnostic, error) {
+	if current.Policy != diagnostic.Strict || in.accepted.CloudConfig == nil {
+		return nil, nil
+	}
+	checked, err := operand.Check(c.withAccepted(in, current, []diagnostic.Cause{diagnostic.CloudConfig}).Inputs)
+	if err != nil {
+		return nil, fmt.Errorf("checking the accepted cloud configuration: %w", err)
+	}
+	return checked.Warnings, nil
 }
 
 // contradictions returns the likely mistakes in an unchanged cloud configuration that come from new credentials, such

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // inRegion gives the credentials a password and a region.
@@ -79,4 +82,41 @@ func TestAnotherRegionInBothObjectsIsAcceptedInEitherOrder(t *testing.T) {
 			require.Contains(t, f.password(t), "second")
 		})
 	}
+}
+
+// A take-over finds what has worked for years. Later changes of the same file may keep it, but not add to it.
+func TestAContradictionToInfrastructureHoldsUpNeitherATakeOverNorAnotherChange(t *testing.T) {
+	const (
+		observed = `{"platform": "nutanix", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443",
+			"cloudConfig": {"name": "cloud-provider-config", "key": "config"}, "cluster": {"spec": {"type": "Nutanix",
+			"nutanix": {"prismCentral": {"address": "prism.example.com", "port": 9440}, "prismElements": []}}}}`
+		login  = `[{"type":"basic_auth","data":{"prismCentral":{"username":"ccm","password":"hidden"}}}]`
+		object = "configmap/cloud-provider-config in openshift-config, key config, line 1:30: "
+		differ = `prismCentral.address is "10.0.0.9", but spec.platformSpec.nutanix.prismCentral.address of ` +
+			`infrastructure.config.openshift.io/cluster is "prism.example.com": correct one of them`
+	)
+	config := func(port, more string) *corev1.ConfigMap {
+		return userConfigMap("cloud-provider-config", map[string]string{
+			"config": `{"prismCentral": {"address": "10.0.0.9", "port": ` + port + `}` + more + `}`})
+	}
+	f := newObserving(t, observed, goodInputs(config("9440", ""),
+		secret("nutanix-credentials", map[string][]byte{"credentials": []byte(login)}))...)
+	f.controller.OperandImages["nutanix-cloud-controller-manager"] = "registry/nutanix@sha256:1"
+	f.settle(t)
+	f.refresh(t)
+	require.Equal(t, []string{"CloudConfigNotices: " + object + differ}, f.trueConditions(t))
+	require.Contains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), "10.0.0.9")
+
+	f.put(t, config("9440", `, "enableCustomLabeling": true`))
+	f.sees(t)
+	require.Equal(t, []string{"CloudConfigNotices: " + object + differ}, f.trueConditions(t))
+	require.Contains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), "enableCustomLabeling")
+
+	f.put(t, config("9441", `, "enableCustomLabeling": false`))
+	f.sees(t)
+	require.Equal(t, []string{"CloudConfigDegraded", "CloudConfigNotices"}, f.degraded(t))
+	require.Contains(t, f.trueConditions(t)[0], `prismCentral.port is "9441", but spec.platformSpec.nutanix.prismCentral.port of `+
+		`infrastructure.config.openshift.io/cluster is "9440": correct one of them`)
+	require.NotContains(t, f.trueConditions(t)[0], "10.0.0.9")
+	require.Contains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), `"enableCustomLabeling": true`)
 }
