@@ -26,6 +26,7 @@ if [ ! -f cloud-controller-manager-bootstrap.done ]; then
 	rm --recursive --force cloud-controller-manager-bootstrap
 
 	# root owns the credentials in the output.
+	rendered=0
 	bootkube_podman_run \
 		--name cloud-controller-manager-render \
 		--user 0 \
@@ -40,7 +41,14 @@ if [ ! -f cloud-controller-manager-bootstrap.done ]; then
 		--infra-config-file=/assets/manifests/cluster-infrastructure-02-config.yml \
 		--cloud-config-file=/assets/config-bootstrap/cloud-provider-config-generated.yaml \
 		--image-references=/assets/image-references \
-		--manifest-operator-image="${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}"
+		--manifest-operator-image="${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}" || rendered=$?
+	# Other codes are podman's own. bootkube.service repeats the step then, which may help. Where render itself fails, the
+	# next attempt would too, and nothing is written: the nodes wait for the cluster's own cloud-controller-manager.
+	if [ "$rendered" -eq 1 ]; then
+		echo "The installation goes on without a cloud-controller-manager on the bootstrap node." >&2
+	else
+		(exit "$rendered")
+	fi
 
 	copy_rendered config "${BOOTSTRAP_CONFIGS_DIR}"
 	copy_rendered tls tls

@@ -46,7 +46,7 @@ bootkube_podman_run() {
 	echo "$*" >>containers
 	while [ "$1" != "${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}" ]; do shift; done
 	shift
-	podman_run_image "$@"
+	podman_run_image "$@" || return $?
 	after_render
 }
 run_program() {
@@ -242,22 +242,53 @@ func TestTheStepCopiesNothingWithoutTheCapability(t *testing.T) {
 	require.FileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
 }
 
-func TestTheStepFailsWithTheMessageLast(t *testing.T) {
-	n := newNode(t)
+// unclosed breaks the cloud configuration.
+func (n node) unclosed() {
+	n.t.Helper()
 	n.edit("manifests/cloud-provider-config.yaml", "[Global]", "[Global")
 	n.edit("config-bootstrap/cloud-provider-config-generated.yaml", "[Global]", "[Global")
-	code, stderr := n.step("")
-	require.Equal(t, 1, code)
-	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
-	require.Contains(t, lines[len(lines)-1], "render: "+n.dir+"/manifests/cloud-provider-config.yaml: "+
-		"configmap/cloud-provider-config in openshift-config, line 1:")
-	require.Empty(t, n.files("bootstrap-configs"))
-	require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap"))
-	require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
+}
 
-	// systemd restarts bootkube every five seconds, so the step succeeds once the input is valid.
-	n.edit("manifests/cloud-provider-config.yaml", "[Global", "[Global]")
-	n.edit("config-bootstrap/cloud-provider-config-generated.yaml", "[Global", "[Global]")
+// systemd restarts bootkube every five seconds, for ever, and nobody corrects an input meanwhile.
+func TestTheStepEndsWhateverTheInputIs(t *testing.T) {
+	const goesOn = "The installation goes on without a cloud-controller-manager on the bootstrap node."
+	for name, tc := range map[string]struct {
+		prepare func(node)
+		message string
+	}{
+		"a cloud configuration that the cloud-controller-manager cannot read": {
+			prepare: node.unclosed,
+			message: "render: manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, line 1:1 of the " +
+				"value of key config: the header of section [Global] is not closed: write \"]\" after the name [CCM0001]: no pod is " +
+				"written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs",
+		},
+		"an Infrastructure that is missing": {
+			prepare: func(n node) {
+				require.NoError(n.t, os.Remove(filepath.Join(n.dir, "manifests/cluster-infrastructure-02-config.yml")))
+			},
+			message: "render: manifests/cluster-infrastructure-02-config.yml cannot be read: no such file or directory\n" + goesOn,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			tc.prepare(n)
+			code, stderr := n.step("")
+			require.Equal(t, 0, code, stderr)
+			require.Equal(t, tc.message+"\n", strings.ReplaceAll(stderr, n.dir+"/", ""))
+			require.Equal(t, []string{"kube-apiserver-pod.yaml"}, n.files("bootstrap-manifests"))
+			require.Equal(t, []string{"root-ca.key"}, n.files("tls"))
+			require.FileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
+			require.Equal(t, "start cloud-controller-manager-bootstrap\nsuccess\n", n.read("stages"))
+		})
+	}
+}
+
+func TestTheStepIsRepeatedIfPodmanFails(t *testing.T) {
+	n := newNode(t)
+	code, stderr := n.step("podman_run_image() { echo 'Error: no space left on device' >&2; return 125; }")
+	require.Equal(t, 125, code, stderr)
+	require.Equal(t, "Error: no space left on device\n", stderr)
+	require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
 	n.mustStep()
 	n.requireDone()
 }

@@ -153,7 +153,8 @@ func (c *Cluster) checkInfrastructure() error {
 const capability = configv1.ClusterVersionCapabilityCloudControllerManager
 
 // WithoutCapability returns the ClusterVersion that disables the capability CloudControllerManager, or nil. Without a
-// ClusterVersion, and without spec.capabilities in it, every capability is enabled.
+// ClusterVersion, and without spec.capabilities in it, every capability is enabled. A set that this release does not know
+// disables nothing: the cluster-version-operator judges it.
 func (c *Cluster) WithoutCapability() (*Manifest, error) {
 	const kind = "ClusterVersion"
 	// The installer writes a namespace into this cluster-scoped object.
@@ -174,13 +175,7 @@ func (c *Cluster) WithoutCapability() (*Manifest, error) {
 	}
 	baseline := cmp.Or(spec.BaselineCapabilitySet, configv1.ClusterVersionCapabilitySetCurrent)
 	enabled, known := configv1.ClusterVersionCapabilitySets[baseline]
-	switch {
-	case !known:
-		return nil, fmt.Errorf("%s: spec.capabilities.baselineCapabilitySet is %q, which this release does not know; "+
-			"use %s or %s",
-			found.Source(), baseline, configv1.ClusterVersionCapabilitySetCurrent,
-			configv1.ClusterVersionCapabilitySetNone)
-	case slices.Contains(enabled, capability):
+	if !known || slices.Contains(enabled, capability) {
 		return nil, nil
 	}
 	return found, nil

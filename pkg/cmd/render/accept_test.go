@@ -397,6 +397,21 @@ func TestWhatIsAcceptedAllTheSameIsReported(t *testing.T) {
 				"key ca-bundle.crt: there is no such key, the object has ca.crt; add the key, or correct spec.trustedCA of " +
 				"manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster [CCM0013]\n",
 		},
+		"a cloud config that names another Secret": {
+			prepare: withConfig("secret-name = openstack-credentials", "secret-name = other"),
+			stderr: "render: " + userConfig + ", line 2:15 of the value of key config: secret-name is \"other\", but only its default " +
+				"\"openstack-credentials\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line [CCM0003]\n",
+		},
+		"a FeatureGate without the release": {
+			flags: []string{"--payload-version=4.23.0"},
+			stderr: "render: manifests/99_feature-gate.yaml: featuregate.config.openshift.io/cluster: status.featureGates has no entry for " +
+				"--payload-version 4.23.0: render it for this release first: until then, no feature gate is on\n",
+		},
+		"a baseline of capabilities that this release does not know": {
+			prepare: func(n node) {
+				n.write("manifests/cvo-overrides.yaml", clusterVersion("  capabilities: {baselineCapabilitySet: v9.11}\n"))
+			},
+		},
 		"no system trust": {
 			flags:  []string{"--system-trust-bundle=nowhere.pem"},
 			stderr: "render: nowhere.pem does not exist, so the cloud-controller-manager trusts only the CAs in the cluster's configuration\n",

@@ -149,7 +149,7 @@ func TestWhereNothingRunsOnTheBootstrapNodeOfAnExternalPlatform(t *testing.T) {
 	}
 }
 
-func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
+func TestMistakesInSpecCustomOnTheBootstrapNode(t *testing.T) {
 	replace := func(from, to string) func(node) {
 		return func(n node) { n.edit(resourceFile, from, to) }
 	}
@@ -157,31 +157,39 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 		prepare func(node)
 		flags   []string
 		stderr  string
+		// code is the exit code. hasPod reports whether there is a pod nevertheless.
+		code   int
+		hasPod bool
 	}{
 		"an unknown field": {
 			prepare: replace("command:", "hostPaths: [/etc]\n    command:"),
 			stderr:  resourceFile + ":9:5: spec.custom.hostPaths: unknown field; correct its name or remove it",
+			hasPod:  true,
 		},
 		"unknown fields outside spec.custom": {
 			prepare: replace("spec:", "specs: {}\nspec:\n  external: {}"),
-			stderr: resourceFile + ":7:3: spec.external: unknown field; correct its name or remove it; " +
+			stderr: resourceFile + ":7:3: spec.external: unknown field; correct its name or remove it\nrender: " +
 				resourceFile + ":5:1: specs: unknown field; correct its name or remove it",
+			hasPod: true,
 		},
 		"a variable from elsewhere": {
 			prepare: replace("value: north", "valueFrom: {}"),
 			stderr: resourceFile +
 				":12:31: spec.custom.env[0].valueFrom: unknown field; correct its name or remove it",
+			hasPod: true,
 		},
 		"a value of another type": {
 			prepare: replace("port: 9999", "port: high"),
 			stderr: resourceFile + ":18:13: spec.custom.probe.port in " +
 				"cloudcontrollermanager.operator.openshift.io/cluster is a string, " +
 				"but must be a number: correct it",
+			code: 1,
 		},
 		"another image than the flag's": {
 			flags: []string{"--manifest-image=registry.example.com/other:1"},
 			stderr: "--manifest-image is registry.example.com/other:1, but spec.custom of cloudcontrollermanager/cluster has registry.example.com/acme/ccm:1: " +
 				"specify only one, or the same image",
+			code: 1,
 		},
 		"a file that is not delivered": {
 			prepare: replace("cloud-credentials/key", "cloud-credentials/kee"),
@@ -219,13 +227,22 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 				tc.prepare(n)
 			}
 			r := n.run(tc.flags...)
-			require.Equal(t, 1, r.code)
-			require.Empty(t, n.outputFiles())
+			require.Equal(t, tc.code, r.code, r.stderr)
+			want := "render: " + tc.stderr
+			switch {
+			case tc.code != 0:
+				require.Empty(t, n.outputFiles())
+			case tc.hasPod:
+				require.FileExists(t, n.path(podOutput))
+			default:
+				require.Equal(t, []string{configOutput, namespaceOutput}, n.outputFiles())
+				want = strings.TrimSuffix(want+": "+stays, "\n")
+			}
 			if strings.HasSuffix(tc.stderr, ": ") {
 				require.Contains(t, r.stderr, "render: "+tc.stderr)
 				return
 			}
-			require.Equal(t, "render: "+tc.stderr+"\n", r.stderr)
+			require.Equal(t, want+"\n", r.stderr)
 		})
 	}
 }
@@ -233,8 +250,8 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 func TestTheImageMayComeFromTheFlag(t *testing.T) {
 	n := newExternalNode(t, strings.Replace(digitalOcean, "\n    image: registry.example.com/do/ccm:1", "", 1), digitalOceanSecret)
 	r := n.run()
-	require.Equal(t, result{code: 1, stderr: "render: " + ownResource +
-		", key spec.custom.image: no release ships a cloud-controller-manager for platform digitalocean; name its image here [CCM0014]\n"}, r)
+	require.Equal(t, result{stderr: "render: " + ownResource + ", key spec.custom.image: no release ships a " +
+		"cloud-controller-manager for platform digitalocean; name its image here [CCM0014]: " + stays}, r)
 
 	require.Equal(t, result{}, n.run("--manifest-image=registry.example.com/do/ccm:2", "--manifest-image-pull-policy=Always"))
 	spec := n.pod().Spec

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
@@ -33,19 +32,6 @@ func (o *options) readInputs() (*files, error) {
 	}
 	in.overrides, err = readOverrides(o.configOverrideFiles)
 	return in, err
-}
-
-// checkFields returns an error if the operator's resource has unknown fields.
-func (in *files) checkFields() error {
-	unknown, err := in.UnknownFields()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, d := range unknown {
-		errs = append(errs, fmt.Errorf("%s: %s", d.Place(), d.Message))
-	}
-	return errors.Join(errs...)
 }
 
 // readImages reads the release's image-references, if a file is given.

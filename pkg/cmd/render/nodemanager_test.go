@@ -136,6 +136,29 @@ func TestANodeManagerThatReadsMetadataNeedsNoToken(t *testing.T) {
 func TestANodeManagerNeedsItsImage(t *testing.T) {
 	n := newAzureNode(t, "azure", "AzurePublicCloud", "", "network-rg")
 	n.edit("image-references", "azure-cloud-node-manager", "another-image")
-	require.Equal(t, result{code: 1, stderr: "render: image-references, key azure-cloud-node-manager: there is no image of " +
-		"the cloud-node-manager for platform azure; the release must name it [CCM0014]\n"}, n.run())
+	require.Equal(t, result{stderr: "render: image-references, key azure-cloud-node-manager: there is no image of " +
+		"the cloud-node-manager for platform azure; the release must name it [CCM0014]: " + stays}, n.run())
+}
+
+// A newer release may know the cloud, and a cluster may have worked for years with another one in its configuration.
+func TestACloudThatNobodyKnowsStopsNoInstallation(t *testing.T) {
+	const (
+		unknown = "render: manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in " +
+			"openshift-config, key config: status.platformStatus.azure.cloudName of " +
+			"infrastructure.config.openshift.io/cluster is \"%s\", which is passed on: a cloud-controller-manager that does not " +
+			"know it asks Azure's public cloud [CCM0007]\n"
+		differ = "cloud is \"AzurePublicCloud\", but status.platformStatus.azure.cloudName of " +
+			"infrastructure.config.openshift.io/cluster is \"%s\": correct it here [CCM0016]\n"
+	)
+	for _, cloud := range []string{"AzureUSSecCloud", "AzureGermanCloud"} {
+		n := newAzureNode(t, "azure", cloud, "", "network-rg")
+		r := n.run()
+		require.Zero(t, r.code, r.stderr)
+		require.Contains(t, r.stderr, strings.Replace(differ, "%s", cloud, 1))
+		for _, file := range []string{cloudFile, generatedFile} {
+			n.edit(file, "AzurePublicCloud", cloud)
+		}
+		require.Equal(t, result{stderr: strings.Replace(unknown, "%s", cloud, 1)}, n.run())
+		require.FileExists(t, n.path("out/manifests/0000_26_cloud-controller-manager_03_daemonset-azure-cloud-node-manager.yaml"))
+	}
 }

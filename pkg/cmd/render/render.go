@@ -51,16 +51,16 @@ func (o *options) render() ([]output, error) {
 	if enabled, err := o.enabled(in); err != nil || !enabled {
 		return nil, err
 	}
-	if err := in.checkFields(); err != nil {
+	if err := o.warnUnknownFields(in); err != nil {
 		return nil, err
 	}
-	observed, err := in.Observe(o.payloadVersion)
+	observed, err := in.Observe(o.knownVersion(in))
 	if err != nil {
 		return nil, err
 	}
 	resources, err := o.renderOperand(in, observed)
 	if err != nil {
-		return nil, o.locate(in, err)
+		return nil, err
 	}
 	if resources == nil {
 		// Nothing runs, but the observed configuration is useful for debugging.
@@ -74,6 +74,28 @@ func (o *options) render() ([]output, error) {
 		o.warn("%s", text(in.Located(warning)))
 	}
 	return o.outputs(resources)
+}
+
+// knownVersion returns the version whose feature gates apply. It is empty, and a warning is added, if the FeatureGate has
+// none for this release. No gate matters to a cloud-controller-manager that only initializes nodes.
+func (o *options) knownVersion(in *files) string {
+	if o.payloadVersion == "" {
+		return ""
+	}
+	if _, err := in.WithoutGate("", o.payloadVersion); err != nil {
+		o.warn("%v: until then, no feature gate is on", err)
+		return ""
+	}
+	return o.payloadVersion
+}
+
+// warnUnknownFields adds a warning for each unknown field of the operator's resource.
+func (o *options) warnUnknownFields(in *files) error {
+	unknown, err := in.UnknownFields()
+	for _, d := range unknown {
+		o.warn("%s: %s", d.Place(), d.Message)
+	}
+	return err
 }
 
 // enabled reports whether the cluster has the feature gate and the capability of this operator, and adds a warning if
@@ -135,8 +157,16 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 		return nil, nil
 	}
 	gathered, err := in.Gather(config, p)
-	if err != nil || !o.hasSecrets(p, gathered) {
-		return nil, err
+	if err != nil {
+		o.warn("%v: %s", err, noPod)
+		return nil, nil
+	}
+	if !o.hasSecrets(p, gathered) {
+		return nil, nil
+	}
+	if err := operandconfig.Required(config); err != nil {
+		o.warn("%s: %v: %s", in.Infrastructure.Source(), err, noPod)
+		return nil, nil
 	}
 	candidate, err := o.candidate(in, p, config, gathered)
 	if err != nil {
@@ -144,6 +174,11 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 	}
 	candidate.Config = observed
 	resources, err := operand.Render(candidate)
+	if rejected := (*operand.InputError)(nil); errors.As(err, &rejected) {
+		// The operator reports the same in the cluster, where it can be corrected. Here nobody can correct it.
+		o.warn("%s: %s", o.located(in, rejected), noPod)
+		return nil, nil
+	}
 	if err == nil && len(resources.Tokens) > 0 {
 		o.warn("%s requires ServiceAccount tokens, which cannot be issued before the API server runs: %s",
 			candidate.Credentials.Source, noPod)
@@ -176,9 +211,6 @@ func (o *options) hasSecrets(p platform.Platform, gathered *inputs.Gathered) boo
 func (o *options) candidate(
 	in *files, p platform.Platform, config *operandconfig.Config, gathered *inputs.Gathered,
 ) (operand.Inputs, error) {
-	if err := operandconfig.Required(config); err != nil {
-		return operand.Inputs{}, fmt.Errorf("%s: %w", in.Infrastructure.Source(), err)
-	}
 	images, err := o.images(in, p, config.Custom)
 	if err != nil {
 		return operand.Inputs{}, err
@@ -326,12 +358,8 @@ func (o *options) warn(format string, args ...any) {
 	o.warnings = append(o.warnings, fmt.Sprintf(format, args...))
 }
 
-// locate returns the diagnostics of rejected inputs with their files, on one line.
-func (o *options) locate(in *files, err error) error {
-	var rejected *operand.InputError
-	if !errors.As(err, &rejected) {
-		return err
-	}
+// located returns the diagnostics of rejected inputs with their files, on one line.
+func (o *options) located(in *files, rejected *operand.InputError) string {
 	messages := make([]string, 0, len(rejected.Diagnostics))
 	for _, d := range rejected.Diagnostics {
 		located := in.Located(d)
@@ -341,7 +369,7 @@ func (o *options) locate(in *files, err error) error {
 		}
 		messages = append(messages, text(located))
 	}
-	return errors.New(strings.Join(messages, "; "))
+	return strings.Join(messages, "; ")
 }
 
 // text returns a diagnostic with its position and its code. A line in a value differs from the line in the value's
