@@ -32,6 +32,11 @@ var findings = []struct{ id, kind, means, do string }{
 		"correct the endpoint, or name it in the credentials or in Infrastructure if you mean it",
 	},
 	{
+		"CCM0016", "Contradictory",
+		"the value differs from the one that Infrastructure has",
+		"write the same value in both; if the difference is meant and works, nothing",
+	},
+	{
 		"CCM0005", "Insecure",
 		"a setting weakens the protection of the credentials",
 		"remove the setting; if you mean it, nothing",
@@ -85,11 +90,6 @@ var findings = []struct{ id, kind, means, do string }{
 		"CCM0015", "Configuration",
 		"what is needed besides is missing, or does not fit its schema",
 		"correct the object and the field that the finding names",
-	},
-	{
-		"CCM0016", "Contradictory",
-		"the value differs from the one that Infrastructure has",
-		"write the same value in both; if the difference is meant and works, nothing",
 	},
 }
 
