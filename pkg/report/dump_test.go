@@ -78,6 +78,66 @@ func TestADumpHasNoSecret(t *testing.T) {
 	}
 }
 
+// unknownSecrets are texts with secrets that no Secret of the operand has: of a proxy, of a session, of another component.
+func unknownSecrets() []string {
+	const c = "c4n4ryUnknown0123456789abcdef"
+	return []string{
+		"proxyconnect tcp: dial http://user:" + c + "@proxy.example.com:3128: refused",
+		`Get "https://token:` + c + `@nova.example.com/": EOF`,
+		"X-Auth-Token: " + c, "X-Subject-Token:[" + c + "]", `"X-Auth-Token":"` + c + `"`, `{\"X-Auth-Token\": \"` + c + `\"}`,
+		"headers map[Accept:[*/*] X-Auth-Token:[" + c + "]]",
+		"Authorization: Bearer " + c, "Authorization: Basic " + c, "Authorization:[Bearer " + c + "]", "bearer " + c,
+		"Proxy-Authorization: Basic " + c,
+		"https://ec2.example.com/?X-Amz-Security-Token=" + c + "&X-Amz-Date=1", "X-Amz-Security-Token: " + c, "X-Amz-Signature=" + c,
+		"https://account.blob.example.com/a?sv=1&sig=" + c,
+		"password=" + c, "password = '" + c + "'", `password: "` + c + `"`, "passwd=" + c, "pwd=" + c, `"adminPass": {"password":"` + c + `"}`,
+		"{AccessKeyID:AKIA1 SecretAccessKey:" + c + " SessionToken:" + c + "}", "client_secret=" + c, "ClientSecret:" + c,
+		"apikey=" + c, `"api_key":"` + c + `"`, "refresh_token=" + c, "Cookie: vmware_soap_session=" + c, "vmware-api-session-id: " + c,
+		"token eyJhbGciOiJSUzI1NiJ9." + c + ".c4n4ryUnknown", "the token gAAAAABn" + c + " has expired", "ya29." + c + " is invalid",
+		"-----BEGIN RSA PRIVATE KEY-----\n" + c + "\n-----END RSA PRIVATE KEY-----",
+	}
+}
+
+func TestADumpHasNoSecretOfUnknownOrigin(t *testing.T) {
+	places := map[string]func(w *world, text string){
+		"the leader's log": func(w *world, text string) {
+			w.Logs["cloud-controller-manager-master-0"] = "E1121 09:00:10.123456       1 a.go:1] " + text + "\n"
+		},
+		"an Event":           warned,
+		"a Node's condition": func(w *world, text string) { w.worker("worker-1").Status.Conditions[0].Message = text },
+		"a condition":        func(w *world, text string) { w.condition("CloudConfigDegraded", "True", "Refused", text) },
+	}
+	tried := 0
+	for where, put := range places {
+		for _, text := range unknownSecrets() {
+			w := newWorld(t)
+			put(w, text)
+			tried++
+			require.NoError(t, filepath.WalkDir(dumped(t, w), func(path string, entry fs.DirEntry, err error) error {
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				data, err := os.ReadFile(path)
+				require.NoError(t, err)
+				require.NotContains(t, string(data), "c4n4ryUnknown", "%s: %s", where, text)
+				return nil
+			}))
+		}
+	}
+	require.GreaterOrEqual(t, tried, 66)
+
+	w := newWorld(t)
+	waits("instance not found")(w)
+	const leader = "cloud-controller-manager-master-0"
+	w.Logs[leader] = "I1121 09:00:09.000000       1 a.go:1] annotation -----BEGIN PRIVATE KEY-----\nMIIBc4n4ryUnknown0123456789abcdef\n" + w.Logs[leader]
+	s, err := snapshot.ReadDirectory(dumped(t, w), nil)
+	require.NoError(t, err)
+	require.NotContains(t, s.Log.Text, "c4n4ryUnknown")
+	e, err := report.ExplainNode(s, "worker-1")
+	require.NoError(t, err)
+	require.Contains(t, e.Cause, "the cloud does not know the machine", "a key that does not end hides no line")
+}
+
 func TestADumpAnswersLikeTheCluster(t *testing.T) {
 	w := newWorld(t)
 	waits("instance not found")(w)

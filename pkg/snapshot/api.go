@@ -32,6 +32,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/maskedpods"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
 // requestTimeout limits a request: a person waits.
@@ -148,12 +149,12 @@ func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
 	}
 	s.Taken = c.clock.now()
 	secrets, rest := split(read)
-	s.redact = func(text string) string { return text }
+	s.known = func(text string) string { return text }
 	if s.Missing(Secrets) == "" {
-		s.redact = maskedpods.NewRedactor(secrets).Line
+		s.known = maskedpods.NewRedactor(secrets).Line
 	}
 	for _, object := range rest {
-		messages(object, s.redact)
+		messages(object, func(text string) string { return terminationmessage.Redact(s.known(text)) })
 	}
 	s.add(rest...)
 	return s, s.addSecrets(secrets)
@@ -168,9 +169,9 @@ func (c *Client) ReadLog(ctx context.Context, s *Snapshot, pod string) {
 	}
 	var lines strings.Builder
 	for line := range strings.Lines(text) {
-		lines.WriteString(s.redact(strings.TrimSuffix(line, "\n")) + "\n")
+		lines.WriteString(s.known(strings.TrimSuffix(line, "\n")) + "\n")
 	}
-	s.Log = Log{Pod: pod, Text: lines.String(), Complete: isComplete}
+	s.Log = Log{Pod: pod, Text: terminationmessage.Redact(lines.String()), Complete: isComplete}
 }
 
 // logOf names the log of a pod in messages.

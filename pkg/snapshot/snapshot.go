@@ -33,8 +33,8 @@ type Snapshot struct {
 	Log Log
 
 	objects []*unstructured.Unstructured
-	// redact removes the values of Secrets from a text.
-	redact func(string) string
+	// known removes the values of Secrets from a line.
+	known func(string) string
 }
 
 // Log is the end of the log of a pod.

@@ -22,7 +22,8 @@ func NewCommand() *cobra.Command {
 		Short: "Write what status and explain read to a directory, without secrets",
 		Long: "Dump writes one file for each object that status and explain read, with the fields that they read and\n" +
 			"no others, the end of the leader's log, and an index. No content of a Secret is written, and its\n" +
-			"values are removed from the log and from messages; if you may not list the Secrets, neither the log\n" +
+			"values are removed from the log and from messages, and so is whatever looks like a password, a token\n" +
+			"or a key; if you may not list the Secrets, neither the log\n" +
 			"nor what containers and Events say is written. status and explain answer from the directory\n" +
 			"with --from.\n\n" +
 			"The exit code is 0, or 2 if the cluster cannot be read or the directory cannot be written.",
