@@ -446,8 +446,8 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	},
 	{
 		"CCM0171", "RevisionFailed", "PreflightNotices",
-		"a revision failed on the first node that got it, which goes back to the former one; the condition of the input " +
-			"says what is rejected",
+		"a revision failed on the first node that got it, or when its cloud-controller-manager led; the nodes go back to the " +
+			"former one, and the condition of the input says what is rejected",
 		"correct what the message names, or undo the change",
 	},
 }

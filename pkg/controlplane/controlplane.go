@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // IsReady reports whether the kubelet reports a pod as Ready.
@@ -41,4 +43,15 @@ func Terminated(container corev1.ContainerStatus) *corev1.ContainerStateTerminat
 func IsStuck(status corev1.ContainerStatus) bool {
 	waiting := status.State.Waiting
 	return waiting != nil && !slices.Contains([]string{"", "PodInitializing", "ContainerCreating"}, waiting.Reason)
+}
+
+// Port returns where the cloud-controller-manager of a static pod listens, 0 if that is not known.
+func Port(pod *corev1.Pod) int32 {
+	for _, container := range pod.Spec.Containers {
+		probe := container.LivenessProbe
+		if container.Name == operand.Name && probe != nil && probe.HTTPGet != nil {
+			return probe.HTTPGet.Port.IntVal
+		}
+	}
+	return 0
 }

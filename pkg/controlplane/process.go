@@ -40,12 +40,15 @@ type End struct {
 	Proven   bool
 	ProvenIn time.Duration
 	// Failed reports whether it ended before it had settled, and Recovered whether the kubelet has started its container
-	// again, which has become Ready.
-	Failed, Recovered bool
+	// again, which has become Ready. BackOff is whether the kubelet does not start it for now.
+	Failed, Recovered, BackOff bool
 }
 
 // ObserveHolder records the process of a holder that is a container of ours, and forgets a process that led before the
 // lease went back. certain reports whether the lease is of the present, and no other pod could be the holder.
+//
+// A process may have ended before its kubelet has reported that it runs. It was the last run of the container on its
+// node if the lease was acquired and renewed during that run, by the clock of the node.
 func (l *Lease) ObserveHolder(v View, certain bool) {
 	holder, seen := v.Holder(), v.record
 	l.mutex.Lock()
@@ -54,7 +57,18 @@ func (l *Lease) ObserveHolder(v View, certain bool) {
 	if r.PastSince.After(r.Process.since) {
 		r.Process = Process{Duration: r.Process.Duration}
 	}
-	if !certain || holder.State != Starting && holder.State != Leading {
+	var container corev1.ContainerStatus
+	pod := v.StaticPod(holder.Node)
+	if pod != nil {
+		container = ContainerStatus(pod, operand.Name)
+	}
+	id := container.ContainerID
+	switch {
+	case !certain:
+		return
+	case holder.State == Ended && holder.Identity != r.Process.Identity && Led(Terminated(container), seen.Lease):
+		id = Terminated(container).ContainerID
+	case holder.State != Starting && holder.State != Leading:
 		return
 	}
 	former := r.Process
@@ -66,10 +80,19 @@ func (l *Lease) ObserveHolder(v View, certain bool) {
 		// The process has not written since, so another duration is one that was edited by hand.
 		r.Process.Duration, r.Process.lease = former.Duration, former.lease
 	}
-	if pod := v.StaticPod(holder.Node); pod != nil {
-		r.Process.manifest = pod.Annotations[configHash]
-		r.Process.container = ContainerStatus(pod, operand.Name).ContainerID
+	if pod != nil {
+		r.Process.manifest, r.Process.container = pod.Annotations[configHash], id
 	}
+}
+
+// Led reports whether the lease was acquired, and renewed last, during a run of a container, whose node's clock has all
+// these times.
+func Led(run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease) bool {
+	if run == nil || lease.Spec.AcquireTime == nil {
+		return false
+	}
+	acquired, ended := lease.Spec.AcquireTime.Time, run.FinishedAt.Add(stampPrecision)
+	return !acquired.Before(run.StartedAt.Time) && acquired.Before(ended) && renewed(lease).Before(ended)
 }
 
 // EndOf returns what is known about the end of the recorded process.
@@ -100,7 +123,7 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 		return p.replacedBy(pod, container, now)
 	}
 	running := container.State.Running
-	e := End{Recovered: running != nil && IsReady(pod)}
+	e := End{Recovered: running != nil && IsReady(pod), BackOff: isInBackOff(container)}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
 	case endedSince(last, acquired), within && startedAfter(running, acquired):
@@ -112,6 +135,11 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 	}
 	e.Failed = e.Proven && last.FinishedAt.Sub(acquired) < SettleTime
 	return e
+}
+
+// isInBackOff reports whether the kubelet does not start a container for now.
+func isInBackOff(container corev1.ContainerStatus) bool {
+	return container.State.Waiting != nil && container.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
 // is reports whether a run of a pod's container was that of the process.

@@ -44,3 +44,34 @@ func TestANodeThatJoinsIsNoRollout(t *testing.T) {
 		})
 	}
 }
+
+func TestARolloutThatIsHalfway(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// current and target are the revisions of m0, m1 and m2. The latest is 4.
+		current, target [3]int32
+		leader, first   string
+		former          int32
+	}{
+		"the first node has it":           {[3]int32{3, 4, 3}, [3]int32{}, "m0", "m1", 3},
+		"the leader has it":               {[3]int32{4, 4, 3}, [3]int32{}, "m1", "m1", 3},
+		"the leader has another former":   {[3]int32{2, 4, 3}, [3]int32{}, "m2", "m1", 3},
+		"nobody leads":                    {[3]int32{2, 4, 3}, [3]int32{}, "", "m1", 2},
+		"a node is being installed":       {[3]int32{3, 4, 3}, [3]int32{4, 0, 0}, "m0", "", 0},
+		"a node has nothing yet":          {[3]int32{3, 4, 0}, [3]int32{}, "m0", "", 0},
+		"no node has it":                  {[3]int32{3, 3, 3}, [3]int32{}, "m0", "", 0},
+		"every node has it":               {[3]int32{4, 4, 4}, [3]int32{}, "m0", "", 0},
+		"every node has it but a new one": {[3]int32{4, 4, 0}, [3]int32{}, "m0", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := &operatorv1.StaticPodOperatorStatus{}
+			status.LatestAvailableRevision = 4
+			for i, node := range []string{"m0", "m1", "m2"} {
+				status.NodeStatuses = append(status.NodeStatuses,
+					operatorv1.NodeStatus{NodeName: node, CurrentRevision: tc.current[i], TargetRevision: tc.target[i]})
+			}
+			first, former := Halfway(status, tc.leader)
+			require.Equal(t, tc.first, first)
+			require.Equal(t, tc.former, former)
+		})
+	}
+}

@@ -27,6 +27,9 @@ const (
 	// ClusterOperator. The mirror pods are called Name-<node>.
 	Name = "cloud-controller-manager"
 
+	// ServingName is the name of the Service, for which the serving certificate is.
+	ServingName = Name + "." + Namespace + ".svc"
+
 	// AcceptedInputsSecret is the Secret in Namespace with the last accepted inputs. It is not delivered to nodes.
 	AcceptedInputsSecret = "accepted-inputs"
 

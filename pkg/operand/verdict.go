@@ -71,6 +71,8 @@ type PreflightVerdict struct {
 	Late bool `json:"late,omitempty"`
 	// LeaderRejected means that the cloud rejects the login of the running cloud-controller-manager too.
 	LeaderRejected bool `json:"leaderRejected,omitempty"`
+	// Led means that the revision has failed when its cloud-controller-manager led.
+	Led bool `json:"led,omitempty"`
 }
 
 // PreflightRejection is what a candidate changed whose preflight has failed. Only the cloud knows which of the inputs
@@ -322,6 +324,11 @@ func (v *PreflightVerdict) Describe() string {
 		return fmt.Sprintf("a cloud-controller-manager with what revision %d changes, on node/%s for %s at %s: %s; "+
 			"the nodes go back to what revision %d has", v.Revision, v.Node, v.Took.Round(time.Second),
 			v.Ended.UTC().Format(time.RFC3339), v.Message, v.Former)
+	}
+	if v.Led {
+		return fmt.Sprintf("the cloud-controller-manager of revision %d on node/%s led for %s until %s: %s; the nodes go "+
+			"back to what revision %d has", v.Revision, v.Node, v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339),
+			v.Message, v.Former)
 	}
 	if v.Revision != 0 {
 		return fmt.Sprintf("revision %d on node/%s, the first one that got it, for %s at %s: %s; the node goes back to what "+

@@ -45,6 +45,12 @@ func ReadBegin(ctx context.Context, pods corev1client.PodsGetter, pod string) (s
 	return nodecause.Genuine(log), err
 }
 
+// ReadFormer returns the end of what the former process of the container logged.
+func ReadFormer(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
+	log, _, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{Previous: true})
+	return log, err
+}
+
 // readEnd returns the last lines of what the options select, and whether there is more. A kubelet omits the end of
 // lines that are longer together than maxBytes, so fewer are read then: a provider may log what a tenant has written.
 func readEnd(

@@ -299,7 +299,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"the candidate of a preflight": {
 			&corev1.Secret{ObjectMeta: target("cloud-controller-manager-preflight")},
-			[]string{"NodeRepair", "Preflight", "RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
+			[]string{"Handover", "NodeRepair", "Preflight", "RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
 		},
 		"the lease of a preflight": {
 			&coordinationv1.Lease{ObjectMeta: target("cloud-controller-manager-preflight")},

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandhealth"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/clientca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/managedcloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
@@ -227,6 +230,7 @@ func (w *wiring) rollout() []factory.Controller {
 			Nodes:           w.informers.nodes.Core().V1().Nodes(),
 			Lease:           w.lease,
 			Kube:            w.kube,
+			Started:         w.started,
 			Mask:            w.informers.target.Mask,
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
@@ -243,6 +247,16 @@ func (w *wiring) rollout() []factory.Controller {
 			Recorder:   w.EventRecorder,
 		}),
 	}
+}
+
+// started returns the controllers that the cloud-controller-manager of a static pod has started.
+func (w *wiring) started(ctx context.Context, pod *corev1.Pod) ([]string, error) {
+	published, err := w.informers.target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace).Get(
+		servingcert.CAConfigMap)
+	if err != nil {
+		return nil, fmt.Errorf("reading configmap/%s in %s: %w", servingcert.CAConfigMap, operand.Namespace, err)
+	}
+	return operandhealth.Controllers(ctx, pod, []byte(published.Data[servingcert.CAKey]))
 }
 
 // leader returns the controllers that report which process leads, and decide it.
@@ -275,6 +289,7 @@ func (w *wiring) leader() []factory.Controller {
 			Lease:           w.lease,
 			Pods:            w.informers.target.Core().V1().Pods(),
 			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			Secrets:         w.informers.target.Core().V1().Secrets(),
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 			Client:          w.kube.CoreV1(),
 			OperatorImage:   w.OperatorImage,

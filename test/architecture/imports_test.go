@@ -74,6 +74,7 @@ var layers = []layer{
 	{dir: "pkg/printable", pure: true},
 	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane", "pkg/platform", "pkg/printable"}},
 	{dir: "pkg/operandlog", ours: []string{"pkg/nodecause", "pkg/operand"}},
+	{dir: "pkg/operandhealth", ours: []string{"pkg/controlplane", "pkg/operand"}},
 	{dir: "pkg/loadbalancer", pure: true},
 	{dir: "pkg/terminationmessage", ours: []string{"pkg/printable", "pkg/redaction"}},
 	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},

@@ -19,8 +19,8 @@ import (
 )
 
 // maxRolloutEvents is what a planned rollout over three nodes may record: the revision and its cause, the preflight, three
-// nodes that have it, and the two changes of Progressing.
-const maxRolloutEvents = 7
+// nodes that have it, the two changes of Progressing, and the lead that moves to the first node.
+const maxRolloutEvents = 8
 
 // plannedRollout observes what an administrator sees of a rollout that goes as planned.
 type plannedRollout struct {

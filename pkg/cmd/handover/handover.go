@@ -55,8 +55,9 @@ type options struct {
 	successor string
 	// port is where the holder listens on its node.
 	port int32
-	// limit is how long the manifest may be away.
-	limit time.Duration
+	// limit is how long the manifest may be away, and stayAway how long it is after the successor has begun to lead: if
+	// that one loses the lease meanwhile, the process of this node starts and asks for it at once.
+	limit, stayAway time.Duration
 
 	after func(time.Duration) <-chan time.Time
 	dial  func(ctx context.Context, network, address string) (net.Conn, error)
@@ -77,6 +78,8 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&o.successor, "successor", "",
 		"Node that is to lead next, or this one, to restart its process. Unset on the node that is to lead next.")
 	flags.Int32Var(&o.port, "port", 0, "Port of the holder. Unset on the node that is to lead next.")
+	flags.DurationVar(&o.stayAway, "stay-away", 0,
+		"How long the static pod stays away after the successor has begun to lead, unless it loses the lead.")
 	flags.DurationVar(&o.limit, "limit", 15*time.Second, "How long the static pod may be away.")
 	doing := func() string { return "moving the lead with the static pod of node " + o.Node }
 	return o.Complete(cmd, doing, func(ctx context.Context) error { return o.run(context.WithoutCancel(ctx)) }, "holder")
@@ -92,7 +95,7 @@ func (o *options) run(ctx context.Context) error {
 	switch {
 	case o.isAlone() && next == "":
 		recorder.Eventf("LeadMoved", "%s has ended, and the next process of this node leads", o.holder)
-	case o.successor != "":
+	case o.successor != "" && next != "":
 		recorder.Eventf("LeadMoved", "%s leads instead of %s", next, o.holder)
 	}
 	return nil
@@ -109,6 +112,7 @@ func (o *options) isAlone() bool { return o.successor == o.Node }
 //   - On the node of the holder it has to wait until another process holds the lease, because its own next process
 //     would ask first. It does not end before the successor waits.
 //   - If its own next process is to lead, it waits until nobody holds the lease.
+//   - If the successor is to prove itself, it waits until that one has led for stayAway, or has lost the lease.
 func (o *options) handOver(ctx context.Context) (next string, err error) {
 	lockContext, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
@@ -128,6 +132,9 @@ func (o *options) handOver(ctx context.Context) (next string, err error) {
 		return "", err
 	}
 	next, err = o.awaitHandover(ctx, address)
+	if err == nil && o.stayAway > 0 {
+		next = o.awaitProof(ctx, next)
+	}
 	klog.InfoS("Putting the manifest back", "file", manifest, "holder", next)
 	return next, errors.Join(err, putBack())
 }
@@ -224,6 +231,22 @@ func (o *options) awaitHandover(ctx context.Context, address string) (next strin
 		return next, fmt.Errorf("the holder of lease/%s is %q after %s: %w", operand.Lease, next, o.limit, err)
 	}
 	return next, nil
+}
+
+// awaitProof waits until the process that leads now has led for stayAway, or does not lead any more, and returns the
+// holder of the lease then.
+func (o *options) awaitProof(ctx context.Context, leads string) (next string) {
+	klog.InfoS("The lead has moved, and the manifest stays away", "holder", leads, "for", o.stayAway)
+	ctx, cancel := context.WithTimeout(ctx, o.stayAway)
+	defer cancel()
+	next = leads
+	_ = wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
+		if lease, err := o.readLease(ctx); err == nil { // The API server may answer the next time.
+			next = leaseholder.Identity(lease)
+		}
+		return next != leads, nil
+	})
+	return next
 }
 
 // hasEnded reports whether the static pod on this node has ended: its port is free, which a process keeps until it

@@ -383,3 +383,30 @@ func TestTheOnlyNodeStartsAgainWhenTheLeaseIsFree(t *testing.T) {
 	require.Equal(t, 1, n.releases(t))
 	require.Equal(t, []string{"LeadMoved: master-0_first has ended, and the next process of this node leads"}, n.events(t))
 }
+
+// A process that leads for the first time with what a revision changes may end at once. The process of this node then
+// starts, and asks for the lease before the other standbys.
+func TestTheFormerLeaderStaysAwayWhileTheNextOneProvesItself(t *testing.T) {
+	for name, tc := range map[string]struct {
+		holders []string
+		events  int
+	}{
+		"it leads":        {[]string{next}, 1},
+		"it loses it":     {[]string{next, ""}, 0},
+		"another one has": {[]string{next, "master-2_third"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, "master-0")
+			n.stayAway = time.Second
+			if len(tc.holders) > 1 {
+				n.stayAway = time.Minute
+			}
+			n.whenAway(t, tc.holders...)
+			began := time.Now()
+			require.NoError(t, n.run(t.Context()))
+			n.requireBack(t)
+			require.Len(t, n.events(t), tc.events)
+			require.Equal(t, len(tc.holders) == 1, time.Since(began) >= n.stayAway)
+		})
+	}
+}

@@ -35,8 +35,7 @@ const (
 // hostnames returns the certificate's names. They do not depend on the node, because all nodes serve the same
 // certificate.
 func hostnames() sets.Set[string] {
-	service := operand.Name + "." + operand.Namespace + ".svc"
-	return sets.New("localhost", "127.0.0.1", "::1", service, service+".cluster.local")
+	return sets.New("localhost", "127.0.0.1", "::1", operand.ServingName, operand.ServingName+".cluster.local")
 }
 
 // readPair returns the Secret's certificate and key if they belong together, and the reason to replace them if there is

@@ -46,11 +46,9 @@ const (
 	// every Secret of its own namespace on Nutanix.
 	SignerSecret = "cloud-controller-manager-serving-signer"
 
-	// CAConfigMap is the ConfigMap in the operand's namespace with the signers' certificates for clients, in
-	// ca-bundle.crt.
+	// CAConfigMap is the ConfigMap in the operand's namespace with the signers' certificates for clients, in CAKey.
 	CAConfigMap = "serving-ca"
-
-	bundleKey = "ca-bundle.crt"
+	CAKey       = "ca-bundle.crt"
 )
 
 // Validity has the validity periods of newly issued certificates. Each certificate is replaced after half of its
@@ -193,14 +191,14 @@ func (c *controller) ensureBundle(
 		return nil, err
 	}
 	existing := ptr.Deref(current, corev1.ConfigMap{})
-	bundle := withSigner(existing.Data[bundleKey], signer.Config.Certs[0], c.Clock.Now())
+	bundle := withSigner(existing.Data[CAKey], signer.Config.Certs[0], c.Clock.Now())
 	text, err := crypto.EncodeCertificates(bundle...)
 	if err != nil {
 		return nil, fmt.Errorf("encoding certificates: %w", err)
 	}
 	meta := objectMeta(operand.Namespace, CAConfigMap, "ca-bundle",
 		"Verifies the serving certificate of the cloud-controller-manager.")
-	data := map[string]string{bundleKey: string(text)}
+	data := map[string]string{CAKey: string(text)}
 	desired, modified := existing.DeepCopy(), false
 	resourcemerge.EnsureObjectMeta(&modified, &desired.ObjectMeta, meta)
 	if !modified && maps.Equal(existing.Data, data) {

@@ -136,7 +136,7 @@ func (g *gating) accept(r *operand.PreflightRejection) bool {
 
 // undone reports whether the candidate is what works, as after a change that is undone while it rolls out.
 func (g *gating) undone() (bool, error) {
-	if len(g.changed) == 0 || g.works == 0 {
+	if len(g.changed) == 0 || g.works == 0 || g.hasFailed(g.works) {
 		return false, nil
 	}
 	running, err := g.startsWith(g.works)

@@ -17,6 +17,11 @@ func (g *gating) isRollingOut(r *operand.PreflightRejection) bool {
 	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Have(r.Inputs)
 }
 
+// hasFailed reports whether a revision is rejected. It may lead nevertheless.
+func (g *gating) hasFailed(revision int32) bool {
+	return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool { return r.IsFor(revision) })
+}
+
 // formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise.
 func (g *gating) formerRevision() int32 {
 	for _, r := range g.standing {

@@ -15,7 +15,8 @@ import (
 
 // withdraw withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, with
 // all that it changed, the verdict stays for the notice: the digest of a preflight does not tell, because it has pinned
-// flags. One about a revision does not: an administrator has accepted what it rejected, and no node goes back.
+// flags. One about a revision does not: an administrator has accepted what it rejected, and no node goes back. The record
+// of a revision's proof stays as long as it counts.
 func (g *gating) withdraw(ctx context.Context) error {
 	if len(g.standing) > 0 {
 		return g.repeat(ctx)
@@ -30,7 +31,8 @@ func (g *gating) withdraw(ctx context.Context) error {
 	if err != nil || isApplied {
 		return err
 	}
-	if left := operand.RememberedRejections(g.remembered, g.Clock.Now()); len(left) > 0 {
+	left := operand.RememberedRejections(g.remembered, g.Clock.Now())
+	if len(left) > 0 || operand.LeadingOf(g.former).Counts(g.status.LatestAvailableRevision, g.Clock.Now()) {
 		g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), operand.RememberTime)
 		return g.submit(ctx, operand.PreflightSecret(""), nil, nil)
 	}

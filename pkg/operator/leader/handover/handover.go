@@ -1,6 +1,7 @@
 // Package handover moves the lead of the cloud-controller-managers (CCMs) away from a Node that is cordoned, before it
 // reboots, and away from a process that is deaf. Otherwise no process leads until the lease of the one that ended with
-// its machine expires, and nodes wait for a deaf leader until that process is restarted.
+// its machine expires, and nodes wait for a deaf leader until that process is restarted. In a rollout, it moves the
+// lead to the first node that has the revision, see package preflight.
 package handover
 
 import (
@@ -53,6 +54,10 @@ const (
 	// the other one. Node repair installs a missing static pod after 30 seconds.
 	leaveLimit, takeLimit = 15 * time.Second, 20 * time.Second
 
+	// proofTime is how long the former leader's manifest stays away after the lead has moved for a proof: most of what can
+	// end the next leader ends it by then, and a process that starts asks for the lease at once.
+	proofTime = 18 * time.Second
+
 	// gracePeriod is longer than the command takes, which ignores SIGTERM. A drain deletes the pod while it works.
 	gracePeriod = 90 * time.Second
 )
@@ -64,6 +69,8 @@ type Options struct {
 	// Pods watches the operand's namespace, Nodes the control-plane Nodes.
 	Pods  corev1informers.PodInformer
 	Nodes corev1informers.NodeInformer
+	// Secrets watches the operand's namespace. One has the record of a revision's proof.
+	Secrets corev1informers.SecretInformer
 	// Infrastructures has the topology.
 	Infrastructures configinformers.InfrastructureInformer
 	// Client creates and deletes pods.
@@ -90,6 +97,7 @@ func New(o Options) factory.Controller {
 	dependencies.Require(o)
 	f := factory.New().
 		WithInformers(o.Lease, o.Pods.Informer(), o.Nodes.Informer()).
+		WithFilteredEventsInformers(isProof, o.Secrets.Informer()).
 		WithBareInformers(o.Infrastructures.Informer())
 	return reconciler.From(f, name, o.Operator, o.Recorder, newController(o).sync)
 }
@@ -101,7 +109,9 @@ type snapshot struct {
 	controlplane.View
 	nodes []*corev1.Node
 	// moves are the pods of moves.
-	moves  []*corev1.Pod
+	moves []*corev1.Pod
+	// proof is the record of a revision's proof, nil if there is none.
+	proof  *operand.Leading
 	spec   *operatorv1.StaticPodOperatorSpec
 	status *operatorv1.StaticPodOperatorStatus
 }
@@ -147,6 +157,12 @@ func (c *controller) observe() (snapshot, error) {
 	if s.View, err = controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock); err != nil {
 		return s, err
 	}
+	secret, err := operatorclient.Find(c.Secrets.Lister().Secrets(operand.Namespace), "secret", operand.Namespace,
+		operand.PreflightName)
+	if err != nil {
+		return s, err
+	}
+	s.proof = operand.LeadingOf(secret)
 	pods, err := operatorclient.All(c.Pods.Lister().Pods(operand.Namespace), "pods in "+operand.Namespace)
 	s.moves = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
 		return pod.Labels["app"] != controlplane.HandoverApp
@@ -190,8 +206,8 @@ type move struct {
 }
 
 // plan returns the move to make, or not before wait. The holder is a settled process of ours, which was seen to write
-// the lease, and the Node's kubelet works. There is no move during a rollout or a take-over: these move the lead
-// themselves.
+// the lease, and the Node's kubelet works. There is no move during a rollout or a take-over, which move the lead
+// themselves, but for a proof.
 func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
 	record := s.Record()
 	next.holder = s.Holder()
@@ -200,11 +216,20 @@ func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
 	since := c.cordoned.See(map[bool]string{true: next.holder.Node}[cordoned], s.Now())
 	leaves := cordoned && !s.hasLeft(node.Name)
 	replaced, isDeaf := c.replacedAt(s, next.holder)
-	switch {
-	case !leaves && !isDeaf, controlplane.KubeletOf(node) != controlplane.KubeletReady, s.isChanging():
+	if why, prover := s.proofMove(next.holder); prover != "" {
+		if left, free := s.mayLeave(record, next.holder, node); !free {
+			return next, left
+		}
+		next.occasion, next.successor = why, prover
 		return next, 0
-	case next.holder.State != controlplane.Leading || record.Process.Identity != next.holder.Identity || s.isMoving():
-		return next, s.unsettled(record, next.holder)
+	}
+	if !leaves && !isDeaf || s.isChanging() {
+		return next, 0
+	}
+	if left, free := s.mayLeave(record, next.holder, node); !free {
+		return next, left
+	}
+	switch {
 	case leaves:
 		next.occasion = cordon
 		if wait = since.Add(evictionTime).Sub(s.Now()); wait <= 0 {
@@ -217,6 +242,20 @@ func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
 		}
 	}
 	return next, wait
+}
+
+// mayLeave reports whether the lead may leave a holder, or when to look again without an event, 0 if only an event lets
+// it.
+func (s *snapshot) mayLeave(
+	record controlplane.Record, holder controlplane.Holder, node *corev1.Node,
+) (wait time.Duration, free bool) {
+	if controlplane.KubeletOf(node) != controlplane.KubeletReady {
+		return 0, false
+	}
+	if holder.State != controlplane.Leading || record.Process.Identity != holder.Identity || s.isMoving() {
+		return s.unsettled(record, holder), false
+	}
+	return 0, true
 }
 
 // unsettled returns when the lead may be free to move without an event, 0 if only an event lets it.
@@ -233,17 +272,36 @@ func (s *snapshot) unsettled(record controlplane.Record, holder controlplane.Hol
 	}
 }
 
-// port returns where the cloud-controller-manager of a node listens.
-func (s *snapshot) port(node string) int32 {
-	for _, pod := range s.StaticPods() {
-		for _, container := range pod.Spec.Containers {
-			probe := container.LivenessProbe
-			if pod.Spec.NodeName == node && container.Name == operand.Name && probe != nil && probe.HTTPGet != nil {
-				return probe.HTTPGet.Port.IntVal
-			}
+// proofMove returns the node that is to lead next for the proof of a revision, "" if none is, and why. The lead moves
+// to the first node once, and back to one of the former revision if the process there goes on without proving anything.
+func (s *snapshot) proofMove(holder controlplane.Holder) (why occasion, successor string) {
+	p := s.proof
+	if !p.IsOpen(s.status.LatestAvailableRevision) || predecessor.Remains(s.status.Conditions) {
+		return occasion{}, ""
+	}
+	switch {
+	case p.State == operand.LeadAwaited && holder.Node != p.Node:
+		return proof, s.successorAmong(func(node string) bool { return node == p.Node })
+	case p.State == operand.LeadHeld && holder.Node == p.Node:
+		return takingBack, s.successorAmong(func(node string) bool { return s.revisionOf(node) == p.Former })
+	}
+	return occasion{}, ""
+}
+
+// revisionOf returns the revision that a node has.
+func (s *snapshot) revisionOf(node string) int32 {
+	for _, n := range s.status.NodeStatuses {
+		if n.NodeName == node {
+			return n.CurrentRevision
 		}
 	}
 	return 0
+}
+
+// isProof selects the Secret with the record of a proof.
+func isProof(obj any) bool {
+	object, ok := obj.(metav1.Object)
+	return !ok || object.GetName() == operand.PreflightName
 }
 
 // isChanging reports whether a revision is being installed, or repaired, or the predecessor leaves.
@@ -257,9 +315,14 @@ func (s *snapshot) isChanging() bool {
 // successor returns the node of the standby that started last, "" if no Ready one is on another Node that is Ready and
 // not cordoned. Where one Node after the other reboots, that Node has most likely rebooted.
 func (s *snapshot) successor(holder string) string {
+	return s.successorAmong(func(node string) bool { return node != holder })
+}
+
+// successorAmong is successor for some nodes.
+func (s *snapshot) successorAmong(isOne func(node string) bool) string {
 	standbys := slices.DeleteFunc(slices.Clone(s.StaticPods()), func(pod *corev1.Pod) bool {
 		node := s.node(pod.Spec.NodeName)
-		return node == nil || node.Name == holder || controlplane.IsCordoned(node) ||
+		return node == nil || !isOne(node.Name) || controlplane.IsCordoned(node) ||
 			controlplane.KubeletOf(node) != controlplane.KubeletReady || !controlplane.IsReady(pod) ||
 			controlplane.ContainerStatus(pod, operand.Name).State.Running == nil
 	})
@@ -306,8 +369,14 @@ func (c *controller) begin(ctx context.Context, s snapshot, m move) error {
 		pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(gracePeriod.Seconds()))
 		return pod
 	}
-	pods := []*corev1.Pod{newPod(m.leave, m.holder.Node, leaveLimit, "--successor="+m.successor,
-		fmt.Sprintf("--port=%d", s.port(m.holder.Node)))}
+	leave := []string{"--successor=" + m.successor}
+	if holder := s.StaticPod(m.holder.Node); holder != nil {
+		leave = append(leave, fmt.Sprintf("--port=%d", controlplane.Port(holder)))
+	}
+	if m.occasion == proof {
+		leave = append(leave, "--stay-away="+proofTime.String())
+	}
+	pods := []*corev1.Pod{newPod(m.leave, m.holder.Node, leaveLimit, leave...)}
 	if m.successor != m.holder.Node {
 		pods = slices.Insert(pods, 0, newPod(m.take, m.successor, takeLimit))
 	}
@@ -320,14 +389,22 @@ func (c *controller) begin(ctx context.Context, s snapshot, m move) error {
 		begun = err == nil // If not, the cache is behind.
 	}
 	if begun {
-		c.announce(m)
+		c.announce(s, m)
 	}
 	return nil
 }
 
 // announce records the move.
-func (c *controller) announce(m move) {
-	if m.occasion != deafness {
+func (c *controller) announce(s snapshot, m move) {
+	switch m.occasion {
+	case proof:
+		c.Recorder.Eventf("LeadMoves", "%s: node/%s hands the lead over", s.proof.Describe(), m.holder.Node)
+		return
+	case takingBack:
+		c.Recorder.Eventf("LeadMoves", "the cloud-controller-manager on node/%s leads with revision %d and has not proved "+
+			"it: it hands the lead over to the one on node/%s", m.holder.Node, s.proof.Revision, m.successor)
+		return
+	case cordon:
 		c.Recorder.Eventf("LeadMoves", "node/%s is cordoned: its cloud-controller-manager hands the lead over to the one on "+
 			"node/%s", m.holder.Node, m.successor)
 		return

@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 const namespace = "openshift-cloud-controller-manager"
@@ -83,6 +84,7 @@ func (w *world) restartOperator() {
 	w.controller = newController(Options{
 		Operator: w.operator, Deafness: w.deafness, Replaced: func() { w.replaced++ },
 		Lease: &w.Seen, Pods: w.caches.Core().V1().Pods(), Nodes: w.caches.Core().V1().Nodes(), Client: w.kube.CoreV1(),
+		Secrets:         w.caches.Core().V1().Secrets(),
 		Infrastructures: controlplanetest.Infrastructures(w.Topology), OperatorImage: "operator", Clock: w.clock, Recorder: w.recorder,
 	})
 }
@@ -427,11 +429,12 @@ func TestEachEventCallsTheController(t *testing.T) {
 	controller := New(Options{
 		Infrastructures: infrastructures,
 		Operator:        watched.Operator(), Lease: lease, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
-		Client: client.CoreV1(), OperatorImage: "operator", Deafness: &controlplane.Deafness{}, Replaced: func() {},
+		Secrets: kube.Core().V1().Secrets(),
+		Client:  client.CoreV1(), OperatorImage: "operator", Deafness: &controlplane.Deafness{}, Replaced: func() {},
 		Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	})
 	kube.Start(t.Context().Done())
-	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 3})
+	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 4})
 	cluster := controlplanetest.New("m0")
 	watched.Expect(t, "the lease", func() error {
 		_, err := client.CoordinationV1().Leases(namespace).Create(t.Context(), cluster.Lease, metav1.CreateOptions{})
@@ -443,6 +446,10 @@ func TestEachEventCallsTheController(t *testing.T) {
 	})
 	watched.Expect(t, "a Node", func() error {
 		_, err := client.CoreV1().Nodes().Create(t.Context(), cluster.Nodes["m0"], metav1.CreateOptions{})
+		return err
+	})
+	watched.Expect(t, "the record of a proof", func() error {
+		_, err := client.CoreV1().Secrets(namespace).Create(t.Context(), operand.PreflightSecret(""), metav1.CreateOptions{})
 		return err
 	})
 }

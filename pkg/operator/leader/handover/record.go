@@ -24,11 +24,16 @@ var (
 	// deafness is a leader that looks at no node. The next one may be deaf too, as long as the cloud is away, so no other
 	// leader is replaced for an hour.
 	deafness = occasion{leave: "handover-end-", take: "handover-follow-", pause: time.Hour}
+
+	// proof is a revision that is to lead on its first node before another one gets it. takingBack is a process that leads
+	// with it and has shown nothing. Package preflight has the record of both.
+	proof      = occasion{leave: "handover-yield-", take: "handover-prove-", pause: moveTime}
+	takingBack = occasion{leave: "handover-give-", take: "handover-return-", pause: moveTime}
 )
 
 // occasionOf returns why the lead moves with this pod, and the name of the Node that it leaves.
 func occasionOf(pod *corev1.Pod) (why occasion, node string) {
-	for _, why := range []occasion{cordon, deafness} {
+	for _, why := range []occasion{cordon, deafness, proof, takingBack} {
 		for _, prefix := range []string{why.leave, why.take} {
 			if node, is := strings.CutPrefix(pod.Name, prefix); is {
 				return why, node

@@ -73,14 +73,18 @@ func (c *controller) endOfOurs(
 		return "", 0
 	}
 	end := c.Lease.EndOf(s.View)
-	waits := end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(holder.Node)
 	switch {
-	case holder.State == controlplane.Ended && end.Proven && !waits:
+	case holder.State == controlplane.Ended && end.Proven && !s.waitsFor(end, holder.Node):
 		return "on node/" + holder.Node + " has ended", 0
 	case holder.SilentIn == 0 && isOutOfService(s.nodes, holder.Identity):
 		return "is on a node that is out of service", 0
 	}
 	return "", patience.Sooner(end.ProvenIn, holder.SilentIn)
+}
+
+// waitsFor reports whether the lease of a process that has ended waits for its container, see act.
+func (s *snapshot) waitsFor(end controlplane.End, node string) bool {
+	return end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(node) && !(end.BackOff && s.isFirst(node))
 }
 
 // endOfDuration returns why a lease that lasts longer than one of ours may be released, "" if it may not yet, and when

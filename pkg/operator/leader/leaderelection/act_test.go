@@ -288,6 +288,14 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 				c.Status.NodeStatuses[i].TargetRevision = 4
 			}
 		}},
+		"its kubelet does not start it while standbys have the former revision": {ends: 14, want: 14, change: func(c *cluster) {
+			c.Status.LatestAvailableRevision = 4
+			c.Status.NodeStatuses[1].CurrentRevision = 4
+		}},
+		"its kubelet does not start it while another node has the latest revision": {ends: 14, change: func(c *cluster) {
+			c.Status.LatestAvailableRevision = 4
+			c.Status.NodeStatuses[2].CurrentRevision = 4
+		}},
 		"a rollout gets to another node": {ends: 14, back: 40, want: 40, change: func(c *cluster) {
 			c.Status.NodeStatuses[0].TargetRevision = 4
 		}},
@@ -328,6 +336,37 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 				}
 			}
 			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+// A kubelet may report a container for the first time when that has ended already. The lease tells that its process led.
+func TestTheLeaseOfAProcessThatEndsBeforeItIsSeenToRunIsReleased(t *testing.T) {
+	for name, tc := range map[string]struct {
+		started, acquired, ended int
+		want                     bool
+	}{
+		"it led during that run":   {8, 10, 11, true},
+		"the lease is older":       {11, 10, 12, false},
+		"the lease is newer":       {7, 10, 8, false},
+		"it began and ended there": {10, 10, 10, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReleasing()
+			c := threeMasters()
+			r.witness(t, c)
+			delete(c.Pods, "m1")
+			c.AcquireWithin("m1", "second", tc.acquired)
+			c.Lease.Spec.LeaseTransitions = ptr.To(int32(1))
+			require.NoError(t, r.kube.Tracker().Add(c.Lease))
+			require.NoError(t, r.observe(t, c, 12))
+			c.Install("m1", tc.started)
+			c.Exit("m1", tc.ended, "the cloud has no such API")
+			require.NoError(t, r.observe(t, c, 13))
+			require.Nil(t, r.released(), "its container is not Ready again")
+			c.Start("m1", 14)
+			require.NoError(t, r.observe(t, c, 15))
+			require.Equal(t, tc.want, r.released() != nil)
 		})
 	}
 }

@@ -114,3 +114,12 @@ func (s *snapshot) oneCanLead() bool {
 func (s *snapshot) isInstalling(node string) bool {
 	return controlplane.TargetRevision(s.status, node) != 0
 }
+
+// isFirst reports whether the node has the latest revision, and another one has a former.
+func (s *snapshot) isFirst(node string) bool {
+	return slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		return n.NodeName == node && n.CurrentRevision == s.status.LatestAvailableRevision
+	}) && slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		return n.CurrentRevision != 0 && n.CurrentRevision != s.status.LatestAvailableRevision
+	})
+}

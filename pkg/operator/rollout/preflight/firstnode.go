@@ -111,9 +111,9 @@ func (c *controller) watchFirstNode(
 		return err
 	}
 	if verdict := c.judgeFirstNode(ctx, first); verdict != nil {
-		return c.rejectRevision(ctx, candidate, first, verdict)
+		_, err = c.rejectRevision(ctx, candidate, first, verdict)
 	}
-	return nil
+	return err
 }
 
 // forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
@@ -229,18 +229,18 @@ func onlyFailed(verdict *operand.PreflightVerdict) *operand.PreflightVerdict {
 // changes nothing that a cloud-controller-manager starts with, so that going back would not help.
 func (c *controller) rejectRevision(
 	ctx context.Context, candidate *corev1.Secret, first *firstNode, verdict *operand.PreflightVerdict,
-) error {
+) (rejected bool, err error) {
 	inputs, err := c.changes(first)
 	if err != nil || len(inputs) == 0 {
-		return err
+		return false, err
 	}
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
-		return err
+		return false, err
 	}
 	rejection := operand.PreflightRejection{Inputs: inputs}
 	if operatorclient.IsAccepted(meta.Annotations[operatorclient.PreflightAnnotation], rejection.Value()) {
-		return nil
+		return false, nil
 	}
 	secret, write := operand.PreflightSecret(""), c.Kube.CoreV1().Secrets(operand.Namespace)
 	var rejections []operand.PreflightRejection
@@ -248,7 +248,7 @@ func (c *controller) rejectRevision(
 		secret, rejections = candidate.DeepCopy(), operand.PreflightRejectionsOf(candidate)
 		secret.Data = nil
 	}
-	if verdict.Late = first.pod == nil; verdict.Late {
+	if verdict.Late = first.pod == nil && !verdict.Led; verdict.Late {
 		// The revision's rejection takes the place of the preflight's.
 		rejections = slices.DeleteFunc(rejections, func(r operand.PreflightRejection) bool { return inputs.Have(r.Inputs) })
 	}
@@ -256,7 +256,7 @@ func (c *controller) rejectRevision(
 	verdict.Revision, verdict.Former = first.revision, first.former
 	annotated := operand.PreflightSecret(verdict.Digest)
 	if err := operand.AnnotatePreflight(annotated, inputs, rejections, verdict); err != nil {
-		return err
+		return false, err
 	}
 	for key, text := range annotated.Annotations {
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, text)
@@ -267,10 +267,10 @@ func (c *controller) rejectRevision(
 		_, err = write.Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("writing the verdict to secret/%s in %s: %w", secret.Name, secret.Namespace, err)
+		return false, fmt.Errorf("writing the verdict to secret/%s in %s: %w", secret.Name, secret.Namespace, err)
 	}
 	c.Recorder.Warning(revisionFailed, verdict.Describe())
-	return nil
+	return true, nil
 }
 
 // changes returns the digests of what the revision changes that the cloud-controller-manager starts with.
@@ -285,14 +285,20 @@ func (c *controller) changes(first *firstNode) (operand.StartDigests, error) {
 
 // startsWith returns the digests of what the cloud-controller-manager of a revision starts with.
 func (c *controller) startsWith(revision int32) (operand.StartDigests, error) {
-	configMaps, err := operatorclient.All(
-		c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	secrets, err := operatorclient.All(c.Secrets.Lister().Secrets(operand.Namespace), "secrets in "+operand.Namespace)
+	configMaps, secrets, err := c.delivered()
 	if err != nil {
 		return nil, err
 	}
 	return operand.StartsWith(configMaps, secrets, revision)
+}
+
+// delivered returns the objects of the operand's namespace.
+func (c *controller) delivered() (configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, err error) {
+	configMaps, err = operatorclient.All(
+		c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	secrets, err = operatorclient.All(c.Secrets.Lister().Secrets(operand.Namespace), "secrets in "+operand.Namespace)
+	return configMaps, secrets, err
 }

@@ -5,6 +5,32 @@
 // targetconfigcontroller writes the Secret with the candidate. This controller runs the pod, writes the verdict to the
 // Secret, and deletes the pod, the lease and the candidate's data. Everything that a process of the operator needs is
 // in the API, so another one goes on.
+//
+// # The proof of a revision
+//
+// A rollout whose revision changes what the CCM starts with waits at its second node until the CCM of the first one has
+// led well: see proof.next. The record is in the same Secret, by revision. The first row that applies decides:
+//
+//	| state    | if                                                                  | next state                |
+//	|----------|---------------------------------------------------------------------|---------------------------|
+//	| none     | the first node has settled, and others have a former revision       | Awaited                   |
+//	| Held     | it hung, and a former one has started what it did not               | Failed                    |
+//	| Held     | it has lasted for 10 min                                            | Unproved                  |
+//	| Awaited, | the process of the first node led and ended, because of the change  | Failed                    |
+//	| Leads    | it led and ended, and nothing tells that the change was to blame    | Held                      |
+//	| Leads    | it has led for 15 s with all that the former leader had started, or | Proven                    |
+//	|          | for 130 s where CCMs do not tell what they have started             |                           |
+//	| Leads    | another process has the lead                                        | Held                      |
+//	| Leads    | it has not started everything within 2 min                          | Held                      |
+//	| Awaited  | the process of the first node leads                                 | Leads                     |
+//	| Awaited  | nobody has led for 1 min                                            | Unproved                  |
+//	| Awaited  | the lead has not moved for 3 min                                    | Unproved                  |
+//	| Proven,  | within an hour, two leaders with it have ended soon after they      | Failed                    |
+//	| Unproved | had begun to lead                                                   |                           |
+//
+// In Awaited, package handover moves the lead to the first node, and in Held back if that leads. Failed rejects the
+// revision, and all nodes go back. After Proven and Unproved, the rollout goes on. An administrator who accepts what
+// the revision changes makes Unproved of Failed.
 package preflight
 
 import (
@@ -82,6 +108,8 @@ type Options struct {
 	Infrastructures configinformers.InfrastructureInformer
 	// Kube writes Secrets, creates and deletes pods, deletes the lease of preflights, and reads logs.
 	Kube kubernetes.Interface
+	// Started returns the controllers that the cloud-controller-manager of a static pod has started.
+	Started func(ctx context.Context, pod *corev1.Pod) ([]string, error)
 	// Mask removes the values of Secrets from a text.
 	Mask     func(text string) (string, error)
 	Clock    clock.PassiveClock
@@ -103,6 +131,8 @@ type controller struct {
 	// ready is its container that is Ready, by its ID, and forgiven are the ends of it that do not count.
 	ready    patience.Since[string]
 	forgiven ends
+	// leading is about the proof of a revision.
+	leading leading
 }
 
 // New returns the controller. An idle one reacts to events only.
@@ -137,6 +167,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	if err := c.watchFirstNode(ctx, syncCtx, candidate); err != nil {
+		return err
+	}
+	if err := c.prove(ctx, syncCtx, candidate); err != nil {
 		return err
 	}
 	if candidate == nil || !operand.PreflightRuns(candidate) {
@@ -178,7 +211,8 @@ func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, c
 	if late, err := c.rolloutOf(candidate, verdict); err != nil {
 		return err
 	} else if late != nil {
-		return c.rejectRevision(ctx, candidate, late, verdict)
+		_, err = c.rejectRevision(ctx, candidate, late, verdict)
+		return err
 	}
 	works, err := c.worksSince(candidate, verdict.Ended.Time)
 	if err != nil {

@@ -49,6 +49,8 @@ type world struct {
 	// quiet is whether nothing was logged of late, and since how many seconds ago the controller has read logs.
 	quiet bool
 	since []int64
+	// started are the controllers that a process has started.
+	started func(pod *corev1.Pod) ([]string, error)
 	// latest is the latest revision in a rollout, 0 without one, and accepts whether an administrator accepts it.
 	latest  int32
 	accepts bool
@@ -87,6 +89,7 @@ func newWorld(t *testing.T, nodes ...string) *world {
 	t.Helper()
 	w := &world{Cluster: controlplanetest.New(nodes...), kube: fake.NewClientset(), begin: "FLAG: --v=2\n",
 		clock: clocktesting.NewFakePassiveClock(controlplanetest.Begin)}
+	w.started = func(*corev1.Pod) ([]string, error) { return all, nil }
 	w.recorder = events.NewInMemoryRecorder("test", w.clock)
 	w.caches = informers.NewSharedInformerFactory(w.kube, 0)
 	w.operator = resource{v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{
@@ -133,6 +136,7 @@ func (w *world) restartOperator() {
 		Operator: w.operator, Secrets: core.Secrets(), ConfigMaps: core.ConfigMaps(), Pods: core.Pods(), Nodes: core.Nodes(),
 		Leases: w.caches.Coordination().V1().Leases(), Lease: &w.Seen, Kube: w.kube,
 		Infrastructures: controlplanetest.Infrastructures(w.Topology),
+		Started:         func(_ context.Context, pod *corev1.Pod) ([]string, error) { return w.started(pod) },
 		Mask:            func(string) (string, error) { return w.masked, nil },
 		Clock:           w.clock, Recorder: w.recorder,
 	})

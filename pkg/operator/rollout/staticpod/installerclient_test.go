@@ -16,6 +16,7 @@ import (
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
 
@@ -103,12 +104,19 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 			}
 			next := &nextNode{
 				nodes: corev1listers.NewNodeLister(nodes), leases: coordinationlisters.NewLeaseLister(indexer),
-				pods: corev1listers.NewPodLister(pods),
+				pods: corev1listers.NewPodLister(pods), secrets: noSecrets(), configMaps: noConfigMaps(),
 			}
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			next.clock = clock
 			var order []string
 			for range status.NodeStatuses {
 				chosen, err := next.choose(status)
 				require.NoError(t, err)
+				clock.SetTime(clock.Now().Add(chosen.wait))
+				if chosen.node == nil { // A leader that has not settled
+					chosen, err = next.choose(status)
+					require.NoError(t, err)
+				}
 				order = append(order, chosen.node.NodeName)
 				chosen.node.CurrentRevision = 1
 			}
@@ -148,6 +156,7 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 				StaticPodOperatorClient: operator,
 				next: &nextNode{
 					leases: coordinationlisters.NewLeaseLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), pods: noPods(),
+					secrets: noSecrets(), configMaps: noConfigMaps(),
 				},
 			}
 			_, status, version, err := client.GetStaticPodOperatorState()
@@ -224,6 +233,7 @@ func TestWhatHappensBetweenTheReadAndTheWriteOfTheInstallerController(t *testing
 			client := &installerClient{StaticPodOperatorClient: operator, next: &nextNode{
 				nodes:  corev1listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)),
 				leases: coordinationlisters.NewLeaseLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), pods: noPods(),
+				secrets: noSecrets(), configMaps: noConfigMaps(),
 			}}
 			_, _, _, err := client.GetStaticPodOperatorState()
 			require.NoError(t, err)
@@ -239,3 +249,13 @@ func TestWhatHappensBetweenTheReadAndTheWriteOfTheInstallerController(t *testing
 		})
 	}
 }
+
+func noSecrets() corev1listers.SecretLister {
+	return corev1listers.NewSecretLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace))
+}
+
+func noConfigMaps() corev1listers.ConfigMapLister {
+	return corev1listers.NewConfigMapLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace))
+}
+
+var byNamespace = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
@@ -18,6 +19,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
+
+// proofLimit is how long a rollout waits for the proof of its revision, whatever becomes of that. Package preflight
+// ends each before.
+const proofLimit = 20 * time.Minute
 
 // notReadyPatience is how long a rollout waits for the node that it is at when its kubelet reports that it is not
 // Ready. The kubelet may have lost only the pod network, which an installer does not need.
@@ -34,10 +39,16 @@ type nextNode struct {
 	nodes  corev1listers.NodeLister
 	pods   corev1listers.PodLister
 	leases coordinationlisters.LeaseLister
-	clock  clock.PassiveClock
+	// configMaps and secrets have the revisions, and the record of a proof.
+	configMaps corev1listers.ConfigMapLister
+	secrets    corev1listers.SecretLister
+	clock      clock.PassiveClock
 
 	// notReady is the node of the rollout whose kubelet is not Ready, "" if it is Ready.
 	notReady patience.Since[string]
+	// unproved is the revision that a second node waits for, and led the node that leads.
+	unproved patience.Since[int32]
+	led      patience.Since[string]
 }
 
 // choice is what the installer controller may do now.
@@ -61,6 +72,8 @@ type place struct {
 	kubelet controlplane.Kubelet
 	// begun reports whether the latest revision was to be installed there before.
 	begun bool
+	// failed reports whether its revision has led badly.
+	failed bool
 	// works reports whether the CCM there was Ready when the kubelet reported last. The pod's condition says less: the
 	// node controller sets it to False when the kubelet is silent.
 	works bool
@@ -70,6 +83,10 @@ type place struct {
 
 func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, error) {
 	places, err := n.places(status)
+	if err != nil {
+		return choice{}, err
+	}
+	leader, err := n.leader(status)
 	if err != nil {
 		return choice{}, err
 	}
@@ -87,10 +104,72 @@ func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, e
 		}
 		chosen.passedBy = append(chosen.passedBy, *places[i].NodeStatus)
 	}
-	if len(behind) > 0 {
-		chosen.node = slices.MinFunc(behind, byTurn).NodeStatus
+	if len(behind) == 0 {
+		return chosen, nil
 	}
-	return chosen, nil
+	next := slices.MinFunc(behind, byTurn).NodeStatus
+	chosen.wait, err = n.waitsForProof(status, leader)
+	hasLatest := func(p place) bool { return p.CurrentRevision == latest }
+	if chosen.wait == 0 && leader == next.NodeName && slices.ContainsFunc(places, hasLatest) {
+		chosen.wait = max(0, n.led.At().Add(controlplane.SettleTime).Sub(n.clock.Now()))
+	}
+	if chosen.wait == 0 {
+		chosen.node = next
+	}
+	return chosen, err
+}
+
+// leader returns the node that the lease names, "" if it names none. The last node of a rollout waits until it has led
+// for a moment: a lead that moves again before it has settled is no lead.
+func (n *nextNode) leader(status *operatorv1.StaticPodOperatorStatus) (string, error) {
+	lease, err := n.lease()
+	if err != nil || lease == nil {
+		return "", err
+	}
+	leader := leaseholder.Node(lease, nodeNames(status))
+	n.led.See(leader, n.clock.Now())
+	return leader, nil
+}
+
+// waitsForProof returns how long the second node of a rollout waits at most until the revision has proved itself on the
+// first one, 0 if it does not wait. Only a process that leads shows what a leader starts.
+func (n *nextNode) waitsForProof(
+	status *operatorv1.StaticPodOperatorStatus, leader string,
+) (time.Duration, error) {
+	_, former := controlplane.Halfway(status, leader)
+	if former == 0 {
+		return 0, nil
+	}
+	configMaps, err := operatorclient.All(n.configMaps.ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
+	if err != nil {
+		return 0, err
+	}
+	secrets, err := operatorclient.All(n.secrets.Secrets(operand.Namespace), "secrets in "+operand.Namespace)
+	if err != nil {
+		return 0, err
+	}
+	record, err := n.record()
+	if err != nil {
+		return 0, err
+	}
+	latest := status.LatestAvailableRevision
+	if needed, err := record.NeedsProof(configMaps, secrets, latest, former); err != nil || !needed {
+		return 0, err
+	}
+	now := n.clock.Now()
+	return max(0, n.unproved.See(latest, now).Add(proofLimit).Sub(now)), nil
+}
+
+// record returns the record of a proof, nil if there is none.
+func (n *nextNode) record() (*operand.Leading, error) {
+	secret, err := operatorclient.Find(n.secrets.Secrets(operand.Namespace), "secret", operand.Namespace,
+		operand.PreflightName)
+	return operand.LeadingOf(secret), err
+}
+
+// lease returns the operand's, nil if there is none.
+func (n *nextNode) lease() (*coordinationv1.Lease, error) {
+	return operatorclient.Find(n.leases.Leases(operand.Namespace), "lease", operand.Namespace, operand.Lease)
 }
 
 // behindOf returns the nodes that can be installed and do not have the latest revision. Those that are not Ready have
@@ -123,7 +202,7 @@ func (n *nextNode) passesBy(at place, behind []place) (passes bool, wait time.Du
 }
 
 // byTurn orders the nodes that are behind: first the one where the revision was begun, so that a failure stays on one
-// node; then those without a working CCM; then the oldest; the leader's last.
+// node; then one whose revision has failed; then those without a working CCM; then the oldest; the leader's last.
 func byTurn(a, b place) int {
 	first := func(a, b bool) int {
 		switch {
@@ -134,7 +213,7 @@ func byTurn(a, b place) int {
 		}
 		return 1
 	}
-	return cmp.Or(first(a.begun, b.begun), first(!a.works, !b.works),
+	return cmp.Or(first(a.begun, b.begun), first(a.failed, b.failed), first(!a.works, !b.works),
 		cmp.Compare(a.CurrentRevision, b.CurrentRevision), cmp.Compare(a.last, b.last))
 }
 
@@ -158,6 +237,10 @@ func (n *nextNode) places(status *operatorv1.StaticPodOperatorStatus) ([]place, 
 	if err != nil {
 		return nil, err
 	}
+	record, err := n.record()
+	if err != nil {
+		return nil, err
+	}
 	var places []place
 	for i := range status.NodeStatuses {
 		p := place{NodeStatus: &status.NodeStatuses[i]}
@@ -174,6 +257,7 @@ func (n *nextNode) places(status *operatorv1.StaticPodOperatorStatus) ([]place, 
 			return nil, err
 		}
 		p.works = static != nil && controlplane.ContainerStatus(static, operand.Name).Ready
+		p.failed = record.HasFailed(p.CurrentRevision)
 		places = append(places, p)
 	}
 	return places, nil
@@ -191,7 +275,7 @@ func (n *nextNode) last(nodes []string) ([]string, error) {
 	for _, pod := range predecessors {
 		last = append(last, pod.Spec.NodeName)
 	}
-	lease, err := operatorclient.Find(n.leases.Leases(operand.Namespace), "lease", operand.Namespace, operand.Lease)
+	lease, err := n.lease()
 	if err != nil || lease == nil {
 		return last, err
 	}

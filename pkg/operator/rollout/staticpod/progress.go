@@ -11,10 +11,12 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/condition"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -27,12 +29,22 @@ type progress struct {
 	operator v1helpers.StaticPodOperatorClient
 	nodes    corev1listers.NodeLister
 	pods     corev1listers.PodLister
+	secrets  corev1listers.SecretLister
 }
 
 func newProgressController(o Options) factory.Controller {
-	pods, nodes := o.Target.Core().V1().Pods(), o.Nodes.Core().V1().Nodes()
-	c := &progress{operator: o.Operator, nodes: nodes.Lister(), pods: pods.Lister()}
-	return reconciler.New(progressController, o.Operator, o.Recorder, c.sync, pods.Informer(), nodes.Informer())
+	pods, nodes, secrets := o.Target.Core().V1().Pods(), o.Nodes.Core().V1().Nodes(), o.Target.Core().V1().Secrets()
+	c := &progress{operator: o.Operator, nodes: nodes.Lister(), pods: pods.Lister(), secrets: secrets.Lister()}
+	f := factory.New().
+		WithInformers(pods.Informer(), nodes.Informer()).
+		WithFilteredEventsInformers(isProof, secrets.Informer())
+	return reconciler.From(f, progressController, o.Operator, o.Recorder, c.sync)
+}
+
+// isProof selects the Secret with the record of a proof.
+func isProof(obj any) bool {
+	object, ok := obj.(metav1.Object)
+	return !ok || object.GetName() == operand.PreflightName
 }
 
 func (c *progress) sync(ctx context.Context, _ factory.SyncContext) error {
@@ -84,7 +96,19 @@ func (c *progress) describe(status *operatorv1.StaticPodOperatorStatus) (string,
 		texts = append(texts, fmt.Sprintf("0 nodes have achieved new revision %d", latest))
 	}
 	slices.Sort(remarks)
-	return strings.Join(append(texts, remarks...), "; "), nil
+	proof, err := c.proof(latest)
+	return strings.Join(slices.Concat(texts, remarks, proof), "; "), err
+}
+
+// proof returns what the rollout of a revision waits for, none if it does not wait for its proof.
+func (c *progress) proof(revision int32) ([]string, error) {
+	secret, err := operatorclient.Find(c.secrets.Secrets(operand.Namespace), "secret", operand.Namespace,
+		operand.PreflightName)
+	record := operand.LeadingOf(secret)
+	if err != nil || !record.IsOpen(revision) {
+		return nil, err
+	}
+	return []string{record.Describe()}, nil
 }
 
 // remark returns why a node does not count as being at its revision, "" if it does.

@@ -62,7 +62,7 @@ func TestANodeThatJoinsDoesNotProgress(t *testing.T) {
 // The status has no node before library-go has seen the Nodes.
 func TestNothingIsSaidAboutARevisionThatNoNodeIsToGet(t *testing.T) {
 	status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 2}}
-	text, err := (&progress{}).describe(status)
+	text, err := (&progress{secrets: noSecrets()}).describe(status)
 	require.NoError(t, err)
 	require.Empty(t, text)
 }

@@ -133,7 +133,10 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 			nodes:  o.Nodes.Core().V1().Nodes().Lister(),
 			pods:   o.Target.Core().V1().Pods().Lister(),
 			leases: o.Target.Coordination().V1().Leases().Lister(),
-			clock:  o.Clock,
+
+			configMaps: o.Target.Core().V1().ConfigMaps().Lister(),
+			secrets:    o.Target.Core().V1().Secrets().Lister(),
+			clock:      o.Clock,
 		},
 	}
 	return installerController(o, installer.NewInstallerController(

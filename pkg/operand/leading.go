@@ -1,0 +1,131 @@
+package operand
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// LeadingAnnotation on the Secret PreflightName has the record of the revision whose cloud-controller-manager is to
+// lead on its first node before a second node gets it, as JSON. The rollout group writes it.
+const LeadingAnnotation = "cloud-controller-manager.openshift.io/leading"
+
+// LeadingState is how far the proof of a revision by leading is.
+type LeadingState string
+
+// The states of the proof, see package preflight.
+const (
+	LeadAwaited  LeadingState = "Awaited"  // the lead is to move to the first node
+	LeadHeld     LeadingState = "Held"     // it led, and has shown nothing: the cloud may be down
+	LeadTaken    LeadingState = "Leads"    // the process on the first node leads
+	LeadProven   LeadingState = "Proven"   // it led well
+	LeadUnproved LeadingState = "Unproved" // the rollout goes on, although nothing has proved the revision
+	LeadFailed   LeadingState = "Failed"   // the revision is rejected
+)
+
+// Leading is the record of a revision's proof.
+type Leading struct {
+	// Revision is the one that is proved, Former the one that led before.
+	Revision int32 `json:"revision"`
+	Former   int32 `json:"former"`
+	// Node is the first node.
+	Node  string       `json:"node"`
+	State LeadingState `json:"state"`
+	// Why is why the state is Held, Unproved or Failed.
+	Why string `json:"why,omitempty"`
+	// Began is when the record was made, Since when its state began.
+	Began metav1.Time `json:"began"`
+	Since metav1.Time `json:"since"`
+	// Controllers are those that the former leader had started, as far as it was asked.
+	Controllers []string `json:"controllers,omitempty"`
+	// Container is the ID of the first node's container that led.
+	Container string `json:"container,omitempty"`
+	// Hangs means that it led and did not start its controllers in time.
+	Hangs bool `json:"hangs,omitempty"`
+}
+
+// LeadingOf returns the record in the Secret, nil if there is none. secret may be nil.
+func LeadingOf(secret *corev1.Secret) *Leading {
+	record := &Leading{}
+	if secret == nil || json.Unmarshal([]byte(secret.Annotations[LeadingAnnotation]), record) != nil {
+		return nil
+	}
+	return record
+}
+
+// AnnotateLeading writes the record to the Secret.
+func AnnotateLeading(secret *corev1.Secret, record *Leading) error {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("writing annotation %s of secret/%s in %s: %w", LeadingAnnotation, secret.Name, Namespace, err)
+	}
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, LeadingAnnotation, string(text))
+	return nil
+}
+
+// In returns the record with another state, which begins now.
+func (l *Leading) In(state LeadingState, why string, now time.Time) *Leading {
+	next := *l
+	next.State, next.Why, next.Since = state, why, metav1.NewTime(now)
+	return &next
+}
+
+// IsOpen reports whether the record is about the revision, and has no result yet. l may be nil.
+func (l *Leading) IsOpen(revision int32) bool {
+	return l != nil && l.Revision == revision && (l.State == LeadAwaited || l.State == LeadTaken || l.State == LeadHeld)
+}
+
+// HasEnded reports whether the record is about the revision, and has a result. l may be nil.
+func (l *Leading) HasEnded(revision int32) bool {
+	return l != nil && l.Revision == revision && !l.IsOpen(revision)
+}
+
+// HasFailed reports whether the revision has led badly. l may be nil.
+func (l *Leading) HasFailed(revision int32) bool {
+	return l != nil && l.Revision == revision && l.State == LeadFailed
+}
+
+// Counts reports whether the record still matters: it is about the latest revision, or not older than rejections that
+// are remembered. l may be nil.
+func (l *Leading) Counts(latest int32, now time.Time) bool {
+	return l != nil && (l.IsOpen(latest) || now.Sub(l.Began.Time).Abs() < RememberTime)
+}
+
+// NeedsProof reports whether the latest revision has to lead well before a node gets it that has the present one: it
+// changes what a cloud-controller-manager starts with, it has not been proved, and it does not take the place of one
+// that has failed. l may be nil.
+func (l *Leading) NeedsProof(
+	configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, latest, present int32,
+) (bool, error) {
+	if latest == present || present == 0 || l.HasEnded(latest) && !l.HasFailed(latest) || l.HasFailed(present) {
+		return false, nil
+	}
+	former, err := StartsWith(configMaps, secrets, present)
+	if err != nil {
+		return false, err
+	}
+	next, err := StartsWith(configMaps, secrets, latest)
+	return len(next.Changed(former)) > 0, err
+}
+
+// Describe returns what a rollout waits for, "" if it does not wait for the record.
+func (l *Leading) Describe() string {
+	switch l.State {
+	case LeadAwaited:
+		return fmt.Sprintf("the cloud-controller-manager on node/%s is to lead with revision %d, to prove it", l.Node,
+			l.Revision)
+	case LeadTaken:
+		return fmt.Sprintf("the cloud-controller-manager on node/%s leads with revision %d to prove it", l.Node, l.Revision)
+	case LeadHeld:
+		return fmt.Sprintf("no other node gets revision %d before %s: %s", l.Revision,
+			l.Since.Add(LeadHold).UTC().Format(time.RFC3339), l.Why)
+	case LeadProven, LeadUnproved, LeadFailed:
+	}
+	return ""
+}
+
+// LeadHold is how long a rollout waits after its revision has led and has shown nothing.
+const LeadHold = 10 * time.Minute

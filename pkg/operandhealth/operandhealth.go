@@ -1,0 +1,76 @@
+// Package operandhealth asks a cloud-controller-manager (CCM) which controllers it has started.
+package operandhealth
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+const (
+	// timeout limits a request: a process may be frozen.
+	timeout = 2 * time.Second
+
+	// maxAnswer limits what is read.
+	maxAnswer = 64 << 10
+)
+
+// others are the checks that are no controllers. A standby has them too.
+var others = []string{"leaderElection", "ping", "log"}
+
+// Controllers returns the controllers that the CCM of a static pod has started, none if it does not lead, or if one of
+// its start functions has not returned: k8s.io/cloud-provider adds their health checks when all have
+// (app/controllermanager.go). /healthz needs no credentials. The certificate is checked against the CA bundle.
+func Controllers(ctx context.Context, pod *corev1.Pod, bundle []byte) ([]string, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(bundle) {
+		return nil, fmt.Errorf("no CA of the serving certificate of pod/%s", pod.Name)
+	}
+	address := net.JoinHostPort(pod.Status.HostIP, strconv.Itoa(int(controlplane.Port(pod))))
+	client := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: operand.ServingName, MinVersion: tls.VersionTLS12}}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/healthz?verbose", http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("asking pod/%s for its health: %w", pod.Name, err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking pod/%s for its health: %w", pod.Name, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("asking pod/%s for its health: %w", pod.Name, err)
+	}
+	return controllers(string(body)), nil
+}
+
+// controllers returns the checks of controllers, also of those that fail, sorted.
+func controllers(health string) []string {
+	var found []string
+	for line := range strings.Lines(health) {
+		check, isCheck := strings.CutPrefix(line, "[+]")
+		if !isCheck {
+			check, isCheck = strings.CutPrefix(line, "[-]")
+		}
+		name, _, _ := strings.Cut(check, " ")
+		if isCheck && !slices.Contains(others, name) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}

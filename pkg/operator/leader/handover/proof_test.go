@@ -1,0 +1,81 @@
+package handover
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// proves makes m1 the first node of revision 4, with the record of its proof.
+func (w *world) proves(t *testing.T, state operand.LeadingState) {
+	t.Helper()
+	w.Status.LatestAvailableRevision = 4
+	w.Status.NodeStatuses[1].CurrentRevision = 4
+	w.restartOperator()
+	secret := operand.PreflightSecret("")
+	require.NoError(t, operand.AnnotateLeading(secret, &operand.Leading{Revision: 4, Former: 3, Node: "m1", State: state}))
+	require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Add(secret))
+}
+
+func TestTheLeadMovesToTheFirstNodeOfARollout(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.Restart("m2", -600) // It started last.
+	w.proves(t, operand.LeadAwaited)
+	w.run(t, 1, time.Second)
+	moves := w.moves(t)
+	require.Equal(t, []string{"handover-prove-m0", "handover-yield-m0"}, slices.Sorted(maps.Keys(moves)))
+	require.Equal(t, "m1", moves["handover-prove-m0"].Spec.NodeName)
+	require.Equal(t, "m0", moves["handover-yield-m0"].Spec.NodeName)
+	require.Subset(t, moves["handover-yield-m0"].Spec.Containers[0].Args, []string{
+		"--holder=m0_first", "--limit=15s", "--successor=m1", "--port=10258", "--stay-away=18s"})
+	require.NotContains(t, moves["handover-prove-m0"].Spec.Containers[0].Args, "--stay-away=18s")
+	require.Equal(t, []string{"LeadMoves: the cloud-controller-manager on node/m1 is to lead with revision 4, to prove it: " +
+		"node/m0 hands the lead over"}, w.messages())
+	w.Renew(60)
+	w.see(60)
+	w.run(t, 61, 2*time.Second)
+	require.Len(t, w.moves(t), 2, "it has not moved, and is tried again")
+}
+
+func TestTheLeadReturnsFromAProcessThatProvesNothing(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.proves(t, operand.LeadHeld)
+	w.Acquire("m1", "second", 0)
+	w.see(0)
+	w.Renew(31)
+	w.see(31)
+	w.run(t, 31, 5*time.Second)
+	moves := w.moves(t)
+	require.Equal(t, []string{"handover-give-m1", "handover-return-m1"}, slices.Sorted(maps.Keys(moves)))
+	require.Equal(t, "m0", moves["handover-return-m1"].Spec.NodeName, "it has the former revision")
+	require.NotContains(t, moves["handover-give-m1"].Spec.Containers[0].Args, "--stay-away=18s")
+}
+
+func TestTheLeadOfARolloutMovesOnlyWhereARecordAsksForIt(t *testing.T) {
+	for name, change := range map[string]func(w *world, t *testing.T){
+		"without a record":            func(w *world, _ *testing.T) { w.Status.LatestAvailableRevision = 4; w.restartOperator() },
+		"the first node leads":        func(w *world, t *testing.T) { w.proves(t, operand.LeadTaken) },
+		"it has led well":             func(w *world, t *testing.T) { w.proves(t, operand.LeadProven) },
+		"it has led badly":            func(w *world, t *testing.T) { w.proves(t, operand.LeadFailed) },
+		"the former one has it back":  func(w *world, t *testing.T) { w.proves(t, operand.LeadHeld) },
+		"the first node is not Ready": func(w *world, t *testing.T) { w.proves(t, operand.LeadAwaited); w.Ready("m1", false) },
+		"the first node is cordoned":  func(w *world, t *testing.T) { w.proves(t, operand.LeadAwaited); w.cordon("m1", true) },
+		"the record is about a former": func(w *world, t *testing.T) {
+			w.proves(t, operand.LeadAwaited)
+			w.Status.LatestAvailableRevision = 5
+			w.restartOperator()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			change(w, t)
+			w.run(t, 1, 20*time.Second)
+			require.Empty(t, w.moves(t))
+		})
+	}
+}

@@ -1,0 +1,322 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+)
+
+// acceptedByAdmin is why a revision that has failed rolls out.
+const acceptedByAdmin = "an administrator has accepted what it changes"
+
+// leading is what a process of the operator remembers of the proof of a revision. The rest is in the record.
+type leading struct {
+	// unled is since when no process leads, and well the container that leads with all its controllers.
+	unled patience.Since[bool]
+	well  patience.Since[string]
+	// ends are the processes that have led with the latest revision, and have ended before they settled.
+	ends []string
+	of   int32
+}
+
+// prove lets the first node of a rollout lead before a second node gets the revision, by its record: package handover
+// moves the lead, and the rollout waits. When every node has it, it counts the leaders that end.
+func (c *controller) prove(ctx context.Context, syncCtx factory.SyncContext, secret *corev1.Secret) error {
+	_, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return err
+	}
+	view, err := c.look()
+	if err != nil {
+		return err
+	}
+	record := operand.LeadingOf(secret)
+	if record.HasFailed(status.LatestAvailableRevision) && !isRejected(secret, record.Revision) {
+		return c.writeProof(ctx, secret, record.In(operand.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
+	}
+	if record.HasEnded(status.LatestAvailableRevision) {
+		return c.watchLeaders(ctx, view, secret, record)
+	}
+	if !record.IsOpen(status.LatestAvailableRevision) {
+		begun, err := c.beginProof(ctx, status, view, record)
+		if err != nil || begun == nil {
+			return err
+		}
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
+		return c.writeProof(ctx, secret, begun)
+	}
+	look := lookInterval
+	if record.State == operand.LeadHeld && !record.Hangs {
+		look = max(lookInterval, record.Since.Add(operand.LeadHold).Sub(c.Clock.Now())) // Only time ends it.
+	}
+	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), look)
+	p, err := c.proofOf(ctx, view, record)
+	if err != nil {
+		return err
+	}
+	next, verdict := p.next()
+	if verdict != nil {
+		return c.rejectLed(ctx, view, secret, next, verdict)
+	}
+	if next.State == record.State {
+		return nil
+	}
+	return c.writeProof(ctx, secret, next)
+}
+
+// beginProof returns the record of a rollout whose first node has the revision, nil if nothing is to be proved.
+func (c *controller) beginProof(
+	ctx context.Context, status *operatorv1.StaticPodOperatorStatus, view controlplane.View, former *operand.Leading,
+) (*operand.Leading, error) {
+	latest, now := status.LatestAvailableRevision, metav1.NewTime(c.Clock.Now())
+	leader := leaderOf(status, view)
+	record := &operand.Leading{Revision: latest, State: operand.LeadAwaited, Began: now, Since: now}
+	record.Node, record.Former = controlplane.Halfway(status, leader)
+	first := view.StaticPod(record.Node)
+	if record.Former == 0 || first == nil || !controlplane.IsReady(first) {
+		return nil, nil
+	}
+	configMaps, secrets, err := c.delivered()
+	if err != nil {
+		return nil, err
+	}
+	if needed, err := former.NeedsProof(configMaps, secrets, latest, record.Former); err != nil || !needed {
+		return nil, err
+	}
+	if holder := view.Holder(); holder.State.Runs() && holder.Node != record.Node {
+		record.Controllers = c.startedOn(ctx, view, holder.Node)
+	}
+	return record, nil
+}
+
+// leaderOf returns the node that the lease names, "" if it names none.
+func leaderOf(status *operatorv1.StaticPodOperatorStatus, view controlplane.View) string {
+	lease := view.Record().Lease
+	if lease == nil {
+		return ""
+	}
+	var nodes []string
+	for _, node := range status.NodeStatuses {
+		nodes = append(nodes, node.NodeName)
+	}
+	return leaseholder.Node(lease, nodes)
+}
+
+// startedOn returns the controllers that the leader on a node has started, nil if that is not known.
+func (c *controller) startedOn(ctx context.Context, view controlplane.View, node string) []string {
+	pod := view.StaticPod(node)
+	if pod == nil {
+		return nil
+	}
+	started, err := c.Started(ctx, pod)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("The leader does not tell what it has started", "node", node, "err", err)
+		return nil
+	}
+	return started
+}
+
+// proofOf returns what is known about the record's revision.
+func (c *controller) proofOf(ctx context.Context, view controlplane.View, record *operand.Leading) (*proof, error) {
+	now, holder := c.Clock.Now(), view.Holder()
+	changes, err := c.changes(&firstNode{revision: record.Revision, former: record.Former})
+	if err != nil {
+		return nil, err
+	}
+	p := &proof{now: now, record: record, changed: changes.Causes()}
+	leads := holder.State.Runs()
+	if since := c.leading.unled.See(!leads, now); !leads {
+		p.unled = now.Sub(since)
+	}
+	p.isElsewhere = leads && holder.Node != record.Node
+	first := view.StaticPod(record.Node)
+	if first == nil || first.Labels["revision"] != strconv.Itoa(int(record.Revision)) {
+		return p, nil // Its static pod is just being started.
+	}
+	p.end = c.endOfLead(ctx, view, first, record)
+	if leads && !p.isElsewhere {
+		p.container = controlplane.ContainerStatus(first, operand.Name).ContainerID
+	}
+	if leads && (p.container != "" || record.Hangs) {
+		p.started = c.startedOn(ctx, view, holder.Node)
+	}
+	return p, c.observeStart(ctx, p, first)
+}
+
+// observeStart adds to the proof how long the process of the first node has led with all its controllers, and its log
+// if it has not started them in time.
+func (c *controller) observeStart(ctx context.Context, p *proof, first *corev1.Pod) (err error) {
+	if p.container == "" {
+		return nil
+	}
+	well := ""
+	if p.hasStarted() {
+		well = p.container
+	}
+	if since := c.leading.well.See(well, p.now); well != "" {
+		p.wellFor = p.now.Sub(since)
+	}
+	if p.now.Sub(p.record.Since.Time) >= startLimit {
+		p.log, err = c.logOf(ctx, first)
+	}
+	return err
+}
+
+// endOfLead returns the verdict about the process of the first node that led and has ended, nil if there is none. The
+// container and the lease tell it, and the log only why.
+func (c *controller) endOfLead(
+	ctx context.Context, view controlplane.View, pod *corev1.Pod, record *operand.Leading,
+) *operand.PreflightVerdict {
+	status, lease := controlplane.ContainerStatus(pod, operand.Name), view.Record().Lease
+	run := controlplane.Terminated(status)
+	if run == nil || lease == nil {
+		return nil
+	}
+	hasLed := record.State == operand.LeadTaken && run.ContainerID == record.Container
+	if !hasLed {
+		process := view.Record().Process
+		hasLed = process.Node == record.Node && controlplane.Led(run, lease) && c.Lease.EndOf(view).Proven
+	}
+	if !hasLed {
+		return nil
+	}
+	return c.judgeEnd(ctx, pod, run, lease)
+}
+
+// judgeEnd returns the verdict about a process that led and has ended.
+func (c *controller) judgeEnd(
+	ctx context.Context, pod *corev1.Pod, run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease,
+) *operand.PreflightVerdict {
+	e := &evidence{now: c.Clock.Now(), pod: pod}
+	if text, err := operandlog.ReadFormer(ctx, c.Kube.CoreV1(), pod.Name); err == nil {
+		e.log, _ = c.Mask(text)
+	}
+	verdict := e.ended(run)
+	verdict.Led, verdict.Ended = true, run.FinishedAt
+	if acquired := lease.Spec.AcquireTime; controlplane.Led(run, lease) {
+		verdict.Took.Duration = max(0, run.FinishedAt.Sub(acquired.Time))
+	} else {
+		verdict.Took.Duration = run.FinishedAt.Sub(run.StartedAt.Time)
+	}
+	return verdict
+}
+
+// logOf returns the evidence with the log of a process that leads.
+func (c *controller) logOf(ctx context.Context, pod *corev1.Pod) (*evidence, error) {
+	text, _, err := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
+	if err != nil {
+		return nil, nil //nolint:nilerr // The log only explains.
+	}
+	masked, err := c.Mask(text)
+	return &evidence{pod: pod, log: masked}, err
+}
+
+// rejectLed writes the verdict about a revision that has led badly, with its record. What an administrator has accepted
+// rolls out.
+func (c *controller) rejectLed(
+	ctx context.Context, view controlplane.View, secret *corev1.Secret, record *operand.Leading,
+	verdict *operand.PreflightVerdict,
+) error {
+	secret = secret.DeepCopy()
+	if err := operand.AnnotateLeading(secret, record); err != nil {
+		return err
+	}
+	verdict.Led = true
+	first := &firstNode{revision: record.Revision, former: record.Former, pod: view.StaticPod(record.Node)}
+	rejected, err := c.rejectRevision(ctx, secret, first, verdict)
+	if err != nil || rejected {
+		return err
+	}
+	return c.writeProof(ctx, secret, record.In(operand.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
+}
+
+// writeProof writes the record to the Secret, which is nil if there is none, and tells how a proof ended.
+func (c *controller) writeProof(ctx context.Context, secret *corev1.Secret, record *operand.Leading) error {
+	write, next := c.Kube.CoreV1().Secrets(operand.Namespace), operand.PreflightSecret("")
+	if secret != nil {
+		next = secret.DeepCopy()
+	}
+	if err := operand.AnnotateLeading(next, record); err != nil {
+		return err
+	}
+	var err error
+	if secret == nil {
+		_, err = write.Create(ctx, next, metav1.CreateOptions{})
+	} else {
+		_, err = write.Update(ctx, next, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("writing the proof of revision %d to secret/%s in %s: %w", record.Revision,
+			operand.PreflightName, operand.Namespace, err)
+	}
+	switch record.State {
+	case operand.LeadProven:
+		klog.FromContext(ctx).Info("A revision has led well", "revision", record.Revision, "node", record.Node)
+	case operand.LeadHeld:
+		c.Recorder.Warning("RevisionHeld", record.Describe())
+	case operand.LeadUnproved:
+		c.Recorder.Warningf("RevisionUnproved", "revision %d rolls out, although its cloud-controller-manager has not led "+
+			"well on node/%s: %s", record.Revision, record.Node, record.Why)
+	case operand.LeadAwaited, operand.LeadTaken, operand.LeadFailed:
+	}
+	return nil
+}
+
+// watchLeaders rejects a revision of the last hour whose cloud-controller-managers end soon after each begins to lead,
+// although one of the former revision led.
+func (c *controller) watchLeaders(
+	ctx context.Context, view controlplane.View, secret *corev1.Secret, record *operand.Leading,
+) error {
+	l, latest := &c.leading, record.Revision
+	hasSettled := view.Holder().State == controlplane.Leading
+	isOver := c.Clock.Now().Sub(record.Began.Time) >= recentTime || record.State == operand.LeadFailed
+	if l.of != latest || hasSettled || isOver {
+		l.of, l.ends = latest, nil
+	}
+	if hasSettled || isOver {
+		return nil
+	}
+	process := view.Record().Process
+	verdict := c.endOfLeader(ctx, view, process, latest)
+	if verdict == nil || slices.Contains(l.ends, process.Identity) {
+		return nil
+	}
+	l.ends = append(l.ends, process.Identity)
+	if len(l.ends) < enoughEnds {
+		return nil
+	}
+	failed := record.In(operand.LeadFailed, verdict.Message, c.Clock.Now())
+	failed.Node = process.Node
+	return c.rejectLed(ctx, view, secret, failed, verdict)
+}
+
+// endOfLeader returns the verdict about a process of a revision that led and has ended before it had settled, nil if it
+// has not, or if the revision was not to blame.
+func (c *controller) endOfLeader(
+	ctx context.Context, view controlplane.View, process controlplane.Process, revision int32,
+) *operand.PreflightVerdict {
+	pod, lease := view.StaticPod(process.Node), view.Record().Lease
+	if pod == nil || lease == nil || pod.Labels["revision"] != strconv.Itoa(int(revision)) ||
+		!c.Lease.EndOf(view).Failed {
+		return nil
+	}
+	run := controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name))
+	if !controlplane.Led(run, lease) {
+		return nil
+	}
+	return onlyFailed(c.judgeEnd(ctx, pod, run, lease))
+}

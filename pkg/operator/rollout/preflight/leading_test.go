@@ -1,0 +1,252 @@
+package preflight
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+const noOctavia = "F1125 19:00:00.000000       1 openstack.go:355] Failed to create an OpenStack LoadBalancer client: " +
+	"unable to initialize load-balancer client for region RegionOne: No suitable endpoint could be found in the service catalog.\n"
+
+// newFirst returns a rollout whose first node, m1, has settled with revision 4, while the process of m0 leads.
+func newFirst(t *testing.T) *world {
+	t.Helper()
+	w := newRollout(t, "m0", "m1", "m2")
+	w.Ready("m1", true)
+	w.Status.NodeStatuses[1].CurrentRevision = 4
+	w.pass(t, 0)
+	return w
+}
+
+// record returns the record of the proof, nil if there is none.
+func (w *world) record(t *testing.T) *operand.Leading {
+	t.Helper()
+	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	return operand.LeadingOf(secret)
+}
+
+// takesLead starts the container on a node, whose process acquires the lease a second later.
+func (w *world) takesLead(node string, second int) {
+	w.Start(node, second)
+	w.Acquire(node, "process-of-"+node, second+1)
+	w.clock.SetTime(controlplanetest.At(second + 1))
+	w.Seen.See(w.Lease, w.clock.Now())
+	w.observeLeader()
+}
+
+// endsLead ends the container on a node, as leader election sees it.
+func (w *world) endsLead(node string, second int, message string) {
+	w.Exit(node, second, message)
+	w.clock.SetTime(controlplanetest.At(second))
+	w.observeLeader()
+}
+
+func TestTheFirstNodeOfARolloutIsToLead(t *testing.T) {
+	w := newFirst(t)
+	record := w.record(t)
+	require.Equal(t, all, record.Controllers, "what the former leader has started")
+	record.Began, record.Since = metav1.Time{}, metav1.Time{}
+	require.Equal(t, &operand.Leading{Revision: 4, Former: 3, Node: "m1", State: operand.LeadAwaited, Controllers: all}, record)
+	w.takesLead("m1", 10)
+	w.pass(t, time.Second)
+	require.Equal(t, operand.LeadTaken, w.record(t).State)
+	w.pass(t, 13*time.Second)
+	require.Equal(t, operand.LeadTaken, w.record(t).State)
+	w.restartOperator()
+	w.pass(t, 16*time.Second)
+	require.Equal(t, operand.LeadProven, w.record(t).State)
+	require.Empty(t, w.events(), "Progressing tells it")
+	require.Nil(t, w.rejected(t))
+}
+
+func TestNothingIsToLeadWhereThatProvesNothing(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"no change of what the CCM starts with": func(w *world) { w.sameConfig(t) },
+		"the first node is being installed":     func(w *world) { w.Status.NodeStatuses[1].TargetRevision = 4 },
+		"the first node is not Ready":           func(w *world) { w.Ready("m1", false) },
+		"a node has nothing yet":                func(w *world) { w.Status.NodeStatuses[2].CurrentRevision = 0 },
+		"no node has the revision yet":          func(w *world) { w.Status.NodeStatuses[1].CurrentRevision = 3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newRollout(t, "m0", "m1", "m2")
+			w.Ready("m1", true)
+			w.Status.NodeStatuses[1].CurrentRevision = 4
+			change(w)
+			w.pass(t, time.Minute)
+			require.Nil(t, w.record(t))
+		})
+	}
+}
+
+func TestARevisionThatEndsWhenItLeadsIsRejected(t *testing.T) {
+	const says = `s until 2026-11-21T09:00:12Z: the cloud's catalog has no load-balancer API in the region: "Failed to create an ` +
+		`OpenStack LoadBalancer client: unable to initialize load-balancer client for region RegionOne: No suitable endpoint could ` +
+		`be found in the service catalog."; set enabled = false in [LoadBalancer] of the cloud configuration, or install Octavia`
+	for name, ends := range map[string]func(w *world){
+		"after it was seen": func(w *world) { w.takesLead("m1", 10); w.pass(t, 0); w.endsLead("m1", 12, noOctavia) },
+		"before it was seen": func(w *world) {
+			w.Start("m1", 10)
+			w.Acquire("m1", "process-of-m1", 11)
+			w.Exit("m1", 12, noOctavia)
+			w.clock.SetTime(controlplanetest.At(12))
+			w.Seen.See(w.Lease, w.clock.Now())
+			w.observeLeader()
+		},
+		"and the former one leads again": func(w *world) {
+			w.takesLead("m1", 10)
+			w.pass(t, 0)
+			w.endsLead("m1", 12, noOctavia)
+			w.takesLead("m0", 14)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFirst(t)
+			ends(w)
+			w.pass(t, 0)
+			require.Equal(t, operand.LeadFailed, w.record(t).State)
+			rejections := w.rejected(t)
+			require.Len(t, rejections, 1)
+			require.Equal(t, []diagnostic.Cause{diagnostic.Configuration}, rejections[0].Inputs.Causes())
+			require.Contains(t, rejections[0].Verdict.Describe(), says)
+			require.Contains(t, rejections[0].Verdict.Describe(), "; the nodes go back to what revision 3 has")
+			require.True(t, rejections[0].IsFor(4))
+			w.pass(t, time.Minute)
+			require.Len(t, w.events(), 1, "it is rejected once")
+		})
+	}
+}
+
+func TestARevisionIsHeldWhoseCloudIsDownWhenItLeads(t *testing.T) {
+	w := newFirst(t)
+	w.takesLead("m1", 10)
+	w.pass(t, 0)
+	w.endsLead("m1", 12, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
+	w.pass(t, time.Second)
+	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	require.Nil(t, w.rejected(t))
+	require.Contains(t, w.events()[0], "Warning RevisionHeld: no other node gets revision 4 before 2026-11-21T09:10:12Z: the cloud's API")
+	w.takesLead("m0", 14)
+	w.pass(t, 10*time.Minute)
+	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Contains(t, w.events()[1], "Warning RevisionUnproved: revision 4 rolls out, although its cloud-controller-manager has "+
+		"not led well on node/m1: it was held for 10m0s: the cloud's API")
+}
+
+func TestARevisionThatHangsWhenItLeadsIsRejectedOnceAFormerOneHasStarted(t *testing.T) {
+	w := newFirst(t)
+	hangs := true
+	w.started = func(pod *corev1.Pod) ([]string, error) {
+		switch {
+		case pod.Spec.NodeName == "m0":
+			return all, nil
+		case hangs:
+			return nil, nil
+		}
+		return nil, errors.New("no answer")
+	}
+	w.takesLead("m1", 10)
+	w.renews(t, 2*time.Minute+2*time.Second)
+	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	require.Nil(t, w.rejected(t), "its cloud may hang")
+	w.takesLead("m0", 150)
+	w.pass(t, time.Second)
+	require.Equal(t, operand.LeadFailed, w.record(t).State)
+	require.Len(t, w.rejected(t), 1)
+	require.Equal(t, "Hang", w.rejected(t)[0].Verdict.Class)
+	require.Contains(t, w.rejected(t)[0].Verdict.Message, "within 2m0s, it did not start cloud-node-controller, "+
+		"cloud-node-lifecycle-controller, service-lb-controller")
+}
+
+func TestARevisionThatAnAdministratorHasAcceptedRollsOutAfterItHasLedBadly(t *testing.T) {
+	w := newFirst(t)
+	w.accepts = true
+	w.takesLead("m1", 10)
+	w.pass(t, 0)
+	w.endsLead("m1", 12, noOctavia)
+	w.pass(t, time.Second)
+	require.Nil(t, w.rejected(t))
+	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Equal(t, "an administrator has accepted what it changes", w.record(t).Why)
+}
+
+// everywhere gives every node revision 4, whose proof had this end.
+func everywhere(t *testing.T, state operand.LeadingState, node string, began int) *world {
+	t.Helper()
+	w := newRollout(t, "m0", "m1", "m2")
+	for i, node := range []string{"m0", "m1", "m2"} {
+		w.Status.NodeStatuses[i].CurrentRevision = 4
+		w.label(node, "4")
+		w.Ready(node, true)
+	}
+	secret := operand.PreflightSecret("")
+	require.NoError(t, operand.AnnotateLeading(secret, &operand.Leading{Revision: 4, Former: 3, Node: node, State: state,
+		Began: metav1.NewTime(controlplanetest.At(began))}))
+	_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return w
+}
+
+// fails lets the process of a node lead and end, from this second on.
+func (w *world) fails(t *testing.T, node string, second int, message string) {
+	t.Helper()
+	w.takesLead(node, second)
+	w.pass(t, 0)
+	w.endsLead(node, second+2, message)
+	w.pass(t, 0)
+}
+
+func TestARevisionWhoseLeadersEndIsRejectedAfterItsRollout(t *testing.T) {
+	w := everywhere(t, operand.LeadProven, "m1", -600)
+	w.fails(t, "m0", 10, noOctavia)
+	require.Nil(t, w.rejected(t), "one end may be the node's fault")
+	w.fails(t, "m2", 20, noOctavia)
+	require.Len(t, w.rejected(t), 1)
+	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "the cloud-controller-manager of revision 4 on node/m2 led for 1s until ")
+	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "No suitable endpoint could be found in the service catalog")
+	require.Equal(t, operand.LeadFailed, w.record(t).State)
+	w.fails(t, "m0", 30, noOctavia)
+	require.Len(t, w.events(), 1)
+}
+
+func TestARevisionStaysWhoseLeadersEndForAnotherReason(t *testing.T) {
+	for name, happens := range map[string]func(w *world, t *testing.T){
+		"the cloud is down": func(w *world, t *testing.T) {
+			w.fails(t, "m0", 10, "dial tcp 192.0.2.1:5000: i/o timeout\n")
+			w.fails(t, "m2", 20, "dial tcp 192.0.2.1:5000: i/o timeout\n")
+		},
+		"the same end is seen twice": func(w *world, t *testing.T) {
+			w.fails(t, "m0", 10, noOctavia)
+			w.pass(t, 20*time.Second)
+		},
+		"one has led well in between": func(w *world, t *testing.T) {
+			w.fails(t, "m0", 10, noOctavia)
+			w.takesLead("m1", 20)
+			w.renews(t, 40*time.Second)
+			w.fails(t, "m2", 70, noOctavia)
+		},
+		"an hour has passed": func(w *world, t *testing.T) {
+			w.fails(t, "m0", 3001, noOctavia)
+			w.fails(t, "m2", 3020, noOctavia)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := everywhere(t, operand.LeadProven, "m1", -600)
+			happens(w, t)
+			require.Nil(t, w.rejected(t))
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package staticpod
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// changed makes revision 2, which changes what the cloud-controller-manager starts with.
+func (s *simulated) changed() {
+	s.t.Helper()
+	s.revision(2)
+	store := s.caches.Core().V1().ConfigMaps().Informer().GetStore()
+	object, _, err := store.GetByKey(target + "/" + operand.NameIn(operand.PodConfigMap, 2))
+	require.NoError(s.t, err)
+	next := object.(*corev1.ConfigMap).DeepCopy()
+	next.Data["pod.yaml"] = `{"spec": {"containers": [{"name": "cloud-controller-manager", "image": "other"}]}}`
+	require.NoError(s.t, store.Update(next))
+}
+
+// prove writes the record of a revision's proof.
+func (s *simulated) prove(record operand.Leading) {
+	secret := operand.PreflightSecret("")
+	require.NoError(s.t, operand.AnnotateLeading(secret, &record))
+	require.NoError(s.t, s.caches.Core().V1().Secrets().Informer().GetStore().Add(secret))
+}
+
+func TestNoSecondNodeGetsARevisionBeforeItHasLedWell(t *testing.T) {
+	s := newSimulated(t, "m0", "m1", "m2")
+	s.lead()
+	s.run(time.Second)
+	s.changed()
+	s.run(2 * time.Minute)
+	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions(), "nothing has proved it")
+	record := operand.Leading{Revision: 2, Former: 1, Node: "m1", State: operand.LeadTaken}
+	s.prove(record)
+	s.run(time.Minute)
+	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions())
+	require.Equal(t, "True: 2 nodes are at revision 1; 1 node is at revision 2; the cloud-controller-manager on node/m1 "+
+		"leads with revision 2 to prove it", s.operator.condition(t, "NodeInstallerProgressing"))
+	record.State = operand.LeadProven
+	s.prove(record)
+	s.run(time.Minute)
+	require.Equal(t, "m0 2, m1 2, m2 2", s.revisions())
+	require.Equal(t, "False: 3 nodes are at revision 2", s.operator.condition(t, "NodeInstallerProgressing"))
+}
+
+func TestARolloutWaitsForAProofOnlyWhereThatShowsSomething(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rollout func(s *simulated)
+		waits   bool
+	}{
+		"a change of what the CCM starts with": {func(s *simulated) { s.changed() }, true},
+		"no change of that":                    {func(s *simulated) { s.revision(2) }, false},
+		"a change that goes back from one that has failed": {func(s *simulated) {
+			s.prove(operand.Leading{Revision: 1, State: operand.LeadFailed})
+			s.changed()
+		}, false},
+		"a change that nothing could prove": {func(s *simulated) {
+			s.prove(operand.Leading{Revision: 2, State: operand.LeadUnproved})
+			s.changed()
+		}, false},
+		"a change that has failed, before it goes back": {func(s *simulated) {
+			s.prove(operand.Leading{Revision: 2, State: operand.LeadFailed})
+			s.changed()
+		}, true},
+		"a change after another that nothing could prove": {func(s *simulated) {
+			s.prove(operand.Leading{Revision: 1, State: operand.LeadUnproved})
+			s.changed()
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSimulated(t, "m0", "m1", "m2")
+			s.lead()
+			s.run(time.Second)
+			tc.rollout(s)
+			s.run(2 * time.Minute)
+			require.Len(t, s.order, map[bool]int{true: 1, false: 3}[tc.waits], s.revisions())
+		})
+	}
+}
+
+// A single node, and a first installation, have nothing to fall back on.
+func TestARolloutToASingleNodeWaitsForNoProof(t *testing.T) {
+	s := newSimulated(t, "m0")
+	s.lead()
+	s.run(time.Second)
+	s.changed()
+	s.run(time.Minute)
+	require.Equal(t, "m0 2", s.revisions())
+}
+
+// The record may be impossible to write.
+func TestARolloutDoesNotWaitForAProofForever(t *testing.T) {
+	s := newSimulated(t, "m0", "m1", "m2")
+	s.lead()
+	s.run(time.Second)
+	s.changed()
+	s.run(20 * time.Minute)
+	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions())
+	s.run(time.Minute)
+	require.Equal(t, "m0 2, m1 2, m2 2", s.revisions())
+}
+
+func TestTheNodeWhoseRevisionHasLedBadlyGoesBackFirst(t *testing.T) {
+	s := newSimulated(t, "m0", "m1", "m2")
+	s.lead()
+	s.run(time.Second)
+	s.changed()
+	s.run(time.Minute)
+	s.prove(operand.Leading{Revision: 2, Former: 1, Node: "m1", State: operand.LeadFailed, Began: metav1.NewTime(s.clock.Now())})
+	s.deleteMirror("m0") // Its process is just being started, to lead again.
+	s.revision(3)
+	s.run(time.Second)
+	s.start("m0", 1)
+	s.run(time.Minute)
+	require.Equal(t, []string{"m1: 2", "m1: 3", "m2: 3", "m0: 3"}, s.order)
+}
+
+// Each move of the lead costs seconds, and a leader that has not settled is none.
+func TestTheNodeOfALeaderWaitsUntilThatHasSettled(t *testing.T) {
+	s := newSimulated(t, "m0", "m1")
+	s.run(time.Second)
+	s.lead()
+	s.revision(2)
+	s.run(30 * time.Second)
+	require.Equal(t, []string{"m1: 2"}, s.order)
+	s.run(2 * time.Second)
+	require.Equal(t, []string{"m1: 2", "m0: 2"}, s.order)
+}

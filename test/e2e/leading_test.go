@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/operandprobe"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
+)
+
+const (
+	// leaderlessLimit is how long nobody may lead because of one rollout.
+	leaderlessLimit = 15 * time.Second
+
+	withoutBalancers = "[LoadBalancer]\nenabled = false\n"
+	withBalancers    = "[LoadBalancer]\nenabled = true\n"
+)
+
+// TestARevisionLeadsBeforeTheSecondNode rolls out changes that a preflight passes, and of which only a leader shows
+// whether it works with them: the cloud loses an API between the preflight and the rollout.
+func TestARevisionLeadsBeforeTheSecondNode(t *testing.T) {
+	if os.Getenv("E2E_LONG") == "" {
+		t.Skip("E2E_LONG is not set: this takes ten minutes")
+	}
+	s := startSuite(t, devcluster.Options{
+		Name: "e2e-leading", Platform: configv1.OpenStackPlatformType, Nodes: nodes, Progress: os.Stderr,
+	}, monitor.Rollout("the first revision"), monitor.NewLeader("the first leader"))
+	s.awaitSettled(t, 1, rolloutLimit)
+	config := s.cloudConfig(t)
+	global, _, _ := strings.Cut(config, "[LoadBalancer]")
+	s.testGoodLeader(t, global+withoutBalancers)
+	for name, service := range map[string]string{
+		"no load-balancer API": openstack.LoadBalancerService, "no network API": openstack.NetworkService,
+	} {
+		t.Run(name, func(t *testing.T) { s.testBadLeader(t, global, name, service) })
+	}
+}
+
+func (s *suite) testGoodLeader(t *testing.T, config string) {
+	before := s.revision(t)
+	s.awaitSettledLeader(t)
+	former := s.requireOneLeader(t)
+	s.monitor.Begin("a good change")
+	s.monitor.Expect(monitor.Rollout("a good change"), monitor.NewLeader("the first node proves it"))
+	sample := s.sampleLeaders(t)
+	began := s.setCloudConfig(t, config)
+	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	s.figure("a good change to %d nodes: %s", nodes, rounded(began))
+	without := sample.finish()
+	s.figure("... without a leader: %s in total; led by %s", without, sample.order())
+	require.Less(t, without, leaderlessLimit)
+	require.NotEqual(t, former, s.requireOneLeader(t), "the lead stays where the revision was proved")
+	s.requireAnnounced(t.Context(), t)
+}
+
+func (s *suite) testBadLeader(t *testing.T, global, name, service string) {
+	before := s.revision(t)
+	s.awaitSettledLeader(t)
+	s.requireOneLeader(t)
+	s.monitor.Begin(name)
+	s.monitor.Expect(monitor.Degraded("", name), monitor.Rollout(name), monitor.Rollout("back from "+name),
+		monitor.NewLeader("it is to prove itself"), monitor.NewLeader("back"), monitor.NewLeader("the leader's node goes back"))
+	sample := s.sampleLeaders(t)
+	began := s.setCloudConfig(t, global+withBalancers)
+	s.await(t, "the revision", briefly, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
+	s.Cloud().Withdraw(service, true)
+	t.Cleanup(func() { s.Cloud().Withdraw(service, false) })
+	revised := time.Now()
+	s.await(t, "the revision to be rejected", briefly, func(ctx context.Context) error {
+		return s.degradedWith(ctx, fmt.Sprintf("the cloud-controller-manager of revision %d on node/", before+1),
+			"No suitable endpoint could be found in the service catalog", fmt.Sprintf("the nodes go back to what revision %d has", before))
+	})
+	require.LessOrEqual(t, s.operands.reached(before+1), 1, "only the first node has it")
+	s.figure("%s: rejected %s after the revision", name, rounded(revised))
+	s.await(t, "every node with what works", rolloutLimit, func(ctx context.Context) error { return s.allAt(ctx, before+2) })
+	s.figure("... every node is at one revision %s after the change", rounded(began))
+	s.awaitSettledLeader(t)
+	without := sample.finish()
+	s.figure("... without a leader: %s in total; led by %s", without, sample.order())
+	require.Less(t, without, leaderlessLimit)
+	s.Cloud().Withdraw(service, false)
+	s.setCloudConfig(t, global+withoutBalancers)
+	require.Equal(t, before+2, s.awaitSettled(t, before+2, rolloutLimit))
+	s.requireAnnounced(t.Context(), t)
+}
+
+// leaderSample has which nodes' controllers run, asked some times a second.
+type leaderSample struct {
+	stop  func()
+	group sync.WaitGroup
+	mutex sync.Mutex
+	seen  []sighting
+}
+
+// sighting is that of the controllers of a node.
+type sighting struct {
+	at   time.Time
+	node string
+}
+
+func (s *suite) sampleLeaders(t *testing.T) *leaderSample {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &leaderSample{stop: cancel, seen: []sighting{{at: time.Now()}}}
+	client, err := operandprobe.Client(ctx, s.kube, s.RESTConfig())
+	require.NoError(t, err)
+	for _, n := range s.Nodes() {
+		l.group.Go(func() {
+			for ctx.Err() == nil {
+				asked := time.Now()
+				if leads, err := operandprobe.Leads(ctx, client, n.IP()); err == nil && leads {
+					l.see(n.Name(), asked)
+				}
+				<-time.After(probeInterval)
+			}
+		})
+	}
+	t.Cleanup(func() { cancel(); l.group.Wait() })
+	return l
+}
+
+func (l *leaderSample) see(node string, at time.Time) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.seen = append(l.seen, sighting{at, node})
+}
+
+// finish returns how long no controllers ran in total. What is shorter than a second is a slow answer.
+func (l *leaderSample) finish() time.Duration {
+	l.stop()
+	l.group.Wait()
+	total := time.Duration(0)
+	for i := 1; i < len(l.seen); i++ {
+		if gap := l.seen[i].at.Sub(l.seen[i-1].at); gap > time.Second {
+			total += gap
+		}
+	}
+	return total.Round(100 * time.Millisecond)
+}
+
+// order returns the nodes in the order in which they led, each with the second at which it was seen first.
+func (l *leaderSample) order() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var texts []string
+	last := ""
+	for _, s := range l.seen[1:] {
+		if s.node != last {
+			texts = append(texts, fmt.Sprintf("%s at %s", s.node, s.at.Sub(l.seen[0].at).Round(100*time.Millisecond)))
+		}
+		last = s.node
+	}
+	return strings.Join(texts, ", ")
+}
