@@ -152,9 +152,9 @@ func (c *Cluster) checkInfrastructure() error {
 // capability is the cluster capability of this operator.
 const capability = configv1.ClusterVersionCapabilityCloudControllerManager
 
-// WithoutCapability returns the ClusterVersion that disables the capability CloudControllerManager, or nil. Without a
-// ClusterVersion, and without spec.capabilities in it, every capability is enabled. A set that this release does not know
-// disables nothing: the cluster-version-operator judges it.
+// WithoutCapability returns the ClusterVersion that disables the capability CloudControllerManager, or nil.
+// Without a ClusterVersion, and without spec.capabilities in it, every capability is enabled. A set that this
+// release does not know disables nothing: the cluster-version-operator judges it.
 func (c *Cluster) WithoutCapability() (*Manifest, error) {
 	const kind = "ClusterVersion"
 	// The installer writes a namespace into this cluster-scoped object.

@@ -171,9 +171,10 @@ func (v *rewriter) checkPorts() {
 	}
 }
 
-// contradictsInfrastructure reports a configuration that has no vCenter in common with Infrastructure. It returns whether
-// the user's stay: one of them is wrong, and the cluster may have worked with the user's, unless the credentials Secret
-// has no user for it. With the feature gate on, administrators edit Infrastructure, so that one is right.
+// contradictsInfrastructure reports a configuration that has no vCenter in common with Infrastructure. It returns
+// whether the user's stay: one of them is wrong, and the cluster may have worked with the user's, unless the
+// credentials Secret has no user for it. With the feature gate on, administrators edit Infrastructure, so that one
+// is right.
 func (v *rewriter) contradictsInfrastructure(users []*confdoc.Entry, wanted []vCenter) bool {
 	isCommon := func(w vCenter) bool { return slices.ContainsFunc(users, isServer(w.Server)) }
 	isEdited := slices.Contains(v.Cluster.FeatureGates, featuregate.MultiVCenterDay2)

@@ -76,8 +76,9 @@ func (o *options) render() ([]output, error) {
 	return o.outputs(resources)
 }
 
-// knownVersion returns the version whose feature gates apply. It is empty, and a warning is added, if the FeatureGate has
-// none for this release. No gate matters to a cloud-controller-manager that only initializes nodes.
+// knownVersion returns the version whose feature gates apply. It is empty, and a warning is added, if the
+// FeatureGate has none for this release. No gate matters to a cloud-controller-manager that only initializes
+// nodes.
 func (o *options) knownVersion(in *files) string {
 	if o.payloadVersion == "" {
 		return ""
@@ -156,16 +157,8 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 			"initializing nodes: %s", noPod)
 		return nil, nil
 	}
-	gathered, err := in.Gather(config, p)
-	if err != nil {
-		o.warn("%v: %s", err, noPod)
-		return nil, nil
-	}
-	if !o.hasSecrets(p, gathered) {
-		return nil, nil
-	}
-	if err := operandconfig.Required(config); err != nil {
-		o.warn("%s: %v: %s", in.Infrastructure.Source(), err, noPod)
+	gathered := o.gather(in, config, p)
+	if gathered == nil {
 		return nil, nil
 	}
 	candidate, err := o.candidate(in, p, config, gathered)
@@ -185,6 +178,23 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 		return nil, nil
 	}
 	return resources, err
+}
+
+// gather returns nil and adds a warning if an input is missing or cannot be read.
+func (o *options) gather(in *files, config *operandconfig.Config, p platform.Platform) *inputs.Gathered {
+	gathered, err := in.Gather(config, p)
+	if err != nil {
+		o.warn("%v: %s", err, noPod)
+		return nil
+	}
+	if !o.hasSecrets(p, gathered) {
+		return nil
+	}
+	if err := operandconfig.Required(config); err != nil {
+		o.warn("%s: %v: %s", in.Infrastructure.Source(), err, noPod)
+		return nil
+	}
+	return gathered
 }
 
 // noPod is the consequence of a missing pod on the bootstrap node.
