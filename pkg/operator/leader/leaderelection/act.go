@@ -21,9 +21,9 @@ import (
 // helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
 var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp}
 
-// act releases the lease of a process that is proven to have ended, or restores it. Otherwise nobody leads until the
-// lease expires, 137 seconds after its last renewal: the CCMs do not release it when they end. It returns when to look
-// again without an event.
+// act releases the lease of a process that has ended, or restores it. Otherwise nobody leads until the lease expires,
+// 137 seconds after its last renewal: the CCMs do not release it when they end. A standby counts these seconds from its
+// own first look, so a rollout that restarts it makes it wait anew. It returns when to look again without an event.
 //
 // No two processes lead because of that:
 //   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
@@ -36,8 +36,10 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 //   - Or an administrator, or a controller that fences nodes, has declared that the node is shut down, with the taint
 //     out-of-service (KEP-2268), and the kubelet and the holder have been silent. Without that taint a node that does
 //     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
-//   - Or the lease names a longer duration than that of ours, as one that was edited by hand, and nobody has renewed it
-//     for ours. A process of ours that held it before has given up by then.
+//   - Or this process of the operator has seen no renewal for the duration of the lease, whoever holds it. A holder acts
+//     until 133 seconds after its last renewal. A lease that names a longer duration than that of ours, as one that was
+//     edited by hand, is released after ours: a process of ours that held it before has given up by then. In a restored
+//     etcd, the first look at the lease counts as its renewal.
 //   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
 //
 // The lease of a process that failed before it settled is released only when its container is Ready again. With a
@@ -55,8 +57,8 @@ func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, e
 	record = c.Lease.Record()
 	why, next := c.endOfOurs(s, record, holder)
 	if why == "" {
-		bounded, left := s.endOfDuration(record, holder)
-		why, next = bounded, patience.Sooner(next, left)
+		expired, left := s.endOfDuration(record, holder)
+		why, next = expired, patience.Sooner(next, left)
 	}
 	if why == "" {
 		return next, nil
@@ -87,32 +89,38 @@ func (s *snapshot) waitsFor(end controlplane.End, node string) bool {
 	return end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(node) && !(end.BackOff && s.isFirst(node))
 }
 
-// endOfDuration returns why a lease that lasts longer than one of ours may be released, "" if it may not yet, and when
+// endOfDuration returns why the lease of a holder that does not renew it may be released, "" if it may not yet, and when
 // to look again without an event.
 func (s *snapshot) endOfDuration(
 	record controlplane.Record, holder controlplane.Holder,
 ) (why string, next time.Duration) {
-	duration, bounded := s.boundOf(record, holder)
-	if !bounded {
+	if holder.Identity == "" {
 		return "", 0
 	}
+	duration, lasts := s.durationOf(record, holder), leaseholder.Duration(record.Lease)
 	if left := duration - s.Now().Sub(record.Since); left > 0 {
 		return "", left
 	}
-	return fmt.Sprintf("has not renewed it for %s, though it lasts for %s", duration,
-		leaseholder.Duration(record.Lease)), 0
+	why = fmt.Sprintf("has not renewed it for %s", duration)
+	if duration < lasts {
+		why += fmt.Sprintf(", though it lasts for %s", lasts)
+	}
+	return why, 0
 }
 
-// boundOf returns the duration of a lease of ours if the lease lasts longer. Without a process of ours that was seen
-// to hold it, that duration is known only if the holder is on none of our nodes.
-func (s *snapshot) boundOf(record controlplane.Record, holder controlplane.Holder) (time.Duration, bool) {
-	duration := record.Duration(s.Topology())
+// durationOf returns how long the holder may act after a renewal, at least the duration of a lease of ours. It is no
+// longer if a process of ours was seen to hold the lease, or if the holder is on none of our nodes. Otherwise the lease
+// may be that of a process of ours with another duration, and has it.
+func (s *snapshot) durationOf(record controlplane.Record, holder controlplane.Holder) time.Duration {
 	var nodes []string
 	for _, node := range s.nodes {
 		nodes = append(nodes, node.Name)
 	}
-	known := record.Process.Duration > 0 || leaseholder.NodeOf(holder.Identity, nodes) == ""
-	return duration, holder.Identity != "" && known && duration < leaseholder.Duration(record.Lease)
+	duration := leaseholder.Duration(record.Lease)
+	if record.Process.Duration > 0 || leaseholder.NodeOf(holder.Identity, nodes) == "" {
+		duration = record.Duration(s.Topology())
+	}
+	return max(duration, leaseholder.Default(s.Topology()))
 }
 
 // couldOnlyBeOurs reports whether no pod but the operand's on this node could hold the lease. The identity has the host

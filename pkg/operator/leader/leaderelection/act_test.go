@@ -400,18 +400,18 @@ func TestTheLeaseOfARestoredClusterIsNotReleased(t *testing.T) {
 			require.NoError(t, r.observe(t, c, 30))
 			// The kubelet reports that the container was restarted after the snapshot.
 			c.Start("m0", 5)
-			for second := 31; second < 200; second++ {
+			for second := 31; second < 30+137; second++ {
 				require.NoError(t, r.observe(t, c, second))
 			}
 			require.Nil(t, r.released())
 
 			// A process of the present acquires it when it has expired.
-			c.Acquire("m1", "c", 200)
+			c.Acquire("m1", "c", 167)
 			c.Lease.Spec.LeaseTransitions = ptr.To(int32(4))
 			require.NoError(t, r.kube.Tracker().Add(c.Lease))
-			require.NoError(t, r.observe(t, c, 201))
-			c.Exit("m1", 231, "panic")
-			require.NoError(t, r.observe(t, c, 232))
+			require.NoError(t, r.observe(t, c, 168))
+			c.Exit("m1", 198, "panic")
+			require.NoError(t, r.observe(t, c, 199))
 			require.NotNil(t, r.released())
 		})
 	}
@@ -490,16 +490,20 @@ func TestTheLeaseOfAProcessThatEndedWithinTheSecondOfItsAcquisitionIsReleased(t 
 }
 
 // The controllers of a CCM act until it sees that the lease is lost, so the lease of a process that may thaw is kept
-// until it expires.
-func TestTheLeaseOfAFrozenProcessIsNotReleased(t *testing.T) {
+// until a standby may acquire it.
+func TestTheLeaseOfAFrozenProcessIsReleasedWhenItHasExpired(t *testing.T) {
 	r := newReleasing()
 	c := threeMasters()
 	c.Acquire("m0", "a", -60)
+	require.NoError(t, r.kube.Tracker().Add(c.Lease))
 	r.witness(t, c)
-	for second := range 300 {
-		require.NoError(t, r.observe(t, c, second+1))
-	}
-	require.Nil(t, r.released())
+	require.Equal(t, 1+137, r.untilReleased(t, c, 2, 300))
+	require.Equal(
+		t,
+		"Released lease/cloud-controller-manager in openshift-cloud-controller-manager: its holder m0_a has not renewed it "+
+			"for 2m17s",
+		r.recorder.Events()[0].Message,
+	)
 }
 
 // A node that does not report may be cut off from the API server only. The taint declares that it is shut down.
@@ -648,14 +652,24 @@ func TestALeaseThatNobodyRenewsForTheDurationOfOursIsReleased(t *testing.T) {
 			seen: true, change: func(c *cluster) { c.Edit("m0_first", 270) }, want: 1 + 137,
 		},
 		"our holder itself has another duration": {
-			seen: true, change: func(c *cluster) { c.Edit("m0_first", 270) }, renews: []int{10},
+			seen: true, change: func(c *cluster) { c.Edit("m0_first", 270) }, renews: []int{10}, want: 10 + 270,
 		},
-		"one of our hosts, found at the start": {change: func(c *cluster) { c.Edit("m0_intruder", 3600) }},
+		"one of our hosts, found at the start": {change: func(c *cluster) { c.Edit("m0_intruder", 300) }, want: 10 + 300},
 		"a process elsewhere that renews": {
 			seen: true, change: func(c *cluster) { c.Edit("laptop_x", 3600) }, renews: []int{100, 200, 300}, want: 300 + 137,
 		},
-		"a name whose lease is no longer than our": {seen: true, change: func(c *cluster) { c.Edit("intruder", 137) }},
-		"a holder of ours":                         {seen: true, change: func(*cluster) {}},
+		"a name whose lease is no longer than ours": {
+			seen: true, change: func(c *cluster) { c.Edit("intruder", 137) }, want: 10 + 137,
+		},
+		"a holder of ours":                     {seen: true, change: func(*cluster) {}, want: 1 + 137},
+		"a holder of ours, found at the start": {change: func(*cluster) {}, want: 10 + 137},
+		"a container of ours that ended before the operator's first look": {
+			change: func(c *cluster) { c.Restart("m0", 5) }, want: 10 + 137,
+		},
+		"one whose lease a person made shorter": {
+			change: func(c *cluster) { c.Edit("m0_first", 1) }, want: 10 + 137,
+		},
+		"nobody": {seen: true, change: func(c *cluster) { c.Edit("", 137) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReleasing()
