@@ -37,8 +37,8 @@ func LastWarning(events []*corev1.Event, name string, uid types.UID) *corev1.Eve
 	return last
 }
 
-// gone matches the errors of clouds about something that they do not have: OpenStack, Azure, AWS, Google Cloud, IBM Cloud
-// and DigitalOcean.
+// gone matches the errors of clouds about something that they do not have: OpenStack, Azure, AWS, Google Cloud, IBM
+// Cloud and DigitalOcean.
 var gone = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\bresource not found\b|\bgot 404\b|\b(?:Parent)?Resource(?:Group)?NotFound\b|` +
 		`\bLoadBalancerNotFound\b|\bgoogleapi: Error 404\b|\bload_balancer_not_found\b|//api\.digitalocean\.com/\S*: 404\b`)

@@ -89,8 +89,8 @@ const maxValue = 200
 func (d Drift) Explain() string {
 	switch {
 	case d.NotExternal:
-		return "no providerID, and no taint " + controlplane.UninitializedTaint + ", so the cloud-controller-manager does not " +
-			"initialize it; leave it if it is no machine of this cloud, such as a bare-metal worker; otherwise start the " +
+		return "no providerID, and no taint " + controlplane.UninitializedTaint + ", so the cloud-controller-manager " +
+			"does not initialize it; leave it if it is no machine of this cloud, such as a bare-metal worker; otherwise start the " +
 			"kubelet with --cloud-provider=external, then run: oc adm taint nodes <node> " +
 			controlplane.UninitializedTaint + "=true:NoSchedule"
 	case d.OtherMachine != "":

@@ -25,8 +25,8 @@ func AsExpected(conditionType string) *Condition {
 // maxMessage limits the message of a condition. About 50 have to fit into an object of etcd, which holds 1.5 MiB.
 const maxMessage = 4096
 
-// Bounded limits a text for a status to 4096 characters: no Node, tenant or cloud can write so much that a status cannot
-// be stored.
+// Bounded limits a text for a status to 4096 characters: no Node, tenant or cloud can write so much that a status
+// cannot be stored.
 func Bounded(message string) string { return printable.Cut(message, maxMessage) }
 
 // boundConditions bounds the conditions that a controller applies, also one of library-go.

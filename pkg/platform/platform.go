@@ -61,8 +61,8 @@ type Platform struct {
 	matches func(*configv1.PlatformStatus, *operatorv1.CustomCloudControllerManager) bool
 }
 
-// Lookup describes how a cloud-controller-manager finds the machine of a Node without a providerID. The zero value means
-// that this is not known.
+// Lookup describes how a cloud-controller-manager finds the machine of a Node without a providerID. The zero value
+// means that this is not known.
 type Lookup struct {
 	// Name is the property of a machine that has to equal the Node's name, empty if the name does not matter.
 	Name string

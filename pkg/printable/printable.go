@@ -34,8 +34,8 @@ func JSON(text string) string {
 	})
 }
 
-// Cut limits a text to a number of characters. Of a longer one it keeps both ends: the first words of an error have what
-// failed, and the last ones why.
+// Cut limits a text to a number of characters. Of a longer one it keeps both ends: the first words of an error have
+// what failed, and the last ones why.
 func Cut(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text

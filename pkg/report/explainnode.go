@@ -62,7 +62,8 @@ func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
 
 func (e *Explanation) initialized(node *corev1.Node) *Explanation {
 	drift := nodecause.DriftOf(node)
-	e.either(node.Spec.ProviderID != "", fmt.Sprintf("it is initialized, providerID %q", nodeinitialization.MachineOf(node).ProviderID),
+	providerID := nodeinitialization.MachineOf(node).ProviderID
+	e.either(providerID != "", fmt.Sprintf("it is initialized, providerID %q", providerID),
 		"it does not wait for its initialization, and has no providerID")
 	if (drift == nodecause.Drift{}) {
 		return e
@@ -137,7 +138,8 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		return e.because("the kubelet reports, which proves that the machine exists",
 			"if the machine is to go, delete it, or stop its kubelet"), nil
 	}
-	if !e.either(node.Spec.ProviderID != "", fmt.Sprintf("it was initialized, providerID %q", nodeinitialization.MachineOf(node).ProviderID),
+	providerID := nodeinitialization.MachineOf(node).ProviderID
+	if !e.either(providerID != "", fmt.Sprintf("it was initialized, providerID %q", providerID),
 		"no cloud-controller-manager has initialized it: it has no providerID") {
 		return e.because("no cloud-controller-manager may delete a Node that none has initialized",
 			deleteByHand(name)), nil

@@ -49,7 +49,8 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	if isDeleted {
 		e.step(false, "it is being deleted since %s, and waits for its load balancer", stamp(service.DeletionTimestamp.Time))
 	}
-	if e.noBalancers(); e.Cause != "" {
+	e.noBalancers()
+	if e.Cause != "" {
 		return e.Explanation, nil
 	}
 	e.either(loadbalancer.NeedsCleanup(service), "the cloud-controller-manager has begun with it",
@@ -57,8 +58,8 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	return e.lastFailure(service), nil
 }
 
-// noBalancers ends the explanation where no CCM makes load balancers: on its platform, with its configuration, or because
-// none leads.
+// noBalancers ends the explanation where no CCM makes load balancers: on its platform, with its configuration, or
+// because none leads.
 func (e *walk) noBalancers() {
 	if e.unmanaged("nobody makes load balancers on this platform", "install a controller that does") {
 		return
@@ -117,8 +118,8 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 // changed since.
 func removeFinalizer(service *corev1.Service) string {
 	at := fmt.Sprintf("/metadata/finalizers/%d", slices.Index(service.Finalizers, loadbalancer.Finalizer))
-	return fmt.Sprintf("check in the cloud that the load balancer and its addresses, such as a floating IP, are gone, then "+
-		"remove the finalizer: oc patch service %s -n %s --type=json -p "+
+	return fmt.Sprintf("check in the cloud that the load balancer and its addresses, such as a floating IP, are gone, "+
+		"then remove the finalizer: oc patch service %s -n %s --type=json -p "+
 		`'[{"op": "test", "path": %q, "value": %q}, {"op": "remove", "path": %q}]'`,
 		service.Name, service.Namespace, at, loadbalancer.Finalizer, at)
 }
