@@ -14,9 +14,56 @@ import (
 
 // Read returns the content of a regular file of at most limit bytes. It follows symbolic links. Its error is an
 // *fs.PathError.
-func Read(name string, limit int64) ([]byte, error) {
-	// Opening a device may already have a side effect.
+func Read(name string, limit int64) ([]byte, error) { return read(host{}, name, limit) }
+
+// ReadIn is Read for a file below a directory. It follows no link out of it.
+func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) { return read(root, name, limit) }
+
+// OpenIn opens a regular file below a directory. Its size is not reliable: the file may grow.
+func OpenIn(root *os.Root, name string) (*os.File, error) { return open(root, name) }
+
+// OpenRoot opens a directory. os.OpenRoot does not return for a pipe without a writer.
+func OpenRoot(name string) (*os.Root, error) {
 	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err != nil {
+		return nil, openError(name, err)
+	}
+	return os.OpenRoot(name)
+}
+
+// Names returns the names in a directory below root, sorted, and none if it is no directory.
+func Names(root *os.Root, name string) []string {
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	// Names without an error of the rest are better than none.
+	names, _ := file.Readdirnames(-1)
+	_ = file.Close()
+	slices.Sort(names)
+	return names
+}
+
+// directory is where a file is opened: an *os.Root, or host.
+type directory interface {
+	Stat(name string) (fs.FileInfo, error)
+	OpenFile(name string, flag int, mode fs.FileMode) (*os.File, error)
+}
+
+type host struct{}
+
+func (host) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+
+func (host) OpenFile(name string, flag int, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(name, flag, mode)
+}
+
+func open(in directory, name string) (*os.File, error) {
+	// Opening a device may already have a side effect.
+	info, err := in.Stat(name)
 	if err != nil {
 		return nil, openError(name, err)
 	}
@@ -24,35 +71,31 @@ func Read(name string, limit int64) ([]byte, error) {
 		return nil, readError(name, err)
 	}
 	// Another file may have got this name since. Opening a pipe blocks without O_NONBLOCK.
-	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, openError(name, err)
 	}
-	data, err := read(file, limit)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, readError(name, err)
+	if info, err = file.Stat(); err == nil {
+		err = errors.Join(check(info), checkFileSystem(file))
 	}
-	return data, nil
+	if err != nil {
+		return nil, readError(name, errors.Join(err, file.Close()))
+	}
+	return file, nil
 }
 
-func read(file *os.File, limit int64) ([]byte, error) {
-	info, err := file.Stat()
+func read(in directory, name string, limit int64) ([]byte, error) {
+	file, err := open(in, name)
 	if err != nil {
-		return nil, err
-	}
-	if err := check(info); err != nil {
-		return nil, err
-	}
-	if err := checkFileSystem(file); err != nil {
 		return nil, err
 	}
 	// The size is not reliable: a file may grow.
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, err
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("it is larger than %d bytes", limit)
 	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("it is larger than %d bytes", limit)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, readError(name, err)
 	}
 	return data, nil
 }

@@ -15,10 +15,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
 // indexFile is the file of a directory that says what the others are.
 const indexFile = "index.yaml"
+
+// maxFileBytes limits a file of a directory. A must-gather has all Events of a namespace in one file.
+const maxFileBytes = 64 << 20
 
 // index is the content of indexFile.
 type index struct {
@@ -99,12 +103,12 @@ func write(dir, path string, data []byte) error {
 // ReadDirectory reads what Write, or oc adm must-gather, has written. Of a must-gather, more is what the caller needs
 // beyond status, and choose returns the pod whose log is read; it may be nil.
 func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*Snapshot, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := regularfile.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	data, err := root.ReadFile(indexFile)
+	data, err := regularfile.ReadIn(root, indexFile, maxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		s, gatherErr := readMustGather(root, choose, more)
 		if s != nil || gatherErr != nil {
@@ -120,7 +124,7 @@ func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*S
 	}
 	s := &Snapshot{Taken: content.Taken, Unread: content.Unread}
 	for _, path := range content.Objects {
-		data, err := root.ReadFile(path)
+		data, err := regularfile.ReadIn(root, path, maxFileBytes)
 		if err != nil {
 			return nil, fmt.Errorf("reading what the index has: %w", err)
 		}
@@ -131,7 +135,7 @@ func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*S
 		s.add(object)
 	}
 	if content.Log != "" {
-		data, err := root.ReadFile(content.Log)
+		data, err := regularfile.ReadIn(root, content.Log, maxFileBytes)
 		if err != nil {
 			return nil, fmt.Errorf("reading what the index has: %w", err)
 		}

@@ -19,6 +19,7 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
 // The directories that oc adm inspect writes, and those of must-gather around them: one for each image.
@@ -86,14 +87,7 @@ func (m *mustGather) imagesIn(dir string) []string {
 }
 
 // entries returns the names in a directory, none if it is none.
-func (m *mustGather) entries(dir string) []string {
-	found, _ := fs.ReadDir(m.root.FS(), dir)
-	names := make([]string, 0, len(found))
-	for _, entry := range found {
-		names = append(names, entry.Name())
-	}
-	return names
-}
+func (m *mustGather) entries(dir string) []string { return regularfile.Names(m.root, dir) }
 
 func (m *mustGather) image(image string) error {
 	var errs []error
@@ -123,8 +117,11 @@ func (m *mustGather) resource(name string) error {
 
 // file reads an object, or the items of a List. A file that does not exist has none.
 func (m *mustGather) file(name string) error {
-	data, err := m.root.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) || path.Ext(name) != ".yaml" {
+	if path.Ext(name) != ".yaml" {
+		return nil
+	}
+	data, err := regularfile.ReadIn(m.root, name, maxFileBytes)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -208,7 +205,7 @@ func (m *mustGather) taken() time.Time {
 		}
 	}
 	for _, dir := range append([]string{"."}, m.images...) {
-		data, _ := m.root.ReadFile(path.Join(dir, "timestamp"))
+		data, _ := regularfile.ReadIn(m.root, path.Join(dir, "timestamp"), maxFileBytes)
 		for line := range strings.Lines(string(data)) {
 			text, _, _ := strings.Cut(strings.TrimSpace(line), " m=")
 			at, _ := time.Parse(timestampFormat, text)
@@ -260,7 +257,7 @@ func (m *mustGather) log(pod string) error {
 
 // end returns the end of a file, and whether that is all of it.
 func (m *mustGather) end(name string) (text string, isComplete bool, err error) {
-	file, err := m.root.Open(name)
+	file, err := regularfile.OpenIn(m.root, name)
 	if err != nil {
 		return "", false, err //nolint:wrapcheck // the caller says what it is
 	}

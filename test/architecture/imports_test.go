@@ -82,7 +82,7 @@ var layers = []layer{
 	{dir: "pkg/operatorclient", ours: []string{"pkg/apis", "pkg/operand", "pkg/printable"}},
 	// The observers also run on the bootstrap node, so of the operator they import only its names.
 	{
-		dir:  "pkg/configobservation",
+		dir: "pkg/configobservation",
 		ours: []string{
 			"pkg/featuregate", "pkg/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis",
 			"pkg/internal/dependencies",
@@ -160,7 +160,7 @@ var layers = []layer{
 	// What a person asks of a cluster. The controllers whose objects are read say how.
 	{dir: "pkg/snapshot", ours: []string{
 		"pkg/apis", "pkg/inputs", "pkg/nodecause", "pkg/operand", "pkg/operandlog", "pkg/operatorclient", "pkg/printable",
-		"pkg/terminationmessage", "pkg/version",
+		"pkg/regularfile", "pkg/terminationmessage", "pkg/version",
 		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
 		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
 	}},

@@ -52,6 +52,12 @@ func useAPIServerURL(file string) error {
 // awaitAPIServer waits for the API server, like library-go where it elects the leader: the operator's server reads the
 // client CAs when it starts, and the process would exit.
 func awaitAPIServer(ctx context.Context, kubeconfig string, limit time.Duration) error {
+	if kubeconfig != "" {
+		// clientcmd never returns for a pipe.
+		if _, err := regularfile.Read(kubeconfig, maxFile); err != nil {
+			return fmt.Errorf("reading --kubeconfig: %w", err)
+		}
+	}
 	config, err := client.GetKubeConfigOrInClusterConfig(kubeconfig, nil)
 	if err != nil {
 		return fmt.Errorf("reading the credentials: %w", err)

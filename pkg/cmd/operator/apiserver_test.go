@@ -3,7 +3,9 @@ package operator
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -55,4 +57,11 @@ func TestWithoutTheFileTheServiceNetworkServes(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
 	require.NoError(t, useAPIServerURL(filepath.Join(t.TempDir(), "apiserver-url.env")))
 	require.Equal(t, "10.96.0.1", os.Getenv("KUBERNETES_SERVICE_HOST"))
+}
+
+func TestAKubeconfigThatIsAPipeIsRejected(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, syscall.Mkfifo(file, 0o600))
+	require.EqualError(t, awaitAPIServer(t.Context(), file, time.Second),
+		"reading --kubeconfig: read "+file+": it is a named pipe; give a regular file")
 }

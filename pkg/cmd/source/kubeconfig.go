@@ -23,6 +23,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
+// maxFileBytes exceeds the size of any kubeconfig.
+const maxFileBytes = 16 << 20
+
 // rules returns where the kubeconfig is.
 func (s *Source) rules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -75,7 +78,7 @@ func (s *Source) checkFiles(rules *clientcmd.ClientConfigLoadingRules) error {
 	}
 	missing := 0
 	for _, file := range files {
-		data, err := os.ReadFile(file)
+		data, err := regularfile.Read(file, maxFileBytes)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missing++
@@ -149,7 +152,10 @@ func defectiveFile(
 			[2]string{"tokenFile of user " + context.AuthInfo, user.TokenFile})
 	}
 	for _, file := range files {
-		if _, readErr := os.ReadFile(file[1]); file[1] != "" && readErr != nil {
+		if file[1] == "" {
+			continue
+		}
+		if _, readErr := regularfile.Read(file[1], maxFileBytes); readErr != nil {
 			return fmt.Errorf("%s is %s, which cannot be read: %w; correct the path", file[0], file[1],
 				regularfile.Reason(readErr))
 		}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -116,6 +117,32 @@ users: [{name: u, user: {client-certificate: gone.crt, client-key: gone.key}}]
 	dir, _ := os.Getwd()
 	require.EqualError(t, err, "kubeconfig file: client-certificate of user u is "+filepath.Join(dir, "gone.crt")+
 		", which cannot be read: no such file or directory; correct the path")
+}
+
+func TestAFileThatNeverEndsIsRejected(t *testing.T) {
+	const end = "; correct --kubeconfig, or its permissions"
+	dir := t.TempDir()
+	pipe, sparse := filepath.Join(dir, "pipe"), filepath.Join(dir, "sparse")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.WriteFile(sparse, nil, 0o600))
+	require.NoError(t, os.Truncate(sparse, 4<<30))
+	for file, reason := range map[string]string{
+		pipe:        "it is a named pipe; give a regular file",
+		sparse:      "it is larger than 16777216 bytes",
+		"/dev/zero": "it is a device; give a regular file",
+	} {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			require.EqualError(t, configOf(t, "", "--kubeconfig="+file),
+				"kubeconfig "+file+" cannot be read: "+reason+end)
+			t.Setenv("KUBECONFIG", file)
+			require.EqualError(t, configOf(t, ""),
+				"kubeconfig "+file+" cannot be read: "+reason+"; correct KUBECONFIG, or its permissions")
+			text := strings.Replace(good, "cluster: {server", "cluster: {certificate-authority: "+file+", server", 1)
+			require.EqualError(t, configOf(t, text, "--kubeconfig=file"),
+				"kubeconfig file: certificate-authority of cluster c is "+file+", which cannot be read: "+reason+
+					"; correct the path")
+		})
+	}
 }
 
 func TestKUBECONFIGIsNamedIfItIsWrong(t *testing.T) {
