@@ -15,8 +15,8 @@ import (
 
 // withdraw withdraws a candidate that no longer is one, and its verdict. If the candidate is applied already, with
 // all that it changed, the verdict stays for the notice: the digest of a preflight does not tell, because it has pinned
-// flags. One about a revision does not: an administrator has accepted what it rejected, and no node goes back. The record
-// of a revision's proof stays as long as it counts.
+// flags. One about a revision does not: an administrator has accepted what it rejected, and no node goes back. The
+// record of a revision's proof stays as long as it counts.
 func (g *gating) withdraw(ctx context.Context) error {
 	if len(g.standing) > 0 {
 		return g.repeat(ctx)

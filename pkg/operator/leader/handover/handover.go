@@ -229,17 +229,12 @@ func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
 	if left, free := s.mayLeave(record, next.holder, node); !free {
 		return next, left
 	}
-	switch {
-	case leaves:
-		next.occasion = cordon
-		if wait = since.Add(evictionTime).Sub(s.Now()); wait <= 0 {
-			next.successor = s.successor(node.Name)
-		}
-	default:
-		next.occasion = deafness
-		if wait = replaced.Sub(s.Now()); wait <= 0 {
-			next.successor = s.otherProcess(node.Name)
-		}
+	due, choose := since.Add(evictionTime), s.successor
+	if next.occasion = cordon; !leaves {
+		next.occasion, due, choose = deafness, replaced, s.otherProcess
+	}
+	if wait = due.Sub(s.Now()); wait <= 0 {
+		next.successor = choose(node.Name)
 	}
 	return next, wait
 }

@@ -51,14 +51,22 @@ func (c *controller) prove(ctx context.Context, syncCtx factory.SyncContext, sec
 	if record.HasEnded(status.LatestAvailableRevision) {
 		return c.watchLeaders(ctx, view, secret, record)
 	}
-	if !record.IsOpen(status.LatestAvailableRevision) {
-		begun, err := c.beginProof(ctx, status, view, record)
-		if err != nil || begun == nil {
-			return err
-		}
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
-		return c.writeProof(ctx, secret, begun)
+	if record.IsOpen(status.LatestAvailableRevision) {
+		return c.goOn(ctx, syncCtx, view, secret, record)
 	}
+	begun, err := c.beginProof(ctx, status, view, record)
+	if err != nil || begun == nil {
+		return err
+	}
+	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
+	return c.writeProof(ctx, secret, begun)
+}
+
+// goOn moves an open proof on.
+func (c *controller) goOn(
+	ctx context.Context, syncCtx factory.SyncContext, view controlplane.View, secret *corev1.Secret,
+	record *operand.Leading,
+) error {
 	look := lookInterval
 	if record.State == operand.LeadHeld && !record.Hangs {
 		look = max(lookInterval, record.Since.Add(operand.LeadHold).Sub(c.Clock.Now())) // Only time ends it.
