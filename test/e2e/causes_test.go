@@ -332,7 +332,7 @@ func causesOfTheCluster() []aCause {
 		},
 		{
 			name: "a kubelet was started for no cloud", inject: foreignNode(func(*corev1.Node, *causes) {}),
-			says: "node/foreign: no providerID, and its kubelet registered it without the taint",
+			says: "node/foreign: no providerID, and no taint",
 		},
 		{
 			name: "a node has lost its address",
