@@ -41,6 +41,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/staleconditions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/versions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -49,8 +50,11 @@ import (
 
 // controllers returns every controller. Each function below has those of the directory with its name.
 func (w *wiring) controllers() []factory.Controller {
-	return slices.Concat(w.inputs(), w.resources(), w.rollout(), w.leader(), w.nodes(), w.services(), w.lifecycle(),
+	all := slices.Concat(w.inputs(), w.resources(), w.rollout(), w.leader(), w.nodes(), w.services(), w.lifecycle(),
 		w.status())
+	return append(all, staleconditions.New(staleconditions.Options{
+		Operator: w.client, Written: conditionsOf(all), Recorder: w.EventRecorder,
+	}))
 }
 
 // inputs returns the controllers that observe the cluster's configuration, render it, and write the objects that static

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/ptr"
@@ -90,14 +91,26 @@ func machine(name string, ready corev1.ConditionStatus) *corev1.Node {
 	return node
 }
 
-func (w *world) condition(t *testing.T, conditionType string) operatorv1.OperatorCondition {
+func (w *world) resource(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	content, err := w.kube.CoreV1().RESTClient().Get().AbsPath(
 		"/apis/operator.openshift.io/v1/cloudcontrollermanagers/cluster").DoRaw(t.Context())
 	require.NoError(t, err)
+	resource := &unstructured.Unstructured{}
+	require.NoError(t, resource.UnmarshalJSON(content))
+	return resource
+}
+
+func (w *world) conditions(t *testing.T) []operatorv1.OperatorCondition {
+	t.Helper()
 	var resource ccmv1.CloudControllerManager
-	require.NoError(t, json.Unmarshal(content, &resource))
-	for _, condition := range resource.Status.Conditions {
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(w.resource(t).Object, &resource))
+	return resource.Status.Conditions
+}
+
+func (w *world) condition(t *testing.T, conditionType string) operatorv1.OperatorCondition {
+	t.Helper()
+	for _, condition := range w.conditions(t) {
 		if condition.Type == conditionType {
 			return condition
 		}

@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 )
 
@@ -67,15 +69,15 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, t target) {
 		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 		return
 	}
+	if r.Header.Get("Content-Type") == string(types.JSONPatchType) {
+		s.jsonPatch(w, r, t, existing)
+		return
+	}
 	body := &unstructured.Unstructured{}
 	if r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
 		if err := json.NewDecoder(r.Body).Decode(&body.Object); err != nil {
-			if existing == nil {
-				fail(w, http.StatusBadRequest, metav1.StatusReasonBadRequest)
-				return
-			}
-			// A JSON patch is a list. Nothing depends on its result.
-			body = existing.DeepCopy()
+			fail(w, http.StatusBadRequest, metav1.StatusReasonBadRequest)
+			return
 		}
 	}
 	switch r.Method {
@@ -94,6 +96,30 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, t target) {
 		s.notify("DELETED", t.path, existing)
 	}
 	_ = json.NewEncoder(w).Encode(existing.Object)
+}
+
+// jsonPatch serves a JSON patch. It requires the lock.
+func (s *Server) jsonPatch(w http.ResponseWriter, r *http.Request, t target, existing *unstructured.Unstructured) {
+	var patch jsonpatch.Patch
+	before, err := existing.MarshalJSON()
+	if err == nil {
+		err = json.NewDecoder(r.Body).Decode(&patch)
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, metav1.StatusReasonBadRequest)
+		return
+	}
+	patched := &unstructured.Unstructured{}
+	after, err := patch.Apply(before)
+	if err == nil {
+		err = patched.UnmarshalJSON(after)
+	}
+	if err != nil {
+		fail(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
+		return
+	}
+	s.store(t.path, patched)
+	_ = json.NewEncoder(w).Encode(patched.Object)
 }
 
 func (s *Server) create(w http.ResponseWriter, t target, body *unstructured.Unstructured) {

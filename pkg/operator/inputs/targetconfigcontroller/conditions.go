@@ -17,9 +17,9 @@ import (
 const (
 	name = "TargetConfigController"
 
-	// noticesCondition reports warnings about accepted inputs. Its name has none of the suffixes that the
+	// NoticesCondition reports warnings about accepted inputs. Its name has none of the suffixes that the
 	// ClusterOperator aggregates.
-	noticesCondition = "CloudConfigNotices"
+	NoticesCondition = "CloudConfigNotices"
 
 	// maxMessage limits a condition's message, because an event's message has at most 1 KiB.
 	maxMessage = 1000
@@ -63,10 +63,10 @@ func (c *controller) report(
 	if chosen.resources != nil {
 		warnings := joinBounded(
 			textsOf(chosen.warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration))
-		conditions = append(conditions, condition(recorder, status, noticesCondition, "Accepted", warnings))
+		conditions = append(conditions, condition(recorder, status, NoticesCondition, "Accepted", warnings))
 	} else {
 		// The existing warnings are about the last accepted inputs.
-		conditions = append(conditions, kept(status, noticesCondition)...)
+		conditions = append(conditions, kept(status, NoticesCondition)...)
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
@@ -88,7 +88,7 @@ func (c *controller) reportOnly(
 			conditions = append(conditions, kept(status, conditionType)...)
 		}
 	}
-	conditions = append(conditions, kept(status, noticesCondition)...)
+	conditions = append(conditions, kept(status, NoticesCondition)...)
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
 

@@ -38,10 +38,10 @@ func (c *controller) report(
 		reason = "PreflightWaiting"
 	}
 	if len(texts) == 0 {
-		return c.apply(ctx, operatorclient.AsExpected(condition))
+		return c.apply(ctx, operatorclient.AsExpected(Condition))
 	}
 	message := strings.Join(texts, "\n")
-	return c.apply(ctx, operatorclient.NewCondition(condition, operatorv1.ConditionTrue, reason, message))
+	return c.apply(ctx, operatorclient.NewCondition(Condition, operatorv1.ConditionTrue, reason, message))
 }
 
 // waiting describes what waits for its verdict, and what happens to it.

@@ -72,9 +72,9 @@ import (
 const (
 	name = "Preflight"
 
-	// condition reports a preflight that did not succeed. Its name has none of the suffixes that the ClusterOperator
+	// Condition reports a preflight that did not succeed. Its name has none of the suffixes that the ClusterOperator
 	// aggregates.
-	condition = "PreflightNotices"
+	Condition = "PreflightNotices"
 
 	// lookInterval is how often a preflight is looked at: only its log tells that it has looked up the nodes.
 	lookInterval = time.Second

@@ -48,6 +48,26 @@ var Inertia = operatorclient.Inertia{
 	condition.StaticPodsDegradedConditionType:     reboot,
 }
 
+// Conditions returns those of the controllers that New runs, library-go's among them.
+func Conditions() []string {
+	return []string{
+		HeldBackCondition, ImagePullCondition, InstallerStartCondition,
+		heldBackController + "Degraded", progressController + "Degraded", imagePullController + "Degraded",
+		condition.NodeControllerDegradedConditionType,
+		condition.StaticPodsDegradedConditionType,
+		condition.StaticPodsAvailableConditionType,
+		condition.NodeInstallerDegradedConditionType,
+		condition.NodeInstallerProgressingConditionType,
+		condition.InstallerControllerDegradedConditionType,
+		condition.RevisionControllerDegradedConditionType,
+		condition.UnsupportedConfigOverridesUpgradeableConditionType,
+		"MissingStaticPodControllerDegraded",
+		"InstallerPodPendingDegraded",
+		"InstallerPodContainerWaitingDegraded",
+		"InstallerPodNetworkingDegraded",
+	}
+}
+
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient

@@ -1,0 +1,43 @@
+package operator
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/targetconfigcontroller"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/trustedca"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/handover"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodemanager"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/preflight"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/staticpod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// Conditions returns the conditions that this release's controllers write, those of library-go among them, besides
+// those in which a controller reports its errors.
+func Conditions() []string {
+	all := slices.Concat(slices.Collect(maps.Keys(Inertia())), staticpod.Conditions(), []string{
+		operatorclient.AvailableCondition, operatorclient.ProgressingCondition, operatorclient.UpgradeableCondition,
+		targetconfigcontroller.NoticesCondition, trustedca.ConditionType, preflight.Condition, handover.DeafCondition,
+		nodeinitialization.NoticesCondition, nodemanager.NoticesCondition, nodemanager.ProgressingCondition,
+		loadbalancers.NoticesCondition,
+	})
+	// An inertia may be that of one reason.
+	all = slices.DeleteFunc(all, func(name string) bool { return strings.Contains(name, "/") })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// conditionsOf returns Conditions, and those in which these controllers report their errors.
+func conditionsOf(controllers []factory.Controller) []string {
+	all := Conditions()
+	for _, controller := range controllers {
+		all = append(all, controller.Name()+"Degraded")
+	}
+	return all
+}

@@ -1,0 +1,64 @@
+package operator
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
+)
+
+func TestAConditionOfAnotherReleaseGoesAndTheOwnOnesStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWorld(t)
+		defer func() {
+			synctest.Wait()
+			w.stop()
+			require.NoError(t, <-w.ended)
+		}()
+		<-time.After(time.Minute)
+		var own []string
+		for _, condition := range w.conditions(t) {
+			own = append(own, condition.Type)
+		}
+		require.Contains(t, own, "NodeInstallerProgressing")
+
+		resource := w.resource(t)
+		conditions, _, err := unstructured.NestedSlice(resource.Object, "status", "conditions")
+		require.NoError(t, err)
+		require.NoError(t, unstructured.SetNestedSlice(resource.Object, append(conditions, map[string]any{
+			"type": "FutureControllerDegraded", "status": "True", "reason": "SyncError", "message": "forbidden",
+			"lastTransitionTime": "2100-01-01T00:00:00Z",
+		}), "status", "conditions"))
+		w.Set(t, resource)
+		<-time.After(time.Minute)
+		var left []string
+		for _, condition := range w.conditions(t) {
+			left = append(left, condition.Type)
+		}
+		require.Equal(t, own, left)
+	})
+}
+
+// Each of these may report its errors in a condition of its name.
+func TestTheConditionOfEveryControllerStays(t *testing.T) {
+	o, cc := assemble(t, apitest.Start(t, addToScheme))
+	w, err := newWiring(o, cc)
+	require.NoError(t, err)
+	stay := conditionsOf(w.controllers())
+	for _, name := range allControllers {
+		if !slices.Contains(silentControllers, name) {
+			require.Contains(t, stay, name+"Degraded")
+		}
+	}
+}
+
+// silentControllers are those of library-go that write no condition of their own name, or one with another name.
+var silentControllers = []string{
+	"Installer", "PruneController", "cloud-controller-manager-InstallerState", "cloud-controller-manager-Node",
+	"cloud-controller-manager-StaticPodState", "StatusSyncer_cloud-controller-manager", "cloud-controller-manager-UnsupportedConfigOverrides",
+}

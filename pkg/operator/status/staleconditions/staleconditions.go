@@ -1,0 +1,65 @@
+// Package staleconditions removes conditions that another release of the operator has left in the operator's resource.
+package staleconditions
+
+import (
+	"context"
+	"regexp"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+const name = "StaleConditionsController"
+
+// suffixes are those that the ClusterOperator aggregates, and that of notices. A condition without one is the record of
+// a step, which the release that wrote it may continue.
+var suffixes = regexp.MustCompile("(Degraded|Available|Progressing|Upgradeable|Notices)$")
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// Written are the conditions that any other controller of this release writes, whether it has started or not.
+	Written  []string
+	Recorder events.Recorder
+}
+
+type controller struct{ Options }
+
+// New returns the controller that removes conditions that this release does not write. The operator that wrote them no
+// longer runs, because the controllers of this one run only while it holds the lock. Nothing else clears such a
+// condition: a release that is being replaced reports what the next one's manifests take from it, such as a right, and
+// the ClusterOperator would stay Degraded.
+func New(o Options) factory.Controller {
+	dependencies.Require(o)
+	c := &controller{o}
+	return reconciler.New(name, o.Operator, o.Recorder, c.sync)
+}
+
+func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
+	_, status, _, err := c.Operator.GetOperatorState()
+	if err != nil {
+		return err
+	}
+	for i := range status.Conditions {
+		if condition := &status.Conditions[i]; c.isForeign(condition) {
+			klog.FromContext(ctx).Info("Removing the conditions of another release", "first", condition.Type,
+				"status", condition.Status, "reason", condition.Reason, "message", condition.Message)
+			return operatorclient.RemoveConditions(ctx, c.Operator, c.isForeign)
+		}
+	}
+	return nil
+}
+
+// isForeign reports whether no controller of this release writes the condition.
+func (c *controller) isForeign(condition *operatorv1.OperatorCondition) bool {
+	return condition.Type != name+"Degraded" && !slices.Contains(c.Written, condition.Type) &&
+		suffixes.MatchString(condition.Type)
+}
