@@ -171,7 +171,7 @@ func TestADumpAnswersLikeTheCluster(t *testing.T) {
 
 func TestADirectoryThatHasFilesIsKept(t *testing.T) {
 	shot := read(t, newWorld(t).cluster())
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "dump")
 	_, err := shot.Write(dir, "v1")
 	require.NoError(t, err)
 	_, err = shot.Write(dir, "v1")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,27 +43,32 @@ type index struct {
 // must-gather has it, and an index. It returns the number of files. What may have a secret is removed.
 func (s *Snapshot) Write(dir, version string) (files int, err error) {
 	s.removeUnmasked()
-	if existing, err := os.ReadDir(dir); err == nil && len(existing) > 0 {
-		return 0, fmt.Errorf("%s is not empty: name another directory", dir)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("reading the directory: %w", err)
+	root, err := newRoot(dir)
+	if err != nil {
+		return 0, err
 	}
+	defer func() { err = errors.Join(err, root.Close()) }()
 	content := index{Taken: s.Taken.UTC(), Version: version, Unread: s.Unread}
 	if s.Log.Pod != "" {
 		content.Log = filepath.Join(namespaced, operand.Namespace, "pods", s.Log.Pod, operand.Name, "logs", "current.log")
 		content.LogPod, content.LogComplete = s.Log.Pod, s.Log.Complete
-		if err := write(dir, content.Log, []byte(s.Log.Text)); err != nil {
+		if err := write(root, content.Log, []byte(s.Log.Text)); err != nil {
 			return files, err
 		}
 		files++
 	}
+	written := map[string]bool{}
 	for _, object := range s.objects {
 		data, err := yaml.Marshal(object.Object)
 		if err != nil {
 			return files, fmt.Errorf("%s/%s: %w", object.GetKind(), object.GetName(), err)
 		}
 		path := pathOf(object)
-		if err := write(dir, path, data); err != nil {
+		if written[path] {
+			continue // an Event that two queries returned
+		}
+		written[path] = true
+		if err := write(root, path, data); err != nil {
 			return files, err
 		}
 		content.Objects = append(content.Objects, path)
@@ -72,7 +78,7 @@ func (s *Snapshot) Write(dir, version string) (files int, err error) {
 	if err != nil {
 		return files, fmt.Errorf("writing the index: %w", err)
 	}
-	return files + 1, write(dir, indexFile, data)
+	return files + 1, write(root, indexFile, data)
 }
 
 // pathOf returns where must-gather has an object.
@@ -86,15 +92,57 @@ func pathOf(object *unstructured.Unstructured) string {
 	return filepath.Join(namespaced, object.GetNamespace(), group, resource.Resource, object.GetName()+".yaml")
 }
 
-func write(dir, path string, data []byte) error {
+// newRoot opens an empty directory of this user, which it creates. What is checked is what is written to, whatever gets
+// its name meanwhile.
+func newRoot(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("creating the directory: %w", err)
+	}
+	root, err := regularfile.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the directory: %w", err)
+	}
+	info, err := root.Stat(".")
+	if err == nil {
+		err = checkPrivate(info, os.Geteuid())
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s is not safe: %w", dir, err)
+	case len(regularfile.Names(root, ".")) > 0:
+		err = fmt.Errorf("%s is not empty: name another directory", dir)
+	default:
+		return root, nil
+	}
+	return nil, errors.Join(err, root.Close())
+}
+
+// checkPrivate returns an error for a directory in which another user could put a link in the place of a file.
+func checkPrivate(info fs.FileInfo, user int) error {
+	if stat, is := info.Sys().(*syscall.Stat_t); is && int(stat.Uid) != user {
+		return errors.New("it belongs to another user, who could replace what is written; name a directory that does " +
+			"not exist")
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return fmt.Errorf("its mode is %#o: others could replace what is written; run chmod go-w", mode)
+	}
+	return nil
+}
+
+// write creates a file. It replaces none, and follows no link.
+func write(root *os.Root, path string, data []byte) error {
 	if !filepath.IsLocal(path) {
 		return fmt.Errorf("%q is no file below the directory", path)
 	}
-	path = filepath.Join(dir, path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := root.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("creating a directory: %w", err)
 	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	file, err := root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("creating a file: %w", err)
+	}
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("writing a file: %w", err)
 	}
 	return nil
