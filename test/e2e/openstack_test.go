@@ -179,8 +179,7 @@ func (s *suite) testRollout(t *testing.T) {
 	s.figure("change of a cloud configuration key to %d nodes at the new revision, the operator killed once: %s", nodes,
 		rounded(began))
 	s.requirePreflightSucceeded(t, began)
-	fewest, history := s.operands.fewest()
-	require.GreaterOrEqual(t, fewest, 2, history)
+	s.operands.requireServing(t)
 	for _, n := range s.Nodes() {
 		path := fmt.Sprintf("etc/kubernetes/static-pod-resources/cloud-controller-manager-pod-%d/secrets/cloud-config/cloud.conf", before+1)
 		content, err := os.ReadFile(filepath.Join(n.Root(), path))

@@ -86,17 +86,33 @@ func (o *operands) sample() {
 	o.samples = []sample{{time.Now(), o.ready()}}
 }
 
-// fewest returns the minimum number of Ready pods since sample, and the changes.
-func (o *operands) fewest() (count int, history string) {
+// serving returns how long fewer than count pods were Ready since sample, how many were at least, and the changes.
+func (o *operands) serving(count int) (fewer time.Duration, fewest int, history string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	count = nodes
+	fewest = nodes
 	var b strings.Builder
-	for _, s := range o.samples {
-		count = min(count, len(s.nodes))
+	for i, s := range o.samples {
+		until := time.Now()
+		if i+1 < len(o.samples) {
+			until = o.samples[i+1].at
+		}
+		if len(s.nodes) < count {
+			fewer += until.Sub(s.at)
+		}
+		fewest = min(fewest, len(s.nodes))
 		fmt.Fprintf(&b, "%s Ready: %v\n", s.at.Format(time.TimeOnly), s.nodes)
 	}
-	return count, b.String()
+	return fewer, fewest, b.String()
+}
+
+// requireServing requires of a rollout since sample that all cloud-controller-managers but one were Ready. While the
+// lead moves to the first node, the process there and the former leader start at the same time.
+func (o *operands) requireServing(t *testing.T) {
+	t.Helper()
+	fewer, fewest, history := o.serving(nodes - 1)
+	require.GreaterOrEqual(t, fewest, nodes-2, history)
+	require.LessOrEqual(t, fewer, moveLimit, history)
 }
 
 // allReady returns nil when there is one Ready pod on each of the nodes, each of the revision.

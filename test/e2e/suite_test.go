@@ -59,6 +59,8 @@ const (
 	// cleanLimit is how long what a fault has left may last after it was fixed, goodLimit how long a good change may wait
 	// for its preflight, and repairLimit how long a damaged file may stay.
 	cleanLimit, goodLimit, repairLimit = time.Minute + harness, 20*time.Second + harness, time.Minute + harness
+	// moveLimit is how long two processes may start at the same time while the lead moves in a rollout.
+	moveLimit = 15*time.Second + harness
 	// briefly is the timeout of operations that take seconds.
 	briefly  = 2 * time.Minute
 	interval = 200 * time.Millisecond
