@@ -97,3 +97,23 @@ func TestAContradictionOfTheCredentialsMayBeAccepted(t *testing.T) {
 	f.sees(t)
 	require.Equal(t, []string{"CredentialsDegraded"}, f.degraded(t), "it fits only these credentials")
 }
+
+func TestWhatAnAdministratorHasAcceptedLetsNoLaterChangePass(t *testing.T) {
+	for _, result := range []operand.PreflightResult{operand.Failed, operand.Inconclusive} {
+		t.Run(string(result), func(t *testing.T) {
+			f := newWorking(t)
+			f.change(t)
+			value := f.waitsToAccept(t)
+			f.conclude(t, result, 1)
+			f.accept(value)
+			f.sees(t)
+			f.sees(t)
+			require.Equal(t, changed, f.balancers(t))
+
+			f.rotate(t, "wrong")
+			f.sees(t)
+			require.NotContains(t, f.password(t), "wrong", "only the cloud configuration was accepted")
+			require.Contains(t, f.tried(t), "wrong")
+		})
+	}
+}

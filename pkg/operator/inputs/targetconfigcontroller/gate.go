@@ -37,8 +37,8 @@ type gating struct {
 	full             *candidate
 	digests, changed operand.StartDigests
 	// former is the Secret that is there, nil if there is none. standing are the rejections of it that concern full, and
-	// that no administrator has accepted, with what waits for its verdict. accepted are the inputs that one has, nil if
-	// there are none.
+	// that no administrator has accepted, with what waits for its verdict. accepted are the inputs that one has, of which
+	// some have changed, nil if there are none.
 	former   *corev1.Secret
 	standing []operand.PreflightRejection
 	accepted operand.StartDigests
@@ -122,15 +122,17 @@ func (g *gating) classify() error {
 	return nil
 }
 
-// accept reports whether an administrator has accepted inputs, and takes them as accepted then.
+// accept reports whether an administrator has accepted inputs. They let a candidate pass if some of them have changed.
 func (g *gating) accept(r *operand.PreflightRejection) bool {
 	if len(r.Inputs) == 0 || !operatorclient.IsAccepted(g.in.acceptance, r.Value()) {
 		return false
 	}
-	if g.accepted == nil {
-		g.accepted = operand.StartDigests{}
+	if r.Concerns(g.digests, g.changed) {
+		if g.accepted == nil {
+			g.accepted = operand.StartDigests{}
+		}
+		maps.Copy(g.accepted, r.Inputs)
 	}
-	maps.Copy(g.accepted, r.Inputs)
 	return true
 }
 
