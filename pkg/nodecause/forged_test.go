@@ -168,3 +168,24 @@ func TestALogIsGenuineAlsoWhere(t *testing.T) {
 	}
 	require.NotContains(t, facts("2026-11-27T03:00:00.1Z I1127 03:00:00.100000       1 a.go:1] successfully acquired lease\n"), "true")
 }
+
+// lags is how long a runtime takes to read a line on a node under load.
+var lags = []time.Duration{100 * time.Microsecond, time.Millisecond, 20 * time.Millisecond, 500 * time.Millisecond}
+
+func TestALineThatFollowsAValueIsNotLostOnASlowNode(t *testing.T) {
+	for _, lag := range lags {
+		t.Run(lag.String(), func(t *testing.T) {
+			now, log, want := time.Date(2026, 11, 27, 3, 0, 0, 0, time.UTC), "", ""
+			for i := range 5 {
+				text := fmt.Sprintf("E%s       1 a.go:1] attempt %d: <html>\n<body>\n</html>\n", now.Format(klogTime), i)
+				read := now.Add(lag)
+				for line := range strings.Lines(text) {
+					read = read.Add(10 * time.Microsecond)
+					log, want = log+read.Format(time.RFC3339Nano)+" "+line, want+line
+				}
+				now = now.Add(100 * time.Microsecond)
+			}
+			require.Equal(t, want, Genuine(log))
+		})
+	}
+}

@@ -51,7 +51,7 @@ func Genuine(stamped string) string {
 		if at, _, isHeader := cutHeader(text); isHeader {
 			isForged = !c.fits(at, stamp)
 		} else if ok {
-			c.written = later(c.written, stamp)
+			c.written = later(c.written, stamp.Add(-c.lag))
 		}
 		if ok && !isForged {
 			genuine.WriteString(text)
@@ -71,8 +71,9 @@ const (
 	// maxLag is how long a container runtime may take to read a line.
 	maxLag = 2 * time.Second
 
-	// maxSkew is by how much headers may be out of order: klog takes the time before its lock.
-	maxSkew = 200 * time.Microsecond
+	// maxSkew is by how much headers may be out of order: klog takes the time before its lock. It is also by how much the
+	// runtime may read the lines of a value later than their header.
+	maxSkew = time.Millisecond
 
 	// quarantine is how long after a header that does not fit no other one is believed. A value may have one for each
 	// millisecond, and the lines of one write are read within microseconds of each other.
@@ -81,9 +82,10 @@ const (
 
 // chronology is what the lines so far tell about the next one.
 type chronology struct {
-	// written is when the last line was written: the time of its header, or when it was read if it has none. stamp is when
-	// the last header was read.
+	// written is when the last line was written: the time of its header, or, if it has none, when it was read less the lag.
+	// stamp is when the last header was read, and lag how long after it was written the last one was that fits.
 	written, stamp time.Time
+	lag            time.Duration
 	// misfit is when the last header was read that does not fit.
 	misfit time.Time
 }
@@ -103,7 +105,7 @@ func (c *chronology) fits(at, stamp time.Time) bool {
 	case stamp.Sub(c.misfit) < quarantine:
 		return false
 	}
-	c.written = later(c.written, at)
+	c.written, c.lag = later(c.written, at), stamp.Sub(at)
 	return true
 }
 
