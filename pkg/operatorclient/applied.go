@@ -7,8 +7,10 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 )
 
 // appliedSpec returns the part of the spec that fieldManager applied, nil if none.
@@ -42,7 +44,8 @@ type appliedStatuses struct {
 	byManager map[string]*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration
 }
 
-// of returns the part of the status that fieldManager applied, nil if none. The caller may sort its lists, as
+// of returns the part of the status that fieldManager applied, nil if none; its conditions have the messages of other
+// managers too. The caller may sort its lists, as
 // library-go does.
 func (a *appliedStatuses) of(
 	obj *unstructured.Unstructured, fieldManager string,
@@ -66,6 +69,7 @@ func (a *appliedStatuses) of(
 		}
 		if applied.Status != nil {
 			status = &applied.Status.StaticPodOperatorStatusApplyConfiguration
+			addForeignMessages(status.Conditions, a.scheduler.Status.Conditions)
 		}
 		a.byManager[fieldManager] = status
 	}
@@ -77,6 +81,21 @@ func (a *appliedStatuses) of(
 	own.Generations = slices.Clone(status.Generations)
 	own.NodeStatuses = slices.Clone(status.NodeStatuses)
 	return &own, nil
+}
+
+// addForeignMessages adds the messages that another manager has applied to the conditions of this one, such as a former
+// release under another name. So an apply without a message is a change, which takes the message over. Otherwise the
+// error of an input that has healed would stay beside the new reason.
+func addForeignMessages(applied []Condition, stored []operatorv1.OperatorCondition) {
+	for i := range applied {
+		if applied[i].Message != nil {
+			continue
+		}
+		found := v1helpers.FindOperatorCondition(stored, ptr.Deref(applied[i].Type, ""))
+		if found != nil && found.Message != "" {
+			applied[i].Message = ptr.To(found.Message)
+		}
+	}
 }
 
 // asScheduler returns the resource as a KubeScheduler. Our resource has the same fields, so KubeScheduler's generated

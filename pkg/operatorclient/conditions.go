@@ -29,12 +29,11 @@ const maxMessage = 4096
 // cannot be stored.
 func Bounded(message string) string { return printable.Cut(message, maxMessage) }
 
-// boundConditions bounds the conditions that a controller applies, also one of library-go.
+// boundConditions bounds the conditions that a controller applies, also one of library-go. An empty message is applied
+// too: one that is omitted would leave that of another field manager.
 func boundConditions(conditions []Condition) {
 	for i := range conditions {
-		if message := conditions[i].Message; message != nil {
-			conditions[i].Message = ptr.To(Bounded(*message))
-		}
+		conditions[i].Message = ptr.To(Bounded(ptr.Deref(conditions[i].Message, "")))
 	}
 }
 
@@ -53,8 +52,7 @@ func boundNodes(nodes []applyoperatorv1.NodeStatusApplyConfiguration) {
 // maxErrors limits the errors of a node. library-go writes one for each container of an installer pod.
 const maxErrors = 10
 
-// NewCondition returns a condition. It omits an empty message: the API server drops it, so an applied empty message
-// would differ from the stored condition in every sync.
+// NewCondition returns a condition. It omits an empty message, which the client adds.
 func NewCondition(conditionType string, status operatorv1.ConditionStatus, reason, message string) *Condition {
 	c := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason)
 	if message != "" {
