@@ -321,8 +321,8 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{
 		"CCM0145", "PreflightInconclusive", "PreflightNotices",
 		"the preflight of the changed inputs showed nothing: the cloud may be down, or its pod did not run",
-		"check the cloud, the image or the node that the message names; the change waits and is tried again, and the message " +
-			"has the command that rolls it out unproved",
+		"check the cloud, the image or the node that the message names; the change waits and is tried again, and the " +
+			"message has the command that rolls it out unproved",
 	},
 	{
 		"CCM0146", "PreflightWaiting", "PreflightNotices",
@@ -441,13 +441,14 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	},
 	{
 		"CCM0170", "OneAtATime", "NodeDeletionDegraded",
-		"the CCM cannot be asked for living nodes, and nothing shows that its cloud knows them, so one Node goes in ten minutes",
+		"the CCM cannot be asked for living nodes, and nothing shows that its cloud knows them, so one Node goes in ten " +
+			"minutes",
 		"wait; if the machines are gone for certain, allow their deletions as the message says",
 	},
 	{
 		"CCM0171", "RevisionFailed", "PreflightNotices",
-		"a revision failed on the first node that got it, or when its cloud-controller-manager led; the nodes go back to the " +
-			"former one, and the condition of the input says what is rejected",
+		"a revision failed on the first node that got it, or when its cloud-controller-manager led; the nodes go back to " +
+			"the former one, and the condition of the input says what is rejected",
 		"correct what the message names, or undo the change",
 	},
 }

@@ -47,8 +47,8 @@ const (
 	// Redirected is an endpoint that would receive the credentials, although neither the credentials nor Infrastructure
 	// name it.
 	Redirected Kind = "Redirected"
-	// Contradictory is a value that differs from the one that Infrastructure has. It may be meant, and the cluster may have
-	// worked with it for years.
+	// Contradictory is a value that differs from the one that Infrastructure has. It may be meant, and the cluster may
+	// have worked with it for years.
 	Contradictory Kind = "Contradictory"
 	// Insecure is a setting that weakens the protection of the credentials, possibly on purpose.
 	Insecure Kind = "Insecure"

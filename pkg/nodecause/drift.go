@@ -90,8 +90,8 @@ func (d Drift) Explain() string {
 	switch {
 	case d.NotExternal:
 		return "no providerID, and no taint " + controlplane.UninitializedTaint + ", so the cloud-controller-manager " +
-			"does not initialize it; leave it if it is no machine of this cloud, such as a bare-metal worker; otherwise start the " +
-			"kubelet with --cloud-provider=external, then run: oc adm taint nodes <node> " +
+			"does not initialize it; leave it if it is no machine of this cloud, such as a bare-metal worker; otherwise start " +
+			"the kubelet with --cloud-provider=external, then run: oc adm taint nodes <node> " +
 			controlplane.UninitializedTaint + "=true:NoSchedule"
 	case d.OtherMachine != "":
 		return fmt.Sprintf("the providerID %q is that of another machine than the systemUUID; drain the Node, then delete "+

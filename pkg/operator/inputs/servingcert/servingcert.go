@@ -46,9 +46,10 @@ const (
 	// every Secret of its own namespace on Nutanix.
 	SignerSecret = "cloud-controller-manager-serving-signer"
 
-	// CAConfigMap is the ConfigMap in the operand's namespace with the signers' certificates for clients, in CAKey.
+	// CAConfigMap is the ConfigMap in the operand's namespace with the signers' certificates for clients.
 	CAConfigMap = "serving-ca"
-	CAKey       = "ca-bundle.crt"
+	// CAKey is the key of CAConfigMap that has them.
+	CAKey = "ca-bundle.crt"
 )
 
 // Validity has the validity periods of newly issued certificates. Each certificate is replaced after half of its

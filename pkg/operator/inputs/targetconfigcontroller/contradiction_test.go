@@ -101,7 +101,7 @@ func TestAContradictionToInfrastructureHoldsUpNeitherATakeOverNorAnotherChange(t
 	}
 	f := newObserving(t, observed, goodInputs(config("9440", ""),
 		secret("nutanix-credentials", map[string][]byte{"credentials": []byte(login)}))...)
-	f.controller.OperandImages["nutanix-cloud-controller-manager"] = "registry/nutanix@sha256:1"
+	f.OperandImages["nutanix-cloud-controller-manager"] = "registry/nutanix@sha256:1"
 	f.settle(t)
 	f.refresh(t)
 	require.Equal(t, []string{"CloudConfigNotices: " + object + differ}, f.trueConditions(t))

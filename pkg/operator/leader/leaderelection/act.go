@@ -36,10 +36,10 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 //   - Or an administrator, or a controller that fences nodes, has declared that the node is shut down, with the taint
 //     out-of-service (KEP-2268), and the kubelet and the holder have been silent. Without that taint a node that does
 //     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
-//   - Or this process of the operator has seen no renewal for the duration of the lease, whoever holds it. A holder acts
-//     until 133 seconds after its last renewal. A lease that names a longer duration than that of ours, as one that was
-//     edited by hand, is released after ours: a process of ours that held it before has given up by then. In a restored
-//     etcd, the first look at the lease counts as its renewal.
+//   - Or this process of the operator has seen no renewal for the duration of the lease, whoever holds it. A holder
+//     acts until 133 seconds after its last renewal. A lease that names a longer duration than that of ours, as one
+//     that was edited by hand, is released after ours: a process of ours that held it before has given up by then. In a
+//     restored etcd, the first look at the lease counts as its renewal.
 //   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
 //
 // The lease of a process that failed before it settled is released only when its container is Ready again. With a
@@ -89,8 +89,8 @@ func (s *snapshot) waitsFor(end controlplane.End, node string) bool {
 	return end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(node) && !(end.BackOff && s.isFirst(node))
 }
 
-// endOfDuration returns why the lease of a holder that does not renew it may be released, "" if it may not yet, and when
-// to look again without an event.
+// endOfDuration returns why the lease of a holder that does not renew it may be released, "" if it may not yet, and
+// when to look again without an event.
 func (s *snapshot) endOfDuration(
 	record controlplane.Record, holder controlplane.Holder,
 ) (why string, next time.Duration) {
