@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/openshift/library-go/pkg/operator/configobserver"
-	"github.com/openshift/library-go/pkg/operator/configobserver/apiserver"
 	"github.com/openshift/library-go/pkg/operator/configobserver/proxy"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
@@ -89,13 +88,6 @@ func observeTrustedCA(listers Listers, _ map[string]any) (any, error) {
 		return nil, err
 	}
 	return current.Spec.TrustedCA.Name, nil
-}
-
-func observeTLSProfile(
-	genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any,
-) (map[string]any, []error) {
-	return apiserver.ObserveTLSSecurityProfileWithPaths(genericListers, recorder, existing,
-		operandconfig.MinTLSVersionPath, operandconfig.CipherSuitesPath)
 }
 
 func observeVerbosity(listers Listers, _ map[string]any) (any, error) {

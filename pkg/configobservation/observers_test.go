@@ -1,6 +1,7 @@
 package configobservation_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -292,6 +293,82 @@ func TestTheTLSProfileIsHonoredWhateverTLSAdherenceSays(t *testing.T) {
 			version, _, err := unstructured.NestedString(observed, "servingInfo", "minTLSVersion")
 			require.NoError(t, err)
 			require.Equal(t, "VersionTLS13", version)
+		})
+	}
+}
+
+func TestAProfileWithWhichNoServerStartsIsRejected(t *testing.T) {
+	const reason = "apiserver.config.openshift.io/cluster, spec.tlsSecurityProfile.custom.ciphers: it has neither " +
+		"ECDHE-RSA-AES128-GCM-SHA256 nor ECDHE-ECDSA-AES128-GCM-SHA256: below TLS 1.3, HTTP/2 requires one of them, and " +
+		"the cloud-controller-manager would exit; add one, or set minTLSVersion to VersionTLS13; until then "
+	const rsa, ecdsa, other = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+		"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
+	const formerly, kept, added = `{"servingInfo": {"minTLSVersion": "VersionTLS11", "cipherSuites": ["` + rsa + `"]}}`,
+		"the former profile is used", "both are added"
+	none := with(openStack(), func(i *configv1.Infrastructure) { i.Status.PlatformStatus.Type = configv1.NonePlatformType })
+	for name, tc := range map[string]struct {
+		infrastructure *configv1.Infrastructure
+		ciphers        []string
+		version        configv1.TLSProtocolVersion
+		existing       string
+		wantVersion    string
+		want           []string
+		wantErr        string
+	}{
+		"a change leaves the former profile": {
+			ciphers: []string{"ECDHE-RSA-AES256-GCM-SHA384"}, existing: formerly,
+			wantVersion: "VersionTLS11", want: []string{rsa}, wantErr: kept,
+		},
+		"a first installation gets the suites that are missing": {
+			ciphers: []string{"ECDHE-RSA-AES256-GCM-SHA384"}, existing: `{}`,
+			wantVersion: "VersionTLS12", want: []string{other, rsa, ecdsa}, wantErr: added,
+		},
+		"an unusable former profile does not stay": {
+			ciphers:     []string{"ECDHE-RSA-AES256-GCM-SHA384"},
+			existing:    `{"servingInfo": {"minTLSVersion": "VersionTLS11", "cipherSuites": ["` + other + `"]}}`,
+			wantVersion: "VersionTLS12", want: []string{other, rsa, ecdsa}, wantErr: added,
+		},
+		"suites of TLS 1.3 alone": {
+			ciphers: []string{"TLS_AES_128_GCM_SHA256"}, existing: formerly,
+			wantVersion: "VersionTLS11", want: []string{rsa}, wantErr: kept,
+		},
+		"one of the two is enough": {
+			ciphers:  []string{"ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-GCM-SHA256"},
+			existing: formerly, wantVersion: "VersionTLS12", want: []string{other, ecdsa},
+		},
+		"TLS 1.3 needs none": {
+			ciphers: []string{"ECDHE-RSA-AES256-GCM-SHA384"}, version: configv1.VersionTLS13, existing: formerly,
+			wantVersion: "VersionTLS13", want: []string{other},
+		},
+		"no choice": {existing: formerly, wantVersion: "VersionTLS12"},
+		"where no cloud-controller-manager runs it is nobody's": {
+			infrastructure: none, ciphers: []string{"ECDHE-RSA-AES256-GCM-SHA384"}, existing: `{}`,
+			wantVersion: "VersionTLS12", want: []string{other},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			existing := map[string]any{}
+			require.NoError(t, json.Unmarshal([]byte(tc.existing), &existing))
+			profile := &configv1.CustomTLSProfile{TLSProfileSpec: configv1.TLSProfileSpec{
+				Ciphers: tc.ciphers, MinTLSVersion: cmp.Or(tc.version, configv1.VersionTLS12),
+			}}
+			observed, err := configobservation.Observe(world{
+				infrastructure: cmp.Or(tc.infrastructure, openStack()),
+				apiServer: &configv1.APIServer{ObjectMeta: named, Spec: configv1.APIServerSpec{
+					TLSSecurityProfile: &configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType, Custom: profile},
+				}},
+			}.listers(t), recorder(), existing)
+			if tc.wantErr != "" {
+				require.EqualError(t, err, reason+tc.wantErr)
+			} else {
+				require.NoError(t, err)
+			}
+			version, _, err := unstructured.NestedString(observed, "servingInfo", "minTLSVersion")
+			require.NoError(t, err)
+			require.Equal(t, tc.wantVersion, version)
+			suites, _, err := unstructured.NestedStringSlice(observed, "servingInfo", "cipherSuites")
+			require.NoError(t, err)
+			require.ElementsMatch(t, tc.want, suites)
 		})
 	}
 }

@@ -145,6 +145,11 @@ func Check(request Request) (*Report, error) {
 		k.addRemark(nothingToCheck(c.PlatformName, platform.AbsenceOf(&config.Cluster.Status)))
 		return k.report, nil
 	}
+	severity := diagnostic.Error
+	if request.Occasion.policy() == diagnostic.Lenient {
+		severity = diagnostic.Warning
+	}
+	k.add(severity, c.TLSProfile(request.Occasion))
 	err = k.run(request, observed)
 	for _, message := range c.Ignored() {
 		k.addRemark(message)

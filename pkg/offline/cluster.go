@@ -14,6 +14,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -46,6 +47,9 @@ type Cluster struct {
 
 	// platformKind is the kind of the diagnostic with UnknownPlatform.
 	platformKind diagnostic.Kind
+
+	// tlsProfile is what Observe found wrong with the TLS profile.
+	tlsProfile *configobservation.TLSProfileError
 
 	objects manifests
 	// live has the objects that no file has. It is nil without a cluster.

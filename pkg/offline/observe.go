@@ -12,11 +12,13 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -27,10 +29,24 @@ func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 		return nil, err
 	}
 	observed, err := configobservation.Observe(listers, newRecorder(), map[string]any{})
+	err = utilerrors.FilterOut(err, func(err error) bool { return errors.As(err, &c.tlsProfile) })
 	if err != nil {
 		return nil, fmt.Errorf("observing the manifests: %w", err)
 	}
 	return encode(observed)
+}
+
+// TLSProfile returns the diagnostic about a TLS profile that the operator rejects, none if it accepts it. Without a
+// former profile, the cluster gets what Observe returns.
+func (c *Cluster) TLSProfile(occasion Occasion) []diagnostic.Diagnostic {
+	if c.tlsProfile == nil {
+		return nil
+	}
+	rejected := configobservation.TLSProfileError{Kept: occasion == Change}
+	object := "apiserver." + configv1.GroupName + "/" + operatorclient.Instance
+	return []diagnostic.Diagnostic{{
+		Kind: diagnostic.Invalid, Object: object, Key: configobservation.TLSProfileKey, Message: rejected.Reason(),
+	}}
 }
 
 func newRecorder() events.Recorder { return events.NewInMemoryRecorder("render", clock.RealClock{}) }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -82,6 +83,20 @@ type ServingInfo struct {
 
 	// CurvePreferences are the allowed key exchanges, as numbers of crypto/tls. Empty leaves the choice to Go.
 	CurvePreferences []string `json:"curvePreferences,omitempty"`
+}
+
+// HTTP2CipherSuites returns the suites of which HTTP/2 requires one below TLS 1.3. It depends on the certificate's kind
+// of key which one serves.
+func HTTP2CipherSuites() []string {
+	return []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"}
+}
+
+// AllowsHTTP2 reports whether Go starts a server with the profile: net/http rejects a choice of cipher suites without
+// one of HTTP2CipherSuites. Without a choice, Go has both.
+func (s ServingInfo) AllowsHTTP2() bool {
+	isRequired := func(suite string) bool { return slices.Contains(HTTP2CipherSuites(), suite) }
+	return s.MinTLSVersion == "VersionTLS13" || len(s.CipherSuites) == 0 ||
+		slices.ContainsFunc(s.CipherSuites, isRequired)
 }
 
 // The paths of the observers' fields in observedConfig.

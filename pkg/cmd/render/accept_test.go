@@ -561,3 +561,18 @@ func TestOurManifestsDoNotBreakTheSiblingsRenders(t *testing.T) {
 	require.NoError(t, found.ValidateManifestPredictability())
 	require.Len(t, found, 10)
 }
+
+func TestATLSProfileWithWhichNoServerStartsIsCompleted(t *testing.T) {
+	n := newNode(t)
+	n.write("manifests/apiserver.yaml", "apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata:\n  name: cluster\n"+
+		"spec:\n  tlsSecurityProfile:\n    type: Custom\n    custom:\n      ciphers: [ECDHE-RSA-AES256-GCM-SHA384]\n"+
+		"      minTLSVersion: VersionTLS12\n")
+	got := n.run()
+	require.Equal(t, 0, got.code, got.stderr)
+	require.Equal(t, "render: apiserver.config.openshift.io/cluster, key spec.tlsSecurityProfile.custom.ciphers: it has "+
+		"neither ECDHE-RSA-AES128-GCM-SHA256 nor ECDHE-ECDSA-AES128-GCM-SHA256: below TLS 1.3, HTTP/2 requires one of "+
+		"them, and the cloud-controller-manager would exit; add one, or set minTLSVersion to VersionTLS13; until then "+
+		"both are added [CCM0001]\n", got.stderr)
+	require.Contains(t, n.pod().Spec.Containers[0].Args, "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,"+
+		"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256")
+}

@@ -58,6 +58,9 @@ func (o *options) render() ([]output, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, warning := range in.TLSProfile(offline.Installation) {
+		o.warn("%s", text(in.Located(warning)))
+	}
 	resources, err := o.renderOperand(in, observed)
 	if err != nil {
 		return nil, err

@@ -52,3 +52,28 @@ func TestOverridesThatTheOperatorRejectsAreErrors(t *testing.T) {
 		})
 	}
 }
+
+// The operator keeps the former profile after a change, and adds the suites at a first installation.
+func TestATLSProfileWithWhichNoServerStartsIsAnError(t *testing.T) {
+	const message = "spec.tlsSecurityProfile.custom.ciphers: it has neither ECDHE-RSA-AES128-GCM-SHA256 nor " +
+		"ECDHE-ECDSA-AES128-GCM-SHA256: below TLS 1.3, HTTP/2 requires one of them, and the cloud-controller-manager " +
+		"would exit; add one, or set minTLSVersion to VersionTLS13; until then "
+	for occasion, want := range map[string]struct {
+		code             int
+		severity, effect string
+	}{
+		"change":       {1, "error", "the former profile is used ["},
+		"installation": {0, "warning", "both are added ["},
+		"takeover":     {0, "warning", "both are added ["},
+	} {
+		t.Run(occasion, func(t *testing.T) {
+			f := newWorkspace(t)
+			f.write("apiserver.yaml", "apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata:\n  name: cluster\n"+
+				"spec:\n  tlsSecurityProfile:\n    type: Custom\n    custom:\n      ciphers: [ECDHE-RSA-AES256-GCM-SHA384]\n"+
+				"      minTLSVersion: VersionTLS12\n")
+			got := f.run("--rendered-manifest-files=apiserver.yaml", "--for="+occasion)
+			require.Equal(t, want.code, got.code, got.stdout)
+			require.Contains(t, got.stdout, "apiserver.yaml:9:7: "+want.severity+": "+message+want.effect)
+		})
+	}
+}
