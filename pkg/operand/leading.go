@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // LeadingAnnotation on the Secret PreflightName has the record of the revision whose cloud-controller-manager is to
@@ -96,7 +98,8 @@ func (l *Leading) Counts(latest int32, now time.Time) bool {
 
 // NeedsProof reports whether the latest revision has to lead well before a node gets it that has the present one: it
 // changes what a cloud-controller-manager starts with, it has not been proved, and it does not take the place of one
-// that has failed. l may be nil.
+// that has failed. Credentials and CAs alone need none: where the former ones are not valid any more, a former leader
+// that ends for the proof cannot start again. l may be nil.
 func (l *Leading) NeedsProof(
 	configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, latest, present int32,
 ) (bool, error) {
@@ -108,7 +111,10 @@ func (l *Leading) NeedsProof(
 		return false, err
 	}
 	next, err := StartsWith(configMaps, secrets, latest)
-	return len(next.Changed(former)) > 0, err
+	changed := next.Changed(former)
+	delete(changed, diagnostic.Credentials)
+	delete(changed, diagnostic.TrustedCA)
+	return len(changed) > 0, err
 }
 
 // Describe returns what a rollout waits for, "" if it does not wait for the record.

@@ -269,18 +269,27 @@ func (s *snapshot) unsettled(record controlplane.Record, holder controlplane.Hol
 
 // proofMove returns the node that is to lead next for the proof of a revision, "" if none is, and why. The lead moves
 // to the first node once, and back to one of the former revision if the process there goes on without proving anything.
+// It leaves no former leader while another process is missing: that one may not be able to start any more.
 func (s *snapshot) proofMove(holder controlplane.Holder) (why occasion, successor string) {
 	p := s.proof
 	if !p.IsOpen(s.status.LatestAvailableRevision) || predecessor.Remains(s.status.Conditions) {
 		return occasion{}, ""
 	}
 	switch {
-	case p.State == operand.LeadAwaited && holder.Node != p.Node:
+	case p.State == operand.LeadAwaited && holder.Node != p.Node && s.allReady():
 		return proof, s.successorAmong(func(node string) bool { return node == p.Node })
 	case p.State == operand.LeadHeld && holder.Node == p.Node:
 		return takingBack, s.successorAmong(func(node string) bool { return s.revisionOf(node) == p.Former })
 	}
 	return occasion{}, ""
+}
+
+// allReady reports whether the cloud-controller-manager of each node is Ready.
+func (s *snapshot) allReady() bool {
+	return !slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		pod := s.StaticPod(n.NodeName)
+		return pod == nil || !controlplane.IsReady(pod)
+	})
 }
 
 // revisionOf returns the revision that a node has.

@@ -64,6 +64,7 @@ func TestTheLeadOfARolloutMovesOnlyWhereARecordAsksForIt(t *testing.T) {
 		"it has led badly":            func(w *world, t *testing.T) { w.proves(t, operand.LeadFailed) },
 		"the former one has it back":  func(w *world, t *testing.T) { w.proves(t, operand.LeadHeld) },
 		"the first node is not Ready": func(w *world, t *testing.T) { w.proves(t, operand.LeadAwaited); w.Ready("m1", false) },
+		"a standby is not Ready":      func(w *world, t *testing.T) { w.proves(t, operand.LeadAwaited); w.Ready("m2", false) },
 		"the first node is cordoned":  func(w *world, t *testing.T) { w.proves(t, operand.LeadAwaited); w.cordon("m1", true) },
 		"the record is about a former": func(w *world, t *testing.T) {
 			w.proves(t, operand.LeadAwaited)

@@ -1,0 +1,50 @@
+package operand_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// A former leader that ends for the proof must be able to start again.
+func TestARevisionIsProvedUnlessItMayReplaceWhatIsNotValidAnyMore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change map[string]string
+		want   bool
+	}{
+		"nothing":                        {nil, false},
+		"the cloud configuration":        {map[string]string{operand.CloudConfigSecret: "other"}, true},
+		"the image":                      {map[string]string{operand.PodConfigMap: "other"}, true},
+		"the credentials":                {map[string]string{operand.CloudCredentialsSecret: "other"}, false},
+		"the trusted CA":                 {map[string]string{operand.TrustedCAConfigMap: "other"}, false},
+		"the credentials and the image":  {map[string]string{operand.CloudCredentialsSecret: "other", operand.PodConfigMap: "other"}, true},
+		"the credentials and trusted CA": {map[string]string{operand.CloudCredentialsSecret: "other", operand.TrustedCAConfigMap: "other"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configMaps, secrets := startOf("1", nil)
+			nextConfigMaps, nextSecrets := startOf("2", tc.change)
+			got, err := (*operand.Leading)(nil).NeedsProof(append(configMaps, nextConfigMaps...),
+				append(secrets, nextSecrets...), 2, 1)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+// startOf returns the objects of a revision whose content is the same but for some names.
+func startOf(revision string, change map[string]string) (configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) {
+	content := func(name string) string { return name + change[name] }
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name + "-" + revision} }
+	pod := `{"spec": {"containers": [{"name": "cloud-controller-manager", "image": "` + content(operand.PodConfigMap) + `"}]}}`
+	return []*corev1.ConfigMap{
+			{ObjectMeta: meta(operand.PodConfigMap), Data: map[string]string{"pod.yaml": pod}},
+			{ObjectMeta: meta(operand.TrustedCAConfigMap), Data: map[string]string{"ca": content(operand.TrustedCAConfigMap)}},
+		}, []*corev1.Secret{
+			{ObjectMeta: meta(operand.CloudConfigSecret), Data: map[string][]byte{"c": []byte(content(operand.CloudConfigSecret))}},
+			{ObjectMeta: meta(operand.CloudCredentialsSecret), Data: map[string][]byte{"c": []byte(content(operand.CloudCredentialsSecret))}},
+		}
+}
