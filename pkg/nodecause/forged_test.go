@@ -70,7 +70,7 @@ type container struct {
 }
 
 func newContainer() *container {
-	return &container{now: time.Date(2026, 11, 27, 3, 0, 0, 0, time.UTC), rand: rand.New(rand.NewPCG(1, 2))}
+	return &container{now: time.Date(2026, 11, 27, 3, 0, 0, 0, time.UTC), rand: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // a test
 }
 
 const klogTime = "0102 15:04:05.000000"
@@ -120,7 +120,7 @@ func TestNoForgedLineOfAValueIsBelievedAndNoTrueOneIsLost(t *testing.T) {
 	for _, message := range truth {
 		genuine.says(message)
 	}
-	want := facts(Genuine(genuine.log.String()))
+	want := facts(Genuine(genuine.log.String(), true))
 	require.Contains(t, want, "failed to find object")
 	corpus := 0
 	for where, format := range values {
@@ -139,7 +139,7 @@ func TestNoForgedLineOfAValueIsBelievedAndNoTrueOneIsLost(t *testing.T) {
 					if after == len(truth) {
 						c.forges(format, message, clock)
 					}
-					if got := facts(Genuine(c.log.String())); got != want {
+					if got := facts(Genuine(c.log.String(), true)); got != want {
 						require.Equal(t, want, got, "%s; %s; %s; after %d true ones", where, message, when, after)
 					}
 				}
@@ -164,7 +164,7 @@ func TestALogIsGenuineAlsoWhere(t *testing.T) {
 		"the last line is cut":                  {line("2026-11-27T03:00:00.1Z", "1127 03:00:00.000000") + "2026-11-27T03:00", plain},
 		"Azure's SDK logs in a form of its own": {"2026-11-27T03:00:00.1Z [Nov 27 03:00:00.000000] Retry: x\n2026-11-27T03:00:00.1Z [Nov 27 02:00:00.000000] Retry: y\n", "[Nov 27 03:00:00.000000] Retry: x\n"},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, Genuine(tc.log)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, Genuine(tc.log, true)) })
 	}
 	require.NotContains(t, facts("2026-11-27T03:00:00.1Z I1127 03:00:00.100000       1 a.go:1] successfully acquired lease\n"), "true")
 }
@@ -185,7 +185,18 @@ func TestALineThatFollowsAValueIsNotLostOnASlowNode(t *testing.T) {
 				}
 				now = now.Add(100 * time.Microsecond)
 			}
-			require.Equal(t, want, Genuine(log))
+			require.Equal(t, want, Genuine(log, true))
 		})
 	}
+}
+
+func TestNoLineIsBelievedOfAValueInWhichTheEndOfALogBegins(t *testing.T) {
+	now, log := time.Date(2026, 11, 27, 3, 0, 0, 0, time.UTC), ""
+	for i := range 600 {
+		log += now.Add(time.Duration(i)*time.Microsecond).Format("2006-01-02T15:04:05.000000000Z07:00") +
+			" E" + now.Add(-100*time.Millisecond).Format(klogTime) + "       1 a.go:1] " + forgeries[i%len(forgeries)] + "\n"
+	}
+	require.Equal(t, facts(""), facts(Genuine(log, false)))
+	log += now.Add(time.Second).Format(time.RFC3339Nano) + " I" + now.Add(time.Second).Format(klogTime) + "       1 a.go:1] m\n"
+	require.Equal(t, "I1127 03:00:01.000000       1 a.go:1] m\n", Genuine(log, false))
 }

@@ -38,11 +38,16 @@ func cutHeader(line string) (at time.Time, message string, ok bool) {
 // the line breaks: a value can have lines that look like the log's own. The container runtime stamps each line when it
 // reads it, so a header whose time was chosen when the value was written does not fit.
 //
+// A log that is not complete may begin within a value.
+//
 // A tenant who guesses the millisecond still gets a line through: what acts on a log needs another witness too.
-func Genuine(stamped string) string {
+func Genuine(stamped string, isComplete bool) string {
 	var genuine strings.Builder
 	var c chronology
-	var isForged bool
+	isForged := !isComplete
+	if begin, _, ok := cutStamp(stamped); ok && !isComplete {
+		c = chronology{written: begin, stamp: begin, misfit: begin}
+	}
 	for line := range strings.Lines(stamped) {
 		stamp, text, ok := cutStamp(line)
 		if !ok && c.stamp.IsZero() {

@@ -29,26 +29,31 @@ const (
 // logged. The last line may be cut. Like the functions below, it leaves out lines that only look like those of the log.
 func Read(ctx context.Context, pods corev1client.PodsGetter, pod string) (log string, complete bool, err error) {
 	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{})
-	return nodecause.Genuine(log), err == nil && !isCut && strings.Count(log, "\n") < maxLines, err
+	complete = isWhole(log, isCut)
+	return nodecause.Genuine(log, complete), complete && err == nil, err
 }
+
+// isWhole reports whether the end of a log is all that was to be read.
+func isWhole(log string, isCut bool) bool { return !isCut && strings.Count(log, "\n") < maxLines }
 
 // ReadLast returns what was logged within the last time, as far as the end of the log has it. The kubelet compares the
 // times of its own node, so another clock does not matter.
 func ReadLast(ctx context.Context, pods corev1client.PodsGetter, pod string, last time.Duration) (string, error) {
-	log, _, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{SinceSeconds: ptr.To(int64(last / time.Second))})
-	return nodecause.Genuine(log), err
+	options := corev1.PodLogOptions{SinceSeconds: ptr.To(int64(last / time.Second))}
+	log, isCut, err := readEnd(ctx, pods, pod, options)
+	return nodecause.Genuine(log, isWhole(log, isCut)), err
 }
 
 // ReadBegin returns the beginning of the log.
 func ReadBegin(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
 	log, _, err := read(ctx, pods, pod, corev1.PodLogOptions{})
-	return nodecause.Genuine(log), err
+	return nodecause.Genuine(log, true), err
 }
 
 // ReadFormer returns the end of what the former process of the container logged.
 func ReadFormer(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
-	log, _, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{Previous: true})
-	return log, err
+	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{Previous: true})
+	return nodecause.Genuine(log, isWhole(log, isCut)), err
 }
 
 // readEnd returns the last lines of what the options select, and whether there is more. A kubelet omits the end of

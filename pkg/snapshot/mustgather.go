@@ -247,7 +247,7 @@ func (m *mustGather) log(pod string) error {
 		if err != nil {
 			return fmt.Errorf("reading the must-gather: %w", err)
 		}
-		m.s.Log = Log{Pod: pod, Text: nodecause.Genuine(text), Complete: isComplete}
+		m.s.Log = Log{Pod: pod, Text: nodecause.Genuine(text, isComplete), Complete: isComplete}
 		return nil
 	}
 	m.s.Unread = append(m.s.Unread, Unread{logOf(pod), notInIt})

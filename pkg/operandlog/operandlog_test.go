@@ -1,0 +1,41 @@
+package operandlog
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestEachLogIsReadWithoutTheKubeletsTimestamps(t *testing.T) {
+	const line = "Error: unknown flag: --evil\n"
+	client := fake.NewClientset()
+	client.PrependReactor("get", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		options, _ := action.(clienttesting.GenericActionImpl).Value.(*corev1.PodLogOptions)
+		require.True(t, options.Timestamps)
+		return true, &runtime.Unknown{Raw: []byte("2026-11-27T03:00:00.100000000Z " + line)}, nil
+	})
+	for name, read := range map[string]func(context.Context, corev1client.PodsGetter, string) (string, error){
+		"the end": func(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
+			log, _, err := Read(ctx, pods, pod)
+			return log, err
+		},
+		"the last minute": func(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
+			return ReadLast(ctx, pods, pod, time.Minute)
+		},
+		"the beginning":            ReadBegin,
+		"that of a process before": ReadFormer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			log, err := read(t.Context(), client.CoreV1(), "ccm-m0")
+			require.NoError(t, err)
+			require.Equal(t, line, log)
+		})
+	}
+}
