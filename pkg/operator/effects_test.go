@@ -59,6 +59,7 @@ func startWorld(t *testing.T) *world {
 		Status: configv1.InfrastructureStatus{
 			PlatformStatus:       &configv1.PlatformStatus{Type: configv1.OpenStackPlatformType},
 			ControlPlaneTopology: configv1.HighlyAvailableTopologyMode,
+			APIServerInternalURL: "https://api-int.ostest.example.com:6443",
 		},
 	}, &corev1.Secret{ObjectMeta: target("cloud-credentials"), Data: map[string][]byte{"password": []byte(secretValue)}})
 	c := controlplanetest.New("m0", "m1", "m2")
@@ -172,5 +173,9 @@ func TestWhatControllersShareHasItsEffect(t *testing.T) {
 		<-time.After(time.Minute)
 		require.Contains(t, w.condition(t, "DeafLeaderNotices").Message,
 			"the cloud-controller-manager on node/m0 leads and looks at no node, while node/waiting waits")
+
+		replaced := metric(t, "deaf_leaders_replaced_total")
+		<-time.After(4 * time.Minute)
+		require.InDelta(t, 1, metric(t, "deaf_leaders_replaced_total")-replaced, 0)
 	})
 }

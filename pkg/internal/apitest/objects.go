@@ -132,6 +132,7 @@ func (s *Server) create(w http.ResponseWriter, t target, body *unstructured.Unst
 		fail(w, http.StatusConflict, metav1.StatusReasonAlreadyExists)
 		return
 	default:
+		body.SetCreationTimestamp(metav1.NewTime(clock.RealClock{}.Now().Truncate(time.Second)))
 		s.store(t.path, body)
 	}
 	_ = json.NewEncoder(w).Encode(body.Object)
