@@ -87,8 +87,8 @@ const (
 
 // chronology is what the lines so far tell about the next one.
 type chronology struct {
-	// written is when the last line was written: the time of its header, or, if it has none, when it was read less the lag.
-	// stamp is when the last header was read, and lag how long after it was written the last one was that fits.
+	// written is when the last line was written: the time of its header, or, if it has none, when it was read less the
+	// lag. stamp is when the last header was read, and lag how long after it was written the last one was that fits.
 	written, stamp time.Time
 	lag            time.Duration
 	// misfit is when the last header was read that does not fit.
