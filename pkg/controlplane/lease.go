@@ -189,6 +189,14 @@ func (r *Record) Term(now time.Time) string {
 	return fmt.Sprintf("%s since %s", leaseholder.Identity(r.Lease), r.Lease.Spec.AcquireTime)
 }
 
+// IsUnrenewed reports whether a process holds the lease and the operator does not see it renew in time. Before the
+// first renewal that the operator has seen, nobody knows since when. Like Term, it is for one who does not know the
+// topology.
+func (r *Record) IsUnrenewed(now time.Time) bool {
+	return r.Lease != nil && r.Exists && leaseholder.Identity(r.Lease) != "" &&
+		(!r.Present || now.Sub(r.Since) > leaseholder.Overdue(r.Duration(configv1.SingleReplicaTopologyMode)))
+}
+
 // remaining returns the time until the lease expires, if it lasts for the duration after a renewal. Like the standbys,
 // it counts from when the operator saw the last change: the clock of the holder's node may be wrong. Before it has seen
 // one, it has the lease's own time only.

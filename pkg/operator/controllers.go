@@ -220,6 +220,7 @@ func (w *wiring) rollout() []factory.Controller {
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 			ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 			Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			Lease:           w.lease,
 			OperatorImage:   w.OperatorImage,
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,

@@ -52,6 +52,9 @@ func retryPeriod(duration time.Duration) time.Duration {
 	}
 }
 
+// Overdue returns how long after a renewal the next one is late.
+func Overdue(duration time.Duration) time.Duration { return retryPeriod(duration) + renewalDelay }
+
 // Silence returns how long the holder must not have renewed the lease before it counts as silent: two retry periods,
 // so that one attempt may fail.
 func Silence(duration time.Duration) time.Duration { return 2*retryPeriod(duration) + renewalDelay }

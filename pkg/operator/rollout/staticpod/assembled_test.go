@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -66,6 +67,7 @@ func newWired(t *testing.T, revision int32) *wired {
 	a.controllers = controllers(Options{
 		Operator: a.operator, Kube: kube, Target: a.caches, Nodes: nodes, Infrastructures: infrastructures,
 		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), OperatorImage: "operator", Clock: clock,
+		Lease:    &controlplane.Lease{},
 		Recorder: events.NewInMemoryRecorder("test", clock),
 	})
 	return a

@@ -29,6 +29,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -182,6 +183,9 @@ type simulated struct {
 	recorder   events.InMemoryRecorder
 	machines   map[string]*machine
 	names      []string
+	// lease is what the operator has seen, leads whether the process on m0 renews it.
+	lease controlplane.Lease
+	leads bool
 	// order has the nodes in the order in which they were given their revisions.
 	order []string
 	// most is the highest number of reachable nodes that had no static pod at one time because of an installer.
@@ -209,7 +213,7 @@ func newSimulated(t *testing.T, names ...string) *simulated {
 	s.operator = newAppliedStatus(operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}, status)
 	o := Options{
 		Operator: s.operator, Kube: kube, Target: s.caches, Nodes: s.nodes, ConfigMaps: kube.CoreV1(),
-		Secrets: kube.CoreV1(), Clock: clock,
+		Secrets: kube.CoreV1(), Clock: clock, Lease: &s.lease,
 		Recorder: s.recorder, OperatorImage: "operator",
 	}
 	s.controller = newInstallerController(o, nodePods{
@@ -277,15 +281,27 @@ func (s *simulated) start(name string, revision int32) {
 	mirror := staticPod(fmt.Sprintf("%s-%d", name, revision), m.fails != revision)
 	mirror.Name, mirror.Spec.NodeName = "cloud-controller-manager-"+name, name
 	mirror.Labels["revision"] = strconv.Itoa(int(revision))
+	mirror.Status.ContainerStatuses[1].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(s.clock.Now())}
 	require.NoError(s.t, s.caches.Core().V1().Pods().Informer().GetStore().Add(mirror))
 }
 
 // lead makes the process on m0 the leader.
 func (s *simulated) lead() {
-	require.NoError(s.t, s.caches.Coordination().V1().Leases().Informer().GetStore().Add(&coordinationv1.Lease{
+	s.leads = true
+	s.renew()
+	s.clock.SetTime(s.clock.Now().Add(time.Second))
+	s.renew()
+}
+
+// renew is the leader's renewal of the lease.
+func (s *simulated) renew() {
+	s.lease.See(&coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager"},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("m0_uuid")},
-	}))
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("m0_uuid"), LeaseDurationSeconds: ptr.To(int32(137)),
+			RenewTime: &metav1.MicroTime{Time: s.clock.Now()},
+		},
+	}, s.clock.Now())
 }
 
 // silence stops a node's kubelet; the node controller notices it after the grace period.
@@ -317,6 +333,9 @@ func (s *simulated) run(duration time.Duration) {
 	for range int(duration / time.Second) {
 		for _, name := range s.names {
 			s.kubelet(name)
+		}
+		if s.leads {
+			s.renew()
 		}
 		down := 0
 		for _, m := range s.machines {

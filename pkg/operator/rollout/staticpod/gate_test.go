@@ -24,6 +24,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 )
 
@@ -148,12 +149,13 @@ func newInstaller(
 			),
 		)
 	}
+	var lease controlplane.Lease
 	for _, object := range objects {
 		switch o := object.(type) {
 		case *corev1.Pod:
 			require.NoError(t, caches.Core().V1().Pods().Informer().GetStore().Add(o))
 		case *coordinationv1.Lease:
-			require.NoError(t, caches.Coordination().V1().Leases().Informer().GetStore().Add(o))
+			lease.See(o, clock.Now())
 		}
 	}
 	operator := v1helpers.NewFakeStaticPodOperatorClient(
@@ -162,7 +164,7 @@ func newInstaller(
 		}, status, nil, nil)
 	return newInstallerController(Options{
 		Operator: operator, Kube: kube, Target: caches, Nodes: nodes, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(),
-		Clock:    clock,
+		Clock: clock, Lease: &lease,
 		Recorder: events.NewInMemoryRecorder("test", clock), OperatorImage: "operator",
 	}, nodePods{
 		PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister(), image: "operator",

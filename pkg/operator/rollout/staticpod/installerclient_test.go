@@ -13,11 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
 func TestAFailureThatIsOverIsForgotten(t *testing.T) {
@@ -77,12 +78,9 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 		"a process of no node of ours": {holder: ptr.To("worker_uuid"), want: []string{"m0", "m1", "m2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+			var lease controlplane.Lease
 			if tc.holder != nil {
-				require.NoError(t, indexer.Add(&coordinationv1.Lease{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "cloud-controller-manager"},
-					Spec:       coordinationv1.LeaseSpec{HolderIdentity: tc.holder},
-				}))
+				lease.See(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: tc.holder}}, time.Unix(0, 0))
 			}
 			pods := cache.NewIndexer(
 				cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
@@ -103,7 +101,7 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 				require.NoError(t, nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
 			}
 			next := &nextNode{
-				nodes: corev1listers.NewNodeLister(nodes), leases: coordinationlisters.NewLeaseLister(indexer),
+				nodes: corev1listers.NewNodeLister(nodes), lease: &lease,
 				pods: corev1listers.NewPodLister(pods), secrets: noSecrets(), configMaps: noConfigMaps(),
 			}
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
@@ -155,7 +153,7 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 			client := &installerClient{
 				StaticPodOperatorClient: operator,
 				next: &nextNode{
-					leases: coordinationlisters.NewLeaseLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), pods: noPods(),
+					lease: &controlplane.Lease{}, pods: noPods(), clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 					secrets: noSecrets(), configMaps: noConfigMaps(),
 				},
 			}
@@ -231,8 +229,8 @@ func TestWhatHappensBetweenTheReadAndTheWriteOfTheInstallerController(t *testing
 				NodeStatuses: []operatorv1.NodeStatus{{NodeName: "m0", CurrentRevision: 7}, {NodeName: "m1", CurrentRevision: 7}},
 			})
 			client := &installerClient{StaticPodOperatorClient: operator, next: &nextNode{
-				nodes:  corev1listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)),
-				leases: coordinationlisters.NewLeaseLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), pods: noPods(),
+				nodes: corev1listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)),
+				lease: &controlplane.Lease{}, pods: noPods(), clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 				secrets: noSecrets(), configMaps: noConfigMaps(),
 			}}
 			_, _, _, err := client.GetStaticPodOperatorState()

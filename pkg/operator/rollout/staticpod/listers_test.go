@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
 // assembled are the controllers of New, each of which can run.
@@ -50,6 +52,7 @@ func assemble(t *testing.T, objects ...runtime.Object) *assembled {
 	a.all = controllers(Options{
 		Operator: a.operator, Kube: kube, Target: caches, Nodes: caches, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(),
 		Infrastructures: config.Config().V1().Infrastructures(), Clock: clock.RealClock{}, Recorder: a.recorder,
+		Lease: &controlplane.Lease{},
 	})
 	return a
 }

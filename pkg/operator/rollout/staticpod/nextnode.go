@@ -6,9 +6,8 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
@@ -28,6 +27,10 @@ const proofLimit = 20 * time.Minute
 // Ready. The kubelet may have lost only the pod network, which an installer does not need.
 const notReadyPatience = time.Minute
 
+// watchInterval is how often a rollout looks again whether somebody renews the lease. The lease is released when nobody
+// has renewed it for as long as it lasts, so no rollout waits for longer.
+const watchInterval = 5 * time.Second
+
 // nextNode chooses the one node that library-go's installer controller may act upon, see installerClient.
 //
 // A rollout reaches one node at a time, and is at a node until its static pod has settled. It passes by a node whose
@@ -36,9 +39,9 @@ const notReadyPatience = time.Minute
 // cloud-controller-manager because of that: an installer that has not started there is deleted, see abandon, so the
 // node waits for its turn.
 type nextNode struct {
-	nodes  corev1listers.NodeLister
-	pods   corev1listers.PodLister
-	leases coordinationlisters.LeaseLister
+	nodes corev1listers.NodeLister
+	pods  corev1listers.PodLister
+	lease *controlplane.Lease
 	// configMaps and secrets have the revisions, and the record of a proof.
 	configMaps corev1listers.ConfigMapLister
 	secrets    corev1listers.SecretLister
@@ -77,8 +80,12 @@ type place struct {
 	// works reports whether the CCM there was Ready when the kubelet reported last. The pod's condition says less: the
 	// node controller sets it to False when the kubelet is silent.
 	works bool
+	// started is when the container of the CCM started.
+	started metav1.Time
 	// last is 0, or larger the later a rollout should reach the node.
 	last int
+	// watches is set on the standby that has waited for the longest time for a lease that nobody renews.
+	watches bool
 }
 
 func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, error) {
@@ -86,10 +93,8 @@ func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, e
 	if err != nil {
 		return choice{}, err
 	}
-	leader, err := n.leader(status)
-	if err != nil {
-		return choice{}, err
-	}
+	leader := n.leader(status)
+	n.mark(places, leader)
 	latest := status.LatestAvailableRevision
 	chosen := choice{latest: latest}
 	behind := behindOf(places, latest)
@@ -107,28 +112,58 @@ func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, e
 	if len(behind) == 0 {
 		return chosen, nil
 	}
-	next := slices.MinFunc(behind, byTurn).NodeStatus
+	next := slices.MinFunc(behind, byTurn)
 	chosen.wait, err = n.waitsForProof(status, leader)
 	hasLatest := func(p place) bool { return p.CurrentRevision == latest }
 	if chosen.wait == 0 && leader == next.NodeName && slices.ContainsFunc(places, hasLatest) {
 		chosen.wait = max(0, n.led.At().Add(controlplane.SettleTime).Sub(n.clock.Now()))
 	}
+	if chosen.wait == 0 && next.watches {
+		chosen.wait = watchInterval
+	}
 	if chosen.wait == 0 {
-		chosen.node = next
+		chosen.node = next.NodeStatus
 	}
 	return chosen, err
 }
 
 // leader returns the node that the lease names, "" if it names none. The last node of a rollout waits until it has led
 // for a moment: a lead that moves again before it has settled is no lead.
-func (n *nextNode) leader(status *operatorv1.StaticPodOperatorStatus) (string, error) {
-	lease, err := n.lease()
-	if err != nil || lease == nil {
-		return "", err
-	}
-	leader := leaseholder.Node(lease, nodeNames(status))
+func (n *nextNode) leader(status *operatorv1.StaticPodOperatorStatus) string {
+	leader := n.holder(nodeNames(status))
 	n.led.See(leader, n.clock.Now())
-	return leader, nil
+	return leader
+}
+
+// holder returns the one of nodes that the lease names. Whatever the state of the process is, a View's holder is known:
+// it may lead again.
+func (n *nextNode) holder(nodes []string) string {
+	record := n.lease.Record()
+	if record.Lease == nil || !record.Exists {
+		return ""
+	}
+	return leaseholder.Node(record.Lease, nodes)
+}
+
+// mark finds the standby that has waited for the longest time for a lease that nobody renews. client-go counts the
+// duration of the lease from each process's own first look. A rollout that restarted that standby, too, would leave the
+// cluster without a leader for as long again, also if the operator was replaced and has seen nothing.
+func (n *nextNode) mark(places []place, leader string) {
+	record := n.lease.Record()
+	if !record.IsUnrenewed(n.clock.Now()) {
+		return
+	}
+	var longest *place
+	for i := range places {
+		p := &places[i]
+		if p.works && p.NodeName != leader && p.kubelet == controlplane.KubeletReady &&
+			(longest == nil || p.started.Before(&longest.started)) {
+			longest = p
+		}
+	}
+	if longest != nil {
+		longest.watches = true
+	}
 }
 
 // waitsForProof returns how long the second node of a rollout waits at most until the revision has proved itself on the
@@ -167,11 +202,6 @@ func (n *nextNode) record() (*operand.Leading, error) {
 	return operand.LeadingOf(secret), err
 }
 
-// lease returns the operand's, nil if there is none.
-func (n *nextNode) lease() (*coordinationv1.Lease, error) {
-	return operatorclient.Find(n.leases.Leases(operand.Namespace), "lease", operand.Namespace, operand.Lease)
-}
-
 // behindOf returns the nodes that can be installed and do not have the latest revision. Those that are not Ready have
 // to wait for the others.
 func behindOf(places []place, latest int32) []place {
@@ -202,7 +232,8 @@ func (n *nextNode) passesBy(at place, behind []place) (passes bool, wait time.Du
 }
 
 // byTurn orders the nodes that are behind: first the one where the revision was begun, so that a failure stays on one
-// node; then one whose revision has failed; then those without a working CCM; then the oldest; the leader's last.
+// node; then one whose revision has failed; then those without a working CCM; then the oldest; the leader's
+// last; a standby that watches an unrenewed lease after the others.
 func byTurn(a, b place) int {
 	first := func(a, b bool) int {
 		switch {
@@ -214,7 +245,8 @@ func byTurn(a, b place) int {
 		return 1
 	}
 	return cmp.Or(first(a.begun, b.begun), first(a.failed, b.failed), first(!a.works, !b.works),
-		cmp.Compare(a.CurrentRevision, b.CurrentRevision), cmp.Compare(a.last, b.last))
+		cmp.Compare(a.CurrentRevision, b.CurrentRevision), cmp.Compare(a.last, b.last),
+		first(!a.watches, !b.watches))
 }
 
 // revisionFor returns the revision that a node gets that is being installed. A repair goes on to the latest revision
@@ -256,7 +288,13 @@ func (n *nextNode) places(status *operatorv1.StaticPodOperatorStatus) ([]place, 
 		if err != nil {
 			return nil, err
 		}
-		p.works = static != nil && controlplane.ContainerStatus(static, operand.Name).Ready
+		if static != nil {
+			container := controlplane.ContainerStatus(static, operand.Name)
+			p.works = container.Ready
+			if container.State.Running != nil {
+				p.started = container.State.Running.StartedAt
+			}
+		}
 		p.failed = record.HasFailed(p.CurrentRevision)
 		places = append(places, p)
 	}
@@ -275,12 +313,10 @@ func (n *nextNode) last(nodes []string) ([]string, error) {
 	for _, pod := range predecessors {
 		last = append(last, pod.Spec.NodeName)
 	}
-	lease, err := n.lease()
-	if err != nil || lease == nil {
-		return last, err
+	leader := n.holder(nodes)
+	if leader == "" {
+		return last, nil
 	}
-	// Whatever the state of the process is that the lease names, a View's holder is known: it may lead again.
-	leader := leaseholder.Node(lease, nodes)
 	return append(slices.DeleteFunc(last, func(node string) bool { return node == leader }), leader), nil
 }
 

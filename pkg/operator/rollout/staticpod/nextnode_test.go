@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
 )
 
@@ -201,6 +202,53 @@ func TestAKubeletThatFallsSilentIsAnEvent(t *testing.T) {
 					return err == nil && reacts(status)
 				}, 10*time.Second, 10*time.Millisecond)
 			})
+		})
+	}
+}
+
+// client-go counts the duration of the lease from each process's own first look, so the standby that has waited for the
+// longest time is not restarted before somebody renews the lease, or it is released.
+func TestARolloutLeavesTheStandbyThatWaitsForTheLease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		happens func(s *simulated)
+		want    string
+	}{
+		"the leader renews the lease": {happens: func(*simulated) {}, want: "m0 2, m1 2, m2 2"},
+		"the leader has ended, and nobody renews the lease": {
+			happens: func(s *simulated) { s.leads = false; s.unknown("m0"); s.run(30 * time.Second) },
+			want:    "m0 1, m1 1, m2 2",
+		},
+		"the operator was replaced, and has seen no renewal": {
+			happens: func(s *simulated) {
+				s.leads, s.lease = false, controlplane.Lease{}
+				s.renew()
+			},
+			want: "m0 1, m1 1, m2 2",
+		},
+		"it was replaced, and the leader renews the lease": {
+			happens: func(s *simulated) { s.lease = controlplane.Lease{} },
+			want:    "m0 2, m1 2, m2 2",
+		},
+		"the lease was released": {
+			happens: func(s *simulated) {
+				s.leads = false
+				released := s.lease.Record().Lease.DeepCopy()
+				*released.Spec.HolderIdentity = ""
+				s.lease.See(released, s.clock.Now())
+			},
+			want: "m0 2, m1 2, m2 2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSimulated(t, "m0", "m1", "m2")
+			s.run(10 * time.Second)
+			s.start("m2", 1) // m1 runs for longer
+			s.lead()
+			s.run(time.Second)
+			tc.happens(s)
+			s.revision(2)
+			s.run(3 * time.Minute)
+			require.Equal(t, tc.want, s.revisions())
 		})
 	}
 }

@@ -29,6 +29,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -82,6 +83,9 @@ type Options struct {
 	// ConfigMaps and Secrets write to the operand's namespace and read from Target's caches.
 	ConfigMaps corev1client.ConfigMapsGetter
 	Secrets    corev1client.SecretsGetter
+
+	// Lease is the operand's.
+	Lease *controlplane.Lease
 
 	// OperatorImage is this operator's image, which installer and pruner pods run.
 	OperatorImage string
@@ -150,9 +154,9 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 	client := &installerClient{
 		StaticPodOperatorClient: o.Operator,
 		next: &nextNode{
-			nodes:  o.Nodes.Core().V1().Nodes().Lister(),
-			pods:   o.Target.Core().V1().Pods().Lister(),
-			leases: o.Target.Coordination().V1().Leases().Lister(),
+			nodes: o.Nodes.Core().V1().Nodes().Lister(),
+			pods:  o.Target.Core().V1().Pods().Lister(),
+			lease: o.Lease,
 
 			configMaps: o.Target.Core().V1().ConfigMaps().Lister(),
 			secrets:    o.Target.Core().V1().Secrets().Lister(),
