@@ -2,6 +2,9 @@
 package reconciler
 
 import (
+	"context"
+	"time"
+
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
@@ -31,5 +34,21 @@ func From(
 func Unreported(
 	f *factory.Factory, name string, recorder events.Recorder, sync factory.SyncFunc,
 ) factory.Controller {
-	return f.WithSync(sync).ToController(name, recorder)
+	return f.WithSync(retriedIn(maxBackOff, sync)).ToController(name, recorder)
+}
+
+// maxBackOff is how long a controller waits at most before it tries again what has failed. library-go's queue waits for
+// up to 1000 seconds, which double with each failure: a minute without rights would stop a rollout for minutes.
+const maxBackOff = 30 * time.Second
+
+// retriedIn returns a sync that is called again within that time after an error. The queue keeps the earlier of two
+// times of a key, so its own back-off stays as long as it is shorter.
+func retriedIn(wait time.Duration, sync factory.SyncFunc) factory.SyncFunc {
+	return func(ctx context.Context, syncCtx factory.SyncContext) error {
+		err := sync(ctx, syncCtx)
+		if err != nil {
+			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+		}
+		return err
+	}
 }

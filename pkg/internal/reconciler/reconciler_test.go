@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -87,4 +88,30 @@ func TestAnyOtherErrorIsACondition(t *testing.T) {
 	require.Equal(t, operatorv1.ConditionTrue, next(t, operator.applied))
 	require.NoError(t, next(t, synced))
 	require.Equal(t, operatorv1.ConditionFalse, next(t, operator.applied))
+}
+
+// library-go's queue doubles its wait with each failure, up to 1000 seconds.
+func TestAControllerThatFailedForLongTriesAgainWithinHalfAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// apimachinery's HandleError waits until a moment after the real start of this process.
+		time.Sleep(100 * 365 * 24 * time.Hour)
+		recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+		syncCtx := factory.NewSyncContext("Test", recorder)
+		syncCtx.Queue().Add(factory.DefaultQueueKey)
+		var calls []time.Time
+		c := reconciler.Unreported(factory.New().WithSyncContext(syncCtx), "Test", recorder,
+			func(context.Context, factory.SyncContext) error {
+				calls = append(calls, time.Now())
+				return errors.New("forbidden")
+			})
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		c.Run(ctx, 1)
+		longest := time.Duration(0)
+		for i := 1; i < len(calls); i++ {
+			longest = max(longest, calls[i].Sub(calls[i-1]))
+		}
+		require.Equal(t, 30*time.Second, longest.Round(time.Second))
+		require.Greater(t, len(calls), 20)
+	})
 }
