@@ -29,20 +29,47 @@ import (
 //     pod when its kubelet has reported that its containers have ended. A forced deletion asserts the same; the garbage
 //     collector of pods forces it when a Node was deleted or is out of service. If that is wrong, the process still
 //     renews the lock if it can write.
-//   - A pod on a node that does not report is neither, so its process keeps the lock.
+//   - Or nobody has renewed the lock for the duration of a lock of ours, whatever its holder is and whatever duration
+//     the lock names: a person, or a broken client, may have written it. A process of ours has given up by then. Until
+//     then, a pod on a node that does not report keeps the lock.
 //   - The update that acquires the lock fails if the lock has changed since it was read.
 type lock struct {
 	resourcelock.Interface
 	pod   Pod
 	pods  corev1client.PodInterface
 	clock clock.PassiveClock
+	// lasts is the duration of a lock of ours.
+	lasts time.Duration
+	// interval is how often to ask again while nobody renews the lock. client-go asks up to 57 seconds later, although
+	// time alone may prove that the holder has ended.
+	interval time.Duration
 
 	// seen is the last record, and when this process saw it first.
 	seen patience.Since[string]
 }
 
-// Get returns the record without its holder if that has ended.
+// askInterval is lock.interval of the operator.
+const askInterval = 5 * time.Second
+
+// Get returns the record without its holder if that has ended. It returns when the holder renews the lock, or has ended.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	first := l.seen.Value()
+	for {
+		record, raw, err := l.get(ctx)
+		if err != nil || l.interval == 0 || record.HolderIdentity == "" || record.HolderIdentity == l.Identity() ||
+			first != "" && string(raw) != first {
+			return record, raw, err
+		}
+		first = string(raw)
+		select {
+		case <-ctx.Done():
+			return record, raw, nil
+		case <-time.After(l.interval):
+		}
+	}
+}
+
+func (l *lock) get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -60,6 +87,10 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 
 // endOf returns what proves that the holder has ended, "" if nothing does.
 func (l *lock) endOf(ctx context.Context, record *resourcelock.LeaderElectionRecord) string {
+	silent := l.clock.Since(l.seen.At())
+	if silent >= l.lasts {
+		return "nobody has renewed the lock for " + l.lasts.String()
+	}
 	holder, known := podOf(record.HolderIdentity)
 	if !known {
 		return ""
@@ -73,8 +104,7 @@ func (l *lock) endOf(ctx context.Context, record *resourcelock.LeaderElectionRec
 		klog.ErrorS(err, "Cannot read the pod of the lock's holder", "pod", holder.Name)
 		return ""
 	case err != nil || pod.UID != holder.UID:
-		lasts := time.Duration(record.LeaseDurationSeconds) * time.Second
-		if l.clock.Since(l.seen.At()) < leaseholder.Silence(lasts) {
+		if silent < leaseholder.Silence(l.lasts) {
 			return ""
 		}
 		return "its pod is gone, and nobody renews the lock"

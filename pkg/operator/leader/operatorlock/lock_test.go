@@ -27,6 +27,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
@@ -56,13 +57,14 @@ func newElection(holder string) *election {
 			AcquireTime: &metav1.MicroTime{Time: acquired}, RenewTime: &metav1.MicroTime{Time: acquired},
 		},
 	})
-	clock := clocktesting.NewFakePassiveClock(acquired.Add(time.Hour))
-	return &election{kube: kube, clock: clock, lock: &lock{
+	fixed := clocktesting.NewFakePassiveClock(acquired.Add(time.Hour))
+	return &election{kube: kube, clock: fixed, lock: &lock{
 		Interface: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Client: kube.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: ours},
 		},
-		pod: Pod{Name: "operator-a", UID: "uid-a"}, pods: kube.CoreV1().Pods(namespace), clock: clock,
+		pod: Pod{Name: "operator-a", UID: "uid-a"}, pods: kube.CoreV1().Pods(namespace), clock: fixed,
+		lasts: 137 * time.Second,
 	}}
 }
 
@@ -99,18 +101,20 @@ func TestTheLockOfAProcessThatHasEndedIsFree(t *testing.T) {
 		"an earlier container of this pod":     {holder: former},
 		"this process itself":                  {holder: ours, want: ours},
 		"nobody":                               {},
-		"a pod that runs":                      {holder: other, pod: podB("uid-b", runs), silent: time.Hour, want: other},
-		"a pod without a status":               {holder: other, pod: podB("uid-b"), silent: time.Hour, want: other},
+		"a pod that runs":                      {holder: other, pod: podB("uid-b", runs), silent: 136 * time.Second, want: other},
+		"a pod without a status":               {holder: other, pod: podB("uid-b"), silent: 136 * time.Second, want: other},
 		"a pod whose container has terminated": {holder: other, pod: podB("uid-b", ended(acquired.Add(time.Minute)))},
-		"a container that ended before another one got the lock":   {holder: other, pod: podB("uid-b", ended(acquired.Add(-time.Minute))), want: other},
-		"a container that ended within the second of acquisition":  {holder: other, pod: podB("uid-b", ended(acquired)), want: other},
-		"a pod of which one container runs":                        {holder: other, pod: podB("uid-b", ended(acquired.Add(time.Minute)), runs), want: other},
-		"a pod that has just vanished":                             {holder: other, silent: 53 * time.Second, want: other},
-		"a pod that has vanished, and two retry periods":           {holder: other, silent: 54 * time.Second},
-		"a pod that was replaced by one of its name":               {holder: other, pod: podB("uid-c", runs), silent: 54 * time.Second},
-		"a pod that was replaced just now":                         {holder: other, pod: podB("uid-c", runs), want: other},
-		"a process of a release whose identity does not tell":      {holder: "master-1_5a7e", silent: time.Hour, want: "master-1_5a7e"},
-		"a process on this host of a release that does not either": {holder: "master-0_5a7e", silent: time.Hour, want: "master-0_5a7e"},
+		"a container that ended before another one got the lock":     {holder: other, pod: podB("uid-b", ended(acquired.Add(-time.Minute))), want: other},
+		"a container that ended within the second of acquisition":    {holder: other, pod: podB("uid-b", ended(acquired)), want: other},
+		"a pod of which one container runs":                          {holder: other, pod: podB("uid-b", ended(acquired.Add(time.Minute)), runs), want: other},
+		"a pod that has just vanished":                               {holder: other, silent: 53 * time.Second, want: other},
+		"a pod that has vanished, and two retry periods":             {holder: other, silent: 54 * time.Second},
+		"a pod that was replaced by one of its name":                 {holder: other, pod: podB("uid-c", runs), silent: 54 * time.Second},
+		"a pod that was replaced just now":                           {holder: other, pod: podB("uid-c", runs), want: other},
+		"a process of a release whose identity does not tell":        {holder: "master-1_5a7e", silent: 136 * time.Second, want: "master-1_5a7e"},
+		"a process that nobody knows, for as long as the lock lasts": {holder: "intruder", silent: 137 * time.Second},
+		"a pod that runs and is silent for as long":                  {holder: other, pod: podB("uid-b", runs), silent: 137 * time.Second},
+		"a process on this host of a release that does not either":   {holder: "master-0_5a7e", silent: 136 * time.Second, want: "master-0_5a7e"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newElection(tc.holder)
@@ -145,7 +149,7 @@ func TestALockThatWasRenewedSinceItWasReadIsNotTaken(t *testing.T) {
 func TestAPodThatCannotBeReadProvesNothing(t *testing.T) {
 	e := newElection(other)
 	_ = e.holder(t)
-	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	e.clock.SetTime(e.clock.Now().Add(136 * time.Second))
 	e.kube.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "operator-b", nil)
 	})
@@ -173,6 +177,59 @@ func TestWhatTheLeaderElectionWaitsByItself(t *testing.T) {
 		synctest.Wait()
 		require.GreaterOrEqual(t, waited, 137*time.Second)
 	})
+}
+
+// client-go asks every 26 to 57 seconds. The lock may be free long before.
+func TestTheLockIsTakenWhenTimeProvesTheEndOfItsHolder(t *testing.T) {
+	for name, tc := range map[string]struct {
+		holder string
+		// duration is what the lock names.
+		duration int32
+		// vanishes is when the pod of the holder vanishes, and released when the holder releases the lock, 0 for never.
+		vanishes, released time.Duration
+		want               time.Duration
+	}{
+		"its pod has vanished":                        {holder: other, duration: 137, want: 55 * time.Second},
+		"its pod vanishes meanwhile":                  {holder: other, duration: 137, vanishes: 30 * time.Second, want: 55 * time.Second},
+		"it is released":                              {holder: other, duration: 137, vanishes: time.Hour, released: 8 * time.Second, want: 10 * time.Second},
+		"a name that a person wrote, for a long time": {holder: "intruder", duration: 36000, want: 140 * time.Second},
+		"a pod that vanished, for a long time":        {holder: other, duration: 36000, want: 55 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newElection(tc.holder)
+				e.lock.clock, e.interval = clock.RealClock{}, askInterval
+				if tc.vanishes > 0 {
+					require.NoError(t, e.kube.Tracker().Add(podB("uid-b", runs)))
+					time.AfterFunc(tc.vanishes, func() {
+						_ = e.kube.CoreV1().Pods(namespace).Delete(t.Context(), "operator-b", metav1.DeleteOptions{})
+					})
+				}
+				e.edit(t, func(spec *coordinationv1.LeaseSpec) { spec.LeaseDurationSeconds = &tc.duration })
+				if tc.released > 0 {
+					time.AfterFunc(tc.released, func() {
+						e.edit(t, func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = ptr.To("") })
+					})
+				}
+				times := leaderelectionconfig.LeaderElectionDefaulting(configv1.LeaderElection{}, namespace, name)
+				ctx, end := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer end()
+				start, waited := time.Now(), time.Duration(0)
+				elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+					Lock: e.lock, LeaseDuration: times.LeaseDuration.Duration, RenewDeadline: times.RenewDeadline.Duration,
+					RetryPeriod: times.RetryPeriod.Duration,
+					Callbacks: leaderelection.LeaderCallbacks{
+						OnStartedLeading: func(context.Context) { waited = time.Since(start); end() },
+						OnStoppedLeading: func() {},
+					},
+				})
+				require.NoError(t, err)
+				elector.Run(ctx)
+				synctest.Wait()
+				require.Equal(t, tc.want, waited)
+			})
+		})
+	}
 }
 
 func TestTheIdentityNamesHostPodAndProcess(t *testing.T) {
@@ -228,10 +285,15 @@ func TestTheTimesOfTheLockFollowTheTopology(t *testing.T) {
 // renew writes the lock as its holder.
 func (e *election) renew(t *testing.T) {
 	t.Helper()
+	e.edit(t, func(spec *coordinationv1.LeaseSpec) { spec.RenewTime = &metav1.MicroTime{Time: e.clock.Now()} })
+}
+
+func (e *election) edit(t *testing.T, change func(*coordinationv1.LeaseSpec)) {
+	t.Helper()
 	leases := e.kube.CoordinationV1().Leases(namespace)
 	lease, err := leases.Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
-	lease.Spec.RenewTime = &metav1.MicroTime{Time: e.clock.Now()}
+	change(&lease.Spec)
 	_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 	require.NoError(t, err)
 }

@@ -50,7 +50,10 @@ func Run(
 		return fmt.Errorf("building the client of the lock: %w", err)
 	}
 	if pod.UID != "" {
-		election.Lock = &lock{Interface: election.Lock, pod: pod, pods: kube.CoreV1().Pods(times.Namespace), clock: cc.Clock}
+		election.Lock = &lock{
+			Interface: election.Lock, pod: pod, pods: kube.CoreV1().Pods(times.Namespace), clock: cc.Clock,
+			lasts: times.LeaseDuration.Duration, interval: askInterval,
+		}
 	}
 	election.Callbacks.OnStartedLeading = func(ctx context.Context) {
 		defer context.AfterFunc(ctx, cc.EventRecorder.Shutdown)()
