@@ -44,9 +44,18 @@ func TestTheFlagsThatTheOperatorReliesOnCannotBeOverridden(t *testing.T) {
 		"a case that the decoder ignores": {
 			overrides: `{"extendedarguments": {"leader-elect": ["false"]}}`, flag: "leader-elect",
 		},
-		"the same value":         {overrides: `{"extendedArguments": {"leader-elect": ["true"], "v": ["5"]}}`},
-		"another lease duration": {overrides: `{"extendedArguments": {"leader-elect-lease-duration": ["200s"]}}`},
-		"a flag of the cloud":    {overrides: `{"extendedArguments": {"concurrent-service-syncs": ["1"]}}`},
+		"the same value": {overrides: `{"extendedArguments": {"leader-elect": ["true"], "v": ["5"]}}`},
+		"the same value in the former name's spelling": {overrides: `{"extendedArguments": {"leader_elect": ["true"]}}`},
+		"the same value, as a boolean may be written":  {overrides: `{"extendedArguments": {"leader-elect": ["True"]}}`},
+		"the default of a flag that is not passed": {
+			overrides: `{"extendedArguments": {"leader-elect-resource-lock": ["leases"], "master": [""]}}`,
+		},
+		"the last of several values counts": {
+			overrides: `{"extendedArguments": {"leader-elect": ["true", "false"]}}`, flag: "leader-elect",
+		},
+		"a value that is no boolean": {overrides: `{"extendedArguments": {"leader-elect": ["yes"]}}`, flag: "leader-elect"},
+		"another lease duration":     {overrides: `{"extendedArguments": {"leader-elect-lease-duration": ["200s"]}}`},
+		"a flag of the cloud":        {overrides: `{"extendedArguments": {"concurrent-service-syncs": ["1"]}}`},
 		"leader election at bootstrap": {
 			overrides: `{"extendedArguments": {"leader-elect": ["true"]}}`, bootstrap: true, flag: "leader-elect",
 		},

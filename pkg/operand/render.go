@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -187,7 +188,7 @@ func (c *config) compareWithout(layers [][]byte) {
 	c.overridesCustom = !equality.Semantic.DeepEqual(below.Custom, c.Custom)
 	former, present := arguments(&config{Config: below}), arguments(c)
 	for _, flag := range reliedOn {
-		if !slices.Equal(valuesOf(flag, former), valuesOf(flag, present)) {
+		if valueOf(flag, former) != valueOf(flag, present) {
 			c.overriddenFlags = append(c.overriddenFlags, flag)
 		}
 	}
@@ -200,16 +201,33 @@ var reliedOn = []string{
 	"leader-elect", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace",
 }
 
-// valuesOf returns the arguments that set a flag. Like the CCM's parser, it takes an underscore for a dash.
-func valuesOf(flag string, args []string) []string {
-	var found []string
+// valueOf returns the value that arguments give a flag, however they write it. Like the CCM's parser, it takes an
+// underscore for a dash, and the last of several values. An override may repeat the value that is passed anyway.
+func valueOf(flag string, args []string) string {
+	value := ""
+	if flag == "leader-elect-resource-lock" {
+		value = "leases" // k8s.io/component-base/config
+	}
 	for _, arg := range args {
-		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if strings.ReplaceAll(name, "_", "-") == flag {
-			found = append(found, arg)
+		name, given, found := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if strings.ReplaceAll(name, "_", "-") != flag {
+			continue
+		}
+		if strings.HasPrefix(arg, "---") {
+			return arg // no flag has such a name
+		}
+		value = given
+		if !found {
+			value = "true"
 		}
 	}
-	return found
+	if flag != "leader-elect" && flag != "use-service-account-credentials" {
+		return value
+	}
+	if enabled, err := strconv.ParseBool(value); err == nil {
+		value = strconv.FormatBool(enabled)
+	}
+	return value
 }
 
 // platformAsset returns a file of the platform's directory, nil if it does not exist.
