@@ -108,7 +108,7 @@ var layers = []layer{
 	{dir: "pkg/filesyncer", ours: []string{"pkg/nodefiles", "pkg/printable"}},
 	{dir: "cmd/file-syncer", ours: []string{"pkg/filesyncer"}},
 	{dir: "cmd/image-puller"},
-	{dir: "pkg/cmd/nodepod", ours: []string{"pkg/nodefiles", "pkg/operand", "pkg/printable"}},
+	{dir: "pkg/cmd/nodepod", ours: []string{"pkg/controlplane", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/installer", ours: []string{"pkg/cmd/nodepod", "pkg/controlplane", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/remove", ours: []string{"pkg/cmd/nodepod", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/handover", ours: []string{"pkg/cmd/nodepod", "pkg/controlplane", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},

@@ -9,21 +9,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
-	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -60,7 +55,6 @@ type options struct {
 	limit, stayAway time.Duration
 
 	after func(time.Duration) <-chan time.Time
-	dial  func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // NewCommand returns the command.
@@ -68,7 +62,7 @@ type options struct {
 // A drain deletes the pod on the holder's node soon after it has started, so SIGTERM changes nothing: the manifest is
 // back after the limit, well within the pod's grace period.
 func NewCommand() *cobra.Command {
-	o := &options{after: time.After, dial: (&net.Dialer{Timeout: time.Second}).DialContext}
+	o := &options{after: time.After}
 	cmd := &cobra.Command{
 		Use:   "handover",
 		Short: "Take the static pod away from this node until another process leads",
@@ -143,7 +137,7 @@ func (o *options) handOver(ctx context.Context) (next string, err error) {
 // nothing. On the node of the holder it returns the address where the holder listens.
 func (o *options) prepare(ctx context.Context) (address string, err error) {
 	if o.successor != "" {
-		if address, err = o.address(ctx); err != nil {
+		if address, err = o.Address(ctx, o.port); err != nil {
 			return "", err
 		}
 	}
@@ -152,7 +146,7 @@ func (o *options) prepare(ctx context.Context) (address string, err error) {
 			return "", err
 		}
 	}
-	lease, err := o.readLease(ctx)
+	lease, err := o.ReadLease(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -160,29 +154,6 @@ func (o *options) prepare(ctx context.Context) (address string, err error) {
 		return "", fmt.Errorf("the holder of lease/%s is %q", operand.Lease, holder)
 	}
 	return address, nil
-}
-
-// address returns the loopback address where the holder listens. A process without its port could not be proven to have
-// ended.
-func (o *options) address(ctx context.Context) (string, error) {
-	var errs []error
-	for _, host := range []string{"127.0.0.1", "::1"} {
-		address := net.JoinHostPort(host, strconv.Itoa(int(o.port)))
-		err := o.connect(ctx, address)
-		if err == nil {
-			return address, nil
-		}
-		errs = append(errs, err)
-	}
-	return "", fmt.Errorf("the cloud-controller-manager does not listen on its port: %w", errors.Join(errs...))
-}
-
-func (o *options) connect(ctx context.Context, address string) error {
-	connection, err := o.dial(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	return connection.Close()
 }
 
 // awaitSuccessor waits until the kubelet of the successor has ended the static pod, and has cleaned up.
@@ -201,14 +172,6 @@ func (o *options) awaitSuccessor(ctx context.Context) error {
 	return nil
 }
 
-func (o *options) readLease(ctx context.Context) (*coordinationv1.Lease, error) {
-	lease, err := o.Client.CoordinationV1().Leases(operand.Namespace).Get(ctx, operand.Lease, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("reading lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
-	}
-	return lease, nil
-}
-
 // awaitHandover waits until the holder has lost the lease, on its own node until another process has it. There it
 // releases the lease when the static pod has ended: the operator may be drained from this node at that moment, and the
 // kubelet may delete the mirror pod without reporting the end.
@@ -216,14 +179,14 @@ func (o *options) awaitHandover(ctx context.Context, address string) (next strin
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	err = wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
-		lease, err := o.readLease(ctx)
+		lease, err := o.ReadLease(ctx)
 		if err != nil {
 			klog.ErrorS(err, "Failed to read the lease") // The API server may answer the next time.
 			return false, nil
 		}
 		next = leaseholder.Identity(lease)
-		if next == o.holder && o.successor != "" && o.hasEnded(ctx, address) {
-			o.release(ctx, lease)
+		if next == o.holder && o.successor != "" && o.HasEnded(ctx, address) {
+			o.Release(ctx, lease)
 		}
 		return next != o.holder && (next != "" || o.successor == "" || o.isAlone()), nil
 	})
@@ -241,32 +204,10 @@ func (o *options) awaitProof(ctx context.Context, leads string) (next string) {
 	defer cancel()
 	next = leads
 	_ = wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
-		if lease, err := o.readLease(ctx); err == nil { // The API server may answer the next time.
+		if lease, err := o.ReadLease(ctx); err == nil { // The API server may answer the next time.
 			next = leaseholder.Identity(lease)
 		}
 		return next != leads, nil
 	})
 	return next
-}
-
-// hasEnded reports whether the static pod on this node has ended: its port is free, which a process keeps until it
-// ends, also if it is frozen, and the kubelet reports the end of its container or has deleted the mirror pod. One of
-// them is not enough. A kubelet that was restarted deletes the mirror pod of a static pod that it does not know before
-// it ends its containers, and a process may close its port before it ends.
-func (o *options) hasEnded(ctx context.Context, address string) bool {
-	pod, err := o.Client.CoreV1().Pods(operand.Namespace).Get(ctx, operand.Name+"-"+o.Node, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return false
-	}
-	ended := err != nil || controlplane.ContainerStatus(pod, operand.Name).State.Terminated != nil
-	return ended && errors.Is(o.connect(ctx, address), syscall.ECONNREFUSED)
-}
-
-// release frees the lease, unless it has changed since it was read.
-func (o *options) release(ctx context.Context, lease *coordinationv1.Lease) {
-	if err := leaseholder.Release(ctx, o.Client.CoordinationV1(), lease); err != nil {
-		klog.ErrorS(err, "Failed to release the lease") // The next attempt may succeed.
-		return
-	}
-	klog.InfoS("Released the lease", "holder", o.holder)
 }

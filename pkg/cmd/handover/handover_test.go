@@ -60,7 +60,7 @@ func newNode(t *testing.T, node string) *testNode {
 		n.successor, n.port = "master-1", 10258
 		n.addMirrorPod(t, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	}
-	n.dial = func(_ context.Context, _, address string) (net.Conn, error) {
+	n.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
 		if address != "127.0.0.1:10258" || n.refuses {
 			return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 		}
@@ -187,7 +187,7 @@ func TestTheLeaseIsReleasedWhenTheStaticPodHasEnded(t *testing.T) {
 		"the port does not answer": {
 			change: func(t *testing.T, n *testNode) {
 				n.addMirrorPod(t, ended)
-				n.dial = func(context.Context, string, string) (net.Conn, error) { return nil, os.ErrDeadlineExceeded }
+				n.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, os.ErrDeadlineExceeded }
 			},
 		},
 		"the mirror pod cannot be read": {

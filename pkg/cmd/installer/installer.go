@@ -34,6 +34,9 @@ type options struct {
 	// certConfigMaps and certSecrets are the names of the objects that certDir holds. They have no revisions.
 	certConfigMaps, certSecrets []string
 
+	// holder is the identity of the process of this node that led when the operator created the pod, "" if none did.
+	holder string
+
 	// after is time.After.
 	after func(time.Duration) <-chan time.Time
 }
@@ -51,6 +54,7 @@ func NewCommand() *cobra.Command {
 	flags.StringSliceVar(&o.secrets, "secrets", nil, "Secret of the revision. May be repeated.")
 	flags.StringSliceVar(&o.certConfigMaps, "cert-configmaps", nil, "ConfigMap without revisions. May be repeated.")
 	flags.StringSliceVar(&o.certSecrets, "cert-secrets", nil, "Secret without revisions. May be repeated.")
+	flags.StringVar(&o.holder, "holder", "", "Identity of the process of this node that leads, unset if none does.")
 	return o.Complete(cmd, o.doing, o.run, "revision", "namespace", "pod")
 }
 

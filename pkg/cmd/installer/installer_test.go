@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,12 +18,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
@@ -326,6 +332,66 @@ func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
 	}
 }
 
+// A process asks for the lease when it starts, and then every 26 to 57 seconds. The kubelet often deletes the mirror pod
+// without reporting the end, so the operator may release the lease too late for the next process of the node.
+func TestTheLeaseOfTheFormerProcessIsReleasedBeforeTheNewManifestIsWritten(t *testing.T) {
+	const leads = node + "_first"
+	for name, tc := range map[string]struct {
+		// named is the holder by the flag, holds the one of the lease when the static pod has ended.
+		named, holds string
+		// listens reports whether the port is still in use then, and silent whether nothing listened before.
+		listens, silent bool
+		want            string
+	}{
+		"it has ended":    {named: leads, holds: leads},
+		"it did not lead": {holds: "master-1_other", want: "master-1_other"},
+		"the operator does not know whether it is one of ours": {holds: leads, want: leads},
+		"another process leads by now":                         {named: leads, holds: "master-1_other", want: "master-1_other"},
+		"a kubelet that was restarted has not ended it":        {named: leads, holds: leads, listens: true, want: leads},
+		"it did not listen, so its end cannot be proven":       {named: leads, holds: leads, silent: true, want: leads},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mirror := &corev1.Pod{ObjectMeta: meta("cloud-controller-manager-master-0"), Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "cloud-controller-manager", LivenessProbe: &corev1.Probe{
+					ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(10258)}},
+				}}},
+			}}
+			lease := &coordinationv1.Lease{ObjectMeta: meta(operand.Lease)}
+			lease.Spec.HolderIdentity = ptr.To(tc.holds)
+			n := newNode(t, append(revision7(t), mirror, lease)...)
+			n.holder = tc.named
+			require.NoError(t, os.MkdirAll(n.PodManifestDir, 0o755))
+			require.NoError(t, os.WriteFile(n.manifestFile(), []byte("former"), 0o600))
+			n.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+				_, err := os.Stat(n.manifestFile())
+				if runs := err == nil && !tc.silent; address == "127.0.0.1:10258" && (runs || tc.listens) {
+					connection, _ := net.Pipe()
+					return connection, nil
+				}
+				return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+			}
+			n.kube.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if _, err := os.Stat(n.manifestFile()); err == nil {
+					return false, nil, nil
+				}
+				return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), mirror.Name)
+			})
+			holder := func() string {
+				lease, err := n.kube.CoordinationV1().Leases(namespace).Get(t.Context(), operand.Lease, metav1.GetOptions{})
+				require.NoError(t, err)
+				return *lease.Spec.HolderIdentity
+			}
+			n.after = func(time.Duration) <-chan time.Time {
+				require.NoFileExists(t, n.manifestFile())
+				require.Equal(t, tc.want, holder())
+				return time.After(0)
+			}
+			require.NoError(t, n.run(t.Context()))
+			require.Equal(t, tc.want, holder())
+		})
+	}
+}
+
 // An installer that is killed after it has removed the former manifest leaves none. The former static pod may still be
 // ending.
 func TestAnInstallationThatEndedWithoutAManifestIsFinished(t *testing.T) {
@@ -404,7 +470,7 @@ func TestTheCommandTakesTheInstallerControllersFlags(t *testing.T) {
 	cmd.SetErr(io.Discard)
 	cmd.SetArgs([]string{
 		"--revision=7", "--namespace=n", "--pod=p", "--resource-dir=/r", "--pod-manifest-dir=/m", "--configmaps=a", "--configmaps=b",
-		"--secrets=c", "--cert-dir=/r/certs", "--cert-configmaps=d", "--cert-secrets=e",
+		"--secrets=c", "--holder=h", "--cert-dir=/r/certs", "--cert-configmaps=d", "--cert-secrets=e",
 	})
 	called := false
 	cmd.RunE = func(*cobra.Command, []string) error { called = true; return nil }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -74,7 +75,7 @@ func (o *options) replaceManifest(ctx context.Context, manifest []byte, replaced
 }
 
 // stopFormer removes the former manifest and waits until the kubelet has deleted its mirror pod, which it does when the
-// static pod has ended, and has cleaned up.
+// static pod has ended, and has cleaned up. If the process led, the next one of this node finds the lease free.
 func (o *options) stopFormer(ctx context.Context, file string) error {
 	pods := o.Client.CoreV1().Pods(o.namespace)
 	former, err := pods.Get(ctx, operand.Name+"-"+o.Node, metav1.GetOptions{})
@@ -83,6 +84,12 @@ func (o *options) stopFormer(ctx context.Context, file string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("reading the mirror pod: %w", err)
+	}
+	address := ""
+	if o.holder != "" {
+		if address, err = o.Address(ctx, controlplane.Port(former)); err != nil {
+			klog.InfoS("The operator will release the lease, if the static pod holds it", "reason", err)
+		}
 	}
 	if err := os.Remove(file); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -97,6 +104,27 @@ func (o *options) stopFormer(ctx context.Context, file string) error {
 	if err := o.AwaitEnd(ctx, former.UID); err != nil {
 		return err
 	}
+	if address != "" {
+		o.releaseLease(ctx, address)
+	}
 	<-o.after(cleanupTime)
 	return nil
+}
+
+// releaseLease releases the lease if the process that listened on the address held it and has ended. The operator does
+// so too, but the kubelet often deletes the mirror pod without reporting the end. Then only the next process proves it,
+// seconds after it has asked for the lease in vain. A process asks again after 26 to 57 seconds.
+func (o *options) releaseLease(ctx context.Context, address string) {
+	if !o.HasEnded(ctx, address) {
+		klog.InfoS("The port of the former process is not free, so the lease stays", "address", address)
+		return
+	}
+	lease, err := o.ReadLease(ctx)
+	if err != nil {
+		klog.ErrorS(err, "Failed to read the lease") // The operator will release it.
+		return
+	}
+	if leaseholder.Identity(lease) == o.holder {
+		o.Release(ctx, lease)
+	}
 }

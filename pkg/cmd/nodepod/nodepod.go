@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -49,6 +50,9 @@ type Pod struct {
 	// kubelet reads static pods.
 	ResourceDir, CertDir, PodManifestDir string
 
+	// Dial is that of a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 	// timeout limits an attempt. The operator creates another pod after a failed one.
 	timeout time.Duration
 }
@@ -58,7 +62,7 @@ type Pod struct {
 func (p *Pod) Complete(
 	cmd *cobra.Command, doing func() string, run func(context.Context) error, required ...string,
 ) *cobra.Command {
-	p.TerminationLog = terminationLog
+	p.TerminationLog, p.Dial = terminationLog, (&net.Dialer{Timeout: time.Second}).DialContext
 	cmd.Args, cmd.Hidden, cmd.SilenceUsage = cobra.NoArgs, true, true
 	cmd.SilenceErrors = true // the root command's caller prints it
 	cmd.RunE = func(*cobra.Command, []string) error {
@@ -106,10 +110,13 @@ func (p *Pod) LockCerts(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
+// staticPod returns the name of the mirror pod on the node.
+func (p *Pod) staticPod() string { return operand.Name + "-" + p.Node }
+
 // AwaitEnd waits until the kubelet has deleted the mirror pod of a UID, or any one if that is empty, which it does when
 // the static pod has ended.
 func (p *Pod) AwaitEnd(ctx context.Context, uid types.UID) error {
-	name := operand.Name + "-" + p.Node
+	name := p.staticPod()
 	var last error
 	err := wait.PollUntilContextCancel(ctx, mirrorPodPeriod, true, func(ctx context.Context) (bool, error) {
 		current, err := p.Client.CoreV1().Pods(operand.Namespace).Get(ctx, name, metav1.GetOptions{})

@@ -178,7 +178,8 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		installerEvents{Recorder: o.Recorder, isRepair: func() bool { return client.chosen.isRepair() }},
 	).
 		WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret)).
-		WithInstallerPodMutationFn(pullImages(configMaps, o.OperatorImage)), client, settled)
+		WithInstallerPodMutationFn(pullImages(configMaps, o.OperatorImage)).
+		WithInstallerPodMutationFn(nameHolder(o.Lease)), client, settled)
 }
 
 // apiServer returns a function that reads the control plane's URL of the API server from observedConfig.
