@@ -45,6 +45,8 @@ type Leading struct {
 	Controllers []string `json:"controllers,omitempty"`
 	// Container is the ID of the first node's container that led.
 	Container string `json:"container,omitempty"`
+	// Accept is the command that ends Held before its time.
+	Accept string `json:"accept,omitempty"`
 	// Hangs means that it led and did not start its controllers in time.
 	Hangs bool `json:"hangs,omitempty"`
 }
@@ -126,8 +128,8 @@ func (l *Leading) Describe() string {
 	case LeadTaken:
 		return fmt.Sprintf("the cloud-controller-manager on node/%s leads with revision %d to prove it", l.Node, l.Revision)
 	case LeadHeld:
-		return fmt.Sprintf("no other node gets revision %d before %s: %s", l.Revision,
-			l.Since.Add(LeadHold).UTC().Format(time.RFC3339), l.Why)
+		return fmt.Sprintf("no other node gets revision %d before %s: %s; to roll it out unproved, run: %s", l.Revision,
+			l.Since.Add(LeadHold).UTC().Format(time.RFC3339), l.Why, l.Accept)
 	case LeadProven, LeadUnproved, LeadFailed:
 	}
 	return ""

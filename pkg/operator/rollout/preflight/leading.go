@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
@@ -62,14 +63,14 @@ func (c *controller) prove(ctx context.Context, syncCtx factory.SyncContext, sec
 	return c.writeProof(ctx, secret, begun)
 }
 
-// goOn moves an open proof on.
+// goOn advances an open proof.
 func (c *controller) goOn(
 	ctx context.Context, syncCtx factory.SyncContext, view controlplane.View, secret *corev1.Secret,
 	record *operand.Leading,
 ) error {
 	look := lookInterval
 	if record.State == operand.LeadHeld && !record.Hangs {
-		look = max(lookInterval, record.Since.Add(operand.LeadHold).Sub(c.Clock.Now())) // Only time ends it.
+		look = max(lookInterval, record.Since.Add(operand.LeadHold).Sub(c.Clock.Now())) // Time ends it, or an event.
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), look)
 	p, err := c.proofOf(ctx, view, record)
@@ -145,7 +146,16 @@ func (c *controller) proofOf(ctx context.Context, view controlplane.View, record
 	if err != nil {
 		return nil, err
 	}
-	p := &proof{now: now, record: record, changed: changes.Causes()}
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return nil, err
+	}
+	value, annotation := (&operand.PreflightRejection{Inputs: changes}).Value(),
+		meta.Annotations[operatorclient.PreflightAnnotation]
+	p := &proof{
+		now: now, record: record, changed: changes.Causes(),
+		accepted: operatorclient.IsAccepted(annotation, value), accept: operatorclient.AcceptCommand(annotation, value),
+	}
 	leads := holder.State.Runs()
 	if since := c.leading.unled.See(!leads, now); !leads {
 		p.unled = now.Sub(since)
@@ -184,8 +194,8 @@ func (c *controller) observeStart(ctx context.Context, p *proof, first *corev1.P
 	return err
 }
 
-// endOfLead returns the verdict about the process of the first node that led and has ended, nil if there is none. The
-// container and the lease tell it, and the log only why.
+// endOfLead returns the verdict about the process of the first node if it led and has ended, nil otherwise. The container
+// and the lease prove it. The log only says why.
 func (c *controller) endOfLead(
 	ctx context.Context, view controlplane.View, pod *corev1.Pod, record *operand.Leading,
 ) *operand.PreflightVerdict {
@@ -194,6 +204,7 @@ func (c *controller) endOfLead(
 	if run == nil || lease == nil {
 		return nil
 	}
+	// It led if the record has seen it lead, or by the lease: it may have ended before the operator looked.
 	hasLed := record.State == operand.LeadTaken && run.ContainerID == record.Container
 	if !hasLed {
 		process := view.Record().Process
@@ -252,7 +263,7 @@ func (c *controller) rejectLed(
 	return c.writeProof(ctx, secret, record.In(operand.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
 }
 
-// writeProof writes the record to the Secret, which is nil if there is none, and tells how a proof ended.
+// writeProof writes the record to the Secret, which is nil if there is none, and reports how a proof ended.
 func (c *controller) writeProof(ctx context.Context, secret *corev1.Secret, record *operand.Leading) error {
 	write, next := c.Kube.CoreV1().Secrets(operand.Namespace), operand.PreflightSecret("")
 	if secret != nil {

@@ -146,6 +146,23 @@ func TestARevisionIsHeldWhoseCloudIsDownWhenItLeads(t *testing.T) {
 		"not led well on node/m1: it was held for 10m0s: the cloud's API")
 }
 
+func TestAnAdministratorEndsTheHoldOfARevision(t *testing.T) {
+	w := newFirst(t)
+	w.takesLead("m1", 10)
+	w.pass(t, 0)
+	w.endsLead("m1", 12, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
+	w.pass(t, time.Second)
+	require.Contains(t, w.events()[0], "; to roll it out unproved, run: oc annotate --overwrite cloudcontrollermanager cluster "+
+		"cloudcontrollermanager.operator.openshift.io/accepted-preflight=")
+	w.takesLead("m0", 14)
+	w.pass(t, time.Minute)
+	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	w.accepts = true
+	w.pass(t, time.Second)
+	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Equal(t, "an administrator has accepted what it changes", w.record(t).Why)
+}
+
 func TestARevisionThatHangsWhenItLeadsIsRejectedOnceAFormerOneHasStarted(t *testing.T) {
 	w := newFirst(t)
 	hangs := true

@@ -14,7 +14,8 @@
 //	| state    | if                                                                  | next state                |
 //	|----------|---------------------------------------------------------------------|---------------------------|
 //	| none     | the first node has settled, and others have a former revision       | Awaited                   |
-//	| Held     | it hung, and a former one has started what it did not               | Failed                    |
+//	| Held     | an administrator has accepted what the revision changes             | Unproved                  |
+//	| Held     | it hung, and then a former process started what it had not          | Failed                    |
 //	| Held     | it has lasted for 10 min                                            | Unproved                  |
 //	| Awaited, | the process of the first node led and ended, because of the change  | Failed                    |
 //	| Leads    | it led and ended, and nothing tells that the change was to blame    | Held                      |

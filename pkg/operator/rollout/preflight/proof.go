@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// wellTime is how long a process must have led with all its controllers. The last that ends it is the API server's
-	// health, which it asks for 10 seconds after they have started.
+	// wellTime is how long a process must have led with all its controllers. The last check that can end it is that of
+	// the API server's health, 10 seconds after they have started.
 	wellTime = 15 * time.Second
 
-	// unlistedTime is how long it must have led where it does not tell what it has started. The slowest, Alibaba Cloud's,
-	// ends after two minutes without its caches.
+	// unlistedTime is how long it must have led where it does not list its controllers. Alibaba Cloud's, the slowest,
+	// ends after two minutes if its caches have not synced.
 	unlistedTime = 130 * time.Second
 
 	// startLimit is how long it may take to start its controllers. Azure's retries last for more than a minute.
 	startLimit = 2 * time.Minute
 
-	// moveLimit is how long the lead may take to move to the first node, and unledTime how long nobody may lead meanwhile:
-	// the change may be the cure.
+	// moveLimit is how long the lead may take to move to the first node. After unledTime without a leader, the rollout
+	// does not wait for the move: the change may be the cure.
 	moveLimit = 3 * time.Minute
 	unledTime = time.Minute
 
-	// recentTime is how old a revision may be that is taken back when every node has it.
+	// recentTime is for how long after its proof began a revision is taken back if its leaders end.
 	recentTime = time.Hour
 )
 
@@ -49,8 +49,11 @@ type proof struct {
 	// wellFor is how long the one of the first node has led with all of them.
 	started []string
 	wellFor time.Duration
-	// changed are the causes of what the revision changes.
-	changed []diagnostic.Cause
+	// changed are the causes of what the revision changes, accepted whether an administrator has accepted it, and accept
+	// the command for that.
+	changed  []diagnostic.Cause
+	accepted bool
+	accept   string
 	// log is the end of the log of a process that has not started its controllers in time.
 	log *evidence
 }
@@ -65,7 +68,7 @@ func (p *proof) next() (*operand.Leading, *operand.PreflightVerdict) {
 	case p.end != nil && p.end.Result == operand.Failed:
 		return r.In(operand.LeadFailed, p.end.Message, p.now), p.end
 	case p.end != nil:
-		return r.In(operand.LeadHeld, p.end.Message, p.now), nil
+		return p.hold(p.end.Message), nil
 	case r.State == operand.LeadTaken:
 		return p.leads(age), nil
 	case p.container != "":
@@ -89,20 +92,29 @@ func (p *proof) leads(age time.Duration) *operand.Leading {
 	case p.wellFor >= wellTime, len(p.started) == 0 && len(r.Controllers) == 0 && age >= unlistedTime:
 		return r.In(operand.LeadProven, "", p.now)
 	case p.isElsewhere:
-		return r.In(operand.LeadHeld, "another process has taken the lead", p.now)
+		return p.hold("another process has taken the lead")
 	case age >= startLimit && len(r.Controllers) > 0:
-		next := r.In(operand.LeadHeld, p.hangs(), p.now)
+		next := p.hold(p.hangs())
 		next.Hangs = true
 		return next
 	}
 	return r
 }
 
-// held returns the next record of a revision that has shown nothing. One that hangs has failed if a process of the
-// former revision starts meanwhile what it did not.
+// hold returns the record of a revision that has led and has shown nothing.
+func (p *proof) hold(why string) *operand.Leading {
+	next := p.record.In(operand.LeadHeld, why, p.now)
+	next.Accept = p.accept
+	return next
+}
+
+// held returns the next record of a revision that is held. A revision that hangs has failed if a process of the former
+// revision then starts the controllers that it did not start.
 func (p *proof) held(age time.Duration) (*operand.Leading, *operand.PreflightVerdict) {
 	r := p.record
 	switch {
+	case p.accepted:
+		return r.In(operand.LeadUnproved, acceptedByAdmin, p.now), nil
 	case r.Hangs && p.isElsewhere && len(r.Controllers) > 0 && isAmong(r.Controllers, p.started):
 		verdict := &operand.PreflightVerdict{Result: operand.Failed, Class: hang, Node: r.Node, Message: fmt.Sprintf(
 			"%s; one of revision %d has started them since", r.Why, r.Former)}
@@ -131,15 +143,15 @@ func (p *proof) hangs() string {
 	return text + "; correct what was changed"
 }
 
-// hasStarted reports whether the process has started all that the former leader had. Each start function has returned
-// if it lists any.
+// hasStarted reports whether the process has started all that the former leader had. A process lists its controllers
+// only once all start functions have returned.
 func (p *proof) hasStarted() bool { return len(p.started) > 0 && len(p.missing()) == 0 }
 
 // serviceController is the one that a cloud configuration turns off, as where there are no load balancers.
 const serviceController = "service-lb-controller"
 
-// missing returns the controllers of the former leader that this one lacks and that the change does not explain. Other
-// flags start others, and another image may have other names for them.
+// missing returns the controllers of the former leader that this process lacks, without those that the change explains.
+// Other flags start other controllers, and another image may rename them.
 func (p *proof) missing() []string {
 	explains := func(cause diagnostic.Cause) bool { return slices.Contains(p.changed, cause) }
 	others := explains(diagnostic.Configuration) || explains(diagnostic.Image)
