@@ -70,7 +70,7 @@ type container struct {
 }
 
 func newContainer() *container {
-	return &container{now: time.Date(2026, 11, 27, 3, 0, 0, 0, time.UTC), rand: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // a test
+	return &container{now: time.Date(2026, 11, 27, 3, 0, 0, 0, time.UTC), rand: rand.New(rand.NewPCG(1, 2))}
 }
 
 const klogTime = "0102 15:04:05.000000"

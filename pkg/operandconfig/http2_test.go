@@ -27,7 +27,7 @@ func TestWhichProfilesAllowHTTP2(t *testing.T) {
 				info.CipherSuites = append(info.CipherSuites, suite.Name)
 				config.CipherSuites = append(config.CipherSuites, suite.ID)
 			}
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			require.NoError(t, listener.Close())
 			// It returns, because it has no certificate either.

@@ -94,7 +94,7 @@ func TestAnyOtherErrorIsACondition(t *testing.T) {
 func TestAControllerThatFailedForLongTriesAgainWithinHalfAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// apimachinery's HandleError waits until a moment after the real start of this process.
-		time.Sleep(100 * 365 * 24 * time.Hour)
+		<-time.After(100 * 365 * 24 * time.Hour)
 		recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 		syncCtx := factory.NewSyncContext("Test", recorder)
 		syncCtx.Queue().Add(factory.DefaultQueueKey)

@@ -51,7 +51,8 @@ type lock struct {
 // askInterval is lock.interval of the operator.
 const askInterval = 5 * time.Second
 
-// Get returns the record without its holder if that has ended. It returns when the holder renews the lock, or has ended.
+// Get returns the record without its holder if that has ended. It returns when the holder renews the lock, or has
+// ended.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	first := l.seen.Value()
 	for {
