@@ -22,11 +22,18 @@ const (
 
 // Installers returns the installer pods of all nodes and revisions.
 func Installers(pods corev1listers.PodLister) ([]*corev1.Pod, error) {
-	installers, err := pods.Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": InstallerApp}))
+	return podsOf(pods, InstallerApp)
+}
+
+// Moves returns the pods that move the lead, or have moved it a while ago.
+func Moves(pods corev1listers.PodLister) ([]*corev1.Pod, error) { return podsOf(pods, HandoverApp) }
+
+func podsOf(pods corev1listers.PodLister, app string) ([]*corev1.Pod, error) {
+	found, err := pods.Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": app}))
 	if err != nil {
-		return nil, fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+		return nil, fmt.Errorf("listing the %s pods in %s: %w", app, operand.Namespace, err)
 	}
-	return installers, nil
+	return found, nil
 }
 
 // InstallerName returns the name of the first installer pod of a revision on a node. Those after it have names such as

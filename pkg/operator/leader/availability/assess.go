@@ -26,7 +26,9 @@ type snapshot struct {
 	nodes []*corev1.Node
 	// withoutRole are the names of other Nodes that run a pod of the operand.
 	withoutRole []string
-	status      *operatorv1.StaticPodOperatorStatus
+	// moves are the pods that move the lead.
+	moves  []*corev1.Pod
+	status *operatorv1.StaticPodOperatorStatus
 }
 
 // assessor turns snapshots into conditions. It keeps the state that a snapshot does not show, and has no clock.
@@ -53,7 +55,7 @@ func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duratio
 	state := operandStateOf(s, pods, expected)
 	outage := a.outages.observe(state, s.Now())
 	next := patience.Sooner(patience.Sooner(state.leader.ExpiresIn, state.leader.SettlesIn), state.leader.SilentIn)
-	next = patience.Sooner(next, a.loops.observe(pods, expected, s.Now()))
+	next = patience.Sooner(next, a.loops.observe(pods, expected, s.moves, s.Now()))
 	var leaderless time.Time
 	if a.outages.fails(state.leader) {
 		leaderless = a.outages.works.At()

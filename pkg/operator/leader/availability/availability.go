@@ -138,6 +138,9 @@ func (c *controller) observe(ctx context.Context) (snapshot, error) {
 	if s.View, err = controlplane.Look(c.lease, c.pods, c.infrastructures, c.clock); err != nil {
 		return s, err
 	}
+	if s.moves, err = controlplane.Moves(c.pods); err != nil {
+		return s, err
+	}
 	if s.nodes, err = operatorclient.All(c.nodes, "nodes"); err != nil {
 		return s, err
 	}

@@ -74,13 +74,16 @@ type crashLoop struct {
 	stays bool
 }
 
-// observe records the containers of pods. It returns the time until one of them will have run long enough to end its
-// series, 0 if none.
-func (c crashLoops) observe(pods []*corev1.Pod, expected expectedNodes, now time.Time) time.Duration {
+// observe records the containers of pods, less what the moves of the lead have ended. It returns the time until one of
+// them will have run long enough to end its series, 0 if none.
+func (c crashLoops) observe(pods []*corev1.Pod, expected expectedNodes, moves []*corev1.Pod, now time.Time) time.Duration {
 	var next time.Duration
 	for _, pod := range pods {
 		containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 		for _, container := range containers {
+			if last := container.LastTerminationState.Terminated; last != nil && isPlanned(last, pod.Spec.NodeName, moves) {
+				container.LastTerminationState.Terminated = nil
+			}
 			next = patience.Sooner(next, c.record(containerOn{pod.Spec.NodeName, container.Name}, pod.Name, container, now))
 		}
 		maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
@@ -93,6 +96,24 @@ func (c crashLoops) observe(pods []*corev1.Pod, expected expectedNodes, now time
 		return !present
 	})
 	return next
+}
+
+// isPlanned reports whether a run ended while a pod on its node moved the lead: that takes the manifest away for a
+// moment. The times are those of one kubelet, in seconds.
+func isPlanned(run *corev1.ContainerStateTerminated, node string, moves []*corev1.Pod) bool {
+	return slices.ContainsFunc(moves, func(move *corev1.Pod) bool {
+		if move.Spec.NodeName != node || len(move.Status.ContainerStatuses) == 0 {
+			return false
+		}
+		state := move.Status.ContainerStatuses[0].State
+		switch {
+		case state.Running != nil:
+			return !run.FinishedAt.Before(&state.Running.StartedAt)
+		case state.Terminated != nil:
+			return !run.FinishedAt.Before(&state.Terminated.StartedAt) && !state.Terminated.FinishedAt.Before(&run.FinishedAt)
+		}
+		return false
+	})
 }
 
 // record counts the container's last exit if it is new and ended a short run. It drops the series once the container

@@ -267,7 +267,7 @@ func TestAnInitContainerThatSucceedsInTheEndIsNoCrashLoop(t *testing.T) {
 	loops := crashLoops{}
 	require.Zero(
 		t,
-		loops.observe([]*corev1.Pod{c.Pods["m1"]}, expectedNodes{present: []string{"m1"}}, begin.Add(time.Hour)),
+		loops.observe([]*corev1.Pod{c.Pods["m1"]}, expectedNodes{present: []string{"m1"}}, nil, begin.Add(time.Hour)),
 	)
 	require.Empty(t, loops)
 }
@@ -290,7 +290,7 @@ func TestASeriesIsForgottenWithItsContainer(t *testing.T) {
 			loops := crashLoops{{"m1", gone}: {}, {"m1", stays}: {}, {"m2", gone}: {}}
 			pod := threeMasters().Pods["m1"]
 			pod.Status.ContainerStatuses = tc.containers
-			loops.observe([]*corev1.Pod{pod}, expectedNodes{present: []string{"m1", "m2"}}, begin)
+			loops.observe([]*corev1.Pod{pod}, expectedNodes{present: []string{"m1", "m2"}}, nil, begin)
 			require.Equal(t, tc.want, slices.SortedFunc(maps.Keys(loops), containerOn.compare))
 		})
 	}
@@ -377,4 +377,33 @@ func TestTwoKillsAreNoCrashLoopAndThreeAreNamedByTheirSignal(t *testing.T) {
 			c.message(CrashLoopCondition))
 	})
 	require.Equal(t, "330s CrashLoopDegraded=True CrashLooping", of(events.run(t, start, 1200), CrashLoopCondition)[0])
+}
+
+// Each rollout that is proved ends the process of its first node, and that of the former leader, once more.
+func TestWhatMovesOfTheLeadEndIsNoCrashLoop(t *testing.T) {
+	start := func() *cluster { c := threeMasters(); c.Start("m1", -250); return c }
+	events := timeline{}
+	events.renews(26, 1200)
+	for _, second := range []int{10, 160, 330} {
+		events.kill("m1", second)
+		events.at(second, func(c *cluster, second int) { c.move("m1", second-2, second+3) })
+	}
+	require.Empty(t, of(events.run(t, start, 1200), CrashLoopCondition))
+	events.at(330, func(c *cluster, _ int) { c.moves = nil })
+	require.Empty(t, of(events.run(t, start, 1200), CrashLoopCondition), "the record of a move is deleted some time")
+	for _, second := range []int{10, 160, 330} {
+		events.at(second, func(c *cluster, second int) { c.moves = nil; c.move("m0", second-2, second+3) })
+	}
+	require.NotEmpty(t, of(events.run(t, start, 1200), CrashLoopCondition), "on another node")
+}
+
+// move adds the pod of a move that ran on a node.
+func (c *cluster) move(node string, from, until int) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{
+			StartedAt: controlplanetest.Stamp(at(from)), FinishedAt: controlplanetest.Stamp(at(until)),
+		},
+	}}}
+	c.moves = append(c.moves, pod)
 }

@@ -10,6 +10,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -22,6 +23,8 @@ type cluster struct {
 
 	// vanished is what the controller reported last.
 	vanished []string
+	// moves are the pods of moves of the lead.
+	moves []*corev1.Pod
 }
 
 var begin = controlplanetest.Begin
@@ -40,6 +43,7 @@ func newCluster(nodes ...string) *cluster {
 func (c *cluster) snapshot(second int) snapshot {
 	return snapshot{
 		View: c.View(second), nodes: slices.Collect(maps.Values(c.Nodes)), withoutRole: c.WithoutRole, status: c.Status,
+		moves: c.moves,
 	}
 }
 
