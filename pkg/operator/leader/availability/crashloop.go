@@ -76,7 +76,9 @@ type crashLoop struct {
 
 // observe records the containers of pods, less what the moves of the lead have ended. It returns the time until one of
 // them will have run long enough to end its series, 0 if none.
-func (c crashLoops) observe(pods []*corev1.Pod, expected expectedNodes, moves []*corev1.Pod, now time.Time) time.Duration {
+func (c crashLoops) observe(
+	pods []*corev1.Pod, expected expectedNodes, moves []*corev1.Pod, now time.Time,
+) time.Duration {
 	var next time.Duration
 	for _, pod := range pods {
 		containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)

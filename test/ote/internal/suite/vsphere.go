@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	vspherePrefix = "[OCPFeatureGate:" + featuregate.MixedNodes + "][platform:vsphere][Suite:openshift/conformance/parallel] " +
-		"vSphere hybrid environment "
+	vspherePrefix = "[OCPFeatureGate:" + featuregate.MixedNodes + "][platform:vsphere]" +
+		"[Suite:openshift/conformance/parallel] vSphere hybrid environment "
 	// platformType is the label that the cloud-controller-manager sets on Nodes of its machines.
 	platformType = "node.openshift.io/platform-type"
 )
@@ -41,8 +41,8 @@ func vsphereTests() []spec {
 	}
 }
 
-// requireGate skips a test on clusters where the feature gate is off. A gate that the cluster does not list may be on for
-// all.
+// requireGate skips a test on clusters where the feature gate is off. A gate that the cluster does not list may be on
+// for all.
 func (c *cluster) requireGate(ctx context.Context, name string) error {
 	gates, err := c.config.ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})
 	if err != nil {
