@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -313,6 +314,9 @@ func (c *controller) watchLeaders(
 	verdict := c.endOfLeader(ctx, view, process, latest)
 	if verdict == nil || slices.Contains(l.ends, process.Identity) {
 		return nil
+	}
+	if record.State == operand.LeadProven && verdict.Class == nodecause.Unauthenticated.String() {
+		return nil // The revision has logged in before: its credentials have expired, or were revoked.
 	}
 	l.ends = append(l.ends, process.Identity)
 	if len(l.ends) < enoughEnds {

@@ -245,6 +245,10 @@ func TestARevisionStaysWhoseLeadersEndForAnotherReason(t *testing.T) {
 			w.fails(t, "m0", 10, "dial tcp 192.0.2.1:5000: i/o timeout\n")
 			w.fails(t, "m2", 20, "dial tcp 192.0.2.1:5000: i/o timeout\n")
 		},
+		"the cloud rejects a login that it has accepted": func(w *world, t *testing.T) {
+			w.fails(t, "m0", 10, "Authentication failed\n")
+			w.fails(t, "m2", 20, "Authentication failed\n")
+		},
 		"the same end is seen twice": func(w *world, t *testing.T) {
 			w.fails(t, "m0", 10, noOctavia)
 			w.pass(t, 20*time.Second)
