@@ -28,7 +28,8 @@ func (e *TLSProfileError) Reason() string {
 		effect = "until then the former profile is used"
 	}
 	return "it has neither ECDHE-RSA-AES128-GCM-SHA256 nor ECDHE-ECDSA-AES128-GCM-SHA256: below TLS 1.3, HTTP/2 " +
-		"requires one of them, and the cloud-controller-manager would exit; add one, or set minTLSVersion to VersionTLS13; " + effect
+		"requires one of them, and the cloud-controller-manager would exit; add one, or set minTLSVersion to VersionTLS13; " +
+		effect
 }
 
 func (e *TLSProfileError) Error() string {

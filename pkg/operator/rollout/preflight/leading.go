@@ -195,8 +195,8 @@ func (c *controller) observeStart(ctx context.Context, p *proof, first *corev1.P
 	return err
 }
 
-// endOfLead returns the verdict about the process of the first node if it led and has ended, nil otherwise. The container
-// and the lease prove it. The log only says why.
+// endOfLead returns the verdict about the process of the first node if it led and has ended, nil otherwise. The
+// container and the lease prove it. The log only says why.
 func (c *controller) endOfLead(
 	ctx context.Context, view controlplane.View, pod *corev1.Pod, record *operand.Leading,
 ) *operand.PreflightVerdict {
