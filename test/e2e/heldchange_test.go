@@ -23,6 +23,8 @@ const retryLimit = time.Minute + goodLimit
 // itself when the cloud is back, or when an administrator says so.
 func (s *suite) testHeldChange(t *testing.T) {
 	s.requireOneLeader(t)
+	// library-go's pruner runs once for a revision, and only if there is something to prune: testPruning lets it run.
+	s.keepRevisions(t, 10)
 	before := s.revision(t)
 	require.NoError(t, s.Cloud().Fail(openstack.IdentityTokens, http.StatusServiceUnavailable))
 	require.NoError(t, s.Cloud().Fail(openstack.ComputeServer, http.StatusServiceUnavailable))

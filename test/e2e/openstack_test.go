@@ -372,13 +372,20 @@ func (s *suite) testKubelet(t *testing.T) {
 	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
 }
 
+// keepRevisions sets how many revisions the pruners keep.
+func (s *suite) keepRevisions(t *testing.T, limit int) {
+	t.Helper()
+	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
+		fmt.Appendf(nil, `{"spec": {"failedRevisionLimit": %d, "succeededRevisionLimit": %d}}`, limit, limit),
+		metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
 // testPruning needs old revisions from the steps before it.
 func (s *suite) testPruning(t *testing.T) {
 	revision, containers := s.revision(t), s.operands.containers()
 	require.Greater(t, revision, int32(1))
-	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
-		[]byte(`{"spec": {"failedRevisionLimit": 1, "succeededRevisionLimit": 1}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
+	s.keepRevisions(t, 1)
 	for _, n := range s.Nodes() {
 		s.await(t, n.Name()+" to have the latest revision only", briefly, func(context.Context) error {
 			directories, err := filepath.Glob(filepath.Join(n.Root(),
