@@ -79,6 +79,11 @@ var wires = []wire{
 		proof:      provesClusterOperator,
 	},
 	{controller: "Summary", does: "copies the ClusterOperator's summary", proof: provesSummary},
+	{
+		controller: "StaleConditionsController",
+		does:       "removes the conditions of another release",
+		proof:      removesStaleConditions,
+	},
 	{controller: "TrustedCAExpiryController", does: "reports expiring CAs", proof: hasCondition("TrustedCANotices")},
 	{
 		controller: "NodeInitializationController",
@@ -188,15 +193,16 @@ func hasCondition(conditionType string) func(*testing.T, *wired) {
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(
-				resource.Status.Conditions,
-				func(c operatorv1.OperatorCondition) bool { return c.Type == conditionType },
-			) {
+			if !hasType(resource.Status.Conditions, conditionType) {
 				return fmt.Errorf("there are only\n%s", describe(resource.Status.Conditions))
 			}
 			return nil
 		})
 	}
+}
+
+func hasType(conditions []operatorv1.OperatorCondition, conditionType string) bool {
+	return slices.ContainsFunc(conditions, func(c operatorv1.OperatorCondition) bool { return c.Type == conditionType })
 }
 
 // hasKey returns a check that awaits a Secret of the operand's namespace with a value for the key.
@@ -277,6 +283,28 @@ func provesSummary(t *testing.T, w *wired) {
 		_, found, err := unstructured.NestedString(object.Object, "status", "summary", "degraded")
 		if err == nil && !found {
 			return fmt.Errorf("the status is %v", object.Object["status"])
+		}
+		return err
+	})
+}
+
+func removesStaleConditions(t *testing.T, w *wired) {
+	const left = "FormerReleaseDegraded"
+	stale := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{
+			"type": left, "status": string(operatorv1.ConditionTrue), "reason": "NoRight", "message": "a right is missing",
+			"lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339),
+		},
+	}}}}
+	stale.SetGroupVersionKind(ccmv1.Kind)
+	stale.SetName(ccmv1.InstanceName)
+	_, err := w.dynamic.Resource(ccmv1.Resource).ApplyStatus(t.Context(), ccmv1.InstanceName, stale,
+		metav1.ApplyOptions{FieldManager: "former-release"})
+	require.NoError(t, err)
+	await(t, "the removal of "+left, func(ctx context.Context) error {
+		resource, err := w.resource(ctx)
+		if err == nil && hasType(resource.Status.Conditions, left) {
+			return errors.New("it is there")
 		}
 		return err
 	})
