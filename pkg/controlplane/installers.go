@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,28 @@ func Installers(pods corev1listers.PodLister) ([]*corev1.Pod, error) {
 
 // Moves returns the pods that move the lead, or have moved it a while ago.
 func Moves(pods corev1listers.PodLister) ([]*corev1.Pod, error) { return podsOf(pods, HandoverApp) }
+
+// EndedByMove reports whether a run on a node ended while one of the moves worked there: a move takes the manifest away
+// for a moment. The times are those of one kubelet, in seconds. A move that has not started by the API's word may work
+// already.
+func EndedByMove(run *corev1.ContainerStateTerminated, node string, moves []*corev1.Pod) bool {
+	return slices.ContainsFunc(moves, func(move *corev1.Pod) bool {
+		if move.Spec.NodeName != node {
+			return false
+		}
+		if len(move.Status.ContainerStatuses) == 0 {
+			return move.Status.Phase == corev1.PodPending
+		}
+		state := move.Status.ContainerStatuses[0].State
+		switch {
+		case state.Running != nil:
+			return !run.FinishedAt.Before(&state.Running.StartedAt)
+		case state.Terminated != nil:
+			return !run.FinishedAt.Before(&state.Terminated.StartedAt) && !state.Terminated.FinishedAt.Before(&run.FinishedAt)
+		}
+		return true
+	})
+}
 
 func podsOf(pods corev1listers.PodLister, app string) ([]*corev1.Pod, error) {
 	found, err := pods.Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": app}))

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -83,7 +84,8 @@ func (c crashLoops) observe(
 	for _, pod := range pods {
 		containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 		for _, container := range containers {
-			if last := container.LastTerminationState.Terminated; last != nil && isPlanned(last, pod.Spec.NodeName, moves) {
+			if last := container.LastTerminationState.Terminated; last != nil &&
+				controlplane.EndedByMove(last, pod.Spec.NodeName, moves) {
 				container.LastTerminationState.Terminated = nil
 			}
 			next = patience.Sooner(next, c.record(containerOn{pod.Spec.NodeName, container.Name}, pod.Name, container, now))
@@ -98,24 +100,6 @@ func (c crashLoops) observe(
 		return !present
 	})
 	return next
-}
-
-// isPlanned reports whether a run ended while a pod on its node moved the lead: that takes the manifest away for a
-// moment. The times are those of one kubelet, in seconds.
-func isPlanned(run *corev1.ContainerStateTerminated, node string, moves []*corev1.Pod) bool {
-	return slices.ContainsFunc(moves, func(move *corev1.Pod) bool {
-		if move.Spec.NodeName != node || len(move.Status.ContainerStatuses) == 0 {
-			return false
-		}
-		state := move.Status.ContainerStatuses[0].State
-		switch {
-		case state.Running != nil:
-			return !run.FinishedAt.Before(&state.Running.StartedAt)
-		case state.Terminated != nil:
-			return !run.FinishedAt.Before(&state.Terminated.StartedAt) && !state.Terminated.FinishedAt.Before(&run.FinishedAt)
-		}
-		return false
-	})
 }
 
 // record counts the container's last exit if it is new and ended a short run. It drops the series once the container

@@ -105,7 +105,9 @@ func (c *controller) watchFirstNode(
 		return nil
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
-	c.ignoreEarlierExits(first.pod)
+	if err := c.forgiveEnds(first.pod); err != nil {
+		return err
+	}
 	if works, err := c.kubeletWorks(first.pod.Spec.NodeName); err != nil || !works || controlplane.IsReady(first.pod) {
 		c.forgetUnready()
 		return err
@@ -121,16 +123,31 @@ func (c *controller) forgetUnready() {
 	c.unready, c.running, c.mute = patience.Since[string]{}, patience.Since[string]{}, patience.Since[string]{}
 }
 
-// ignoreEarlierExits stops counting the exits of a container before a run that has settled: those of days are no
-// failure of a revision. A container that is Ready for a moment may fail at each start.
-func (c *controller) ignoreEarlierExits(pod *corev1.Pod) {
+// forgiveEnds stops counting the ends of a container before a run that has settled: those of days are no failure of a
+// revision. A container that is Ready for a moment may fail at each start. What moves the lead ends it, too.
+func (c *controller) forgiveEnds(pod *corev1.Pod) error {
+	moves, err := controlplane.Moves(c.Pods.Lister())
+	if err != nil {
+		return err
+	}
 	status, now, ready := controlplane.ContainerStatus(pod, operand.Name), c.Clock.Now(), ""
 	if controlplane.IsReady(pod) {
 		ready = status.ContainerID
 	}
-	if since := c.ready.See(ready, now); ready != "" && now.Sub(since) >= controlplane.SettleTime {
-		c.forgiven = ends{pod: pod.UID, count: int(status.RestartCount)}
+	hasSettled := now.Sub(c.ready.See(ready, now)) >= controlplane.SettleTime && ready != ""
+	run := controlplane.Terminated(status)
+	if hasSettled || run != nil && controlplane.EndedByMove(run, pod.Spec.NodeName, moves) {
+		c.forgiven = ends{pod: pod.UID, count: endsOf(status)}
 	}
+	return nil
+}
+
+// endsOf returns how often a container has ended: the kubelet counts an end when it starts the next run.
+func endsOf(status corev1.ContainerStatus) int {
+	if status.State.Running == nil {
+		return int(status.RestartCount) + 1
+	}
+	return int(status.RestartCount)
 }
 
 // isRejected reports whether a revision is rejected already.
@@ -150,12 +167,9 @@ func (c *controller) judgeFirstNode(ctx context.Context, first *firstNode) *oper
 	now := c.Clock.Now()
 	e := &evidence{now: now, pod: first.pod, since: c.unready.See(string(first.pod.UID), now)}
 	status := controlplane.ContainerStatus(first.pod, operand.Name)
-	count := int(status.RestartCount)
+	count := endsOf(status)
 	if c.forgiven.pod == first.pod.UID {
 		count -= c.forgiven.count
-	}
-	if status.State.Running == nil {
-		count++
 	}
 	if end := controlplane.Terminated(status); end != nil && count >= enoughEnds {
 		if verdict := e.ended(end); verdict.Result == operand.Failed || verdict.Class != crash {

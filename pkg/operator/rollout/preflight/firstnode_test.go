@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -365,4 +366,46 @@ func TestTheEndsOfAContainerThatWorkedAreNotCountedTogether(t *testing.T) {
 	w.Exit("m1", now(), inUse)
 	w.renews(t, 10*time.Second)
 	require.Len(t, w.rejected(t), 1)
+}
+
+// A move for the proof restarts the process of the first node. If another standby takes the lead, it is tried again.
+func TestWhatMovesOfTheLeadEndIsNoFailureOfARevision(t *testing.T) {
+	for name, hasStatus := range map[string]bool{"the move runs": true, "the status of the move comes later": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newRollout(t, "m0", "m1", "m2")
+			for _, second := range []int{10, 70} {
+				w.Start("m1", second-10)
+				w.move(t, second, hasStatus)
+				w.Exit("m1", second, inUse)
+				w.renews(t, 10*time.Second)
+				require.NoError(t, w.kube.CoreV1().Pods(namespace).Delete(t.Context(), moveName, metav1.DeleteOptions{}))
+			}
+			require.Nil(t, w.rejected(t))
+			w.crashes("m1", inUse)
+			w.renews(t, 10*time.Second)
+			require.Len(t, w.rejected(t), 1)
+		})
+	}
+}
+
+const moveName = "handover-prove-m0"
+
+// move adds a pod on the first node that moves the lead since a second.
+func (w *world) move(t *testing.T, second int, hasStatus bool) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: moveName, Labels: map[string]string{"app": controlplane.HandoverApp},
+		},
+		Spec:   corev1.PodSpec{NodeName: "m1"},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	if hasStatus {
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
+			Running: &corev1.ContainerStateRunning{StartedAt: controlplanetest.Stamp(controlplanetest.At(second))},
+		}}}
+	}
+	_, err := w.kube.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
 }
