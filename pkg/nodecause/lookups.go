@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Lookups are those of one round, in which a CCM looks up the machine of every initialized Node. The first round begins
@@ -14,8 +13,6 @@ type Lookups struct {
 	// Ended reports whether the round has ended, Nodes how many Nodes it was about.
 	Ended bool
 	Nodes int
-	// Took is how long the round took, 0 if the log does not tell.
-	Took time.Duration
 	// Failed counts the look-ups that failed, and Error is the last error.
 	Failed int
 	Error  string
@@ -33,7 +30,7 @@ const (
 	tainted      = " is still tainted. Will not process."
 )
 
-var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took (?:([0-9hmµns.]+s)\.)?`)
+var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took `)
 
 // FirstLookups returns the look-ups of the first round in the log of a CCM.
 func FirstLookups(log string) Lookups {
@@ -66,7 +63,6 @@ func FirstLookups(log string) Lookups {
 			l.Ended = true
 			l.Nodes, _ = strconv.Atoi(parts[1])
 			l.Nodes -= passed
-			l.Took, _ = time.ParseDuration(parts[2])
 		} else if _, isTainted := between(message, passesBy, tainted); isTainted {
 			passed++
 		}

@@ -3,16 +3,17 @@ package nodecause
 import (
 	"cmp"
 	"strings"
+	"time"
 )
 
 // The messages about the begin of a process's lead, of k8s.io/client-go/tools/leaderelection/leaderelection.go and of
 // k8s.io/cloud-provider/app (core.go, controllermanager.go, names). If the provider offers no interface to instances at
 // that moment, the controller of nodes is skipped for the life of the process, which stays healthy.
 const (
-	acquired    = "successfully acquired lease"
-	cannotStart = "failed to start cloud node controller: "
-	skipping    = `Skipping "cloud-node-controller"`
-	started     = `Started "cloud-node-controller"`
+	acquiredLease = "successfully acquired lease"
+	cannotStart   = "failed to start cloud node controller: "
+	skipping      = `Skipping "cloud-node-controller"`
+	started       = `Started "cloud-node-controller"`
 	// Of the controller of Services, for example on OpenStack with enabled = false in [LoadBalancer].
 	skippingServices = `Skipping "service-lb-controller"`
 )
@@ -40,7 +41,7 @@ func StartOf(log string) Start {
 			continue
 		}
 		switch text, failed := strings.CutPrefix(message, cannotStart); {
-		case strings.Contains(strings.ToLower(message), acquired):
+		case strings.Contains(strings.ToLower(message), acquiredLease):
 			start.Seen, client = true, ""
 		case failed:
 			why = cmp.Or(client, text)
@@ -56,6 +57,22 @@ func StartOf(log string) Start {
 	}
 	start.Why = why
 	return start
+}
+
+// maxApart is how long after the time in the lease a process may log that it has acquired it.
+const maxApart = 10 * time.Second
+
+// Acquires reports whether a log has the line with which its process acquired the lease at a time by the clock of its
+// node. A tenant can write such a line only with the time at which it is logged.
+func Acquires(log string, acquired time.Time) bool {
+	for line := range strings.Lines(log) {
+		at, message, ok := cutHeader(line)
+		if ok && strings.Contains(strings.ToLower(message), acquiredLease) &&
+			withYear(at, acquired).Sub(acquired).Abs() <= maxApart {
+			return true
+		}
+	}
+	return false
 }
 
 // noClient returns why OpenStack's provider could not make a client, "" if the message is another one.

@@ -49,6 +49,8 @@ type Leading struct {
 	Accept string `json:"accept,omitempty"`
 	// Hangs means that it led and did not start its controllers in time.
 	Hangs bool `json:"hangs,omitempty"`
+	// End is the verdict about a process that led and ended, for Held.
+	End *PreflightVerdict `json:"end,omitempty"`
 }
 
 // LeadingOf returns the record in the Secret, nil if there is none. secret may be nil.

@@ -69,7 +69,7 @@ type PreflightVerdict struct {
 	Former   int32 `json:"former,omitempty"`
 	// Late means that a preflight has failed after the revision had begun to roll out unproved.
 	Late bool `json:"late,omitempty"`
-	// LeaderRejected means that the cloud rejects the login of the running cloud-controller-manager too.
+	// LeaderRejected means that the cloud rejects the running cloud-controller-manager for the same reason.
 	LeaderRejected bool `json:"leaderRejected,omitempty"`
 	// Led means that the revision has failed when its cloud-controller-manager led.
 	Led bool `json:"led,omitempty"`

@@ -326,6 +326,7 @@ func (w *wiring) nodes() []factory.Controller {
 			PodClient:       w.kube.CoreV1(),
 			Events:          w.kube.CoreV1(),
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			Started:         w.started,
 			Mask:            w.informers.target.Mask,
 			Report:          w.facts.NodesWait,
 			Deafness:        w.deafness,

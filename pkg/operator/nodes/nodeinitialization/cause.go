@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -63,7 +64,7 @@ func (c *controller) investigate(ctx context.Context, nodes []string) error {
 	case leader.Identity != i.leader || now.Sub(i.readAt) >= logInterval:
 		i.leads.See(leader.Identity, now)
 		i.readAt, i.leader = now, leader.Identity
-		return c.readFindings(ctx, leader, view.StaticPod(leader.Node).Name, nodes)
+		return c.readFindings(ctx, leader, view.StaticPod(leader.Node), nodes)
 	}
 	return nil
 }
@@ -71,14 +72,14 @@ func (c *controller) investigate(ctx context.Context, nodes []string) error {
 // readFindings reads the leader's log. If that fails, nothing new is known but that a process leads: the API server
 // needs the address of the leader's node, which may wait too.
 func (c *controller) readFindings(
-	ctx context.Context, leader controlplane.Holder, pod string, nodes []string,
+	ctx context.Context, leader controlplane.Holder, pod *corev1.Pod, nodes []string,
 ) error {
 	former := c.investigation.findings
 	maps.DeleteFunc(former, func(_ string, f finding) bool {
 		return f.class == nodecause.NoLeader || f.class == nodecause.Deaf
 	})
 	c.investigation.deaf = false
-	log, complete, err := operandlog.Read(ctx, c.PodClient, pod)
+	log, complete, err := operandlog.Read(ctx, c.PodClient, pod.Name)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The cause of uninitialized nodes is not known", "err", err)
 		return nil
@@ -89,8 +90,9 @@ func (c *controller) readFindings(
 		evidence.Complete = complete
 		idle := ""
 		if len(attempts) == 0 {
-			start := c.startOf(ctx, log, complete, pod)
+			start := c.startOf(ctx, leader, log, complete, pod.Name)
 			evidence, idle = c.withoutAttempts(leader, start, complete)
+			evidence.Deaf = evidence.Deaf && !c.looksAtNodes(ctx, pod)
 		}
 		since := c.investigation.idle.See(idle, c.Clock.Now())
 		evidence.Deaf = evidence.Deaf || idle != "" && c.Clock.Since(since) >= idleTime
@@ -132,13 +134,27 @@ func (c *controller) withoutAttempts(
 	return evidence, idle
 }
 
+// nodeController is the name of the controller that initializes nodes (k8s.io/cloud-provider/names).
+const nodeController = "cloud-node-controller"
+
+// looksAtNodes reports whether the leader itself says that its controller of nodes runs, whatever its log has.
+func (c *controller) looksAtNodes(ctx context.Context, pod *corev1.Pod) bool {
+	started, err := c.Started(ctx, pod)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("The leader does not tell what it has started", "pod", pod.Name, "err", err)
+	}
+	return slices.Contains(started, nodeController)
+}
+
 // startOf returns what the log of a leader without an attempt to initialize a node says about the begin of its lead.
 // Each Node that waits is tried when its controller starts, and again with each report of its kubelet. If the end of
-// the log does not reach back to the begin of the lead, only the words that the log begins with count. A log that was
-// rotated has neither.
-func (c *controller) startOf(ctx context.Context, log string, complete bool, pod string) nodecause.Start {
+// the log does not reach back to the begin of the lead, which the lease proves, only the words that the log begins with
+// count. A log that was rotated has neither.
+func (c *controller) startOf(
+	ctx context.Context, leader controlplane.Holder, log string, complete bool, pod string,
+) nodecause.Start {
 	start := nodecause.StartOf(log)
-	if start.Seen || complete {
+	if start.Seen && nodecause.Acquires(log, leader.Acquired) || complete {
 		return start
 	}
 	begin, err := operandlog.ReadBegin(ctx, c.PodClient, pod)

@@ -1,6 +1,7 @@
 package nodeinitialization
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -47,6 +49,8 @@ type cluster struct {
 	// log is what the leader logged, status that of an answer without it.
 	log    string
 	status int
+	// started are the controllers that the leader says that it has started.
+	started []string
 	// reads are the requests that were answered.
 	reads []string
 }
@@ -91,6 +95,7 @@ func start(t *testing.T, observed string) *cluster {
 	c.controller = New(Options{
 		Operator: c.operator, Nodes: api.CoreV1().Nodes(), Lease: lease, Pods: factory.Core().V1().Pods(), PodClient: api.CoreV1(), Events: c.events.CoreV1(),
 		Infrastructures: infrastructures, Mask: func(text string) (string, error) { return text, nil },
+		Started:  func(context.Context, *corev1.Pod) ([]string, error) { return c.started, nil },
 		Deafness: &controlplane.Deafness{},
 		Report:   func(waiting []nodecause.Waiting) { c.reported = waiting },
 		Clock:    c.clock, Recorder: events.NewInMemoryRecorder("test", c.clock),

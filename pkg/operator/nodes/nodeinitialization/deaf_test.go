@@ -101,6 +101,10 @@ func TestALeaderIsNotDeafIf(t *testing.T) {
 		"a tenant makes it log a long line before its first attempt": func(c *cluster) {
 			c.logs(begins + annotated + attempt("a", "got 503 instead: "))
 		},
+		"it says itself that it looks at nodes, whatever the log says": func(c *cluster) {
+			c.logs(begins + skips)
+			c.started = []string{"cloud-node-controller", "cloud-node-lifecycle-controller"}
+		},
 		"its log cannot be read": func(c *cluster) { c.logs(begins + skips); c.status = 500 },
 		"no process leads":       func(c *cluster) { c.logs(begins + skips); c.Exit("m0", 0, "") },
 		"no node waits":          func(c *cluster) { c.logs(begins + skips); clear(c.controller.store.waiting) },
@@ -112,6 +116,33 @@ func TestALeaderIsNotDeafIf(t *testing.T) {
 			c.settle(t)
 			_, deaf := c.deaf(t)
 			require.False(t, deaf)
+		})
+	}
+}
+
+// A tenant can push attempts out of what is read, and write the begin of a lead, but not the time in the lease.
+func TestALeaderWhoseLeadATenantBeginsAnewIsNotDeaf(t *testing.T) {
+	long := attempt("a", "got 503 instead: ") + strings.Repeat(chatter, 700)
+	acquires := strings.Replace(begins, "1124", "1121", 1)
+	for name, tc := range map[string]struct {
+		log  string
+		want bool
+	}{
+		"the tenant's line is of another time than the lease": {strings.Replace(acquires, "09:00:00", "09:00:11", 1), false},
+		"the line is of the same time":                        {acquires, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, `{"platform":"openstack"}`)
+			c.Acquire("m0", "process", 0)
+			c.Lease.Spec.RenewTime.Time = now
+			c.settle(t)
+			c.pass(t, time.Minute)
+			c.logs(long + tc.log + starts)
+			c.wait("a")
+			c.deaf(t)
+			c.pass(t, 30*time.Second)
+			_, deaf := c.deaf(t)
+			require.Equal(t, tc.want, deaf)
 		})
 	}
 }

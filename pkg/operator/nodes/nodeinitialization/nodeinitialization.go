@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
@@ -64,6 +65,8 @@ type Options struct {
 	PodClient       corev1client.PodsGetter
 	Events          corev1client.EventsGetter
 	Infrastructures configinformers.InfrastructureInformer
+	// Started returns the controllers that the cloud-controller-manager of a static pod has started.
+	Started func(ctx context.Context, pod *corev1.Pod) ([]string, error)
 	// Mask removes the values of the operand's Secrets from a text.
 	Mask func(string) (string, error)
 	// Report gets the nodes that have waited for half a minute, by cause, in every sync.

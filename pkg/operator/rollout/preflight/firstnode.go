@@ -28,9 +28,9 @@ const (
 	// hangTime is how long a container may run without being Ready. It hangs if its log tells that it waits for no cloud.
 	hangTime = 30 * time.Second
 
-	// cloudTime is how long a container may not be Ready before it may wait for its cloud. The image is on the node
-	// already.
-	cloudTime = time.Minute
+	// cloudTime is how long a container that may wait for its cloud may not be Ready. Its cloud may be down, but the
+	// former revision leads all that time.
+	cloudTime = operand.LeadHold
 
 	// hangInterval is how often logs are read meanwhile.
 	hangInterval = 10 * time.Second
@@ -39,8 +39,8 @@ const (
 // firstNode is the node that got a revision before the others, which run a former one well.
 type firstNode struct {
 	revision, former int32
-	// pod is its static pod, and leader that of the process that leads.
-	pod, leader *corev1.Pod
+	// pod is its static pod.
+	pod *corev1.Pod
 }
 
 // ends is how often the container of a pod had ended.
@@ -57,11 +57,11 @@ func firstNodeOf(
 	first, holder := &firstNode{revision: status.LatestAvailableRevision}, view.Holder()
 	for _, node := range status.NodeStatuses {
 		pod := view.StaticPod(node.NodeName)
-		if pod == nil || node.CurrentRevision == 0 || !first.add(&node, pod, holder.Node) {
+		if pod == nil || node.CurrentRevision == 0 || !first.add(&node, pod) {
 			return nil
 		}
 	}
-	if first.pod == nil || first.leader == nil || holder.State != controlplane.Leading {
+	if first.pod == nil || first.pod.Spec.NodeName == holder.Node || holder.State != controlplane.Leading {
 		return nil
 	}
 	return first
@@ -69,7 +69,7 @@ func firstNodeOf(
 
 // add adds a node with its static pod, and reports whether only one node has the revision as far as is known, and the
 // others are Ready with the same former one.
-func (f *firstNode) add(node *operatorv1.NodeStatus, pod *corev1.Pod, leader string) bool {
+func (f *firstNode) add(node *operatorv1.NodeStatus, pod *corev1.Pod) bool {
 	if pod.Labels["revision"] == strconv.Itoa(int(f.revision)) {
 		isFirst := f.pod == nil
 		f.pod = pod
@@ -79,9 +79,6 @@ func (f *firstNode) add(node *operatorv1.NodeStatus, pod *corev1.Pod, leader str
 		return false
 	}
 	f.former = node.CurrentRevision
-	if node.NodeName == leader {
-		f.leader = pod
-	}
 	return true
 }
 
@@ -184,26 +181,20 @@ func (c *controller) judgeHang(
 	ctx context.Context, first *firstNode, e *evidence, status corev1.ContainerStatus,
 ) *operand.PreflightVerdict {
 	runs := status.State.Running != nil && e.now.Sub(c.running.See(status.ContainerID, e.now)) >= hangTime
-	mayWait := e.now.Sub(e.since) >= cloudTime
-	if !runs && !mayWait || e.now.Sub(c.asked) < hangInterval {
+	switch {
+	case e.now.Sub(e.since) >= cloudTime:
+		return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, while one of revision %d led; "+
+			"correct what was changed", cloudTime, first.former))
+	case !runs || e.now.Sub(c.asked) < hangInterval:
 		return nil
 	}
 	c.asked = e.now
-	if runs {
-		if waitsFor := c.waitsForNoCloud(ctx, first.pod.Name, status.ContainerID); waitsFor != "" {
-			return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, and %s; correct what was changed",
-				hangTime, waitsFor))
-		}
+	waitsFor := c.waitsForNoCloud(ctx, first.pod.Name, status.ContainerID)
+	if waitsFor == "" {
+		return nil // Its cloud may be down.
 	}
-	if !mayWait {
-		return nil
-	}
-	lookups, err := c.lookupsWithin(ctx, first.leader.Name, e.now.Sub(e.since))
-	if err != nil || !lookups.Ended || lookups.Nodes == 0 || !reached(lookups) {
-		return nil // Nothing tells that the cloud is not down.
-	}
-	return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, while the running one has "+
-		"looked up %d nodes; correct what was changed", cloudTime, lookups.Nodes))
+	return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, and %s; correct what was changed",
+		hangTime, waitsFor))
 }
 
 // asksForLease is what client-go (tools/leaderelection/leaderelection.go) logs when a process begins to stand by. A
@@ -287,10 +278,11 @@ func (c *controller) rejectRevision(
 	return true, nil
 }
 
-// changes returns the digests of what the revision changes that the cloud-controller-manager starts with.
+// changes returns the digests of what the revision changes that the cloud-controller-manager starts with, none if the
+// former one was pruned: then there is nothing to go back to.
 func (c *controller) changes(first *firstNode) (operand.StartDigests, error) {
 	former, err := c.startsWith(first.former)
-	if err != nil {
+	if err != nil || len(former) == 0 {
 		return nil, err
 	}
 	present, err := c.startsWith(first.revision)

@@ -27,9 +27,8 @@ const (
 	unseenTime = 20 * time.Second
 
 	// patienceTime is how long a process may take to lead and to look up its nodes. With the start of the pod, what hangs
-	// is named within a minute. A round of the leader that takes longer than longRound may take the preflight as long.
+	// is named within a minute.
 	patienceTime = 45 * time.Second
-	longRound    = patienceTime / 2
 
 	// startTime is how long the pod may take to start, and pullTime how long the pull of its image may take.
 	startTime = 2 * time.Minute
@@ -71,44 +70,13 @@ var transient = []nodecause.Class{
 // again later, and so does a repeated preflight.
 var unpulled = []string{"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 
-// down are the classes that a cloud has for all its clients while it is down.
-var down = []string{
-	nodecause.NoAnswer.String(), nodecause.Unreachable.String(), nodecause.Unavailable.String(),
-}
-
-// loadBalancerClient is in the last words of OpenStack's provider if it does not reach the load-balancer API, which the
-// look-ups of the leader do not ask. So they do not tell whether that is down.
-const loadBalancerClient = "OpenStack LoadBalancer client: "
-
-// compare adjusts the verdict by the last look-ups of the leader, which has the former inputs: an error that the leader
-// gets too is not the change's.
+// compare notes that the last look-ups of the leader, which has the former inputs, fail like the preflight. Tenants can
+// write lines of the leader's log, so they change no result, only when the next preflight is.
 func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.PreflightVerdict {
 	compared, all := *v, leader.Ended && leader.Nodes > 0 && leader.Failed >= leader.Nodes
 	if v.Result == operand.Failed && all && nodecause.ClassOf(leader.Error).String() == v.Class {
-		compared.Result = operand.Inconclusive
-		compared.Message += fmt.Sprintf("; the running one fails too: %q", terminationmessage.Summary(leader.Error))
-	}
-	return &compared
-}
-
-// compareSince adjusts the verdict of a repeated preflight by what the leader has looked up since the former one. A
-// cloud that answers the leader between two preflights that do not reach it is not down. What the leader reached before
-// says nothing: an outage begins some time.
-func compareSince(
-	v, former *operand.PreflightVerdict, leader nodecause.Lookups, since time.Duration,
-) *operand.PreflightVerdict {
-	isDown := func(v *operand.PreflightVerdict) bool {
-		return v.Result == operand.Inconclusive && slices.Contains(down, v.Class)
-	}
-	compared := *v
-	switch {
-	case !isDown(v) || !isDown(former):
-	case leader.Nodes == 0 || leader.Took >= since || !reached(leader):
-	case v.Class == nodecause.NoAnswer.String() && leader.Took > longRound:
-	case strings.Contains(v.Message, loadBalancerClient):
-	default:
-		compared.Result = operand.Failed
-		compared.Message += fmt.Sprintf("; the running one has looked up %d nodes since the former try", leader.Nodes)
+		compared.LeaderRejected = true
+		compared.Message += "; the running one fails too"
 	}
 	return &compared
 }
@@ -124,11 +92,6 @@ func rejectsLogin(log string) bool {
 	last := nodecause.LastLookups(log)
 	return last.Ended && last.Nodes > 0 && last.Failed >= last.Nodes &&
 		nodecause.ClassOf(last.Error) == nodecause.Unauthenticated
-}
-
-// reached reports whether the cloud answered each look-up of a round. That it does not know a machine is an answer.
-func reached(l nodecause.Lookups) bool {
-	return l.Failed == 0 || l.Failed < l.Nodes && nodecause.ClassOf(l.Error) == nodecause.UnknownMachine
 }
 
 // evidence is what is known about a preflight at one moment.

@@ -45,7 +45,8 @@ func (c *controller) worksSince(candidate *corev1.Secret, verdict time.Time) (bo
 }
 
 // compareWithLeader compares with what the leader has looked up. Without a leader, its log, or a round of late, there
-// is nothing to compare with.
+// is nothing to compare with. The result stays: that the cloud answers the leader proves nothing where a tenant may
+// have written it.
 func (c *controller) compareWithLeader(
 	ctx context.Context, candidate *corev1.Secret, verdict *operand.PreflightVerdict,
 ) (*operand.PreflightVerdict, error) {
@@ -61,12 +62,11 @@ func (c *controller) compareWithLeader(
 		}
 		return verdict, nil
 	}
-	verdict = compare(verdict, c.lookupsSince(ctx, pod, roundTime))
-	if former := operand.PreflightVerdictOf(candidate); former != nil {
-		since := c.Clock.Now().Sub(former.Ended.Time)
-		verdict = compareSince(verdict, former, c.lookupsSince(ctx, pod, since), since)
+	lookups, err := c.lookupsWithin(ctx, pod, roundTime)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
 	}
-	return verdict, nil
+	return compare(verdict, lookups), nil
 }
 
 // leader returns the static pod of the process that leads, "" if none does.
@@ -80,18 +80,6 @@ func (c *controller) leader() (string, error) {
 		return "", nil
 	}
 	return view.StaticPod(holder.Node).Name, nil
-}
-
-// lookupsSince is lookupsWithin for what may be unknown.
-func (c *controller) lookupsSince(ctx context.Context, pod string, last time.Duration) nodecause.Lookups {
-	if last < time.Second {
-		return nodecause.Lookups{}
-	}
-	lookups, err := c.lookupsWithin(ctx, pod, last)
-	if err != nil {
-		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
-	}
-	return lookups
 }
 
 // isRejectedSince reports whether the log of the leader tells that its login was rejected within the last time.

@@ -1,10 +1,12 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -161,7 +163,7 @@ func (c *controller) proofOf(ctx context.Context, view controlplane.View, record
 	if since := c.leading.unled.See(!leads, now); !leads {
 		p.unled = now.Sub(since)
 	}
-	p.isElsewhere = leads && holder.Node != record.Node
+	p.isElsewhere, p.isSettled = leads && holder.Node != record.Node, holder.State == controlplane.Leading
 	first := view.StaticPod(record.Node)
 	if first == nil || first.Labels["revision"] != strconv.Itoa(int(record.Revision)) {
 		return p, nil // Its static pod is just being started.
@@ -170,7 +172,7 @@ func (c *controller) proofOf(ctx context.Context, view controlplane.View, record
 	if leads && !p.isElsewhere {
 		p.container = controlplane.ContainerStatus(first, operand.Name).ContainerID
 	}
-	if leads && (p.container != "" || record.Hangs) {
+	if leads && (p.container != "" || record.Hangs || record.End != nil) {
 		p.started = c.startedOn(ctx, view, holder.Node)
 	}
 	return p, c.observeStart(ctx, p, first)
@@ -225,6 +227,8 @@ func (c *controller) judgeEnd(
 	if text, err := operandlog.ReadFormer(ctx, c.Kube.CoreV1(), pod.Name); err == nil {
 		e.log, _ = c.Mask(text)
 	}
+	run = run.DeepCopy()
+	run.Message = logged(run.Message, e.log)
 	verdict := e.ended(run)
 	verdict.Led, verdict.Ended = true, run.FinishedAt
 	if acquired := lease.Spec.AcquireTime; controlplane.Led(run, lease) {
@@ -233,6 +237,19 @@ func (c *controller) judgeEnd(
 		verdict.Took.Duration = run.FinishedAt.Sub(run.StartedAt.Time)
 	}
 	return verdict
+}
+
+// logged returns the lines of a termination message that are also in the log. The kubelet takes the message from the end
+// of the log, with lines that tenants have written, which were left out of the log. If there are none, the log is that
+// of another process.
+func logged(message, log string) string {
+	var found strings.Builder
+	for line := range strings.Lines(message) {
+		if strings.Contains(log, strings.TrimSuffix(line, "\n")) {
+			found.WriteString(line)
+		}
+	}
+	return cmp.Or(found.String(), message)
 }
 
 // logOf returns the evidence with the log of a process that leads.
@@ -261,7 +278,15 @@ func (c *controller) rejectLed(
 	if err != nil || rejected {
 		return err
 	}
-	return c.writeProof(ctx, secret, record.In(operand.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
+	changes, err := c.changes(first)
+	if err != nil {
+		return err
+	}
+	why := acceptedByAdmin
+	if len(changes) == 0 {
+		why = fmt.Sprintf("%s; there is no revision %d any more to go back to", verdict.Message, record.Former)
+	}
+	return c.writeProof(ctx, secret, record.In(operand.LeadUnproved, why, c.Clock.Now()))
 }
 
 // writeProof writes the record to the Secret, which is nil if there is none, and reports how a proof ended.

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,6 +147,46 @@ func TestARevisionIsHeldWhoseCloudIsDownWhenItLeads(t *testing.T) {
 		"not led well on node/m1: it was held for 10m0s: the cloud's API")
 }
 
+// A wrong port looks like an outage. Without this, every node would get the revision, and nobody would lead.
+func TestARevisionThatEndsAsInAnOutageIsRejectedOnceTheFormerOneHasLedForTenMinutes(t *testing.T) {
+	w := newFirst(t)
+	w.takesLead("m1", 10)
+	w.pass(t, 0)
+	w.endsLead("m1", 12, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
+	w.pass(t, time.Second)
+	w.takesLead("m0", 14)
+	w.renews(t, 9*time.Minute+50*time.Second)
+	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	w.restartOperator()
+	w.renews(t, 40*time.Second)
+	require.Equal(t, operand.LeadFailed, w.record(t).State)
+	require.Len(t, w.rejected(t), 1)
+	require.True(t, w.rejected(t)[0].IsFor(4))
+	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "the cloud-controller-manager of revision 4 on node/m1 led for 1s until "+
+		"2026-11-21T09:00:12Z: the cloud's API cannot be reached from the control plane: ")
+	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "; one of revision 3 has led since; the nodes go back to what revision 3 has")
+}
+
+// A tenant's lines get into the end of the log as the kubelet has it, without the times that tell them apart.
+func TestTheEndOfALeaderIsNotBlamedOnWhatATenantWrote(t *testing.T) {
+	const forged = "E1125 19:00:00.000000       1 a.go:1] dial tcp 192.0.2.1:9876: connect: connection refused\n"
+	own := strings.Replace(noOctavia, "No suitable endpoint", "no endpoint", 1)
+	w := newFirst(t)
+	w.masked = own
+	w.takesLead("m1", 10)
+	w.pass(t, 0)
+	w.endsLead("m1", 12, own+forged)
+	w.pass(t, 0)
+	require.Equal(t, operand.LeadFailed, w.record(t).State)
+	require.NotContains(t, w.rejected(t)[0].Verdict.Message, "connection refused")
+}
+
+func TestTheEndOfAProcessWhoseLogIsAnothersIsItsMessage(t *testing.T) {
+	require.Equal(t, "b\n", logged("a\nb\n", "b\nc\n"))
+	require.Equal(t, "a\nb\n", logged("a\nb\n", "c\n"))
+	require.Equal(t, "a\nb\n", logged("a\nb\n", ""))
+}
+
 func TestAnAdministratorEndsTheHoldOfARevision(t *testing.T) {
 	w := newFirst(t)
 	w.takesLead("m1", 10)
@@ -236,6 +277,23 @@ func TestARevisionWhoseLeadersEndIsRejectedAfterItsRollout(t *testing.T) {
 	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "No suitable endpoint could be found in the service catalog")
 	require.Equal(t, operand.LeadFailed, w.record(t).State)
 	w.fails(t, "m0", 30, noOctavia)
+	require.Len(t, w.events(), 1)
+}
+
+// The prune controller deletes what no node runs.
+func TestARevisionWhoseLeadersEndStaysIfTheFormerOneWasPruned(t *testing.T) {
+	w := everywhere(t, operand.LeadProven, "m1", -600)
+	store := w.caches.Core().V1().ConfigMaps().Informer().GetStore()
+	object, found, err := store.GetByKey(namespace + "/cloud-controller-manager-pod-3")
+	require.NoError(t, err)
+	require.True(t, found)
+	require.NoError(t, store.Delete(object))
+	w.fails(t, "m0", 10, noOctavia)
+	w.fails(t, "m2", 20, noOctavia)
+	require.Nil(t, w.rejected(t))
+	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Contains(t, w.record(t).Why, "; there is no revision 3 any more to go back to")
+	w.pass(t, time.Minute)
 	require.Len(t, w.events(), 1)
 }
 

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -66,6 +67,15 @@ func (c *controller) waiting(candidate *corev1.Secret) (texts []string, err erro
 func (c *controller) hasLasted(candidate *corev1.Secret) bool {
 	now := c.Clock.Now()
 	return now.Sub(c.lasts.See(candidate.Annotations[operand.PreflightDigestAnnotation], now)) >= quietTime
+}
+
+// withCommand adds to the error of a preflight that does not go on what ends the wait for it.
+func (c *controller) withCommand(err error, candidate *corev1.Secret) error {
+	next, failed := c.whatHappens(operand.PreflightInputsOf(candidate), "")
+	if failed != nil {
+		return err
+	}
+	return fmt.Errorf("%w%s", err, next)
 }
 
 // whatHappens says what happens to inputs without a verdict. Target configuration holds them while a

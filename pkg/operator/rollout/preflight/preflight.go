@@ -16,6 +16,7 @@
 //	| none     | the first node has settled, and others have a former revision       | Awaited                   |
 //	| Held     | an administrator has accepted what the revision changes             | Unproved                  |
 //	| Held     | it hung, and then a former process started what it had not          | Failed                    |
+//	| Held     | it ended, and after 10 min, one of the former revision leads well   | Failed                    |
 //	| Held     | it has lasted for 10 min                                            | Unproved                  |
 //	| Awaited, | the process of the first node led and ended, because of the change  | Failed                    |
 //	| Leads    | it led and ended, and nothing tells that the change was to blame    | Held                      |
@@ -180,7 +181,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	former := operand.PreflightVerdictOf(candidate)
 	verdict, waitsFor, err := c.run(ctx, candidate)
 	if err != nil {
-		return err
+		return c.withCommand(err, candidate)
 	}
 	if verdict != nil {
 		verdict.Digest, verdict.Tries = candidate.Annotations[operand.PreflightDigestAnnotation], 1

@@ -704,32 +704,42 @@ func TestACandidateThatDoesNotReachTheCloudShowsNothingAlthoughTheLeaderHas(t *t
 	}
 }
 
-func TestACandidateFailsThatTwiceDoesNotReachWhatTheLeaderReachesMeanwhile(t *testing.T) {
-	for name, tc := range map[string]struct {
-		quiet bool
-		want  operand.PreflightResult
-	}{
-		"the leader looks up the nodes": {false, operand.Failed},
-		"the leader looks at nothing":   {true, operand.Inconclusive},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "m0", "m1", "m2")
-			w.unreached(t)
-			w.renews(t, time.Minute)
-			w.again(t)
-			w.pass(t, time.Second)
-			w.start(t)
-			w.ends(t, "F1125 19:00:00.000000       1 controllermanager.go:222] dial tcp 192.0.2.1:5000: i/o timeout\n")
-			w.quiet, w.since = tc.quiet, nil
-			w.pass(t, time.Second)
-			w.pass(t, 0)
-			w.pass(t, 0)
-			verdict := w.requireEnded(t)
-			require.Equal(t, []int64{330, 62}, w.since, "within five minutes, and since the former verdict")
-			require.Equal(t, tc.want, verdict.Result)
-			require.Equal(t, 2, verdict.Tries)
-		})
-	}
+// A tenant may have written that the leader reaches the cloud.
+func TestACandidateThatTwiceDoesNotReachTheCloudStillShowsNothingWhateverTheLeaderLogs(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.unreached(t)
+	w.renews(t, time.Minute)
+	w.again(t)
+	w.pass(t, time.Second)
+	w.start(t)
+	w.ends(t, "F1125 19:00:00.000000       1 controllermanager.go:222] dial tcp 192.0.2.1:5000: i/o timeout\n")
+	w.pass(t, time.Second)
+	w.pass(t, 0)
+	w.pass(t, 0)
+	verdict := w.requireEnded(t)
+	require.Equal(t, operand.Inconclusive, verdict.Result)
+	require.Equal(t, unreachable, verdict.Message)
+	require.Equal(t, 2, verdict.Tries)
+}
+
+// A webhook or a quota may deny each pod.
+func TestThePodOfAPreflightThatIsDeniedEndsWithACommand(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.kube.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("admission webhook denied the request")
+	})
+	w.submit(t, "sha256:1")
+	secrets := w.kube.CoreV1().Secrets(namespace)
+	secret, err := secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	inputs := operand.StartDigests{diagnostic.CloudConfig: "new"}
+	require.NoError(t, operand.AnnotatePreflight(secret, inputs, nil, nil))
+	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.fillCaches(t)
+	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)), "creating pod/preflight in "+
+		"openshift-cloud-controller-manager: admission webhook denied the request; what ran before stays in use; to roll the "+
+		"change out unproved, run: "+accepts+(&operand.PreflightRejection{Inputs: inputs}).Value())
 }
 
 // again submits the candidate again, with its verdict.

@@ -43,8 +43,9 @@ type proof struct {
 	isElsewhere bool
 	// end is the verdict about the process of the first node that led, nil unless it has ended.
 	end *operand.PreflightVerdict
-	// unled is how long no process has led.
-	unled time.Duration
+	// unled is how long no process has led, and isSettled whether the one that leads has done so for a while.
+	unled     time.Duration
+	isSettled bool
 	// started are the controllers that the process that leads has started, nil if it was not asked, or has not answered.
 	// wellFor is how long the one of the first node has led with all of them.
 	started []string
@@ -68,7 +69,9 @@ func (p *proof) next() (*operand.Leading, *operand.PreflightVerdict) {
 	case p.end != nil && p.end.Result == operand.Failed:
 		return r.In(operand.LeadFailed, p.end.Message, p.now), p.end
 	case p.end != nil:
-		return p.hold(p.end.Message), nil
+		next := p.hold(p.end.Message)
+		next.End = p.end
+		return next, nil
 	case r.State == operand.LeadTaken:
 		return p.leads(age), nil
 	case p.container != "":
@@ -109,12 +112,19 @@ func (p *proof) hold(why string) *operand.Leading {
 }
 
 // held returns the next record of a revision that is held. A revision that hangs has failed if a process of the former
-// revision then starts the controllers that it did not start.
+// revision then starts the controllers that it did not start. One whose process has ended has failed if a process of
+// the former one leads with all its controllers at the end of the hold: a mistake may look like an outage, and tenants
+// can write into the log that tells them apart.
 func (p *proof) held(age time.Duration) (*operand.Leading, *operand.PreflightVerdict) {
 	r := p.record
 	switch {
 	case p.accepted:
 		return r.In(operand.LeadUnproved, acceptedByAdmin, p.now), nil
+	case r.End != nil && age >= operand.LeadHold && p.isElsewhere && p.isSettled && isAmong(r.Controllers, p.started):
+		verdict := *r.End
+		verdict.Result = operand.Failed
+		verdict.Message += fmt.Sprintf("; one of revision %d has led since", r.Former)
+		return r.In(operand.LeadFailed, verdict.Message, p.now), &verdict
 	case r.Hangs && p.isElsewhere && len(r.Controllers) > 0 && isAmong(r.Controllers, p.started):
 		verdict := &operand.PreflightVerdict{Result: operand.Failed, Class: hang, Node: r.Node, Message: fmt.Sprintf(
 			"%s; one of revision %d has started them since", r.Why, r.Former)}

@@ -45,10 +45,23 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 			p.log.log = "E1125 19:00:00.000000       1 a.go:1] Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout\n"
 		}, operand.LeadHeld, "within 2m0s, it did not start cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller: " +
 			`the cloud's API cannot be reached from the control plane: "Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout"; check`, false},
-		"it tells nothing of what it starts":          {operand.LeadTaken, 129, func(p *proof) { p.record.Controllers = nil }, operand.LeadTaken, "", false},
-		"it has led for long and tells nothing":       {operand.LeadTaken, 130, func(p *proof) { p.record.Controllers = nil }, operand.LeadProven, "", false},
-		"it is held":                                  {state: operand.LeadHeld, after: 599, want: operand.LeadHeld},
-		"it was held for long enough":                 {operand.LeadHeld, 600, func(p *proof) { p.record.Why = "it was" }, operand.LeadUnproved, "it was held for 10m0s: it was", false},
+		"it tells nothing of what it starts":    {operand.LeadTaken, 129, func(p *proof) { p.record.Controllers = nil }, operand.LeadTaken, "", false},
+		"it has led for long and tells nothing": {operand.LeadTaken, 130, func(p *proof) { p.record.Controllers = nil }, operand.LeadProven, "", false},
+		"it is held":                            {state: operand.LeadHeld, after: 599, want: operand.LeadHeld},
+		"it was held for long enough":           {operand.LeadHeld, 600, func(p *proof) { p.record.Why = "it was" }, operand.LeadUnproved, "it was held for 10m0s: it was", false},
+		"it ended, and the former one leads": {operand.LeadHeld, 600, func(p *proof) {
+			p.record.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all
+		}, operand.LeadFailed, "the cloud does not answer; one of revision 3 has led since", true},
+		"it ended, and the former one has led for a bit": {operand.LeadHeld, 599, func(p *proof) {
+			p.record.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all
+		}, operand.LeadHeld, "", false},
+		"it ended, and the former one has just begun to lead": {operand.LeadHeld, 600, func(p *proof) {
+			p.record.End, p.isElsewhere, p.started = unclear, true, all
+		}, operand.LeadUnproved, "", false},
+		"it ended, and the former one starts little": {operand.LeadHeld, 600, func(p *proof) {
+			p.record.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all[:2]
+		}, operand.LeadUnproved, "", false},
+		"it ended, and nobody leads":                  {operand.LeadHeld, 600, func(p *proof) { p.record.End = unclear }, operand.LeadUnproved, "", false},
 		"it hangs, and the former one starts all":     {operand.LeadHeld, 5, func(p *proof) { p.record.Hangs, p.isElsewhere, p.started = true, true, all }, operand.LeadFailed, "; one of revision 3 has started them since", true},
 		"it hangs, and the former one starts little":  {operand.LeadHeld, 5, func(p *proof) { p.record.Hangs, p.isElsewhere, p.started = true, true, all[:2] }, operand.LeadHeld, "", false},
 		"it does not hang, and the former starts all": {operand.LeadHeld, 5, func(p *proof) { p.isElsewhere, p.started = true, all }, operand.LeadHeld, "", false},
