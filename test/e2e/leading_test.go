@@ -38,22 +38,70 @@ func TestARevisionLeadsBeforeTheSecondNode(t *testing.T) {
 	s.awaitSettled(t, 1, rolloutLimit)
 	config := s.cloudConfig(t)
 	global, _, _ := strings.Cut(config, "[LoadBalancer]")
-	s.testGoodLeader(t, global+withoutBalancers)
+	s.testGoodLeader(t, func(t *testing.T) time.Time { return s.setCloudConfig(t, global+withoutBalancers) })
 	for i, service := range []string{openstack.LoadBalancerService, openstack.NetworkService} {
-		// A change that was rejected is not tried again for an hour.
-		change := global + fmt.Sprintf(withBalancers, 3+i)
-		t.Run("no "+service+" API", func(t *testing.T) { s.testBadLeader(t, global, change, service) })
+		s.testBadLeader(t, badLeader{
+			name: "no " + service + " API",
+			// A change that was rejected is not tried again for an hour.
+			change:    func(t *testing.T) { s.setCloudConfig(t, global+fmt.Sprintf(withBalancers, 3+i)) },
+			meanwhile: func(away bool) { s.Cloud().Withdraw(service, away) },
+			undo:      func(t *testing.T) { s.setCloudConfig(t, global+withoutBalancers) },
+			says:      "No suitable endpoint could be found in the service catalog",
+		})
 	}
 }
 
-func (s *suite) testGoodLeader(t *testing.T, config string) {
+// TestARevisionLeadsBeforeTheSecondNodeOnAWS changes flags that a preflight does not pass on, because their controllers
+// write to the cloud.
+func TestARevisionLeadsBeforeTheSecondNodeOnAWS(t *testing.T) {
+	if os.Getenv("E2E_LONG") == "" {
+		t.Skip("E2E_LONG is not set: this takes ten minutes")
+	}
+	s := startSuite(t, devcluster.Options{
+		Name: "e2e-leading-aws", Platform: configv1.AWSPlatformType, Nodes: nodes, Progress: os.Stderr,
+	}, monitor.Rollout("the first revision"), monitor.NewLeader("the first leader"))
+	s.awaitSettled(t, 1, rolloutLimit)
+	s.testGoodLeader(t, func(t *testing.T) time.Time {
+		began := time.Now()
+		s.setArgument(t, "concurrent-service-syncs", "2")
+		return began
+	})
+	for _, b := range []badLeader{
+		{
+			name: "routes without a cluster CIDR", says: "invalid CIDR",
+			change: func(t *testing.T) { s.setArgument(t, "configure-cloud-routes", "true") },
+		},
+		{
+			name: "tagging without tags", says: "Tagging controller inputs are not properly set",
+			change: func(t *testing.T) { s.setArgument(t, "controllers", "*,tagging") },
+		},
+	} {
+		b.undo = func(t *testing.T) {
+			s.setOverrides(t, map[string]any{"extendedArguments": map[string]any{"concurrent-service-syncs": []any{"2"}}})
+		}
+		s.testBadLeader(t, b)
+	}
+}
+
+// badLeader is a change with which a cloud-controller-manager ends once it leads.
+type badLeader struct {
+	name   string
+	change func(*testing.T)
+	// meanwhile is what happens to the cloud between the preflight and the rollout, nil for nothing.
+	meanwhile func(away bool)
+	undo      func(*testing.T)
+	// says are the last words of the process.
+	says string
+}
+
+func (s *suite) testGoodLeader(t *testing.T, change func(*testing.T) time.Time) {
 	before := s.revision(t)
 	s.awaitSettledLeader(t)
 	former := s.requireOneLeader(t)
 	s.monitor.Begin("a good change")
 	s.monitor.Expect(monitor.Rollout("a good change"), monitor.NewLeader("the first node proves it"))
 	sample := s.sampleLeaders(t)
-	began := s.setCloudConfig(t, config)
+	began := change(t)
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 	s.figure("a good change to %d nodes: %s", nodes, rounded(began))
 	s.requireLed(t, sample, "the rollout")
@@ -61,26 +109,27 @@ func (s *suite) testGoodLeader(t *testing.T, config string) {
 	s.requireAnnounced(t.Context(), t)
 }
 
-func (s *suite) testBadLeader(t *testing.T, global, change, service string) {
-	name := "no " + service + " API"
+func (s *suite) testBadLeader(t *testing.T, b badLeader) {
 	before := s.revision(t)
 	s.awaitSettledLeader(t)
 	s.requireOneLeader(t)
-	s.monitor.Begin(name)
-	s.monitor.Expect(monitor.Degraded("", name), monitor.Rollout(name), monitor.Rollout("back from "+name),
+	s.monitor.Begin(b.name)
+	s.monitor.Expect(monitor.Degraded("", b.name), monitor.Rollout(b.name), monitor.Rollout("back from "+b.name),
 		monitor.NewLeader("it is to prove itself"), monitor.NewLeader("back"), monitor.NewLeader("the leader's node goes back"))
-	sample := s.sampleLeaders(t)
-	began := s.setCloudConfig(t, change)
+	sample, began := s.sampleLeaders(t), time.Now()
+	b.change(t)
 	s.await(t, "the revision", briefly, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
-	s.Cloud().Withdraw(service, true)
-	t.Cleanup(func() { s.Cloud().Withdraw(service, false) })
+	if b.meanwhile != nil {
+		b.meanwhile(true)
+		t.Cleanup(func() { b.meanwhile(false) })
+	}
 	revised := time.Now()
 	s.await(t, "the revision to be rejected", briefly, func(ctx context.Context) error {
-		return s.degradedWith(ctx, fmt.Sprintf("the cloud-controller-manager of revision %d on node/", before+1),
-			"No suitable endpoint could be found in the service catalog", fmt.Sprintf("the nodes go back to what revision %d has", before))
+		return s.degradedWith(ctx, fmt.Sprintf("the cloud-controller-manager of revision %d on node/", before+1), b.says,
+			fmt.Sprintf("the nodes go back to what revision %d has", before))
 	})
 	require.LessOrEqual(t, s.operands.reached(before+1), 1, "only the first node has it")
-	s.figure("%s: rejected %s after the revision", name, rounded(revised))
+	s.figure("%s: rejected %s after the revision", b.name, rounded(revised))
 	s.await(t, "the first node with what works", rolloutLimit, func(ctx context.Context) error {
 		_, err := s.wentBack(ctx, before+2)
 		return err
@@ -91,8 +140,10 @@ func (s *suite) testBadLeader(t *testing.T, global, change, service string) {
 	s.figure("... every node is at one revision %s after the change", rounded(began))
 	s.awaitSettledLeader(t)
 	s.requireLed(t, sample, "the way back")
-	s.Cloud().Withdraw(service, false)
-	s.setCloudConfig(t, global+withoutBalancers)
+	if b.meanwhile != nil {
+		b.meanwhile(false)
+	}
+	b.undo(t)
 	require.Equal(t, before+2, s.awaitSettled(t, before+2, rolloutLimit))
 	s.requireAnnounced(t.Context(), t)
 }

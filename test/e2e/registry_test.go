@@ -32,6 +32,8 @@ type registry struct {
 	// missing makes the registry answer that it does not have the image, and failedPulls counts these answers.
 	missing     atomic.Bool
 	failedPulls atomic.Int32
+	// slow is how long each layer takes, in nanoseconds.
+	slow atomic.Int64
 }
 
 // newRegistry reads an image in OCI's layout from a tar archive.
@@ -87,6 +89,13 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if !found {
 		http.NotFound(w, request)
 		return
+	}
+	if request.Method == http.MethodGet && path.Base(directory) == "blobs" {
+		select {
+		case <-time.After(time.Duration(r.slow.Load())):
+		case <-request.Context().Done():
+			return
+		}
 	}
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Docker-Content-Digest", name)
