@@ -32,6 +32,9 @@ const (
 	// PreflightDigestAnnotation on the Secret and on the pod has the digest of the candidate.
 	PreflightDigestAnnotation = "cloud-controller-manager.openshift.io/preflight-digest"
 
+	// PreflightAgainAnnotation on the pod means that a former pod of the candidate ended while no operator watched it.
+	PreflightAgainAnnotation = "cloud-controller-manager.openshift.io/preflight-again"
+
 	// PreflightInputsAnnotation on the Secret has the digests of what the candidate changes.
 	PreflightInputsAnnotation = "cloud-controller-manager.openshift.io/preflight-inputs"
 

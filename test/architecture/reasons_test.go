@@ -31,7 +31,7 @@ var noReasons = []string{
 	// Feature gates, kinds, values of annotations, and what kubelets report.
 	"Allowed", "CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook", "ClusterRole",
 	"ConfigurablePKI", "Confirmed", "ContainerCreating", "ControllerManagerReleaseLeaderElectionLockOnExit",
-	"CrashLoopBackOff", "ErrImageNeverPull", "Failed", "ImagePullBackOff", "InvalidImageName",
+	"CrashLoopBackOff", "DeadlineExceeded", "ErrImageNeverPull", "Failed", "ImagePullBackOff", "InvalidImageName",
 	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Secret", "Service", "Unknown",
 	// The reason of an event.
 	"NodeCurrentRevisionChanged", "NodeNotInitialized",

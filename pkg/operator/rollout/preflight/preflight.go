@@ -124,6 +124,10 @@ type controller struct {
 	// ending is the one that is being deleted, and forced the one that was deleted without its kubelet.
 	seen, started, led, ending patience.Since[string]
 	forced                     types.UID
+	// unwatched is the pod that had ended when this process saw it first, and again the digest of the candidate whose pod
+	// is run again because of that.
+	unwatched types.UID
+	again     string
 	// lasts is the digest of the candidate without a verdict.
 	lasts patience.Since[string]
 	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and running its container that
@@ -240,6 +244,9 @@ func (c *controller) run(ctx context.Context, candidate *corev1.Secret) (*operan
 	case pod.DeletionTimestamp != nil || pod.Annotations[operand.PreflightDigestAnnotation] != digest:
 		return nil, "the end of the former pod/" + pod.Name, c.deletePod(ctx, pod)
 	}
+	if c.isUnwatched(pod) {
+		return c.runAgain(ctx, pod)
+	}
 	e, err := c.observe(ctx, pod)
 	if err != nil {
 		return nil, "", err
@@ -284,8 +291,15 @@ func (c *controller) create(ctx context.Context, candidate *corev1.Secret) (*ope
 	pod.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: "v1", Kind: "Secret", Name: candidate.Name, UID: candidate.UID,
 	}}
-	_, err = c.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if c.again == candidate.Annotations[operand.PreflightDigestAnnotation] {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, operand.PreflightAgainAnnotation, "true")
+	}
+	created, err := c.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		c.seen.See(string(created.UID), c.Clock.Now())
+		c.again = ""
+	case !apierrors.IsAlreadyExists(err):
 		return nil, "", fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 	}
 	return nil, fmt.Sprintf("the start of pod/%s on node/%s", pod.Name, node), nil

@@ -302,7 +302,7 @@ func TestACandidateSucceedsOnceItsProcessLeadsAndHasLookedUpTheNodes(t *testing.
 	require.Equal(t, operand.Successful, verdict.Result)
 	require.Equal(t, "it led and looked up 3 of 3 nodes", verdict.Message)
 	require.Equal(t, asExpected, w.condition(t))
-	require.Equal(t, []string{"Normal PreflightSuccessful: a cloud-controller-manager with the changed inputs, on node/m1 for 31s " +
+	require.Equal(t, []string{"Normal PreflightSuccessful: a cloud-controller-manager with the changed inputs, on node/m1 for 32s " +
 		"at 2026-11-21T09:00:32Z: it led and looked up 3 of 3 nodes"}, w.events())
 }
 
@@ -318,7 +318,7 @@ func TestACandidateFailsWithTheLastWordsOfItsProcess(t *testing.T) {
 	verdict := w.requireEnded(t)
 	require.Equal(t, operand.Failed, verdict.Result)
 	require.Equal(t, "Unauthenticated", verdict.Class)
-	const message = `a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-21T09:00:01Z: the cloud ` +
+	const message = `a cloud-controller-manager with the changed inputs, on node/m1 for 1s at 2026-11-21T09:00:01Z: the cloud ` +
 		`rejects the credentials: "error running controllers: Authentication failed"; replace the credentials`
 	require.Equal(t, operatorv1.OperatorCondition{
 		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "PreflightFailed", Message: message,
@@ -372,6 +372,83 @@ func TestARestartedOperatorGoesOnWithThePreflight(t *testing.T) {
 	w.pass(t, 0)
 	w.pass(t, 0)
 	require.Equal(t, operand.Successful, w.requireEnded(t).Result)
+}
+
+// deadline lets the kubelet end the pod at its deadline.
+func (w *world) deadline(t *testing.T) {
+	t.Helper()
+	pod := w.found(t)
+	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "DeadlineExceeded"
+	pod.Status.Message = "Pod was active on node longer than the specified deadline"
+	_, err := w.kube.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+func TestAPreflightThatEndedWhileNoOperatorWatchedItIsRunAgain(t *testing.T) {
+	failed := func(t *testing.T, w *world) {
+		w.ends(t, "E1125 19:00:00.000000       1 a.go:1] Authentication failed\n")
+	}
+	for name, tc := range map[string]struct {
+		ends func(*testing.T, *world)
+		// seen is how long the next operator has seen the pod before it ends.
+		seen time.Duration
+	}{
+		"its process had ended":             {ends: failed},
+		"its deadline had passed":           {ends: func(t *testing.T, w *world) { w.deadline(t) }},
+		"its deadline passes seconds later": {ends: func(t *testing.T, w *world) { w.deadline(t) }, seen: 5 * time.Second},
+		"the API server refuses to delete it first": {ends: func(t *testing.T, w *world) {
+			failed(t, w)
+			refusals := 1
+			w.kube.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				refusals--
+				return refusals >= 0, nil, errors.New("etcdserver: leader changed")
+			})
+			w.fillCaches(t)
+			require.ErrorContains(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)), "leader changed")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			w.submit(t, "sha256:1")
+			w.pass(t, time.Second)
+			former := w.found(t).UID
+			w.start(t)
+			w.restartOperator()
+			if tc.seen > 0 {
+				w.pass(t, tc.seen)
+			}
+			tc.ends(t, w)
+			w.pass(t, 5*time.Second)
+			require.NotNil(t, w.found(t), "nobody knows what it had to wait for")
+			require.NotEqual(t, former, w.found(t).UID)
+			require.Empty(t, w.events())
+			w.start(t)
+			w.masked = lookedUp
+			w.pass(t, 6*time.Second)
+			w.pass(t, 0)
+			w.pass(t, 0)
+			require.Equal(t, operand.Successful, w.requireEnded(t).Result)
+		})
+	}
+}
+
+func TestAPreflightThatNoOperatorWatchesTwiceShowsNothing(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	for range 2 {
+		w.start(t)
+		w.ends(t, "E1125 19:00:00.000000       1 a.go:1] Authentication failed\n")
+		w.restartOperator()
+		w.pass(t, 5*time.Second)
+	}
+	w.pass(t, 0)
+	w.pass(t, 0)
+	verdict := w.requireEnded(t)
+	require.Equal(t, operand.Inconclusive, verdict.Result)
+	require.Equal(t, "NotStarted", verdict.Class)
+	require.Equal(t, "pod/preflight ended twice while no operator watched it; check the pods of the operator",
+		verdict.Message)
 }
 
 func TestAPreflightWithoutANodeWaitsAndSaysSoAfterAMinute(t *testing.T) {
@@ -783,7 +860,7 @@ func TestTheNoticeSaysWhatAWaitingChangeWaitsForAndWhatEndsIt(t *testing.T) {
 	value := (&operand.PreflightRejection{Inputs: operand.StartDigests{diagnostic.CloudConfig: "new"}}).Value()
 	want := operatorv1.OperatorCondition{
 		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "PreflightInconclusive",
-		Message: "a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-21T09:00:01Z: " + unreachable +
+		Message: "a cloud-controller-manager with the changed inputs, on node/m1 for 1s at 2026-11-21T09:00:01Z: " + unreachable +
 			"; what ran before stays in use; it is tried again at 2026-11-21T09:01:01Z; to roll the change out unproved, run: " +
 			accepts + value,
 	}

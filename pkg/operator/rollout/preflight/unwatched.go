@@ -1,0 +1,45 @@
+package preflight
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// deadlineExceeded is the reason of a pod that its kubelet has ended at spec.activeDeadlineSeconds
+// (pkg/kubelet/active_deadline.go). An operator that watches the pod ends it sooner.
+const deadlineExceeded = "DeadlineExceeded"
+
+// isUnwatched reports whether a pod ended while no operator watched it: this process found it so, or saw it for less
+// time than an operator waits before its deadline passed. What the leader and the cloud did meanwhile is unknown, so
+// the end tells nothing about the candidate.
+func (c *controller) isUnwatched(pod *corev1.Pod) bool {
+	isFound, now := c.seen.Value() != string(pod.UID), c.Clock.Now()
+	watched := now.Sub(c.seen.See(string(pod.UID), now))
+	if !hasEnded(pod) {
+		return false
+	}
+	if isFound {
+		c.unwatched = pod.UID
+	}
+	return c.unwatched == pod.UID || pod.Status.Reason == deadlineExceeded && watched < startTime+patienceTime
+}
+
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded ||
+		controlplane.ContainerStatus(pod, operand.Name).State.Terminated != nil
+}
+
+// runAgain replaces a pod that no operator watched, once: each run logs in to the cloud.
+func (c *controller) runAgain(ctx context.Context, pod *corev1.Pod) (*operand.PreflightVerdict, string, error) {
+	if pod.Annotations[operand.PreflightAgainAnnotation] != "" {
+		e := &evidence{now: c.Clock.Now(), pod: pod, since: c.seen.At()}
+		return e.verdict(operand.Inconclusive, notStarted,
+			"pod/"+pod.Name+" ended twice while no operator watched it; check the pods of the operator"), "", nil
+	}
+	c.again = pod.Annotations[operand.PreflightDigestAnnotation]
+	return nil, "the end of pod/" + pod.Name + ", which no operator watched", c.deletePod(ctx, pod)
+}
