@@ -14,7 +14,9 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,11 +28,20 @@ import (
 const (
 	nextVersion = "4.100.0-dev"
 	nextFlag    = "--concurrent-service-syncs=2"
+
+	// What the next release changes besides: the name of a controller, and with it the condition of its errors and the
+	// field manager of its conditions; a right that the controller uses; and a condition of a policy.
+	formerError, nextError = "PreflightDegraded", "FuturePreflightDegraded"
+	nextRight              = "of-the-next-release"
+	formerMatch            = "while-this-operator-can-confirm"
+	nextPolicy             = "openshift-cloud-controller-manager-node-deletion"
 )
 
 // TestUpgrade upgrades to a next release and back, with a cloud configuration that is rejected all the time. The next
 // release has another operator, another image of the cloud-controller-manager, another default of its flags, and a new
-// field of the operator's resource, which this release's operator must keep.
+// field of the operator's resource, which this release's operator must keep. It names a controller in another way, gives
+// the operator another right, and has less in a policy: neither release keeps conditions, rights or policies of the
+// other one.
 func TestUpgrade(t *testing.T) {
 	if os.Getenv("E2E_LONG") == "" {
 		t.Skip("E2E_LONG is not set: this takes five minutes")
@@ -54,6 +65,7 @@ func TestUpgrade(t *testing.T) {
 	s.monitor.Begin("the upgrade")
 	s.expectRollout("the next release")
 	s.upgrade(t, next, nextFlag)
+	s.requireRelease(t, nextError, formerError)
 
 	s.monitor.Begin("the former operator with the next definition")
 	s.expectRollout("the former operator's flags, and the log level")
@@ -94,10 +106,12 @@ func TestUpgrade(t *testing.T) {
 	s.expectRollout("the former release")
 	s.upgrade(t, s.Release(), "")
 	s.awaitDegraded(t, briefly, "cloud-provider-config")
+	s.requireRelease(t, formerError, nextError)
 
 	s.monitor.Begin("the next release again")
 	s.expectRollout("the next release again")
 	s.upgrade(t, next, nextFlag)
+	s.requireRelease(t, nextError, formerError)
 
 	s.monitor.Begin("the configuration is mended")
 	s.setCloudConfig(t, good)
@@ -105,9 +119,59 @@ func TestUpgrade(t *testing.T) {
 	s.requireOneLeader(t)
 }
 
-// editRelease makes the next release: a default of the flags, and a field that this release does not have.
+// requireRelease requires the conditions, rights and policies of one release, and none of the other one's.
+func (s *suite) requireRelease(t *testing.T, own, foreign string) {
+	t.Helper()
+	s.await(t, own+" and no "+foreign, briefly, func(ctx context.Context) error {
+		resource, err := s.resource(ctx)
+		if err != nil {
+			return err
+		}
+		var types []string
+		for _, condition := range resource.Status.Conditions {
+			types = append(types, condition.Type)
+		}
+		if !slices.Contains(types, own) || slices.Contains(types, foreign) {
+			return fmt.Errorf("the operator's resource has the conditions %v", types)
+		}
+		return nil
+	})
+	isNext := own == nextError
+	role, err := s.kube.RbacV1().ClusterRoles().Get(t.Context(), "system:openshift:operator:cloud-controller-manager",
+		metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, isNext, slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.ResourceNames, nextRight)
+	}), "the right of the next release")
+	policy, err := s.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), nextPolicy,
+		metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, !isNext, slices.ContainsFunc(policy.Spec.MatchConditions, func(c admissionv1.MatchCondition) bool {
+		return c.Name == formerMatch
+	}), "the condition of the former release's policy")
+}
+
+// editRelease makes the next release: a default of the flags, a field that this release does not have, and what
+// requireRelease looks at.
 func editRelease(dir string) error {
+	const payload = "manifests/0000_26_cloud-controller-manager-operator_"
 	return errors.Join(
+		replaceIn(filepath.Join(dir, "pkg/operator/rollout/preflight/preflight.go"), `name = "Preflight"`, `name = "FuturePreflight"`),
+		replaceIn(filepath.Join(dir, "pkg/operator/rollout/preflight/preflight.go"),
+			"syncCtx factory.SyncContext) error {\n", `syncCtx factory.SyncContext) error {
+	_, err := c.Kube.CoreV1().ConfigMaps("kube-public").Get(ctx, "`+nextRight+`", metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+`),
+		replaceIn(filepath.Join(dir, payload+"04_operator.rbac.yaml"), "rules:\n", "rules:\n- apiGroups: [\"\"]\n"+
+			"  resources: [configmaps]\n  resourceNames: ["+nextRight+"]\n  verbs: [get]\n"),
+		replaceIn(filepath.Join(dir, payload+"09_node-deletion.admissionpolicy.yaml"), "  - name: "+formerMatch+`
+    expression: >-
+      authorizer.serviceAccount("openshift-cloud-controller-manager-operator", "cluster-cloud-controller-manager")
+      .group("operator.openshift.io").resource("cloudcontrollermanagers").subresource("status").name("cluster")
+      .check("patch").allowed()
+`, ""),
 		replaceIn(filepath.Join(dir, "bindata/assets/config/default.yaml"), "extendedArguments:\n", "extendedArguments:\n  concurrent-service-syncs: [\"2\"]\n"),
 		replaceIn(filepath.Join(dir, "manifests/0000_26_cloud-controller-manager-operator_01_cloudcontrollermanagers.crd.yaml"),
 			"              failedRevisionLimit:\n", "              fieldOfTheNextRelease:\n                type: string\n              failedRevisionLimit:\n"),
