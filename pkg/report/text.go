@@ -243,10 +243,15 @@ func (t *text) inputs(s *Status) {
 		rows = append(rows, []string{in.Name, state, stamp(in.Since), shorten(source, 56)})
 	}
 	t.table(rows)
+	rejects := false
 	for _, in := range s.Inputs {
 		if in.Rejected {
 			t.wrapped("  ", "    ", fmt.Sprintf("%s: %s: %s", in.Name, reasonAndCode(in.Reason), in.Message))
+			rejects = true
 		}
+	}
+	if rejects {
+		t.wrapped("  ", "    ", "correct it before a downgrade: the former release may not reject it, and would roll it out")
 	}
 }
 
