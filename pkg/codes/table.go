@@ -451,4 +451,9 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 			"the former one, and the condition of the input says what is rejected",
 		"correct what the message names, or undo the change",
 	},
+	{
+		"CCM0172", "NotRendered", "VersionsProgressing",
+		"an upgrade has not begun to roll out: the message has what holds it back",
+		"correct what the message names",
+	},
 }

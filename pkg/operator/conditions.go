@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/preflight"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/versions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -25,7 +26,7 @@ func Conditions() []string {
 		operatorclient.AvailableCondition, operatorclient.ProgressingCondition, operatorclient.UpgradeableCondition,
 		targetconfigcontroller.NoticesCondition, trustedca.ConditionType, preflight.Condition, handover.DeafCondition,
 		nodeinitialization.NoticesCondition, nodemanager.NoticesCondition, nodemanager.ProgressingCondition,
-		loadbalancers.NoticesCondition,
+		loadbalancers.NoticesCondition, versions.ProgressingCondition,
 	})
 	// An inertia may be that of one reason.
 	all = slices.DeleteFunc(all, func(name string) bool { return strings.Contains(name, "/") })

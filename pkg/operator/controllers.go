@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -420,7 +421,10 @@ func (w *wiring) status() []factory.Controller {
 			OperatorVersion: w.OperatorVersion,
 			OperandVersion:  w.OperandVersion,
 			OperatorImage:   w.OperatorImage,
-			Recorder:        w.EventRecorder,
+			HeldBy: []string{
+				string(diagnostic.Configuration) + "Degraded", string(diagnostic.Image) + "Degraded", preflight.Condition,
+			},
+			Recorder: w.EventRecorder,
 		}),
 		clusteroperatorstatus.New(clusteroperatorstatus.Options{
 			Operator:         w.client,

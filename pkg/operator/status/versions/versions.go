@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -34,6 +35,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
+// ProgressingCondition is True while the operator has not rendered what its release changes: then nothing rolls out, so
+// no other condition says that the upgrade goes on.
+const ProgressingCondition = "VersionsProgressing"
+
+const name = "Versions"
+
 // The version names that the cluster-version-operator reads: the payload's version and the operator's image.
 const (
 	operatorVersion = "operator"
@@ -54,6 +61,8 @@ type Options struct {
 	// OperatorVersion and OperandVersion are the versions in the release payload. OperatorImage is this operator's
 	// image.
 	OperatorVersion, OperandVersion, OperatorImage string
+	// HeldBy are the conditions that say why a release is not rendered, in their order.
+	HeldBy []string
 
 	Recorder events.Recorder
 }
@@ -77,22 +86,25 @@ func New(o Options) factory.Controller {
 			operatorVersion: o.OperatorVersion, operatorImage: o.OperatorImage, operand.Name: o.OperandVersion,
 		},
 	}
-	return reconciler.New("Versions", o.Operator, o.Recorder, c.sync, o.ConfigMaps.Informer(), o.Deployments.Informer(),
+	return reconciler.New(name, o.Operator, o.Recorder, c.sync, o.ConfigMaps.Informer(), o.Deployments.Informer(),
 		ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()})
 }
 
-func (c *controller) sync(_ context.Context, _ factory.SyncContext) error {
+func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	observed, known, err := observedplatform.Get(c.Operator)
 	if err != nil || !known {
 		return err
 	}
 	err = c.reached(observed)
-	var pending pendingError
+	var pending *pendingError
 	if errors.As(err, &pending) {
 		klog.V(4).InfoS("Not reporting the versions yet", "reason", pending)
-		return nil
+		return c.report(ctx, pending.notRendered)
 	}
 	if err != nil {
+		return err
+	}
+	if err := c.report(ctx, false); err != nil {
 		return err
 	}
 	current := c.Versions.GetVersions()
@@ -106,12 +118,44 @@ func (c *controller) sync(_ context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
+// report writes the condition, with the conditions that say why this release is not rendered.
+func (c *controller) report(ctx context.Context, notRendered bool) error {
+	if !notRendered {
+		return operatorclient.ApplyConditions(ctx, c.Operator, name, operatorclient.AsExpected(ProgressingCondition))
+	}
+	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return err
+	}
+	var causes []string
+	for _, held := range c.HeldBy {
+		found := v1helpers.FindOperatorCondition(operatorStatus.Conditions, held)
+		if found != nil && found.Status == operatorv1.ConditionTrue {
+			causes = append(causes, held+": "+found.Message)
+		}
+	}
+	message := fmt.Sprintf("release %s has not begun to roll out", c.OperatorVersion)
+	if len(causes) > 0 {
+		message += ", and what ran before stays in use:\n" + strings.Join(causes, "\n")
+	} else {
+		message += "; if this lasts for minutes, read the operator's log"
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, name,
+		operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "NotRendered", message))
+}
+
 // pendingError is what has not reached the payload's version.
-type pendingError string
+type pendingError struct {
+	text string
+	// notRendered is whether another release has rendered the candidate.
+	notRendered bool
+}
 
-func (e pendingError) Error() string { return string(e) }
+func (e *pendingError) Error() string { return e.text }
 
-func pendingf(format string, args ...any) error { return pendingError(fmt.Sprintf(format, args...)) }
+func pendingf(format string, args ...any) error {
+	return &pendingError{text: fmt.Sprintf(format, args...)}
+}
 
 // reached returns nil if everything has reached the payload's version, otherwise a pendingError.
 func (c *controller) reached(observed platform.Platform) error {
@@ -169,7 +213,7 @@ func (c *controller) nodesReached() error {
 		return pendingf("there is no candidate")
 	}
 	if by := candidate.Annotations[operand.RenderedByAnnotation]; by != c.rendered {
-		return pendingf("configmap/%s was rendered by %q", candidate.Name, by)
+		return &pendingError{fmt.Sprintf("configmap/%s was rendered by %q", candidate.Name, by), true}
 	}
 	if len(operatorStatus.NodeStatuses) == 0 {
 		return pendingf("no control-plane node is known")

@@ -29,6 +29,7 @@ const (
 
 // countingVersions counts the calls that wake the status controller.
 type countingVersions struct {
+	operator v1helpers.StaticPodOperatorClient
 	status.VersionGetter
 	set int
 }
@@ -161,13 +162,15 @@ func syncTwice(t *testing.T, observed string, operatorStatus *operatorv1.StaticP
 	}
 	versions := &countingVersions{VersionGetter: status.NewVersionGetter()}
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	versions.operator = v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+		ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
+	}}, operatorStatus, nil, nil)
 	c := New(Options{
-		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-			ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
-		}}, operatorStatus, nil, nil),
+		Operator:   versions.operator,
 		ConfigMaps: factories.Core().V1().ConfigMaps(), DaemonSets: factories.Apps().V1().DaemonSets(),
 		Deployments: factories.Apps().V1().Deployments(),
 		Versions:    versions, OperatorVersion: "4.23.0", OperandVersion: "4.23.1", OperatorImage: "registry/operator@sha256:2", Recorder: recorder,
+		HeldBy: []string{"ConfigurationDegraded", "ImageDegraded", "PreflightNotices"},
 	})
 	for range 2 {
 		require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
@@ -197,6 +200,58 @@ func TestNoVersionIsReportedWhileThePredecessorRunsBesideARemovedOperand(t *test
 			operatorStatus := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: tc.conditions}}
 			versions := syncTwice(t, tc.observed, operatorStatus, []runtime.Object{tc.deployment})
 			require.Len(t, versions.GetVersions(), tc.want)
+		})
+	}
+}
+
+func TestProgressingSaysWhatAReleaseWaitsFor(t *testing.T) {
+	const condition = "VersionsProgressing"
+	settled := operatorv1.OperatorCondition{Type: condition, Status: operatorv1.ConditionFalse, Reason: "AsExpected"}
+	waiting := func(message string) operatorv1.OperatorCondition {
+		return operatorv1.OperatorCondition{
+			Type: condition, Status: operatorv1.ConditionTrue, Reason: "NotRendered", Message: message,
+		}
+	}
+	rejected := operatorv1.OperatorCondition{
+		Type: "ConfigurationDegraded", Status: operatorv1.ConditionTrue, Message: `flag "leader-elect" is set by the operator`,
+	}
+	held := operatorv1.OperatorCondition{Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Message: "it waits"}
+	healthy := operatorv1.OperatorCondition{Type: "ImageDegraded", Status: operatorv1.ConditionFalse, Message: "no"}
+	other := operatorv1.OperatorCondition{Type: "CrashLoopDegraded", Status: operatorv1.ConditionTrue, Message: "no"}
+	former, live := podConfigMap("", "4.22.0 registry/operator@sha256:1", "old"), podConfigMap("", payload, "old")
+	first := podConfigMap("-1", "4.22.0 registry/operator@sha256:1", "old")
+	for name, tc := range map[string]struct {
+		observed   string
+		conditions []operatorv1.OperatorCondition
+		candidate  *corev1.ConfigMap
+		want       operatorv1.OperatorCondition
+	}{
+		"this release has rendered": {observed: openstack, candidate: live, want: settled},
+		"nothing is known to hold it back": {observed: openstack, candidate: former, want: waiting("release 4.23.0 has not " +
+			"begun to roll out; if this lasts for minutes, read the operator's log")},
+		"an override is rejected, and a preflight has shown nothing": {
+			observed: openstack, candidate: former, conditions: []operatorv1.OperatorCondition{held, rejected, healthy, other},
+			want: waiting("release 4.23.0 has not begun to roll out, and what ran before stays in use:\nConfigurationDegraded: " +
+				"flag \"leader-elect\" is set by the operator\nPreflightNotices: it waits"),
+		},
+		"the predecessor runs, and TakingOver has the step": {
+			observed: openstack, candidate: former, want: settled,
+			conditions: []operatorv1.OperatorCondition{{Type: "TakingOver", Status: operatorv1.ConditionTrue}},
+		},
+		"nothing is managed": {observed: `{"platform":"none"}`, candidate: former, want: settled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := &operatorv1.StaticPodOperatorStatus{
+				NodeStatuses:   []operatorv1.NodeStatus{{NodeName: "m0", CurrentRevision: 1}},
+				OperatorStatus: operatorv1.OperatorStatus{Conditions: tc.conditions},
+			}
+			versions := syncTwice(t, tc.observed, status, []runtime.Object{tc.candidate, first})
+			_, status, _, err := versions.operator.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			found := v1helpers.FindOperatorCondition(status.Conditions, condition)
+			require.NotNil(t, found)
+			found.LastTransitionTime = metav1.Time{}
+			require.Equal(t, tc.want, *found)
 		})
 	}
 }
