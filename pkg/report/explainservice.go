@@ -108,8 +108,8 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	}
 	if !nodecause.HasLogged(e.shot.Log.Text, service.Namespace+"/"+service.Name, event.Message) {
 		e.step(false, "a tenant may have written this event: the end of the leader's log does not have it")
-		action = fmt.Sprintf("first look for the event in the log of pod/%s, because whoever may create Events in %s can "+
-			"write one; then %s", LeadingPod(e.shot), service.Namespace, action)
+		action = fmt.Sprintf("first look for the event in the log of pod/%s, because every user with the right to create "+
+			"Events in namespace %s can write one; then %s", LeadingPod(e.shot), service.Namespace, action)
 	}
 	return e.because(cause, action)
 }
