@@ -46,6 +46,9 @@ const (
 
 	// retryDelay is how long to wait after a binding could not be created.
 	retryDelay = 10 * time.Second
+
+	// lookDelay is how often the objects are read that no informer has.
+	lookDelay = 5 * time.Minute
 )
 
 // The reasons of the condition, the most severe first.
@@ -124,6 +127,12 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		}
 		findings = append(findings, found...)
 	}
+	found, err := c.compareLabels(ctx)
+	if err != nil {
+		return err
+	}
+	findings = append(findings, found...)
+	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookDelay)
 	if slices.ContainsFunc(findings, func(f finding) bool { return f.reason == bindingMissing }) {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), retryDelay)
 	}
@@ -148,46 +157,74 @@ func (c *controller) needed(observed platform.Platform) ([]*admissionv1.Validati
 // compare compares a policy and its binding in the payload with those of the cluster. staticresources applies the other
 // bindings, and reports what it cannot.
 func (c *controller) compare(ctx context.Context, policy *admissionv1.ValidatingAdmissionPolicy) ([]finding, error) {
-	var findings []finding
+	purpose := purposes[policy.Name]
 	live, err := c.policy(ctx, policy.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		findings = append(findings, finding{policyMissing, fmt.Sprintf(
-			"nothing %s, because validatingadmissionpolicy/%s does not exist; %s",
-			purposes[policy.Name], policy.Name, restored)})
-	case err != nil:
-		return nil, fmt.Errorf("reading validatingadmissionpolicy/%s: %w", policy.Name, err)
-	case !equality.Semantic.DeepEqual(live.Spec, policy.Spec):
-		findings = append(findings, changed("validatingadmissionpolicy", policy.Name, policy.Name))
-	}
+	findings, err := assess(object{"validatingadmissionpolicy", policy.Name, purpose, policyMissing}, err,
+		func() bool { return equality.Semantic.DeepEqual(live.Spec, policy.Spec) })
 	binding := c.payload.bindings[policy.Name]
-	if binding == nil {
-		return findings, nil
+	if err != nil || binding == nil {
+		return findings, err
 	}
 	bound, err := c.binding(ctx, binding.Name)
-	switch {
-	case apierrors.IsNotFound(err):
+	if apierrors.IsNotFound(err) {
 		if err := c.bind(ctx, binding); err != nil {
 			findings = append(findings, finding{bindingMissing, fmt.Sprintf(
 				"nothing %s, because validatingadmissionpolicybinding/%s does not exist, and the operator cannot create it: "+
-					"%v; %s", purposes[policy.Name], binding.Name, err, restored)})
+					"%v; %s", purpose, binding.Name, err, restored)})
 		}
-	case err != nil:
-		return nil, fmt.Errorf("reading validatingadmissionpolicybinding/%s: %w", binding.Name, err)
-	case !equality.Semantic.DeepEqual(bound.Spec, binding.Spec):
-		findings = append(findings, changed("validatingadmissionpolicybinding", binding.Name, policy.Name))
+		return findings, nil
 	}
-	return findings, nil
+	found, err := assess(object{"validatingadmissionpolicybinding", binding.Name, purpose, bindingMissing}, err,
+		func() bool { return equality.Semantic.DeepEqual(bound.Spec, binding.Spec) })
+	return append(findings, found...), err
+}
+
+// compareLabels compares the MutatingAdmissionPolicy and its binding. They are read from the API: an informer would wait
+// for ever where the API server does not serve them, which is no finding.
+func (c *controller) compareLabels(ctx context.Context) ([]finding, error) {
+	want, binding := c.payload.labels, c.payload.labelsBinding
+	live, err := c.Client.MutatingAdmissionPolicies().Get(ctx, want.Name, metav1.GetOptions{})
+	if isUnserved(err) {
+		return nil, nil
+	}
+	findings, err := assess(object{"mutatingadmissionpolicy", want.Name, labelsPurpose, policyMissing}, err,
+		func() bool { return equality.Semantic.DeepEqual(live.Spec, want.Spec) })
+	if err != nil {
+		return nil, err
+	}
+	bound, err := c.Client.MutatingAdmissionPolicyBindings().Get(ctx, binding.Name, metav1.GetOptions{})
+	found, err := assess(object{"mutatingadmissionpolicybinding", binding.Name, labelsPurpose, bindingMissing}, err,
+		func() bool { return equality.Semantic.DeepEqual(bound.Spec, binding.Spec) })
+	return append(findings, found...), err
+}
+
+// isUnserved reports whether the API server does not know the resource. Such an answer is no Status of the API.
+func isUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// object is an object of the payload: what it is for, and the reason while it is missing.
+type object struct{ kind, name, purpose, missing string }
+
+// assess returns what is wrong with an object, of which a read returned an error. isSame reports whether it is as in the
+// payload.
+func assess(o object, err error, isSame func() bool) ([]finding, error) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return []finding{{o.missing, fmt.Sprintf("nothing %s, because %s/%s does not exist; %s", o.purpose, o.kind, o.name,
+			restored)}}, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s/%s: %w", o.kind, o.name, err)
+	case !isSame():
+		return []finding{{policyChanged, fmt.Sprintf("perhaps nothing %s, because spec of %s/%s is not that of this "+
+			"release; %s", o.purpose, o.kind, o.name, restored)}}, nil
+	}
+	return nil, nil
 }
 
 // restored says who fixes a finding, and what prevents that.
 const restored = "the cluster-version-operator restores it within minutes, unless spec.overrides of " +
 	"clusterversion/version excludes it"
-
-func changed(kind, name, policy string) finding {
-	return finding{policyChanged, fmt.Sprintf("perhaps nothing %s, because spec of %s/%s is not that of this release; %s",
-		purposes[policy], kind, name, restored)}
-}
 
 // policy reads from the cache, and from the API what the cache lacks: an object may have lost its label.
 func (c *controller) policy(ctx context.Context, name string) (*admissionv1.ValidatingAdmissionPolicy, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,6 +58,12 @@ func newWorld(t *testing.T, observed string, change func(all *payload)) *world {
 	}
 	for _, binding := range all.bindings {
 		objects = append(objects, binding)
+	}
+	if all.labels != nil {
+		objects = append(objects, all.labels)
+	}
+	if all.labelsBinding != nil {
+		objects = append(objects, all.labelsBinding)
 	}
 	client := fake.NewClientset(objects...)
 	shared := informers.NewSharedInformerFactory(client, 0).Admissionregistration().V1()
@@ -168,6 +175,42 @@ func TestAPolicyThatIsNotEnforcedIsReported(t *testing.T) {
 					"validatingadmissionpolicybinding/" + deletions + " is not that of this release; " + cvo,
 			},
 		},
+		"the policy of labels was deleted": {
+			change: func(p *payload) { p.labels = nil },
+			want: operatorv1.OperatorCondition{
+				Reason: "PolicyMissing",
+				Message: "nothing keeps the labels of a living Node while the cloud-controller-manager is asked for its machine, " +
+					"because mutatingadmissionpolicy/" + nodes + " does not exist; " + cvo,
+			},
+		},
+		"the policy of labels mutates nothing": {
+			change: func(p *payload) { p.labels.Spec.Mutations = nil },
+			want: operatorv1.OperatorCondition{
+				Reason: "PolicyChanged",
+				Message: "perhaps nothing keeps the labels of a living Node while the cloud-controller-manager is asked for its " +
+					"machine, because spec of mutatingadmissionpolicy/" + nodes + " is not that of this release; " + cvo,
+			},
+		},
+		"the binding of the policy of labels was deleted": {
+			change: func(p *payload) { p.labelsBinding = nil },
+			want: operatorv1.OperatorCondition{
+				Reason: "BindingMissing",
+				Message: "nothing keeps the labels of a living Node while the cloud-controller-manager is asked for its machine, " +
+					"because mutatingadmissionpolicybinding/" + nodes + " does not exist; " + cvo,
+			},
+		},
+		"the binding of the policy of labels matches little": {
+			change: func(p *payload) {
+				p.labelsBinding.Spec.MatchResources = &admissionv1.MatchResources{
+					ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+				}
+			},
+			want: operatorv1.OperatorCondition{
+				Reason: "PolicyChanged",
+				Message: "perhaps nothing keeps the labels of a living Node while the cloud-controller-manager is asked for its " +
+					"machine, because spec of mutatingadmissionpolicybinding/" + nodes + " is not that of this release; " + cvo,
+			},
+		},
 		"the policy of a node manager, where there is none": {change: func(p *payload) { p.without(manager) }},
 		"the policy of a node manager, where there is one": {
 			platform: "azure",
@@ -198,6 +241,30 @@ func TestAPolicyThatIsNotEnforcedIsReported(t *testing.T) {
 			}
 		})
 	}
+}
+
+// As where the API server is older, or its resource is off.
+func TestAnAPIServerWithoutMutatingAdmissionPoliciesIsNoFinding(t *testing.T) {
+	w := newWorld(t, `{"platform":"openstack"}`, func(*payload) {})
+	w.client.PrependReactor("get", "mutatingadmissionpolicies", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewGenericServerResponse(404, "get", admissionv1.Resource("mutatingadmissionpolicies"),
+			nodes, "404 page not found", 0, true)
+	})
+	require.Equal(t, operatorv1.ConditionFalse, w.judged(t).Status)
+
+	w.client.PrependReactor("get", "mutatingadmissionpolicies", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("refused")
+	})
+	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)),
+		"reading mutatingadmissionpolicy/"+nodes+": refused")
+}
+
+// No informer has it, so nothing tells of a change.
+func TestThePolicyOfLabelsIsReadAgain(t *testing.T) {
+	w := newWorld(t, `{"platform":"openstack"}`, func(*payload) {})
+	called, err := w.timer.Run(t.Context(), w.sync, 11*time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{0, 5 * time.Minute, 10 * time.Minute}, called)
 }
 
 func TestADeletedBindingIsCreatedAgain(t *testing.T) {
@@ -263,6 +330,8 @@ func TestEveryPolicyOfThePayloadHasAPurposeAndTheLabel(t *testing.T) {
 		names = append(names, policy.Name)
 		require.True(t, selector.Matches(labels.Set(policy.Labels)), policy.Name)
 	}
+	require.True(t, selector.Matches(labels.Set(all.labels.Labels)))
+	require.Equal(t, all.labels.Name, all.labelsBinding.Spec.PolicyName)
 	for policy, binding := range all.bindings {
 		require.Contains(t, names, policy)
 		require.True(t, selector.Matches(labels.Set(binding.Labels)), binding.Name)

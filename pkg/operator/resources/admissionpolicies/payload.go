@@ -24,11 +24,17 @@ var purposes = map[string]string{
 	"network-tier-annotation-validation-policy":                         "checks the network tier of load balancers",
 }
 
+// labelsPurpose is that of the MutatingAdmissionPolicy.
+const labelsPurpose = "keeps the labels of a living Node while the cloud-controller-manager is asked for its machine"
+
 // payload has the policies of the release and their bindings, by the policy's name. A policy without a binding is bound
 // by the operator, on some platforms.
 type payload struct {
 	policies []*admissionv1.ValidatingAdmissionPolicy
 	bindings map[string]*admissionv1.ValidatingAdmissionPolicyBinding
+	// labels is the policy that changes what the cloud-controller-manager writes to Nodes.
+	labels        *admissionv1.MutatingAdmissionPolicy
+	labelsBinding *admissionv1.MutatingAdmissionPolicyBinding
 }
 
 // readPayload decodes the embedded manifests, which are part of every build; it panics on an error.
@@ -44,8 +50,10 @@ func readPayload() payload {
 			p.policies = append(p.policies, object)
 		case *admissionv1.ValidatingAdmissionPolicyBinding:
 			p.bindings[object.Spec.PolicyName] = object
-		case *admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding:
-			// Without these, the policy of Nodes refuses what they would change.
+		case *admissionv1.MutatingAdmissionPolicy:
+			p.labels = object
+		case *admissionv1.MutatingAdmissionPolicyBinding:
+			p.labelsBinding = object
 		default:
 			panic(fmt.Errorf("an embedded manifest has the unsupported type %T", object))
 		}
