@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
@@ -23,7 +25,8 @@ const (
 	// outage is how long the cloud answers nobody.
 	outage = 10 * time.Minute
 	// slowPull is longer than a preflight's process may take, and shorter than the runtime's patience.
-	slowPull = 3 * time.Minute
+	slowPull  = 3 * time.Minute
+	slowImage = "localhost/devcluster/slow:1"
 	// backOffLimit is the kubelet's longest pause before it starts a container again, and the start.
 	backOffLimit = 5*time.Minute + rolloutLimit
 )
@@ -47,10 +50,18 @@ func TestGoodChangesOutlastOutages(t *testing.T) {
 }
 
 func (s *suite) testSlowImage(t *testing.T) {
-	present := s.staticPods(t)[0].Spec.Containers[0].Image
-	archive, err := s.Nodes()[0].ExportImage(t.Context(), present)
+	// A preflight does not run on the leader's node, which therefore may have it.
+	leader := s.Node(s.requireOneLeader(t))
+	note := filepath.Join(t.TempDir(), "note")
+	require.NoError(t, os.WriteFile(note, []byte("A layer that no node has."), 0o600))
+	archive := filepath.Join(t.TempDir(), "image.tar")
+	require.NoError(t, node.WriteImage(archive, node.ImageSpec{Ref: slowImage, Files: map[string]string{
+		s.commandOf(t): filepath.Join(s.BinDir(), "openstack-cloud-controller-manager"), "/note": note,
+	}}))
+	require.NoError(t, leader.LoadImages(t.Context(), archive))
+	exported, err := leader.ExportImage(t.Context(), slowImage)
 	require.NoError(t, err)
-	image, err := newRegistry(archive)
+	image, err := newRegistry(exported)
 	require.NoError(t, err)
 	image.slow.Store(int64(slowPull))
 	for _, n := range s.Nodes() {
@@ -59,7 +70,7 @@ func (s *suite) testSlowImage(t *testing.T) {
 	before := s.revision(t)
 	s.expectRollout("an upgrade")
 	began := time.Now()
-	s.setOperandImage(t, "localhost/devcluster/slow:1")
+	s.setOperandImage(t, slowImage)
 	s.awaitCondition(t, "PreflightNotices", operatorv1.ConditionTrue, slowPull, "the start of pod/preflight")
 	s.figure("upgrade to the notice that its image is pulled: %s", rounded(began))
 	require.NoError(t, s.clean(t.Context()))
