@@ -252,6 +252,32 @@ func TestAChangeWhosePreflightFailsIsRejected(t *testing.T) {
 	require.Nil(t, f.submitted(t), "the notice ends with the mistake")
 }
 
+func TestARejectionNamesTheKeyThatHasChanged(t *testing.T) {
+	const object = "CloudConfigDegraded: configmap/cloud-provider-config in openshift-config"
+	for name, tc := range map[string]struct {
+		changed map[string]string
+		want    string
+	}{
+		"the configuration": {map[string]string{"config": otherConfig}, object + ", key config: "},
+		"the CA of the cloud": {map[string]string{"config": goodConfig, "ca-bundle.pem": testCA},
+			object + ", key ca-bundle.pem: "},
+		"both": {map[string]string{"config": otherConfig, "ca-bundle.pem": testCA}, object + ": "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorking(t)
+			f.put(t, userConfigMap("cloud-provider-config", tc.changed))
+			f.sees(t)
+			f.conclude(t, operand.Failed, 1)
+			f.sees(t)
+			// A CA of the cloud is among the trusted CAs too, so TrustedCADegraded may follow.
+			conditions := f.trueConditions(t)
+			place, _, found := strings.Cut(conditions[0], "a cloud-controller-manager with the changed inputs")
+			require.True(t, found, conditions)
+			require.Equal(t, tc.want, place)
+		})
+	}
+}
+
 func TestAnAdministratorMayAcceptAFailedPreflight(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)

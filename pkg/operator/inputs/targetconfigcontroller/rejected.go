@@ -1,6 +1,7 @@
 package targetconfigcontroller
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -142,7 +143,7 @@ func (g *gathered) rejections(r *operand.PreflightRejection) []diagnostic.Diagno
 		d := diagnostic.Diagnostic{Cause: cause, Message: message}
 		switch cause {
 		case diagnostic.CloudConfig:
-			d.Object, d.Key = g.CloudConfig.Source, g.CloudConfig.Key
+			d.Object, d.Key = g.CloudConfig.Source, g.changedKey()
 		case diagnostic.Credentials:
 			d.Object = g.Credentials.Source
 		case diagnostic.TrustedCA:
@@ -158,4 +159,18 @@ func (g *gathered) rejections(r *operand.PreflightRejection) []diagnostic.Diagno
 		found = append(found, d)
 	}
 	return found
+}
+
+// changedKey returns the key of the cloud configuration's object that differs from the accepted version, "" if both do.
+// The CA bundle beside the configuration is rejected with it.
+func (g *gathered) changedKey() string {
+	kept := g.accepted.CloudConfig
+	switch {
+	case kept == nil || bytes.Equal(kept.Input.CABundle, g.CloudConfig.CABundle):
+		return g.CloudConfig.Key
+	case bytes.Equal(kept.Input.Data, g.CloudConfig.Data):
+		return diagnostic.CABundleKey
+	default:
+		return ""
+	}
 }
