@@ -116,8 +116,12 @@ func degraded(
 // this condition names the nodes that are not at the latest one, and those where it does not run.
 func progressing(s snapshot, expected expectedNodes) *operatorclient.Condition {
 	if !installedOnce(s.status) {
-		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout",
-			"no control-plane node runs a revision yet; check the Degraded conditions for the cause")
+		message := "no control-plane node runs a revision yet; check the Degraded conditions for the cause"
+		if run := len(expected.podsOnNodes(s.StaticPods())); run > 0 {
+			message = fmt.Sprintf("%d static pods run, but the status has no revision of a node: the first one is "+
+				"being installed, or the status was lost and is written again; check the Degraded conditions if this lasts", run)
+		}
+		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout", message)
 	}
 	latest, current := s.status.LatestAvailableRevision, 0
 	var others []string

@@ -144,6 +144,21 @@ func TestSync(t *testing.T) {
 				{Type: "ControlPlaneNodesDegraded", Status: "False", Reason: "AsExpected"},
 			},
 		},
+		"the status was wiped while the static pods work": {
+			platform: "openstack",
+			change:   func(c *cluster) { c.Status.NodeStatuses = nil },
+			want: []operatorv1.OperatorCondition{
+				{Type: "CloudControllerManagerAvailable", Status: "True", Reason: "AsExpected",
+					Message: "3 of 3 cloud-controller-managers are Ready; the one on node/m0 leads"},
+				{Type: "CloudControllerManagerProgressing", Status: "True", Reason: "FirstRollout",
+					Message: "3 static pods run, but the status has no revision of a node: the first one is being " +
+						"installed, or the status was lost and is written again; check the Degraded conditions if this lasts"},
+				{Type: "CloudControllerManagerDegraded", Status: "False", Reason: "AsExpected"},
+				{Type: "CrashLoopDegraded", Status: "False", Reason: "AsExpected"},
+				{Type: "UnresponsiveDegraded", Status: "False", Reason: "AsExpected"},
+				{Type: "ControlPlaneNodesDegraded", Status: "False", Reason: "AsExpected"},
+			},
+		},
 		"without an Infrastructure the Nodes count": {
 			platform: "openstack",
 			change: func(c *cluster) {
