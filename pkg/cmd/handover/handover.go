@@ -178,9 +178,10 @@ func (o *options) awaitSuccessor(ctx context.Context) error {
 func (o *options) awaitHandover(ctx context.Context, address string) (next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
+	var unread error
 	err = wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
 		lease, err := o.ReadLease(ctx)
-		if err != nil {
+		if unread = err; err != nil {
 			klog.ErrorS(err, "Failed to read the lease") // The API server may answer the next time.
 			return false, nil
 		}
@@ -190,10 +191,16 @@ func (o *options) awaitHandover(ctx context.Context, address string) (next strin
 		}
 		return next != o.holder && (next != "" || o.successor == "" || o.isAlone()), nil
 	})
-	if err != nil {
-		return next, fmt.Errorf("the holder of lease/%s is %q after %s: %w", operand.Lease, next, o.limit, err)
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded):
+		return next, err
+	case unread != nil:
+		return next, fmt.Errorf("whether the lead has moved is not known after %s: %w", o.limit, unread)
+	case next == "":
+		return next, fmt.Errorf("nobody has taken lease/%s within %s", operand.Lease, o.limit)
+	default:
+		return next, fmt.Errorf("%q still holds lease/%s after %s", next, operand.Lease, o.limit)
 	}
-	return next, nil
 }
 
 // awaitProof waits until the process that leads now has led for stayAway, or does not lead any more, and returns the

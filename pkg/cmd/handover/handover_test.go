@@ -211,7 +211,7 @@ func TestTheLeaseIsReleasedWhenTheStaticPodHasEnded(t *testing.T) {
 				return false, nil, nil
 			})
 			_, err := n.handOver(t.Context())
-			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Error(t, err)
 			require.Equal(t, tc.want, n.releases(t))
 			n.requireBack(t)
 		})
@@ -248,11 +248,11 @@ func TestTheManifestComesBackAfterItsLimit(t *testing.T) {
 	}{
 		"master-0": {
 			[]string{""},
-			`the holder of lease/cloud-controller-manager is "" after 500ms: context deadline exceeded`,
+			`nobody has taken lease/cloud-controller-manager within 500ms`,
 		},
 		"master-1": {
 			nil,
-			`the holder of lease/cloud-controller-manager is "master-0_first" after 500ms: context deadline exceeded`,
+			`"master-0_first" still holds lease/cloud-controller-manager after 500ms`,
 		},
 	} {
 		t.Run(node, func(t *testing.T) {
@@ -275,8 +275,7 @@ func TestTheManifestComesBackFromAnAPIServerThatIsGone(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	require.EqualError(t, n.run(t.Context()),
-		`the holder of lease/cloud-controller-manager is "" after 500ms: context deadline exceeded`)
+	require.ErrorContains(t, n.run(t.Context()), "whether the lead has moved is not known after 500ms: ")
 	n.requireBack(t)
 }
 
