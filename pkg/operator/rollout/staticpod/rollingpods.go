@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -21,12 +22,21 @@ const startTime = 30 * time.Second
 
 // rollingPods is the pod client of library-go's static-pod-state controller. It hides what a rollout does on purpose:
 // the installer ends the static pod of the former revision, and the containers of the next one have to be created.
-// library-go reports both as StaticPodsDegraded, on each node of each rollout.
+// library-go reports both as StaticPodsDegraded, on each node of each rollout. A move of the lead ends static pods on
+// purpose too.
 type rollingPods struct {
 	corev1client.PodsGetter
 	clock clock.PassiveClock
+	// moves has the pods that move the lead.
+	moves corev1listers.PodLister
 	// target returns the revision that is being installed on a node, 0 if none is.
 	target func(node string) (int32, error)
+}
+
+func newRollingPods(o Options, pods corev1client.PodsGetter) rollingPods {
+	return rollingPods{
+		PodsGetter: pods, clock: o.Clock, target: targetOf(o.Operator), moves: o.Target.Core().V1().Pods().Lister(),
+	}
 }
 
 // targetOf returns the function that reads target revisions from the operator's status.
@@ -56,17 +66,36 @@ func (p namespacedRollingPods) Get(ctx context.Context, name string, options met
 		return pod, err
 	}
 	target, err := p.target(pod.Spec.NodeName)
+	if err != nil {
+		return nil, err
+	}
+	moved, ended, err := p.isMoved(pod)
 	switch {
 	case err != nil:
 		return nil, err
-	case target == 0:
+	case ended:
+		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+	case target == 0 && !moved:
 		return pod, nil
-	case pod.Labels["revision"] != strconv.Itoa(int(target)) && !isInBackOff(pod):
+	case target != 0 && pod.Labels["revision"] != strconv.Itoa(int(target)) && !isInBackOff(pod):
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
 	case p.clock.Since(pod.CreationTimestamp.Time).Abs() < startTime: // the API server's clock may be ahead
 		return withoutCreation(pod), nil
 	}
 	return pod, nil
+}
+
+// isMoved reports whether the lead has moved on the node of the pod, and whether that has ended the pod.
+func (p namespacedRollingPods) isMoved(pod *corev1.Pod) (moved, ended bool, err error) {
+	moves, err := controlplane.Moves(p.moves)
+	if err != nil {
+		return false, false, err
+	}
+	moved = slices.ContainsFunc(moves, func(m *corev1.Pod) bool { return m.Spec.NodeName == pod.Spec.NodeName })
+	ended = slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.State.Terminated != nil && controlplane.EndedByMove(c.State.Terminated, pod.Spec.NodeName, moves)
+	})
+	return moved, ended, nil
 }
 
 // isInBackOff reports whether a container of the pod keeps exiting. The installer does not cause that, and may have to

@@ -48,7 +48,51 @@ func TestARolloutAsPlannedIsNoFailureOfStaticPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.degraded, staticPodsDegraded(t, rollout{tc.state, tc.revision, tc.target, now.Add(-tc.age)},
 				func(pods corev1client.PodsGetter, operator v1helpers.StaticPodOperatorClient) corev1client.PodsGetter {
-					return rollingPods{PodsGetter: pods, clock: clocktesting.NewFakePassiveClock(now), target: targetOf(operator)}
+					return rollingPods{PodsGetter: pods, clock: clocktesting.NewFakePassiveClock(now), target: targetOf(operator),
+						moves: informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Pods().Lister()}
+				}))
+		})
+	}
+}
+
+func TestAMoveOfTheLeadIsNoFailureOfStaticPods(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) metav1.Time { return metav1.NewTime(now.Add(time.Duration(seconds) * time.Second)) }
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: 1, Reason: "Error", Message: "an unrelated line", FinishedAt: at(-10),
+	}}
+	creating := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+	moved := func(node string, from, to int) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "openshift-cloud-controller-manager", Name: "handover-leave-master-0", Labels: map[string]string{"app": "handover"},
+			},
+			Spec: corev1.PodSpec{NodeName: node},
+			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{StartedAt: at(from), FinishedAt: at(to)},
+			}}}},
+		}
+	}
+	for name, tc := range map[string]struct {
+		state    corev1.ContainerState
+		move     *corev1.Pod
+		degraded operatorv1.ConditionStatus
+	}{
+		"its container ended while the lead moved":          {ended, moved("master-0", -20, -5), operatorv1.ConditionFalse},
+		"its container ended before the lead moved":         {ended, moved("master-0", -9, -5), operatorv1.ConditionTrue},
+		"the lead moved on another node":                    {ended, moved("master-1", -20, -5), operatorv1.ConditionTrue},
+		"its container is created after the lead has moved": {creating, moved("master-0", -20, -5), operatorv1.ConditionFalse},
+		"nothing moved": {ended, nil, operatorv1.ConditionTrue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+			if tc.move != nil {
+				require.NoError(t, target.Core().V1().Pods().Informer().GetStore().Add(tc.move))
+			}
+			require.Equal(t, tc.degraded, staticPodsDegraded(t, rollout{tc.state, "1", 0, now.Add(-5 * time.Second)},
+				func(pods corev1client.PodsGetter, operator v1helpers.StaticPodOperatorClient) corev1client.PodsGetter {
+					return rollingPods{PodsGetter: pods, clock: clocktesting.NewFakePassiveClock(now), target: targetOf(operator),
+						moves: target.Core().V1().Pods().Lister()}
 				}))
 		})
 	}
