@@ -40,6 +40,8 @@ const (
 // informerSet has every informer factory of the operator, each limited to the objects that the operator reads.
 type informerSet struct {
 	target        *maskedpods.Informers
+	lease         informers.SharedInformerFactory
+	preflight     informers.SharedInformerFactory
 	namespace     informers.SharedInformerFactory
 	operator      informers.SharedInformerFactory
 	userConfig    *ondemand.ConfigMaps
@@ -53,7 +55,6 @@ type informerSet struct {
 	kubeSystemBindings informers.SharedInformerFactory
 	nodeManager        informers.SharedInformerFactory
 	allNodes           informers.SharedInformerFactory
-	nodeEvents         informers.SharedInformerFactory
 	pki                configinformers.SharedInformerFactory
 
 	config          configinformers.SharedInformerFactory
@@ -63,6 +64,8 @@ type informerSet struct {
 func newInformerSet(kube kubernetes.Interface, config configclient.Interface) informerSet {
 	return informerSet{
 		target:    maskedpods.NewInformers(targetInformers(kube)),
+		lease:     namespaced(kube, operatorclient.TargetNamespace, named(operand.Lease)),
+		preflight: namespaced(kube, operatorclient.TargetNamespace, named(operand.PreflightName)),
 		namespace: clusterScoped(kube, named(operatorclient.TargetNamespace)),
 		operator:  namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
 		userConfig: ondemand.NewConfigMaps(func(name string) cache.SharedIndexInformer {
@@ -80,7 +83,6 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		nodeManager: namespaced(kube, operatorclient.TargetNamespace, named(operand.NodeManager)),
 		allNodes: informers.NewSharedInformerFactoryWithOptions(
 			kube, resync, informers.WithTransform(nodedeletion.StripNode)),
-		nodeEvents: namespaced(kube, nodedeletion.EventNamespace, ofNodeLifecycle),
 		pki: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(named(operatorclient.Instance)),
 			configinformers.WithTransform(stripManagedFields)),
@@ -116,7 +118,9 @@ func (i informerSet) everyNode() cache.SharedIndexInformer {
 // run on every Linux node: memory and the wake-ups of the controllers that watch Pods would grow with the number of
 // workers.
 func targetInformers(kube kubernetes.Interface) informers.SharedInformerFactory {
-	target := namespaced(kube, operatorclient.TargetNamespace, longWatch)
+	target := informers.NewSharedInformerFactoryWithOptions(kube, resync,
+		informers.WithNamespace(operatorclient.TargetNamespace), informers.WithTweakListOptions(longWatch),
+		informers.WithTransform(stripTarget))
 	// The factory keeps its first informer of a type; Core().V1().Pods() returns this one from now on.
 	target.InformerFor(&corev1.Pod{}, func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return corev1informers.NewFilteredPodInformer(kube, operatorclient.TargetNamespace, resync,
@@ -148,8 +152,8 @@ func (i informerSet) byNamespace() v1helpers.KubeInformersForNamespaces {
 // start starts every informer that a controller has requested.
 func (i informerSet) start(stop <-chan struct{}) {
 	for _, factory := range []interface{ Start(<-chan struct{}) }{
-		i.target, i.namespace, i.operator, i.userConfig, i.managedConfig, i.kubeSystem, i.nodes, i.bindings, i.config,
-		i.clusterOperator,
+		i.target, i.lease, i.preflight, i.namespace, i.operator, i.userConfig, i.managedConfig, i.kubeSystem, i.nodes,
+		i.bindings, i.config, i.clusterOperator,
 	} {
 		factory.Start(stop)
 	}
@@ -172,12 +176,6 @@ func named(name string) func(*metav1.ListOptions) {
 	}
 }
 
-// ofNodeLifecycle limits a list or watch of Events to what the CCM says about deletions of Nodes.
-func ofNodeLifecycle(options *metav1.ListOptions) {
-	options.FieldSelector = fields.OneTermEqualSelector("source", nodedeletion.EventSource).String()
-	longWatch(options)
-}
-
 func labelled(selector string) func(*metav1.ListOptions) {
 	return func(options *metav1.ListOptions) {
 		options.LabelSelector = selector
@@ -191,6 +189,21 @@ func stripManagedFields(obj any) (any, error) {
 		object.SetManagedFields(nil)
 	}
 	return obj, nil
+}
+
+// maxPod exceeds the size of any Pod of the operator, the operand or the predecessor by far. A larger one is of a
+// kubelet, which may create mirror pods in any namespace, and no selector finds what is kept of it.
+const maxPod = 256 << 10
+
+// stripTarget removes what no controller reads from an object of the operand's namespace.
+func stripTarget(obj any) (any, error) {
+	stripped, err := stripManagedFields(obj)
+	if pod, ok := stripped.(*corev1.Pod); ok && pod.Size() > maxPod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		}}, nil
+	}
+	return stripped, err
 }
 
 // stripNode keeps the fields of a control-plane Node that a controller reads. A kubelet and a CCM can add any number of

@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leaderelection"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/adminevents"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
@@ -67,8 +68,9 @@ type wiring struct {
 	resource  dynamicinformer.DynamicSharedInformerFactory
 	informers informerSet
 	lease     *controlplane.Lease
-	// loadBalancers watches Services, as the informers do their objects.
+	// loadBalancers watches Services and announcements Events, as the informers do their objects.
 	loadBalancers *loadbalancers.Watch
+	announcements *nodedeletion.Announcements
 	versions      status.VersionGetter
 	facts         *metrics.Facts
 	deafness      *controlplane.Deafness
@@ -125,7 +127,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		return nil, err
 	}
 	informers := newInformerSet(kube, config)
-	lease, err := controlplane.NewLease(informers.target.Coordination().V1().Leases(), cc.Clock)
+	lease, err := controlplane.NewLease(informers.lease.Coordination().V1().Leases(), cc.Clock)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +144,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		informers:         informers,
 		lease:             lease,
 		loadBalancers:     loadbalancers.NewWatch(kube.CoreV1(), cc.Clock),
+		announcements:     nodedeletion.NewAnnouncements(kube.CoreV1()),
 		versions:          status.NewVersionGetter(),
 		facts:             &metrics.Facts{},
 		deafness:          &controlplane.Deafness{},

@@ -20,12 +20,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/listing"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
@@ -35,8 +38,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// requestTimeout limits a request: a person waits.
-const requestTimeout = 10 * time.Second
+const (
+	// requestTimeout limits a request: a person waits.
+	requestTimeout = 10 * time.Second
+
+	// page is how many objects a request asks for. The API server has them in memory together.
+	page = 100
+
+	// maxKept limits what is kept of a list. An Event or a Service has 1 to 2 KiB.
+	maxKept = 64 << 20
+)
 
 // Query is something to read: one object, or a list if it has no name.
 type Query struct {
@@ -48,12 +59,14 @@ type Query struct {
 	fields          string
 }
 
-// What status reads. The order is that of the requests.
+// What status reads. The order is that of the requests. The Secrets are first: their values are removed from what the
+// other objects say.
 var (
 	// Secrets is what a Snapshot cannot tell without the right to list the Secrets of the operand's namespace.
 	Secrets = "secrets in " + operand.Namespace
 
 	statusQueries = []Query{
+		{Secrets, core("secrets"), operand.Namespace, "", ""},
 		{"cloudcontrollermanager/cluster", ccmv1.Resource, "", operatorclient.Instance, ""},
 		{
 			"clusteroperator/" + operatorclient.ClusterOperator,
@@ -77,7 +90,6 @@ var (
 			"configmap/" + servingcert.CAConfigMap + " in " + operand.Namespace,
 			core("configmaps"), operand.Namespace, servingcert.CAConfigMap, "",
 		},
-		{Secrets, core("secrets"), operand.Namespace, "", ""},
 	}
 
 	leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
@@ -91,13 +103,16 @@ func NodeEvents() []Query {
 	}}
 }
 
+// warnings selects the Events about Services that are read: those of loadbalancer.LastWarning.
+const warnings = "involvedObject.kind=Service,source=" + loadbalancer.EventSource + ",type=" + corev1.EventTypeWarning
+
 // Service is a Service and the Events about it.
 func Service(namespace, name string) []Query {
 	return []Query{
 		{"service/" + name + " in " + namespace, core("services"), namespace, name, ""},
 		{
 			"events in " + namespace, core("events"), namespace, "",
-			"involvedObject.kind=Service,involvedObject.name=" + name,
+			"involvedObject.name=" + name + "," + warnings,
 		},
 	}
 }
@@ -109,8 +124,9 @@ func core(resource string) schema.GroupVersionResource {
 // Client reads from the API of a cluster.
 type Client struct {
 	objects dynamic.Interface
-	logs    kubernetes.Interface
+	kube    kubernetes.Interface
 	clock   *serverClock
+	maxKept int
 }
 
 // NewClient returns the client of a cluster.
@@ -123,24 +139,38 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building a client: %w", err)
 	}
-	logs, err := kubernetes.NewForConfig(config)
+	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("building a client: %w", err)
 	}
-	return &Client{objects, logs, clock}, nil
+	return &Client{objects, kube, clock, maxKept}, nil
 }
 
 // Read returns what status reads, and what more asks for. What the caller may not read is Unread. Any other failure is
 // an error.
 func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
-	s := &Snapshot{}
-	var read []*unstructured.Unstructured
+	s := &Snapshot{known: func(text string) string { return text }}
+	var secrets []*corev1.Secret
 	for _, query := range slices.Concat(statusQueries, more) {
-		objects, err := c.read(ctx, query)
+		left := c.maxKept
+		err := c.read(ctx, query, func(object *unstructured.Unstructured) (more bool) {
+			if object.GetKind() != "Secret" {
+				left -= s.addMasked(object)
+				return left > 0
+			}
+			secret := &corev1.Secret{}
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, secret) == nil {
+				secrets = append(secrets, secret)
+			}
+			return true
+		})
+		if left <= 0 {
+			s.Unread = append(s.Unread, Unread{query.What, fmt.Sprintf("only the first %d KiB were read", c.maxKept>>10)})
+		}
 		switch {
-		case err == nil:
-			read = append(read, objects...)
-		case apierrors.IsNotFound(err):
+		case err == nil && query.What == Secrets:
+			s.known = maskedpods.NewRedactor(secrets).Line
+		case err == nil, apierrors.IsNotFound(err):
 		case apierrors.IsForbidden(err):
 			s.Unread = append(s.Unread, Unread{query.What, noRight})
 		default:
@@ -148,21 +178,25 @@ func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
 		}
 	}
 	s.Taken = c.clock.now()
-	secrets, rest := split(read)
-	s.known = func(text string) string { return text }
-	if s.Missing(Secrets) == "" {
-		s.known = maskedpods.NewRedactor(secrets).Line
-	}
-	for _, object := range rest {
-		messages(object, func(text string) string { return terminationmessage.Redact(s.known(text)) })
-	}
-	s.add(rest...)
 	return s, s.addSecrets(secrets)
+}
+
+// addMasked keeps what is needed of an object, without secrets in its messages, and returns the size of that.
+func (s *Snapshot) addMasked(object *unstructured.Unstructured) int {
+	kept := reduce(object)
+	if kept == nil {
+		return 0
+	}
+	omitLong(kept.Object)
+	messages(kept, func(text string) string { return terminationmessage.Redact(s.known(text)) })
+	s.objects = append(s.objects, kept)
+	content, _ := json.Marshal(kept.Object)
+	return len(content)
 }
 
 // ReadLog adds the end of the log of a pod of the operand to a snapshot, without the values of the Secrets.
 func (c *Client) ReadLog(ctx context.Context, s *Snapshot, pod string) {
-	text, isComplete, err := operandlog.Read(ctx, c.logs.CoreV1(), pod)
+	text, isComplete, err := operandlog.Read(ctx, c.kube.CoreV1(), pod)
 	if err != nil {
 		s.Unread = append(s.Unread, Unread{logOf(pod), reason(err)})
 		return
@@ -187,36 +221,36 @@ func reason(err error) string {
 
 const noRight = "no right to read this"
 
-func (c *Client) read(ctx context.Context, q Query) ([]*unstructured.Unstructured, error) {
-	client := c.objects.Resource(q.resource).Namespace(q.namespace)
+// read calls add with each object as it is decoded: every tenant can write many large Services and Events.
+func (c *Client) read(ctx context.Context, q Query, add func(*unstructured.Unstructured) (more bool)) error {
 	if q.name != "" {
-		object, err := client.Get(ctx, q.name, metav1.GetOptions{})
-		return []*unstructured.Unstructured{object}, err
+		object, err := c.objects.Resource(q.resource).Namespace(q.namespace).Get(ctx, q.name, metav1.GetOptions{})
+		if err == nil {
+			add(object)
+		}
+		return err //nolint:wrapcheck // the caller says what it reads
 	}
-	// From the API server's cache, which is cheap.
-	list, err := client.List(ctx, metav1.ListOptions{ResourceVersion: "0", FieldSelector: q.fields})
-	if err != nil {
-		return nil, err
-	}
-	var objects []*unstructured.Unstructured
-	for i := range list.Items {
-		objects = append(objects, &list.Items[i])
-	}
-	return objects, nil
+	options := metav1.ListOptions{FieldSelector: q.fields, Limit: page}
+	return listing.Each(ctx, c.kube.CoreV1().RESTClient(), q.path(), options, func(raw []byte) (bool, error) {
+		object := &unstructured.Unstructured{}
+		if err := json.Unmarshal(raw, &object.Object); err != nil {
+			return false, fmt.Errorf("decoding an object: %w", err)
+		}
+		object.SetGroupVersionKind(q.resource.GroupVersion().WithKind(kinds[q.resource.Resource]))
+		return add(object), nil
+	})
 }
 
-// split returns the Secrets of the operand's namespace, and the other objects.
-func split(objects []*unstructured.Unstructured) (secrets []*corev1.Secret, rest []*unstructured.Unstructured) {
-	for _, object := range objects {
-		secret := &corev1.Secret{}
-		switch {
-		case object.GetKind() != "Secret":
-			rest = append(rest, object)
-		case runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, secret) == nil:
-			secrets = append(secrets, secret)
-		}
+// path is that of the collection.
+func (q Query) path() string {
+	path := "/apis/" + q.resource.Group + "/" + q.resource.Version
+	if q.resource.Group == "" {
+		path = "/api/" + q.resource.Version
 	}
-	return secrets, rest
+	if q.namespace != "" {
+		path += "/namespaces/" + q.namespace
+	}
+	return path + "/" + q.resource.Resource
 }
 
 // addSecrets keeps what is needed of the Secrets: never a secret.

@@ -214,6 +214,6 @@ func (s *Snapshot) removeUnmasked() {
 func Everything() []Query {
 	return slices.Concat(NodeEvents(), []Query{
 		{"services", core("services"), "", "", ""},
-		{"events about services", core("events"), "", "", "involvedObject.kind=Service"},
+		{"events about services", core("events"), "", "", warnings},
 	})
 }

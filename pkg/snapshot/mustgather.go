@@ -182,7 +182,7 @@ func (m *mustGather) findMissing(queries []Query) {
 // kinds are those of the resources that are read.
 var kinds = map[string]string{
 	ccmv1.Resource.Resource: ccmv1.Kind.Kind, "clusteroperators": "ClusterOperator", "infrastructures": "Infrastructure",
-	"nodes": "Node", "pods": "Pod", "leases": "Lease", "configmaps": "ConfigMap",
+	"nodes": "Node", "pods": "Pod", "leases": "Lease", "configmaps": "ConfigMap", "secrets": "Secret",
 	"services": "Service", "events": "Event",
 }
 

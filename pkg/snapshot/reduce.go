@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -113,6 +114,29 @@ func keep(from, to *unstructured.Unstructured, path ...string) {
 		// The parents of a path are maps in each object.
 		_ = unstructured.SetNestedField(to.Object, value, path...)
 	}
+}
+
+// maxText is the length of the longest text that is kept. A longer one is of nobody who explains something, and to cut it
+// could leave a part of a secret that then is not found in it.
+const maxText = 32 << 10
+
+// omitLong replaces the long texts in a value.
+func omitLong(value any) any {
+	switch value := value.(type) {
+	case string:
+		if len(value) > maxText {
+			return fmt.Sprintf("<%d bytes omitted>", len(value))
+		}
+	case map[string]any:
+		for key := range value {
+			value[key] = omitLong(value[key])
+		}
+	case []any:
+		for i := range value {
+			value[i] = omitLong(value[i])
+		}
+	}
+	return value
 }
 
 // lastStatus returns the last write of the status, nil if the object does not have it.

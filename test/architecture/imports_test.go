@@ -159,8 +159,8 @@ var layers = []layer{
 	},
 	// What a person asks of a cluster. The controllers whose objects are read say how.
 	{dir: "pkg/snapshot", ours: []string{
-		"pkg/apis", "pkg/inputs", "pkg/nodecause", "pkg/operand", "pkg/operandlog", "pkg/operatorclient", "pkg/printable",
-		"pkg/regularfile", "pkg/terminationmessage", "pkg/version",
+		"pkg/apis", "pkg/inputs", "pkg/internal/listing", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand", "pkg/operandlog",
+		"pkg/operatorclient", "pkg/printable", "pkg/regularfile", "pkg/terminationmessage", "pkg/version",
 		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
 		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
 	}},
@@ -208,6 +208,7 @@ var controllerMayImport = []string{
 	"pkg/printable",
 	"pkg/loadbalancer",
 	"pkg/internal/filteredwatch",
+	"pkg/internal/listing",
 	"pkg/redaction",
 	"pkg/internal/configmaps",
 	"pkg/internal/dependencies",

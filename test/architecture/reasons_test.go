@@ -39,6 +39,8 @@ var noReasons = []string{
 	"Crash", "Hang", "Inconclusive", "Successful",
 	// A doubt that no condition shows.
 	"TooEarly",
+	// A header of HTTP.
+	"Accept",
 }
 
 // oc get clusteroperator prints reasons, so each is explained.

@@ -94,10 +94,6 @@ var lists = []Exception{
 		Reason: streamed, Sometimes: true,
 	},
 	{
-		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"events"}, Verbs: []string{"list"},
-		Reason: "Events are read only for an installer pod that has been pending for minutes.", Sometimes: true,
-	},
-	{
 		Account: operatorAccount, Resources: []string{"events"}, Verbs: []string{"list"},
 		Reason: "The Events of a Service are read only while it waits for its load balancer.",
 	},

@@ -188,6 +188,7 @@ func TestStatusIsNineRequests(t *testing.T) {
 	c, _ := cluster()
 	require.Equal(t, 0, run(t, c).code)
 	require.Equal(t, []string{
+		"GET /api/v1/namespaces/openshift-cloud-controller-manager/secrets",
 		"GET /apis/operator.openshift.io/v1/cloudcontrollermanagers/cluster",
 		"GET /apis/config.openshift.io/v1/clusteroperators/cloud-controller-manager",
 		"GET /apis/config.openshift.io/v1/infrastructures/cluster",
@@ -196,6 +197,5 @@ func TestStatusIsNineRequests(t *testing.T) {
 		"GET /apis/coordination.k8s.io/v1/namespaces/openshift-cloud-controller-manager/leases/cloud-controller-manager",
 		"GET /apis/coordination.k8s.io/v1/namespaces/openshift-cloud-controller-manager-operator/leases/cluster-cloud-controller-manager-operator-lock",
 		"GET /api/v1/namespaces/openshift-cloud-controller-manager/configmaps/serving-ca",
-		"GET /api/v1/namespaces/openshift-cloud-controller-manager/secrets",
 	}, c.Requests)
 }

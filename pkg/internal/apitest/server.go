@@ -59,6 +59,8 @@ type Request struct {
 	Watch          bool
 	// TimeoutSeconds is the requested duration of a watch.
 	TimeoutSeconds int64
+	// Limit is that of a list. The server does not obey it.
+	Limit int64
 }
 
 // Start starts a server without objects that stops after the test. addToScheme adds types beyond those of Kubernetes
@@ -222,7 +224,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) read(w http.ResponseWriter, r *http.Request, t target) {
 	query := r.URL.Query()
 	timeout, _ := strconv.ParseInt(query.Get("timeoutSeconds"), 10, 64)
-	request := Request{t.path, query.Get("labelSelector"), query.Get("fieldSelector"), query.Get("watch") != "", timeout}
+	limit, _ := strconv.ParseInt(query.Get("limit"), 10, 64)
+	request := Request{
+		t.path, query.Get("labelSelector"), query.Get("fieldSelector"), query.Get("watch") != "", timeout, limit,
+	}
 	matching, err := request.selector()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -286,7 +291,11 @@ func (r Request) selector() (selector, error) {
 
 // differs reports whether a text in the object differs from that of the selector.
 func differs(o *unstructured.Unstructured, r fields.Requirement) bool {
-	text, found, err := unstructured.NestedString(o.Object, strings.Split(r.Field, ".")...)
+	field := r.Field
+	if field == "source" {
+		field = "source.component" // the API's name for it
+	}
+	text, found, err := unstructured.NestedString(o.Object, strings.Split(field, ".")...)
 	return found && err == nil && text != r.Value
 }
 

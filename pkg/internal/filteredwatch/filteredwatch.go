@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// listPage is the page size of a list if the API server does not support streaming lists.
-	listPage = 100
+	// listPage is the page size of a list if the API server does not support streaming lists. Each page is decoded before
+	// it is reduced, and an object has up to 1.5 MiB.
+	listPage = 10
 
 	// watchTimeout is long because every renewed watch is a request. HTTP/2 pings detect a dead connection.
 	watchTimeout = time.Hour

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/informers"
+	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -58,7 +59,9 @@ type Options struct {
 	// Target has the informers of the operand's namespace, Nodes that of the control-plane Nodes.
 	Target informers.SharedInformerFactory
 	Nodes  coreinformers.NodeInformer
-	Kube   kubernetes.Interface
+	// Lease and PreflightLease watch the operand's lease and that of preflights.
+	Lease, PreflightLease coordinationinformers.LeaseInformer
+	Kube                  kubernetes.Interface
 	// Metadata lists Services.
 	Metadata metadata.Interface
 	// RemoveStaticResources deletes the static resources of every platform and the cloud-node-manager. It reports
@@ -97,7 +100,7 @@ func New(o Options) factory.Controller {
 	core := o.Target.Core().V1()
 	return reconciler.New(name, o.Operator, o.Recorder, newController(o).sync,
 		o.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),
-		core.ServiceAccounts().Informer(), o.Target.Coordination().V1().Leases().Informer(),
+		core.ServiceAccounts().Informer(), o.Lease.Informer(), o.PreflightLease.Informer(),
 		o.Target.Apps().V1().Deployments().Informer())
 }
 

@@ -223,6 +223,7 @@ func (w *world) process(t *testing.T) (c *controller, stop func()) {
 			return nil
 		},
 		Target: target, Nodes: nodes.Core().V1().Nodes(), Kube: w.kube,
+		Lease: target.Coordination().V1().Leases(), PreflightLease: target.Coordination().V1().Leases(),
 		Metadata: metadatafake.NewSimpleMetadataClient(scheme, w.services...),
 		RemoveStaticResources: func(context.Context, events.Recorder) (bool, error) {
 			found := w.static > 0

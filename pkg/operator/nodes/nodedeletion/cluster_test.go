@@ -47,7 +47,7 @@ type cluster struct {
 	version int
 	// nodes are the API server's, from which the controller's cache has what StripNode keeps.
 	nodes serverNodes
-	logs  cache.Indexer
+	logs  serverEvents
 	lease *coordinationv1.Lease
 
 	// unknown are the machines that the cloud does not know. While it fails, the CCM neither finds nor deletes any.
@@ -103,6 +103,16 @@ func (s serverNodes) Delete(node *corev1.Node) error {
 	return errors.Join(s.Store.Delete(node), s.cached.Delete(node))
 }
 
+// serverEvents are Events, and a watch that follows them.
+type serverEvents struct {
+	cache.Store
+	watch *Announcements
+}
+
+func (s serverEvents) Update(event *corev1.Event) error {
+	return errors.Join(s.Store.Update(event), s.watch.Update(stripEvent(event)))
+}
+
 // delayed is a Node that a cache gets later.
 type delayed struct {
 	node *corev1.Node
@@ -123,11 +133,11 @@ func newCluster(t testing.TB, platform string, names ...string) *cluster {
 		spec, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
 	factory := informers.NewSharedInformerFactory(c.kube, 0)
 	o := Options{
-		Operator: c.operator, Nodes: factory.Core().V1().Nodes().Informer(), Events: factory.Core().V1().Events(),
+		Operator: c.operator, Nodes: factory.Core().V1().Nodes().Informer(), Events: NewAnnouncements(c.kube.CoreV1()),
 		Lease: &controlplane.Lease{}, NodeClient: c.kube.CoreV1(), Clock: c.clock, Recorder: c.recorder,
 	}
 	c.nodes = serverNodes{cache.NewStore(cache.MetaNamespaceKeyFunc), o.Nodes.GetStore()}
-	c.logs = o.Events.Informer().GetIndexer()
+	c.logs = serverEvents{cache.NewStore(cache.MetaNamespaceKeyFunc), o.Events}
 	c.controller = &controller{Options: o, memory: newMemory(), synced: func() bool { return true }}
 	c.timer = controllertest.NewTimer(c.clock, c.recorder)
 	c.kube.PrependReactor("patch", "nodes", c.patched)

@@ -9,7 +9,6 @@ import (
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -55,14 +54,16 @@ func TestAnEventCallsTheController(t *testing.T) {
 	applied := make(chan struct{}, 1)
 	lease, err := controlplane.NewLease(factory.Coordination().V1().Leases(), clock.RealClock{})
 	require.NoError(t, err)
+	announcements := NewAnnouncements(kube.CoreV1())
 	controller := New(Options{
 		Operator: watched{model.operator, factory.Core().V1().Secrets().Informer(), applied},
-		Nodes:    factory.Core().V1().Nodes().Informer(), Events: factory.Core().V1().Events(),
+		Nodes:    factory.Core().V1().Nodes().Informer(), Events: announcements,
 		Lease: lease, NodeClient: kube.CoreV1(),
 		Clock: clock.RealClock{}, Recorder: model.recorder,
 	})
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
+	require.NoError(t, announcements.Replace(nil, "1"))
 	go controller.Run(t.Context(), 1)
 	select {
 	case <-applied:
@@ -70,9 +71,7 @@ func TestAnEventCallsTheController(t *testing.T) {
 		require.Fail(t, "no first sync")
 	}
 
-	_, err = kube.CoreV1().Events(EventNamespace).Create(t.Context(), announcementOf(model.node("worker-1"), time.Now()),
-		metav1.CreateOptions{})
-	require.NoError(t, err)
+	require.NoError(t, announcements.Add(announcementOf(model.node("worker-1"), time.Now())))
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(kube.Actions(), func(a clienttesting.Action) bool { return a.Matches("patch", "nodes") })
 	}, 10*time.Second, 10*time.Millisecond, "the CCM is asked")

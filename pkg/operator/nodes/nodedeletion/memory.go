@@ -4,8 +4,6 @@ import (
 	"maps"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -20,8 +18,8 @@ type memory struct {
 	leader string
 	// looked is false before the first look.
 	looked bool
-	// events are the times of the CCM's Events, by their names, nil before the first look.
-	events        map[string]metav1.Time
+	// events are the CCM's Events by their names, nil before the first look.
+	events        map[string]announced
 	announcements map[types.UID]*announcement
 
 	// probe is the one that has not ended yet, nil if there is none.
@@ -78,27 +76,25 @@ func newMemory() memory {
 
 // readEvents records what the CCM announced. An Event that was there when the process started counts from its own time,
 // and a later one from when it arrives: clocks differ.
-func (m *memory) readEvents(now time.Time, current []*corev1.Event) {
-	events := make(map[string]metav1.Time, len(current))
-	announced := make(map[types.UID]bool, len(current))
-	for _, event := range current {
-		uid := event.InvolvedObject.UID
-		events[event.Name], announced[uid] = event.LastTimestamp, true
-		at, known := m.events[event.Name]
-		if known && at.Equal(&event.LastTimestamp) {
+func (m *memory) readEvents(now time.Time, current map[string]announced) {
+	nodes := make(map[types.UID]bool, len(current))
+	for name, event := range current {
+		nodes[event.node] = true
+		former, known := m.events[name]
+		if known && former.last.Equal(&event.last) {
 			continue
 		}
 		seen := now
-		if m.events == nil && event.LastTimestamp.Time.Before(now) {
-			seen = event.LastTimestamp.Time
+		if m.events == nil && event.last.Time.Before(now) {
+			seen = event.last.Time
 		}
-		m.announce(uid, seen)
+		m.announce(event.node, seen)
 		if m.events == nil {
-			m.announcements[uid].first = event.FirstTimestamp.Time
+			m.announcements[event.node].first = event.first.Time
 		}
 	}
-	m.events = events
-	maps.DeleteFunc(m.announcements, func(uid types.UID, _ *announcement) bool { return !announced[uid] })
+	m.events = current
+	maps.DeleteFunc(m.announcements, func(uid types.UID, _ *announcement) bool { return !nodes[uid] })
 }
 
 func (m *memory) announce(uid types.UID, at time.Time) {

@@ -9,7 +9,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -61,7 +60,7 @@ type Options struct {
 	// Nodes watches every Node, and has the transform StripNode: its cache has Facts. Events watches what the CCM
 	// announces. Both may start late: until they have synced, nothing is decided.
 	Nodes  cache.SharedIndexInformer
-	Events corev1informers.EventInformer
+	Events *Announcements
 	Lease  *controlplane.Lease
 
 	NodeClient corev1client.NodesGetter
@@ -83,18 +82,13 @@ type controller struct {
 // unmanaged platforms it removes its marks from Nodes, and while the platform is unknown, it does nothing.
 func New(o Options) factory.Controller {
 	dependencies.Require(o)
-	nodes, announced := o.Nodes, o.Events.Informer()
-	synced := func() bool { return nodes.HasSynced() && announced.HasSynced() }
+	synced := func() bool { return o.Nodes.HasSynced() && o.Events.HasSynced() }
 	c := &controller{Options: o, memory: newMemory(), synced: synced}
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	// The handler is called only after the informers have started, which depends on the platform. The controller must not
 	// wait for their caches. Every deletion begins with an Event; from then on the controller looks again by itself. A CCM
 	// that wants to delete many Nodes writes many Events, for which one look suffices.
-	queue := func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, lookSoon) }
-	_, _ = announced.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { queue() },
-		UpdateFunc: func(any, any) { queue() },
-	})
+	o.Events.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, lookSoon) })
 	return reconciler.From(factory.New().WithInformers(o.Lease).WithSyncContext(syncCtx), name, o.Operator, o.Recorder,
 		c.sync)
 }

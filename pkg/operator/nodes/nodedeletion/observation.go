@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 const (
@@ -86,13 +87,9 @@ func (c *controller) look(p platform.Platform) (*observation, error) {
 			o.all = append(o.all, facts)
 		}
 	}
-	announced, err := operatorclient.All(c.Events.Lister().Events(EventNamespace), "events about nodes in "+EventNamespace)
-	if err != nil {
-		return o, err
-	}
 	lease := c.Lease.Record()
 	o.leader = lease.Term(o.now) // What a dead leader does not find proves nothing.
-	c.memory.readEvents(o.now, announced)
+	c.memory.readEvents(o.now, c.Events.snapshot())
 	for _, facts := range o.all {
 		o.add(facts, &c.memory)
 	}
@@ -215,6 +212,9 @@ func (f *Facts) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: f.name, UID: f.uid, ResourceVersion: f.version}
 }
 
+// maxValue limits what a kubelet writes. A label of a zone has 63 characters.
+const maxValue = 64
+
 // StripNode returns the Facts of a Node. It is a cache.TransformFunc.
 func StripNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
@@ -222,10 +222,11 @@ func StripNode(obj any) (any, error) {
 		return obj, nil
 	}
 	scheme, _, _ := strings.Cut(node.Spec.ProviderID, "://")
+	short := func(value string) unique.Handle[string] { return unique.Make(printable.Cut(value, maxValue)) }
 	facts := &Facts{
 		name: node.Name, version: node.ResourceVersion, uid: node.UID, taints: node.Spec.Taints,
-		scheme: unique.Make(scheme), zone: unique.Make(node.Labels[corev1.LabelTopologyZone]),
-		permission: unique.Make(node.Annotations[Annotation]), kubelet: controlplane.KubeletOf(node),
+		scheme: short(scheme), zone: short(node.Labels[corev1.LabelTopologyZone]),
+		permission: short(node.Annotations[Annotation]), kubelet: controlplane.KubeletOf(node),
 	}
 	for _, ready := range controlplane.ReadyConditions(node) {
 		facts.transition = ready.LastTransitionTime.Unix()

@@ -519,6 +519,36 @@ func TestWhatTheControllersReportOnARolloutByThemselves(t *testing.T) {
 	}
 }
 
+// This is the reason for noEvents: the cloud-controller-manager may write large Events into the namespace.
+func TestWhatTheInstallerStateControllerReadsByItself(t *testing.T) {
+	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
+	waiting := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "installer-1-m0", Labels: map[string]string{"app": "installer"}},
+		Spec:       corev1.PodSpec{NodeName: "m0"},
+		Status:     corev1.PodStatus{Phase: corev1.PodPending, StartTime: &hourAgo},
+	}
+	for name, tc := range map[string]struct {
+		events func(*original) corev1client.EventsGetter
+		want   []string
+	}{
+		"it lists all Events":       {func(o *original) corev1client.EventsGetter { return o.kube.CoreV1() }, []string{"list events"}},
+		"with noEvents it does not": {func(*original) corev1client.EventsGetter { return noEvents{} }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOriginal(t, 1, nil, waiting.DeepCopy())
+			require.NoError(t, o.sync(t, installerstate.NewInstallerStateController("cloud-controller-manager", o.caches,
+				o.kube.CoreV1(), tc.events(o), o.operator, target, o.recorder)))
+			var read []string
+			for _, action := range o.kube.Actions() {
+				if action.Matches("list", "events") {
+					read = append(read, "list events")
+				}
+			}
+			require.Equal(t, tc.want, read)
+		})
+	}
+}
+
 // These are the reasons for listers.go.
 func TestWhatTheControllersReportOnNodesByThemselves(t *testing.T) {
 	t.Run("Nodes in another order with each sync", func(t *testing.T) {

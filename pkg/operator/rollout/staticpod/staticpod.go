@@ -111,7 +111,7 @@ func controllers(o Options) []factory.Controller {
 		newInstallerController(o, pods),
 		newProgressController(o),
 		newImagePullController(o),
-		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, o.Kube.CoreV1(), o.Operator,
+		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, noEvents{}, o.Operator,
 			operand.Namespace, o.Recorder),
 		node.NewNodeController(operand.Name, o.Operator, sortedNodes(o.Nodes), o.Recorder, nil),
 		staticpodstate.NewStaticPodStateController(operand.Name, operand.Namespace, operand.Name, operand.Name,

@@ -16,7 +16,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"k8s.io/apimachinery/pkg/types"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -56,7 +55,8 @@ type Options struct {
 	Operator v1helpers.OperatorClient
 	// Services is started on the platforms that Needed selects.
 	Services *Watch
-	Events   corev1client.EventsGetter
+	// Events is ReadEvents.
+	Events Events
 	// Mask removes the values of the operand's Secrets from a text.
 	Mask     func(string) (string, error)
 	Clock    clock.PassiveClock

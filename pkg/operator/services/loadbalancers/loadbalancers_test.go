@@ -1,6 +1,7 @@
 package loadbalancers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,9 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
@@ -25,7 +25,6 @@ import (
 // cluster has Services, and an API that has Events.
 type cluster struct {
 	clock    *clocktesting.FakeClock
-	kube     *fake.Clientset
 	operator v1helpers.OperatorClient
 	watch    *Watch
 	sync     factory.SyncFunc
@@ -39,24 +38,31 @@ type cluster struct {
 
 func start(t *testing.T, platform string) *cluster {
 	t.Helper()
-	c := &cluster{clock: clocktesting.NewFakeClock(now), kube: fake.NewClientset(), events: map[string][]corev1.Event{}}
+	c := &cluster{clock: clocktesting.NewFakeClock(now), events: map[string][]corev1.Event{}}
 	c.recorder = events.NewInMemoryRecorder("test", c.clock)
 	c.operator = v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
 		ObservedConfig: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"platform":%q}`, platform)},
 	}, &operatorv1.OperatorStatus{}, nil)
-	c.kube.PrependReactor("list", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		list := action.(clienttesting.ListActionImpl)
-		c.reads = append(c.reads, list.GetNamespace()+" "+list.GetListRestrictions().Fields.String())
-		require.Equal(t, int64(100), list.GetListOptions().Limit)
-		name, _ := list.GetListRestrictions().Fields.RequiresExactMatch("involvedObject.name")
-		return true, &corev1.EventList{Items: c.events[name]}, c.err
-	})
 	c.watch = NewWatch(nil, c.clock)
 	c.sync = New(Options{
-		Operator: c.operator, Services: c.watch, Events: c.kube.CoreV1(), Clock: c.clock, Recorder: c.recorder,
+		Operator: c.operator, Services: c.watch, Events: c.read, Clock: c.clock, Recorder: c.recorder,
 		Mask: func(text string) (string, error) { return strings.ReplaceAll(text, "hunter2", "<redacted>"), nil },
 	}).Sync
 	return c
+}
+
+// read implements Events.
+func (c *cluster) read(_ context.Context, namespace string, options metav1.ListOptions, item func(*corev1.Event)) error {
+	c.reads = append(c.reads, namespace+" "+options.FieldSelector)
+	selected, err := fields.ParseSelector(options.FieldSelector)
+	if err != nil {
+		return err
+	}
+	name, _ := selected.RequiresExactMatch("involvedObject.name")
+	for i := range c.events[name] {
+		item(c.events[name][i].DeepCopy())
+	}
+	return c.err
 }
 
 // warn makes the service controller report an error about the Service web, some time ago.

@@ -2,6 +2,7 @@ package loadbalancers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -9,14 +10,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/listing"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// maxEvents limits a read. client-go's recorder makes about 40 Events an hour of an object at most.
-const maxEvents = 100
+// The limits of a read, because every tenant can write Events about its Services. client-go's recorder makes about 40 an
+// hour of an object at most, and each quotes an error of a cloud: a larger one is another's.
+const (
+	eventsPage    = 10
+	maxEvents     = 100
+	maxEventBytes = 32 << 10
+	maxReadBytes  = 4 << 20
+)
 
 // quote is what the cloud-controller-manager said about a Service.
 type quote struct {
@@ -61,23 +70,45 @@ func (c *controller) readQuotes(
 
 // lastWarning returns the last Warning of the service controller about a Service, empty if there is none.
 func (c *controller) lastWarning(ctx context.Context, service types.NamespacedName, uid types.UID) (string, error) {
-	list, err := c.Events.Events(service.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.Set{
-			"involvedObject.kind": "Service", "involvedObject.name": service.Name, "involvedObject.uid": string(uid),
-			"source": loadbalancer.EventSource, "type": corev1.EventTypeWarning,
-		}.String(),
-		Limit: maxEvents,
+	options := metav1.ListOptions{FieldSelector: fields.Set{
+		"involvedObject.kind": "Service", "involvedObject.name": service.Name, "involvedObject.uid": string(uid),
+		"source": loadbalancer.EventSource, "type": corev1.EventTypeWarning,
+	}.String()}
+	var last []*corev1.Event
+	err := c.Events(ctx, service.Namespace, options, func(event *corev1.Event) {
+		if later := loadbalancer.LastWarning(append(last, event), service.Name, uid); later != nil {
+			last = []*corev1.Event{later}
+		}
 	})
 	if err != nil {
 		return "", fmt.Errorf("listing the events in %s: %w", service.Namespace, err)
 	}
-	listed := make([]*corev1.Event, len(list.Items))
-	for i := range list.Items {
-		listed[i] = &list.Items[i]
-	}
-	last := loadbalancer.LastWarning(listed, service.Name, uid)
-	if last == nil {
+	if len(last) == 0 {
 		return "", nil
 	}
-	return last.Reason + ": " + last.Message, nil
+	return last[0].Reason + ": " + last[0].Message, nil
+}
+
+// Events calls item with the Events of a namespace that the options select.
+type Events func(ctx context.Context, namespace string, options metav1.ListOptions, item func(*corev1.Event)) error
+
+// ReadEvents reads Events from the API server, within the limits.
+func ReadEvents(client rest.Interface) Events {
+	return func(ctx context.Context, namespace string, options metav1.ListOptions, item func(*corev1.Event)) error {
+		path := "/api/v1/namespaces/" + namespace + "/events"
+		options.Limit = eventsPage
+		count, size := 0, 0
+		return listing.Each(ctx, client, path, options, func(raw []byte) (more bool, err error) {
+			count++
+			size += len(raw)
+			if len(raw) <= maxEventBytes {
+				event := &corev1.Event{}
+				if err := json.Unmarshal(raw, event); err != nil {
+					return false, fmt.Errorf("decoding an event: %w", err)
+				}
+				item(event)
+			}
+			return count < maxEvents && size < maxReadBytes, nil
+		})
+	}
 }

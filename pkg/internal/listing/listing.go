@@ -1,0 +1,118 @@
+// Package listing reads a list of objects that others write, one object at a time. client-go's lists and its pager
+// decode a whole page before the first object of it can be reduced, and an object has up to 1.5 MiB.
+package listing
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// Each calls item with each object of the collection at a path, as JSON, until item returns false or an error. A request
+// asks for as many as options.Limit, which the API server has in memory together. The items of a list may have no kind.
+func Each(
+	ctx context.Context, client rest.Interface, path string, options metav1.ListOptions,
+	item func([]byte) (more bool, err error),
+) error {
+	// The API server ignores a limit at resource version 0.
+	options.ResourceVersion = ""
+	for {
+		next, err := readPage(ctx, client, path, options, item)
+		if err != nil || next == "" {
+			return err
+		}
+		options.Continue = next
+	}
+}
+
+func readPage(
+	ctx context.Context, client rest.Interface, path string, options metav1.ListOptions,
+	item func([]byte) (bool, error),
+) (next string, err error) {
+	body, err := client.Get().AbsPath(path).VersionedParams(&options, scheme.ParameterCodec).
+		SetHeader("Accept", "application/json").Stream(ctx)
+	if err != nil {
+		return "", err //nolint:wrapcheck // the caller says what it reads
+	}
+	defer func() { _ = body.Close() }()
+	d := &decoder{Decoder: json.NewDecoder(body), item: item}
+	if err := d.list(); err != nil {
+		return "", fmt.Errorf("decoding a list: %w", err)
+	}
+	return d.next, d.err
+}
+
+// decoder decodes a list.
+type decoder struct {
+	*json.Decoder
+
+	item func([]byte) (bool, error)
+	// next continues the list, empty at its end. err is the error of item, and ended reports that item wants no more.
+	next  string
+	err   error
+	ended bool
+}
+
+// list reads the list until item ends it.
+func (d *decoder) list() error {
+	if err := d.expect('{'); err != nil {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "metadata":
+			var list metav1.ListMeta
+			err = d.Decode(&list)
+			d.next = list.Continue
+		case "items":
+			err = d.items()
+		default:
+			err = d.Decode(new(json.RawMessage))
+		}
+		if err != nil || d.ended {
+			return err
+		}
+	}
+	return d.expect('}')
+}
+
+// items reads the items. A list without any may have null.
+func (d *decoder) items() error {
+	start, err := d.Token()
+	if err != nil || start == nil {
+		return err
+	}
+	for d.More() {
+		// A new one each time: a large object must not outlive its turn.
+		var object json.RawMessage
+		if err := d.Decode(&object); err != nil {
+			return err
+		}
+		more, err := d.item(object)
+		if err != nil || !more {
+			d.next, d.err, d.ended = "", err, true
+			return nil
+		}
+	}
+	return d.expect(']')
+}
+
+func (d *decoder) expect(want json.Delim) error {
+	token, err := d.Token()
+	if err == nil && token != want {
+		err = fmt.Errorf("%v instead of %v", token, want)
+	}
+	if err == io.EOF { //nolint:errorlint // Token returns it unwrapped.
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}

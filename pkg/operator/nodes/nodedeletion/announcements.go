@@ -1,0 +1,161 @@
+package nodedeletion
+
+import (
+	"maps"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/filteredwatch"
+)
+
+const (
+	// maxAnnouncements limits how many Events are kept. The CCM writes one for each Node that it wants to delete, which
+	// lasts for three hours, and whoever has its identity can write any number.
+	maxAnnouncements = 10000
+
+	// maxUID is the length of the longest UID that is one: the API server makes UUIDs.
+	maxUID = 36
+)
+
+// announced is what is kept of an Event in which the CCM announces the deletion of a Node.
+type announced struct {
+	node        types.UID
+	first, last metav1.Time
+}
+
+// Announcements watches the Events in which the CCM announces that it deletes a Node. It implements
+// cache.ReflectorStore. An Event beyond the limit counts once another has expired and the CCM announces it again.
+type Announcements struct {
+	events  corev1client.EventsGetter
+	started sync.Once
+
+	lock sync.Mutex
+	// changed is called after an Event has arrived or changed.
+	changed func()
+	synced  bool
+	byName  map[string]announced
+}
+
+var _ cache.ReflectorStore = &Announcements{}
+
+// NewAnnouncements returns a watch that has not started.
+func NewAnnouncements(events corev1client.EventsGetter) *Announcements {
+	return &Announcements{events: events, byName: map[string]announced{}, changed: func() {}}
+}
+
+// Start implements ondemand.Informers.
+func (a *Announcements) Start(stop <-chan struct{}) {
+	a.started.Do(func() {
+		events := a.events.Events(EventNamespace)
+		go filteredwatch.NewReflector(filteredwatch.Source[*corev1.Event, *corev1.EventList]{
+			Name:          "node-deletion-events",
+			List:          events.List,
+			Watch:         events.Watch,
+			FieldSelector: fields.OneTermEqualSelector("source", EventSource).String(),
+			IsRelevant:    isAnnouncement,
+			Strip:         stripEvent,
+		}, events, a).RunWithContext(wait.ContextForChannel(stop))
+	})
+}
+
+func isAnnouncement(event *corev1.Event) bool { return len(event.InvolvedObject.UID) <= maxUID }
+
+// stripEvent returns the fields of an Event that Announcements reads.
+func stripEvent(event *corev1.Event) *corev1.Event {
+	kept := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: event.Namespace, Name: event.Name, ResourceVersion: event.ResourceVersion,
+		},
+		FirstTimestamp: event.FirstTimestamp, LastTimestamp: event.LastTimestamp,
+	}
+	if isAnnouncement(event) {
+		kept.InvolvedObject.UID = event.InvolvedObject.UID
+	}
+	return kept
+}
+
+// HasSynced reports whether the first list is complete.
+func (a *Announcements) HasSynced() bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.synced
+}
+
+// Add implements cache.ReflectorStore.
+func (a *Announcements) Add(obj any) error { return a.Update(obj) }
+
+// Update implements cache.ReflectorStore.
+func (a *Announcements) Update(obj any) error {
+	a.change(func() bool { return a.set(obj) })
+	return nil
+}
+
+// Delete implements cache.ReflectorStore. That an Event expires decides nothing.
+func (a *Announcements) Delete(obj any) error {
+	a.change(func() bool {
+		if event, ok := obj.(*corev1.Event); ok {
+			delete(a.byName, event.Name)
+		}
+		return false
+	})
+	return nil
+}
+
+// Replace implements cache.ReflectorStore.
+func (a *Announcements) Replace(objs []any, _ string) error {
+	a.change(func() bool {
+		a.synced, a.byName = true, map[string]announced{}
+		for _, obj := range objs {
+			a.set(obj)
+		}
+		return len(a.byName) > 0
+	})
+	return nil
+}
+
+// Resync implements cache.ReflectorStore. It does nothing.
+func (a *Announcements) Resync() error { return nil }
+
+// change calls do with the lock, and then calls changed if it did.
+func (a *Announcements) change(do func() bool) {
+	a.lock.Lock()
+	changed, tell := do(), a.changed
+	a.lock.Unlock()
+	if changed {
+		tell()
+	}
+}
+
+// set keeps an Event, and reports whether it did.
+func (a *Announcements) set(obj any) bool {
+	event, ok := obj.(*corev1.Event)
+	if !ok || event.InvolvedObject.UID == "" {
+		return false
+	}
+	if _, known := a.byName[event.Name]; !known && len(a.byName) >= maxAnnouncements {
+		return false
+	}
+	a.byName[event.Name] = announced{event.InvolvedObject.UID, event.FirstTimestamp, event.LastTimestamp}
+	return true
+}
+
+// snapshot returns the Events by their names.
+func (a *Announcements) snapshot() map[string]announced {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return maps.Clone(a.byName)
+}
+
+// onChange sets what is called after an Event has arrived or changed.
+func (a *Announcements) onChange(changed func()) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.changed = changed
+}
