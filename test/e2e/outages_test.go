@@ -50,17 +50,18 @@ func TestGoodChangesOutlastOutages(t *testing.T) {
 }
 
 func (s *suite) testSlowImage(t *testing.T) {
-	// A preflight does not run on the leader's node, which therefore may have it.
-	leader := s.Node(s.requireOneLeader(t))
+	s.requireOneLeader(t)
 	note := filepath.Join(t.TempDir(), "note")
 	require.NoError(t, os.WriteFile(note, []byte("A layer that no node has."), 0o600))
 	archive := filepath.Join(t.TempDir(), "image.tar")
 	require.NoError(t, node.WriteImage(archive, node.ImageSpec{Ref: slowImage, Files: map[string]string{
 		s.commandOf(t): filepath.Join(s.BinDir(), "openstack-cloud-controller-manager"), "/note": note,
 	}}))
-	require.NoError(t, leader.LoadImages(t.Context(), archive))
-	exported, err := leader.ExportImage(t.Context(), slowImage)
+	first := s.Nodes()[0]
+	require.NoError(t, first.LoadImages(t.Context(), archive))
+	exported, err := first.ExportImage(t.Context(), slowImage)
 	require.NoError(t, err)
+	require.NoError(t, first.RemoveImage(t.Context(), slowImage))
 	image, err := newRegistry(exported)
 	require.NoError(t, err)
 	image.slow.Store(int64(slowPull))

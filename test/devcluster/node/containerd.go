@@ -26,7 +26,7 @@ func (n *Node) LoadImages(ctx context.Context, tars ...string) error {
 	}
 	for _, tar := range tars {
 		if err := n.importImage(ctx, tar); err != nil {
-			return fmt.Errorf("node %s: %w", n.options.Name, err)
+			return err
 		}
 	}
 	return nil
@@ -34,32 +34,36 @@ func (n *Node) LoadImages(ctx context.Context, tars ...string) error {
 
 // TagImage gives an image of the node's containerd one more name.
 func (n *Node) TagImage(ctx context.Context, ref, tag string) error {
-	cmd := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "tag", "--force",
-		ref, tag)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("node %s: tagging %s as %s: %w: %s", n.options.Name, ref, tag, err,
-			strings.TrimSpace(string(output)))
-	}
-	return nil
+	_, err := n.ctr(ctx, "images", "tag", "--force", ref, tag)
+	return err
 }
 
 // ExportImage returns an image of the node's containerd as a tar archive in OCI's layout.
 func (n *Node) ExportImage(ctx context.Context, ref string) ([]byte, error) {
-	var tar, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "export", "-", ref)
-	cmd.Stdout, cmd.Stderr = &tar, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("node %s: exporting %s: %w: %s", n.options.Name, ref, err, strings.TrimSpace(stderr.String()))
-	}
-	return tar.Bytes(), nil
+	return n.ctr(ctx, "images", "export", "-", ref)
+}
+
+// RemoveImage removes an image and what no other one has of it.
+func (n *Node) RemoveImage(ctx context.Context, ref string) error {
+	_, err := n.ctr(ctx, "images", "remove", "--sync", ref)
+	return err
 }
 
 func (n *Node) importImage(ctx context.Context, tar string) error {
-	cmd := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "import", tar)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("importing %s: %w: %s", tar, err, strings.TrimSpace(string(output)))
+	_, err := n.ctr(ctx, "images", "import", tar)
+	return err
+}
+
+// ctr runs containerd's client, and returns what it prints.
+func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "ctr", append([]string{"--address", n.socket(), "--namespace", "k8s.io"}, args...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("node %s: ctr %s: %w: %s", n.options.Name, strings.Join(args, " "), err,
+			strings.TrimSpace(stderr.String()))
 	}
-	return nil
+	return stdout.Bytes(), nil
 }
 
 // socket reaches containerd through the node's own view of the file system, which also keeps the path within the 107
