@@ -23,8 +23,8 @@ const (
 	slowAnswer = 5 * time.Second
 	// workersGone is more than half of the Nodes.
 	workersGone = nodes + 1
-	// goneLimit is how long the Node of a dead machine may stay.
-	goneLimit = 5 * time.Minute
+	// goneLimit is how long the Node of a dead machine may stay, as docs/claims.md promises.
+	goneLimit = deletionLimit + harness
 	// massGoneLimit exceeds the ten minutes for which so many silent kubelets may be a failure of the network.
 	massGoneLimit = 15 * time.Minute
 )

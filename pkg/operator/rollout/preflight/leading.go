@@ -81,13 +81,28 @@ func (c *controller) goOn(
 		return err
 	}
 	next, verdict := p.next()
-	if verdict != nil {
+	switch {
+	case verdict != nil:
 		return c.rejectLed(ctx, view, secret, next, verdict)
+	case next.State != record.State:
+		return c.writeProof(ctx, secret, next)
+	case record.State == operand.LeadAwaited && p.isElsewhere && len(record.Controllers) == 0:
+		return c.askFormer(ctx, view, secret, record) // It did not answer in time before.
 	}
-	if next.State == record.State {
+	return nil
+}
+
+// askFormer writes to the record what the former leader has started.
+func (c *controller) askFormer(
+	ctx context.Context, view controlplane.View, secret *corev1.Secret, record *operand.Leading,
+) error {
+	started := c.startedOn(ctx, view, view.Holder().Node)
+	if len(started) == 0 {
 		return nil
 	}
-	return c.writeProof(ctx, secret, next)
+	next := *record
+	next.Controllers = started
+	return c.writeProof(ctx, secret, &next)
 }
 
 // beginProof returns the record of a rollout whose first node has the revision, nil if nothing is to be proved.

@@ -74,6 +74,24 @@ func TestTheFirstNodeOfARolloutIsToLead(t *testing.T) {
 	require.Nil(t, w.rejected(t))
 }
 
+// A busy process answers late.
+func TestAFormerLeaderThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	w.started = func(*corev1.Pod) ([]string, error) { return nil, errors.New("context deadline exceeded") }
+	w.Ready("m1", true)
+	w.Status.NodeStatuses[1].CurrentRevision = 4
+	w.pass(t, 0)
+	require.Empty(t, w.record(t).Controllers)
+	w.pass(t, time.Second)
+	require.Equal(t, operand.LeadAwaited, w.record(t).State)
+	w.started = func(*corev1.Pod) ([]string, error) { return all, nil }
+	w.pass(t, time.Second)
+	require.Equal(t, all, w.record(t).Controllers)
+	w.started = func(*corev1.Pod) ([]string, error) { return all[:2], nil }
+	w.pass(t, time.Second)
+	require.Equal(t, all, w.record(t).Controllers)
+}
+
 func TestNothingIsToLeadWhereThatProvesNothing(t *testing.T) {
 	for name, change := range map[string]func(w *world){
 		"no change of what the CCM starts with": func(w *world) { w.sameConfig(t) },

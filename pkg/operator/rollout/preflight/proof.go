@@ -130,6 +130,8 @@ func (p *proof) held(age time.Duration) (*operand.Leading, *operand.PreflightVer
 			"%s; one of revision %d has started them since", r.Why, r.Former)}
 		verdict.Ended.Time, verdict.Took.Duration = r.Since.Time, startLimit
 		return r.In(operand.LeadFailed, verdict.Message, p.now), verdict
+	case r.End != nil && p.isElsewhere && age < operand.LeadHold+moveLimit:
+		return r, nil // The one that leads may settle, and may answer late.
 	case age >= operand.LeadHold:
 		return r.In(operand.LeadUnproved, fmt.Sprintf("it was held for %s: %s", operand.LeadHold, r.Why), p.now), nil
 	}

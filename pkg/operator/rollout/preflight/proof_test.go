@@ -57,8 +57,11 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		}, operand.LeadHeld, "", false},
 		"it ended, and the former one has just begun to lead": {operand.LeadHeld, 600, func(p *proof) {
 			p.record.End, p.isElsewhere, p.started = unclear, true, all
-		}, operand.LeadUnproved, "", false},
-		"it ended, and the former one starts little": {operand.LeadHeld, 600, func(p *proof) {
+		}, operand.LeadHeld, "", false},
+		"it ended, and the former one does not answer": {operand.LeadHeld, 779, func(p *proof) {
+			p.record.End, p.isElsewhere, p.isSettled = unclear, true, true
+		}, operand.LeadHeld, "", false},
+		"it ended, and the former one starts little": {operand.LeadHeld, 780, func(p *proof) {
 			p.record.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all[:2]
 		}, operand.LeadUnproved, "", false},
 		"it ended, and nobody leads":                  {operand.LeadHeld, 600, func(p *proof) { p.record.End = unclear }, operand.LeadUnproved, "", false},
