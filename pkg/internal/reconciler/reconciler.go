@@ -37,6 +37,12 @@ func Unreported(
 	return f.WithSync(retriedIn(maxBackOff, sync)).ToController(name, recorder)
 }
 
+// Again returns a controller of library-go that tries again as soon as ours what has failed. informers are its own: its
+// own queue gets their events too, and nobody reads it.
+func Again(inner factory.Controller, recorder events.Recorder, informers ...factory.Informer) factory.Controller {
+	return Unreported(factory.New().WithInformers(informers...), inner.Name(), recorder, inner.Sync)
+}
+
 // maxBackOff is how long a controller waits at most before it tries again what has failed. library-go's queue waits for
 // up to 1000 seconds, which double with each failure: a minute without rights would stop a rollout for minutes.
 const maxBackOff = 30 * time.Second

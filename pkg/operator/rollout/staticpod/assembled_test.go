@@ -2,7 +2,9 @@ package staticpod
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -311,4 +313,30 @@ func TestTheOperatorEndsAfterItsStaticPodControllers(t *testing.T) {
 	}, 200*time.Millisecond, 10*time.Millisecond, "a controller still runs")
 	close(end)
 	<-ended
+}
+
+// library-go's queue waits for up to 1000 seconds after a spell of failing requests.
+func TestEachControllerTriesAgainWithinAMinuteWhatHasFailed(t *testing.T) {
+	// These sync every minute, whatever their queue waits for.
+	resyncs := []string{"RevisionController", "cloud-controller-manager-InstallerState",
+		"cloud-controller-manager-StaticPodState", "MissingStaticPodController"}
+	a := newWired(t, 1)
+	a.operator.fails = errors.New("forbidden")
+	var names []string
+	for _, controller := range a.controllers {
+		names = append(names, controller.Name())
+		if slices.Contains(resyncs, controller.Name()) {
+			continue
+		}
+		t.Run(controller.Name(), func(t *testing.T) {
+			timer := controllertest.NewTimer(clocktesting.NewFakeClock(time.Unix(0, 0)), events.NewInMemoryRecorder("test", a.clock))
+			var err error
+			called, _ := timer.Run(t.Context(), func(ctx context.Context, syncCtx factory.SyncContext) error {
+				err = controller.Sync(ctx, syncCtx)
+				return nil
+			}, time.Minute)
+			require.True(t, len(called) > 1 || err == nil, "%v: %s", called, err)
+		})
+	}
+	require.Subset(t, names, resyncs)
 }

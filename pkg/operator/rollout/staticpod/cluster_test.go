@@ -43,6 +43,8 @@ type appliedStatus struct {
 	version int
 	// applied has, by field manager, the types of its conditions and the names of its nodes.
 	applied map[string][]string
+	// fails is the error of each read, nil for none.
+	fails error
 }
 
 func newAppliedStatus(spec operatorv1.OperatorSpec, status *operatorv1.StaticPodOperatorStatus) *appliedStatus {
@@ -57,6 +59,9 @@ func newAppliedStatus(spec operatorv1.OperatorSpec, status *operatorv1.StaticPod
 func (a *appliedStatus) GetStaticPodOperatorState() (
 	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
 ) {
+	if a.fails != nil {
+		return nil, nil, "", a.fails
+	}
 	spec, _, _, err := a.StaticPodOperatorClient.GetStaticPodOperatorState()
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -71,6 +76,9 @@ func (a *appliedStatus) GetStaticPodOperatorStateWithQuorum(context.Context) (
 
 func (a *appliedStatus) GetOperatorState() (*operatorv1.OperatorSpec, *operatorv1.OperatorStatus, string, error) {
 	spec, status, version, err := a.GetStaticPodOperatorState()
+	if err != nil {
+		return nil, nil, "", err
+	}
 	return &spec.OperatorSpec, &status.OperatorStatus, version, err
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -105,6 +106,7 @@ func controllers(o Options) []factory.Controller {
 	// The versions package reports versions by comparing revisions. This controller would compare images, which stay
 	// the same in many upgrades, so its result is discarded.
 	ignored := status.NewVersionGetter()
+	operator := o.Operator.Informer()
 	return []factory.Controller{
 		newRevisionController(o),
 		newHeldBackController(o),
@@ -113,14 +115,17 @@ func controllers(o Options) []factory.Controller {
 		newImagePullController(o),
 		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, noEvents{}, o.Operator,
 			operand.Namespace, o.Recorder),
-		node.NewNodeController(operand.Name, o.Operator, sortedNodes(o.Nodes), o.Recorder, nil),
+		reconciler.Again(node.NewNodeController(operand.Name, o.Operator, sortedNodes(o.Nodes), o.Recorder, nil), o.Recorder,
+			operator, o.Nodes.Core().V1().Nodes().Informer()),
 		staticpodstate.NewStaticPodStateController(operand.Name, operand.Namespace, operand.Name, operand.Name,
 			o.Target, o.Operator, newRollingPods(o, pods), ignored, o.Recorder),
 		missingstaticpod.New(sortedLines{o.Operator}, currentInstallers(o.Target, o.Nodes.Core().V1().Nodes().Lister()),
 			o.Recorder, operand.Namespace, operand.Name, operand.Name, o.Infrastructures),
-		prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{hostpod.Binary, "prune"},
-			o.ConfigMaps, pods, o.Operator, o.Target, o.Recorder),
-		unsupportedconfigoverridescontroller.NewUnsupportedConfigOverridesController(operand.Name, o.Operator, o.Recorder),
+		reconciler.Again(prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{hostpod.Binary, "prune"},
+			o.ConfigMaps, pods, o.Operator, o.Target, o.Recorder), o.Recorder,
+			operator, o.Target.Core().V1().ConfigMaps().Informer()),
+		reconciler.Again(unsupportedconfigoverridescontroller.NewUnsupportedConfigOverridesController(operand.Name, o.Operator,
+			o.Recorder), o.Recorder, operator),
 	}
 }
 
