@@ -37,10 +37,15 @@ func Unreported(
 	return f.WithSync(retriedIn(maxBackOff, sync)).ToController(name, recorder)
 }
 
-// Again returns a controller of library-go that tries again as soon as ours what has failed. informers are its own: its
-// own queue gets their events too, and nobody reads it.
+// Again returns a controller of library-go that tries again as soon as ours what has failed. informers are its own. Its
+// own queue gets their events too, and has no worker.
 func Again(inner factory.Controller, recorder events.Recorder, informers ...factory.Informer) factory.Controller {
-	return Unreported(factory.New().WithInformers(informers...), inner.Name(), recorder, inner.Sync)
+	endQueue := func(ctx context.Context, _ factory.SyncContext) error {
+		inner.Run(ctx, 0)
+		return nil
+	}
+	f := factory.New().WithInformers(informers...).WithPostStartHooks(endQueue)
+	return Unreported(f, inner.Name(), recorder, inner.Sync)
 }
 
 // maxBackOff is how long a controller waits at most before it tries again what has failed. library-go's queue waits for

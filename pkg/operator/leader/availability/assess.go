@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -37,6 +39,8 @@ type assessor struct {
 	// working reports whether the last assessment was that the operand is available. The stored condition is missing if
 	// the status was wiped.
 	working bool
+	// worked reports whether the operand has worked since this process of the operator began.
+	worked  bool
 	history nodeHistory
 	loops   crashLoops
 	silent  unresponsive
@@ -82,14 +86,46 @@ func (a *assessor) available(
 ) (available *operatorclient.Condition, wait time.Duration) {
 	defer func() { a.working = *available.Status == operatorv1.ConditionTrue }()
 	if state.reason == asExpected || state.leader.State == controlplane.Predecessor {
+		a.worked = true
 		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, state.reason, state.message), 0
+	}
+	if former := s.toleratedUntil(state); !a.worked && !former.IsZero() && former.Before(outage) {
+		outage = former
 	}
 	left := outage.Sub(s.Now())
 	if left > 0 && (a.working || v1helpers.IsOperatorConditionTrue(s.status.Conditions, AvailableCondition)) {
 		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, state.reason,
-			fmt.Sprintf("tolerated until %s: %s", outage.UTC().Format(time.RFC3339), state.message)), left
+			tolerated+outage.UTC().Format(time.RFC3339)+": "+state.message), left
 	}
 	return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionFalse, state.reason, state.message), 0
+}
+
+// tolerated begins the message of Available with the time until which a failure is no outage.
+const tolerated = "tolerated until "
+
+// toleratedUntil returns until when a former process of the operator has tolerated this failure, zero if that is not
+// known. A restart of the operator prolongs no failure: what that process saw of the lease is only in its condition. It
+// counts unless a process has renewed the lease after the failure had begun, or acquires it now.
+func (s *snapshot) toleratedUntil(state operandState) time.Time {
+	former := v1helpers.FindOperatorCondition(s.status.Conditions, AvailableCondition)
+	lease := s.Record().Lease
+	if former == nil || lease == nil || lease.Spec.RenewTime == nil || state.leader.State == controlplane.Starting {
+		return time.Time{}
+	}
+	text, isTolerated := strings.CutPrefix(former.Message, tolerated)
+	text, _, _ = strings.Cut(text, ": ")
+	until, err := time.Parse(time.RFC3339, text)
+	if !isTolerated || err != nil {
+		return time.Time{}
+	}
+	began := until.Add(-state.gracePeriod)
+	if state.ready {
+		began = began.Add(-s.Duration()) // The lease had to expire first.
+	}
+	if lease.Spec.RenewTime.After(began.Add(leaseholder.Silence(s.Duration()))) {
+		return time.Time{}
+	}
+	return until
 }
 
 // degraded is True once Available has been False for degradedAfter, and returns the time until then. Before the first

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 )
 
@@ -422,6 +424,83 @@ func TestARestartOfTheOperatorIsNoOutage(t *testing.T) {
 	for _, change := range of(events.run(t, down, 600), AvailableCondition) {
 		require.Equal(t, strings.HasPrefix(change, "281s "), strings.Contains(change, "=True"), change)
 	}
+}
+
+// restarted replaces the operator: the next process has seen nothing.
+func (c *cluster) restarted() *assessor {
+	c.Seen = controlplane.Lease{}
+	return newAssessor()
+}
+
+func TestARestartOfTheOperatorProlongsNoFailure(t *testing.T) {
+	const until = "tolerated until 2026-11-21T09:05:00Z: "
+	for name, tc := range map[string]struct {
+		// change happens before the operator restarts at 100 s.
+		change func(c *cluster)
+		want   string
+	}{
+		"the failure goes on": {func(*cluster) {}, until},
+		"another process led meanwhile": {func(c *cluster) { c.Acquire("m1", "second", 90); c.Exit("m1", 95, "") },
+			"tolerated until 2026-11-21T09:06:14Z: "},
+		"another process acquires the lease":   {func(c *cluster) { c.Acquire("m1", "second", 99) }, "tolerated until 2026-11-21T09:06:14Z: "},
+		"a person has written the condition":   {func(c *cluster) { c.Status.Conditions[0].Message = "tolerated until then: x" }, "tolerated until 2026-11-21T09:06:14Z: "},
+		"the lease has no time of its renewal": {func(c *cluster) { c.Lease.Spec.RenewTime = nil }, "tolerated until 2026-11-21T09:06:14Z: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, a := threeMasters(), newAssessor()
+			c.apply(0, a)
+			c.Renew(26)
+			c.apply(26, a)
+			c.Exit("m0", 30, "")
+			c.apply(30, a)
+			require.Contains(t, c.message(AvailableCondition), until)
+			tc.change(c)
+			a = c.restarted()
+			c.apply(100, a)
+			require.Contains(t, c.message(AvailableCondition), tc.want)
+			a = c.restarted()
+			c.apply(110, a)
+			if tc.want != until {
+				return
+			}
+			require.Contains(t, c.message(AvailableCondition), until)
+			_, next := c.apply(299, a)
+			require.Equal(t, time.Second, next)
+			changes, _ := c.apply(300, c.restarted())
+			require.Contains(t, changes, "300s CloudControllerManagerAvailable=False LeaseExpired")
+		})
+	}
+}
+
+// The time of a former failure says nothing about the next one.
+func TestARestartOfTheOperatorEndsNoFailureThatBeginsLater(t *testing.T) {
+	c, a := threeMasters(), newAssessor()
+	c.apply(0, a)
+	c.Exit("m0", 30, "")
+	c.apply(30, a)
+	a = c.restarted()
+	c.apply(40, a)
+	former := c.message(AvailableCondition)
+	c.Acquire("m1", "second", 50)
+	c.apply(50, a)
+	c.Renew(85)
+	c.apply(85, a)
+	c.Exit("m1", 90, "")
+	c.apply(90, a)
+	require.NotEqual(t, former, c.message(AvailableCondition))
+	require.Contains(t, c.message(AvailableCondition), "tolerated until 2026-11-21T09:05:59Z: ")
+}
+
+func TestPodsThatAreNotReadyAreNotToleratedLongerByTheNextOperator(t *testing.T) {
+	c, a := threeMasters(), newAssessor()
+	c.apply(0, a)
+	for _, node := range []string{"m0", "m1", "m2"} {
+		c.Exit(node, 20, "")
+	}
+	c.apply(20, a)
+	require.Contains(t, c.message(AvailableCondition), "tolerated until 2026-11-21T09:02:37Z: ")
+	c.apply(100, c.restarted())
+	require.Contains(t, c.message(AvailableCondition), "tolerated until 2026-11-21T09:02:37Z: ")
 }
 
 // The lease of a snapshot of etcd names a process that has ended, and the standbys count its duration from when they
