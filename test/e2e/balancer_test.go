@@ -22,22 +22,27 @@ type balancing interface {
 	LoadBalancers() []devcluster.LoadBalancer
 }
 
-// balancerAnnotations are those of a Service whose load balancer the stand-in has. AWS has three kinds: this is the one
-// that OpenShift's own Services have.
+// balancerAnnotations are those of a Service of the first step about load balancers. On AWS it has a network load
+// balancer, as OpenShift's own Services have.
 var balancerAnnotations = map[configv1.PlatformType]map[string]string{
 	configv1.AWSPlatformType: {"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"},
 }
 
-// internalAnnotations are those of a Service with an internal load balancer, where that is another kind of load
-// balancer and the stand-in has it.
-var internalAnnotations = map[configv1.PlatformType]map[string]string{
-	configv1.GCPPlatformType: {"networking.gke.io/load-balancer-type": "Internal"},
+// otherBalancers are the steps about another kind of load balancer, and the annotations of its Service.
+var otherBalancers = map[configv1.PlatformType]struct {
+	step        string
+	annotations map[string]string
+}{
+	// It is the cloud-controller-manager's default.
+	configv1.AWSPlatformType: {"a classic load balancer follows the nodes", nil},
+	configv1.GCPPlatformType: {"an internal load balancer follows the nodes",
+		map[string]string{"networking.gke.io/load-balancer-type": "Internal"}},
 }
 
 func (s *cloudStory) testLoadBalancer(t *testing.T) { s.balance(t, balancerAnnotations[s.platform]) }
 
-func (s *cloudStory) testInternalLoadBalancer(t *testing.T) {
-	s.balance(t, internalAnnotations[s.platform])
+func (s *cloudStory) testOtherLoadBalancer(t *testing.T) {
+	s.balance(t, otherBalancers[s.platform].annotations)
 }
 
 // balance creates a Service, and while it exists a node whose instance is deleted again.

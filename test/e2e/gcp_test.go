@@ -23,7 +23,7 @@ func (s *cloudStory) testChangedService(t *testing.T) {
 	cloud, checks := s.cloud.(balancing), s.cloud.(aging)
 	services := s.kube.CoreV1().Services(metav1.NamespaceDefault)
 	const changed = `{"spec":{"sessionAffinity":"ClientIP","ports":[{"name":"http","port":80},{"name":"https","port":443}]}}`
-	for _, annotations := range []map[string]string{nil, internalAnnotations[s.platform]} {
+	for _, annotations := range []map[string]string{nil, otherBalancers[s.platform].annotations} {
 		before := s.createBalanced(t, annotations)
 		checks.AgeHealthChecks()
 		require.NotEmpty(t, checks.AgedHealthChecks())

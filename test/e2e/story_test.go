@@ -290,8 +290,8 @@ func TestStory(t *testing.T) {
 			if _, balances := s.cloud.(balancing); balances {
 				steps = slices.Insert(steps, 3, step{"a load balancer follows the nodes", s.testLoadBalancer})
 			}
-			if internalAnnotations[s.platform] != nil {
-				steps = slices.Insert(steps, 4, step{"an internal load balancer follows the nodes", s.testInternalLoadBalancer})
+			if other, has := otherBalancers[s.platform]; has {
+				steps = slices.Insert(steps, 4, step{other.step, s.testOtherLoadBalancer})
 			}
 			if _, ages := s.cloud.(aging); ages {
 				steps = slices.Insert(steps, 5, step{"a load balancer follows its Service", s.testChangedService})

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/permissions"
 )
@@ -23,19 +24,29 @@ func startBalancing(t *testing.T, cloud *standin.Server, gates ...string) cloudp
 }
 
 func TestTheProviderBalancesOnTheStandIn(t *testing.T) {
-	for name, gates := range map[string][]string{"without security groups": nil, "with security groups": {gate}} {
+	network := map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}
+	var calls []devcluster.Call
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		gates       []string
+		// groups are the security groups that are created.
+		groups int
+	}{
+		"network, without security groups": {annotations: network},
+		"network, with security groups":    {annotations: network, gates: []string{gate}, groups: 1},
+		"classic":                          {groups: 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			cloud, err := standin.Start(t.Context(), standin.Options{Listen: "127.0.0.1:0"})
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, cloud.Close()) })
-			provider := startBalancing(t, cloud, gates...)
+			provider := startBalancing(t, cloud, test.gates...)
 			a := standin.Instance{Name: "a", Addresses: []string{"10.0.0.10"}}
 			b := standin.Instance{Name: "b", Addresses: []string{"10.0.1.10"}}
 			require.NoError(t, cloud.SetInstances([]standin.Instance{a, b}))
 			nodes := []*corev1.Node{node(cloud, "a"), node(cloud, "b")}
 			service := &corev1.Service{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "0123", Annotations: map[string]string{
-					"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "0123", Annotations: test.annotations},
 				Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, SessionAffinity: corev1.ServiceAffinityNone,
 					Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080, Protocol: corev1.ProtocolTCP}}},
 			}
@@ -64,15 +75,16 @@ func TestTheProviderBalancesOnTheStandIn(t *testing.T) {
 			require.False(t, exists)
 			require.NoError(t, provider.EnsureLoadBalancerDeleted(t.Context(), "kubernetes", service), "a second time")
 			requireServed(t, cloud)
-			requirePermitted(t, cloud, len(gates) > 0)
 			requests := cloud.Requests()
 			require.Equal(t, requests[standin.CreateTargetGroup], requests[standin.DeleteTargetGroup])
-			require.Equal(t, len(gates), requests[standin.CreateSecurityGroup])
-			require.Equal(t, len(gates), requests[standin.DeleteSecurityGroup])
+			require.Equal(t, test.groups, requests[standin.CreateSecurityGroup])
+			require.Equal(t, test.groups, requests[standin.DeleteSecurityGroup])
 			require.NotZero(t, requests[standin.AuthorizeSecurityGroupIngress])
 			require.NotZero(t, requests[standin.RevokeSecurityGroupIngress])
+			calls = append(calls, cloud.Calls()...)
 		})
 	}
+	requirePermitted(t, calls)
 }
 
 // requireServed requires that the stand-in answered what it was asked, but whether there is a load balancer.
@@ -85,18 +97,16 @@ func requireServed(t *testing.T, cloud *standin.Server) {
 	}
 }
 
-// requirePermitted requires that the document of the permissions has each call, and if the load balancer had a security
-// group, that each permission had a call, or a dash.
-func requirePermitted(t *testing.T, cloud *standin.Server, hadGroup bool) {
+// requirePermitted requires that the document of the permissions has each call, and that each permission had a call, or a
+// dash.
+func requirePermitted(t *testing.T, calls []devcluster.Call) {
 	t.Helper()
 	document, err := os.ReadFile("../../../docs/aws-permissions.md")
 	require.NoError(t, err)
-	compared := permissions.Compare(document, cloud.Calls(), standin.NeedsNoPermission)
+	compared := permissions.Compare(document, calls, standin.NeedsNoPermission)
 	require.Contains(t, compared.Needed, "elasticloadbalancing:CreateLoadBalancer")
 	require.Empty(t, compared.Unlisted)
-	if hadGroup {
-		require.Equal(t, []string{"ec2:DescribeInstanceTopology"}, compared.Unneeded, "what the initialization of nodes needs")
-	}
+	require.Equal(t, []string{"ec2:DescribeInstanceTopology"}, compared.Unneeded, "what the initialization of nodes needs")
 }
 
 func node(cloud *standin.Server, name string) *corev1.Node {

@@ -6,7 +6,7 @@
 // exist, and lists have pages. Instances are what SetInstances says. They have the tags of the installer, by which the
 // cloud-controller-manager looks for them.
 //
-// An action that is not served is answered with InvalidAction.NotFound and counted under Unserved. The operator turns
+// An action that is not served is answered with 501 and counted under Unserved. The operator turns
 // every controller off but the one for Nodes on the bootstrap node, and the controllers for Services look for load
 // balancers only while there are such Services; the stand-in has none. The cloud configuration has the region and the
 // VPC, so the metadata service of the instances is not asked.

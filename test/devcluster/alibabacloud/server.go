@@ -38,6 +38,8 @@ type Server struct {
 	// Machines are denied as those of a resource group that the RAM user's policy does not allow.
 	*machines.Machines
 
+	notServed http.HandlerFunc
+
 	mutex sync.Mutex
 	// nonces are those of the signatures so far.
 	nonces map[string]bool
@@ -51,7 +53,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	}
 	s := &Server{Server: server, Rotation: credentials.New(newAccessKey),
 		Machines: machines.New("alibabacloud", "instance", zones...), nonces: map[string]bool{}}
-	server.Declare(standin.Unserved, DescribeByAddress, DescribeByID)
+	server.Declare(DescribeByAddress, DescribeByID)
+	s.notServed = server.NotServed(refuse)
 	server.Serve(ctx, http.HandlerFunc(s.serve))
 	return s, nil
 }
@@ -64,16 +67,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	endpoint := endpointOf(r.Form)
+	if endpoint == standin.Unserved {
+		s.notServed(w, r)
+		return
+	}
 	s.Observe(endpoint, refuse, func(w http.ResponseWriter, r *http.Request) {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		if failed := s.authenticate(r, time.Now()); failed != nil {
 			writeError(w, failed)
-			return
-		}
-		if endpoint == standin.Unserved {
-			writeError(w, &apiError{http.StatusNotFound, "InvalidAction.NotFound",
-				"Specified api is not found: " + r.Form.Get("Action") + "."})
 			return
 		}
 		answer, failed := s.describeInstances(r.Form)

@@ -238,7 +238,7 @@ func TestAnOutageFailsEveryRequest(t *testing.T) {
 func TestWhatIsNotServedIsCounted(t *testing.T) {
 	c := start(t)
 	_, err := c.ecs.DescribeRegions(ecs.CreateDescribeRegionsRequest())
-	requireFailure(t, http.StatusNotFound, "InvalidAction.NotFound", err)
+	requireFailure(t, http.StatusNotImplemented, "NotImplemented", err)
 	require.Equal(t, map[string]int{standin.Unserved: 1}, c.Requests())
 }
 

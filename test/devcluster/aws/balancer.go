@@ -77,8 +77,8 @@ type (
 // resultName is the name of the element that has the result of an action.
 func resultName(action string) xml.Name { return xml.Name{Local: action + "Result"} }
 
-// LoadBalancers returns the load balancers in the order of their creation. A target stays a member until it is
-// deregistered.
+// LoadBalancers returns the network load balancers in the order of their creation, then the classic ones. A target stays
+// a member until it is deregistered.
 func (s *Server) LoadBalancers() []LoadBalancer {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -87,8 +87,17 @@ func (s *Server) LoadBalancers() []LoadBalancer {
 		seen := LoadBalancer{Name: b.name, Address: b.dnsName}
 		if len(b.listeners) > 0 {
 			if group, failed := s.targetGroup(b.listeners[0].target()); failed == nil {
-				seen.Members = s.addresses(group)
+				for _, t := range group.targets {
+					seen.Members = append(seen.Members, s.address(t.ID)...)
+				}
 			}
+		}
+		found = append(found, seen)
+	}
+	for _, c := range s.classics {
+		seen := LoadBalancer{Name: c.Name, Address: c.DNSName}
+		for _, m := range c.Instances {
+			seen.Members = append(seen.Members, s.address(m.ID)...)
 		}
 		found = append(found, seen)
 	}
@@ -138,18 +147,26 @@ func (s *Server) createLoadBalancer(p parameters) (any, *apiError) {
 	for _, mapping := range p.items("SubnetMappings.member") {
 		made.subnets = append(made.subnets, mapping.get("SubnetId"))
 	}
-	for _, id := range made.subnets {
-		if !slices.ContainsFunc(subnets, func(s subnet) bool { return s.ID == id }) {
-			return nil, &apiError{http.StatusBadRequest, "SubnetNotFound", fmt.Sprintf("The subnet ID '%s' does not exist", id)}
-		}
-	}
-	for _, id := range made.groups {
-		if _, failed := s.group(id); failed != nil {
-			return nil, &apiError{http.StatusBadRequest, "InvalidSecurityGroup", failed.message}
-		}
+	if failed := s.requirePlace(made.subnets, made.groups); failed != nil {
+		return nil, failed
 	}
 	s.balancers = append(s.balancers, made)
 	return loadBalancersResult{resultName(CreateLoadBalancer), []loadBalancer{made.describe("provisioning")}}, nil
+}
+
+// requirePlace requires that the subnets and the security groups of a load balancer exist.
+func (s *Server) requirePlace(ids, groups []string) *apiError {
+	for _, id := range ids {
+		if !slices.ContainsFunc(subnets, func(s subnet) bool { return s.ID == id }) {
+			return &apiError{http.StatusBadRequest, "SubnetNotFound", fmt.Sprintf("The subnet ID '%s' does not exist", id)}
+		}
+	}
+	for _, id := range groups {
+		if _, failed := s.group(id); failed != nil {
+			return &apiError{http.StatusBadRequest, "InvalidSecurityGroup", failed.message}
+		}
+	}
+	return nil
 }
 
 // balancerARN returns the name of a resource of Elastic Load Balancing.

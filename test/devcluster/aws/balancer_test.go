@@ -158,10 +158,10 @@ func TestRulesOfASecurityGroupAreGrouped(t *testing.T) {
 		return call[describeSecurityGroupsResponse](t, c, DescribeSecurityGroups, "GroupId.1="+nodeGroupID).
 			Groups[0].Permissions
 	}
-	require.Equal(t, []permission{{"tcp", 80, 80, []ipRange{{"10.0.0.0/24", "d"}, {"10.0.1.0/24", "d"}}}}, has())
+	require.Equal(t, []permission{{"tcp", 80, 80, []ipRange{{"10.0.0.0/24", "d"}, {"10.0.1.0/24", "d"}}, nil}}, has())
 	call[changeResponse](t, c, RevokeSecurityGroupIngress, rule("10.0.0.0/24")...)
 	c.requireActionError(t, "InvalidPermission.NotFound", RevokeSecurityGroupIngress, rule("10.0.0.0/24")...)
-	require.Equal(t, []permission{{"tcp", 80, 80, []ipRange{{"10.0.1.0/24", "d"}}}}, has())
+	require.Equal(t, []permission{{"tcp", 80, 80, []ipRange{{"10.0.1.0/24", "d"}}, nil}}, has())
 	call[changeResponse](t, c, RevokeSecurityGroupIngress, rule("10.0.1.0/24")...)
 	require.Empty(t, has())
 }

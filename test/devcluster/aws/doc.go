@@ -1,13 +1,13 @@
 // Package aws is a small stand-in for AWS: as much of the Query APIs of EC2 and Elastic Load Balancing as the real
-// cloud-controller-manager asks for until its nodes are initialized, when they go, and for a network load balancer,
-// over TLS with a private CA.
+// cloud-controller-manager asks for until its nodes are initialized, when they go, and for network and classic load
+// balancers, over TLS with a private CA.
 //
 // It behaves as AWS does where it matters to a test: the signature of every request is checked for its service, an
 // unknown instance is an error, a terminated one is still described, lists have pages, rules of a security group are
 // grouped, and nothing is deleted that something else uses. Instances are what SetInstances says. Load balancers,
 // target groups and security groups can be created. A terminated instance stays in its target group until it is
-// deregistered. An action that is not served is answered with InvalidAction and counted under Unserved. Both services
-// have one endpoint here: the version of the API in a request says which one it is for.
+// deregistered. An action that is not served is answered with 501 and counted under Unserved. All services have one
+// endpoint here: the version of the API in a request says which one it is for.
 //
 // The cloud configuration has the region, the VPC, the subnet and the cluster's ID. The cloud-controller-manager
 // therefore needs nothing from the instance metadata service. Nevertheless, at every start it asks twice which instance

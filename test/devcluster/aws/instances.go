@@ -158,12 +158,12 @@ func (s *Server) SystemUUID(name string) string {
 }
 
 // filterFields are the filters of instances that are served.
-var filterFields = map[string]func(*machine) string{
-	"instance-id":         func(m *machine) string { return m.id },
-	"instance-state-name": func(m *machine) string { return m.state.Name },
-	"private-dns-name":    (*machine).privateDNSName,
-	"vpc-id":              func(*machine) string { return vpcID },
-	"availability-zone":   func(m *machine) string { return m.zone },
+var filterFields = map[string]func(*machine) []string{
+	"instance-id":         single(func(m *machine) string { return m.id }),
+	"instance-state-name": single(func(m *machine) string { return m.state.Name }),
+	"private-dns-name":    single((*machine).privateDNSName),
+	"vpc-id":              single(func(*machine) string { return vpcID }),
+	"availability-zone":   single(func(m *machine) string { return m.zone }),
 }
 
 // privateDNSName returns the name in the VPC, which a terminated instance has lost.

@@ -71,9 +71,9 @@ func newSubnets() []subnet {
 // privateSubnet returns the subnet of the instances in a zone.
 func privateSubnet(zone string) subnet { return subnets[slices.Index(zones, zone)] }
 
-var subnetFields = map[string]func(subnet) string{
-	"vpc-id":    func(s subnet) string { return s.VPC },
-	"subnet-id": func(s subnet) string { return s.ID },
+var subnetFields = map[string]func(subnet) []string{
+	"vpc-id":    single(func(s subnet) string { return s.VPC }),
+	"subnet-id": single(func(s subnet) string { return s.ID }),
 }
 
 func describeSubnets(p parameters) (any, *apiError) {
@@ -99,7 +99,9 @@ func describeSubnets(p parameters) (any, *apiError) {
 
 // describeRouteTables answers with the VPC's main table, and that of the public subnets with the internet gateway.
 func describeRouteTables(p parameters) (any, *apiError) {
-	matches, failed := filter(p, map[string]func(routeTable) string{"vpc-id": func(t routeTable) string { return t.VPC }})
+	matches, failed := filter(p, map[string]func(routeTable) []string{
+		"vpc-id": single(func(t routeTable) string { return t.VPC }),
+	})
 	if failed != nil {
 		return nil, failed
 	}

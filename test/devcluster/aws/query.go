@@ -58,8 +58,13 @@ func (p parameters) tags(name string) []tag {
 	return tags
 }
 
+// single returns the field of an item that has one value of it.
+func single[T any](field func(T) string) func(T) []string {
+	return func(one T) []string { return []string{field(one)} }
+}
+
 // filter returns whether an item has, for each filter of an action, a value that the filter names.
-func filter[T any](p parameters, fields map[string]func(T) string) (matches func(T) bool, failed *apiError) {
+func filter[T any](p parameters, fields map[string]func(T) []string) (matches func(T) bool, failed *apiError) {
 	var filters []func(T) bool
 	for _, item := range p.items("Filter") {
 		field, known := fields[item.get("Name")]
@@ -68,7 +73,9 @@ func filter[T any](p parameters, fields map[string]func(T) string) (matches func
 				fmt.Sprintf("The filter '%s' is invalid", item.get("Name"))}
 		}
 		values := item.list("Value")
-		filters = append(filters, func(one T) bool { return slices.Contains(values, field(one)) })
+		filters = append(filters, func(one T) bool {
+			return slices.ContainsFunc(field(one), func(value string) bool { return slices.Contains(values, value) })
+		})
 	}
 	return func(one T) bool {
 		return !slices.ContainsFunc(filters, func(holds func(T) bool) bool { return !holds(one) })

@@ -27,12 +27,18 @@ type (
 		Permissions []permission `xml:"ipPermissions>item"`
 		Tags        []tag        `xml:"tagSet>item"`
 	}
-	// permission allows traffic from all of its ranges. There is one for a protocol and its ports.
+	// permission allows traffic from all of its ranges and security groups. There is one for a protocol and its ports.
+	// All protocols (-1) have no ports.
 	permission struct {
-		Protocol string    `xml:"ipProtocol"`
-		FromPort int       `xml:"fromPort"`
-		ToPort   int       `xml:"toPort"`
-		Ranges   []ipRange `xml:"ipRanges>item"`
+		Protocol string      `xml:"ipProtocol"`
+		FromPort int         `xml:"fromPort,omitempty"`
+		ToPort   int         `xml:"toPort,omitempty"`
+		Ranges   []ipRange   `xml:"ipRanges>item"`
+		Groups   []groupPair `xml:"groups>item"`
+	}
+	groupPair struct {
+		Owner string `xml:"userId"`
+		ID    string `xml:"groupId"`
 	}
 	ipRange struct {
 		CIDR        string `xml:"cidrIp"`
@@ -77,10 +83,22 @@ func newGroups() []*securityGroup {
 	}}
 }
 
-var groupFields = map[string]func(*securityGroup) string{
-	"group-id":   func(g *securityGroup) string { return g.ID },
-	"group-name": func(g *securityGroup) string { return g.Name },
-	"vpc-id":     func(g *securityGroup) string { return g.VPC },
+var groupFields = map[string]func(*securityGroup) []string{
+	"group-id":               single(func(g *securityGroup) string { return g.ID }),
+	"group-name":             single(func(g *securityGroup) string { return g.Name }),
+	"vpc-id":                 single(func(g *securityGroup) string { return g.VPC }),
+	"ip-permission.group-id": (*securityGroup).permitted,
+}
+
+// permitted returns the security groups that have a permission.
+func (g *securityGroup) permitted() []string {
+	var ids []string
+	for _, p := range g.Permissions {
+		for _, pair := range p.Groups {
+			ids = append(ids, pair.ID)
+		}
+	}
+	return ids
 }
 
 // group returns the security group with an identifier.
@@ -134,7 +152,7 @@ func (s *Server) createSecurityGroup(p parameters) (any, *apiError) {
 	return createSecurityGroupResponse{RequestID: standin.RandomHex(), ID: made.ID, Return: true}, nil
 }
 
-// deleteSecurityGroup deletes a security group that neither an instance nor a load balancer has.
+// deleteSecurityGroup deletes a security group that neither an instance nor a load balancer has, and no rule names.
 func (s *Server) deleteSecurityGroup(p parameters) (any, *apiError) {
 	removed, failed := s.group(p.get("GroupId"))
 	if failed != nil {
@@ -143,7 +161,9 @@ func (s *Server) deleteSecurityGroup(p parameters) (any, *apiError) {
 	used := removed.ID == nodeGroupID && slices.ContainsFunc(s.machines, func(m *machine) bool {
 		return m.state != terminated
 	})
-	if used || slices.ContainsFunc(s.balancers, func(b *balancer) bool { return slices.Contains(b.groups, removed.ID) }) {
+	if used || s.balances(removed.ID) || slices.ContainsFunc(s.groups, func(g *securityGroup) bool {
+		return g != removed && slices.Contains(g.permitted(), removed.ID)
+	}) {
 		return nil, &apiError{http.StatusBadRequest, "DependencyViolation",
 			fmt.Sprintf("resource %s has a dependent object", removed.ID)}
 	}
@@ -151,34 +171,64 @@ func (s *Server) deleteSecurityGroup(p parameters) (any, *apiError) {
 	return changed(DeleteSecurityGroup), nil
 }
 
-// permissions returns those of an action, with one range each.
+// balances reports whether a load balancer has a security group.
+func (s *Server) balances(group string) bool {
+	return slices.ContainsFunc(s.balancers, func(b *balancer) bool { return slices.Contains(b.groups, group) }) ||
+		slices.ContainsFunc(s.classics, func(c *classic) bool { return slices.Contains(c.Groups, group) })
+}
+
+// permissions returns those of an action, with one range or security group each.
 func (p parameters) permissions() []permission {
 	var all []permission
 	for _, item := range p.items("IpPermissions") {
+		one := permission{
+			Protocol: item.get("IpProtocol"), FromPort: item.number("FromPort"), ToPort: item.number("ToPort"),
+		}
 		for _, source := range item.items("IpRanges") {
-			all = append(all, permission{
-				Protocol: item.get("IpProtocol"), FromPort: item.number("FromPort"), ToPort: item.number("ToPort"),
-				Ranges: []ipRange{{source.get("CidrIp"), source.get("Description")}},
-			})
+			one.Ranges = []ipRange{{source.get("CidrIp"), source.get("Description")}}
+			all = append(all, one)
+		}
+		one.Ranges = nil
+		for _, source := range item.items("Groups") {
+			one.Groups = []groupPair{{account, source.get("GroupId")}}
+			all = append(all, one)
 		}
 	}
 	return all
 }
 
-// find returns the permission for the protocol and the ports of another one, and in it the index of the range of the
-// other one, -1 if it has none.
-func (g *securityGroup) find(wanted permission) (found *permission, index int) {
+// find returns the permission for the protocol and the ports of another one, nil if there is none.
+func (g *securityGroup) find(wanted permission) *permission {
 	for i := range g.Permissions {
 		has := &g.Permissions[i]
 		if has.Protocol == wanted.Protocol && has.FromPort == wanted.FromPort && has.ToPort == wanted.ToPort {
-			return has, slices.IndexFunc(has.Ranges, func(r ipRange) bool { return r.CIDR == wanted.Ranges[0].CIDR })
+			return has
 		}
 	}
-	return nil, -1
+	return nil
+}
+
+// without returns the permission without the sources of another one. The descriptions of ranges do not count.
+func (w permission) without(removed permission) permission {
+	w.Ranges = slices.DeleteFunc(slices.Clone(w.Ranges), func(r ipRange) bool {
+		return slices.ContainsFunc(removed.Ranges, func(other ipRange) bool { return other.CIDR == r.CIDR })
+	})
+	w.Groups = slices.DeleteFunc(slices.Clone(w.Groups), func(g groupPair) bool {
+		return slices.Contains(removed.Groups, g)
+	})
+	return w
+}
+
+func (w permission) sources() int { return len(w.Ranges) + len(w.Groups) }
+
+// has reports whether a permission that has one source exists.
+func (g *securityGroup) has(wanted permission) bool {
+	found := g.find(wanted)
+	return found != nil && found.without(wanted).sources() < found.sources()
 }
 
 func (w permission) String() string {
-	return fmt.Sprintf("%s, %d-%d from %s", w.Protocol, w.FromPort, w.ToPort, w.Ranges[0].CIDR)
+	return fmt.Sprintf("%s, %d-%d from %v%v", w.Protocol, w.FromPort, w.ToPort, w.Ranges, w.Groups)
 }
 
 // authorizeIngress adds permissions. One that exists fails the action as a whole.
@@ -189,14 +239,14 @@ func (s *Server) authorizeIngress(p parameters) (any, *apiError) {
 	}
 	added := p.permissions()
 	for _, wanted := range added {
-		if _, index := group.find(wanted); index >= 0 {
+		if group.has(wanted) {
 			return nil, &apiError{http.StatusBadRequest, "InvalidPermission.Duplicate",
 				fmt.Sprintf("the specified rule %q already exists", wanted)}
 		}
 	}
 	for _, wanted := range added {
-		if has, _ := group.find(wanted); has != nil {
-			has.Ranges = append(has.Ranges, wanted.Ranges...)
+		if has := group.find(wanted); has != nil {
+			has.Ranges, has.Groups = append(has.Ranges, wanted.Ranges...), append(has.Groups, wanted.Groups...)
 		} else {
 			group.Permissions = append(group.Permissions, wanted)
 		}
@@ -212,16 +262,15 @@ func (s *Server) revokeIngress(p parameters) (any, *apiError) {
 	}
 	removed := p.permissions()
 	for _, wanted := range removed {
-		if _, index := group.find(wanted); index < 0 {
+		if !group.has(wanted) {
 			return nil, &apiError{http.StatusBadRequest, "InvalidPermission.NotFound",
 				fmt.Sprintf("The specified rule %q does not exist in this security group.", wanted)}
 		}
 	}
 	for _, wanted := range removed {
-		if has, index := group.find(wanted); index >= 0 { // it may be named twice
-			has.Ranges = slices.Delete(has.Ranges, index, index+1)
-		}
+		has := group.find(wanted)
+		*has = has.without(wanted)
 	}
-	group.Permissions = slices.DeleteFunc(group.Permissions, func(p permission) bool { return len(p.Ranges) == 0 })
+	group.Permissions = slices.DeleteFunc(group.Permissions, func(p permission) bool { return p.sources() == 0 })
 	return changed(RevokeSecurityGroupIngress), nil
 }

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/xml"
 	"fmt"
@@ -46,6 +47,12 @@ const (
 	RegisterTargets                = "RegisterTargets"
 	DeregisterTargets              = "DeregisterTargets"
 
+	// These are of classic load balancers, which share the names of other actions with those of version 2.
+	RegisterInstances            = "RegisterInstancesWithLoadBalancer"
+	DeregisterInstances          = "DeregisterInstancesFromLoadBalancer"
+	ConfigureHealthCheck         = "ConfigureHealthCheck"
+	ModifyLoadBalancerAttributes = "ModifyLoadBalancerAttributes"
+
 	AssumeRoleWithWebIdentity = "AssumeRoleWithWebIdentity"
 
 	// These are parts of the instance metadata service.
@@ -72,6 +79,7 @@ type Server struct {
 	inventory
 	groups       []*securityGroup
 	balancers    []*balancer
+	classics     []*classic
 	targetGroups []*targetGroup
 	// sessions are those of the metadata service, by token.
 	sessions map[string]session
@@ -88,7 +96,6 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	s := &Server{Server: server, inventory: newInventory(), groups: newGroups(), sessions: map[string]session{},
 		Rotation: credentials.New(newAccessKey), temporary: map[string]accessKey{}}
 	s.services = s.newServices()
-	server.Declare(standin.Unserved)
 	for _, served := range s.services {
 		server.Declare(slices.Collect(maps.Keys(served.actions))...)
 	}
@@ -133,23 +140,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The query string contains a syntax error.", http.StatusBadRequest)
 		return
 	}
-	called := s.services[form.Get("Version")]
-	if called == nil {
-		called = &service{failure: newFailure}
-	}
+	called := cmp.Or(s.services[form.Get("Version")], &service{failure: newFailure})
 	action := form.Get("Action")
 	handle := called.actions[action]
-	endpoint := action
 	if handle == nil {
-		endpoint = standin.Unserved
+		// The log has the URL.
+		r.URL.RawQuery = url.Values{"Action": {action}, "Version": {form.Get("Version")}}.Encode()
+		s.NotServed(called.refuse)(w, r)
+		return
 	}
-	s.Observe(endpoint, called.refuse, func(w http.ResponseWriter, r *http.Request) {
+	s.Observe(action, called.refuse, func(w http.ResponseWriter, r *http.Request) {
 		if failed := s.authenticate(r, called, parameters(form), body, time.Now()); failed != nil {
 			called.write(w, failed)
-			return
-		}
-		if handle == nil {
-			called.write(w, &apiError{http.StatusBadRequest, "InvalidAction", "The action " + action + " is not valid."})
 			return
 		}
 		answer, failed := handle(parameters(form))

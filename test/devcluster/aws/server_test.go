@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,12 @@ type cloud struct {
 
 func start(t *testing.T) cloud {
 	t.Helper()
-	s, err := Start(t.Context(), Options{Listen: "127.0.0.1:0"})
+	return startIn(t, "")
+}
+
+func startIn(t *testing.T, dir string) cloud {
+	t.Helper()
+	s, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Dir: dir})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return cloud{Server: s, client: standintest.NewClient(t, s)}
@@ -50,6 +56,9 @@ func (c cloud) newRequest(t *testing.T, key accessKey, now time.Time, action str
 ) *http.Request {
 	t.Helper()
 	version, service := c.serving(action)
+	if slices.ContainsFunc(parameters, func(p string) bool { return strings.HasPrefix(p, "LoadBalancerName") }) {
+		version, service = classicVersion, "elasticloadbalancing"
+	}
 	form := url.Values{"Action": {action}, "Version": {version}}
 	for _, parameter := range parameters {
 		name, value, _ := strings.Cut(parameter, "=")
@@ -231,7 +240,7 @@ func TestZonesAndTopologies(t *testing.T) {
 
 func TestWhatIsNotServedIsCounted(t *testing.T) {
 	c := start(t)
-	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), "RunInstances"), http.StatusBadRequest,
+	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), "RunInstances"), http.StatusNotImplemented,
 		"InvalidAction")
 	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances, "Filter.1.Name=x"),
 		http.StatusBadRequest, "InvalidParameterValue")

@@ -11,6 +11,7 @@ import (
 const (
 	computeVersion   = "2016-11-15"
 	balancingVersion = "2015-12-01"
+	classicVersion   = "2012-06-01"
 	tokenVersion     = "2011-06-15"
 )
 
@@ -67,6 +68,21 @@ func (s *Server) newServices() map[string]*service {
 			failure: newBalancingFailure,
 			wrap:    wrapBalancing,
 		},
+		classicVersion: {
+			name: "elasticloadbalancing",
+			actions: map[string]action{
+				DescribeLoadBalancers:          s.locked(s.describeClassics),
+				DescribeLoadBalancerAttributes: s.locked(s.describeClassicAttributes),
+				ModifyLoadBalancerAttributes:   s.locked(s.modifyClassicAttributes),
+				CreateLoadBalancer:             s.locked(s.createClassic),
+				DeleteLoadBalancer:             s.locked(s.deleteClassic),
+				ConfigureHealthCheck:           s.locked(s.configureHealthCheck),
+				RegisterInstances:              s.locked(s.registerInstances),
+				DeregisterInstances:            s.locked(s.deregisterInstances),
+			},
+			failure: newBalancingFailure,
+			wrap:    wrapBalancing,
+		},
 		tokenVersion: {
 			name:     "sts",
 			unsigned: true,
@@ -102,6 +118,8 @@ func (s *service) refuse(w http.ResponseWriter, status int) {
 		e = &apiError{http.StatusServiceUnavailable, "RequestLimitExceeded", "Request limit exceeded."}
 	case status == http.StatusUnauthorized:
 		e.code = "AuthFailure"
+	case status == http.StatusNotImplemented:
+		e.code = "InvalidAction"
 	case status < http.StatusInternalServerError:
 		e.code = "UnauthorizedOperation"
 	}

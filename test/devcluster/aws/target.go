@@ -75,17 +75,14 @@ func (b *balancer) forwardsTo(group *targetGroup) bool {
 	return slices.ContainsFunc(b.listeners, func(l *listener) bool { return l.target() == group.ARN })
 }
 
-// addresses returns the first address of each target.
-func (s *Server) addresses(group *targetGroup) []string {
-	var found []string
-	for _, t := range group.targets {
-		for _, m := range s.machines {
-			if m.id == t.ID && len(m.Addresses) > 0 {
-				found = append(found, m.Addresses[0])
-			}
+// address returns the first address of an instance, an empty list if it has none.
+func (s *Server) address(id string) []string {
+	for _, m := range s.machines {
+		if m.id == id && len(m.Addresses) > 0 {
+			return m.Addresses[:1]
 		}
 	}
-	return found
+	return nil
 }
 
 func (s *Server) createTargetGroup(p parameters) (any, *apiError) {

@@ -10,7 +10,7 @@
 // manager adds: identifiers, etags, the public address, and which interfaces and rules refer to the parts of a load
 // balancer. A change of an older version than the current one is rejected. There is no load balancer at first, as in a
 // private cluster whose outbound traffic has a route of its own. Every change is complete when it is answered. Other
-// requests are answered with 404 and counted under Unserved. Unlike Azure, it rejects the tokens of a former client
+// requests are answered with 501 and counted under Unserved. Unlike Azure, it rejects the tokens of a former client
 // secret at once, so that a test sees who still has one.
 //
 // The SDK has fixed endpoints for Azure, and those of an Azure Stack Hub are names too. The stand-in serves all of them

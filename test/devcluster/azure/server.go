@@ -172,20 +172,14 @@ func (s *Server) handler() http.Handler {
 		handle("PUT "+kind, "PUT"+path+"/{name}", s.managed(s.putResource(kind)))
 		handle("DELETE "+kind, "DELETE"+path+"/{name}", s.managed(s.deleteResource(kind)))
 	}
-	handle(standin.Unserved, "/", func(w http.ResponseWriter, r *http.Request) {
-		noResourceType(r).write(w)
-	})
+	mux.HandleFunc("/", s.NotServed(refuse))
 	return mux
-}
-
-// noResourceType is the answer to a request for a kind of resource that the cloud does not have.
-func noResourceType(r *http.Request) *apiError {
-	return &apiError{http.StatusNotFound, "InvalidResourceType", "The stand-in does not serve " + r.URL.Path + "."}
 }
 
 func (s *Server) listLinks(r *http.Request) (status int, body any, failed *apiError) {
 	if s.stack {
-		return 0, nil, noResourceType(r)
+		return 0, nil, &apiError{http.StatusNotFound, "InvalidResourceType",
+			"The resource type could not be found: " + r.URL.Path + "."}
 	}
 	return s.listResources("privateLinkServices")(r)
 }

@@ -287,7 +287,7 @@ func TestTheResourceManagerRejectsUnusableRequests(t *testing.T) {
 			"ResourceGroupNotFound"},
 		"for another provider": {token, "/subscriptions/" + subscriptionID + "/providers/x?api-version=1",
 			http.StatusNotFound, "InvalidResourceNamespace"},
-		"for anything else": {token, "/subscriptions", http.StatusNotFound, "InvalidResourceType"},
+		"for anything else": {token, "/subscriptions", http.StatusNotImplemented, "NotImplemented"},
 	} {
 		t.Run(name, func(t *testing.T) { c.requireError(t, test.token, test.path, test.status, test.code) })
 	}

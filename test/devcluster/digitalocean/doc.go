@@ -8,7 +8,7 @@
 //
 // Certificates, and firewalls of the cloud, are not served: the cloud-controller-manager asks for a certificate only if
 // a Service names one, and for firewalls only with PUBLIC_ACCESS_FIREWALL_NAME, which the operator does not set. Other
-// requests are answered with 404 and counted under Unserved.
+// requests are answered with 501 and counted under Unserved.
 //
 // The cloud-controller-manager asks for https://api.digitalocean.com. The stand-in has a certificate for this name, and
 // Hosts returns what its clients must resolve the name to.

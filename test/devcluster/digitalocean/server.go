@@ -62,20 +62,20 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]handler{
-		ListRegions:      listRegions,
-		ListDroplets:     s.listDroplets,
-		GetDroplet:       s.getDroplet,
-		ListBalancers:    s.listBalancers,
-		NewBalancer:      s.createBalancer,
-		GetBalancer:      s.withBalancer(s.getBalancer),
-		SetBalancer:      s.withBalancer(s.updateBalancer),
-		NoBalancer:       s.withBalancer(s.deleteBalancer),
-		NewTag:           s.createTag,
-		TagResources:     s.tagResources,
-		standin.Unserved: notServed,
+		ListRegions:   listRegions,
+		ListDroplets:  s.listDroplets,
+		GetDroplet:    s.getDroplet,
+		ListBalancers: s.listBalancers,
+		NewBalancer:   s.createBalancer,
+		GetBalancer:   s.withBalancer(s.getBalancer),
+		SetBalancer:   s.withBalancer(s.updateBalancer),
+		NoBalancer:    s.withBalancer(s.deleteBalancer),
+		NewTag:        s.createTag,
+		TagResources:  s.tagResources,
 	} {
 		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, s.authenticated(handle)))
 	}
+	mux.HandleFunc("/", s.NotServed(refuse))
 	return mux
 }
 
@@ -99,10 +99,6 @@ func (s *Server) authenticated(handle handler) http.HandlerFunc {
 		}
 		writeJSON(w, status, answer)
 	}
-}
-
-func notServed(r *http.Request) (int, any, *apiError) {
-	return 0, nil, &apiError{http.StatusNotFound, "not_found", "The stand-in does not serve " + r.URL.Path + "."}
 }
 
 // object is a JSON object.

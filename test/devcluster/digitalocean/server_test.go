@@ -180,7 +180,7 @@ func TestAnOutageFailsEveryRequest(t *testing.T) {
 func TestWhatIsNotServedIsCounted(t *testing.T) {
 	c := start(t)
 	_, _, err := c.api.Account.Get(t.Context())
-	requireFailure(t, http.StatusNotFound, "The stand-in does not serve /v2/account.", err)
+	requireFailure(t, http.StatusNotImplemented, "Not Implemented", err)
 	require.Equal(t, map[string]int{standin.Unserved: 1}, c.Requests())
 }
 

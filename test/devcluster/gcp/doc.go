@@ -9,7 +9,7 @@
 // are kept as clients send them, and answers have what the API adds: identifiers, links, addresses. A resource that
 // another one refers to cannot be deleted. A target pool keeps an instance that is deleted, an instance group loses it.
 // Every change is complete when it is answered, but clients wait for its operation all the same. Other requests are
-// answered with 404 and counted under Unserved. Unlike Google Cloud, it rejects a former key at once, so that a test
+// answered with 501 and counted under Unserved. Unlike Google Cloud, it rejects a former key at once, so that a test
 // sees who still uses it.
 //
 // Endpoints have the names of the methods in the API, such as instances.get, so that a record can be compared with

@@ -93,9 +93,7 @@ func (s *Server) handler() http.Handler {
 			handle(k.service+"."+method, serve.verb+" "+compute+k.scope+k.collection+serve.path, s.managed(serve.handle))
 		}
 	}
-	handle(standin.Unserved, "/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, "The stand-in does not serve "+r.Method+" "+r.URL.Path+".")
-	})
+	mux.HandleFunc("/", s.NotServed(refuse))
 	return mux
 }
 

@@ -148,8 +148,7 @@ func TestAnOutageAndUnservedRequestsAreRecorded(t *testing.T) {
 	require.NoError(t, c.Fail(standin.AllEndpoints, 0))
 
 	status, answer = c.send(t, http.MethodGet, token, "regions", nil)
-	requireFailure(t, status, answer, http.StatusNotFound,
-		"The stand-in does not serve GET /compute/v1/projects/dev-project/regions.")
+	requireFailure(t, status, answer, http.StatusNotImplemented, "Not Implemented")
 	require.Equal(t, 1, c.Requests()[standin.Unserved])
 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,

@@ -12,7 +12,7 @@
 // request names the workspace in its header CRN, and only the DHCP server of the network knows an address.
 //
 // Further ports of a load balancer are not served: they belong to a Service whose ports change. Other requests are
-// answered with 404 and counted under Unserved.
+// answered with 501 and counted under Unserved.
 //
 // The cloud-controller-manager asks for nodes at public endpoints, for load balancers at private ones, and at neither
 // where the administrator gives it other endpoints. The stand-in has a certificate for all of them, and Hosts returns

@@ -104,7 +104,7 @@ func TestARequestNamesTheWorkspace(t *testing.T) {
 func TestWithoutAWorkspaceItsEndpointsAreNotServed(t *testing.T) {
 	c := start(t)
 	var refused any
-	require.Equal(t, http.StatusNotFound, c.ask(t, power+workspace+"/pvm-instances", crn, &refused))
+	require.Equal(t, http.StatusNotImplemented, c.ask(t, power+workspace+"/pvm-instances", crn, &refused))
 	require.Equal(t, 1, c.Requests()[standin.Unserved])
 }
 

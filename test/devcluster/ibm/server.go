@@ -82,26 +82,26 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(IssueToken, s.Endpoint(IssueToken, failToken, s.issueToken))
 	endpoints := map[string]handler{
-		ListGroups:       listGroups,
-		GetRegion:        getRegion,
-		ListInstances:    s.listInstances,
-		ListSubnets:      s.listSubnets,
-		ListBalancers:    s.listBalancers,
-		NewBalancer:      s.createBalancer,
-		GetBalancer:      s.withBalancer(getBalancer),
-		NoBalancer:       s.withBalancer(s.deleteBalancer),
-		ListListeners:    s.withBalancer(listListeners),
-		ListPools:        s.withBalancer(listPools),
-		ListMembers:      s.withPool(listMembers),
-		NewMember:        s.changing(s.createMember),
-		ReplaceMembers:   s.changing(s.replaceMembers),
-		NoMember:         s.changing(s.deleteMember),
-		standin.Unserved: notServed,
+		ListGroups:     listGroups,
+		GetRegion:      getRegion,
+		ListInstances:  s.listInstances,
+		ListSubnets:    s.listSubnets,
+		ListBalancers:  s.listBalancers,
+		NewBalancer:    s.createBalancer,
+		GetBalancer:    s.withBalancer(getBalancer),
+		NoBalancer:     s.withBalancer(s.deleteBalancer),
+		ListListeners:  s.withBalancer(listListeners),
+		ListPools:      s.withBalancer(listPools),
+		ListMembers:    s.withPool(listMembers),
+		NewMember:      s.changing(s.createMember),
+		ReplaceMembers: s.changing(s.replaceMembers),
+		NoMember:       s.changing(s.deleteMember),
 	}
 	maps.Copy(endpoints, s.power())
 	for pattern, handle := range endpoints {
 		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, s.authenticated(handle)))
 	}
+	mux.HandleFunc("/", s.NotServed(refuse))
 	return mux
 }
 
@@ -138,10 +138,6 @@ func checkVersion(r *http.Request) *apiError {
 		return &apiError{http.StatusBadRequest, "invalid_value", "The query needs a version and generation=2."}
 	}
 	return nil
-}
-
-func notServed(r *http.Request) (int, any, *apiError) {
-	return 0, nil, &apiError{http.StatusNotFound, "not_found", "The stand-in does not serve " + r.URL.Path + "."}
 }
 
 // object is a JSON object.

@@ -203,7 +203,7 @@ func TestARequestToTheVPCNamesItsVersion(t *testing.T) {
 func TestOtherRequestsAreCounted(t *testing.T) {
 	c := start(t)
 	status, _ := c.get(t, "https://eu-de.iaas.cloud.ibm.com/v1/volumes?version=2026-01-01&generation=2")
-	require.Equal(t, http.StatusNotFound, status)
+	require.Equal(t, http.StatusNotImplemented, status)
 	require.Equal(t, 1, c.Requests()[standin.Unserved])
 }
 

@@ -50,6 +50,7 @@ var version = regexp.MustCompile(`^v4\.[012]$`)
 
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
+	notServed := s.NotServed(refuse)
 	for endpoint, served := range map[string]struct {
 		namespace string
 		handle    handler
@@ -64,7 +65,7 @@ func (s *Server) handler() http.Handler {
 		handle := s.Endpoint(endpoint, refuse, s.authenticated(served.handle, served.missing))
 		mux.HandleFunc(method+" /api/"+served.namespace+"/{version}"+path, func(w http.ResponseWriter, r *http.Request) {
 			if !version.MatchString(r.PathValue("version")) {
-				s.Observe(standin.Unserved, refuse, s.authenticated(notServed, notFound), w, r)
+				notServed(w, r)
 				return
 			}
 			handle(w, r)
@@ -74,7 +75,7 @@ func (s *Server) handler() http.Handler {
 	for _, namespace := range []string{"clustermgmt", "vmm"} {
 		mux.HandleFunc("OPTIONS /api/"+namespace+"/unversioned/info", newest)
 	}
-	mux.HandleFunc(standin.Unserved, s.Endpoint(standin.Unserved, refuse, s.authenticated(notServed, notFound)))
+	mux.HandleFunc("/", notServed)
 	return mux
 }
 
@@ -83,8 +84,6 @@ type object = map[string]any
 
 // handler returns the answer to a request, nil if what it asks for does not exist.
 type handler func(r *http.Request) object
-
-func notServed(*http.Request) object { return nil }
 
 func getNewest(*http.Request) object { return object{"data": "v4.2"} }
 

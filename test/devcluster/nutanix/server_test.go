@@ -202,7 +202,7 @@ func TestWhatIsNotServedIsCounted(t *testing.T) {
 	c := start(t)
 	for _, path := range []string{"/api/nutanix/v3/vms/list", "/api/vmm/v5.0/ahv/config/vms/" + c.SystemUUID("a")} {
 		status, _ := c.get(t, path)
-		require.Equal(t, http.StatusNotFound, status)
+		require.Equal(t, http.StatusNotImplemented, status)
 	}
 	require.Equal(t, map[string]int{standin.Unserved: 2}, c.Requests())
 }

@@ -6,5 +6,5 @@
 // fail. Nothing can be created in it: servers are what SetServers says, and every other list is empty or constant.
 //
 // The paths are those of a DevStack (one host, one directory per service). A request for anything that is not served is
-// answered with 404 and counted under Unserved.
+// answered with 501 and counted under Unserved.
 package openstack

@@ -171,7 +171,6 @@ func (s *Server) handler() http.Handler {
 		IdentityTokens:   s.createToken,
 		NetworkVersions:  s.networkVersions,
 		BalancerVersions: s.balancerVersions,
-		standin.Unserved: http.NotFound,
 	} {
 		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, handle))
 	}
@@ -207,6 +206,7 @@ func (s *Server) handler() http.Handler {
 	} {
 		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, s.authenticated(handle)))
 	}
+	mux.HandleFunc("/", s.NotServed(refuse))
 	// With and without the trailing slash a version root is the same resource; ServeMux would redirect.
 	mux.HandleFunc("GET /identity/v3", s.Endpoint(IdentityV3, refuse, s.identityV3))
 	return mux

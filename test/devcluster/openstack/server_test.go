@@ -397,8 +397,6 @@ func TestWhatIsNotThere(t *testing.T) {
 			"message": "Network x could not be found.", "detail": ""}},
 		"/networking/v2.0/subnets/x": {"NeutronError": map[string]any{"type": "SubnetNotFound",
 			"message": "Subnet x could not be found.", "detail": ""}},
-		"/compute/v2.1/os-keypairs": nil,
-		"/volume/v3":                nil,
 	} {
 		t.Run(path, func(t *testing.T) {
 			c := c.in(t)
@@ -406,6 +404,10 @@ func TestWhatIsNotThere(t *testing.T) {
 			require.Equal(t, http.StatusNotFound, status)
 			require.Equal(t, want, body)
 		})
+	}
+	for _, path := range []string{"/compute/v2.1/os-keypairs", "/volume/v3"} {
+		status, _, _ := c.do("GET", path, token, "")
+		require.Equal(t, http.StatusNotImplemented, status)
 	}
 	require.Equal(t, 2, c.Requests()[standin.Unserved])
 }

@@ -36,6 +36,10 @@ func (s *Server) handler() http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
+		if _, pattern := s.model.Service.ServeMux.Handler(r); pattern == "" {
+			s.NotServed(parsed.refuse)(w, r)
+			return
+		}
 		s.Observe(parsed.endpoint, parsed.refuse, func(w http.ResponseWriter, r *http.Request) {
 			s.pass(parsed, w, r)
 		}, w, r)

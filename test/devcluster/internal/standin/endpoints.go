@@ -117,6 +117,14 @@ func (s *Server) Endpoint(name string, refuse Refusal, handle http.HandlerFunc) 
 	return func(w http.ResponseWriter, r *http.Request) { s.Observe(name, refuse, handle, w, r) }
 }
 
+// NotServed returns the handler of requests for anything that is not served. Clients, and the operator's diagnoses,
+// conclude something about the cloud from every other status.
+func (s *Server) NotServed(refuse Refusal) http.HandlerFunc {
+	return s.Endpoint(Unserved, refuse, func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusNotImplemented)
+	})
+}
+
 // Refusal answers a request with a status in the form of a cloud.
 type Refusal func(w http.ResponseWriter, status int)
 
