@@ -2,7 +2,10 @@ package nodecause
 
 import (
 	"cmp"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 // Attempt is an attempt of a CCM to initialize a node.
@@ -70,6 +73,38 @@ func messageOf(line string) (message string, ok bool) {
 	return strings.TrimSpace(message), ok && strings.HasSuffix(line, "\n")
 }
 
+// Alibaba Cloud's provider has a controller of nodes of its own (pkg/controller/node/node_controller.go), which logs with
+// klogr. It says that it has initialized nodes that it has passed by too.
+var (
+	alibabaFails = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`^node-controller "msg"=("(?:[^"\\]|\\.)*") "error"=(null|"(?:[^"\\]|\\.)*") "node"="([^"]+)"`)
+	})
+	alibabaMisses = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^node-controller "msg"="(cloud node not found by prvdId), [^"]*" "node"="([^"]+)" ` +
+			`"prvdId"=("[^"]*")$`)
+	})
+)
+
+// alibabaFailure returns the node and the error of a message that Alibaba Cloud's provider logs about one node.
+func alibabaFailure(message string) (node, text string, ok bool) {
+	if parts := alibabaMisses().FindStringSubmatch(message); parts != nil {
+		return parts[2], parts[1] + " " + parts[3], true
+	}
+	parts := alibabaFails().FindStringSubmatch(message)
+	if parts == nil {
+		return "", "", false
+	}
+	text, err := strconv.Unquote(parts[1])
+	if err != nil {
+		return "", "", false
+	}
+	if cause, err := strconv.Unquote(parts[2]); err == nil {
+		text += ": " + cause
+	}
+	return parts[3], text, true
+}
+
 // Attempts returns the last attempt for each node in the log of a CCM.
 func Attempts(log string) map[string]Attempt {
 	attempts := map[string]Attempt{}
@@ -82,6 +117,8 @@ func Attempts(log string) map[string]Attempt {
 		logged.note(message)
 		if node, text, failed := failure(message); failed {
 			attempts[node] = Attempt{Error: logged.of(text)}
+		} else if node, text, failed := alibabaFailure(message); failed {
+			attempts[node] = Attempt{Error: text}
 		} else if node, is := between(message, begins, withCloud); is {
 			if !isUnderWay(attempts) {
 				logged.lookup = ""

@@ -33,6 +33,7 @@ const (
 	Certificate                     // the certificate of the cloud's API is not trusted
 	NoEndpoint                      // the cloud has no such API in the region
 	NoLoadBalancers                 // OpenStack has no load-balancer API, and the configuration asks for it
+	NoProviderID                    // the CCM initializes no Node that has no provider ID
 	Other                           // the CCM logged an error of no other class
 )
 
@@ -42,7 +43,7 @@ func (c Class) String() string {
 		"Unknown", "NoLeader", "Deaf", "NotAsked", "NoAnswer", "UnknownMachine", "Ambiguous", "AddressMismatch",
 		"Unauthenticated", "NoIdentityProvider", "NotTrusted", "NoToken", "NoRegion", "WrongClock", "Unauthorized",
 		"QuotaExceeded", "Throttled", "Unreachable", "ProxyRefused", "Unavailable", "Certificate", "NoEndpoint",
-		"NoLoadBalancers", "Other",
+		"NoLoadBalancers", "NoProviderID", "Other",
 	}[c]
 }
 
@@ -194,6 +195,10 @@ var texts = map[Class]struct{ cause, action string }{
 	NoLoadBalancers: {
 		"the cloud's catalog has no load-balancer API in the region",
 		"set enabled = false in [LoadBalancer] of the cloud configuration, or install Octavia",
+	},
+	NoProviderID: {
+		"the cloud-controller-manager initializes no node without the providerID of a machine",
+		"start its kubelet with --provider-id, or set spec.providerID of the Node",
 	},
 	Other: {
 		"the cloud-controller-manager got an error",

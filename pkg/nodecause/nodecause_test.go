@@ -62,6 +62,15 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 			evidence: failed(`error while querying for providerID "gce://p/z/m1": googleapi: Error 404: The resource 'projects/p/zones/z/instances/m1' was not found, notFound`),
 			want:     nodecause.UnknownMachine,
 		},
+		"Alibaba Cloud's provider wants a provider ID": {
+			evidence: failed("unrecognized node type, skip sync node"), want: nodecause.NoProviderID,
+		},
+		"Alibaba Cloud's provider of 2025 wants a provider ID": {
+			evidence: failed(`cloud node not found by prvdId ""`), want: nodecause.NoProviderID,
+		},
+		"Alibaba Cloud has no such instance": {
+			evidence: failed(`cloud node not found by prvdId "cn-hangzhou.i-1"`), want: nodecause.UnknownMachine,
+		},
 		"DigitalOcean has no such droplet": {
 			evidence: failed(`getting droplet by ID: GET https://api.digitalocean.com/v2/droplets/4: 404 (request "a") The resource you were accessing could not be found.`),
 			want:     nodecause.UnknownMachine,
@@ -285,6 +294,26 @@ func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
 			log: "I" + at + "236] error syncing 'm1': got 503 instead: <html>\n<body>\n error syncing 'm2': x, requeuing\n",
 			want: map[string]nodecause.Attempt{
 				"m1": {Error: "got 503 instead: <html>"},
+			},
+		},
+		"Alibaba Cloud's provider passes by a node without a provider ID": {
+			log: "E" + at + `277] node-controller "msg"="unrecognized node type, skip sync node" "error"=null "node"="m1"` + "\n" +
+				"I" + at + `170] node-controller "msg"="Successfully initialized nodes" "nodes"=["m1"]` + "\n",
+			want: map[string]nodecause.Attempt{"m1": {Error: "unrecognized node type, skip sync node"}},
+		},
+		"Alibaba Cloud's provider of 2025 looks up an empty provider ID": {
+			log: "I" + at + `340] node-controller "msg"="cloud node not found by prvdId, skip update node address" "node"="m1" "prvdId"=""` +
+				"\n" + "I" + at + `340] node-controller "msg"="cloud node not found by prvdId, skip update node address" "node"="m2" ` +
+				`"prvdId"="cn-hangzhou.i-1"` + "\n",
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: `cloud node not found by prvdId ""`}, "m2": {Error: `cloud node not found by prvdId "cn-hangzhou.i-1"`},
+			},
+		},
+		"Alibaba Cloud's provider fails to write a node": {
+			log: "E" + at + `400] node-controller "msg"="patch node address error, wait for next retry" "error"="nodes \"m1\" is forbidden" ` +
+				`"node"="m1"` + "\n",
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: `patch node address error, wait for next retry: nodes "m1" is forbidden`},
 			},
 		},
 		"a line that is cut": {log: "I" + at + "236] error syncing 'm1': the secret is s3c", want: map[string]nodecause.Attempt{}},

@@ -81,6 +81,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`permission to perform this operation was denied`, `\bNoPermission\b`, `is not authorized to perform`,
 			`^Forbidden$`, `"errorGroup":"FORBIDDEN"`, // IBM Cloud, Nutanix
 		)},
+		{NoProviderID, anyOf(`unrecognized node type, skip sync node`, `cloud node not found by prvdId ""`)}, // Alibaba Cloud
 		{UnknownMachine, anyOf(
 			`\binstance not found\b`,                     // cloud.go: every provider
 			strings.TrimSpace(becauseOf),                 // node_controller.go
@@ -91,6 +92,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`cloud provider does not set node provider ID`,                // AWS, node_controller.go
 			`\bgoogleapi: Error 404\b`, `\bMust be a match of regex\b`,    // Google Cloud
 			`//api\.digitalocean\.com/\S*: 404\b`, `"errorGroup":"VM_NOT_FOUND"`, // DigitalOcean, Nutanix
+			`cloud node not found by prvdId`, // Alibaba Cloud
 		)},
 	}
 })

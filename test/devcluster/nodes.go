@@ -235,6 +235,7 @@ func (c *Cluster) startNode(ctx context.Context, index int) (*node.Node, error) 
 		Hosts:                 c.hosts(),
 		ExternalCloudProvider: c.registered().Managed(),
 		AnyAddress:            c.registered().Name == "aws",
+		ProviderID:            c.providerID(name),
 		QuickRestarts:         c.options.QuickRestarts,
 		Progress:              c.progress,
 	})

@@ -212,6 +212,15 @@ func (c *Cluster) setInstance(index int, exists bool) error {
 	return c.cloud.SetInstances(instances)
 }
 
+// providerID returns what the kubelet of a machine registers with: nothing, unless the cloud-controller-manager
+// initializes no Node without a providerID.
+func (c *Cluster) providerID(name string) string {
+	if alibaba := c.AlibabaCloud(); alibaba != nil {
+		return alibaba.ProviderID(name)
+	}
+	return ""
+}
+
 // systemUUID returns the UUID of a node's machine; empty without a cloud.
 func (c *Cluster) systemUUID(name string) string {
 	if c.cloud == nil {

@@ -139,6 +139,9 @@ func kubeletCommand(options Options, address, configPath string) []string {
 	if options.ExternalCloudProvider {
 		command = append(command, "--cloud-provider=external")
 	}
+	if options.ProviderID != "" {
+		command = append(command, "--provider-id="+options.ProviderID)
+	}
 	if len(options.Labels) > 0 {
 		labels := make([]string, 0, len(options.Labels))
 		for key, value := range options.Labels {

@@ -17,7 +17,8 @@ func TestRenderedConfiguration(t *testing.T) {
 		Labels:       map[string]string{"zone": "b", "a": "1"}, ExternalCloudProvider: true,
 	}
 	standalone := Options{Name: "bootstrap", BinDir: "/bin", Standalone: true}
-	anyAddress := Options{Name: "master-3", BinDir: "/bin", KubeletKubeconfig: "/run/kubelet.kubeconfig", AnyAddress: true}
+	anyAddress := Options{Name: "master-3", BinDir: "/bin", KubeletKubeconfig: "/run/kubelet.kubeconfig", AnyAddress: true,
+		ProviderID: "cloud://master-3"}
 	network := Network{
 		bridge: "devcluster", host: netip.MustParsePrefix("10.200.0.1/24"),
 		podRange: netip.MustParsePrefix("10.201.0.0/16"),

@@ -44,6 +44,8 @@ type Options struct {
 	// AnyAddress leaves the Node's addresses to the cloud-controller-manager, as OpenShift's kubelets do on AWS. Without
 	// it, the cloud-controller-manager rejects a machine that does not have the node's address.
 	AnyAddress bool
+	// ProviderID is what the kubelet registers with as spec.providerID. Default: the cloud-controller-manager sets it.
+	ProviderID string
 	// Standalone gives the kubelet no API server: it runs its static pods and nothing else. ClientCAFile,
 	// KubeletKubeconfig, Labels and ExternalCloudProvider must be empty then.
 	Standalone bool

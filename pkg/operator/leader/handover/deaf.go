@@ -2,6 +2,7 @@ package handover
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -46,6 +47,21 @@ func (s *snapshot) otherProcess(holder string) string {
 	return holder
 }
 
+// withoutSuccessor says what keeps each process on another node from leading.
+func (s *snapshot) withoutSuccessor(holder string) string {
+	var unfit []string
+	for _, pod := range s.StaticPods() {
+		if pod.Spec.NodeName != holder {
+			unfit = append(unfit, s.unfit(pod))
+		}
+	}
+	if len(unfit) == 0 {
+		return "no other process runs; see StaticPodsDegraded"
+	}
+	slices.Sort(unfit)
+	return "no other process can lead, because " + diagnostic.JoinFew(unfit, " and ", " and %d more")
+}
+
 // condition returns the condition about a deaf leader.
 func (c *controller) condition(s snapshot, holder controlplane.Holder) *operatorclient.Condition {
 	due, isDeaf := c.replacedAt(s, holder)
@@ -63,7 +79,7 @@ func (c *controller) condition(s snapshot, holder controlplane.Holder) *operator
 		what = fmt.Sprintf("a leader was replaced for this at %s, and the next one is at %s; check that the cloud's API "+
 			"answers the control plane, then end this process", stamp(last), stamp(due))
 	case s.otherProcess(holder.Node) == "":
-		what = "no other process is Ready; see StaticPodsDegraded"
+		what = s.withoutSuccessor(holder.Node)
 	}
 	return operatorclient.NewCondition(DeafCondition, operatorv1.ConditionTrue, reason, fmt.Sprintf(
 		"the cloud-controller-manager on node/%s leads and looks at no node, while %s; %s", holder.Node, waits(nodes), what))

@@ -132,14 +132,30 @@ func TestADeafLeaderStaysIf(t *testing.T) {
 }
 
 // A process that begins may have no cloud, so a control plane with a standby keeps the one that serves Services.
-func TestWithoutAReadyStandbyTheDeafLeaderSaysSo(t *testing.T) {
-	w := newWorld(t, "m0", "m1", "m2")
-	w.Ready("m1", false)
-	w.Ready("m2", false)
-	w.hear(-300, "a")
-	w.run(t, 1, time.Second)
-	w.requireNotice(t, "LeaderDeaf", "the cloud-controller-manager on node/m0 leads and looks at no node, while node/a waits; "+
-		"no other process is Ready; see StaticPodsDegraded")
+func TestADeafLeaderSaysWhatKeepsEachOtherProcessFromLeading(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(w *world)
+		want   string
+	}{
+		"the pods are not Ready": {
+			func(w *world) { w.Ready("m1", false); w.Ready("m2", false) },
+			"no other process can lead, because pod/cloud-controller-manager-m1 is not Ready and " +
+				"pod/cloud-controller-manager-m2 is not Ready",
+		},
+		"the pods are Ready and their Nodes are not": {
+			func(w *world) { w.setReady("m1", corev1.ConditionFalse); w.cordon("m2", true) },
+			"no other process can lead, because node/m1 is not Ready and node/m2 is cordoned",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			test.change(w)
+			w.hear(-300, "a")
+			w.run(t, 1, time.Second)
+			w.requireNotice(t, "LeaderDeaf",
+				"the cloud-controller-manager on node/m0 leads and looks at no node, while node/a waits; "+test.want)
+		})
+	}
 }
 
 func TestTheOnlyNodesDeafProcessIsRestarted(t *testing.T) {

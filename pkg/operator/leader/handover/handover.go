@@ -325,10 +325,7 @@ func (s *snapshot) successor(holder string) string {
 // successorAmong is successor for some nodes.
 func (s *snapshot) successorAmong(isOne func(node string) bool) string {
 	standbys := slices.DeleteFunc(slices.Clone(s.StaticPods()), func(pod *corev1.Pod) bool {
-		node := s.node(pod.Spec.NodeName)
-		return node == nil || !isOne(node.Name) || controlplane.IsCordoned(node) ||
-			controlplane.KubeletOf(node) != controlplane.KubeletReady || !controlplane.IsReady(pod) ||
-			controlplane.ContainerStatus(pod, operand.Name).State.Running == nil
+		return !isOne(pod.Spec.NodeName) || s.unfit(pod) != ""
 	})
 	if len(standbys) == 0 {
 		return ""
@@ -342,6 +339,22 @@ func (s *snapshot) successorAmong(isOne func(node string) bool) string {
 		}
 		return strings.Compare(b.Name, a.Name)
 	}).Spec.NodeName
+}
+
+// unfit returns why the process of a static pod cannot replace the leader, "" if it can.
+func (s *snapshot) unfit(pod *corev1.Pod) string {
+	node := s.node(pod.Spec.NodeName)
+	switch {
+	case node == nil:
+		return fmt.Sprintf("node/%s does not exist", pod.Spec.NodeName)
+	case controlplane.IsCordoned(node):
+		return fmt.Sprintf("node/%s is cordoned", node.Name)
+	case controlplane.KubeletOf(node) != controlplane.KubeletReady:
+		return fmt.Sprintf("node/%s is not Ready", node.Name)
+	case !controlplane.IsReady(pod), controlplane.ContainerStatus(pod, operand.Name).State.Running == nil:
+		return fmt.Sprintf("pod/%s is not Ready", pod.Name)
+	}
+	return ""
 }
 
 // begin creates a pod on the successor, and one on the holder's node. Each takes the static pod's manifest away and

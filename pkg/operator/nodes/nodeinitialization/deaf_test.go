@@ -74,6 +74,10 @@ func TestALeaderIsNotDeafIf(t *testing.T) {
 	long := strings.Repeat(chatter, 700)
 	for name, change := range map[string]func(c *cluster){
 		"the cloud refuses": func(c *cluster) { c.logs(begins + attempt("a", "got 503 instead: ")) },
+		"it logs that it passes by a node": func(c *cluster) {
+			c.logs(begins + `E1124 09:00:02.000000       1 node_controller.go:277] node-controller "msg"="unrecognized node type, ` +
+				`skip sync node" "error"=null "node"="a"` + "\n")
+		},
 		"the cloud does not know the machine of one of the nodes": func(c *cluster) {
 			c.logs(begins + attempt("b", "instance not found"))
 		},
