@@ -88,6 +88,18 @@ func (r Run) SecretTexts(names ...string) map[string]string {
 	return out
 }
 
+// ReportUnread reports the keys of the credentials Secret that are not among the names, for a Secret that only the
+// cloud-controller-manager reads. Those that SecretTexts reports are left out.
+func (r Run) ReportUnread(names ...string) {
+	for _, key := range slices.Sorted(maps.Keys(r.Credentials)) {
+		meant := confdoc.Nearest(key, names)
+		if !slices.Contains(names, key) && (meant == "" || len(r.Credentials[meant]) > 0) {
+			r.ReportCredentials(key, diagnostic.Unknown, "unknown key, which nothing reads; the known keys are %s",
+				strings.Join(names, ", "))
+		}
+	}
+}
+
 func isUnprintable(r rune) bool { return r == 0xfffd || r < ' ' || !confdoc.Printable(r) }
 
 // SecretKey returns the value of the required key of the credentials Secret. If the value is missing or empty, it

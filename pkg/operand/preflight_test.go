@@ -56,7 +56,9 @@ func withoutFlags(args []string, flags map[string]string) []string {
 }
 
 // omitted are the variables that a preflight does not have.
-var omitted = map[string][]string{"digitalocean": {"DO_CLUSTER_ID"}}
+var omitted = map[string][]string{
+	"digitalocean": {"DO_CLUSTER_ID", "PUBLIC_ACCESS_FIREWALL_NAME", "PUBLIC_ACCESS_FIREWALL_TAGS"},
+}
 
 // logsMore is the variable with which Azure's SDK says why it repeats a request.
 const logsMore = "AZURE_SDK_GO_LOGGING"

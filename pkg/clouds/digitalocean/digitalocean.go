@@ -3,6 +3,8 @@ package digitalocean
 
 import (
 	"bytes"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
@@ -10,14 +12,24 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// token is the required key of the Secret.
-const token = "access-token"
+// token is the required key of the Secret. The others are those whose values are checked.
+const (
+	token        = "access-token"
+	rateLimit    = "api-rate-limit-qps"
+	balancerType = "default-lb-type"
+	firewallName = "public-access-firewall-name"
+	firewallTags = "public-access-firewall-tags"
+)
 
 // keys are the keys of the Secret for which the provider has an environment variable: DO_ACCESS_TOKEN, REGION (by
-// default it asks the metadata service), DO_CLUSTER_ID and DO_CLUSTER_VPC_ID, as cloud-controller-manager/do/cloud.go
-// and metadata.go of digitalocean-cloud-controller-manager read them. No Go module proxy has a release of the provider
-// to compare with.
-var keys = []string{token, "region", "cluster-id", "cluster-vpc-id"}
+// default it asks the metadata service), DO_CLUSTER_ID, DO_CLUSTER_VPC_ID, DO_API_RATE_LIMIT_QPS, DEFAULT_LB_TYPE,
+// PUBLIC_ACCESS_FIREWALL_NAME and PUBLIC_ACCESS_FIREWALL_TAGS, as cloud-controller-manager/do/cloud.go and metadata.go
+// of digitalocean-cloud-controller-manager read them at commit 70d527e38456. No Go module proxy has a release of the
+// provider to compare with.
+var keys = []string{token, "region", "cluster-id", "cluster-vpc-id", rateLimit, balancerType, firewallName, firewallTags}
+
+// balancerTypes are the types of load balancers that the provider knows. The first is its default.
+var balancerTypes = []string{"REGIONAL_NETWORK", "REGIONAL"}
 
 // Rewrite checks the access token.
 //
@@ -35,6 +47,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 		return run.Finish(clouds.Result{Config: []byte{}})
 	}
 	values, delivered := run.SecretTexts(keys...), map[string][]byte{}
+	run.ReportUnread(keys...)
+	checkSettings(run, values)
 	for key, value := range values {
 		if strings.ContainsAny(value, " '") {
 			run.RejectCredentials(key,
@@ -52,4 +66,22 @@ func Rewrite(src clouds.Source) clouds.Result {
 		run.RejectCredentials(token, "it is missing or empty: write an access token of DigitalOcean's API")
 	}
 	return run.Finish(clouds.Result{Config: []byte{}, Credentials: delivered})
+}
+
+// checkSettings rejects the values with which the provider exits (newCloud in cloud-controller-manager/do/cloud.go).
+func checkSettings(run clouds.Run, values map[string]string) {
+	if text := values[rateLimit]; text != "" {
+		if _, err := strconv.ParseFloat(text, 64); err != nil {
+			run.RejectCredentials(rateLimit, "the value is not a number: write the requests per second")
+		}
+	}
+	if text := values[balancerType]; text != "" && !slices.Contains(balancerTypes, text) {
+		run.ReportCredentials(balancerType, diagnostic.Doubtful, "the cloud-controller-manager ignores the value and uses %s: "+
+			"write one of %s", balancerTypes[0], strings.Join(balancerTypes, ", "))
+	}
+	for key, other := range map[string]string{firewallName: firewallTags, firewallTags: firewallName} {
+		if values[key] != "" && values[other] == "" {
+			run.RejectCredentials(key, "%s is missing: set both, or neither", other)
+		}
+	}
 }

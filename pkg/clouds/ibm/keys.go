@@ -41,7 +41,8 @@ var commonSections = []confdoc.Field{
 	}},
 	{Name: "kubernetes", Is: confdoc.Object, Fields: slices.Concat(
 		confdoc.FieldsOf(confdoc.List, "config-file"),
-		confdoc.FieldsOf(confdoc.Text, "calico-datastore"),
+		confdoc.Dropped("it was for classic infrastructure; the cloud-controller-manager no longer reads it",
+			"calico-datastore"),
 		[]confdoc.Field{{Name: "cniProvider", Values: []string{"Calico", "OVNKubernetes"},
 			Fallback: "neither of the two that it knows"}},
 		confdoc.FieldsOf(confdoc.Bool, "set-network-unavailable"),
