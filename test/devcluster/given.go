@@ -91,6 +91,10 @@ func (c *Cluster) sayWhatRuns() {
 	if c.nodeManager != nil {
 		fmt.Fprintln(c.progress, "the cloud-node-manager is", c.nodeManager)
 	}
+	if c.given != nil && c.registered().Name == "external" {
+		fmt.Fprintln(c.progress, "it starts with the command and arguments of the example, so set spec.custom of "+
+			"cloudcontrollermanager/cluster to those of yours (docs/external.md)")
+	}
 	switch {
 	case !c.Managed() || c.options.Nodes == 0:
 	case !c.HasOperand():

@@ -55,6 +55,8 @@ func TestWhatAPlatformCannotShowIsSaidBeforeTheStart(t *testing.T) {
 				"set CCM to its binary (docs/hacking.md, \"A CCM that is not built here\")\n"},
 		"a platform without a stand-in and with a given program": {platform: "External", given: given,
 			want: "the cloud-controller-manager is example.com/ccm v1.2.3 sha256:0123\n" +
+				"it starts with the command and arguments of the example, so set spec.custom of cloudcontrollermanager/cluster " +
+				"to those of yours (docs/external.md)\n" +
 				"the cloud of External " + withoutCloud},
 	} {
 		t.Run(name, func(t *testing.T) {

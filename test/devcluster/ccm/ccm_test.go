@@ -267,6 +267,16 @@ func TestTheProgramOfAnImageIsUnpackedOnce(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
+func TestAnImageThatIsRefusedForOnePlatformIsUnpackedForAnother(t *testing.T) {
+	dir := ociLayout(t, image(t, build(t, "k8s.io/cloud-provider-gcp", manager)),
+		&v1.Platform{OS: "linux", Architecture: runtime.GOARCH})
+	unpacked := t.TempDir()
+	_, err := ccm.Open(t.Context(), ccm.Given{Image: dir}, "/bin/other", unpacked)
+	require.ErrorContains(t, err, "has no /bin/other")
+	_, err = ccm.Open(t.Context(), ccm.Given{Image: dir}, command, unpacked)
+	require.NoError(t, err)
+}
+
 func TestAnImageWithoutTheProgramIsRefusedInOneLine(t *testing.T) {
 	program := build(t, "k8s.io/cloud-provider-gcp", manager)
 	here := &v1.Platform{OS: "linux", Architecture: runtime.GOARCH}

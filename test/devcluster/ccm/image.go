@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// unpack extracts the program and the libraries of an image into a directory of its own, once. It returns the directory
+// unpack extracts the program and the libraries of an image into a directory of the two, once. It returns the directory
 // and the path of the program in it.
 func unpack(image, command, unpacked string) (root, program string, err error) {
 	opened, done, err := openImage(image)
@@ -29,7 +29,7 @@ func unpack(image, command, unpacked string) (root, program string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("has no readable image: %w", err)
 	}
-	root = filepath.Join(unpacked, digest.Hex)
+	root = filepath.Join(unpacked, digest.Hex+"-"+path.Base(command))
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
 		if err := extractTo(root, opened, path.Base(command)); err != nil {
 			return "", "", err

@@ -30,6 +30,6 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	command.AddCommand(newRunCommand(), newUpCommand(), newBuildCommand(), newImagesCommand(), newCCMCommand(),
-		newDownCommand(), newPrometheusCommand())
+		newDownCommand(), newPrometheusCommand(), newRotateCommand(), newMachineCommand(), newUnservedCommand())
 	return command
 }

@@ -57,6 +57,9 @@ func run(ctx context.Context, options devcluster.Options, exitWhenReady bool) (e
 		fmt.Fprintln(screen, "stopping the cluster")
 		err = errors.Join(err, screen.Close(), cluster.Stop(context.WithoutCancel(ctx)))
 	}()
+	if err := cluster.ServeControl(ctx); err != nil {
+		return err
+	}
 	reader, err := liveview.NewReader(cluster.RESTConfig())
 	if err != nil {
 		return err
@@ -174,6 +177,7 @@ const toTry = `then try, and look at status again:
        kill -KILL $(pgrep -f -- --leader-elect |
          xargs -I{} grep -sl /%s/$leader/ /proc/{}/cgroup | cut -d/ -f3)
      expect: the operator releases its lease, and one of them leads again within seconds
+devcluster rotate, devcluster machine stop|start|delete MACHINE and devcluster unserved act as its cloud
 `
 
 // toGive is what to do without a cloud-controller-manager. Its arguments are the platform and the program's name.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,8 +182,8 @@ func (b Builder) Pinned(ctx context.Context, targets ...Target) error {
 	return nil
 }
 
-// Local builds targets whose sources are in the repository; the Go command's own cache makes that quick when nothing
-// has changed. Only one process builds at a time in a BinDir.
+// Local builds targets whose sources are in the repository. The Go command compiles and links only what has changed.
+// Only one process builds at a time in a BinDir.
 func (b Builder) Local(ctx context.Context, targets ...Target) error {
 	lock, err := b.lock(ctx)
 	if err != nil {
@@ -209,6 +210,10 @@ func (b Builder) lock(ctx context.Context) (*runlock.Lock, error) {
 func (b Builder) build(ctx context.Context, target Target) error {
 	started := time.Now()
 	temporary := filepath.Join(b.BinDir, "."+target.Name+".new")
+	// The Go command links a program again unless the file that it is to write has it already.
+	if err := copyFile(filepath.Join(b.BinDir, target.Name), temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("build %s: %w", target.Name, err)
+	}
 	stop := b.reportTime(target.Name, started)
 	_, err := b.output(ctx, filepath.Join(b.Repository, target.Module),
 		append([]string{"build", "-o", temporary}, buildArgs(target)...)...)
@@ -223,6 +228,21 @@ func (b Builder) build(ctx context.Context, target Target) error {
 		fmt.Fprintf(b.Progress, "built %s in %d s\n", target.Name, int(took.Seconds()))
 	}
 	return nil
+}
+
+// copyFile copies a program.
+func copyFile(from, to string) (err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
 }
 
 // reportTime prints how long the build has run until the returned function is called.

@@ -84,6 +84,29 @@ func TestAFailedBuildShowsTheCompilerAndLeavesNoStamp(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(builder.BinDir, ".hello.stamp"))
 }
 
+// To link takes longest. What follows the program in its file is not the linker's, and has no effect.
+func TestALocalProgramIsLinkedOnceUntilItChanges(t *testing.T) {
+	builder, target, _ := repository(t)
+	require.NoError(t, builder.Local(t.Context(), target))
+	path := filepath.Join(builder.BinDir, "hello")
+	built, err := os.ReadFile(path)
+	require.NoError(t, err)
+	marked := append(bytes.Clone(built), "mark"...)
+	require.NoError(t, os.WriteFile(path, marked, 0o755))
+
+	require.NoError(t, builder.Local(t.Context(), target))
+	kept, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(marked, kept), "it is linked again")
+
+	target.Variables = []string{"main.version=v8"}
+	require.NoError(t, builder.Local(t.Context(), target))
+	out, err := exec.Command(path).CombinedOutput()
+	require.NoError(t, err)
+	require.Equal(t, "v8\n", string(out))
+	require.NoFileExists(t, filepath.Join(builder.BinDir, ".hello.new"))
+}
+
 func TestTheVersionsAreThoseOfTheBuildModules(t *testing.T) {
 	lines := map[string][]string{
 		"etcdutl/go.mod":    {"go.etcd.io/etcd/etcdutl/v3 " + build.EtcdVersion},
