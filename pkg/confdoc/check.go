@@ -229,7 +229,11 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	case n.Text == "":
 	case n.Kind == TextNode && d.isSlip(field, path, n):
 	case field.Schemes != nil && !IsURL(n.Text, field.Schemes...):
-		d.Rejectf(n, "%s is not a URL of the form %s://host/path", path, field.Schemes[0])
+		kind := diagnostic.Invalid
+		if field.Passed && strings.TrimSpace(n.Text) != "" {
+			kind = diagnostic.Typo
+		}
+		d.Reportf(n, kind, "%s is not a URL of the form %s://host/path", path, field.Schemes[0])
 	case wanted != "":
 		d.notAllowed(field, path, n, wanted)
 	case !field.allows(n.Text):
@@ -255,7 +259,8 @@ func (f Field) wanted(text string) string {
 	return oneOf(f.Values)
 }
 
-// notAllowed reports a value that the provider, or the cloud to which it passes the value, rejects.
+// notAllowed reports a value that the provider, or the cloud to which it passes the value, rejects. Only a provider that
+// ends with the value must not get it.
 func (d *Document) notAllowed(field Field, path string, n *Node, wanted string) {
 	if !field.Passed {
 		d.wrongType(field, path, n, wanted)

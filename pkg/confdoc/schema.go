@@ -72,8 +72,8 @@ type Field struct {
 	// Hint describes the strings that Valid allows. Without Valid it ends the message about a value that is not in
 	// Values; empty where that message says enough.
 	Hint string
-	// Passed means that the provider passes the value on to its cloud, which rejects what Valid, Values or Max do not
-	// allow. Such a value is a likely mistake.
+	// Passed means that the provider starts with a value that Schemes, Port, Valid, Values or Max do not allow: it ignores
+	// the value, or passes it on to its cloud, which rejects it. Such a value is a likely mistake.
 	Passed bool
 	// Max is the largest allowed number of an integer. It is 0 if any number is allowed.
 	Max int

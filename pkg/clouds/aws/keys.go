@@ -19,11 +19,14 @@ var schema = []confdoc.Field{
 		confdoc.Field{Passed: true, Valid: rolePattern.MatchString,
 			Hint: "the ARN of a role, such as arn:aws:iam::123456789012:role/ccm"}.For("RoleARN"),
 		[]confdoc.Field{
-			{Name: "ClusterServiceLoadBalancerHealthProbeMode", Values: []string{"Shared", "ServiceNodePort"}},
+			// An unknown mode fails each network load balancer.
+			{Name: "ClusterServiceLoadBalancerHealthProbeMode", Passed: true, Values: []string{"Shared", "ServiceNodePort"}},
 			{Name: "NLBSecurityGroupMode", Values: []string{"Managed"}},
 			{Name: "DisableSecurityGroupIngress", Is: confdoc.Bool},
-			{Name: "NodeIPFamilies", Is: confdoc.List, Values: []string{"ipv4", "ipv6"}, Hint: "for both, write two lines"},
-			{Name: "ClusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Bits: 32, Port: true},
+			// An unknown family is ignored.
+			{Name: "NodeIPFamilies", Is: confdoc.List, Passed: true, Values: []string{"ipv4", "ipv6"},
+				Hint: "for both, write two lines"},
+			{Name: "ClusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Passed: true, Bits: 32, Port: true},
 			{Name: "OverrideEndpoints", Mistaken: true, Legacy: "a section " + overrideForm + " needs no other key"},
 			{Name: "ServiceOverrides", Mistaken: true, Legacy: "the cloud-controller-manager would call the public endpoints; " +
 				"write a section " + overrideForm + " with Service, Region, URL and SigningRegion for each endpoint"},
@@ -32,7 +35,8 @@ var schema = []confdoc.Field{
 	)},
 	{Name: overrideSection, Is: confdoc.Object, Named: true, Fields: slices.Concat(
 		confdoc.Field{Required: incomplete}.For("Service", "Region"),
-		confdoc.Field{Required: incomplete, Schemes: []string{"https", "http"}}.For("URL"),
+		// The requests to what is no URL fail.
+		confdoc.Field{Required: incomplete, Passed: true, Schemes: []string{"https", "http"}}.For("URL"),
 		confdoc.Field{Required: incomplete}.For("SigningRegion"),
 		confdoc.FieldsOf(confdoc.Text, "SigningMethod", "SigningName"),
 	)},

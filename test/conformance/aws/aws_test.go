@@ -313,14 +313,10 @@ func TestWeKnowTheKeysOfTheProviderAndNoOthers(t *testing.T) {
 	require.Equal(t, theirKeys(t), ours)
 }
 
-// ownRules are the reasons for which we refuse what the provider would start with: what it would do with it would help nobody.
+// ownRules are the reasons for which we refuse what parse accepts.
 var ownRules = []string{
-	"is not a URL of the form https://host", // every request would fail
-	"must be ipv4 or ipv6",                  // it would be passed over
-	"must be a port",                        // the load balancer would be refused
-	"must be Shared or ServiceNodePort",     // it would be taken for the default
-	"is not the name of a zone",             // it is used for its region
-	awsRegionField, awsEndpointsField,       // contradicts the cluster
+	"is not the name of a zone",       // azToRegion ends the provider, which parse does not ask
+	awsRegionField, awsEndpointsField, // contradicts the cluster
 }
 
 const (
@@ -338,6 +334,14 @@ func FuzzAWS(f *testing.F) {
 	for _, text := range shapes {
 		f.Add(text, false)
 		f.Add(text, true)
+	}
+	for _, line := range []string{
+		"NodeIPFamilies = IPv4", "ClusterServiceSharedLoadBalancerHealthProbePort = 102560",
+		"ClusterServiceLoadBalancerHealthProbeMode = shared",
+		"[ServiceOverride \"a\"]\nService = ec2\nRegion = r\nURL = ec2.example.com\nSigningRegion = r",
+		"[ServiceOverride \"a\"]\nService = ec2\nRegion = r\nURL = \" \"\nSigningRegion = r",
+	} {
+		f.Add("[Global]\n"+line+"\n", false)
 	}
 	f.Fuzz(func(t *testing.T, text string, inCluster bool) {
 		src := source(text, inCluster)
