@@ -1,6 +1,7 @@
 package clouds
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -21,6 +22,15 @@ func HostOf(address string) string {
 		return ""
 	}
 	return strings.ToLower(u.Hostname())
+}
+
+// PortOf returns the port of an address, by default that of its scheme, or an empty string if there is none.
+func PortOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
 }
 
 // IsTLS reports whether the address uses TLS.

@@ -87,21 +87,25 @@ func (o rewriter) checkKeystone() {
 	if isKeystoneV2(named) {
 		o.Reportf(o.Value("Global", "auth-url"), diagnostic.Typo, "auth-url%s: write .../v3", noKeystoneV2)
 	}
-	var difference string
+	const would = "would send its credentials there; remove the line"
+	var kind diagnostic.Kind
+	var difference, effect string
 	switch {
 	case named == "" || clouds.HostOf(secret) == "":
 		return
 	case clouds.HostOf(named) != clouds.HostOf(secret):
-		difference = "names another host"
+		kind, difference, effect = diagnostic.Redirected, "names another host", would
 	case clouds.IsTLS(secret) && !clouds.IsTLS(named):
-		difference = "uses TLS"
+		kind, difference, effect = diagnostic.Redirected, "uses TLS", would
+	case clouds.PortOf(named) != clouds.PortOf(secret):
+		kind, difference = diagnostic.Doubtful, "names another port"
+		effect = "sends its credentials there; remove the line, unless both are Keystone's"
 	default:
 		return
 	}
-	o.Reportf(o.Value("Global", "auth-url"), diagnostic.Redirected,
-		"auth-url is %s, but auth.auth_url of clouds.yaml in the credentials Secret %s: "+
-			"the cloud-controller-manager would send its credentials there; remove the line",
-		confdoc.Quoted(named), difference)
+	o.Reportf(o.Value("Global", "auth-url"), kind,
+		"auth-url is %s, but auth.auth_url of clouds.yaml in the credentials Secret %s: the cloud-controller-manager %s",
+		confdoc.Quoted(named), difference, effect)
 }
 
 // checkRegion reports a region that the credentials contradict. The provider uses the one of cloud.conf, where the

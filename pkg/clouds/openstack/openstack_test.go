@@ -470,3 +470,30 @@ func TestASecretInTheConfigMapReachesNoNode(t *testing.T) {
 	trustee := openstack.Rewrite(clouds.Source{Config: []byte(config + "trust-id = a\n"), CredentialsUnknown: true})
 	require.Contains(t, string(trustee.Config), cloudtest.SecretValue, "the provider logs in with it")
 }
+
+// Another service of the same host would get the credentials. Keystones have several ports, so it is a warning.
+func TestAnotherPortOfKeystonesHostIsReported(t *testing.T) {
+	for address, want := range map[string][]string{
+		"https://keystone.example.com:5000":         nil,
+		"https://keystone.example.com:5000/v3/":     nil,
+		"https://KEYSTONE.example.com:5000/other":   nil,
+		"https://keystone.example.com:13000/v3":     {another("https://keystone.example.com:13000/v3")},
+		"https://keystone.example.com/identity/v3":  {another("https://keystone.example.com/identity/v3")},
+		"https://keystone.example.com:443/identity": {another("https://keystone.example.com:443/identity")},
+	} {
+		t.Run(address, func(t *testing.T) {
+			result := openstack.Rewrite(clouds.Source{Config: []byte("[Global]\nauth-url = " + address + "\n"), Paths: paths,
+				Credentials: cloudsYAML(goodClouds)})
+			require.Equal(t, want, cloudtest.Messages(result, diagnostic.Doubtful))
+		})
+	}
+	standard := strings.Replace(goodClouds, ":5000", "", 1)
+	result := openstack.Rewrite(clouds.Source{Config: []byte("[Global]\nauth-url = https://keystone.example.com:443/v3\n"),
+		Paths: paths, Credentials: cloudsYAML(standard)})
+	require.Empty(t, cloudtest.Messages(result, diagnostic.Doubtful))
+}
+
+func another(address string) string {
+	return `cloud config:2:12: auth-url is "` + address + `", but auth.auth_url of clouds.yaml in the credentials Secret ` +
+		"names another port: the cloud-controller-manager sends its credentials there; remove the line, unless both are Keystone's"
+}
