@@ -222,6 +222,10 @@ func describePlatform(t *testing.T, out *bytes.Buffer, p platform.Platform) {
 	} else if p.Credentials.Secret != "" {
 		out.WriteString("- no files of credentials: they are in `cloud.conf`, or read through the API\n")
 	}
+	if p.Name == "alibabacloud" {
+		out.WriteString("- kubelets have to register with `--provider-id`: " +
+			"[which versions need it, and how](operations.md#nodes-on-alibaba-cloud)\n")
+	}
 	if p.Preflight {
 		out.WriteString("- a change is tried first: [what proves it](operations.md#what-proves-a-change-on-each-platform)\n")
 	} else {
