@@ -373,6 +373,27 @@ func TestAnInfrastructureThatLacksWhatTheOperandNeeds(t *testing.T) {
 	)}, f.run())
 }
 
+func TestATakeOverThatChangesTheIdentityOfTheCCM(t *testing.T) {
+	const changes = "the take-over changes the CCM's identity from that of its instance to secret/" +
+		"cloud-controller-manager-credentials in openshift-cloud-controller-manager, and no preflight tries that: where " +
+		"credentials are managed manually, create it before the upgrade from the release's CredentialsRequest " +
+		"openshift-aws-cloud-controller-manager (docs/upgrading.md#before)\n"
+	for name, tc := range map[string]struct {
+		platform, occasion string
+		told               bool
+	}{
+		"AWS, whose predecessor has no credentials": {"AWS", "takeover", true},
+		"AWS, with a first installation":            {"AWS", "installation", false},
+		"Azure, whose predecessor has the same":     {"Azure", "takeover", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorkspace(t)
+			f.write("infra.yaml", infrastructure(tc.platform))
+			require.Equal(t, tc.told, strings.Contains(f.run("--for="+tc.occasion).stdout, changes))
+		})
+	}
+}
+
 func TestManifests(t *testing.T) {
 	const summary = " in cloud.yaml and manifests, checked for platform openstack"
 	const proxy = "apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nspec: {trustedCA: {name: user-ca-bundle}}\n"
