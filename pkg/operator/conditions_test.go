@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -54,6 +55,15 @@ func TestTheConditionOfEveryControllerStays(t *testing.T) {
 		if !slices.Contains(silentControllers, name) {
 			require.Contains(t, stay, name+"Degraded")
 		}
+	}
+}
+
+// While another release's manifests are applied, each controller may lack a right that they take from it. Its operator
+// ends seconds later.
+func TestTheClusterOperatorDoesNotReportAtOnceThatAControllerLacksARight(t *testing.T) {
+	for _, name := range allControllers {
+		failed := operatorv1.OperatorCondition{Type: name + "Degraded", Status: operatorv1.ConditionTrue, Reason: "SyncError"}
+		require.GreaterOrEqual(t, Inertia().Of(failed), 2*time.Minute, name)
 	}
 }
 
