@@ -452,7 +452,7 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 		"correct what the message names, or undo the change",
 	},
 	{
-		"CCM0172", "NotRendered", "VersionsProgressing",
+		"CCM0172", "RolloutNotBegun", "VersionsProgressing",
 		"an upgrade has not begun to roll out: the message has what holds it back",
 		"correct what the message names",
 	},

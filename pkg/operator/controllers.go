@@ -425,6 +425,7 @@ func (w *wiring) status() []factory.Controller {
 			OperatorImage:   w.OperatorImage,
 			HeldBy: []string{
 				string(diagnostic.Configuration) + "Degraded", string(diagnostic.Image) + "Degraded", preflight.Condition,
+				staticpod.HeldBackCondition,
 			},
 			Recorder: w.EventRecorder,
 		}),

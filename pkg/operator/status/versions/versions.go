@@ -35,8 +35,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
-// ProgressingCondition is True while the operator has not rendered what its release changes: then nothing rolls out, so
-// no other condition says that the upgrade goes on.
+// ProgressingCondition is True while no revision has what this release changes: then nothing rolls out, so no other
+// condition says that the upgrade goes on.
 const ProgressingCondition = "VersionsProgressing"
 
 const name = "Versions"
@@ -99,7 +99,7 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	var pending *pendingError
 	if errors.As(err, &pending) {
 		klog.V(4).InfoS("Not reporting the versions yet", "reason", pending)
-		return c.report(ctx, pending.notRendered)
+		return c.report(ctx, pending.notBegun)
 	}
 	if err != nil {
 		return err
@@ -119,8 +119,8 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 }
 
 // report writes the condition, with the conditions that say why this release is not rendered.
-func (c *controller) report(ctx context.Context, notRendered bool) error {
-	if !notRendered {
+func (c *controller) report(ctx context.Context, notBegun bool) error {
+	if !notBegun {
 		return operatorclient.ApplyConditions(ctx, c.Operator, name, operatorclient.AsExpected(ProgressingCondition))
 	}
 	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
@@ -141,14 +141,14 @@ func (c *controller) report(ctx context.Context, notRendered bool) error {
 		message += "; if this lasts for minutes, read the operator's log"
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, name,
-		operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "NotRendered", message))
+		operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "RolloutNotBegun", message))
 }
 
 // pendingError is what has not reached the payload's version.
 type pendingError struct {
 	text string
-	// notRendered is whether another release has rendered the candidate.
-	notRendered bool
+	// notBegun is whether no revision has what this release changes.
+	notBegun bool
 }
 
 func (e *pendingError) Error() string { return e.text }
@@ -220,10 +220,27 @@ func (c *controller) nodesReached() error {
 	}
 	for _, node := range operatorStatus.NodeStatuses {
 		if err := nodeReached(configMaps, node, operand.DigestOf(candidate)); err != nil {
-			return err
+			return c.untilRevision(configMaps, operatorStatus.LatestAvailableRevision, operand.DigestOf(candidate), err)
 		}
 	}
 	return nil
+}
+
+// untilRevision marks what is pending in an upgrade whose candidate is no revision yet.
+func (c *controller) untilRevision(
+	configMaps corelisters.ConfigMapNamespaceLister, latest int32, digest string, err error,
+) error {
+	var pending *pendingError
+	if !errors.As(err, &pending) || c.Versions.GetVersions()[operatorVersion] == c.OperatorVersion {
+		return err
+	}
+	copied, err := operatorclient.Find(configMaps, "configmap", operand.Namespace,
+		operand.NameIn(operand.PodConfigMap, latest))
+	if err != nil {
+		return err
+	}
+	pending.notBegun = copied == nil || operand.DigestOf(copied) != digest
+	return pending
 }
 
 func nodeReached(configMaps corelisters.ConfigMapNamespaceLister, node operatorv1.NodeStatus, digest string) error {

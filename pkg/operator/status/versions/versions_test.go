@@ -149,6 +149,13 @@ func takingOver(replaces bool) operatorv1.OperatorStatus {
 
 func syncTwice(t *testing.T, observed string, operatorStatus *operatorv1.StaticPodOperatorStatus, objects []runtime.Object) *countingVersions {
 	t.Helper()
+	return syncTimes(t, 2, observed, operatorStatus, objects)
+}
+
+func syncTimes(
+	t *testing.T, times int, observed string, operatorStatus *operatorv1.StaticPodOperatorStatus, objects []runtime.Object,
+) *countingVersions {
+	t.Helper()
 	factories := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	for _, object := range objects {
 		store := factories.Core().V1().ConfigMaps().Informer().GetStore()
@@ -172,7 +179,7 @@ func syncTwice(t *testing.T, observed string, operatorStatus *operatorv1.StaticP
 		Versions:    versions, OperatorVersion: "4.23.0", OperandVersion: "4.23.1", OperatorImage: "registry/operator@sha256:2", Recorder: recorder,
 		HeldBy: []string{"ConfigurationDegraded", "ImageDegraded", "PreflightNotices"},
 	})
-	for range 2 {
+	for range times {
 		require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 	}
 	return versions
@@ -209,7 +216,7 @@ func TestProgressingSaysWhatAReleaseWaitsFor(t *testing.T) {
 	settled := operatorv1.OperatorCondition{Type: condition, Status: operatorv1.ConditionFalse, Reason: "AsExpected"}
 	waiting := func(message string) operatorv1.OperatorCondition {
 		return operatorv1.OperatorCondition{
-			Type: condition, Status: operatorv1.ConditionTrue, Reason: "NotRendered", Message: message,
+			Type: condition, Status: operatorv1.ConditionTrue, Reason: "RolloutNotBegun", Message: message,
 		}
 	}
 	rejected := operatorv1.OperatorCondition{
@@ -224,9 +231,13 @@ func TestProgressingSaysWhatAReleaseWaitsFor(t *testing.T) {
 		observed   string
 		conditions []operatorv1.OperatorCondition
 		candidate  *corev1.ConfigMap
+		latest     int32
 		want       operatorv1.OperatorCondition
 	}{
-		"this release has rendered": {observed: openstack, candidate: live, want: settled},
+		"this release has rendered":   {observed: openstack, candidate: live, want: settled},
+		"its candidate is a revision": {observed: openstack, candidate: podConfigMap("", payload, "new"), latest: 2, want: settled},
+		"its candidate is no revision yet": {observed: openstack, candidate: podConfigMap("", payload, "new"), latest: 1,
+			want: waiting("release 4.23.0 has not begun to roll out; if this lasts for minutes, read the operator's log")},
 		"nothing is known to hold it back": {observed: openstack, candidate: former, want: waiting("release 4.23.0 has not " +
 			"begun to roll out; if this lasts for minutes, read the operator's log")},
 		"an override is rejected, and a preflight has shown nothing": {
@@ -243,9 +254,11 @@ func TestProgressingSaysWhatAReleaseWaitsFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status := &operatorv1.StaticPodOperatorStatus{
 				NodeStatuses:   []operatorv1.NodeStatus{{NodeName: "m0", CurrentRevision: 1}},
-				OperatorStatus: operatorv1.OperatorStatus{Conditions: tc.conditions},
+				OperatorStatus: operatorv1.OperatorStatus{Conditions: tc.conditions, LatestAvailableRevision: tc.latest},
 			}
-			versions := syncTwice(t, tc.observed, status, []runtime.Object{tc.candidate, first})
+			second := podConfigMap("-2", payload, "new")
+			// The fake client forgets the rest of the status when it applies conditions.
+			versions := syncTimes(t, 1, tc.observed, status, []runtime.Object{tc.candidate, first, second})
 			_, status, _, err := versions.operator.GetStaticPodOperatorState()
 			require.NoError(t, err)
 			found := v1helpers.FindOperatorCondition(status.Conditions, condition)

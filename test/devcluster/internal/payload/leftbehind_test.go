@@ -14,9 +14,9 @@ import (
 
 const prefix = "0000_26_cloud-controller-manager-operator_"
 
-func leftBehind(t *testing.T, former, present string) (string, error) {
+func leftBehind(t *testing.T, former string) (string, error) {
 	t.Helper()
-	command := exec.Command("../../../../hack/left-behind.sh", former, present)
+	command := exec.Command("../../../../hack/left-behind.sh", former, ours)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
@@ -34,7 +34,7 @@ func copied(t *testing.T, without ...string) string {
 
 func TestWhatAFormerPayloadLacksIsLeftBehind(t *testing.T) {
 	former := copied(t, prefix+"09_events.admissionpolicy.yaml", prefix+"07_config.configmap.yaml")
-	printed, err := leftBehind(t, former, ours)
+	printed, err := leftBehind(t, former)
 	require.NoError(t, err, printed)
 	const policy = ".admissionregistration.k8s.io openshift-cloud-controller-manager-operand-events\n"
 	require.Equal(t, "oc delete -n openshift-cloud-controller-manager-operator configmap cloud-controller-manager-operator-config\n"+
@@ -42,7 +42,7 @@ func TestWhatAFormerPayloadLacksIsLeftBehind(t *testing.T) {
 }
 
 func TestNothingIsLeftBehindByTheSamePayload(t *testing.T) {
-	printed, err := leftBehind(t, copied(t), ours)
+	printed, err := leftBehind(t, copied(t))
 	require.NoError(t, err)
 	require.Empty(t, printed)
 }
@@ -50,7 +50,7 @@ func TestNothingIsLeftBehindByTheSamePayload(t *testing.T) {
 func TestEachObjectOfThePayloadIsLeftBehindByAnEmptyOne(t *testing.T) {
 	empty := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(empty, prefix+"00.yaml"), nil, 0o600))
-	printed, err := leftBehind(t, empty, ours)
+	printed, err := leftBehind(t, empty)
 	require.NoError(t, err)
 	manifests, err := payload.Read(ours, release)
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestEachObjectOfThePayloadIsLeftBehindByAnEmptyOne(t *testing.T) {
 
 func TestADirectoryWithoutAPayloadHasNothingToCompare(t *testing.T) {
 	empty := t.TempDir()
-	printed, err := leftBehind(t, empty, ours)
+	printed, err := leftBehind(t, empty)
 	require.Error(t, err)
 	require.Equal(t, empty+" has no manifests of this operator\n", printed)
 }
