@@ -14,6 +14,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
+// servicesPage is how many Services are read at once.
+const servicesPage = 10
+
 // listBalancers returns the Services that only a cloud-controller-manager can delete, as namespace/name. While a
 // Deployment of the predecessor exists, there are none: its cloud-controller-manager takes over. It reads live
 // metadata, in pages, and only before a removal begins.
@@ -27,6 +30,8 @@ func (c *controller) listBalancers(ctx context.Context) ([]string, error) {
 	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return services.List(ctx, options)
 	})
+	// Every tenant can add annotations of 256 KiB to a Service, and many Services.
+	list.PageSize, list.PageBufferSize = servicesPage, 0
 	err = list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		service, ok := object.(*metav1.PartialObjectMetadata)
 		if ok && loadbalancer.NeedsCleanup(service) {

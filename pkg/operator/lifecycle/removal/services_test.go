@@ -1,6 +1,7 @@
 package removal
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -85,4 +88,37 @@ func TestServicesThatOnlyACloudControllerManagerCanDeleteBlockARemoval(t *testin
 			require.Empty(t, w.writes())
 		})
 	}
+}
+
+func TestServicesAreReadAFewAtATime(t *testing.T) {
+	w := newWorld(t, master("master-0", "True"))
+	c, stop := w.process(t)
+	defer stop()
+	services := &pagedServices{pages: 3}
+	c.Metadata = services
+	balancers, err := c.listBalancers(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"shop/s-0", "shop/s-1", "shop/s-2"}, balancers)
+	require.Equal(t, []int64{10, 10, 10}, services.limits)
+}
+
+// pagedServices has one Service in each page.
+type pagedServices struct {
+	metadata.Getter
+	pages  int
+	limits []int64
+}
+
+func (p *pagedServices) Resource(schema.GroupVersionResource) metadata.Getter { return p }
+
+func (p *pagedServices) List(_ context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	page := len(p.limits)
+	p.limits = append(p.limits, options.Limit)
+	list := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: fmt.Sprintf("s-%d", page), Finalizers: []string{loadbalancer.Finalizer},
+	}}}}
+	if page+1 < p.pages {
+		list.Continue = "next"
+	}
+	return list, nil
 }
