@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Runs the benchmarks of docs/benchmarks.md and prints the rows of its table; the last column is the machine's load.
 # All parts take about an hour and a half, mostly waiting. PARTS selects among: platforms start first memory idle rollout
-# scale nodes many. All but the first three require root, as `make run` does.
+# scale nodes many forged. All but the first three require root, as `make run` does.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 
 parts=()
 start=
 platforms=
-for part in ${PARTS:-platforms start first memory idle rollout scale nodes many}; do
+for part in ${PARTS:-platforms start first memory idle rollout scale nodes many forged}; do
 	case "$part" in
 	platforms) platforms=yes ;;
 	start) start=yes ;;

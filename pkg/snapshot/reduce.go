@@ -116,8 +116,8 @@ func keep(from, to *unstructured.Unstructured, path ...string) {
 	}
 }
 
-// maxText is the length of the longest text that is kept. A longer one is of nobody who explains something, and to cut it
-// could leave a part of a secret that then is not found in it.
+// maxText is the length of the longest text that is kept. No kubelet and no CCM writes a longer one. To cut it could
+// leave a part of a secret, which would not be recognized.
 const maxText = 32 << 10
 
 // omitLong replaces the long texts in a value.

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,9 +11,13 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -24,6 +29,8 @@ const growth = 24
 type flood struct {
 	count int
 	write func(ctx context.Context, c *cluster, i int) error
+	// await waits until the operator has read it, if that is later than the first lists.
+	await func(t *testing.T, c *cluster)
 }
 
 func TestObjectsOfOthersDoNotFillTheMemory(t *testing.T) {
@@ -31,17 +38,22 @@ func TestObjectsOfOthersDoNotFillTheMemory(t *testing.T) {
 	_, err := c.kube.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	before := c.peakOfAStart(t)
+	before := c.peakOfAStart(t, nil)
+	// The operator has bound the rights of the cloud-controller-manager.
+	ccm := c.as(t, operandUser)
 	for _, tc := range []struct {
 		name string
 		flood
 	}{
-		{"RoleBindings of a tenant with the label of the operator's", flood{1000, writeRoleBinding}},
-		{"ConfigMaps of openshift-config that nothing names", flood{150, writeConfigMap}},
+		{"RoleBindings of a tenant with the label of the operator's", flood{1000, writeRoleBinding, nil}},
+		{"ConfigMaps of openshift-config that nothing names", flood{150, writeConfigMap, nil}},
+		{"Leases of the cloud-controller-manager's identity", flood{600, forgeLease(ccm), nil}},
+		{"Events about Nodes of the cloud-controller-manager's identity", flood{300, forgeEvent(ccm, eventSource), nil}},
+		{"Events of a tenant about a Service that waits", flood{180, forgeEvent(c.kube, "service-controller"), awaitQuote}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c.write(t, tc.flood)
-			after := c.peakOfAStart(t)
+			after := c.peakOfAStart(t, tc.await)
 			t.Logf("peak memory: %d MiB before, %d MiB after", before, after)
 			require.Less(t, after, before+growth)
 		})
@@ -68,6 +80,69 @@ func writeConfigMap(ctx context.Context, c *cluster, i int) error {
 	return err
 }
 
+func forgeLease(ccm kubernetes.Interface) func(context.Context, *cluster, int) error {
+	return func(ctx context.Context, _ *cluster, i int) error {
+		_, err := ccm.CoordinationV1().Leases(targetNamespace).Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("forged-%d", i), Annotations: map[string]string{"x": strings.Repeat("x", 250<<10)},
+		}}, metav1.CreateOptions{})
+		return err
+	}
+}
+
+// forgeEvent returns what writes Events of the component into the default namespace, about the Node or the Service web.
+func forgeEvent(client kubernetes.Interface, component string) func(context.Context, *cluster, int) error {
+	return func(ctx context.Context, c *cluster, i int) error {
+		about := corev1.ObjectReference{Kind: "Node", Name: "web", UID: types.UID(fmt.Sprint(i))}
+		message := strings.Repeat("x", 1200<<10)
+		if component == "service-controller" {
+			service, err := c.waitingService(ctx)
+			if err != nil {
+				return err
+			}
+			about = corev1.ObjectReference{Kind: "Service", Namespace: "default", Name: service.Name, UID: service.UID}
+			if i == 0 {
+				message = "quota exceeded"
+			}
+		}
+		_, err := client.CoreV1().Events(metav1.NamespaceDefault).Create(ctx, &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%03d", component, i)}, InvolvedObject: about,
+			Source: corev1.EventSource{Component: component}, Type: corev1.EventTypeWarning, Reason: "Forged", Message: message,
+			FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(),
+		}, metav1.CreateOptions{})
+		return err
+	}
+}
+
+// waitingService returns a Service that no cloud-controller-manager serves.
+func (c *cluster) waitingService(ctx context.Context) (*corev1.Service, error) {
+	services := c.kube.CoreV1().Services(metav1.NamespaceDefault)
+	_, err := services.Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	return services.Get(ctx, "web", metav1.GetOptions{})
+}
+
+// awaitQuote waits until the operator has read the Events of the Service, of which the first explains why it waits.
+func awaitQuote(t *testing.T, c *cluster) {
+	t.Helper()
+	await(t, "the quote of the first Event", func(ctx context.Context) error {
+		resource, err := c.resource(ctx)
+		if err != nil {
+			return err
+		}
+		for _, condition := range resource.Status.Conditions {
+			if condition.Type == "LoadBalancerNotices" && strings.Contains(condition.Message, "quota exceeded") {
+				return nil
+			}
+		}
+		return errors.New("no condition has it")
+	})
+}
+
 // write writes a flood.
 func (c *cluster) write(t *testing.T, f flood) {
 	t.Helper()
@@ -82,7 +157,7 @@ func (c *cluster) write(t *testing.T, f flood) {
 }
 
 // peakOfAStart starts the operator, waits until its informers have everything, and returns its peak memory in MiB.
-func (c *cluster) peakOfAStart(t *testing.T) int {
+func (c *cluster) peakOfAStart(t *testing.T, until func(*testing.T, *cluster)) int {
 	t.Helper()
 	o := c.startOperator(t, "GOGC=50")
 	// A controller's workers start once its caches are complete.
@@ -91,6 +166,10 @@ func (c *cluster) peakOfAStart(t *testing.T) int {
 		o.awaitLog(t, "Starting #1 worker of "+controller+" controller")
 	}
 	o.awaitLog(t, "Starting the static-pod controllers")
+	o.awaitLog(t, `"Caches populated" type="*v1.Event"`)
+	if until != nil {
+		until(t, c)
+	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.command.Process.Pid))
 	require.NoError(t, err)
 	_, peak, found := bytes.Cut(status, []byte("VmHWM:"))

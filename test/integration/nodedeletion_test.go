@@ -110,6 +110,7 @@ func TestADeletionOfANodeHasToBeConfirmed(t *testing.T) {
 func (c *cluster) as(t *testing.T, user string) kubernetes.Interface {
 	t.Helper()
 	config := c.RESTConfig()
+	config.QPS = -1
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"},
 	}

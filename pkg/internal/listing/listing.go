@@ -13,8 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Each calls item with each object of the collection at a path, as JSON, until item returns false or an error. A request
-// asks for as many as options.Limit, which the API server has in memory together. The items of a list may have no kind.
+// Each calls item with each object of the collection at a path, as JSON, until item returns false or an error. A
+// request asks for as many as options.Limit, which the API server has in memory together. The items of a list may have
+// no kind.
 func Each(
 	ctx context.Context, client rest.Interface, path string, options metav1.ListOptions,
 	item func([]byte) (more bool, err error),
@@ -97,9 +98,9 @@ func (d *decoder) items() error {
 		if err := d.Decode(&object); err != nil {
 			return err
 		}
-		more, err := d.item(object)
-		if err != nil || !more {
-			d.next, d.err, d.ended = "", err, true
+		var more bool
+		if more, d.err = d.item(object); d.err != nil || !more {
+			d.next, d.ended = "", true
 			return nil
 		}
 	}

@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,7 +152,7 @@ func TestAnObjectIsPassedOnBeforeTheNextOneIsRead(t *testing.T) {
 	body := &flood{Reader: io.MultiReader(append(parts, strings.NewReader(`]}`))...)}
 	s := &server{code: http.StatusOK, bodies: []io.Reader{body}}
 	seen := 0
-	require.NoError(t, Each(context.Background(), s.client(t), "/api/v1/events", metav1.ListOptions{}, func([]byte) (bool, error) {
+	require.NoError(t, Each(t.Context(), s.client(t), "/api/v1/events", metav1.ListOptions{}, func([]byte) (bool, error) {
 		seen++
 		require.Less(t, body.read, (seen+2)*size, "at most one more object is in memory")
 		return true, nil

@@ -9,8 +9,8 @@ import (
 )
 
 // noEvents are the Events that library-go's installer-state controller reads while an installer pod waits: it lists all
-// of the namespace, where the cloud-controller-manager may write large ones, for a pod without a network. Ours are on the
-// host's network.
+// of the namespace, where the cloud-controller-manager may write large ones, to find a pod without a network. The
+// installer pods are on the host's network.
 type noEvents struct{ corev1client.EventInterface }
 
 // Events implements corev1client.EventsGetter.

@@ -18,8 +18,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// The limits of a read, because every tenant can write Events about its Services. client-go's recorder makes about 40 an
-// hour of an object at most, and each quotes an error of a cloud: a larger one is another's.
+// The limits of a read, because every tenant can write Events about its Services. client-go's recorder makes about 40
+// an hour of an object at most, and each quotes an error of a cloud, which is not longer.
 const (
 	eventsPage    = 10
 	maxEvents     = 100

@@ -74,7 +74,7 @@ func TestAProcessIsFoundAmongItsDescendantsOnly(t *testing.T) {
 
 func TestUnknownPartsAreRejected(t *testing.T) {
 	require.EqualError(t, run(t.Context(), options{parts: []string{"idle", "iddle"}}),
-		`--parts: there is no part "iddle", only first, memory, idle, rollout, scale, nodes, many`)
+		`--parts: there is no part "iddle", only first, memory, idle, rollout, scale, nodes, many, forged`)
 }
 
 func TestEachIsDoneOnceAndAnErrorIsTold(t *testing.T) {

@@ -26,9 +26,10 @@ const (
 	partScale   = "scale"
 	partNodes   = "nodes"
 	partMany    = "many"
+	partForged  = "forged"
 )
 
-var allParts = []string{partFirst, partMemory, partIdle, partRollout, partScale, partNodes, partMany}
+var allParts = []string{partFirst, partMemory, partIdle, partRollout, partScale, partNodes, partMany, partForged}
 
 // options select the parts and their size.
 type options struct {
@@ -86,7 +87,10 @@ func run(ctx context.Context, o options) error {
 		errs = append(errs, measureCluster(ctx, o))
 	}
 	if o.measures(partScale) {
-		errs = append(errs, measureScale(ctx, o))
+		errs = append(errs, measureBeside(ctx, o, func(s *starter, pid int) error { return s.measureScale(ctx, o, pid) }))
+	}
+	if o.measures(partForged) {
+		errs = append(errs, measureBeside(ctx, o, func(s *starter, pid int) error { return s.measureForged(ctx, o, pid) }))
 	}
 	if o.measures(partNodes) {
 		errs = append(errs, measureNodes(ctx, o))

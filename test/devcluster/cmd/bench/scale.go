@@ -33,9 +33,9 @@ func (s scale) String() string {
 		s.configMaps, s.services, s.events)
 }
 
-// measureScale measures the operator beside a control plane without kubelets, at rest, at rest beside many objects, and
-// while Nodes change. Nothing marks the Nodes as unreachable, and no cloud-controller-manager asks for them.
-func measureScale(ctx context.Context, o options) (err error) {
+// measureBeside starts a control plane without kubelets, and the operator beside it, and calls measure once it is at
+// rest. Nothing marks the Nodes as unreachable, and no cloud-controller-manager asks for them.
+func measureBeside(ctx context.Context, o options, measure func(s *starter, pid int) error) (err error) {
 	binary, err := devcluster.BuildOperator(ctx, devcluster.Options{Progress: o.progress})
 	if err != nil {
 		return err
@@ -63,6 +63,11 @@ func measureScale(ctx context.Context, o options) (err error) {
 	if err := pause(ctx, settle); err != nil {
 		return err
 	}
+	return measure(s, pid)
+}
+
+// measureScale measures the operator at rest, at rest beside many objects, and while Nodes change.
+func (s *starter) measureScale(ctx context.Context, o options, pid int) error {
 	if err := s.measureLoad(ctx, o, pid, "without them", nil); err != nil {
 		return err
 	}
