@@ -77,7 +77,6 @@ func (s *suite) testSlowImage(t *testing.T) {
 	require.NoError(t, s.clean(t.Context()))
 	s.await(t, "a revision", 2*slowPull, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
 	s.figure("... to the revision: %s", rounded(began))
-	image.slow.Store(0) // On the other nodes.
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 	s.figure("... to %d nodes: %s", nodes, rounded(began))
 	s.requireOneLeader(t)

@@ -32,7 +32,7 @@ type registry struct {
 	// missing makes the registry answer that it does not have the image, and failedPulls counts these answers.
 	missing     atomic.Bool
 	failedPulls atomic.Int32
-	// slow is how long a pull takes, in nanoseconds: a node may have the layers.
+	// slow is how long the next pull takes, in nanoseconds.
 	slow atomic.Int64
 }
 
@@ -90,9 +90,9 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.NotFound(w, request)
 		return
 	}
-	if request.Method == http.MethodHead { // once in each pull
+	if request.Method == http.MethodHead {
 		select {
-		case <-time.After(time.Duration(r.slow.Load())):
+		case <-time.After(time.Duration(r.slow.Swap(0))):
 		case <-request.Context().Done():
 			return
 		}
