@@ -49,7 +49,7 @@ type Leading struct {
 	Accept string `json:"accept,omitempty"`
 	// Hangs means that it led and did not start its controllers in time.
 	Hangs bool `json:"hangs,omitempty"`
-	// End is the verdict about a process that led and ended, for Held.
+	// End is the verdict about a process that led and ended as in an outage of its cloud, for Held.
 	End *PreflightVerdict `json:"end,omitempty"`
 }
 

@@ -19,6 +19,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // caches are what a controller reads and writes.
@@ -255,4 +258,23 @@ func TestOperandPodsAreTheFilter(t *testing.T) {
 	require.True(t, isOperandPod(cache.DeletedFinalStateUnknown{Obj: pod}), "a deletion that the watch missed")
 	require.False(t, isOperandPod(other))
 	require.False(t, isOperandPod(cache.DeletedFinalStateUnknown{Obj: other}))
+}
+
+// Without them, an exit that a move has caused would count for a crash loop.
+func TestTheControllerReadsThePodsThatMoveTheLead(t *testing.T) {
+	c := threeMasters()
+	_, caches := c.controllerAndCaches(t, "openstack", clocktesting.NewFakePassiveClock(begin))
+	core, config := caches.informers.Core().V1(), configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0)
+	move := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: operand.Namespace, Name: "handover-leave-m0", Labels: map[string]string{"app": controlplane.HandoverApp},
+	}}
+	require.NoError(t, core.Pods().Informer().GetIndexer().Add(move))
+	observing := &controller{
+		operator: caches.operator, pods: core.Pods().Lister(), lease: &c.Seen, nodes: core.Nodes().Lister(),
+		infrastructures: config.Config().V1().Infrastructures().Lister(), clock: clocktesting.NewFakePassiveClock(begin),
+		nodeClient: caches.client.CoreV1(),
+	}
+	s, err := observing.observe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []*corev1.Pod{move}, s.moves)
 }

@@ -293,15 +293,7 @@ func (c *controller) rejectLed(
 	if err != nil || rejected {
 		return err
 	}
-	changes, err := c.changes(first)
-	if err != nil {
-		return err
-	}
-	why := acceptedByAdmin
-	if len(changes) == 0 {
-		why = fmt.Sprintf("%s; there is no revision %d any more to go back to", verdict.Message, record.Former)
-	}
-	return c.writeProof(ctx, secret, record.In(operand.LeadUnproved, why, c.Clock.Now()))
+	return c.writeProof(ctx, secret, record.In(operand.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
 }
 
 // writeProof writes the record to the Secret, which is nil if there is none, and reports how a proof ended.
@@ -343,7 +335,8 @@ func (c *controller) watchLeaders(
 ) error {
 	l, latest := &c.leading, record.Revision
 	hasSettled := view.Holder().State == controlplane.Leading
-	isOver := c.Clock.Now().Sub(record.Began.Time) >= recentTime || record.State == operand.LeadFailed
+	isOver := c.Clock.Now().Sub(record.Began.Time) >= recentTime || record.State == operand.LeadFailed ||
+		record.Why == acceptedByAdmin
 	if l.of != latest || hasSettled || isOver {
 		l.of, l.ends = latest, nil
 	}
@@ -361,6 +354,10 @@ func (c *controller) watchLeaders(
 	l.ends = append(l.ends, process.Identity)
 	if len(l.ends) < enoughEnds {
 		return nil
+	}
+	changes, err := c.changes(&firstNode{revision: latest, former: record.Former})
+	if err != nil || len(changes) == 0 {
+		return err // The former revision was pruned: there is nothing to go back to.
 	}
 	failed := record.In(operand.LeadFailed, verdict.Message, c.Clock.Now())
 	failed.Node = process.Node

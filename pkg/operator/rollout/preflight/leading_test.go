@@ -308,11 +308,37 @@ func TestARevisionWhoseLeadersEndStaysIfTheFormerOneWasPruned(t *testing.T) {
 	require.NoError(t, store.Delete(object))
 	w.fails(t, "m0", 10, noOctavia)
 	w.fails(t, "m2", 20, noOctavia)
+	w.fails(t, "m1", 30, noOctavia)
+	require.Nil(t, w.rejected(t))
+	require.Equal(t, operand.LeadProven, w.record(t).State)
+	require.Empty(t, w.events())
+}
+
+// Each of its leaders may end within seconds.
+func TestARevisionThatAnAdministratorHasAcceptedIsReportedOnce(t *testing.T) {
+	w := everywhere(t, operand.LeadProven, "m1", -600)
+	w.accepts = true
+	for second := 10; second < 100; second += 10 {
+		w.fails(t, []string{"m0", "m1", "m2"}[second/10%3], second, noOctavia)
+	}
 	require.Nil(t, w.rejected(t))
 	require.Equal(t, operand.LeadUnproved, w.record(t).State)
-	require.Contains(t, w.record(t).Why, "; there is no revision 3 any more to go back to")
-	w.pass(t, time.Minute)
 	require.Len(t, w.events(), 1)
+}
+
+// The kernel, or a person, may have ended it.
+func TestARevisionWhoseLeaderASignalHasEndedRollsOutAfterItsHold(t *testing.T) {
+	w := newFirst(t)
+	w.takesLead("m1", 10)
+	w.pass(t, 0)
+	w.endsLead("m1", 12, "")
+	w.Container("m1").LastTerminationState.Terminated.Reason = "OOMKilled"
+	w.pass(t, time.Second)
+	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	w.takesLead("m0", 14)
+	w.renews(t, 10*time.Minute+10*time.Second)
+	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Nil(t, w.rejected(t))
 }
 
 func TestARevisionStaysWhoseLeadersEndForAnotherReason(t *testing.T) {

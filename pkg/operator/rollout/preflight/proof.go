@@ -70,7 +70,9 @@ func (p *proof) next() (*operand.Leading, *operand.PreflightVerdict) {
 		return r.In(operand.LeadFailed, p.end.Message, p.now), p.end
 	case p.end != nil:
 		next := p.hold(p.end.Message)
-		next.End = p.end
+		if slices.ContainsFunc(transient, func(c nodecause.Class) bool { return c.String() == p.end.Class }) {
+			next.End = p.end // A mistake may look like that. A signal is the node's.
+		}
 		return next, nil
 	case r.State == operand.LeadTaken:
 		return p.leads(age), nil
