@@ -180,8 +180,8 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 	waiting, _, synced := s.snapshot()
 	require.True(t, synced)
 	require.Equal(t, ofThemselves(map[string]wait{"b": {since: now.Add(-time.Hour)}, "c": {since: now.Add(-time.Hour)}}), waiting)
-	require.Equal(t, int64(100), <-nodes.limits)
-	require.Equal(t, int64(100), <-nodes.limits)
+	require.Equal(t, int64(10), <-nodes.limits)
+	require.Equal(t, int64(10), <-nodes.limits)
 
 	nodes.events.Add(node("a", 0))
 	nodes.events.Modify(node("b", time.Hour))
