@@ -259,8 +259,8 @@ func (f Field) wanted(text string) string {
 	return oneOf(f.Values)
 }
 
-// notAllowed reports a value that the provider, or the cloud to which it passes the value, rejects. Only a provider that
-// ends with the value must not get it.
+// notAllowed reports a value that the provider, or the cloud to which it passes the value, rejects. Only a provider
+// that ends with the value must not get it.
 func (d *Document) notAllowed(field Field, path string, n *Node, wanted string) {
 	if !field.Passed {
 		d.wrongType(field, path, n, wanted)

@@ -73,8 +73,8 @@ func messageOf(line string) (message string, ok bool) {
 	return strings.TrimSpace(message), ok && strings.HasSuffix(line, "\n")
 }
 
-// Alibaba Cloud's provider has a controller of nodes of its own (pkg/controller/node/node_controller.go), which logs with
-// klogr. It says that it has initialized nodes that it has passed by too.
+// Alibaba Cloud's provider has a controller of nodes of its own (pkg/controller/node/node_controller.go), which logs
+// with klogr. It says that it has initialized nodes that it has passed by too.
 var (
 	alibabaFails = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
@@ -117,8 +117,6 @@ func Attempts(log string) map[string]Attempt {
 		logged.note(message)
 		if node, text, failed := failure(message); failed {
 			attempts[node] = Attempt{Error: logged.of(text)}
-		} else if node, text, failed := alibabaFailure(message); failed {
-			attempts[node] = Attempt{Error: text}
 		} else if node, is := between(message, begins, withCloud); is {
 			if !isUnderWay(attempts) {
 				logged.lookup = ""
@@ -149,7 +147,7 @@ func isUnderWay(attempts map[string]Attempt) bool {
 func failure(message string) (node, text string, ok bool) {
 	rest, ok := strings.CutPrefix(message, fails)
 	if !ok {
-		return "", "", false
+		return alibabaFailure(message)
 	}
 	if node, text, ok = strings.Cut(rest, "': "); !ok {
 		return "", "", false

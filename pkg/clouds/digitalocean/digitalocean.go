@@ -26,7 +26,8 @@ const (
 // PUBLIC_ACCESS_FIREWALL_NAME and PUBLIC_ACCESS_FIREWALL_TAGS, as cloud-controller-manager/do/cloud.go and metadata.go
 // of digitalocean-cloud-controller-manager read them at commit 70d527e38456. No Go module proxy has a release of the
 // provider to compare with.
-var keys = []string{token, "region", "cluster-id", "cluster-vpc-id", rateLimit, balancerType, firewallName, firewallTags}
+var keys = []string{token, "region", "cluster-id", "cluster-vpc-id", rateLimit, balancerType, firewallName,
+	firewallTags}
 
 // balancerTypes are the types of load balancers that the provider knows. The first is its default.
 var balancerTypes = []string{"REGIONAL_NETWORK", "REGIONAL"}
@@ -76,8 +77,8 @@ func checkSettings(run clouds.Run, values map[string]string) {
 		}
 	}
 	if text := values[balancerType]; text != "" && !slices.Contains(balancerTypes, text) {
-		run.ReportCredentials(balancerType, diagnostic.Doubtful, "the cloud-controller-manager ignores the value and uses %s: "+
-			"write one of %s", balancerTypes[0], strings.Join(balancerTypes, ", "))
+		run.ReportCredentials(balancerType, diagnostic.Doubtful, "the cloud-controller-manager ignores the value and "+
+			"uses %s: write one of %s", balancerTypes[0], strings.Join(balancerTypes, ", "))
 	}
 	for key, other := range map[string]string{firewallName: firewallTags, firewallTags: firewallName} {
 		if values[key] != "" && values[other] == "" {
