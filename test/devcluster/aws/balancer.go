@@ -77,8 +77,8 @@ type (
 // resultName is the name of the element that has the result of an action.
 func resultName(action string) xml.Name { return xml.Name{Local: action + "Result"} }
 
-// LoadBalancers returns the network load balancers in the order of their creation, then the classic ones. A target stays
-// a member until it is deregistered.
+// LoadBalancers returns the network load balancers in the order of their creation, then the classic ones. A target
+// stays a member until it is deregistered.
 func (s *Server) LoadBalancers() []LoadBalancer {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
-// classic is a classic load balancer, the cloud-controller-manager's default. As with network load balancers, the actions
-// that only a change of the Service needs are not served.
+// classic is a classic load balancer, the cloud-controller-manager's default. As with network load balancers, the
+// actions that only a change of the Service needs are not served.
 type classic struct {
 	Name      string            `xml:"LoadBalancerName"`
 	DNSName   string            `xml:"DNSName"`

@@ -69,17 +69,8 @@ func (s *Server) newServices() map[string]*service {
 			wrap:    wrapBalancing,
 		},
 		classicVersion: {
-			name: "elasticloadbalancing",
-			actions: map[string]action{
-				DescribeLoadBalancers:          s.locked(s.describeClassics),
-				DescribeLoadBalancerAttributes: s.locked(s.describeClassicAttributes),
-				ModifyLoadBalancerAttributes:   s.locked(s.modifyClassicAttributes),
-				CreateLoadBalancer:             s.locked(s.createClassic),
-				DeleteLoadBalancer:             s.locked(s.deleteClassic),
-				ConfigureHealthCheck:           s.locked(s.configureHealthCheck),
-				RegisterInstances:              s.locked(s.registerInstances),
-				DeregisterInstances:            s.locked(s.deregisterInstances),
-			},
+			name:    "elasticloadbalancing",
+			actions: s.classicActions(),
 			failure: newBalancingFailure,
 			wrap:    wrapBalancing,
 		},
@@ -90,6 +81,19 @@ func (s *Server) newServices() map[string]*service {
 			failure:  newBalancingFailure,
 			wrap:     wrapBalancing,
 		},
+	}
+}
+
+func (s *Server) classicActions() map[string]action {
+	return map[string]action{
+		DescribeLoadBalancers:          s.locked(s.describeClassics),
+		DescribeLoadBalancerAttributes: s.locked(s.describeClassicAttributes),
+		ModifyLoadBalancerAttributes:   s.locked(s.modifyClassicAttributes),
+		CreateLoadBalancer:             s.locked(s.createClassic),
+		DeleteLoadBalancer:             s.locked(s.deleteClassic),
+		ConfigureHealthCheck:           s.locked(s.configureHealthCheck),
+		RegisterInstances:              s.locked(s.registerInstances),
+		DeregisterInstances:            s.locked(s.deregisterInstances),
 	}
 }
 

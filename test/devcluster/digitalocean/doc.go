@@ -7,8 +7,8 @@
 // balancers are kept as clients send them; their region, their VPC and their droplets must exist.
 //
 // Certificates, and firewalls of the cloud, are not served: the cloud-controller-manager asks for a certificate only if
-// a Service names one, and for firewalls only with PUBLIC_ACCESS_FIREWALL_NAME, which the Secret here does not have. Other
-// requests are answered with 501 and counted under Unserved.
+// a Service names one, and for firewalls only with PUBLIC_ACCESS_FIREWALL_NAME, which the Secret here does not have.
+// Other requests are answered with 501 and counted under Unserved.
 //
 // The cloud-controller-manager asks for https://api.digitalocean.com. The stand-in has a certificate for this name, and
 // Hosts returns what its clients must resolve the name to.

@@ -11,8 +11,8 @@ import (
 
 func newRotateCommand() *cobra.Command {
 	return newControlCommand(&cobra.Command{
-		Use: devcluster.RotateCommand, Short: "Replace the credentials of a cluster that runs, in its cloud and in the Secret",
-		Args: cobra.NoArgs,
+		Use: devcluster.RotateCommand, Args: cobra.NoArgs,
+		Short: "Replace the credentials of a cluster that runs, in its cloud and in the Secret",
 	}, devcluster.RotateCommand)
 }
 

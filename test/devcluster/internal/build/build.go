@@ -237,6 +237,7 @@ func copyFile(from, to string) (err error) {
 		return err
 	}
 	defer source.Close()
+	//nolint:gosec // a program that every user may run
 	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
 	if err != nil {
 		return err
