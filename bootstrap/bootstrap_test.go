@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	securityv1 "github.com/openshift/api/security/v1"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -43,11 +44,14 @@ func TestTheNamespaceIsThatOfThePayload(t *testing.T) {
 func TestTheManifestsOfTheNodeManagerAreThoseOfThePayload(t *testing.T) {
 	roles := payload[rbacv1.ClusterRole](t, "05_operand.rbac")
 	manifests := bootstrap.NodeManagerManifests()
-	require.Len(t, manifests, 3)
+	require.Len(t, manifests, 4)
+	constraints := securityv1.SecurityContextConstraints{}
+	require.NoError(t, yaml.UnmarshalStrict(manifests[0].Data, &constraints), "the constraints come before their use")
+	require.Contains(t, payload[securityv1.SecurityContextConstraints](t, "02_securitycontextconstraints"), constraints)
 	policy := admissionv1.ValidatingAdmissionPolicy{}
-	require.NoError(t, yaml.UnmarshalStrict(manifests[0].Data, &policy), "the restraint comes before the rights")
+	require.NoError(t, yaml.UnmarshalStrict(manifests[1].Data, &policy), "the restraint comes before the rights")
 	require.Contains(t, payload[admissionv1.ValidatingAdmissionPolicy](t, "09_node-manager.validatingadmissionpolicy"), policy)
-	for _, m := range manifests[1:] {
+	for _, m := range manifests[2:] {
 		early := rbacv1.ClusterRole{}
 		require.NoError(t, yaml.UnmarshalStrict(m.Data, &early))
 		require.Contains(t, roles, early)

@@ -2,10 +2,13 @@ package architecture
 
 import (
 	"bytes"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"testing"
 
+	securityv1 "github.com/openshift/api/security/v1"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -77,10 +80,58 @@ func TestEveryPodIsAdmittedAsItIsMeant(t *testing.T) {
 		if pod.partial {
 			continue
 		}
-		require.Equal(t, "privileged", pod.annotations["openshift.io/required-scc"], pod.name)
+		requireAdmitted(t, pod, pod.annotations["openshift.io/required-scc"])
 		require.JSONEq(t, `{"effect": "PreferredDuringScheduling"}`, pod.annotations["target.workload.openshift.io/management"], pod.name)
 		require.Equal(t, "system-node-critical", pod.spec.PriorityClassName, pod.name)
 		require.True(t, pod.spec.HostNetwork, "%s: a pod network may need the cloud-controller-manager first", pod.name)
+	}
+}
+
+// requireAdmitted checks that the pod needs the constraints that it names, and no more.
+func requireAdmitted(t *testing.T, pod podOf, name string) {
+	t.Helper()
+	security, volumes := pod.spec.SecurityContext, map[securityv1.FSType]bool{}
+	for _, volume := range pod.spec.Volumes {
+		volumes[typeOf(volume)] = true
+	}
+	if !pod.scheduled {
+		require.Equal(t, "privileged", name, "%s writes to the host as root", pod.name)
+		return
+	}
+	constraints := constraintsNamed(t, name)
+	require.False(t, constraints.AllowPrivilegedContainer, pod.name)
+	require.Equal(t, volumes[securityv1.FSTypeHostPath], constraints.AllowHostDirVolumePlugin, pod.name)
+	require.Subset(t, constraints.Volumes, slices.Collect(maps.Keys(volumes)), pod.name)
+	if constraints.RunAsUser.Type == securityv1.RunAsUserStrategyMustRunAs {
+		require.Equal(t, constraints.RunAsUser.UID, security.RunAsUser, pod.name)
+	}
+}
+
+// constraintsNamed returns the security context constraints of that name in the payload.
+func constraintsNamed(t *testing.T, name string) *securityv1.SecurityContextConstraints {
+	t.Helper()
+	for _, m := range objectsIn(t, "manifests") {
+		if constraints, is := m.object.(*securityv1.SecurityContextConstraints); is && constraints.Name == name {
+			return constraints
+		}
+	}
+	require.Fail(t, "the payload has no such security context constraints", name)
+	return nil
+}
+
+// typeOf returns the type of a volume by its name in security context constraints.
+func typeOf(volume corev1.Volume) securityv1.FSType {
+	switch {
+	case volume.HostPath != nil:
+		return securityv1.FSTypeHostPath
+	case volume.EmptyDir != nil:
+		return securityv1.FSTypeEmptyDir
+	case volume.ConfigMap != nil:
+		return securityv1.FSTypeConfigMap
+	case volume.Secret != nil:
+		return securityv1.FSTypeSecret
+	default:
+		return securityv1.FSTypeNone
 	}
 }
 

@@ -148,15 +148,22 @@ func TestTheFileSyncerMayReadExactlyTheSyncedObjects(t *testing.T) {
 	}, all[i].rules)
 }
 
+// constraintsOf are the constraints of pods that write to no file of the host, by their roles.
+var constraintsOf = map[string]string{
+	"cluster-cloud-controller-manager":                                 "cloud-controller-manager-operator",
+	"system:openshift:cloud-controller-manager:node-manager-admission": "cloud-node-manager",
+	"system:openshift:cloud-controller-manager:preflight-lease":        "hostnetwork-v2",
+}
+
 func TestSecurityContextConstraintsAreNamed(t *testing.T) {
 	for _, r := range roles(t) {
 		for _, rule := range r.rules {
 			if slices.Contains(rule.Verbs, "use") {
-				want := []string{"privileged"}
-				if r.role == "system:openshift:cloud-controller-manager:preflight-lease" {
-					want = []string{"hostnetwork-v2"} // It reads no file of the host.
+				want, isOwn := constraintsOf[r.role]
+				if !isOwn {
+					want = "privileged"
 				}
-				require.Equal(t, want, rule.ResourceNames, "%s: the pods name this one in openshift.io/required-scc", r.name)
+				require.Equal(t, []string{want}, rule.ResourceNames, "%s: the pods name this one in openshift.io/required-scc", r.name)
 			}
 		}
 	}

@@ -87,7 +87,8 @@ var lists = []Exception{
 	listed(operandAccount, "", "nodes", "services"),
 	listed("file-syncer", targetNamespace, "configmaps", "secrets"),
 	{
-		Account: preflightAccount, Resources: []string{"nodes"}, Verbs: []string{"list"}, Reason: streamed, Sometimes: true,
+		Account: preflightAccount, Resources: []string{"nodes", "services"}, Verbs: []string{"list"}, Reason: streamed,
+		Sometimes: true,
 	},
 	{
 		Account: operatorAccount, Namespace: "default", Resources: []string{"events"}, Verbs: []string{"list"},

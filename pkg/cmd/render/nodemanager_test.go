@@ -108,6 +108,7 @@ func TestANodeManagerThatReadsMetadataNeedsNoSecret(t *testing.T) {
 	require.Equal(t, []string{
 		configOutput,
 		prefix + "00_namespace.yaml",
+		prefix + "00_node-manager.securitycontextconstraints.yaml",
 		prefix + "00_node-manager.validatingadmissionpolicy.yaml",
 		prefix + "00_validatingadmissionpolicybinding-node-manager.yaml",
 		prefix + "01_clusterrolebinding-node-manager.yaml",

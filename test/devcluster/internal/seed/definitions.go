@@ -16,7 +16,8 @@ import (
 )
 
 // definitionFiles are the CustomResourceDefinitions of config.openshift.io that the operator or its seeds use, in their
-// default variants. Those of ClusterOperator and ClusterVersion are not among the payload manifests of openshift/api.
+// default variants, and that of the security context constraints, which no admission obeys here. The last three are not
+// among the payload manifests of openshift/api.
 var definitionFiles = []string{
 	"payload-manifests/crds/0000_03_config-operator_01_proxies.crd.yaml",
 	"payload-manifests/crds/0000_10_config-operator_01_apiservers-Default.crd.yaml",
@@ -25,6 +26,7 @@ var definitionFiles = []string{
 	"payload-manifests/crds/0000_10_config-operator_01_networks-Default.crd.yaml",
 	"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
 	"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
+	"security/v1/zz_generated.crd-manifests/0000_03_config-operator_01_securitycontextconstraints.crd.yaml",
 }
 
 //go:embed credentialsrequests.yaml

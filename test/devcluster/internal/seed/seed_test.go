@@ -161,6 +161,7 @@ func TestDefinitionsAreThoseOfTheSeededKinds(t *testing.T) {
 		"networks.config.openshift.io",
 		"clusteroperators.config.openshift.io",
 		"clusterversions.config.openshift.io",
+		"securitycontextconstraints.security.openshift.io",
 		"credentialsrequests.cloudcredential.openshift.io",
 		"servicemonitors.monitoring.coreos.com",
 		"prometheusrules.monitoring.coreos.com",
