@@ -28,19 +28,23 @@ const (
 	maxAnswer = 64 << 10
 )
 
+// Dial connects to an address.
+type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // others are the checks that are no controllers. A standby has them too.
 var others = []string{"leaderElection", "ping", "log"}
 
 // Controllers returns the controllers that the CCM of a static pod has started, none if it does not lead, or if one of
 // its start functions has not returned: k8s.io/cloud-provider adds their health checks when all have
 // (app/controllermanager.go). /healthz needs no credentials. The certificate is checked against the CA bundle.
-func Controllers(ctx context.Context, pod *corev1.Pod, bundle []byte) ([]string, error) {
+// dial is that of a net.Dialer, nil for the network.
+func Controllers(ctx context.Context, pod *corev1.Pod, bundle []byte, dial Dial) ([]string, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
 		return nil, fmt.Errorf("no CA of the serving certificate of pod/%s", pod.Name)
 	}
 	address := net.JoinHostPort(pod.Status.HostIP, strconv.Itoa(int(controlplane.Port(pod))))
-	client := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true,
+	client := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial,
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: operand.ServingName, MinVersion: tls.VersionTLS12}}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/healthz?verbose", http.NoBody)
 	if err != nil {

@@ -45,9 +45,9 @@ func TestOnlyAProcessWithTheServingCertificateIsAsked(t *testing.T) {
 		Status: corev1.PodStatus{HostIP: host},
 	}
 	pod.Name = "cloud-controller-manager-m0"
-	_, err = Controllers(t.Context(), pod, nil)
+	_, err = Controllers(t.Context(), pod, nil, nil)
 	require.EqualError(t, err, "no CA of the serving certificate of pod/cloud-controller-manager-m0")
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	_, err = Controllers(t.Context(), pod, bundle)
+	_, err = Controllers(t.Context(), pod, bundle, nil)
 	require.ErrorContains(t, err, "not cloud-controller-manager.openshift-cloud-controller-manager.svc")
 }

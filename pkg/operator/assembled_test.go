@@ -29,8 +29,8 @@ import (
 	"k8s.io/utils/clock"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 // observedAzure is of the platform that needs the most informers.

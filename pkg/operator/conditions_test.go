@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 func TestAConditionOfAnotherReleaseGoesAndTheOwnOnesStay(t *testing.T) {

@@ -262,7 +262,7 @@ func (w *wiring) started(ctx context.Context, pod *corev1.Pod) ([]string, error)
 	if err != nil {
 		return nil, fmt.Errorf("reading configmap/%s in %s: %w", servingcert.CAConfigMap, operand.Namespace, err)
 	}
-	return operandhealth.Controllers(ctx, pod, []byte(published.Data[servingcert.CAKey]))
+	return operandhealth.Controllers(ctx, pod, []byte(published.Data[servingcert.CAKey]), w.Dial)
 }
 
 // leader returns the controllers that report which process leads, and decide it.

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 // goldenWiring has each dependency that the wiring passes to a constructor.

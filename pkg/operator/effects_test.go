@@ -19,8 +19,8 @@ import (
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 // secretValue is a credential of the cloud, which the CCM quotes.

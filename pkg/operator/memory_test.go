@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 func TestAnOperatorGoesOnWithWhatTheFormerContainerSawOfTheLease(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandhealth"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leaderelection"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
@@ -54,6 +55,9 @@ type Options struct {
 
 	// LeaderMemory is a file of the operator's pod that the next process in this pod finds.
 	LeaderMemory string `optional:"without one, the next process waits for a lease from its own start"`
+
+	// Dial connects to the operand.
+	Dial operandhealth.Dial `optional:"nil for the network"`
 }
 
 // wiring has the dependencies of the controllers.

@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 // A constructor without the check would accept a dependency that is nil.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 // startTarget starts the operand namespace's Pod informer, whose first list has what the server has.
@@ -78,7 +78,12 @@ func TestAWorkersPodDoesNotWakeTheStaticPodControllers(t *testing.T) {
 	require.Equal(t, "cloud-controller-manager-master-0", <-woken)
 
 	// The watch keeps the order, so the last event comes after the workers' events.
-	server.Set(t, append(workers, staticPod("cloud-controller-manager-master-0"))...)
+	for _, worker := range workers {
+		worker.(*corev1.Pod).Annotations = map[string]string{"x": "changed"}
+	}
+	changed := staticPod("cloud-controller-manager-master-0")
+	changed.Annotations = map[string]string{"x": "changed"}
+	server.Set(t, append(workers, changed)...)
 	require.Equal(t, "cloud-controller-manager-master-0", <-woken)
 	select {
 	case name := <-woken:

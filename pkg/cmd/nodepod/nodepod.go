@@ -65,11 +65,12 @@ func (p *Pod) Complete(
 	p.TerminationLog, p.Dial = terminationLog, (&net.Dialer{Timeout: time.Second}).DialContext
 	cmd.Args, cmd.Hidden, cmd.SilenceUsage = cobra.NoArgs, true, true
 	cmd.SilenceErrors = true // the root command's caller prints it
-	cmd.RunE = func(*cobra.Command, []string) error {
-		if err := p.connect(); err != nil {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, err := p.connect(cmd.Context())
+		if err != nil {
 			return p.End(doing(), err)
 		}
-		ctx, cancel := context.WithTimeout(genericapiserver.SetupSignalContext(), p.timeout)
+		ctx, cancel := context.WithTimeout(ctx, p.timeout)
 		defer cancel()
 		return p.End(doing(), run(ctx))
 	}
@@ -134,18 +135,33 @@ func (p *Pod) AwaitEnd(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
+// key is that of a Pod in a context.
+type key struct{}
+
+// In returns a context in which a command finds the pod that it runs in: the names, the client, the network and the
+// termination log. A signal to it is the end of the context. Without it, a command finds them in its process.
+func In(ctx context.Context, pod Pod) context.Context { return context.WithValue(ctx, key{}, pod) }
+
 // connect sets the names from the environment, where the manifest puts them through the downward API, and the client.
-func (p *Pod) connect() error {
+// It returns the context that a signal ends.
+func (p *Pod) connect(ctx context.Context) (context.Context, error) {
+	if given, ok := ctx.Value(key{}).(Pod); ok {
+		p.Node, p.Name, p.Client = given.Node, given.Name, given.Client
+		p.Dial, p.TerminationLog = given.Dial, given.TerminationLog
+		return ctx, nil
+	}
 	if p.Node, p.Name = os.Getenv("NODE_NAME"), os.Getenv("POD_NAME"); p.Node == "" || p.Name == "" {
-		return errors.New("the environment variables NODE_NAME and POD_NAME are required")
+		return nil, errors.New("the environment variables NODE_NAME and POD_NAME are required")
 	}
 	config, err := rest.InClusterConfig()
 	if err != nil {
-		return fmt.Errorf("reading the credentials of the pod: %w", err)
+		return nil, fmt.Errorf("reading the credentials of the pod: %w", err)
 	}
 	config.Timeout = requestTimeout
-	p.Client, err = kubernetes.NewForConfig(config)
-	return err
+	if p.Client, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	return genericapiserver.SetupSignalContext(), nil
 }
 
 // Recorder returns a recorder of events about the pod.

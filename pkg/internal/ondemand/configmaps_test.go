@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 const configNamespace = "openshift-config"

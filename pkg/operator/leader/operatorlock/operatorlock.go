@@ -25,6 +25,16 @@ import (
 type Pod struct {
 	Name string
 	UID  types.UID
+	// Exit ends the process; nil is klog.FlushAndExit.
+	Exit func(code int)
+}
+
+func (p Pod) exit(code int) {
+	if p.Exit != nil {
+		p.Exit(code)
+		return
+	}
+	klog.FlushAndExit(klog.ExitFlushTimeout, code)
 }
 
 // Run calls run when this process holds the lock, and exits when it has lost or released it. component names the lock.
@@ -59,8 +69,12 @@ func Run(
 		defer context.AfterFunc(ctx, cc.EventRecorder.Shutdown)()
 		if err := run(ctx, cc); err != nil || ctx.Err() == nil {
 			klog.ErrorS(err, "The controllers ended")
-			klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+			pod.exit(1)
 		}
+	}
+	election.Callbacks.OnStoppedLeading = func() {
+		klog.InfoS("The process does not hold the lock any more")
+		pod.exit(0)
 	}
 	leaderelection.RunOrDie(ctx, election)
 	return nil

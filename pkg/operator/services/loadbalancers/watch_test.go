@@ -15,8 +15,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 var now = time.Date(2026, 11, 24, 9, 0, 0, 0, time.UTC)
