@@ -52,13 +52,13 @@ type Passage struct {
 
 // Link is the connection of one process, until it is cut.
 type Link struct {
+	// server is nil once it is cut: clients that nobody ends must not keep it.
 	server  *Server
 	user    string
 	network Network
 
-	lock  sync.Mutex
-	isCut bool
-	mine  []*watcher
+	lock sync.Mutex
+	mine []*watcher
 }
 
 // Connect returns a connection for a user. network is nil for one without faults.
@@ -77,31 +77,38 @@ func (l *Link) Config() *rest.Config {
 func (l *Link) Cut() {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	l.isCut = true
 	for _, w := range l.mine {
 		w.stop()
 	}
+	l.server, l.network, l.mine = nil, nil, nil
+}
+
+// ends returns what the link connects, nil once it is cut.
+func (l *Link) ends() (*Server, Network) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.server, l.network
 }
 
 func (l *Link) cut() bool {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	return l.isCut
+	server, _ := l.ends()
+	return server == nil
 }
 
 var errCut = errors.New("the process has ended")
 
 // RoundTrip implements http.RoundTripper.
 func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
-	if l.cut() {
+	server, network := l.ends()
+	if server == nil {
 		return nil, errCut
 	}
 	passage := Passage{Before: latency}
 	due := time.Now
-	if l.network != nil {
-		t, _ := l.server.parse(r.URL.Path)
-		passage = l.network.Pass(l.user, requestOf(r, t))
-		due = func() time.Time { return time.Now().Add(l.network.Delay(l.user, t.resource)) }
+	if network != nil {
+		t, _ := server.parse(r.URL.Path)
+		passage = network.Pass(l.user, requestOf(r, t))
+		due = func() time.Time { return time.Now().Add(network.Delay(l.user, t.resource)) }
 	}
 	if err := pause(r.Context(), passage.Before); err != nil {
 		return nil, err
@@ -114,7 +121,7 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	case passage.Code != 0:
 		return l.respond(r, refusal(passage.Code)), nil
 	}
-	a := l.server.serve(l.user, r, due)
+	a := server.serve(l.user, r, due)
 	if err := pause(r.Context(), passage.After); err != nil {
 		return nil, err
 	}

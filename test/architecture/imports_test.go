@@ -187,6 +187,8 @@ var layers = []layer{
 		"pkg/cmd/usage", "pkg/cmd/source", "pkg/codes", "pkg/report", "pkg/snapshot",
 	}},
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
+	{dir: "test/apitest"},
+	{dir: "test/simulation"},
 	{dir: "test/dockerfile"},
 	{dir: "test/rights", ours: []string{"pkg/platform"}},
 	{dir: "test/parity", ours: []string{"test/rights", "pkg/platform"}},

@@ -1,0 +1,327 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
+)
+
+// ccmUser is the identity of the CCMs.
+const ccmUser = "system:serviceaccount:" + target + ":cloud-controller-manager"
+
+// process is a CCM for OpenStack. Its leader election is client-go's. The world's mutex guards the rest.
+//
+//	it logs in once at the start, and ends if that fails    cloud-provider-openstack: openstack.go, NewOpenStack
+//	when it leads, it ends without a load-balancer API      openstack.go: LoadBalancer → Octavia
+//	when it leads and has no answer, it skips the nodes     instances.go: InstancesV2; app/controllermanager.go
+//	it looks up all nodes every 5 minutes                   --node-status-update-frequency
+//	a node that is not found is tried after 1, 2, 4 … s     controllers/node/node_controller.go: workqueue
+//	it ends when it has lost the lease, and never frees it  app/controllermanager.go: no ReleaseOnCancel
+type process struct {
+	*world
+	m           *machine
+	identity    string
+	lease       string
+	inputs      inputs
+	isPreflight bool
+	link        *apitest.Link
+	ctx         context.Context //nolint:containedctx // That of the process.
+	stop        context.CancelFunc
+	log         []line
+
+	started, ended time.Time
+	// code is its exit code. A process that somebody ends has that of a signal.
+	code                        int32
+	exited, isHealthy, isFrozen bool
+	leads, isDeaf, hasStarted   bool
+	ledAt                       time.Time
+	// tries and next are the nodes that it failed to initialize.
+	tries map[string]time.Duration
+	next  map[string]time.Time
+}
+
+type line struct {
+	at   time.Time
+	text string
+}
+
+// inputs are what the model looks at in the files of a CCM.
+type inputs struct{ password, network string }
+
+var (
+	passwordOf = regexp.MustCompile(`password: (\S+)`)
+	networkOf  = regexp.MustCompile(`floating-network-id *= *"?([0-9a-f-]+)`)
+)
+
+func inputsOf(files map[string][]byte) (in inputs) {
+	for _, content := range files {
+		if m := passwordOf.FindSubmatch(content); m != nil {
+			in.password = string(m[1])
+		}
+		if m := networkOf.FindSubmatch(content); m != nil {
+			in.network = string(m[1])
+		}
+	}
+	return in
+}
+
+func readFiles(directory string, into map[string][]byte) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if content, err := os.ReadFile(filepath.Join(directory, entry.Name())); err == nil {
+			into[entry.Name()] = content
+		}
+	}
+}
+
+// Networks that the model's cloud lacks an API for.
+const (
+	// noBalancer ends whoever starts the service controller, a preflight too.
+	noBalancer = 900
+	// noLeader ends only a process that leads.
+	noLeader = 901
+)
+
+// newProcess requires the mutex.
+func (m *machine) newProcess(lease string) *process {
+	m.serial++
+	p := &process{
+		world: m.world, m: m, identity: fmt.Sprintf("%s_%08d", m.name, m.serial), lease: lease, started: time.Now(),
+		tries: map[string]time.Duration{}, next: map[string]time.Time{},
+	}
+	user := ccmUser
+	if lease == operand.PreflightName {
+		user = "system:serviceaccount:" + target + ":" + operand.PreflightName
+	}
+	p.link = m.api.Connect(fmt.Sprintf("%s#%s", user, p.identity), processNetwork{m.network, p})
+	p.ctx, p.stop = context.WithCancel(m.boot)
+	return p
+}
+
+// processNetwork lets the requests of a frozen process wait until it ends.
+type processNetwork struct {
+	*network
+	p *process
+}
+
+// Pass implements apitest.Network.
+func (n processNetwork) Pass(user string, r apitest.Request) apitest.Passage {
+	passage := n.network.Pass(user, r)
+	if n.p.frozen() {
+		passage.Before = time.Hour
+	}
+	return passage
+}
+
+func (p *process) frozen() bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.isFrozen
+}
+
+// say logs a line.
+func (p *process) say(level, file, format string, args ...any) {
+	now := time.Now().UTC()
+	text := fmt.Sprintf("%s%s       1 %s:1] ", level, now.Format("0102 15:04:05.000000"), file) + fmt.Sprintf(format, args...)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.log = append(p.log, line{now, text})
+	if len(p.log) > 700 {
+		p.log = slices.Clone(p.log[100:])
+	}
+}
+
+// message is the termination message: the end of the log.
+func (p *process) message() string {
+	var b strings.Builder
+	for _, l := range p.log[max(0, len(p.log)-3):] {
+		b.WriteString(l.text + "\n")
+	}
+	return b.String()
+}
+
+// logOf returns the log of a container.
+func (w *world) logOf(pod string, r apitest.Request) (string, bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	var log []line
+	found := false
+	for _, m := range w.machines {
+		if m.isOff || m.isHung {
+			continue
+		}
+		if m.static != nil && m.static.pod.Name == pod {
+			log, found = m.static.ccm.log, true
+		}
+		if p := m.running[target+"/"+pod]; p != nil && p.ccm != nil {
+			log, found = p.ccm.log, true
+		}
+	}
+	if !found || r.Query.Get("previous") == "true" {
+		return "", false
+	}
+	if n, err := strconv.Atoi(r.Query.Get("sinceSeconds")); err == nil {
+		since := time.Now().Add(-time.Duration(n) * time.Second)
+		log = slices.DeleteFunc(slices.Clone(log), func(l line) bool { return l.at.Before(since) })
+	}
+	if n, err := strconv.Atoi(r.Query.Get("tailLines")); err == nil {
+		log = log[max(0, len(log)-n):]
+	}
+	var b strings.Builder
+	for _, l := range log {
+		if r.Query.Get("timestamps") == "true" {
+			b.WriteString(l.at.Format(time.RFC3339Nano) + " ")
+		}
+		b.WriteString(l.text + "\n")
+	}
+	return b.String(), true
+}
+
+// fatal is the end of a process by itself.
+type fatal struct {
+	code          int32
+	file, message string
+}
+
+func (f *fatal) Error() string { return f.message }
+
+// run runs the process until it ends.
+func (p *process) run() {
+	err := p.live()
+	end := &fatal{}
+	isOwn := p.ctx.Err() == nil && errors.As(err, &end)
+	if isOwn {
+		p.say("F", end.file, "%s", end.message)
+	}
+	p.stop()
+	p.link.Cut()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if isOwn {
+		p.code = end.code
+		if p.leads && !p.isPreflight {
+			p.deaths = append(p.deaths, time.Now())
+		}
+	}
+	p.exited, p.ended, p.leads = true, time.Now(), false
+}
+
+// kill ends the process with a signal.
+func (p *process) kill(signal int32) {
+	p.code = 128 + signal
+	p.stop()
+}
+
+// live is the life of the process.
+func (p *process) live() error {
+	if !pause(p.ctx, p.between(500*time.Millisecond, 2*time.Second)) {
+		return p.ctx.Err()
+	}
+	p.say("I", "controllermanager.go", "Version: v1.36")
+	if err := p.cloud.login(p.inputs.password); err != nil {
+		return &fatal{255, "main.go", fmt.Sprintf(
+			"Cloud provider could not be initialized: could not init cloud provider \"openstack\": %v", err)}
+	}
+	p.mutex.Lock()
+	p.isHealthy = true
+	p.mutex.Unlock()
+	elected := make(chan struct{})
+	client, err := coordinationclient.NewForConfig(p.link.Config())
+	require.NoError(p, err)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: target, Name: p.lease}, Client: client,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: p.identity},
+		},
+		LeaseDuration: leaseDuration, RenewDeadline: 107 * time.Second, RetryPeriod: 26 * time.Second,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(elected) }, OnStoppedLeading: func() {},
+		},
+	})
+	require.NoError(p, err)
+	lost := make(chan struct{})
+	ctx, cancel := context.WithCancel(klog.NewContext(p.ctx, klog.Background()))
+	defer cancel()
+	go func() {
+		defer close(lost)
+		elector.Run(ctx)
+	}()
+	select {
+	case <-elected:
+	case <-lost:
+		return p.ctx.Err()
+	}
+	return p.lead(lost)
+}
+
+// lead does what only a leader does.
+func (p *process) lead(lost <-chan struct{}) error {
+	p.say("I", "leaderelection.go", "successfully acquired lease %s/%s", target, p.lease)
+	p.mutex.Lock()
+	p.leads, p.ledAt = true, time.Now()
+	p.mutex.Unlock()
+	if err := p.startControllers(); err != nil {
+		return err
+	}
+	p.mutex.Lock()
+	p.hasStarted = true
+	p.mutex.Unlock()
+	rounds, looks := time.Now().Add(time.Second), time.Now().Add(5*time.Second)
+	for {
+		select {
+		case <-lost:
+			return &fatal{1, "controllermanager.go", "leaderelection lost"}
+		case <-time.After(time.Second):
+		}
+		switch now := time.Now(); {
+		case p.ctx.Err() != nil:
+			return p.ctx.Err()
+		case p.frozen() || p.network.down():
+		default:
+			p.work(now, &rounds, &looks)
+		}
+	}
+}
+
+// startControllers returns why the process ends.
+func (p *process) startControllers() error {
+	if !pause(p.ctx, 700*time.Millisecond) {
+		return p.ctx.Err()
+	}
+	if strings.HasSuffix(p.inputs.network, fmt.Sprint(noBalancer)) ||
+		strings.HasSuffix(p.inputs.network, fmt.Sprint(noLeader)) && !p.isPreflight {
+		return &fatal{255, "openstack.go", "Failed to create an OpenStack LoadBalancer client: unable to find load balancer " +
+			"endpoint: No suitable endpoint could be found in the service catalog."}
+	}
+	if err := p.cloud.login(p.inputs.password); err != nil {
+		p.say("E", "openstack.go", "unable to access compute v2 API : %v", err)
+		p.say("E", "core.go", "failed to start cloud node controller: failed to get instances from cloud provider")
+		p.say("W", "controllermanager.go", "Skipping \"cloud-node-controller\"")
+		p.mutex.Lock()
+		p.isDeaf = true
+		p.mutex.Unlock()
+		return nil
+	}
+	p.say("I", "controllermanager.go", "Started \"cloud-node-controller\"")
+	return nil
+}

@@ -1,0 +1,54 @@
+package simulation
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cpu returns the CPU time of this process.
+func cpu() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func TestTheOperatorInstallsThreeNodes(t *testing.T) {
+	simulate(t, 1, func(w *world) {
+		before := cpu()
+		w.installed()
+		t.Logf("installed after %s, %s CPU", w.now(), cpu()-before)
+	})
+}
+
+func TestNothingIsWrittenAtRest(t *testing.T) {
+	simulate(t, 1, func(w *world) {
+		w.installed()
+		w.pass(5*time.Minute, nil)
+		before := cpu()
+		w.rest(time.Hour)
+		t.Logf("an hour at rest: %s CPU", cpu()-before)
+	})
+}
+
+func TestARolloutNeedsNoHandAndLeavesALeader(t *testing.T) {
+	simulate(t, 1, func(w *world) {
+		w.installed()
+		w.pass(3*time.Minute, nil)
+		before, begun, was := cpu(), w.now(), w.state().latest
+		w.configure(1)
+		if !w.pass(10*time.Minute, func() bool { return w.state().latest > was && w.healthy() }) {
+			w.violate("the rollout does not end", "%+v", w.state())
+		}
+		t.Logf("rolled out in %s, %s CPU, longest without a leader %s", w.now()-begun, cpu()-before, w.rules.longest)
+		w.rest(10 * time.Minute)
+	})
+}
+
+// installed starts the operator and waits until everything runs.
+func (w *world) installed() {
+	w.operator.start()
+	if !w.pass(5*time.Minute, w.healthy) {
+		w.violate("the installation does not end", "%+v", w.state())
+	}
+}

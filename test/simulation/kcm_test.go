@@ -1,0 +1,146 @@
+package simulation
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
+)
+
+// silentAfter is how long a kubelet may be silent: --node-monitor-grace-period, 50 s since Kubernetes 1.32.
+const silentAfter = 50 * time.Second
+
+// kubeControllerManager runs until the world ends. It looks every 5 seconds, as --node-monitor-period says.
+//
+//	a Node is Unknown after silence, and its pods are not Ready       node_lifecycle_controller.go
+//	a Secret for a ServiceAccount's token gets one                    serviceaccount/tokens_controller.go
+//	pods without a Node are deleted                                   podgc/gc_controller.go
+//	Events live for an hour                                           kube-apiserver --event-ttl
+func (w *world) kubeControllerManager() {
+	missing := map[string]time.Time{}
+	for pause(w.ctx, 5*time.Second) {
+		w.mutex.Lock()
+		if w.network.down() {
+			for _, m := range w.machines { // It cannot judge either.
+				m.seen = time.Now()
+			}
+			w.mutex.Unlock()
+			continue
+		}
+		w.monitorNodes()
+		w.mutex.Unlock()
+		w.issueTokens()
+		w.collectPods(missing)
+		w.api.Forget(events, func(o object) bool {
+			at, err := time.Parse(time.RFC3339, fmt.Sprint(apitest.Meta(o)["creationTimestamp"]))
+			return err == nil && time.Since(at) > time.Hour
+		})
+	}
+}
+
+// monitorNodes requires the mutex.
+func (w *world) monitorNodes() {
+	for _, node := range w.api.List(nodes) {
+		name, _ := apitest.Meta(node)["name"].(string)
+		m := w.machines[name]
+		if m != nil && time.Since(m.seen) <= silentAfter || readiness(node) == "Unknown" {
+			continue
+		}
+		w.note("kube-controller-manager: the kubelet of %s is silent", name)
+		w.api.Edit("kube-controller-manager", nodes, "/"+name, func(o object) bool {
+			setReady(o, "Unknown", "NodeStatusUnknown")
+			return true
+		})
+		w.api.Edit("kube-controller-manager", pods, mirrorKey(name), func(o object) bool {
+			for _, c := range conditionList(o) {
+				if c["type"] == "Ready" && c["status"] != "False" {
+					c["status"], c["lastTransitionTime"] = "False", time.Now().UTC().Format(time.RFC3339)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func (w *world) issueTokens() {
+	for _, o := range w.api.List(secrets) {
+		data, _ := o["data"].(map[string]any)
+		if o["type"] != string(corev1.SecretTypeServiceAccountToken) || data["token"] != nil {
+			continue
+		}
+		w.api.Edit("kube-controller-manager", secrets, apitest.Key(o), func(o object) bool {
+			encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+			o["data"] = map[string]any{
+				"token": encode("token of " + apitest.Key(o)), "ca.crt": encode("ca"), "namespace": encode(target),
+			}
+			return true
+		})
+	}
+}
+
+func (w *world) collectPods(missing map[string]time.Time) {
+	for _, o := range w.api.List(pods) {
+		key := apitest.Key(o)
+		node := podNode(apitest.Change{After: o})
+		if node == "" || w.api.Get(nodes, "/"+node) != nil {
+			delete(missing, key)
+			continue
+		}
+		if missing[key].IsZero() {
+			missing[key] = time.Now()
+		}
+		if time.Since(missing[key]) > time.Minute {
+			w.api.Remove("pod-garbage-collector", pods, key)
+		}
+	}
+}
+
+// mirrorKey returns the key of the mirror pod on a node.
+func mirrorKey(node string) string { return target + "/" + operand.Name + "-" + node }
+
+// admit is the policy about deletions of Nodes, manifests/…_09_node-deletion.admissionpolicy.yaml. It is called with the
+// API's lock.
+func (w *world) admit(user string, r apitest.Request, before, _ object) error {
+	if r.Resource != nodes || r.Verb != "delete" || user != ccmUser {
+		return nil
+	}
+	return w.permit(before)
+}
+
+// permit returns why the CCM must not delete a Node.
+func (w *world) permit(before object) error {
+	w.trace.Lock()
+	isBound := w.policies["/openshift-cloud-controller-manager-node-deletion"]
+	w.trace.Unlock()
+	if !isBound {
+		return nil
+	}
+	node := apitest.Load[corev1.Node](before)
+	permission := node.Annotations[operatorclient.NodeDeletionAnnotation]
+	reports := false
+	for _, c := range controlplane.ReadyConditions(node) {
+		reports = reports || c.Status != corev1.ConditionUnknown
+	}
+	switch {
+	case permission == "Allowed":
+		return nil
+	case reports:
+		return errors.New("the kubelet of this node reports its state")
+	case permission != "Confirmed":
+		return errors.New("the operator has not confirmed that the machine of this node is gone")
+	}
+	return nil
+}
+
+// closeWatches ends the watches of a resource, "" for all.
+func (w *world) closeWatches(name string) {
+	w.api.CloseWatches(func(r schema.GroupVersionResource) bool { return name == "" || r.Resource == name })
+}

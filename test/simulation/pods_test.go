@@ -1,0 +1,239 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/handover"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/installer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/remove"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
+)
+
+// ordinaryPod is a pod of the operator on a machine. The world's mutex guards it.
+type ordinaryPod struct {
+	m    *machine
+	key  string
+	uid  string
+	link *apitest.Link
+	// ctx ends with SIGTERM.
+	ctx            context.Context //nolint:containedctx // The pod's own.
+	stop           context.CancelFunc
+	phase          corev1.PodPhase
+	message        string
+	started, ended time.Time
+	ccm            *process
+	shown          string
+}
+
+// end is SIGKILL.
+func (p *ordinaryPod) end() {
+	p.stop()
+	p.link.Cut()
+	if p.ccm != nil {
+		p.ccm.stop()
+	}
+}
+
+// superviseOrdinary is one round of the kubelet. It requires the mutex.
+func (m *machine) superviseOrdinary() {
+	m.trace.Lock()
+	keys := slices.Sorted(maps.Keys(m.dirty[m.name]))
+	delete(m.dirty, m.name)
+	m.trace.Unlock()
+	for _, key := range keys {
+		if strings.HasPrefix(key, target+"/") {
+			m.superviseOne(key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.running)) {
+		m.running[key].show()
+	}
+}
+
+// superviseOne starts or ends a pod that has changed. It requires the mutex.
+func (m *machine) superviseOne(key string) {
+	o, running := m.api.Get(pods, key), m.running[key]
+	if running != nil && (o == nil || apitest.Meta(o)["uid"] != running.uid) {
+		running.end()
+		delete(m.running, key)
+		running = nil
+	}
+	if o == nil || annotation(o, corev1.MirrorPodAnnotationKey) != "" {
+		return
+	}
+	pod := apitest.Load[corev1.Pod](o)
+	switch {
+	case pod.DeletionTimestamp != nil:
+		m.terminate(pod, running)
+	case running == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed:
+		m.serial++
+		ctx, stop := context.WithCancel(m.boot)
+		account := pod.Spec.ServiceAccountName
+		user := fmt.Sprintf("system:serviceaccount:%s:%s#%s-%d", target, account, m.name, m.serial)
+		running = &ordinaryPod{m: m, key: key, uid: string(pod.UID), ctx: ctx, stop: stop,
+			link: m.api.Connect(user, m.network), phase: corev1.PodPending}
+		m.running[key] = running
+		go running.run(pod)
+	}
+}
+
+// terminate ends the containers of a deleted pod, at the latest after its grace period, and deletes it then.
+func (m *machine) terminate(pod *corev1.Pod, running *ordinaryPod) {
+	key, boot := target+"/"+pod.Name, m.boot
+	deadline := pod.DeletionTimestamp.Time
+	if running != nil {
+		running.stop()
+	}
+	go func() {
+		for pause(boot, time.Second+m.between(0, time.Second)) {
+			m.mutex.Lock()
+			isHung, ends := m.isHung, running == nil || running.phase != corev1.PodRunning || time.Now().After(deadline)
+			m.mutex.Unlock()
+			if isHung {
+				m.markDirty(key)
+				return
+			}
+			if !ends || m.network.down() {
+				continue
+			}
+			if running != nil {
+				running.end()
+			}
+			if o := m.api.Get(pods, key); o != nil && apitest.Meta(o)["uid"] == string(pod.UID) {
+				m.api.Remove("kubelet "+m.name, pods, key)
+			}
+			return
+		}
+	}()
+}
+
+// run runs the pod.
+func (p *ordinaryPod) run(pod *corev1.Pod) {
+	m := p.m
+	if !pause(p.ctx, m.between(time.Second, 3*time.Second)) {
+		return
+	}
+	m.mutex.Lock()
+	p.phase, p.started = corev1.PodRunning, time.Now()
+	m.mutex.Unlock()
+	if pod.Labels["app"] == operand.PreflightName {
+		p.preflight()
+		return
+	}
+	err := p.command(pod)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	p.phase, p.ended = corev1.PodSucceeded, time.Now()
+	if err != nil {
+		p.phase, p.message = corev1.PodFailed, err.Error()
+		m.note("pod %s has failed: %v", p.key, err)
+	}
+}
+
+// preflight runs a CCM with the candidate's files.
+func (p *ordinaryPod) preflight() {
+	m := p.m
+	m.mutex.Lock()
+	p.ccm = m.newProcess(operand.PreflightName)
+	if secret := apitest.Load[corev1.Secret](m.api.Get(secrets, target+"/"+operand.PreflightName)); secret != nil {
+		p.ccm.inputs = inputsOf(secret.Data)
+	}
+	p.ccm.isPreflight = true
+	ccm := p.ccm
+	m.mutex.Unlock()
+	context.AfterFunc(p.ctx, ccm.stop)
+	ccm.run()
+}
+
+// command runs the operator's subcommand of the pod.
+func (p *ordinaryPod) command(pod *corev1.Pod) error {
+	m, container := p.m, &pod.Spec.Containers[0]
+	args := slices.DeleteFunc(m.onDisk(pod, container, slices.Concat(container.Command[1:], container.Args)),
+		func(arg string) bool { return strings.HasPrefix(arg, "-v=") || strings.HasPrefix(arg, "--v=") })
+	commands := map[string]func() *cobra.Command{
+		"installer": installer.NewCommand, "handover": handover.NewCommand, "remove": remove.NewCommand,
+	}
+	if len(args) == 0 || commands[args[0]] == nil {
+		pause(p.ctx, 2*time.Second) // A pruner, or a puller of images.
+		return nil
+	}
+	config := p.link.Config()
+	config.Timeout = 15 * time.Second
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	log := filepath.Join(m.directory, "termination-log-"+p.uid)
+	command := commands[args[0]]()
+	command.SetArgs(args[1:])
+	err = command.ExecuteContext(nodepod.In(p.ctx, nodepod.Pod{
+		Node: m.name, Name: pod.Name, Client: client, Dial: m.dialOwn, TerminationLog: log,
+	}))
+	if message, readErr := os.ReadFile(log); readErr == nil {
+		return errors.New(string(message))
+	}
+	return err
+}
+
+// show writes the status of the pod if it has changed. It requires the mutex.
+func (p *ordinaryPod) show() {
+	text := string(p.phase) + p.message
+	if p.ccm != nil {
+		text += fmt.Sprint(p.ccm.isHealthy, p.ccm.exited)
+	}
+	if text == p.shown || p.phase == corev1.PodPending {
+		return
+	}
+	p.shown = text
+	p.m.api.Edit("kubelet "+p.m.name, pods, p.key, func(o object) bool {
+		if apitest.Meta(o)["uid"] != p.uid {
+			return false
+		}
+		o["status"] = p.m.api.Encode(&corev1.Pod{Status: p.status(apitest.Load[corev1.Pod](o))})["status"]
+		return true
+	})
+}
+
+func (p *ordinaryPod) status(pod *corev1.Pod) corev1.PodStatus {
+	started := seconds(p.started)
+	status := corev1.PodStatus{Phase: p.phase, StartTime: &started, HostIP: p.m.ip}
+	completed := func(code int32, reason, message string, end time.Time) *corev1.ContainerStateTerminated {
+		return &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message,
+			StartedAt: started, FinishedAt: seconds(end)}
+	}
+	for _, c := range pod.Spec.InitContainers {
+		status.InitContainerStatuses = append(status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name,
+			State: corev1.ContainerState{Terminated: completed(0, "Completed", "", p.started)}})
+	}
+	for _, c := range pod.Spec.Containers {
+		s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, ContainerID: "containerd://" + p.uid + c.Name}
+		switch {
+		case p.ccm != nil && p.ccm.exited:
+			s.State.Terminated = completed(p.ccm.code, "Error", p.ccm.message(), p.ccm.ended)
+			status.Phase = corev1.PodFailed
+		case p.phase == corev1.PodRunning:
+			s.State.Running = &corev1.ContainerStateRunning{StartedAt: started}
+			s.Ready = p.ccm == nil || p.ccm.isHealthy
+		case p.phase == corev1.PodFailed:
+			s.State.Terminated = completed(1, "Error", p.message, p.ended)
+		default:
+			s.State.Terminated = completed(0, "Completed", "", p.ended)
+		}
+		status.ContainerStatuses = append(status.ContainerStatuses, s)
+	}
+	return status
+}

@@ -1,0 +1,304 @@
+package simulation
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
+)
+
+// The bounds of the rules.
+const (
+	// retryPeriod is until the next attempt of a standby: 26 s with client-go's jitter of 1.2, and a request.
+	retryPeriod = 58 * time.Second
+	// leaderless is how long nobody may lead after the last renewal: the lease, and one attempt.
+	leaderless = leaseDuration + retryPeriod
+	// settling is how long a process leads before the rules count it as a leader.
+	settling = time.Minute
+	// noticed is how long the operator may take to say what it sees.
+	noticed = 70 * time.Second
+	// standstill is how long a rollout may do nothing if nothing is in its way.
+	standstill = 40 * time.Second
+	// held is how long credentials may be held back that the cloud accepts, while it refuses the leader's.
+	held = 150 * time.Second
+	// untrue is how long a condition may name a cause that is gone.
+	untrue = 40 * time.Second
+	// gone is how long the Node of a machine that is gone may stay while somebody leads.
+	gone = 4 * time.Minute
+)
+
+// facts are the truth at one moment.
+type facts struct {
+	now time.Time
+	// leaders are the processes that act as leaders, ready the nodes whose CCM is Ready.
+	leaders []*process
+	ready   []string
+	// taken are the nodes whose manifest a pod of the operator has taken away.
+	taken []string
+	// up reports whether all machines and kubelets work, allReady whether all CCMs are Ready.
+	up, allReady bool
+	// exits counts the ends of processes by themselves within ten minutes, by node.
+	exits  map[string]int
+	deaths int
+	// lastExit is the last end of a process by itself.
+	lastExit time.Time
+	deaf     bool
+	leads    inputs
+	ledFor   time.Duration
+	renewed  time.Time
+	down     bool
+	state    state
+}
+
+// rules are what must hold at every second. Each compares words and deeds of the operator with the facts.
+type rules struct {
+	world *world
+	// since are the last moments at which a condition did not hold, by its name.
+	since map[string]time.Time
+	text  string
+	ready int
+	// values and changes are those of the ClusterOperator's conditions.
+	values  map[string]condition
+	changes map[string][]time.Time
+	// longest is the longest time without a leader.
+	longest time.Duration
+	// faults counts the faults that are active, and quiet is when the last one ended.
+	faults int
+	quiet  time.Time
+}
+
+func newRules(w *world) *rules {
+	return &rules{world: w, since: map[string]time.Time{}, values: map[string]condition{},
+		changes: map[string][]time.Time{}, quiet: time.Now()}
+}
+
+// lasts returns for how long something has been so, without a gap.
+func (r *rules) lasts(what string, is bool, now time.Time) time.Duration {
+	if !is || r.since[what].IsZero() {
+		r.since[what] = now
+	}
+	return now.Sub(r.since[what])
+}
+
+func (w *world) facts() facts {
+	f := facts{now: time.Now(), up: true, allReady: true, exits: map[string]int{}, down: w.network.down(), state: w.state()}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, m := range w.machines {
+		f.up = f.up && !m.isOff && !m.isHung
+	}
+	for _, m := range w.masters() {
+		m.exits = slices.DeleteFunc(m.exits, func(at time.Time) bool { return f.now.Sub(at) > 10*time.Minute })
+		f.exits[m.name] = len(m.exits)
+		for _, at := range m.exits {
+			f.lastExit = latest(f.lastExit, at)
+		}
+		if !m.taken.IsZero() && !m.isOff {
+			f.taken = append(f.taken, m.name)
+		}
+		if m.isOff || m.static == nil {
+			f.allReady = false
+			continue
+		}
+		if m.static.isReady() {
+			f.ready = append(f.ready, m.name)
+		} else {
+			f.allReady = false
+		}
+		if p := m.static.ccm; p.leads && !p.exited && p.ctx.Err() == nil && !p.isFrozen {
+			f.leaders = append(f.leaders, p)
+			f.deaf, f.leads, f.ledFor = p.isDeaf, p.inputs, f.now.Sub(p.ledAt)
+		}
+	}
+	for _, at := range w.deaths {
+		if f.now.Sub(at) < 150*time.Second {
+			f.deaths++
+		}
+	}
+	w.trace.Lock()
+	defer w.trace.Unlock()
+	f.renewed = w.renewed
+	return f
+}
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
+
+// look applies every rule.
+func (r *rules) look() {
+	f := r.world.facts()
+	r.leaders(f)
+	r.hands(f)
+	r.credentials(f)
+	r.progress(f)
+	r.available(f)
+	r.degraded(f)
+	r.reasons(f)
+	r.machines(f)
+}
+
+// leaders: never two, and never nobody for longer than the lease and one attempt, while somebody could.
+func (r *rules) leaders(f facts) {
+	if len(f.leaders) > 1 {
+		r.world.violate("two leaders", "%s and %s", f.leaders[0].identity, f.leaders[1].identity)
+	}
+	able := r.lasts("able", len(f.ready) > 0 && !f.down, f.now)
+	gap := min(f.now.Sub(f.renewed), able)
+	if len(f.leaders) > 0 || f.renewed.IsZero() {
+		gap = 0
+	}
+	r.longest = max(r.longest, gap)
+	if gap > leaderless {
+		r.world.violate("nobody leads", "for more than %s after the last renewal: Ready %v, Available %v, Degraded %v", leaderless,
+			f.ready, f.state.conditions["Available"], f.state.conditions["Degraded"])
+	}
+}
+
+// hands: the operator takes away one static pod for a rollout, and two to move the lead. Never the last one.
+func (r *rules) hands(f facts) {
+	if len(f.taken) > 2 {
+		r.world.violate("too many static pods are away", "%v", f.taken)
+	}
+	if len(f.ready) == 0 && r.ready > 0 && len(f.taken) > 0 && f.up && f.now.Sub(f.lastExit) > 3*time.Minute {
+		r.world.violate("the operator takes the last CCM away", "%v are away", f.taken)
+	}
+	r.ready = len(f.ready)
+}
+
+// credentials that the cloud accepts replace those that it refuses.
+func (r *rules) credentials(f facts) {
+	w := r.world
+	secret := apitest.Load[corev1.Secret](w.api.Get(secrets, credentialsKey))
+	if secret == nil {
+		return
+	}
+	written := inputsOf(secret.Data).password
+	since, acts := w.operator.actsSince()
+	isHeld := acts && f.now.Sub(since) > time.Minute && w.cloud.accepts(written) && w.cloud.isWell() && !f.down &&
+		!w.network.forbidden() && (len(f.leaders) == 0 || !w.cloud.accepts(f.leads.password))
+	if r.lasts("held", isHeld, f.now) > held && isInstalled(f) && len(f.ready) > 0 {
+		w.violate("credentials are held back", "%s have been valid for more than %s, and the leader has %q", written, held,
+			f.leads.password)
+	}
+}
+
+func isInstalled(f facts) bool {
+	return f.state.latest > 0 && f.state.conditions["Available"].status != ""
+}
+
+// progress: a rollout with nothing in its way goes on.
+func (r *rules) progress(f facts) {
+	w := r.world
+	since, acts := w.operator.actsSince()
+	text := fmt.Sprint(f.state.nodes, f.allReady, len(f.leaders), w.helpers())
+	free := acts && f.now.Sub(since) > time.Minute && text == r.text && !f.state.settled && f.allReady && f.up &&
+		len(f.leaders) > 0 && f.ledFor >= settling && !f.down && !w.network.forbidden() && w.cloud.isWell() &&
+		(r.faults == 0 || !w.network.back().IsZero()) && isInstalled(f)
+	r.text = text
+	if r.lasts("moves", free, f.now) > standstill && f.now.Sub(w.network.back()) > standstill {
+		w.violate("a rollout stands still", "for more than %s, all Ready: %s; Progressing %v, Degraded %v", standstill,
+			f.state.nodes, f.state.conditions["Progressing"], f.state.conditions["Degraded"])
+	}
+}
+
+// forbidden reports whether the operator's rights are away.
+func (n *network) forbidden() bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.isForbidden
+}
+
+// back returns when the operator's rights came back last.
+func (n *network) back() time.Time {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.rightsBack
+}
+
+// helpers describes the pods of the operator that are at work.
+func (w *world) helpers() string {
+	var all []string
+	for _, o := range w.api.List(pods) {
+		pod := apitest.Load[corev1.Pod](o)
+		if pod.Namespace == target && pod.Annotations[corev1.MirrorPodAnnotationKey] == "" {
+			all = append(all, pod.Name+string(pod.Status.Phase))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// available: Available needs somebody who leads for more than a moment.
+func (r *rules) available(f facts) {
+	_, acts := r.world.operator.actsSince()
+	isSteady := len(f.leaders) > 0 && (f.ledFor >= settling || f.ledFor > 30*time.Second && f.deaths == 0)
+	unsteady := r.lasts("unsteady", !isSteady && len(f.ready) > 0 && !f.down, f.now)
+	bound := leaderless + noticed
+	if f.deaths >= 3 {
+		bound = 2 * time.Minute // Its processes lead and end: no lease has to expire.
+	}
+	if acts && isInstalled(f) && f.state.is("Available", "True") && unsteady > bound {
+		r.world.violate("Available is not true", "nobody has led for a minute for more than %s, %d leaders have ended: %v",
+			bound, f.deaths, f.state.conditions["Available"])
+	}
+}
+
+var keepsExiting = regexp.MustCompile(`pod/cloud-controller-manager-(\S+) keeps exiting`)
+
+// degraded: Degraded has a cause that is there.
+func (r *rules) degraded(f facts) {
+	w := r.world
+	since, acts := w.operator.actsSince()
+	c := f.state.conditions["Degraded"]
+	well := acts && f.now.Sub(since) > time.Minute && f.up && f.allReady && len(f.leaders) > 0 && !f.deaf &&
+		f.ledFor > 30*time.Second && w.cloud.isWell() && w.cloud.accepts(f.leads.password) && w.nodesAreWell() &&
+		f.state.settled && !f.down && !w.network.forbidden() && r.faults == 0 && f.now.Sub(r.quiet) > 20*time.Second &&
+		f.now.Sub(w.network.back()) > time.Minute && f.now.Sub(f.lastExit) > 10*time.Minute
+	if r.lasts("well", well, f.now) > untrue && c.status == "True" {
+		w.violate("Degraded is not true", "all has been well for more than %s: %s", untrue, c.message)
+	}
+	for _, match := range keepsExiting.FindAllStringSubmatch(c.message, -1) {
+		if node, _, _ := strings.Cut(match[1], ":"); c.status == "True" && f.exits[node] < 3 {
+			w.violate("no crash loop", "the process on %s has ended %d times in 10 minutes: %s", node, f.exits[node], c.message)
+		}
+	}
+}
+
+// nodesAreWell reports whether each Node is Ready and initialized.
+func (w *world) nodesAreWell() bool {
+	return !slices.ContainsFunc(w.api.List(nodes), func(o object) bool { return readiness(o) != "True" || waits(o) })
+}
+
+// reasons: a condition that is True has a reason and a message, and conditions change seldom.
+func (r *rules) reasons(f facts) {
+	for name, c := range f.state.conditions {
+		if c.status == "True" && name == "Degraded" && (c.reason == "" || c.message == "") {
+			r.world.violate("a condition without a reason", "%s: %+v", name, c)
+		}
+		if r.values[name].status != c.status {
+			r.changes[name] = append(r.changes[name], f.now)
+		}
+		r.values[name] = c
+	}
+}
+
+// machines: the Node of a machine that is gone goes too.
+func (r *rules) machines(f facts) {
+	w := r.world
+	for _, o := range w.api.List(nodes) {
+		name, _ := apitest.Meta(o)["name"].(string)
+		w.mutex.Lock()
+		m := w.machines[name]
+		isGone := m != nil && !m.exists
+		w.mutex.Unlock()
+		_, acts := w.operator.actsSince()
+		blocked := !acts || len(f.leaders) == 0 || f.ledFor < settling || f.deaf || !w.cloud.isWell() || f.down ||
+			w.network.forbidden() || r.faults > 1
+		if r.lasts("gone "+name, isGone && !blocked, f.now) > gone {
+			w.violate("the Node of a machine that is gone stays", "%s, for more than %s", name, gone)
+		}
+	}
+}

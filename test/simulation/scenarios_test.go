@@ -1,0 +1,280 @@
+package simulation
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// leader returns the machine whose process leads, nil if none does.
+func (w *world) leader() *machine {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, m := range w.masters() {
+		if m.static != nil && m.static.ccm.leads && !m.static.ccm.exited {
+			return m
+		}
+	}
+	return nil
+}
+
+// someLeader is leader, or any machine of the control plane.
+func (w *world) someLeader() *machine {
+	if m := w.leader(); m != nil {
+		return m
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.masters()[0]
+}
+
+// kill9 ends the process of a CCM. It reports whether there was one.
+func (m *machine) kill9() bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.static == nil || m.static.ccm.exited {
+		return false
+	}
+	m.note("FAULT kill -9 of the CCM on %s", m.name)
+	m.static.ccm.kill(9)
+	return true
+}
+
+// change runs what changes something, and waits until everything has the next revision.
+func (w *world) rolledOut(change func()) {
+	was := w.state().latest
+	change()
+	if !w.pass(recovery, func() bool { return w.state().latest > was && w.healthy() }) {
+		w.violate("a rollout does not end", "%+v", w.state())
+	}
+}
+
+// installing reports whether the installer of a node's next revision exists.
+func (w *world) installing(node string, revision int64) bool {
+	return w.api.Get(pods, fmt.Sprintf("%s/installer-%d-%s", target, revision, node)) != nil
+}
+
+// fault counts a fault while f runs.
+func (w *world) fault(f func()) {
+	w.rules.faults++
+	f()
+	w.rules.faults--
+	w.rules.quiet = time.Now()
+}
+
+// scenario runs f on an installed cluster, and checks the end.
+func scenario(t *testing.T, f func(w *world)) {
+	t.Helper()
+	simulate(t, 1, func(w *world) {
+		begun := cpu()
+		w.installed()
+		w.pass(2*time.Minute, nil)
+		w.fault(func() { f(w) })
+		took := w.recovered()
+		w.rest(6 * time.Minute)
+		t.Logf("recovered after %s, longest without a leader %s; %s simulated, %s CPU", took.Round(time.Second),
+			w.rules.longest.Round(time.Second), w.now().Round(time.Second), (cpu() - begun).Round(100*time.Millisecond))
+	})
+}
+
+// The operator's pod is replaced just as the leader's node installs: the next process has not seen that leader end. Each
+// further revision restarts the standbys, and client-go counts from the first look of each.
+func TestALeaseThatNobodyRenewsEndsAlsoWhenEachRolloutRestartsTheStandbys(t *testing.T) {
+	scenario(t, func(w *world) {
+		leader, next := w.leader().name, w.state().latest+1
+		go w.operator.upgrade(2 * time.Second)
+		require.True(w, w.pass(4*time.Minute, func() bool { return w.installing(leader, next) }))
+		w.operator.kill()
+		go w.operator.replace(false, 4*time.Second)
+		w.pass(50*time.Second, nil)
+		w.configure(1)
+		w.pass(70*time.Second, nil)
+		w.configure(2)
+		w.pass(3*time.Minute, nil)
+	})
+}
+
+// On AWS, this order is the usual one.
+func TestCredentialsThatBecomeValidLaterAreInUseSoonAfter(t *testing.T) {
+	scenario(t, func(w *world) {
+		w.cloud.accept(0)
+		w.rotate(1)
+		w.pass(20*time.Second, nil)
+		w.cloud.accept(1)
+		w.pass(35*time.Second, nil)
+		w.api.Remove("administrator", nodes, "/w0")
+		w.pass(2*time.Second, nil)
+		w.machines["w0"].register()
+		w.pass(5*time.Minute, nil)
+		require.Positive(w, w.cloud.asked, "no password was wrong")
+	})
+}
+
+func TestARolloutGoesOnSoonAfterTheRightsAreBack(t *testing.T) {
+	for _, away := range []time.Duration{65 * time.Second, 125 * time.Second, 175 * time.Second} {
+		t.Run(away.String(), func(t *testing.T) {
+			scenario(t, func(w *world) {
+				was := w.state().latest
+				w.configure(1)
+				require.True(w, w.pass(4*time.Minute, func() bool { return w.state().latest > was && len(w.facts().taken) > 0 }))
+				w.network.forbid(true)
+				w.pass(away, nil)
+				w.network.forbid(false)
+				back := w.now()
+				before := w.state().nodes
+				w.pass(recovery, func() bool { return w.state().nodes != before || w.state().settled })
+				require.Positive(w, w.network.refused)
+				w.Logf("the rollout goes on %s after the rights are back", w.now()-back)
+			})
+		})
+	}
+}
+
+// The cloud has no load-balancer API, and the change asks for it. Standbys are healthy: only a leader ends.
+func TestAChangeThatEndsEachLeaderIsTakenBack(t *testing.T) {
+	scenario(t, func(w *world) {
+		was := w.state().latest
+		w.configure(noLeader)
+		w.pass(5*time.Minute, nil)
+		w.mutex.Lock()
+		deaths := len(w.deaths)
+		w.mutex.Unlock()
+		require.NotZero(w, deaths, "no leader has ended")
+		require.Less(w, deaths, 3, "the change has ended several leaders")
+		require.True(w, w.state().is("Degraded", "True"), "%+v", w.state())
+		require.GreaterOrEqual(w, w.state().latest, was)
+		w.configure(1)
+	})
+}
+
+func TestAChangeThatItsPreflightEndsWithIsRejectedWithoutARollout(t *testing.T) {
+	scenario(t, func(w *world) {
+		was := w.state().latest
+		w.configure(noBalancer)
+		w.pass(3*time.Minute, nil)
+		require.Equal(w, was, w.state().latest, "it has rolled out")
+		require.True(w, w.state().is("Degraded", "True"), "%+v", w.state())
+		w.configure(1)
+	})
+}
+
+func TestTwoKilledProcessesAreNoCrashLoop(t *testing.T) {
+	scenario(t, func(w *world) {
+		leader := w.leader()
+		require.True(w, leader.kill9())
+		w.pass(time.Minute, nil)
+		w.configure(1)
+		w.pass(267*time.Second, nil)
+		require.True(w, leader.kill9())
+		w.pass(4*time.Minute, nil)
+	})
+}
+
+// The rollout is stuck on a node whose kubelet hangs, and a worker's machine is gone.
+func TestAStuckRolloutHoldsNoDeletionForLong(t *testing.T) {
+	scenario(t, func(w *world) {
+		leader := w.leader().name
+		hung := "m0"
+		if leader == hung {
+			hung = "m1"
+		}
+		w.mutex.Lock()
+		w.machines[hung].isHung = true
+		w.mutex.Unlock()
+		w.configure(1)
+		w.pass(30*time.Second, nil)
+		w.machines["w1"].vanish()
+		gone := w.pass(10*time.Minute, func() bool { return w.api.Get(nodes, "/w1") == nil })
+		require.True(w, gone, "the Node stays")
+		w.mutex.Lock()
+		w.machines[hung].isHung = false
+		w.mutex.Unlock()
+		w.machines["w1"].appear()
+	})
+}
+
+// vanish deletes the machine in the cloud.
+func (m *machine) vanish() {
+	m.note("FAULT the machine %s is deleted in the cloud", m.name)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.exists = false
+	m.powerOff()
+}
+
+// appear creates the machine again.
+func (m *machine) appear() {
+	m.note("the machine %s exists again", m.name)
+	m.mutex.Lock()
+	m.exists = true
+	m.mutex.Unlock()
+	m.reboot()
+}
+
+func TestASecondOperatorWaitsForTheFirst(t *testing.T) {
+	scenario(t, func(w *world) {
+		first := w.operator.serial
+		go w.operator.overlap(40 * time.Second)
+		w.pass(5*time.Minute, nil)
+		require.Greater(w, w.operator.serial, first)
+		_, acts := w.operator.actsSince()
+		require.True(w, acts, "nobody acts")
+	})
+}
+
+// A person, or a broken client, has written the operator's lock.
+func TestALockWithAForeignNameAndALongDurationHoldsTheOperatorForItsOwnDuration(t *testing.T) {
+	scenario(t, func(w *world) {
+		w.operator.kill()
+		now := metav1.NowMicro()
+		w.api.Put("somebody", w.api.Encode(&coordinationv1.Lease{
+			ObjectMeta: named(operatorclient.OperatorNamespace, operatorName+"-lock"),
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("intruder"), LeaseDurationSeconds: ptr.To[int32](86400),
+				AcquireTime: &now, RenewTime: &now},
+		}))
+		go w.operator.replace(false, time.Second)
+		acts := w.pass(4*time.Minute, func() bool { _, acts := w.operator.actsSince(); return acts })
+		require.True(w, acts, "nobody acts")
+		require.Less(w, w.now(), 7*time.Minute)
+	})
+}
+
+func TestTheLeadersMachineIsOffInARollout(t *testing.T) {
+	scenario(t, func(w *world) {
+		was := w.state().latest
+		w.configure(1)
+		require.True(w, w.pass(4*time.Minute, func() bool { return w.state().latest > was && len(w.facts().taken) > 0 }))
+		leader := w.someLeader()
+		leader.mutex.Lock()
+		leader.powerOff()
+		leader.mutex.Unlock()
+		w.pass(5*time.Minute, nil)
+		leader.reboot()
+	})
+}
+
+func TestADrainedLeaderHandsOver(t *testing.T) {
+	scenario(t, func(w *world) {
+		leader := w.leader()
+		before := w.rules.longest
+		w.cordon(leader.name, true)
+		moved := w.pass(time.Minute, func() bool { now := w.leader(); return now != nil && now != leader })
+		require.True(w, moved, "the lead has not moved")
+		require.Less(w, w.rules.longest, before+15*time.Second)
+		leader.mutex.Lock()
+		leader.powerOff()
+		leader.mutex.Unlock()
+		w.pass(2*time.Minute, nil)
+		leader.reboot()
+		w.pass(20*time.Second, nil)
+		w.cordon(leader.name, false)
+	})
+}

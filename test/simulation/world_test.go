@@ -1,0 +1,382 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
+)
+
+const (
+	target   = operatorclient.TargetNamespace
+	leaseKey = target + "/" + operand.Lease
+)
+
+// object is an object of the API.
+type object = apitest.Object
+
+func resource(group, name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: name}
+}
+
+var (
+	pods             = resource("", "pods")
+	nodes            = resource("", "nodes")
+	configMaps       = resource("", "configmaps")
+	secrets          = resource("", "secrets")
+	events           = resource("", "events")
+	leases           = resource("coordination.k8s.io", "leases")
+	clusterOperators = resource("config.openshift.io", "clusteroperators")
+	operators        = ccmv1.Resource
+)
+
+const (
+	clusterOperatorKey = "/" + operatorclient.ClusterOperator
+	operatorKey        = "/" + operatorclient.Instance
+)
+
+// world is a cluster.
+type world struct {
+	*testing.T
+	ctx context.Context //nolint:containedctx // Everything in the world ends with it.
+	api *apitest.Server
+	// start is when the simulation began, and directory has the disks.
+	start     time.Time
+	directory string
+	network   *network
+	cloud     *cloud
+	rules     *rules
+	operator  *deployment
+
+	// mutex guards the machines and what runs there. Who holds it may call the API, but the API calls nobody who needs it.
+	mutex    sync.Mutex
+	machines map[string]*machine
+	serial   int
+	// deaths are when a process that led ended by itself.
+	deaths []time.Time
+
+	chance sync.Mutex
+	rng    *rand.Rand
+
+	trace sync.Mutex
+	// timeline is what has happened, in a person's words.
+	timeline   []string
+	violations []string
+	writes     []apitest.Change
+	written    []time.Time
+	// dirty are the keys of pods that have changed, by node.
+	dirty map[string]map[string]bool
+	// renewed is when a static pod's process wrote the lease last.
+	renewed time.Time
+	// policies has the bindings of admission policies.
+	policies map[string]bool
+}
+
+// worlds counts the simulations of this process.
+var worlds int
+
+// simulate runs a scenario in a world with three control-plane nodes and two workers, in which the operator has not
+// been started yet.
+func simulate(t *testing.T, seed uint64, scenario func(w *world)) {
+	t.Helper()
+	silence()
+	directory := diskDirectory(t)
+	defer tolerateLeaks()
+	synctest.Test(t, func(t *testing.T) {
+		// k8s.io/apimachinery/pkg/util/runtime keeps the time of the last error of the process, and sleeps until then at
+		// the next one. So each world begins after the former one's end.
+		worlds++
+		<-time.After(time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, worlds, 0)))
+		ctx, end := context.WithCancel(t.Context())
+		w := newWorld(ctx, t, seed, directory)
+		w.install()
+		for _, name := range []string{"m0", "m1", "m2", "w0", "w1"} {
+			w.addMachine(name)
+		}
+		go w.kubeControllerManager()
+		defer func() {
+			if t.Failed() && os.Getenv("SIMULATION_TIMELINE") == "" {
+				t.Log("set SIMULATION_TIMELINE=1 for the timeline")
+			}
+			w.operator.kill()
+			end()
+			// What has ended still sleeps: installers, hand-overs, back-offs.
+			<-time.After(10 * time.Minute)
+			synctest.Wait()
+		}()
+		scenario(w)
+		w.report()
+	})
+}
+
+// tolerateLeaks recovers from the panic about goroutines that outlive their bubble: library-go never ends the
+// broadcaster of the events of its leader election, because its process ends then.
+func tolerateLeaks() {
+	switch problem := recover(); {
+	case problem == nil:
+	case strings.Contains(fmt.Sprint(problem), "main bubble goroutine has exited but blocked goroutines remain"):
+	default:
+		panic(problem)
+	}
+}
+
+// diskDirectory returns a directory in memory, if there is one: nodefiles flushes each file.
+func diskDirectory(t *testing.T) string {
+	t.Helper()
+	if directory, err := os.MkdirTemp("/dev/shm", "simulation"); err == nil {
+		t.Cleanup(func() { _ = os.RemoveAll(directory) })
+		return directory
+	}
+	return t.TempDir()
+}
+
+func newWorld(ctx context.Context, t *testing.T, seed uint64, directory string) *world {
+	t.Helper()
+	w := &world{
+		T: t, ctx: ctx, start: time.Now(), directory: directory, api: apitest.StartInBubble(t, addToScheme),
+		machines: map[string]*machine{}, rng: rand.New(rand.NewPCG(seed, 1)),
+		dirty: map[string]map[string]bool{}, policies: map[string]bool{},
+	}
+	w.network = newNetwork(w, seed)
+	w.cloud = &cloud{}
+	w.rules = newRules(w)
+	w.operator = &deployment{world: w}
+	w.api.Log = w.logOf
+	w.api.Admit = w.admit
+	w.api.Authorize = newRights(w).authorize
+	w.api.Observe(w.changed)
+	return w
+}
+
+// now returns the time since the start.
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+// note adds a line to the timeline.
+func (w *world) note(format string, args ...any) {
+	text := fmt.Sprintf("%9.3fs ", w.now().Seconds()) + strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
+	w.trace.Lock()
+	defer w.trace.Unlock()
+	w.timeline = append(w.timeline, text)
+	if os.Getenv("SIMULATION_TIMELINE") == "live" {
+		fmt.Println(text)
+	}
+}
+
+// violate reports that a rule is broken, once for each text.
+func (w *world) violate(rule, format string, args ...any) {
+	text := rule + ": " + fmt.Sprintf(format, args...)
+	w.trace.Lock()
+	known := slices.ContainsFunc(w.violations, func(v string) bool { return strings.HasPrefix(v, rule+": ") })
+	w.violations = append(w.violations, text)
+	w.trace.Unlock()
+	if !known {
+		w.note("VIOLATION %s", text)
+	}
+}
+
+// broken returns the first violation of each rule.
+func (w *world) broken() []string {
+	w.trace.Lock()
+	defer w.trace.Unlock()
+	var first []string
+	seen := map[string]bool{}
+	for _, v := range w.violations {
+		rule, _, _ := strings.Cut(v, ":")
+		if !seen[rule] {
+			seen[rule] = true
+			first = append(first, v)
+		}
+	}
+	return first
+}
+
+// report fails the test for each rule that was broken, with the timeline.
+func (w *world) report() {
+	w.Helper()
+	broken := w.broken()
+	for _, v := range broken {
+		w.Error(v)
+	}
+	if (len(broken) > 0 || w.Failed()) && os.Getenv("SIMULATION_TIMELINE") != "" {
+		w.trace.Lock()
+		defer w.trace.Unlock()
+		w.Log("\n" + strings.Join(w.timeline, "\n"))
+	}
+}
+
+// between returns a random duration.
+func (w *world) between(from, to time.Duration) time.Duration {
+	w.chance.Lock()
+	defer w.chance.Unlock()
+	return from + time.Duration(w.rng.Int64N(int64(to-from)+1))
+}
+
+// n returns a random number below limit.
+func (w *world) n(limit int) int {
+	w.chance.Lock()
+	defer w.chance.Unlock()
+	return w.rng.IntN(limit)
+}
+
+// pause waits, and reports false if the context ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(max(0, d))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// pass lets time pass, up to a limit, and looks at the rules each second. It reports whether until became true; a nil
+// one never does.
+func (w *world) pass(limit time.Duration, until func() bool) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); {
+		<-time.After(time.Second)
+		synctest.Wait()
+		w.rules.look()
+		if until != nil && until() {
+			return true
+		}
+	}
+	return false
+}
+
+// names returns the names of the machines, sorted. It requires the mutex.
+func (w *world) names() []string { return slices.Sorted(maps.Keys(w.machines)) }
+
+// masters returns the machines of the control plane. It requires the mutex.
+func (w *world) masters() []*machine {
+	var all []*machine
+	for _, name := range w.names() {
+		if w.machines[name].isMaster() {
+			all = append(all, w.machines[name])
+		}
+	}
+	return all
+}
+
+// changed is an observer of the API, which holds its lock.
+func (w *world) changed(c apitest.Change) {
+	w.trace.Lock()
+	w.writes, w.written = append(w.writes, c), append(w.written, time.Now())
+	switch {
+	case c.Resource == pods:
+		node := podNode(c)
+		if w.dirty[node] == nil {
+			w.dirty[node] = map[string]bool{}
+		}
+		w.dirty[node][c.Key] = true
+	case c.Resource == leases && c.Key == leaseKey && strings.HasPrefix(c.User, ccmUser):
+		w.renewed = time.Now()
+	case c.Resource.Resource == "validatingadmissionpolicybindings":
+		w.policies[c.Key] = c.After != nil
+	}
+	w.trace.Unlock()
+	if line := w.describe(c); line != "" {
+		w.note("%s", line)
+	}
+}
+
+func podNode(c apitest.Change) string {
+	o := c.After
+	if o == nil {
+		o = c.Before
+	}
+	spec, _ := o["spec"].(map[string]any)
+	node, _ := spec["nodeName"].(string)
+	return node
+}
+
+// describe returns the line of the timeline for a change, "" for none.
+func (w *world) describe(c apitest.Change) string {
+	switch {
+	case c.Resource == pods && c.Before == nil:
+		return fmt.Sprintf("pod %s is created on %s", c.Key, podNode(c))
+	case c.Resource == pods && c.After == nil:
+		return "pod " + c.Key + " is gone"
+	case c.Resource == leases && holderOf(c.Before) != holderOf(c.After):
+		return fmt.Sprintf("lease %s: %q → %q by %s", c.Key, holderOf(c.Before), holderOf(c.After), short(c.User))
+	case c.Resource == events && c.After != nil:
+		return fmt.Sprintf("event %v: %.200v", c.After["reason"], c.After["message"])
+	case c.Resource == nodes && (c.After == nil || c.Before == nil):
+		return fmt.Sprintf("node %s: exists %v, by %s", c.Key, c.After != nil, short(c.User))
+	case c.Resource == clusterOperators || c.Resource == operators:
+		return strings.Join(changedConditions(c), "; ")
+	}
+	return ""
+}
+
+// short returns the name of a ServiceAccount's process.
+func short(user string) string { return user[strings.LastIndex(user, ":")+1:] }
+
+func holderOf(lease object) string {
+	if lease == nil {
+		return ""
+	}
+	spec, _ := lease["spec"].(map[string]any)
+	holder, _ := spec["holderIdentity"].(string)
+	return holder
+}
+
+// changedConditions describes the conditions and revisions that a write has changed.
+func changedConditions(c apitest.Change) []string {
+	was, is := conditionsOf(c.Before), conditionsOf(c.After)
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if was[name].status != is[name].status || c.Resource == clusterOperators && was[name] != is[name] {
+			lines = append(lines, fmt.Sprintf("%s=%s %s %.300s", name, is[name].status, is[name].reason, is[name].message))
+		}
+	}
+	if c.Resource == operators && revisionsOf(c.Before) != revisionsOf(c.After) {
+		lines = append(lines, "revisions "+revisionsOf(c.After))
+	}
+	return lines
+}
+
+type condition struct{ status, reason, message string }
+
+func conditionsOf(o object) map[string]condition {
+	all := map[string]condition{}
+	for _, c := range conditionList(o) {
+		text := func(field string) string { value, _ := c[field].(string); return value }
+		all[text("type")] = condition{text("status"), text("reason"), text("message")}
+	}
+	return all
+}
+
+func conditionList(o object) []map[string]any {
+	status, _ := o["status"].(map[string]any)
+	list, _ := status["conditions"].([]any)
+	var all []map[string]any
+	for _, item := range list {
+		if c, ok := item.(map[string]any); ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func addToScheme(scheme *runtime.Scheme) error {
+	_ = coordinationv1.AddToScheme(scheme)
+	return corev1.AddToScheme(scheme)
+}
