@@ -13,12 +13,25 @@ import (
 
 func TestTheCommandNeedsAPod(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
-	require.EqualError(t, new(Pod).connect(), "the environment variables NODE_NAME and POD_NAME are required")
+	_, err := new(Pod).connect(t.Context())
+	require.EqualError(t, err, "the environment variables NODE_NAME and POD_NAME are required")
 	t.Setenv("NODE_NAME", "master-0")
 	t.Setenv("POD_NAME", "installer-7-master-0")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	require.EqualError(t, new(Pod).connect(), "reading the credentials of the pod: unable to load in-cluster configuration, "+
+	_, err = new(Pod).connect(t.Context())
+	require.EqualError(t, err, "reading the credentials of the pod: unable to load in-cluster configuration, "+
 		"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined")
+}
+
+func TestACommandFindsThePodOfItsContext(t *testing.T) {
+	given := Pod{Node: "m0", Name: "installer-7-m0", Client: fake.NewClientset(), TerminationLog: "log"}
+	ctx := In(t.Context(), given)
+	p := &Pod{ResourceDir: "of a flag"}
+	connected, err := p.connect(ctx)
+	require.NoError(t, err)
+	require.Equal(t, ctx, connected)
+	require.Equal(t, Pod{Node: "m0", Name: "installer-7-m0", Client: given.Client, TerminationLog: "log",
+		ResourceDir: "of a flag"}, *p)
 }
 
 func TestTheEndOfACommand(t *testing.T) {

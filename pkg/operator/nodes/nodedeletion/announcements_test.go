@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 // forged is an Event with the source of the CCM, and text wherever an Event may have some.

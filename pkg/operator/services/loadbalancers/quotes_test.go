@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/apitest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 func TestOfTheEventsOfATenantOnlyAFewAreRead(t *testing.T) {

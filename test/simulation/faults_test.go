@@ -1,0 +1,319 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
+)
+
+// fault is a kind of fault. run causes it, and returns what ends it, nil if it ends by itself; had reports whether it
+// had an effect, nil if run proves it. One fault of a group is active at a time.
+type fault struct {
+	group string
+	run   func(w *world) (end func(), had func() bool)
+}
+
+// kinds are the faults that a seed draws, by their names.
+var kinds = map[string]fault{
+	"ccm-dies": {"", func(w *world) (func(), func() bool) {
+		died := w.someMaster().kill9()
+		return nil, func() bool { return died }
+	}},
+	"ccm-hangs":          {"", hang},
+	"kubelet-hangs":      {"machine", hangKubelet},
+	"machine-off":        {"machine", powerOff},
+	"machine-gone":       {"machine", vanish},
+	"drained":            {"machine", drain},
+	"operator-killed":    {"operator", operatorFault(func(w *world) { w.operator.restart(w.between(time.Second, time.Minute)) })},
+	"operator-replaced":  {"operator", operatorFault(func(w *world) { w.operator.replace(true, w.between(time.Second, 5*time.Second)) })},
+	"operator-lost":      {"operator", operatorFault(func(w *world) { w.operator.replace(false, w.between(time.Second, time.Minute)) })},
+	"operators-overlap":  {"operator", operatorFault(func(w *world) { w.operator.overlap(w.between(time.Second, time.Minute)) })},
+	"upgrade":            {"operator", operatorFault(func(w *world) { w.operator.upgrade(w.between(time.Second, 5*time.Second)) })},
+	"requests-fail":      {"network", failRequests},
+	"api-down":           {"network", apiDown},
+	"rights-away":        {"network", rightsAway},
+	"writes-refused":     {"network", refuseWrites},
+	"stale":              {"", stale},
+	"watches-close":      {"", closeWatches},
+	"mirror-deleted":     {"", deleted(func(w *world) string { return "pods " + mirrorKey(w.someMaster().name) })},
+	"revision-deleted":   {"", deleted(revisionObject)},
+	"object-deleted":     {"", deleted(targetObject)},
+	"lease-deleted":      {"", deleted(func(*world) string { return "leases " + leaseKey })},
+	"lease-edited":       {"", editLease},
+	"status-wiped":       {"", wipeStatus},
+	"manifest-damaged":   {"", damage(manifestPath)},
+	"cloud-down":         {"cloud", cloudFault(func(c *cloud, is bool) { c.down = is })},
+	"cloud-rejects":      {"cloud", cloudFault(func(c *cloud, is bool) { c.rejects = is })},
+	"cloud-denies":       {"cloud", cloudFault(func(c *cloud, is bool) { c.denies = is })},
+	"config-change":      {"change", func(w *world) (func(), func() bool) { w.configure(w.number()); return nil, always }},
+	"credentials-rotate": {"change", func(w *world) (func(), func() bool) { w.rotate(w.number()); return nil, always }},
+	"credentials-lag":    {"credentials", credentialsLag},
+	"config-kills":       {"change", configKills},
+	"node-joins":         {"machine", rejoin},
+}
+
+func always() bool { return true }
+
+// number returns a number that no change has had.
+func (w *world) number() int {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.serial++
+	return w.serial
+}
+
+// someMaster is the leader's machine in half of the cases.
+func (w *world) someMaster() *machine {
+	if w.n(2) == 0 {
+		return w.someLeader()
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.masters()[w.n(3)]
+}
+
+func pick[T any](w *world, from ...T) T { return from[w.n(len(from))] }
+
+// lasts returns the length of a fault: short, medium or long.
+func (w *world) lasts() time.Duration {
+	limits := pick(w, [2]time.Duration{time.Second, 30 * time.Second}, [2]time.Duration{30 * time.Second, 3 * time.Minute},
+		[2]time.Duration{3 * time.Minute, 8 * time.Minute})
+	return w.between(limits[0], limits[1])
+}
+
+func hang(w *world) (func(), func() bool) {
+	m := w.someMaster()
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if m.static == nil || m.static.ccm.exited {
+		return nil, func() bool { return false }
+	}
+	p := m.static.ccm
+	p.isFrozen = true
+	w.note("FAULT the CCM on %s hangs, until its kubelet ends it", m.name)
+	go func() { // The liveness probe fails three times.
+		if pause(p.ctx, w.between(60*time.Second, 90*time.Second)) {
+			p.mutex.Lock()
+			p.kill(9)
+			p.mutex.Unlock()
+		}
+	}()
+	return nil, always
+}
+
+func hangKubelet(w *world) (func(), func() bool) {
+	m := w.someMaster()
+	w.note("FAULT the kubelet of %s hangs", m.name)
+	set := func(is bool) {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		m.isHung = is
+	}
+	set(true)
+	return func() { set(false) }, always
+}
+
+func powerOff(w *world) (func(), func() bool) {
+	m := w.someMaster()
+	if w.n(4) == 0 {
+		m = w.machines["w0"]
+	}
+	w.note("FAULT the machine %s is off", m.name)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	m.powerOff()
+	return m.reboot, always
+}
+
+func vanish(w *world) (func(), func() bool) {
+	m := w.machines["w1"]
+	m.vanish()
+	return m.appear, always
+}
+
+func drain(w *world) (func(), func() bool) {
+	m := w.someMaster()
+	w.cordon(m.name, true)
+	go func() {
+		if pause(w.ctx, w.between(10*time.Second, 90*time.Second)) {
+			m.mutex.Lock()
+			m.powerOff()
+			m.mutex.Unlock()
+		}
+	}()
+	return func() {
+		pause(w.ctx, 2*time.Minute)
+		m.reboot()
+		pause(w.ctx, w.between(5*time.Second, time.Minute))
+		w.cordon(m.name, false)
+	}, func() bool { return m.boots > 0 }
+}
+
+func operatorFault(f func(w *world)) func(w *world) (func(), func() bool) {
+	return func(w *world) (func(), func() bool) {
+		before := w.operator.serial
+		f(w)
+		return nil, func() bool { return w.operator.serial > before }
+	}
+}
+
+func failRequests(w *world) (func(), func() bool) {
+	share := pick(w, 0.05, 0.2, 0.5)
+	w.note("FAULT requests of the operator fail: %v", share)
+	before := w.network.failed
+	w.network.set(func() { w.network.fails = share })
+	return func() { w.network.set(func() { w.network.fails = 0 }) }, func() bool { return w.network.failed > before }
+}
+
+func apiDown(w *world) (func(), func() bool) {
+	w.note("FAULT the API is down")
+	before := w.network.failed
+	w.network.set(func() { w.network.isDown = true })
+	return func() {
+		w.network.set(func() { w.network.isDown = false })
+		w.closeWatches("")
+	}, func() bool { return w.network.failed > before }
+}
+
+func rightsAway(w *world) (func(), func() bool) {
+	w.network.forbid(true)
+	return func() { w.network.forbid(false) }, always
+}
+
+// refuseWrites refuses writes of one kind of object, as a webhook or a quota does.
+func refuseWrites(w *world) (func(), func() bool) {
+	name := pick(w, "pods", "secrets", "configmaps", "leases", "cloudcontrollermanagers", "events")
+	code := pick(w, 403, 409, 429, 500)
+	w.note("FAULT writes of %s are answered with %d", name, code)
+	w.network.set(func() {
+		w.network.refuses = func(r apitest.Request) int {
+			if r.Resource.Resource == name && slices.Contains([]string{"create", "update", "patch", "delete"}, r.Verb) {
+				return code
+			}
+			return 0
+		}
+	})
+	return func() { w.network.set(func() { w.network.refuses = nil }) }, always // At rest it writes nothing.
+}
+
+func stale(w *world) (func(), func() bool) {
+	name := pick(w, "pods", "nodes", "leases", "cloudcontrollermanagers", "configmaps", "secrets", "clusteroperators")
+	lag := w.between(time.Second, 30*time.Second)
+	w.note("FAULT watches of %s are %s late", name, lag)
+	w.network.set(func() { w.network.lag[name] = lag })
+	return func() { w.network.set(func() { delete(w.network.lag, name) }) }, always
+}
+
+func closeWatches(w *world) (func(), func() bool) {
+	name := pick(w, "pods", "nodes", "leases", "cloudcontrollermanagers", "configmaps", "secrets", "")
+	w.note("FAULT watches of %q end", name)
+	w.closeWatches(name)
+	return nil, always
+}
+
+// deleted has somebody delete an object, whose resource and key find returns.
+func deleted2(w *world, what string) bool {
+	var name, key string
+	_, _ = fmt.Sscan(what, &name, &key)
+	group := ""
+	if name == "leases" {
+		group = "coordination.k8s.io"
+	}
+	w.note("FAULT somebody deletes %s", what)
+	return w.api.Remove("somebody", resource(group, name), key)
+}
+
+func deleted(find func(w *world) string) func(w *world) (func(), func() bool) {
+	return func(w *world) (func(), func() bool) {
+		was := deleted2(w, find(w))
+		return nil, func() bool { return was }
+	}
+}
+
+func revisionObject(w *world) string {
+	name := pick(w, "configmaps cloud-controller-manager-pod", "configmaps cloud-config", "configmaps kubeconfigs",
+		"configmaps trusted-ca", "secrets cloud-config", "secrets cloud-credentials", "secrets file-syncer-token")
+	var kind, object string
+	_, _ = fmt.Sscan(name, &kind, &object)
+	return fmt.Sprintf("%s %s/%s-%d", kind, target, object, w.state().latest)
+}
+
+func targetObject(w *world) string {
+	name := pick(w, "configmaps kubeconfigs", "configmaps cloud-config", "configmaps client-ca", "configmaps trusted-ca",
+		"configmaps cloud-controller-manager-pod", "configmaps node-files", "secrets kube-token", "secrets serving-cert",
+		"secrets cloud-credentials", "secrets accepted-inputs", "secrets file-syncer-identity", "secrets cloud-config")
+	var kind, object string
+	_, _ = fmt.Sscan(name, &kind, &object)
+	return kind + " " + target + "/" + object
+}
+
+func editLease(w *world) (func(), func() bool) {
+	holder := pick(w, "somebody", "m1_x", "")
+	w.note("FAULT somebody writes %q into the lease", holder)
+	edited := w.api.Edit("somebody", leases, leaseKey, func(o object) bool {
+		spec, _ := o["spec"].(map[string]any)
+		spec["holderIdentity"] = holder
+		return true
+	})
+	w.trace.Lock()
+	w.renewed = time.Now()
+	w.trace.Unlock()
+	return nil, func() bool { return edited }
+}
+
+func wipeStatus(w *world) (func(), func() bool) {
+	w.note("FAULT somebody deletes the ClusterOperator's status")
+	wiped := w.api.Edit("somebody", clusterOperators, clusterOperatorKey, func(o object) bool {
+		delete(o, "status")
+		return true
+	})
+	return nil, func() bool { return wiped }
+}
+
+func cloudFault(set func(c *cloud, is bool)) func(w *world) (func(), func() bool) {
+	return func(w *world) (func(), func() bool) {
+		w.note("FAULT the cloud fails")
+		w.cloud.set(func() { set(w.cloud, true) })
+		return func() {
+			w.note("the cloud is well again")
+			w.cloud.set(func() { set(w.cloud, false) })
+		}, always // Nobody asks it at rest.
+	}
+}
+
+// credentialsLag writes credentials that become valid later. The former ones are revoked at once.
+func credentialsLag(w *world) (func(), func() bool) {
+	secret := apitest.Load[corev1.Secret](w.api.Get(secrets, credentialsKey))
+	if secret == nil {
+		return nil, func() bool { return false }
+	}
+	next := w.number()
+	w.rotate(next)
+	w.cloud.set(func() { w.cloud.valid = map[string]bool{} })
+	return func() {
+		w.note("the cloud accepts %s", password(next))
+		w.cloud.accept(next)
+	}, always
+}
+
+func configKills(w *world) (func(), func() bool) {
+	w.configure(pick(w, noBalancer, noLeader))
+	return func() { w.configure(w.number() + 1000) }, always
+}
+
+func rejoin(w *world) (func(), func() bool) {
+	m := w.machines["w0"]
+	w.note("FAULT the Node of w0 registers again")
+	w.api.Remove("administrator", nodes, "/w0")
+	pause(w.ctx, 2*time.Second)
+	m.register()
+	return nil, always
+}
+
+// kindNames returns the names of all kinds, sorted.
+func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
