@@ -53,7 +53,10 @@ floating-network-id = %s
 
 func networkID(n int) string { return fmt.Sprintf("1d1b7e3e-6c7e-4b80-8d53-%012d", n) }
 
-func password(n int) string { return fmt.Sprintf("correct-horse-%d", n) }
+// secretWord is in each password of the cloud.
+const secretWord = "correct-horse"
+
+func password(n int) string { return fmt.Sprintf("%s-%d", secretWord, n) }
 
 // skipped are the kinds of the manifests that the API in memory has no types for.
 var skipped = []string{"CustomResourceDefinition", "PrometheusRule", "ServiceMonitor", "CredentialsRequest"}

@@ -3,6 +3,8 @@ package simulation
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -40,18 +42,18 @@ var kinds = map[string]fault{
 	"writes-refused":     {"network", refuseWrites},
 	"stale":              {"", stale},
 	"watches-close":      {"", closeWatches},
-	"mirror-deleted":     {"", deleted(func(w *world) string { return "pods " + mirrorKey(w.someMaster().name) })},
-	"revision-deleted":   {"", deleted(revisionObject)},
-	"object-deleted":     {"", deleted(targetObject)},
-	"lease-deleted":      {"", deleted(func(*world) string { return "leases " + leaseKey })},
+	"mirror-deleted":     {"", removed(func(w *world) string { return "pods " + mirrorKey(w.someMaster().name) })},
+	"revision-deleted":   {"", removed(revisionObject)},
+	"object-deleted":     {"", removed(targetObject)},
+	"lease-deleted":      {"", removed(func(*world) string { return "leases " + leaseKey })},
 	"lease-edited":       {"", editLease},
 	"status-wiped":       {"", wipeStatus},
-	"manifest-damaged":   {"", damage(manifestPath)},
+	"manifest-damaged":   {"", damage},
 	"cloud-down":         {"cloud", cloudFault(func(c *cloud, is bool) { c.down = is })},
 	"cloud-rejects":      {"cloud", cloudFault(func(c *cloud, is bool) { c.rejects = is })},
 	"cloud-denies":       {"cloud", cloudFault(func(c *cloud, is bool) { c.denies = is })},
 	"config-change":      {"change", func(w *world) (func(), func() bool) { w.configure(w.number()); return nil, always }},
-	"credentials-rotate": {"change", func(w *world) (func(), func() bool) { w.rotate(w.number()); return nil, always }},
+	"credentials-rotate": {"credentials", func(w *world) (func(), func() bool) { w.rotateValid(); return nil, always }},
 	"credentials-lag":    {"credentials", credentialsLag},
 	"config-kills":       {"change", configKills},
 	"node-joins":         {"machine", rejoin},
@@ -63,8 +65,8 @@ func always() bool { return true }
 func (w *world) number() int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.serial++
-	return w.serial
+	w.changes++
+	return w.changes
 }
 
 // someMaster is the leader's machine in half of the cases.
@@ -216,8 +218,8 @@ func closeWatches(w *world) (func(), func() bool) {
 	return nil, always
 }
 
-// deleted has somebody delete an object, whose resource and key find returns.
-func deleted2(w *world, what string) bool {
+// deleteObject has somebody delete an object by its resource and key.
+func deleteObject(w *world, what string) bool {
 	var name, key string
 	_, _ = fmt.Sscan(what, &name, &key)
 	group := ""
@@ -228,9 +230,9 @@ func deleted2(w *world, what string) bool {
 	return w.api.Remove("somebody", resource(group, name), key)
 }
 
-func deleted(find func(w *world) string) func(w *world) (func(), func() bool) {
+func removed(find func(w *world) string) func(w *world) (func(), func() bool) {
 	return func(w *world) (func(), func() bool) {
-		was := deleted2(w, find(w))
+		was := deleteObject(w, find(w))
 		return nil, func() bool { return was }
 	}
 }
@@ -286,6 +288,31 @@ func cloudFault(set func(c *cloud, is bool)) func(w *world) (func(), func() bool
 	}
 }
 
+// damage changes the manifest of a static pod on its node.
+func damage(w *world) (func(), func() bool) {
+	m := w.someMaster()
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	content := m.manifest()
+	if content == nil {
+		return nil, func() bool { return false }
+	}
+	w.note("FAULT somebody changes the manifest on %s", m.name)
+	err := os.WriteFile(filepath.Join(m.root, manifestPath), append(content, "# changed\n"...), 0o600)
+	return nil, func() bool { return err == nil }
+}
+
+// rotateValid rotates the credentials to others that the cloud accepts.
+func (w *world) rotateValid() {
+	n := w.number()
+	w.cloud.set(func() {
+		if w.cloud.valid != nil {
+			w.cloud.valid[password(n)] = true
+		}
+	})
+	w.rotate(n)
+}
+
 // credentialsLag writes credentials that become valid later. The former ones are revoked at once.
 func credentialsLag(w *world) (func(), func() bool) {
 	secret := apitest.Load[corev1.Secret](w.api.Get(secrets, credentialsKey))
@@ -303,7 +330,7 @@ func credentialsLag(w *world) (func(), func() bool) {
 
 func configKills(w *world) (func(), func() bool) {
 	w.configure(pick(w, noBalancer, noLeader))
-	return func() { w.configure(w.number() + 1000) }, always
+	return func() { w.configure(w.number()) }, always
 }
 
 func rejoin(w *world) (func(), func() bool) {

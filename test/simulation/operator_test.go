@@ -32,7 +32,7 @@ type deployment struct {
 	world *world
 
 	// changing is held while the pod is being replaced: one fault at a time does so.
-	changing sync.Mutex
+	changing turns
 	mutex    sync.Mutex
 	release  int
 	image    int
@@ -192,8 +192,7 @@ func (d *deployment) kill() {
 
 // restart kills the process; the kubelet starts another one in the same pod.
 func (d *deployment) restart(after time.Duration) {
-	d.changing.Lock()
-	defer d.changing.Unlock()
+	defer d.changing.take()()
 	d.kill()
 	now := metav1.Now()
 	d.mutex.Lock()
@@ -211,8 +210,7 @@ func (d *deployment) restart(after time.Duration) {
 
 // replace ends the pod, with a signal first or not, and starts another one after a while.
 func (d *deployment) replace(hasGrace bool, after time.Duration) {
-	d.changing.Lock()
-	defer d.changing.Unlock()
+	defer d.changing.take()()
 	d.mutex.Lock()
 	pod := d.pod
 	d.mutex.Unlock()
@@ -230,8 +228,7 @@ func (d *deployment) replace(hasGrace bool, after time.Duration) {
 
 // overlap starts another pod while the process of the former one still runs, as after a forced deletion.
 func (d *deployment) overlap(after time.Duration) {
-	d.changing.Lock()
-	defer d.changing.Unlock()
+	defer d.changing.take()()
 	d.mutex.Lock()
 	pod := d.pod
 	d.mutex.Unlock()

@@ -128,9 +128,10 @@ func (w *world) facts() facts {
 
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// look applies every rule.
-func (r *rules) look() {
-	f := r.world.facts()
+// look applies every rule to what is the case.
+func (r *rules) look() { r.apply(r.world.facts()) }
+
+func (r *rules) apply(f facts) {
 	r.leaders(f)
 	r.hands(f)
 	r.credentials(f)

@@ -1,0 +1,149 @@
+package simulation
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
+)
+
+// wellFacts are those of a cluster that is installed and well.
+func wellFacts(leader *process) facts {
+	is := func(status string) condition { return condition{status, "AsExpected", "as expected"} }
+	return facts{
+		now: time.Now(), leaders: []*process{leader}, ready: []string{"m0", "m1", "m2"}, up: true, allReady: true,
+		exits: map[string]int{}, renewed: time.Now(), leads: inputs{password: password(0)}, ledFor: 10 * time.Minute,
+		state: state{latest: 2, settled: true, nodes: "latest 2", conditions: map[string]condition{
+			"Available": is("True"), "Progressing": is("False"), "Degraded": is("False"),
+		}},
+	}
+}
+
+// ruleBreakers change the facts of each second, so that a rule is broken.
+var ruleBreakers = map[string]func(w *world, f *facts){
+	"two leaders": func(_ *world, f *facts) { f.leaders = append(f.leaders, f.leaders[0]) },
+	"nobody leads": func(w *world, f *facts) {
+		f.leaders, f.renewed = nil, w.start
+	},
+	"too many static pods are away": func(_ *world, f *facts) { f.taken = []string{"m0", "m1", "m2"} },
+	"the operator takes the last CCM away": func(w *world, f *facts) {
+		if w.now() > 10*time.Second {
+			f.ready, f.taken = nil, []string{"m0"}
+		}
+	},
+	"credentials are held back": func(w *world, f *facts) {
+		w.cloud.accept(0)
+		f.leads.password = password(7)
+	},
+	"a rollout stands still": func(_ *world, f *facts) { f.state.settled = false },
+	"Available is not true":  func(_ *world, f *facts) { f.ledFor, f.deaths = time.Second, 5 },
+	"Degraded is not true": func(_ *world, f *facts) {
+		f.state.conditions["Degraded"] = condition{"True", "X", "the cloud rejects the credentials"}
+	},
+	"no crash loop": func(_ *world, f *facts) {
+		f.exits["m1"] = 2
+		f.state.conditions["Degraded"] = condition{"True", "X", "pod/cloud-controller-manager-m1 keeps exiting"}
+	},
+	"a condition without a reason": func(_ *world, f *facts) { f.state.conditions["Degraded"] = condition{status: "True"} },
+	"the Node of a machine that is gone stays": func(w *world, _ *facts) {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.machines["w1"].exists = false
+	},
+}
+
+func TestEachRuleOfASecondIsBrokenByWhatItForbids(t *testing.T) {
+	for name, breaks := range ruleBreakers {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, 1, func(w *world) {
+				w.isTrial = true
+				for _, o := range w.api.List(nodes) {
+					w.api.Edit("test", nodes, apitest.Key(o), func(o object) bool {
+						delete(o["spec"].(map[string]any), "taints")
+						return true
+					})
+				}
+				w.rules.quiet = w.start
+				w.operator.acts(true)
+				leader := &process{identity: "m0_1"}
+				play := func(change func(w *world, f *facts)) {
+					for range 400 {
+						<-time.After(time.Second)
+						f := wellFacts(leader)
+						change(w, &f)
+						w.rules.apply(f)
+					}
+				}
+				play(func(*world, *facts) {})
+				require.Empty(t, w.broken(), "the rule forbids what is well")
+				w.start = time.Now()
+				play(breaks)
+				require.True(t, slices.ContainsFunc(w.broken(), func(v string) bool { return rule(v) == name }), "%v", w.broken())
+			})
+		})
+	}
+}
+
+// restBreakers break a rule of the end, or one that no second shows.
+var restBreakers = map[string]func(w *world){
+	"a write at rest": func(w *world) {
+		w.api.Put(operatorUser+"#1", w.api.Encode(&corev1.ConfigMap{ObjectMeta: named(target, "x")}))
+	},
+	"a pod is left over": func(w *world) {
+		w.api.Put("test", w.api.Encode(&corev1.Pod{ObjectMeta: named(target, "x"), Status: corev1.PodStatus{Phase: corev1.PodRunning}}))
+	},
+	"a static pod of another revision": func(w *world) {
+		pod := &corev1.Pod{ObjectMeta: named(target, "cloud-controller-manager-m0")}
+		pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+		w.api.Put("test", w.api.Encode(pod))
+	},
+	"a taint is left over": func(*world) {},
+	"an annotation is left over": func(w *world) {
+		w.api.Edit("test", nodes, "/w0", func(o object) bool {
+			apitest.Meta(o)["annotations"] = map[string]any{operatorclient.NodeDeletionAnnotation: "Confirmed"}
+			return true
+		})
+	},
+	"a living machine has no Node": func(w *world) { w.api.Remove("test", nodes, "/w0") },
+	"not well at rest":             func(*world) {},
+	"a condition flaps": func(w *world) {
+		w.rules.changes["Degraded"] = make([]time.Time, flaps+1)
+	},
+	"a condition changes at rest": func(w *world) {
+		w.rules.changes["Degraded"] = []time.Time{time.Now().Add(time.Hour)}
+	},
+	"two operators act": func(w *world) {
+		w.operator.acts(true)
+		w.operator.acts(true)
+	},
+	"a secret outside of a Secret": func(w *world) {
+		w.api.Put(operatorUser+"#1", w.api.Encode(&corev1.ConfigMap{ObjectMeta: named(target, "y"),
+			Data: map[string]string{"message": "login with " + password(0) + " failed"}}))
+	},
+	"a request is denied": func(w *world) {
+		r := newRights(w)
+		_ = r.authorize(operatorUser+"#1", apitest.Request{Verb: "delete", Resource: nodes, Name: "w0"})
+	},
+}
+
+func TestEachRuleOfTheEndIsBrokenByWhatItForbids(t *testing.T) {
+	for name, breaks := range restBreakers {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, 1, func(w *world) {
+				w.isTrial = true
+				go func() {
+					pause(w.ctx, tidied+10*time.Second)
+					breaks(w)
+				}()
+				w.rest(30 * time.Second)
+				require.True(t, slices.ContainsFunc(w.broken(), func(v string) bool { return rule(v) == name }), "%v", w.broken())
+			})
+		})
+	}
+}
