@@ -38,6 +38,11 @@ const statusChanged = "OperatorStatusChanged"
 // statusFlipped matches the message of such an event if a condition's status changed, not only its message.
 var statusFlipped = regexp.MustCompile(`\b(Available|Progressing|Degraded|Upgradeable) (changed from|set to) `)
 
+// lostRace matches library-go's warning about a write that has lost a race, perhaps against the operator's own former
+// one, which a cache does not show yet. The controllers repeat such a write; see package writeconflict.
+var lostRace = regexp.MustCompile(`^Failed to (?:create|update) \S+ -n \S+: .*` +
+	`(?:the object has been modified; please apply your changes to the latest version and try again|already exists)$`)
+
 // New returns a recorder that passes the events for administrators to recorder. The recorder of a component starts with
 // the component's first event.
 func New(recorder events.Recorder) events.Recorder { return filter{newLazy(recorder)} }
@@ -81,7 +86,8 @@ func (f filter) WithContext(ctx context.Context) events.Recorder {
 }
 
 func isForAdministrators(reason, message string) bool {
-	return !bookkeeping.Has(reason) && (reason != statusChanged || statusFlipped.MatchString(message))
+	return !bookkeeping.Has(reason) && (reason != statusChanged || statusFlipped.MatchString(message)) &&
+		!lostRace.MatchString(message)
 }
 
 func log(reason, message string) { klog.InfoS("not an event", "reason", reason, "message", message) }

@@ -1,13 +1,21 @@
 package adminevents
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/library-go/pkg/config/clusteroperator/v1helpers"
 	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 )
 
@@ -43,6 +51,16 @@ func TestOnlyEventsForAdministratorsAreRecorded(t *testing.T) {
 		"an installation begins": {func(r events.Recorder) {
 			r.Warningf("RequiredInstallerResourcesMissing", "secrets: %s", "a-0")
 		}, nil},
+		"a creation has lost a race": {func(r events.Recorder) {
+			apply(t, r, "create", apierrors.NewAlreadyExists(corev1.Resource("secrets"), "a"))
+		}, nil},
+		"an update has lost a race": {func(r events.Recorder) {
+			apply(t, r, "update", apierrors.NewConflict(corev1.Resource("secrets"), "a", errors.New("the object has been modified; "+
+				"please apply your changes to the latest version and try again")))
+		}, nil},
+		"a creation is forbidden": {func(r events.Recorder) {
+			apply(t, r, "create", apierrors.NewForbidden(corev1.Resource("secrets"), "a", errors.New("no")))
+		}, []string{"SecretCreateFailed"}},
 		"a warning of ours": {func(r events.Recorder) { r.Warning("CloudConfigNotices", "a") }, []string{"CloudConfigNotices"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,6 +73,19 @@ func TestOnlyEventsForAdministratorsAreRecorded(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
+}
+
+// apply lets library-go write a Secret, which fails.
+func apply(t *testing.T, r events.Recorder, verb string, err error) {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}, Data: map[string][]byte{"a": []byte("new")}}
+	kube := fake.NewClientset()
+	if verb == "update" {
+		kube = fake.NewClientset(&corev1.Secret{ObjectMeta: secret.ObjectMeta, Type: corev1.SecretTypeOpaque})
+	}
+	kube.PrependReactor(verb, "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	_, _, failed := resourceapply.ApplySecret(t.Context(), kube.CoreV1(), r, secret)
+	require.Equal(t, err, failed)
 }
 
 func TestAnEventIsNotLongerThanAnObjectMayBe(t *testing.T) {
