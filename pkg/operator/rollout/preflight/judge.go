@@ -34,6 +34,9 @@ const (
 	startTime = 2 * time.Minute
 	pullTime  = 10 * time.Minute
 
+	// probedTime is the least that the kubelet takes to end a process that hangs.
+	probedTime = 40 * time.Second
+
 	// enough is how many failed look-ups show nothing good, however many nodes there are: the log that is read is
 	// limited.
 	enough = 100
@@ -59,6 +62,7 @@ const (
 	crash      = "Crash"
 	hang       = "Hang"
 	notStarted = "NotStarted"
+	killed     = "Killed"
 )
 
 // transient are the classes that the cloud may cause, not the candidate.
@@ -266,11 +270,20 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *operand.Prefligh
 			"ready: %q; check the API server", terminationmessage.Cut(text)))
 	}
 	verdict := e.failed(text)
-	isSignal := end.ExitCode > signaled && end.ExitCode <= signaled+lastSignal
-	if isSignal || end.Reason == "OOMKilled" || end.Reason == lostContainer {
+	if isSignal(end) || end.Reason == "OOMKilled" || end.Reason == lostContainer {
 		verdict.Result = operand.Inconclusive // The kernel, the kubelet or a shutdown ended it.
 	}
 	return verdict
+}
+
+func isSignal(end *corev1.ContainerStateTerminated) bool {
+	return end.ExitCode > signaled && end.ExitCode <= signaled+lastSignal
+}
+
+// wasKilled reports whether somebody else than the kubelet has ended a process that had led for that time: the kubelet
+// does so after three failures of the liveness probe, 20 seconds apart, or for its memory.
+func wasKilled(end *corev1.ContainerStateTerminated, led time.Duration) bool {
+	return isSignal(end) && end.Reason != "OOMKilled" && led < probedTime
 }
 
 // failed returns the verdict about an error. What it is quoted with may lack the words that tell its class.

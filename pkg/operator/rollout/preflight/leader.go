@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -17,6 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
 // roundTime is how old the end of the leader's last round of look-ups may be: a CCM begins one five minutes after the
@@ -50,17 +52,17 @@ func (c *controller) worksSince(candidate *corev1.Secret, verdict time.Time) (bo
 func (c *controller) compareWithLeader(
 	ctx context.Context, candidate *corev1.Secret, verdict *operand.PreflightVerdict,
 ) (*operand.PreflightVerdict, error) {
+	if verdict.AwaitsLeader() && operand.PreflightInputsOf(candidate)[diagnostic.Credentials] != "" {
+		// These credentials are rejected, whatever happens to the running ones.
+		rejected, err := c.isRejectedToo(ctx, roundTime)
+		if verdict.LeaderRejected = rejected; rejected {
+			verdict.Message += "; the login of the running one is rejected too"
+		}
+		return verdict, err
+	}
 	pod, err := c.leader()
 	if err != nil || pod == "" {
 		return verdict, err
-	}
-	if verdict.AwaitsLeader() && operand.PreflightInputsOf(candidate)[diagnostic.Credentials] != "" {
-		// These credentials are rejected, whatever happens to the running ones.
-		verdict.LeaderRejected = c.isRejectedSince(ctx, pod, roundTime)
-		if verdict.LeaderRejected {
-			verdict.Message += "; the login of the running one is rejected too"
-		}
-		return verdict, nil
 	}
 	lookups, err := c.lookupsWithin(ctx, pod, roundTime)
 	if err != nil {
@@ -82,6 +84,30 @@ func (c *controller) leader() (string, error) {
 	return view.StaticPod(holder.Node).Name, nil
 }
 
+// isRejectedToo reports whether the cloud rejects the login of the operand too: that of the leader by its log of the
+// last time, or that of a process which has ended because of it. A leader that had logged in before may log nothing.
+func (c *controller) isRejectedToo(ctx context.Context, last time.Duration) (bool, error) {
+	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": operand.Name}))
+	if err != nil {
+		return false, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+	}
+	if slices.ContainsFunc(pods, endedByLogin) {
+		return true, nil
+	}
+	pod, err := c.leader()
+	return err == nil && pod != "" && c.isRejectedSince(ctx, pod, last), err
+}
+
+// endedByLogin reports whether the CCM of a static pod does not run, because its login was rejected.
+func endedByLogin(pod *corev1.Pod) bool {
+	status := controlplane.ContainerStatus(pod, operand.Name)
+	end := status.State.Terminated
+	if status.State.Waiting != nil {
+		end = status.LastTerminationState.Terminated
+	}
+	return end != nil && nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
+}
+
 // isRejectedSince reports whether the log of the leader tells that its login was rejected within the last time.
 func (c *controller) isRejectedSince(ctx context.Context, pod string, last time.Duration) bool {
 	if last < time.Second {
@@ -95,7 +121,7 @@ func (c *controller) isRejectedSince(ctx context.Context, pod string, last time.
 	return rejectsLogin(text)
 }
 
-// watchLeader records that the leader's login is rejected too while that of a changed candidate is: it is tried again
+// watchLeader records that the operand's login is rejected too while that of a changed candidate is: it is tried again
 // at once, because new credentials may become valid some seconds after they were written.
 func (c *controller) watchLeader(ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret) error {
 	var last time.Time
@@ -108,15 +134,14 @@ func (c *controller) watchLeader(ctx context.Context, syncCtx factory.SyncContex
 		return nil
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), hangInterval)
-	pod, err := c.leader()
-	if err != nil || pod == "" || !c.isRejectedSince(ctx, pod, c.Clock.Now().Sub(last)) {
+	if rejected, err := c.isRejectedToo(ctx, c.Clock.Now().Sub(last)); err != nil || !rejected {
 		return err
 	}
 	candidate = candidate.DeepCopy()
 	if _, err := operand.RejectsLeader(candidate); err != nil {
 		return err
 	}
-	_, err = c.Kube.CoreV1().Secrets(operand.Namespace).Update(ctx, candidate, metav1.UpdateOptions{})
+	_, err := c.Kube.CoreV1().Secrets(operand.Namespace).Update(ctx, candidate, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("writing to secret/%s in %s: %w", candidate.Name, candidate.Namespace, err)
 	}

@@ -251,6 +251,9 @@ func (c *controller) judgeEnd(
 	} else {
 		verdict.Took.Duration = run.FinishedAt.Sub(run.StartedAt.Time)
 	}
+	if wasKilled(run, verdict.Took.Duration) {
+		verdict.Class = killed
+	}
 	return verdict
 }
 

@@ -165,6 +165,33 @@ func TestARevisionIsHeldWhoseCloudIsDownWhenItLeads(t *testing.T) {
 		"not led well on node/m1: it was held for 10m0s: the cloud's API")
 }
 
+// A person, or the kernel, ends the process.
+func TestARevisionLeadsOnceMoreWhoseProcessWasKilledWhileItLed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		led    int
+		want   operand.LeadingState
+	}{
+		"soon after it began":                 {"Error", 2, operand.LeadAwaited},
+		"by the kubelet, because it hung":     {"Error", 61, operand.LeadHeld},
+		"because it had used too much memory": {"OOMKilled", 2, operand.LeadHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFirst(t)
+			w.takesLead("m1", 10)
+			w.pass(t, 0)
+			w.Exit("m1", 11+tc.led, "I1125 19:00:00.000000       1 node_controller.go:1] Update 5 nodes status took 12ms.\n")
+			end := w.Container("m1").LastTerminationState.Terminated
+			end.ExitCode, end.Reason = 137, tc.reason
+			w.clock.SetTime(controlplanetest.At(11 + tc.led))
+			w.observeLeader()
+			w.pass(t, time.Second)
+			require.Equal(t, tc.want, w.record(t).State)
+			require.Nil(t, w.rejected(t))
+		})
+	}
+}
+
 // A wrong port looks like an outage. Without this, every node would get the revision, and nobody would lead.
 func TestARevisionThatEndsAsInAnOutageIsRejectedOnceTheFormerOneHasLedForTenMinutes(t *testing.T) {
 	w := newFirst(t)

@@ -18,6 +18,8 @@
 //	| Held     | it hung, and then a former process started what it had not          | Failed                    |
 //	| Held     | it ended, and after 10 min, one of the former revision leads well   | Failed                    |
 //	| Held     | it has lasted for 10 min                                            | Unproved                  |
+//	| Awaited, | the process of the first node led and was killed within 40 s: the   | Awaited                   |
+//	| Leads    | kubelet takes longer to end a process that hangs                    |                           |
 //	| Awaited, | the process of the first node led and ended, because of the change  | Failed                    |
 //	| Leads    | it led and ended, and nothing tells that the change was to blame    | Held                      |
 //	| Leads    | it has led for 15 s with all that the former leader had started, or | Proven                    |

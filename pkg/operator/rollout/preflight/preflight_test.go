@@ -918,6 +918,31 @@ func TestARejectedLoginIsTriedAgainAtOnceWhenTheLeadersIsRejectedToo(t *testing.
 	require.Equal(t, time.Minute, verdict.RepeatIn(verdict.Ended.Time))
 }
 
+// The leader had logged in before, and looks at no node: its log tells nothing. Each process that starts ends.
+func TestARejectedLoginIsTriedAgainAtOnceWhenNoOtherProcessCanLogIn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		message string
+		want    time.Duration
+	}{
+		"the login of a process that ended is rejected": {"could not init cloud provider: Authentication failed\n", 0},
+		"a process ended for another reason":            {"could not init cloud provider: no route to host\n", 5 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			w.changing(t, diagnostic.Credentials)
+			w.ends(t, "Authentication failed\n")
+			w.pass(t, time.Second)
+			w.pass(t, 0)
+			w.pass(t, 0)
+			verdict := w.requireEnded(t)
+			require.Equal(t, 5*time.Minute, verdict.RepeatIn(verdict.Ended.Time))
+			w.crashes("m2", tc.message)
+			w.renews(t, 10*time.Second)
+			require.Equal(t, tc.want, w.requireEnded(t).RepeatIn(verdict.Ended.Time))
+		})
+	}
+}
+
 func TestARepeatedPreflightRunsOnAnotherNode(t *testing.T) {
 	w := newWorld(t, "m0", "m1", "m2")
 	w.submit(t, "sha256:1")

@@ -66,6 +66,8 @@ func (p *proof) next() (*operand.Leading, *operand.PreflightVerdict) {
 	switch {
 	case r.State == operand.LeadHeld:
 		return p.held(age)
+	case p.end != nil && p.end.Class == killed:
+		return r.In(operand.LeadAwaited, "", p.now), nil // It has shown nothing, and leads once more.
 	case p.end != nil && p.end.Result == operand.Failed:
 		return r.In(operand.LeadFailed, p.end.Message, p.now), p.end
 	case p.end != nil:
