@@ -42,7 +42,7 @@ type facts struct {
 	taken []string
 	// up reports whether all machines and kubelets work, allReady whether all CCMs are Ready.
 	up, allReady bool
-	// exits counts the ends of processes by themselves within ten minutes, by node.
+	// exits counts the ends of processes by themselves, by node. A loop ends one each five minutes at last.
 	exits  map[string]int
 	deaths int
 	// lastExit is the last end of a process by itself.
@@ -93,7 +93,7 @@ func (w *world) facts() facts {
 		f.up = f.up && !m.isOff && !m.isHung
 	}
 	for _, m := range w.masters() {
-		m.exits = slices.DeleteFunc(m.exits, func(at time.Time) bool { return f.now.Sub(at) > 10*time.Minute })
+		m.exits = slices.DeleteFunc(m.exits, func(at time.Time) bool { return f.now.Sub(at) > 20*time.Minute })
 		f.exits[m.name] = len(m.exits)
 		for _, at := range m.exits {
 			f.lastExit = latest(f.lastExit, at)
@@ -263,7 +263,7 @@ func (r *rules) degraded(f facts) {
 	}
 	for _, match := range keepsExiting.FindAllStringSubmatch(c.message, -1) {
 		if node, _, _ := strings.Cut(match[1], ":"); c.status == "True" && f.exits[node] < 3 {
-			w.violate("no crash loop", "the process on %s has ended %d times in 10 minutes: %s", node, f.exits[node], c.message)
+			w.violate("no crash loop", "the process on %s has ended %d times in 20 minutes: %s", node, f.exits[node], c.message)
 		}
 	}
 }
