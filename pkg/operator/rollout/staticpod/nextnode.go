@@ -104,8 +104,10 @@ func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, e
 		}
 		passes, wait := n.passesBy(places[i], behind)
 		if !passes {
-			chosen.node, chosen.latest, chosen.wait = places[i].NodeStatus, revisionFor(places[i], places, latest), wait
-			return chosen, nil
+			unproved, err := n.waitsForProof(status, leader)
+			chosen.node, chosen.wait = places[i].NodeStatus, wait
+			chosen.latest = revisionFor(places[i], places, latest, unproved > 0)
+			return chosen, err
 		}
 		chosen.passedBy = append(chosen.passedBy, *places[i].NodeStatus)
 	}
@@ -250,11 +252,11 @@ func byTurn(a, b place) int {
 }
 
 // revisionFor returns the revision that a node gets that is being installed. A repair goes on to the latest revision
-// like any installation, unless that one was begun on another node and may fail there.
-func revisionFor(at place, places []place, latest int32) int32 {
-	if controlplane.IsRepair(at.NodeStatus) && slices.ContainsFunc(places, func(p place) bool {
+// like any installation, unless that one is unproved, or was begun on another node and may fail there.
+func revisionFor(at place, places []place, latest int32, unproved bool) int32 {
+	if controlplane.IsRepair(at.NodeStatus) && (unproved || slices.ContainsFunc(places, func(p place) bool {
 		return p.NodeName != at.NodeName && p.begun && p.CurrentRevision != latest
-	}) {
+	})) {
 		return at.TargetRevision
 	}
 	return latest

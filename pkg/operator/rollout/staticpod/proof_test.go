@@ -50,6 +50,27 @@ func TestNoSecondNodeGetsARevisionBeforeItHasLedWell(t *testing.T) {
 	require.Equal(t, "False: 3 nodes are at revision 2", s.operator.condition(t, "NodeInstallerProgressing"))
 }
 
+// A file of another node may be damaged meanwhile.
+func TestARepairGivesNoSecondNodeARevisionBeforeItHasLedWell(t *testing.T) {
+	s := newSimulated(t, "m0", "m1", "m2")
+	s.lead()
+	s.run(time.Second)
+	s.changed()
+	s.run(time.Minute)
+	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions())
+	s.repair("m2")
+	s.run(time.Minute)
+	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions(), "it is repaired with what it has")
+	require.Zero(t, s.operator.status.NodeStatuses[2].TargetRevision, "it is repaired")
+	s.repair("m1")
+	s.run(time.Minute)
+	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions())
+	s.prove(operand.Leading{Revision: 2, Former: 1, Node: "m1", State: operand.LeadProven})
+	s.repair("m2")
+	s.run(time.Minute)
+	require.Equal(t, "m0 2, m1 2, m2 2", s.revisions())
+}
+
 func TestARolloutWaitsForAProofOnlyWhereThatShowsSomething(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rollout func(s *simulated)
