@@ -39,14 +39,16 @@ func IsRepair(node *operatorv1.NodeStatus) bool {
 }
 
 // Halfway returns the first node that has the latest revision, the leader's if that is one of them, and the former
-// revision: the leader's, or else that of another node. It returns 0 while a node is being installed, but not while one
-// is repaired, while one has nothing yet, and unless some nodes have the latest revision and some do not.
+// revision: the leader's, or else that of another node. It returns 0 while a node is being installed, or has nothing yet,
+// but not while one is repaired with a former revision, and unless some nodes have the latest revision and some do not.
 func Halfway(status *operatorv1.StaticPodOperatorStatus, leader string) (first string, former int32) {
 	for _, node := range status.NodeStatuses {
+		hasLatest := node.CurrentRevision == status.LatestAvailableRevision
+		isStill := node.TargetRevision == 0 || IsRepair(&node) && !hasLatest
 		switch isLeader := node.NodeName == leader; {
-		case node.TargetRevision != 0 && !IsRepair(&node) || node.CurrentRevision == 0:
+		case !isStill || node.CurrentRevision == 0:
 			return "", 0
-		case node.CurrentRevision == status.LatestAvailableRevision:
+		case hasLatest:
 			if first == "" || isLeader {
 				first = node.NodeName
 			}

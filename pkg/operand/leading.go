@@ -94,6 +94,9 @@ func (l *Leading) HasFailed(revision int32) bool {
 	return l != nil && l.Revision == revision && l.State == LeadFailed
 }
 
+// AwaitsFormer reports whether what a process of the former revision does decides about the revision.
+func (l *Leading) AwaitsFormer() bool { return l.Hangs || l.End != nil }
+
 // Counts reports whether the record still matters: it is about the latest revision, or not older than rejections that
 // are remembered. l may be nil.
 func (l *Leading) Counts(latest int32, now time.Time) bool {

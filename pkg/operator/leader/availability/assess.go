@@ -106,7 +106,7 @@ const tolerated = "tolerated until "
 // toleratedUntil returns until when a former process of the operator has tolerated this failure, zero if that is not
 // known. A restart of the operator prolongs no failure: what that process saw of the lease is only in its condition. It
 // counts unless a process has renewed the lease after the failure had begun, or acquires it now.
-func (s *snapshot) toleratedUntil(state operandState) time.Time {
+func (s snapshot) toleratedUntil(state operandState) time.Time {
 	former := v1helpers.FindOperatorCondition(s.status.Conditions, AvailableCondition)
 	lease := s.Record().Lease
 	if former == nil || lease == nil || lease.Spec.RenewTime == nil || state.leader.State == controlplane.Starting {

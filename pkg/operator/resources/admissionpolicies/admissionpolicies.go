@@ -179,8 +179,8 @@ func (c *controller) compare(ctx context.Context, policy *admissionv1.Validating
 	return append(findings, found...), err
 }
 
-// compareLabels compares the MutatingAdmissionPolicy and its binding. They are read from the API: an informer would wait
-// for ever where the API server does not serve them, which is no finding.
+// compareLabels compares the MutatingAdmissionPolicy and its binding. They are read from the API: an informer would
+// wait for ever where the API server does not serve them, which is no finding.
 func (c *controller) compareLabels(ctx context.Context) ([]finding, error) {
 	want, binding := c.payload.labels, c.payload.labelsBinding
 	live, err := c.Client.MutatingAdmissionPolicies().Get(ctx, want.Name, metav1.GetOptions{})
@@ -206,8 +206,8 @@ func isUnserved(err error) bool {
 // object is an object of the payload: what it is for, and the reason while it is missing.
 type object struct{ kind, name, purpose, missing string }
 
-// assess returns what is wrong with an object, of which a read returned an error. isSame reports whether it is as in the
-// payload.
+// assess returns what is wrong with an object, of which a read returned an error. isSame reports whether it is as in
+// the payload.
 func assess(o object, err error, isSame func() bool) ([]finding, error) {
 	switch {
 	case apierrors.IsNotFound(err):

@@ -187,7 +187,7 @@ func (c *controller) proofOf(ctx context.Context, view controlplane.View, record
 	if leads && !p.isElsewhere {
 		p.container = controlplane.ContainerStatus(first, operand.Name).ContainerID
 	}
-	if leads && (p.container != "" || record.Hangs || record.End != nil) {
+	if leads && (p.container != "" || record.AwaitsFormer()) {
 		p.started = c.startedOn(ctx, view, holder.Node)
 	}
 	return p, c.observeStart(ctx, p, first)
@@ -257,9 +257,9 @@ func (c *controller) judgeEnd(
 	return verdict
 }
 
-// logged returns the lines of a termination message that are also in the log. The kubelet takes the message from the end
-// of the log, with lines that tenants have written, which were left out of the log. If there are none, the log is that
-// of another process.
+// logged returns the lines of a termination message that are also in the log. The kubelet takes the message from the
+// end of the log, with lines that tenants have written, which were left out of the log. If there are none, the log is
+// that of another process.
 func logged(message, log string) string {
 	var found strings.Builder
 	for line := range strings.Lines(message) {
@@ -337,13 +337,11 @@ func (c *controller) watchLeaders(
 	ctx context.Context, view controlplane.View, secret *corev1.Secret, record *operand.Leading,
 ) error {
 	l, latest := &c.leading, record.Revision
-	hasSettled := view.Holder().State == controlplane.Leading
-	isOver := c.Clock.Now().Sub(record.Began.Time) >= recentTime || record.State == operand.LeadFailed ||
-		record.Why == acceptedByAdmin
-	if l.of != latest || hasSettled || isOver {
+	isOver := c.isOver(view, record)
+	if l.of != latest || isOver {
 		l.of, l.ends = latest, nil
 	}
-	if hasSettled || isOver {
+	if isOver {
 		return nil
 	}
 	process := view.Record().Process
@@ -365,6 +363,12 @@ func (c *controller) watchLeaders(
 	failed := record.In(operand.LeadFailed, verdict.Message, c.Clock.Now())
 	failed.Node = process.Node
 	return c.rejectLed(ctx, view, secret, failed, verdict)
+}
+
+// isOver reports whether the ends of the leaders so far do not count against a revision.
+func (c *controller) isOver(view controlplane.View, record *operand.Leading) bool {
+	return view.Holder().State == controlplane.Leading || record.State == operand.LeadFailed ||
+		record.Why == acceptedByAdmin || c.Clock.Now().Sub(record.Began.Time) >= recentTime
 }
 
 // endOfLeader returns the verdict about a process of a revision that led and has ended before it had settled, nil if it

@@ -124,12 +124,12 @@ func (p *proof) held(age time.Duration) (*operand.Leading, *operand.PreflightVer
 	switch {
 	case p.accepted:
 		return r.In(operand.LeadUnproved, acceptedByAdmin, p.now), nil
-	case r.End != nil && age >= operand.LeadHold && p.isElsewhere && p.isSettled && isAmong(r.Controllers, p.started):
+	case r.End != nil && age >= operand.LeadHold && p.formerLeads():
 		verdict := *r.End
 		verdict.Result = operand.Failed
 		verdict.Message += fmt.Sprintf("; one of revision %d has led since", r.Former)
 		return r.In(operand.LeadFailed, verdict.Message, p.now), &verdict
-	case r.Hangs && p.isElsewhere && len(r.Controllers) > 0 && isAmong(r.Controllers, p.started):
+	case r.Hangs && len(r.Controllers) > 0 && p.formerStarts():
 		verdict := &operand.PreflightVerdict{Result: operand.Failed, Class: hang, Node: r.Node, Message: fmt.Sprintf(
 			"%s; one of revision %d has started them since", r.Why, r.Former)}
 		verdict.Ended.Time, verdict.Took.Duration = r.Since.Time, startLimit
@@ -141,6 +141,12 @@ func (p *proof) held(age time.Duration) (*operand.Leading, *operand.PreflightVer
 	}
 	return r, nil
 }
+
+// formerStarts reports whether a process of the former revision leads and has started all its controllers.
+func (p *proof) formerStarts() bool { return p.isElsewhere && isAmong(p.record.Controllers, p.started) }
+
+// formerLeads reports whether it has also led for a while.
+func (p *proof) formerLeads() bool { return p.isSettled && p.formerStarts() }
 
 // hangs describes a process that has not started its controllers in time.
 func (p *proof) hangs() string {

@@ -124,8 +124,8 @@ func controllers(o Options) []factory.Controller {
 		reconciler.Again(prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{hostpod.Binary, "prune"},
 			o.ConfigMaps, pods, o.Operator, o.Target, o.Recorder), o.Recorder,
 			operator, o.Target.Core().V1().ConfigMaps().Informer()),
-		reconciler.Again(unsupportedconfigoverridescontroller.NewUnsupportedConfigOverridesController(operand.Name, o.Operator,
-			o.Recorder), o.Recorder, operator),
+		reconciler.Again(unsupportedconfigoverridescontroller.NewUnsupportedConfigOverridesController(operand.Name,
+			o.Operator, o.Recorder), o.Recorder, operator),
 	}
 }
 
