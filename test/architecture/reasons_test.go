@@ -36,7 +36,7 @@ var noReasons = []string{
 	// The reason of an event.
 	"NodeCurrentRevisionChanged", "NodeNotInitialized",
 	// The results of a preflight, and a class of its failures.
-	"Crash", "Hang", "Inconclusive", "Successful",
+	"Crash", "Hang", "Inconclusive", "Killed", "Successful",
 	// A doubt that no condition shows.
 	"TooEarly",
 	// A header of HTTP.

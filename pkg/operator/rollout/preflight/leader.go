@@ -10,7 +10,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -87,11 +86,11 @@ func (c *controller) leader() (string, error) {
 // isRejectedToo reports whether the cloud rejects the login of the operand too: that of the leader by its log of the
 // last time, or that of a process which has ended because of it. A leader that had logged in before may log nothing.
 func (c *controller) isRejectedToo(ctx context.Context, last time.Duration) (bool, error) {
-	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": operand.Name}))
+	view, err := c.look()
 	if err != nil {
-		return false, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
+		return false, err
 	}
-	if slices.ContainsFunc(pods, endedByLogin) {
+	if slices.ContainsFunc(view.StaticPods(), endedByLogin) {
 		return true, nil
 	}
 	pod, err := c.leader()
