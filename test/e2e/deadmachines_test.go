@@ -127,7 +127,8 @@ func (d *deadMachines) testDeadDuringRollout(t *testing.T, line string, withOper
 	}
 	d.expectRollout("the cloud configuration is changed")
 	d.monitor.Expect(monitor.Degraded("", "a control-plane node is missing").Times(2),
-		monitor.NewLeader("the dead machine may have led"))
+		monitor.NewLeader("the dead machine may have led"),
+		monitor.NoneReady("the lead moves between the two that are left, to prove the revision"))
 	text, _, _ := strings.Cut(d.cloudConfig(t), "max-shared-lb")
 	d.setCloudConfig(t, text+line)
 	dead := d.awaitInstaller(t, revision, func(node string) bool { return (node == runsOperator) == withOperator })
