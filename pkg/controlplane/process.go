@@ -42,6 +42,8 @@ type End struct {
 	// Failed reports whether it ended before it had settled, and Recovered whether the kubelet has started its container
 	// again, which has become Ready. BackOff is whether the kubelet does not start it for now.
 	Failed, Recovered, BackOff bool
+	// Next is the ID of the container that the kubelet has started again, "" while it has not.
+	Next string
 }
 
 // ObserveHolder records the process of a holder that is a container of ours, and forgets a process that led before the
@@ -124,6 +126,9 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 	}
 	running := container.State.Running
 	e := End{Recovered: running != nil && IsReady(pod), BackOff: isInBackOff(container)}
+	if running != nil {
+		e.Next = container.ContainerID
+	}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
 	case endedSince(last, acquired), within && startedAfter(running, acquired):

@@ -44,7 +44,8 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 //
 // The lease of a process that failed before it settled is released only when its container is Ready again. With a
 // lease that is free at once, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off.
-// A single node has no standby, and a rollout that ends a process is no failure.
+// A single node has no standby, and a rollout that ends a process is no failure. The standbys of a first node have the
+// former revision, so its lease waits only until its container cannot take it again: see askTime.
 func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, err error) {
 	record := s.Record()
 	if !record.Exists {
@@ -76,7 +77,11 @@ func (c *controller) endOfOurs(
 	}
 	end := c.Lease.EndOf(s.View)
 	switch {
-	case holder.State == controlplane.Ended && end.Proven && !s.waitsFor(end, holder.Node):
+	case holder.State == controlplane.Ended && end.Proven:
+		waits, next := c.waitsFor(s, end, holder.Node)
+		if waits {
+			return "", patience.Sooner(next, holder.SilentIn)
+		}
 		return "on node/" + holder.Node + " has ended", 0
 	case holder.SilentIn == 0 && isOutOfService(s.nodes, holder.Identity):
 		return "is on a node that is out of service", 0
@@ -84,9 +89,20 @@ func (c *controller) endOfOurs(
 	return "", patience.Sooner(end.ProvenIn, holder.SilentIn)
 }
 
-// waitsFor reports whether the lease of a process that has ended waits for its container, see act.
-func (s *snapshot) waitsFor(end controlplane.End, node string) bool {
-	return end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(node) && !(end.BackOff && s.isFirst(node))
+// waitsFor reports whether the lease of a process that has ended waits for its container, and when to look again
+// without an event, see act.
+func (c *controller) waitsFor(s snapshot, end controlplane.End, node string) (waits bool, next time.Duration) {
+	since := c.restarted.See(end.Next, s.Now())
+	switch {
+	case !end.Failed || end.Recovered || s.oneCanLead() || s.isInstalling(node):
+		return false, 0
+	case s.isFirst(node) && end.BackOff:
+		return false, 0
+	case !s.isFirst(node) || end.Next == "":
+		return true, 0
+	}
+	next = askTime - s.Now().Sub(since)
+	return next > 0, next
 }
 
 // endOfDuration returns why the lease of a holder that does not renew it may be released, "" if it may not yet, and

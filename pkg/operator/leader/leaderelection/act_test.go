@@ -274,9 +274,10 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 		change func(c *cluster)
 		// ends is when m1 ends, and back when its container is Ready again, 0 if never.
 		ends, back int
-		// again are the seconds in which its container starts and exits again.
-		again []int
-		want  int
+		// again are the seconds in which its container starts and exits again, and standsBy when it starts and is not Ready.
+		again    []int
+		standsBy int
+		want     int
 	}{
 		"its container is Ready again":                 {ends: 14, back: 40, want: 40},
 		"its container does not come back":             {ends: 14},
@@ -292,6 +293,13 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 			c.Status.LatestAvailableRevision = 4
 			c.Status.NodeStatuses[1].CurrentRevision = 4
 		}},
+		"its next run has asked for the lease in vain while standbys have the former revision": {
+			ends: 14, standsBy: 15, want: 18, change: func(c *cluster) {
+				c.Status.LatestAvailableRevision = 4
+				c.Status.NodeStatuses[1].CurrentRevision = 4
+			},
+		},
+		"its next run is not Ready": {ends: 14, standsBy: 15},
 		"its kubelet does not start it while another node has the latest revision": {ends: 14, change: func(c *cluster) {
 			c.Status.LatestAvailableRevision = 4
 			c.Status.NodeStatuses[2].CurrentRevision = 4
@@ -322,9 +330,17 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 				if second == tc.ends {
 					require.NoError(t, r.observe(t, c, second))
 					c.Exit("m1", second, "the cloud does not answer")
+					if tc.standsBy != 0 {
+						container := c.Container("m1")
+						container.State = container.LastTerminationState
+					}
 				}
 				if second == tc.back {
 					c.Start("m1", second)
+				}
+				if tc.standsBy != 0 && second == tc.standsBy {
+					c.Start("m1", second)
+					c.Ready("m1", false)
 				}
 				if slices.Contains(tc.again, second) {
 					c.Start("m1", second)

@@ -5,6 +5,7 @@ package leaderelection
 import (
 	"context"
 	"slices"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -23,9 +24,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-const name = "LeaderElection"
+const (
+	name = "LeaderElection"
+
+	// askTime is how soon a process that starts has asked for the lease: within the first second. It asks again after 26
+	// seconds or more, and another one can take the lease meanwhile.
+	askTime = 3 * time.Second
+)
 
 // Options are the dependencies of New; all but Memory are required.
 type Options struct {
@@ -47,6 +55,8 @@ type controller struct {
 
 	// kept is what Memory has.
 	kept []byte
+	// restarted is the container that runs after the one that led and failed.
+	restarted patience.Since[string]
 }
 
 // New returns the controller that releases and restores the operand's lease on managed platforms. It reacts to pods,
