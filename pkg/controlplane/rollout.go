@@ -38,17 +38,20 @@ func IsRepair(node *operatorv1.NodeStatus) bool {
 	return node.TargetRevision != 0 && node.TargetRevision == node.CurrentRevision
 }
 
+// isChanging reports whether a node is being installed, or repaired with the latest revision.
+func isChanging(node *operatorv1.NodeStatus, latest int32) bool {
+	return node.TargetRevision != 0 && (!IsRepair(node) || node.CurrentRevision == latest)
+}
+
 // Halfway returns the first node that has the latest revision, the leader's if that is one of them, and the former
-// revision: the leader's, or else that of another node. It returns 0 while a node is being installed, or has nothing yet,
-// but not while one is repaired with a former revision, and unless some nodes have the latest revision and some do not.
+// revision: the leader's, or else that of another node. It returns 0 while a node is being installed, or has nothing
+// yet, and unless some nodes have the latest revision and some do not. A repair with a former revision does not matter.
 func Halfway(status *operatorv1.StaticPodOperatorStatus, leader string) (first string, former int32) {
 	for _, node := range status.NodeStatuses {
-		hasLatest := node.CurrentRevision == status.LatestAvailableRevision
-		isStill := node.TargetRevision == 0 || IsRepair(&node) && !hasLatest
 		switch isLeader := node.NodeName == leader; {
-		case !isStill || node.CurrentRevision == 0:
+		case isChanging(&node, status.LatestAvailableRevision) || node.CurrentRevision == 0:
 			return "", 0
-		case hasLatest:
+		case node.CurrentRevision == status.LatestAvailableRevision:
 			if first == "" || isLeader {
 				first = node.NodeName
 			}

@@ -286,8 +286,8 @@ func TestARevisionThatAnAdministratorHasAcceptedRollsOutAfterItHasLedBadly(t *te
 	require.Equal(t, "an administrator has accepted what it changes", w.record(t).Why)
 }
 
-// everywhere gives every node revision 4, which has led well.
-func everywhere(t *testing.T, node string, began int) *world {
+// everywhere gives every node revision 4, which has led well ten minutes ago.
+func everywhere(t *testing.T) *world {
 	t.Helper()
 	w := newRollout(t, "m0", "m1", "m2")
 	for i, node := range []string{"m0", "m1", "m2"} {
@@ -296,8 +296,8 @@ func everywhere(t *testing.T, node string, began int) *world {
 		w.Ready(node, true)
 	}
 	secret := operand.PreflightSecret("")
-	require.NoError(t, operand.AnnotateLeading(secret, &operand.Leading{Revision: 4, Former: 3, Node: node, State: operand.LeadProven,
-		Began: metav1.NewTime(controlplanetest.At(began))}))
+	require.NoError(t, operand.AnnotateLeading(secret, &operand.Leading{Revision: 4, Former: 3, Node: "m1", State: operand.LeadProven,
+		Began: metav1.NewTime(controlplanetest.At(-600))}))
 	_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return w
@@ -313,7 +313,7 @@ func (w *world) fails(t *testing.T, node string, second int, message string) {
 }
 
 func TestARevisionWhoseLeadersEndIsRejectedAfterItsRollout(t *testing.T) {
-	w := everywhere(t, "m1", -600)
+	w := everywhere(t)
 	w.fails(t, "m0", 10, noOctavia)
 	require.Nil(t, w.rejected(t), "one end may be the node's fault")
 	w.fails(t, "m2", 20, noOctavia)
@@ -327,7 +327,7 @@ func TestARevisionWhoseLeadersEndIsRejectedAfterItsRollout(t *testing.T) {
 
 // The prune controller deletes what no node runs.
 func TestARevisionWhoseLeadersEndStaysIfTheFormerOneWasPruned(t *testing.T) {
-	w := everywhere(t, "m1", -600)
+	w := everywhere(t)
 	store := w.caches.Core().V1().ConfigMaps().Informer().GetStore()
 	object, found, err := store.GetByKey(namespace + "/cloud-controller-manager-pod-3")
 	require.NoError(t, err)
@@ -343,7 +343,7 @@ func TestARevisionWhoseLeadersEndStaysIfTheFormerOneWasPruned(t *testing.T) {
 
 // Each of its leaders may end within seconds.
 func TestARevisionThatAnAdministratorHasAcceptedIsReportedOnce(t *testing.T) {
-	w := everywhere(t, "m1", -600)
+	w := everywhere(t)
 	w.accepts = true
 	for second := 10; second < 100; second += 10 {
 		w.fails(t, []string{"m0", "m1", "m2"}[second/10%3], second, noOctavia)
@@ -394,7 +394,7 @@ func TestARevisionStaysWhoseLeadersEndForAnotherReason(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := everywhere(t, "m1", -600)
+			w := everywhere(t)
 			happens(w, t)
 			require.Nil(t, w.rejected(t))
 		})
