@@ -109,6 +109,14 @@ e2e:
 preflights:
 	@hack/e2e.sh $(PLATFORM) TestPreflights
 
+# The whole operator in simulated time. SEEDS=1-30, KIND=busy-day or names of test/simulation/faults_test.go, DROP=2,3
+# leaves out faults, and REDUCE=1 drops what a failure does not need.
+.PHONY: simulate
+simulate:
+	@SIMULATION_SEEDS='$(or $(SEEDS),1-10)' SIMULATION_KIND='$(KIND)' SIMULATION_DROP='$(DROP)' \
+		SIMULATION_PLATFORM='$(PLATFORM)' SIMULATION_REDUCE='$(REDUCE)' \
+		go test -count=1 -timeout 0 -v -run '^TestSeeds$$' ./test/simulation
+
 # ROW is a regular expression of rows, SLOW=1 adds those of five minutes and more.
 .PHONY: faults
 faults:

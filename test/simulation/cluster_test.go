@@ -176,6 +176,9 @@ func (w *world) configure(network int) {
 // rotate writes other credentials.
 func (w *world) rotate(n int) {
 	w.note("CHANGE the credentials are %s", password(n))
+	w.trace.Lock()
+	w.rotated = time.Now()
+	w.trace.Unlock()
 	fresh := w.api.Encode(&corev1.Secret{Data: map[string][]byte{"clouds.yaml": fmt.Appendf(nil, cloudsYAML, password(n))}})
 	w.api.Edit("administrator", secrets, credentialsKey, func(o object) bool {
 		o["data"] = fresh["data"]

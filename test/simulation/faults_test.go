@@ -33,6 +33,7 @@ var kinds = map[string]fault{
 	"drained":            {"machine", drain},
 	"operator-killed":    {"operator", operatorFault(func(w *world) { w.operator.restart(w.between(time.Second, time.Minute)) })},
 	"operator-replaced":  {"operator", operatorFault(func(w *world) { w.operator.replace(true, w.between(time.Second, 5*time.Second)) })},
+	"operator-dies-at":   {"operator", dieAtWrite},
 	"operator-lost":      {"operator", operatorFault(func(w *world) { w.operator.replace(false, w.between(time.Second, time.Minute)) })},
 	"operators-overlap":  {"operator", operatorFault(func(w *world) { w.operator.overlap(w.between(time.Second, time.Minute)) })},
 	"upgrade":            {"operator", operatorFault(func(w *world) { w.operator.upgrade(w.between(time.Second, 5*time.Second)) })},
@@ -45,12 +46,12 @@ var kinds = map[string]fault{
 	"mirror-deleted":     {"", removed(func(w *world) string { return "pods " + mirrorKey(w.someMaster().name) })},
 	"revision-deleted":   {"", removed(revisionObject)},
 	"object-deleted":     {"", removed(targetObject)},
-	"lease-deleted":      {"", removed(func(*world) string { return "leases " + leaseKey })},
+	"lease-deleted":      {"", deleteLease},
 	"lease-edited":       {"", editLease},
 	"status-wiped":       {"", wipeStatus},
 	"manifest-damaged":   {"", damage},
 	"cloud-down":         {"cloud", cloudFault(func(c *cloud, is bool) { c.down = is })},
-	"cloud-rejects":      {"cloud", cloudFault(func(c *cloud, is bool) { c.rejects = is })},
+	"cloud-rejects":      {"cloud", rejectLogins},
 	"cloud-denies":       {"cloud", cloudFault(func(c *cloud, is bool) { c.denies = is })},
 	"config-change":      {"change", func(w *world) (func(), func() bool) { w.configure(w.number()); return nil, always }},
 	"credentials-rotate": {"credentials", func(w *world) (func(), func() bool) { w.rotateValid(); return nil, always }},
@@ -164,6 +165,22 @@ func operatorFault(f func(w *world)) func(w *world) (func(), func() bool) {
 	}
 }
 
+// dieAtWrite kills the operator after one of its next writes. Its pod stays.
+func dieAtWrite(w *world) (func(), func() bool) {
+	nth, before := 1+w.n(25), w.operator.serial
+	w.note("FAULT the operator dies after its next write number %d", nth)
+	reached := make(chan struct{})
+	w.trace.Lock()
+	w.countdown, w.reached = nth, reached
+	w.trace.Unlock()
+	select {
+	case <-reached:
+		w.operator.restart(w.between(time.Second, 10*time.Second))
+	case <-time.After(3 * time.Minute):
+	}
+	return nil, func() bool { return w.operator.serial > before }
+}
+
 func failRequests(w *world) (func(), func() bool) {
 	share := pick(w, 0.05, 0.2, 0.5)
 	w.note("FAULT requests of the operator fail: %v", share)
@@ -262,10 +279,17 @@ func editLease(w *world) (func(), func() bool) {
 		spec["holderIdentity"] = holder
 		return true
 	})
+	w.rules.excused, w.rules.leaseWritten = time.Now().Add(leaderless+settling), time.Now()
 	w.trace.Lock()
 	w.renewed = time.Now()
 	w.trace.Unlock()
 	return nil, func() bool { return edited }
+}
+
+func deleteLease(w *world) (func(), func() bool) {
+	w.rules.leaseWritten = time.Now()
+	deleted := deleteObject(w, "leases "+leaseKey)
+	return nil, func() bool { return deleted }
 }
 
 func wipeStatus(w *world) (func(), func() bool) {
@@ -311,6 +335,13 @@ func (w *world) rotateValid() {
 		}
 	})
 	w.rotate(n)
+}
+
+// rejectLogins has the cloud reject every login. A revision that meets it on its first node is rejected, and a person has
+// to accept it then: nothing tells that the change is not to blame.
+func rejectLogins(w *world) (func(), func() bool) {
+	w.rules.asksPerson = true
+	return cloudFault(func(c *cloud, is bool) { c.rejects = is })(w)
 }
 
 // credentialsLag writes credentials that become valid later. The former ones are revoked at once.

@@ -99,13 +99,15 @@ func (d *deployment) run(pod *operatorPod) {
 	d.report(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}})
 	w.note("operator %d starts in pod %s: release %d, image %d", d.serial, pod.name, d.release, d.image)
 	cc, options := d.configuration(link, pod)
-	lock := operatorlock.Pod{Name: pod.name, UID: pod.uid, Exit: func(code int) {
-		if code != 0 {
-			w.violate("the operator ends by itself", "exit code %d", code)
-		}
-		process.exit()
-	}}
 	serial := d.serial
+	lock := operatorlock.Pod{Name: pod.name, UID: pod.uid, Exit: func(code int) {
+		isOwn := ctx.Err() == nil
+		process.exit()
+		if isOwn {
+			w.note("operator %d ends by itself with code %d", serial, code)
+			go d.startAgain(pod, process)
+		}
+	}}
 	go func() {
 		err := operatorlock.Run(ctx, operatorName, lock, cc, func(ctx context.Context, cc *controllercmd.ControllerContext) error {
 			w.note("operator %d acts", serial)
@@ -122,6 +124,19 @@ func (d *deployment) run(pod *operatorPod) {
 		}
 		process.exit()
 	}()
+}
+
+// startAgain is the kubelet, which starts the process again that has ended by itself: it has lost its lock.
+func (d *deployment) startAgain(pod *operatorPod, ended *operatorProcess) {
+	if !pause(d.world.ctx, 2*time.Second) {
+		return
+	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.pod == pod && pod.process == ended {
+		pod.restarts++
+		d.run(pod)
+	}
 }
 
 // acts counts the processes that act: the lock permits one.

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,12 +26,42 @@ const (
 // recovered waits until the operator is done, and reports that it is not within the bound.
 func (w *world) recovered() time.Duration {
 	begun := w.now()
+	if w.rules.asksPerson {
+		w.pass(2*time.Minute, nil)
+		w.accept()
+	}
 	if !w.pass(recovery, func() bool { return w.healthy() && w.allLead() }) {
 		s := w.state()
 		w.violate("not done after the last fault", "for %s: %s Available %v, Progressing %v, Degraded %v", recovery, s.nodes,
 			s.conditions["Available"], s.conditions["Progressing"], s.conditions["Degraded"])
 	}
 	return w.now() - begun
+}
+
+var acceptCommand = regexp.MustCompile(`(cloudcontrollermanager\S+/accepted-preflight)=(\w+)`)
+
+// accept is a person who runs the command that a condition names, once the cloud is well.
+func (w *world) accept() {
+	for _, o := range []object{w.api.Get(operators, operatorKey), w.api.Get(clusterOperators, clusterOperatorKey)} {
+		for _, c := range conditionsOf(o) {
+			command := acceptCommand.FindStringSubmatch(c.message)
+			if command == nil || c.status != "True" {
+				continue
+			}
+			w.note("CHANGE a person accepts %s", command[2])
+			w.api.Edit("administrator", operators, operatorKey, func(o object) bool {
+				annotations, _ := apitest.Meta(o)["annotations"].(map[string]any)
+				if annotations == nil {
+					annotations = map[string]any{}
+				}
+				annotations[command[1]] = command[2]
+				apitest.Meta(o)["annotations"] = annotations
+				return true
+			})
+			w.rules.asksPerson = false
+			return
+		}
+	}
 }
 
 // allLead reports whether one process leads and looks at Nodes, and all CCMs are Ready.

@@ -24,7 +24,8 @@ const (
 	noticed = 70 * time.Second
 	// standstill is how long a rollout may do nothing if nothing is in its way.
 	standstill = 40 * time.Second
-	// held is how long credentials may be held back that the cloud accepts, while it refuses the leader's.
+	// held is how long credentials may be held back that the cloud accepts, while it refuses the leader's: a try each
+	// minute, and a rollout to the leader's node.
 	held = 150 * time.Second
 	// untrue is how long a condition may name a cause that is gone.
 	untrue = 40 * time.Second
@@ -70,6 +71,13 @@ type rules struct {
 	// faults counts the faults that are active, and quiet is when the last one ended.
 	faults int
 	quiet  time.Time
+	// asksPerson is set while a person has to decide: a revision was rejected, and an outage may be to blame.
+	asksPerson bool
+	// leaseWritten is when somebody deleted or wrote the lease. Its holder does not know until it renews, and acts for up
+	// to 107 seconds. The operator restores a deleted one, if it has seen the holder renew it.
+	leaseWritten time.Time
+	// excused is until when nothing can go on, as a lease has to expire that somebody wrote.
+	excused time.Time
 }
 
 func newRules(w *world) *rules {
@@ -144,7 +152,7 @@ func (r *rules) apply(f facts) {
 
 // leaders: never two, and never nobody for longer than the lease and one attempt, while somebody could.
 func (r *rules) leaders(f facts) {
-	if len(f.leaders) > 1 {
+	if len(f.leaders) > 1 && f.now.After(r.leaseWritten.Add(leaseDuration)) {
 		r.world.violate("two leaders", "%s and %s", f.leaders[0].identity, f.leaders[1].identity)
 	}
 	able := r.lasts("able", len(f.ready) > 0 && !f.down, f.now)
@@ -181,8 +189,13 @@ func (r *rules) credentials(f facts) {
 	since, acts := w.operator.actsSince()
 	isHeld := acts && f.now.Sub(since) > time.Minute && w.cloud.accepts(written) && w.cloud.isWell() && !f.down &&
 		!w.network.forbidden() && (len(f.leaders) == 0 || !w.cloud.accepts(f.leads.password))
-	if r.lasts("held", isHeld, f.now) > held && isInstalled(f) && len(f.ready) > 0 {
-		w.violate("credentials are held back", "%s have been valid for more than %s, and the leader has %q", written, held,
+	heldFor := r.lasts("held", isHeld, f.now)
+	// The operator tries at growing intervals: what took long to become valid may take as long to be seen.
+	w.trace.Lock()
+	bound := held + min(10*time.Minute, max(0, r.since["held"].Sub(w.rotated)))
+	w.trace.Unlock()
+	if heldFor > bound && isInstalled(f) && len(f.ready) > 0 {
+		w.violate("credentials are held back", "%s have been valid for more than %s, and the leader has %q", written, bound,
 			f.leads.password)
 	}
 }
@@ -196,7 +209,7 @@ func (r *rules) progress(f facts) {
 	w := r.world
 	since, acts := w.operator.actsSince()
 	text := fmt.Sprint(f.state.nodes, f.allReady, len(f.leaders), w.helpers())
-	free := acts && f.now.Sub(since) > time.Minute && text == r.text && !f.state.settled && f.allReady && f.up &&
+	free := acts && f.now.After(r.excused) && f.now.Sub(since) > time.Minute && text == r.text && !f.state.settled && f.allReady && f.up &&
 		len(f.leaders) > 0 && f.ledFor >= settling && !f.down && !w.network.forbidden() && w.cloud.isWell() &&
 		(r.faults == 0 || !w.network.back().IsZero()) && isInstalled(f)
 	r.text = text
@@ -258,11 +271,15 @@ func (r *rules) degraded(f facts) {
 		f.ledFor > 30*time.Second && w.cloud.isWell() && w.cloud.accepts(f.leads.password) && w.nodesAreWell() &&
 		f.state.settled && !f.down && !w.network.forbidden() && r.faults == 0 && f.now.Sub(r.quiet) > 20*time.Second &&
 		f.now.Sub(w.network.back()) > time.Minute && f.now.Sub(f.lastExit) > 10*time.Minute
-	if r.lasts("well", well, f.now) > untrue && c.status == "True" {
+	if r.lasts("well", well, f.now) > untrue && c.status == "True" && !r.asksPerson {
 		w.violate("Degraded is not true", "all has been well for more than %s: %s", untrue, c.message)
 	}
+	loops := map[string]bool{}
 	for _, match := range keepsExiting.FindAllStringSubmatch(c.message, -1) {
-		if node, _, _ := strings.Cut(match[1], ":"); c.status == "True" && f.exits[node] < 3 {
+		loops[match[1]] = c.status == "True"
+	}
+	for node := range f.exits {
+		if r.lasts("no loop on "+node, loops[node] && f.exits[node] < 3, f.now) > untrue {
 			w.violate("no crash loop", "the process on %s has ended %d times in 20 minutes: %s", node, f.exits[node], c.message)
 		}
 	}

@@ -39,6 +39,7 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 	},
 	"credentials are held back": func(w *world, f *facts) {
 		w.cloud.accept(0)
+		w.rotated = w.start
 		f.leads.password = password(7)
 	},
 	"a rollout stands still": func(_ *world, f *facts) { f.state.settled = false },

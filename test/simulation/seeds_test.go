@@ -144,7 +144,7 @@ func play(t *testing.T, seed uint64, steps []step, f func(w *world)) (out outcom
 		w.pass(w.between(0, 2*time.Minute), nil)
 		w.fault(func() { f(w) })
 		out.recovered = w.recovered()
-		w.rest(6 * time.Minute)
+		w.rest(3 * time.Minute)
 		out.longest, out.simulated, out.cpu = w.rules.longest, w.now(), cpu()-begun
 		out.violations, out.timeline = w.broken(), w.timeline
 	})

@@ -87,6 +87,11 @@ type world struct {
 	written    []time.Time
 	// dirty are the keys of pods that have changed, by node.
 	dirty map[string]map[string]bool
+	// countdown counts the writes of the operator until reached is closed.
+	countdown int
+	reached   chan struct{}
+	// rotated is when the credentials were written last.
+	rotated time.Time
 	// renewed is when a static pod's process wrote the lease last.
 	renewed time.Time
 	// policies has the bindings of admission policies.
@@ -309,6 +314,11 @@ func (w *world) changed(c apitest.Change) {
 		w.renewed = time.Now()
 	case c.Resource.Resource == "validatingadmissionpolicybindings":
 		w.policies[c.Key] = c.After != nil
+	}
+	if w.countdown > 0 && isOperator(c.User) {
+		if w.countdown--; w.countdown == 0 {
+			close(w.reached)
+		}
 	}
 	w.trace.Unlock()
 	if strings.HasPrefix(c.User, serviceAccount) && c.Resource != secrets && tells(c.After) {
