@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 // leader returns the machine whose process leads, nil if none does.
@@ -272,5 +274,31 @@ func TestADrainedLeaderHandsOver(t *testing.T) {
 		leader.reboot()
 		w.pass(20*time.Second, nil)
 		w.cordon(leader.name, false)
+	})
+}
+
+// The process of the preflight ends while no operator watches it. What the leader met meanwhile is unknown, so the next
+// operator runs it again before it judges the change.
+func TestAPreflightThatEndsWithoutAnOperatorIsRunAgain(t *testing.T) {
+	scenario(t, func(w *world) {
+		was := w.state().latest
+		w.configure(noBalancer)
+		uid := func() any {
+			if pod := w.api.Get(pods, target+"/preflight"); pod != nil {
+				return apitest.Meta(pod)["uid"]
+			}
+			return nil
+		}
+		require.True(w, w.pass(time.Minute, func() bool { return uid() != nil }))
+		former := uid()
+		w.operator.kill()
+		go w.operator.replace(false, 4*time.Minute)
+		require.True(w, w.pass(8*time.Minute, func() bool { return uid() != nil && uid() != former }), "it is not run again")
+		secret := w.api.Get(secrets, target+"/"+operand.PreflightName)
+		require.Empty(w, annotation(secret, operand.PreflightVerdictAnnotation), "it was judged")
+		w.pass(2*time.Minute, nil)
+		require.Equal(w, was, w.state().latest, "it has rolled out")
+		require.True(w, w.state().is("Degraded", "True"), "%+v", w.state())
+		w.configure(1)
 	})
 }
