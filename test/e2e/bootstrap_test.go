@@ -135,8 +135,18 @@ func (s *cloudStory) requireUninitialized(t *testing.T, list []*node.Node) {
 		object, err := s.kube.CoreV1().Nodes().Get(t.Context(), n.Name(), metav1.GetOptions{})
 		require.NoError(t, err)
 		require.True(t, hasTaint(object, uninitialized), "%s has the taints %v", n.Name(), object.Spec.Taints)
-		require.Empty(t, object.Spec.ProviderID, n.Name())
+		s.requireRegistered(t, object)
 	}
+}
+
+// requireRegistered requires that a Node has the providerID that its kubelet registers with, if any.
+func (s *cloudStory) requireRegistered(t *testing.T, object *corev1.Node) {
+	t.Helper()
+	want := ""
+	if s.registersID {
+		want = s.cloud.ProviderID(object.Name)
+	}
+	require.Equal(t, want, object.Spec.ProviderID, object.Name)
 }
 
 // writeInstallerFiles writes the files in /opt/openshift at the time of the step, from the cluster's objects.

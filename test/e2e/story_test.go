@@ -109,6 +109,9 @@ type storyPlatform struct {
 	// asksOnce says that the cloud-controller-manager asks the cloud for an instance until its Node is initialized, and
 	// then takes for granted that it exists and runs. A Node goes with its Machine then, not with its instance.
 	asksOnce bool
+	// registersID says that the kubelets register with a providerID, because the cloud-controller-manager initializes no
+	// other Nodes.
+	registersID bool
 	// remembersNames says that the cloud-controller-manager takes a Node that registers again for known, so that only a
 	// new machine makes it ask the cloud.
 	remembersNames bool
@@ -133,6 +136,7 @@ var storyPlatforms = map[string]storyPlatform{
 		trustsProxy:  true,
 		// PeriodicalSync in node_controller.go, which does not ask whether an instance is stopped.
 		looksEvery:      5 * time.Minute,
+		registersID:     true,
 		servesNoMetrics: true,
 		// isProvidedAddrExist in manager.go.
 		losesHostName: true,
@@ -417,7 +421,7 @@ func (s *cloudStory) testWorker(t *testing.T) {
 	s.figure("worker's machine started to its Node initialized: %s", rounded(began))
 	first := s.firstOf(t, registered, worker.Name())
 	require.True(t, hasTaint(first, uninitialized), "it registered with the taints %v", first.Spec.Taints)
-	require.Empty(t, first.Spec.ProviderID)
+	s.requireRegistered(t, first)
 	s.requireInitializer(t, worker, s.Node(leader))
 	s.await(t, worker.Name()+" to be Ready", briefly,
 		func(ctx context.Context) error { return s.ready(ctx, worker.Name()) })
