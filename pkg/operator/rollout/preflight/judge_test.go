@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -400,4 +402,11 @@ func TestWhenTheLeadersLoginIsRejected(t *testing.T) {
 	} {
 		require.Equal(t, tc.want, rejectsLogin(tc.log), name)
 	}
+}
+
+// Its kubelet would end it before the operator judges it.
+func TestAPreflightOutlivesThePatienceWithIt(t *testing.T) {
+	var pod corev1.Pod
+	require.NoError(t, yaml.Unmarshal(bindata.MustRead("assets/pod/preflight-patch.yaml"), &pod))
+	require.Greater(t, *pod.Spec.ActiveDeadlineSeconds, int64((startTime + pullTime + patienceTime).Seconds()))
 }

@@ -13,19 +13,18 @@ import (
 // (pkg/kubelet/active_deadline.go). An operator that watches the pod ends it sooner.
 const deadlineExceeded = "DeadlineExceeded"
 
-// isUnwatched reports whether a pod ended while no operator watched it: this process found it so, or saw it for less
-// time than an operator waits before its deadline passed. What the leader and the cloud did meanwhile is unknown, so
-// the end tells nothing about the candidate.
+// isUnwatched reports whether a pod ended while no operator watched it: this process found it so, or its deadline has
+// passed. What the leader and the cloud did meanwhile is unknown, so the end tells nothing about the candidate.
 func (c *controller) isUnwatched(pod *corev1.Pod) bool {
-	isFound, now := c.seen.Value() != string(pod.UID), c.Clock.Now()
-	watched := now.Sub(c.seen.See(string(pod.UID), now))
+	isFound := c.seen.Value() != string(pod.UID)
+	c.seen.See(string(pod.UID), c.Clock.Now())
 	if !hasEnded(pod) {
 		return false
 	}
 	if isFound {
 		c.unwatched = pod.UID
 	}
-	return c.unwatched == pod.UID || pod.Status.Reason == deadlineExceeded && watched < startTime+patienceTime
+	return c.unwatched == pod.UID || pod.Status.Reason == deadlineExceeded
 }
 
 func hasEnded(pod *corev1.Pod) bool {
