@@ -51,8 +51,8 @@ var kinds = map[string]fault{
 	"status-wiped":       {"", wipeStatus},
 	"manifest-damaged":   {"", damage},
 	"cloud-down":         {"cloud", cloudFault(func(c *cloud, is bool) { c.down = is })},
-	"cloud-rejects":      {"cloud", rejectLogins},
-	"cloud-denies":       {"cloud", cloudFault(func(c *cloud, is bool) { c.denies = is })},
+	"cloud-rejects":      {"cloud", misleading(func(c *cloud, is bool) { c.rejects = is })},
+	"cloud-denies":       {"cloud", misleading(func(c *cloud, is bool) { c.denies = is })},
 	"config-change":      {"change", func(w *world) (func(), func() bool) { w.configure(w.number()); return nil, always }},
 	"credentials-rotate": {"credentials", func(w *world) (func(), func() bool) { w.rotateValid(); return nil, always }},
 	"credentials-lag":    {"credentials", credentialsLag},
@@ -337,11 +337,13 @@ func (w *world) rotateValid() {
 	w.rotate(n)
 }
 
-// rejectLogins has the cloud reject every login. A revision that meets it on its first node is rejected, and a person has
-// to accept it then: nothing tells that the change is not to blame.
-func rejectLogins(w *world) (func(), func() bool) {
-	w.rules.asksPerson = true
-	return cloudFault(func(c *cloud, is bool) { c.rejects = is })(w)
+// misleading is an outage that looks like a mistake: the cloud refuses every login, or knows no machine. A change that
+// meets it is rejected, and a person has to accept it then, or to wait for the next try.
+func misleading(set func(c *cloud, is bool)) func(w *world) (func(), func() bool) {
+	return func(w *world) (func(), func() bool) {
+		w.rules.asksPerson = true
+		return cloudFault(set)(w)
+	}
 }
 
 // credentialsLag writes credentials that become valid later. The former ones are revoked at once.

@@ -21,8 +21,8 @@ const (
 	reduceVariable   = "SIMULATION_REDUCE"
 )
 
-// fixedSeeds run in the ordinary tests.
-var fixedSeeds = []uint64{}
+// fixedSeeds run in the ordinary tests. What a seed draws changes with the list of kinds.
+var fixedSeeds = []uint64{4, 12}
 
 // step is one fault of a seed.
 type step struct {
