@@ -22,8 +22,8 @@ import (
 )
 
 // growth is the most that objects of others may add to the operator's peak memory, in MiB. Each case writes at least
-// three times that. Two starts of the same operator differ by up to 8 MiB, and what is decoded and dropped is garbage for
-// a moment: 28 MiB of 300 large Events.
+// three times that. Two starts of the same operator differ by up to 8 MiB, and what is decoded and dropped is garbage
+// for a moment: 28 MiB of 300 large Events.
 const growth = 48
 
 // flood is what others write into one cluster.
