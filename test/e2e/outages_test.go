@@ -101,6 +101,7 @@ func (s *suite) testChangeInOutage(t *testing.T) {
 func (s *suite) testOutageInRollout(t *testing.T) {
 	before := s.revision(t)
 	s.expectRollout("a good change")
+	// Its kubelet backs off, so the revision is not proved.
 	s.monitor.Expect(monitor.Degraded("", "a process that starts in an outage ends"))
 	s.setArgument(t, "min-resync-period", "12h4m")
 	s.await(t, "a revision", briefly, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })

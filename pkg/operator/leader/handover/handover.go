@@ -267,47 +267,6 @@ func (s *snapshot) unsettled(record controlplane.Record, holder controlplane.Hol
 	}
 }
 
-// proofMove returns the node that is to lead next for the proof of a revision, "" if none is, and why. The lead moves
-// to the first node once, and back to one of the former revision if the process there goes on without proving anything.
-// It leaves no former leader while another process is missing: that one may not be able to start any more.
-func (s *snapshot) proofMove(holder controlplane.Holder) (why occasion, successor string) {
-	p := s.proof
-	if !p.IsOpen(s.status.LatestAvailableRevision) || predecessor.Remains(s.status.Conditions) {
-		return occasion{}, ""
-	}
-	switch {
-	case p.State == operand.LeadAwaited && holder.Node != p.Node && s.allReady():
-		return proof, s.successorAmong(func(node string) bool { return node == p.Node })
-	case p.State == operand.LeadHeld && holder.Node == p.Node:
-		return takingBack, s.successorAmong(func(node string) bool { return s.revisionOf(node) == p.Former })
-	}
-	return occasion{}, ""
-}
-
-// allReady reports whether the cloud-controller-manager of each node is Ready.
-func (s *snapshot) allReady() bool {
-	return !slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		pod := s.StaticPod(n.NodeName)
-		return pod == nil || !controlplane.IsReady(pod)
-	})
-}
-
-// revisionOf returns the revision that a node has.
-func (s *snapshot) revisionOf(node string) int32 {
-	for _, n := range s.status.NodeStatuses {
-		if n.NodeName == node {
-			return n.CurrentRevision
-		}
-	}
-	return 0
-}
-
-// isProof selects the Secret with the record of a proof.
-func isProof(obj any) bool {
-	object, ok := obj.(metav1.Object)
-	return !ok || object.GetName() == operand.PreflightName
-}
-
 // isChanging reports whether a revision is being installed, or repaired, or the predecessor leaves.
 func (s *snapshot) isChanging() bool {
 	return predecessor.Remains(s.status.Conditions) ||

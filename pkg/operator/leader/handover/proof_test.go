@@ -66,6 +66,13 @@ func TestTheLeadOfARolloutMovesOnlyWhereARecordAsksForIt(t *testing.T) {
 		"the first node is not Ready": func(w *world, t *testing.T) { w.proves(t, operand.LeadAwaited); w.Ready("m1", false) },
 		"a standby is not Ready":      func(w *world, t *testing.T) { w.proves(t, operand.LeadAwaited); w.Ready("m2", false) },
 		"the first node is cordoned":  func(w *world, t *testing.T) { w.proves(t, operand.LeadAwaited); w.cordon("m1", true) },
+		"the kubelet of the first node would start it again later": func(w *world, t *testing.T) {
+			w.proves(t, operand.LeadAwaited)
+			for _, second := range []int{-60, -40} {
+				w.Exit("m1", second, "the cloud does not answer")
+				w.Start("m1", second+10)
+			}
+		},
 		"the record is about a former": func(w *world, t *testing.T) {
 			w.proves(t, operand.LeadAwaited)
 			w.Status.LatestAvailableRevision = 5
