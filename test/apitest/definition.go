@@ -94,7 +94,9 @@ func newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*definition, 
 }
 
 // typesOf returns the schema for the merge. Nobody applies metadata, so they have none.
-func typesOf(structural *structuralschema.Structural, kind schema.GroupVersionKind) (managedfields.TypeConverter, error) {
+func typesOf(
+	structural *structuralschema.Structural, kind schema.GroupVersionKind,
+) (managedfields.TypeConverter, error) {
 	openAPI := structural.ToKubeOpenAPI()
 	openAPI.Properties["metadata"] = spec.Schema{VendorExtensible: spec.VendorExtensible{
 		Extensions: spec.Extensions{"x-kubernetes-preserve-unknown-fields": true}},

@@ -84,7 +84,8 @@ func requestOf(r *http.Request, t target) Request {
 func (s *Server) serve(user string, r *http.Request, due func() time.Time) answer {
 	t, known := s.parse(r.URL.Path)
 	if !known {
-		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, t, "the server could not find the requested resource")
+		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, t,
+			"the server could not find the requested resource")
 	}
 	var body []byte
 	if r.Body != nil {
