@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -109,10 +110,28 @@ func (c *controller) watchFirstNode(
 		c.forgetUnready()
 		return err
 	}
-	if verdict := c.judgeFirstNode(ctx, first); verdict != nil {
+	hasLoggedIn, err := c.hasLoggedIn(candidate, first)
+	if err != nil {
+		return err
+	}
+	if verdict := c.judgeFirstNode(ctx, first, hasLoggedIn); verdict != nil {
 		_, err = c.rejectRevision(ctx, candidate, first, verdict)
 	}
 	return err
+}
+
+// hasLoggedIn reports whether a preflight has logged in with what the revision changes: then a cloud that rejects its
+// login now rejects that of the former revision too.
+func (c *controller) hasLoggedIn(candidate *corev1.Secret, first *firstNode) (bool, error) {
+	if candidate == nil {
+		return false, nil
+	}
+	verdict := operand.PreflightVerdictOf(candidate)
+	if verdict == nil || verdict.Result != operand.Successful {
+		return false, nil
+	}
+	changes, err := c.changes(first)
+	return operand.PreflightInputsOf(candidate).Have(changes), err
 }
 
 // forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
@@ -159,8 +178,11 @@ func (c *controller) kubeletWorks(name string) (bool, error) {
 }
 
 // judgeFirstNode returns the verdict about a revision whose container is not Ready on its first node, nil if there is
-// none yet. A cloud that may be down pauses the rollout, and fails nothing.
-func (c *controller) judgeFirstNode(ctx context.Context, first *firstNode) *operand.PreflightVerdict {
+// none yet. A cloud that may be down pauses the rollout, and fails nothing. So does one that rejects a login that it has
+// accepted.
+func (c *controller) judgeFirstNode(
+	ctx context.Context, first *firstNode, hasLoggedIn bool,
+) *operand.PreflightVerdict {
 	now := c.Clock.Now()
 	e := &evidence{now: now, pod: first.pod, since: c.unready.See(string(first.pod.UID), now)}
 	status := controlplane.ContainerStatus(first.pod, operand.Name)
@@ -169,7 +191,9 @@ func (c *controller) judgeFirstNode(ctx context.Context, first *firstNode) *oper
 		count -= c.forgiven.count
 	}
 	if end := controlplane.Terminated(status); end != nil && count >= enoughEnds {
-		if verdict := e.ended(end); verdict.Result == operand.Failed || verdict.Class != crash {
+		verdict := e.ended(end)
+		isRevoked := hasLoggedIn && verdict.Class == nodecause.Unauthenticated.String()
+		if !isRevoked && (verdict.Result == operand.Failed || verdict.Class != crash) {
 			return onlyFailed(verdict)
 		}
 	}

@@ -114,6 +114,38 @@ func TestTheVerdictAboutARevisionReplacesThatOfItsPreflight(t *testing.T) {
 	require.Equal(t, crashed, w.rejected(t)[0].Verdict.Describe())
 }
 
+// A cloud that rejects every login for minutes must not cost the change that just rolls out.
+func TestACloudThatRejectsALoginItHasAcceptedRejectsNoRevision(t *testing.T) {
+	const revoked = "F1125 19:00:00.000000       1 main.go:1] unable to access compute v2 API : got 401 instead\n"
+	for name, tc := range map[string]struct {
+		message string
+		inputs  func(changes operand.StartDigests) operand.StartDigests
+		want    bool
+	}{
+		"a preflight has logged in with it": {revoked, func(c operand.StartDigests) operand.StartDigests { return c }, false},
+		"the preflight tried something else": {revoked, func(operand.StartDigests) operand.StartDigests {
+			return operand.StartDigests{diagnostic.Configuration: "sha256:other"}
+		}, true},
+		"it does not end for its login": {inUse, func(c operand.StartDigests) operand.StartDigests { return c }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newRollout(t, "m0", "m1", "m2")
+			changes, err := w.changes(&firstNode{revision: 4, former: 3})
+			require.NoError(t, err)
+			secret := operand.PreflightSecret("sha256:1")
+			require.NoError(t, operand.AnnotatePreflight(secret, tc.inputs(changes), nil,
+				&operand.PreflightVerdict{Digest: "sha256:1", Result: operand.Successful, Tries: 1}))
+			_, err = w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
+			require.NoError(t, err)
+			w.crashes("m1", tc.message)
+			w.renews(t, 5*time.Minute)
+			require.Equal(t, tc.want, len(w.rejected(t)) > 0)
+			w.renews(t, 6*time.Minute)
+			require.NotEmpty(t, w.rejected(t), "the former revision led for ten minutes")
+		})
+	}
+}
+
 // What the leader logs proves nothing: a tenant may have written it. That its process leads, and that the other one is
 // not Ready, no tenant can write.
 func TestARevisionThatHangsOnItsFirstNodeIsRejectedAfterTheFormerOneHasLedForTenMinutes(t *testing.T) {
