@@ -99,7 +99,7 @@ func (s *suite) testGoodLeader(t *testing.T, change func(*testing.T) time.Time) 
 	s.awaitSettledLeader(t)
 	former := s.requireOneLeader(t)
 	s.monitor.Begin("a good change")
-	s.monitor.Expect(monitor.Rollout("a good change"), monitor.NewLeader("the first node proves it"))
+	s.monitor.Expect(monitor.Rollout("a good change"), monitor.NewLeader("the first node proves it").Times(mostMoves))
 	sample := s.sampleLeaders(t)
 	began := change(t)
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
@@ -115,7 +115,8 @@ func (s *suite) testBadLeader(t *testing.T, b badLeader) {
 	s.requireOneLeader(t)
 	s.monitor.Begin(b.name)
 	s.monitor.Expect(monitor.Degraded("", b.name), monitor.Rollout(b.name), monitor.Rollout("back from "+b.name),
-		monitor.NewLeader("it is to prove itself"), monitor.NewLeader("back"), monitor.NewLeader("the leader's node goes back"))
+		monitor.NewLeader("it is to prove itself").Times(mostMoves), monitor.NewLeader("back"),
+		monitor.NewLeader("the leader's node goes back"))
 	sample, began := s.sampleLeaders(t), time.Now()
 	b.change(t)
 	s.await(t, "the revision", briefly, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })

