@@ -43,11 +43,12 @@ type assessor struct {
 	worked  bool
 	history nodeHistory
 	loops   crashLoops
+	planned plannedEnds
 	silent  unresponsive
 }
 
 func newAssessor() *assessor {
-	return &assessor{loops: crashLoops{}, silent: unresponsive{patience.Each[containerOn, bool]{}}}
+	return &assessor{loops: crashLoops{}, planned: plannedEnds{}, silent: unresponsive{patience.Each[containerOn, bool]{}}}
 }
 
 // assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
@@ -59,7 +60,7 @@ func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duratio
 	state := operandStateOf(s, pods, expected)
 	outage := a.outages.observe(state, s.Now())
 	next := patience.Sooner(patience.Sooner(state.leader.ExpiresIn, state.leader.SettlesIn), state.leader.SilentIn)
-	next = patience.Sooner(next, a.loops.observe(pods, expected, s.moves, s.Now()))
+	next = patience.Sooner(next, a.loops.observe(pods, expected, a.planned, s.moves, s.Now()))
 	var leaderless time.Time
 	if a.outages.fails(state.leader) {
 		leaderless = a.outages.works.At()

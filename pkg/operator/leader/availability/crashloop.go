@@ -75,20 +75,32 @@ type crashLoop struct {
 	stays bool
 }
 
+// plannedEnds are the last ends of containers that moves of the lead have caused. The kubelet's status has such an end
+// for longer than the pods of the move are kept.
+type plannedEnds map[containerOn]time.Time
+
+// have reports whether a move of the lead has caused the end of a container.
+func (p plannedEnds) have(key containerOn, last *corev1.ContainerStateTerminated, moves []*corev1.Pod) bool {
+	if controlplane.EndedByMove(last, key.node, moves) {
+		p[key] = last.FinishedAt.Time
+	}
+	return p[key].Equal(last.FinishedAt.Time)
+}
+
 // observe records the containers of pods, less what the moves of the lead have ended. It returns the time until one of
 // them will have run long enough to end its series, 0 if none.
 func (c crashLoops) observe(
-	pods []*corev1.Pod, expected expectedNodes, moves []*corev1.Pod, now time.Time,
+	pods []*corev1.Pod, expected expectedNodes, planned plannedEnds, moves []*corev1.Pod, now time.Time,
 ) time.Duration {
 	var next time.Duration
 	for _, pod := range pods {
 		containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 		for _, container := range containers {
-			if last := container.LastTerminationState.Terminated; last != nil &&
-				controlplane.EndedByMove(last, pod.Spec.NodeName, moves) {
+			key := containerOn{pod.Spec.NodeName, container.Name}
+			if last := container.LastTerminationState.Terminated; last != nil && planned.have(key, last, moves) {
 				container.LastTerminationState.Terminated = nil
 			}
-			next = patience.Sooner(next, c.record(containerOn{pod.Spec.NodeName, container.Name}, pod.Name, container, now))
+			next = patience.Sooner(next, c.record(key, pod.Name, container, now))
 		}
 		maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
 			return key.node == pod.Spec.NodeName && len(containers) > 0 &&

@@ -267,7 +267,7 @@ func TestAnInitContainerThatSucceedsInTheEndIsNoCrashLoop(t *testing.T) {
 	loops := crashLoops{}
 	require.Zero(
 		t,
-		loops.observe([]*corev1.Pod{c.Pods["m1"]}, expectedNodes{present: []string{"m1"}}, nil, begin.Add(time.Hour)),
+		loops.observe([]*corev1.Pod{c.Pods["m1"]}, expectedNodes{present: []string{"m1"}}, plannedEnds{}, nil, begin.Add(time.Hour)),
 	)
 	require.Empty(t, loops)
 }
@@ -290,7 +290,7 @@ func TestASeriesIsForgottenWithItsContainer(t *testing.T) {
 			loops := crashLoops{{"m1", gone}: {}, {"m1", stays}: {}, {"m2", gone}: {}}
 			pod := threeMasters().Pods["m1"]
 			pod.Status.ContainerStatuses = tc.containers
-			loops.observe([]*corev1.Pod{pod}, expectedNodes{present: []string{"m1", "m2"}}, nil, begin)
+			loops.observe([]*corev1.Pod{pod}, expectedNodes{present: []string{"m1", "m2"}}, plannedEnds{}, nil, begin)
 			require.Equal(t, tc.want, slices.SortedFunc(maps.Keys(loops), containerOn.compare))
 		})
 	}
@@ -395,6 +395,20 @@ func TestWhatMovesOfTheLeadEndIsNoCrashLoop(t *testing.T) {
 		events.kill("m2", second)
 	}
 	require.NotEmpty(t, of(events.run(t, start, 1200), CrashLoopCondition), "that of another node")
+}
+
+// The record of a move goes after a minute, and the kubelet still reports the end then.
+func TestAKillAfterTheRecordsOfMovesAreGoneIsNoCrashLoop(t *testing.T) {
+	start := func() *cluster { c := threeMasters(); c.Start("m1", -250); return c }
+	events := timeline{}
+	events.renews(26, 1200)
+	for _, second := range []int{10, 160} {
+		events.kill("m1", second)
+		events.at(second, func(c *cluster, second int) { c.move("m1", second-2, second+3) })
+		events.at(second+70, func(c *cluster, _ int) { c.moves = nil })
+	}
+	events.kill("m1", 330)
+	require.Empty(t, of(events.run(t, start, 1200), CrashLoopCondition))
 }
 
 // move adds the pod of a move that ran on a node.
