@@ -125,10 +125,7 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 		return p.replacedBy(pod, container, now)
 	}
 	running := container.State.Running
-	e := End{Recovered: running != nil && IsReady(pod), BackOff: isInBackOff(container)}
-	if running != nil {
-		e.Next = container.ContainerID
-	}
+	e := End{Recovered: running != nil && IsReady(pod), BackOff: isInBackOff(container), Next: runningID(container)}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
 	case endedSince(last, acquired), within && startedAfter(running, acquired):
@@ -140,6 +137,14 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 	}
 	e.Failed = e.Proven && last.FinishedAt.Sub(acquired) < SettleTime
 	return e
+}
+
+// runningID returns the ID of a container that runs, "" if it does not.
+func runningID(container corev1.ContainerStatus) string {
+	if container.State.Running == nil {
+		return ""
+	}
+	return container.ContainerID
 }
 
 // isInBackOff reports whether the kubelet does not start a container for now.

@@ -73,28 +73,33 @@ func (w *write) patched() answer {
 	if types.PatchType(w.patch) == types.ApplyYAMLPatchType || types.PatchType(w.patch) == types.ApplyCBORPatchType {
 		return w.apply()
 	}
-	var after Object
-	var err error
 	if types.PatchType(w.patch) == types.JSONPatchType {
-		var patch jsonpatch.Patch
-		var content []byte
-		if patch, err = jsonpatch.DecodePatch(w.body); err == nil {
-			content, err = patch.Apply(w.existing.raw)
-		}
-		if err != nil {
-			return w.fail(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
-		}
-		after, err = decode(content)
-	} else {
-		var patch Object
-		if patch, err = decode(w.body); err == nil {
-			if why := w.conflict(patch); why != "" {
-				return w.failConflict(why)
-			}
-			after = runtime.DeepCopyJSON(w.existing.object)
-			merge(after, patch)
-		}
+		return w.patchedByOperations()
 	}
+	patch, err := decode(w.body)
+	if err != nil {
+		return w.fail(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+	}
+	if why := w.conflict(patch); why != "" {
+		return w.failConflict(why)
+	}
+	after := runtime.DeepCopyJSON(w.existing.object)
+	merge(after, patch)
+	delete(Meta(after), "resourceVersion")
+	return w.update(after)
+}
+
+// patchedByOperations applies a JSON patch.
+func (w *write) patchedByOperations() answer {
+	var content []byte
+	patch, err := jsonpatch.DecodePatch(w.body)
+	if err == nil {
+		content, err = patch.Apply(w.existing.raw)
+	}
+	if err != nil {
+		return w.fail(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
+	}
+	after, err := decode(content)
 	if err != nil {
 		return w.fail(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 	}

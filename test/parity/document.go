@@ -22,7 +22,7 @@ cloud-controller-manager (CCM).
   wants that, and writes both as files of a revision. The CCM mounts no ConfigMap and no Secret.
 - The CCM serves health and metrics on port 10258, with the cluster's TLS profile. It has probes.
   The predecessor turned the port off, except on IBM Cloud and PowerVS.
-- The TLS profile applies for every value of ` + "`" + `spec.tlsAdherence` + "`" + ` of ` + "`" + `apiserver.config.openshift.io` + "`" + `
+- The TLS profile applies for every value of ` + "`spec.tlsAdherence` of `apiserver.config.openshift.io`" + `
   ([why](operations.md#tls)). The predecessor applies it only where that asks for it:
   ` + "`" + `StrictAllComponents` + "`" + `, or a value that it does not know.
 - All controllers of the CCM have one identity. The predecessor's used ServiceAccounts in

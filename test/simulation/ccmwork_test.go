@@ -78,10 +78,6 @@ func (p *process) round() {
 	p.say("I", "node_controller.go", "Update %d nodes status took 12ms.", len(all))
 }
 
-func isUninitializedTaint(t corev1.Taint) bool {
-	return t.Key == controlplane.UninitializedTaint && t.Effect == corev1.TaintEffectNoSchedule
-}
-
 // waits reports whether an object is a Node that waits for its initialization.
 func waits(node object) bool {
 	spec, _ := node["spec"].(map[string]any)

@@ -109,7 +109,7 @@ func (w *world) given() []runtime.Object {
 				PlatformSpec: configv1.PlatformSpec{Type: configv1.OpenStackPlatformType},
 			},
 			Status: configv1.InfrastructureStatus{
-				InfrastructureName: "demo-x7k2p", Platform: configv1.OpenStackPlatformType,
+				InfrastructureName: "demo-x7k2p",
 				PlatformStatus: &configv1.PlatformStatus{
 					Type: configv1.OpenStackPlatformType, OpenStack: &configv1.OpenStackPlatformStatus{CloudName: "openstack"},
 				},

@@ -82,13 +82,6 @@ func (w *world) someMaster() *machine {
 
 func pick[T any](w *world, from ...T) T { return from[w.n(len(from))] }
 
-// lasts returns the length of a fault: short, medium or long.
-func (w *world) lasts() time.Duration {
-	limits := pick(w, [2]time.Duration{time.Second, 30 * time.Second}, [2]time.Duration{30 * time.Second, 3 * time.Minute},
-		[2]time.Duration{3 * time.Minute, 8 * time.Minute})
-	return w.between(limits[0], limits[1])
-}
-
 func hang(w *world) (func(), func() bool) {
 	m := w.someMaster()
 	w.mutex.Lock()

@@ -283,11 +283,11 @@ func copyTree(from, to string) error {
 		}
 		content, err := os.ReadFile(path)
 		if err != nil || filepath.Base(path) == ".lock" {
-			return nil
+			return nil //nolint:nilerr // It was replaced meanwhile.
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return nil
+			return nil //nolint:nilerr // It was replaced meanwhile.
 		}
 		return os.WriteFile(into, content, info.Mode())
 	})

@@ -29,7 +29,7 @@ type network struct {
 	// isForbidden has every request of the operator refused; open watches go on. rightsBack is when that ended.
 	isForbidden bool
 	rightsBack  time.Time
-	// refuses refuses a request of the operator: webhooks, quotas, priority and fairness.
+	// refuses answers a request of the operator: webhooks, quotas, priority and fairness.
 	refuses func(r apitest.Request) int
 	// lag is how late events of a resource reach the watches of the operator.
 	lag map[string]time.Duration
@@ -156,8 +156,9 @@ type cloud struct {
 // The answers of a cloud.
 var (
 	errDown   = errors.New("dial tcp 192.0.2.1:8774: connect: connection refused")
-	errReject = errors.New("Authentication failed")
-	err401    = errors.New("Expected HTTP response code [200 201 202 204 300] when accessing " +
+	errReject = errors.New("Authentication failed") //nolint:staticcheck // Keystone's words.
+	//nolint:staticcheck // gophercloud's words.
+	err401 = errors.New("Expected HTTP response code [200 201 202 204 300] when accessing " +
 		"[POST https://keystone.example.com:5000/v3/auth/tokens], but got 401 instead: Authentication failed")
 )
 

@@ -148,7 +148,8 @@ func (d *deployment) acts(is bool) {
 		return
 	}
 	d.since = time.Now()
-	if d.ran++; d.ran > 1 {
+	d.ran++
+	if d.ran > 1 {
 		d.world.violate("two operators act", "%d have the lock", d.ran)
 	}
 }

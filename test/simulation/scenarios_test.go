@@ -5,11 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -48,15 +47,6 @@ func (m *machine) kill9() bool {
 	m.note("FAULT kill -9 of the CCM on %s", m.name)
 	m.static.ccm.kill(9)
 	return true
-}
-
-// change runs what changes something, and waits until everything has the next revision.
-func (w *world) rolledOut(change func()) {
-	was := w.state().latest
-	change()
-	if !w.pass(recovery, func() bool { return w.state().latest > was && w.healthy() }) {
-		w.violate("a rollout does not end", "%+v", w.state())
-	}
 }
 
 // installing reports whether the installer of a node's next revision exists.

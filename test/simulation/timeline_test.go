@@ -27,7 +27,8 @@ func (w *world) changed(c apitest.Change) {
 		w.policies[c.Key] = c.After != nil
 	}
 	if w.countdown > 0 && isOperator(c.User) {
-		if w.countdown--; w.countdown == 0 {
+		w.countdown--
+		if w.countdown == 0 {
 			close(w.reached)
 		}
 	}

@@ -149,6 +149,7 @@ func tolerateLeaks() {
 // diskDirectory returns a directory in memory, if there is one: nodefiles flushes each file.
 func diskDirectory(t *testing.T) string {
 	t.Helper()
+	//nolint:usetesting // Not where the tests' other files are.
 	if directory, err := os.MkdirTemp("/dev/shm", "simulation"); err == nil {
 		t.Cleanup(func() { _ = os.RemoveAll(directory) })
 		return directory

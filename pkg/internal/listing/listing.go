@@ -101,7 +101,7 @@ func (d *decoder) items() error {
 		var more bool
 		if more, d.err = d.item(object); d.err != nil || !more {
 			d.next, d.ended = "", true
-			return nil
+			return nil //nolint:nilerr // The caller returns d.err.
 		}
 	}
 	return d.expect(']')

@@ -178,8 +178,8 @@ func (c *controller) kubeletWorks(name string) (bool, error) {
 }
 
 // judgeFirstNode returns the verdict about a revision whose container is not Ready on its first node, nil if there is
-// none yet. A cloud that may be down pauses the rollout, and fails nothing. So does one that rejects a login that it has
-// accepted.
+// none yet. A cloud that may be down pauses the rollout, and fails nothing. So does one that rejects a login that it
+// has accepted.
 func (c *controller) judgeFirstNode(
 	ctx context.Context, first *firstNode, hasLoggedIn bool,
 ) *operand.PreflightVerdict {
