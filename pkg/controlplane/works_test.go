@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
 func TestWhatWorksHasARevisionOnEveryNodeAndALeader(t *testing.T) {

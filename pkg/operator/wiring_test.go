@@ -15,7 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/azure"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/ibm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/openstack"

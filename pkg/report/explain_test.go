@@ -14,7 +14,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot/snapshottest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/snapshottest"
 )
 
 // read reads what the commands read, with the leader's log.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot/snapshottest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/snapshottest"
 )
 
 // statusOf reads a cluster through its API.

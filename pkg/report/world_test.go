@@ -23,11 +23,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/tokens"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot/snapshottest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/snapshottest"
 )
 
 var now = controlplanetest.At(20)

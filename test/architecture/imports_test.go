@@ -40,7 +40,6 @@ var layers = []layer{
 	{dir: "pkg/confdoc", pure: true, ours: []string{"pkg/diagnostic", "pkg/redaction", "pkg/gcfg"}},
 	// The interface between the clouds and other packages. layerOf gives each cloud its own layer.
 	{dir: "pkg/clouds", pure: true, ours: []string{"pkg/confdoc", "pkg/diagnostic"}},
-	{dir: "pkg/clouds/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
 	{dir: "pkg/platform", pure: true, ours: []string{
 		"pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/featuregate", "pkg/apis",
 	}},
@@ -188,6 +187,10 @@ var layers = []layer{
 	}},
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
 	{dir: "test/apitest"},
+	{dir: "test/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
+	{dir: "test/controllertest"},
+	{dir: "test/controlplanetest", ours: []string{"pkg/controlplane"}},
+	{dir: "test/snapshottest", ours: []string{"pkg/apis"}},
 	{dir: "test/simulation"},
 	{dir: "test/dockerfile"},
 	{dir: "test/rights", ours: []string{"pkg/platform"}},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/alibabacloud"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 )
 
 func TestAlibabaCloudGolden(t *testing.T) {

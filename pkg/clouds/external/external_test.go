@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/external"
 )
 

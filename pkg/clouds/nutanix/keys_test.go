@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/vsphere"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )

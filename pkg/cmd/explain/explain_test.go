@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/explain"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot/snapshottest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/snapshottest"
 )
 
 // asCommand makes the test's executable run the command, so that exit codes and streams are real.

@@ -20,7 +20,7 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/status"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot/snapshottest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/snapshottest"
 )
 
 // asCommand makes the test's executable run the command, so that exit codes and streams are real.

@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/stretchr/testify/require"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 func TestItComesBackByItselfWhenANewClusterHadItsTime(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )

@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 // staticPod is a mirror pod with the operand's container of this ID.

@@ -15,7 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 func TestTheNextNodeOfARollout(t *testing.T) {

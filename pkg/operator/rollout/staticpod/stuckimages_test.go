@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 // nodeStatuses is an operator client with these nodes. library-go's fake loses its nodes when a condition is applied.
