@@ -31,10 +31,9 @@ type Drift struct {
 	// have the machine's UUID.
 	OtherMachine string
 
-	// What one Node does not show: AddressFlaps reports that its address of type InternalIP was lost several times within
-	// an hour, and SharedMachine is a provider ID that another Node has too.
-	AddressFlaps  bool
-	SharedMachine string
+	// AddressFlaps reports that the address of type InternalIP was lost several times within an hour. DriftOf does not set
+	// it, because one Node does not show it.
+	AddressFlaps bool
 }
 
 // DriftOf returns what is wrong with a Ready node that does not wait for a CCM.
@@ -96,9 +95,6 @@ func (d Drift) Explain() string {
 	case d.OtherMachine != "":
 		return fmt.Sprintf("the providerID %q is that of another machine than the systemUUID; drain the Node, then delete "+
 			"it, so that its kubelet registers it again", printable.Cut(d.OtherMachine, maxValue))
-	case d.SharedMachine != "":
-		return fmt.Sprintf("they have the same providerID %q; find the machine with that ID, and drain and delete the Nodes "+
-			"whose kubelet does not run on it", printable.Cut(d.SharedMachine, maxValue))
 	case d.AddressFlaps:
 		return "lost its address of type InternalIP three times within an hour; check the addresses that the cloud has for " +
 			"the instance, and what reports them to it, such as a guest agent"

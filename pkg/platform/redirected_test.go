@@ -13,11 +13,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/azure"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/ibm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 )
 
 // redirection is a configuration with its diagnostic about an endpoint for the credentials.

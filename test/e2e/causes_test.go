@@ -355,13 +355,6 @@ func causesOfTheCluster() []aCause {
 			},
 		},
 		{
-			name: "two Nodes are of one machine",
-			inject: foreignNode(func(n *corev1.Node, c *causes) {
-				n.Spec.ProviderID = c.cloud.ProviderID(c.worker.Name())
-			}),
-			says: "they have the same providerID",
-		},
-		{
 			name: "another component's taint stays",
 			inject: func(c *causes, t *testing.T) func() {
 				const taint = "node.cilium.io/agent-not-ready"

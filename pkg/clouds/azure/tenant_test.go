@@ -7,8 +7,8 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/azure"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 )
 
 func TestAForeignTenantOfTheNetworkIsNamed(t *testing.T) {

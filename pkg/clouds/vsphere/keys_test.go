@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/cloudtest"
 )
 
 // The file is what test/conformance compares with the types of the real provider, which this module cannot import: the keys

@@ -60,7 +60,7 @@ func TestOneNodeCannotFillTheStatus(t *testing.T) {
 			}
 		})
 	}
-	for _, drift := range []nodecause.Drift{{OtherMachine: huge}, {SharedMachine: huge}, {Taint: huge}} {
+	for _, drift := range []nodecause.Drift{{OtherMachine: huge}, {Taint: huge}} {
 		require.Less(t, len(drift.Explain()), 1<<10)
 	}
 }

@@ -93,3 +93,35 @@ func TestADriftOfAnInitializedNodeIsNamedWithItsAction(t *testing.T) {
 	}
 	require.Empty(t, c.notice(t))
 }
+
+func TestAnAddressThatFlapsIsANotice(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	require.NoError(t, c.controller.store.Replace(nil, "1"))
+	require.NoError(t, c.controller.store.Update(running("a", "openstack:///1")))
+	lost := running("a", "openstack:///1")
+	lost.Status.Addresses = lost.Status.Addresses[:1]
+	flap := func() {
+		require.NoError(t, c.controller.store.Update(lost))
+		require.NoError(t, c.controller.store.Update(lost)) // a heartbeat
+		c.pass(t, 10*time.Second)
+		require.NoError(t, c.controller.store.Update(running("a", "openstack:///1")))
+		c.pass(t, 19*time.Minute+50*time.Second)
+	}
+	flap()
+	flap()
+	require.Empty(t, c.notice(t))
+	require.NoError(t, c.controller.store.Update(lost))
+	require.NoError(t, c.controller.store.Update(running("a", "openstack:///1")))
+	const notice = "node/a: lost its address of type InternalIP three times within an hour; check the addresses that the " +
+		"cloud has for the instance, and what reports them to it, such as a guest agent"
+	require.Equal(t, notice, c.notice(t))
+	c.pass(t, 20*time.Minute-time.Second)
+	require.Equal(t, notice, c.notice(t))
+	c.pass(t, time.Second)
+	require.Empty(t, c.notice(t), "the first loss is an hour ago")
+	require.NoError(t, c.controller.store.Update(lost))
+	require.NoError(t, c.controller.store.Update(running("a", "openstack:///1")))
+	require.Equal(t, notice, c.notice(t), "two of three are within the hour, and this one")
+	require.NoError(t, c.controller.store.Delete(running("a", "openstack:///1")))
+	require.Empty(t, c.notice(t))
+}

@@ -146,10 +146,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	c.Report(c.investigation.waiting(slices.Concat(overdue, late), waiting))
 	c.Deafness.See(c.investigation.deafLeader(), slices.Concat(overdue, late), c.Clock.Now())
-	drifts, nextDrift, err := c.drifts(ctx, wrong)
-	if err != nil {
-		return err
-	}
+	drifts, nextDrift := c.drifts(wrong)
 	if next = patience.Sooner(next, nextDrift); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
@@ -202,15 +199,9 @@ func (c *controller) condition(
 
 // drifts returns what is wrong with nodes that do not wait, one text for each cause, and the time until another node
 // is reported, 0 for none. The components whose taints keep pods away may take minutes to start.
-func (c *controller) drifts(
-	ctx context.Context, wrong map[string]drift,
-) (texts []string, next time.Duration, err error) {
+func (c *controller) drifts(wrong map[string]drift) (texts []string, next time.Duration) {
 	groups := map[nodecause.Drift][]string{}
-	if next, err = c.twins(ctx, groups); err != nil {
-		return nil, 0, err
-	}
-	flapping, calm := c.store.flapping()
-	next = patience.Sooner(next, calm)
+	flapping, next := c.store.flapping()
 	for _, node := range flapping {
 		groups[nodecause.Drift{AddressFlaps: true}] = append(groups[nodecause.Drift{AddressFlaps: true}], "node/"+node)
 	}
@@ -230,7 +221,7 @@ func (c *controller) drifts(
 		texts = append(texts, diagnostic.Few(nodes)+": "+cause.Explain())
 	}
 	slices.Sort(texts)
-	return texts, next, nil
+	return texts, next
 }
 
 // withDrifts adds the drifts to the notices.

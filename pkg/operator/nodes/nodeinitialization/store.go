@@ -37,8 +37,6 @@ type store struct {
 
 	// initialized is when a Node that waited was initialized last.
 	initialized time.Time
-
-	machines machines
 }
 
 // A Node whose address is lost and comes back this often within flapTime flaps.
@@ -71,9 +69,6 @@ func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
 
 // isRelevant reports whether the store needs a Node. It sees each one, also those that it does not need.
 func (s *store) isRelevant(node *corev1.Node) bool {
-	if s.machines.see(node, s.clock.Now()) {
-		s.changed()
-	}
 	s.lock.Lock()
 	if _, waited := s.waiting[node.Name]; waited && !controlplane.IsUninitialized(node) && node.Spec.ProviderID != "" {
 		s.initialized = s.clock.Now()
@@ -141,9 +136,8 @@ func (s *store) Update(obj any) error {
 	if !ok {
 		return nil
 	}
-	hasTwin := s.machines.see(node, s.clock.Now())
 	s.lock.Lock()
-	changed := s.set(node, s.clock.Now()) || hasTwin
+	changed := s.set(node, s.clock.Now())
 	s.lock.Unlock()
 	if changed {
 		s.changed()
@@ -206,9 +200,6 @@ func (s *store) Delete(obj any) error {
 	if !ok {
 		return nil
 	}
-	if s.machines.forget(node) {
-		defer s.changed()
-	}
 	s.lock.Lock()
 	delete(s.lost, node.Name)
 	s.lock.Unlock()
@@ -234,7 +225,6 @@ func (s *store) Replace(objs []any, _ string) error {
 	}
 	maps.DeleteFunc(s.waiting, func(node string, _ wait) bool { return !listed[node] })
 	maps.DeleteFunc(s.wrong, func(node string, _ drift) bool { return !listed[node] })
-	s.machines.unconfirm()
 	s.synced = true
 	s.lock.Unlock()
 	s.changed()
