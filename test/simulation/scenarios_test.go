@@ -292,3 +292,16 @@ func TestAPreflightThatEndsWithoutAnOperatorIsRunAgain(t *testing.T) {
 		w.configure(1)
 	})
 }
+
+// The copies of a new revision reach the cache of ConfigMaps at once, and that of Secrets later.
+func TestALateWatchOfSecretsCreatesOneRevision(t *testing.T) {
+	scenario(t, func(w *world) {
+		was, late := w.state().latest, w.network.late
+		w.network.set(func() { w.network.lag["secrets"] = 10 * time.Second })
+		w.configure(1)
+		w.pass(time.Minute, nil)
+		w.network.set(func() { delete(w.network.lag, "secrets") })
+		require.Greater(w, w.network.late, late)
+		require.Equal(w, was+1, w.state().latest)
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
@@ -157,4 +158,40 @@ func (l lostRevisions) lost(ctx context.Context, cached *corev1.ConfigMapList) (
 		return 0, fmt.Errorf("reading configmap/%s in %s: %w", name, operand.Namespace, err)
 	}
 	return 0, nil
+}
+
+// lateSecrets are the Secrets of the revision controller. That controller takes the latest revision from its cache of
+// ConfigMaps. While the watch of Secrets is late, that revision's Secrets seem to be missing, and the controller would
+// create the next revision, whose Secrets are missing too, ten of them in a second.
+type lateSecrets struct {
+	// SecretsGetter reads from a cache, and live does not.
+	corev1client.SecretsGetter
+	live corev1client.SecretsGetter
+}
+
+// Secrets implements corev1client.SecretsGetter.
+func (l lateSecrets) Secrets(namespace string) corev1client.SecretInterface {
+	return namespacedLateSecrets{SecretInterface: l.SecretsGetter.Secrets(namespace), live: l.live.Secrets(namespace)}
+}
+
+type namespacedLateSecrets struct {
+	corev1client.SecretInterface
+	live corev1client.SecretInterface
+}
+
+// Get reads a copy live that the cache does not have, unless there is nothing to copy.
+func (l namespacedLateSecrets) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error) {
+	secret, err := l.SecretInterface.Get(ctx, name, options)
+	at := strings.LastIndex(name, "-")
+	if !apierrors.IsNotFound(err) || at < 0 {
+		return secret, err
+	}
+	if _, sourceErr := l.SecretInterface.Get(ctx, name[:at], options); sourceErr != nil {
+		return secret, err
+	}
+	secret, err = l.live.Get(ctx, name, options)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading secret/%s: %w", name, err)
+	}
+	return secret, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -129,6 +130,39 @@ func TestALatestRevisionThatWasLostIsListed(t *testing.T) {
 				require.Equal(t, configMap.Name, "revision-status-"+configMap.Data["revision"])
 			}
 			require.Equal(t, tc.want, names)
+		})
+	}
+}
+
+func TestACopyThatTheCacheOfSecretsLacksIsReadLive(t *testing.T) {
+	const namespace = "openshift-cloud-controller-manager"
+	secret := func(name string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	for _, test := range []struct {
+		name, secret  string
+		cached, live  []string
+		isFound, asks bool
+	}{
+		{"a copy in the cache", "cloud-config-3", []string{"cloud-config", "cloud-config-3"}, nil, true, false},
+		{"a copy that is late", "cloud-config-3", []string{"cloud-config"}, []string{"cloud-config-3"}, true, true},
+		{"a copy that does not exist", "cloud-config-3", []string{"cloud-config"}, nil, false, true},
+		{"a copy of nothing", "cloud-config-3", nil, []string{"cloud-config-3"}, false, false},
+		{"a Secret that is no copy", "token", nil, []string{"token"}, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cache, live := fake.NewClientset(), fake.NewClientset()
+			for _, name := range test.cached {
+				require.NoError(t, cache.Tracker().Add(secret(name)))
+			}
+			for _, name := range test.live {
+				require.NoError(t, live.Tracker().Add(secret(name)))
+			}
+			secrets := lateSecrets{SecretsGetter: cache.CoreV1(), live: live.CoreV1()}.Secrets(namespace)
+			_, err := secrets.Get(t.Context(), test.secret, metav1.GetOptions{})
+			require.Equal(t, test.isFound, err == nil, "%v", err)
+			require.Equal(t, !test.isFound, apierrors.IsNotFound(err))
+			require.Len(t, live.Actions(), map[bool]int{true: 1}[test.asks])
 		})
 	}
 }

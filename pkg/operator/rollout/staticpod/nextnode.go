@@ -31,6 +31,9 @@ const notReadyPatience = time.Minute
 // has renewed it for as long as it lasts, so no rollout waits for longer.
 const watchInterval = 5 * time.Second
 
+// moveLimit is how long the lead may take to move, see package handover.
+const moveLimit = time.Minute
+
 // nextNode chooses the one node that library-go's installer controller may act upon, see installerClient.
 //
 // A rollout reaches one node at a time, and is at a node until its static pod has settled. It passes by a node whose
@@ -123,10 +126,25 @@ func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, e
 	if chosen.wait == 0 && next.watches {
 		chosen.wait = watchInterval
 	}
-	if chosen.wait == 0 {
+	if chosen.wait > 0 || err != nil {
+		return chosen, err
+	}
+	if chosen.wait, err = n.moves(); chosen.wait == 0 {
 		chosen.node = next.NodeStatus
 	}
 	return chosen, err
+}
+
+// moves returns for how long the lead may still be moving, 0 if it is not. A move takes up to two static pods away for
+// a moment, so a rollout that went on would take the last one.
+func (n *nextNode) moves() (left time.Duration, err error) {
+	pods, err := controlplane.Moves(n.pods)
+	for _, pod := range pods {
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			left = max(left, pod.CreationTimestamp.Add(moveLimit).Sub(n.clock.Now()))
+		}
+	}
+	return left, err
 }
 
 // leader returns the node that the lease names, "" if it names none. The last node of a rollout waits until it has led

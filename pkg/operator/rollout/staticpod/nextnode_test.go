@@ -252,3 +252,30 @@ func TestARolloutLeavesTheStandbyThatWaitsForTheLease(t *testing.T) {
 		})
 	}
 }
+
+func TestNoNodeIsChosenWhileTheLeadMoves(t *testing.T) {
+	for name, tc := range map[string]struct {
+		phase corev1.PodPhase
+		age   time.Duration
+		want  []string
+	}{
+		"a move that has not started": {corev1.PodPending, 0, nil},
+		"a move at work":              {corev1.PodRunning, 30 * time.Second, nil},
+		"a move that has ended":       {corev1.PodSucceeded, 30 * time.Second, []string{"m1: 2"}},
+		"a move that has failed":      {corev1.PodFailed, 30 * time.Second, []string{"m1: 2"}},
+		"a move whose kubelet hangs":  {corev1.PodRunning, time.Minute, []string{"m1: 2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSimulated(t, "m0", "m1", "m2")
+			s.lead()
+			s.run(time.Second)
+			s.revision(2)
+			move := pod("handover-yield-m0", map[string]string{"app": "handover"})
+			move.Spec.NodeName, move.Status.Phase = "m0", tc.phase
+			move.CreationTimestamp = metav1.Time{Time: s.clock.Now().Add(-tc.age)}
+			require.NoError(t, s.caches.Core().V1().Pods().Informer().GetStore().Add(move))
+			s.run(time.Second)
+			require.Equal(t, tc.want, s.order)
+		})
+	}
+}

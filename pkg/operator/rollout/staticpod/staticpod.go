@@ -138,7 +138,7 @@ func newRevisionController(o Options) factory.Controller {
 		o.Target,
 		revisionClient{StaticPodOperatorClient: o.Operator, configMaps: o.Kube.CoreV1()},
 		lostRevisions{ConfigMapsGetter: o.ConfigMaps, live: o.Kube.CoreV1(), operator: o.Operator},
-		o.Secrets,
+		lateSecrets{SecretsGetter: o.Secrets, live: o.Kube.CoreV1()},
 		o.Recorder,
 		unless(heldBack(o)),
 		completeRevision(o.Kube.CoreV1()),
