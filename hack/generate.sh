@@ -13,6 +13,7 @@ step "generating the CRD of pkg/apis"
 generator="$(tool controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen)"
 "$generator" crd:crdVersions=v1 paths=./pkg/apis/... output:crd:dir="$out"
 mv "$out/operator.openshift.io_cloudcontrollermanagers.yaml" "$out/crd.yaml"
+with_node_uid "$out/crd.yaml"
 
 if [[ "${1:-}" == --check ]]; then
 	if ! diff -u "$CRD" "$out/crd.yaml"; then

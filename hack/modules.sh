@@ -19,6 +19,24 @@ modules() { git ls-files --cached --others --exclude-standard -- 'go.mod' '**/go
 # elsewhere.
 code_modules() { modules | grep -v -e '^test/devcluster/build/' -e '^hack/tools$'; }
 
+# with_node_uid adds NodeStatus.nodeUID to a CRD file, as openshift/api has it since August 2026: the pinned version does
+# not know it, and the API server would drop what a newer release has written.
+with_node_uid() {
+	grep -q '^ *nodeUID:$' "$1" || sed -i '/^                    targetRevision:$/i\
+                    nodeUID:\
+                      description: |-\
+                        nodeUID is the UID of the node.\
+                        This field is used to detect that a node has been deleted and recreated\
+                        with the same name. When the UID changes, it indicates the node is a\
+                        new instance and the controller should treat this status entry as stale.\
+                        When omitted, UID-based node replacement detection is not available\
+                        for this entry.\
+                      format: uuid\
+                      maxLength: 36\
+                      minLength: 36\
+                      type: string' "$1"
+}
+
 # tool builds a command of hack/tools, once per version, and prints its path.
 tool() {
 	local name="$1" package="$2" stamp

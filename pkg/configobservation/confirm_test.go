@@ -29,7 +29,7 @@ func TestWhetherTheObserversConfirm(t *testing.T) {
 		}
 	}
 	custom := world{infrastructure: infrastructure(configv1.ExternalPlatformType), custom: &ccmv1.CustomCloudControllerManager{
-		Image: "registry/acme:1", Probe: &ccmv1.CustomProbe{Port: 9999},
+		Image: "registry/acme:1", Probe: &ccmv1.CustomCloudControllerManagerProbe{Port: 9999},
 	}}
 	custom.infrastructure.Status.PlatformStatus.External = &configv1.ExternalPlatformStatus{
 		CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal},

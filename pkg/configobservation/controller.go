@@ -31,7 +31,7 @@ func New(operatorClient v1helpers.OperatorClient, listers Listers, recorder even
 // extension-apiserver-authentication.
 func NewListers(
 	operatorClient v1helpers.OperatorClient, custom func() (*apisv1.CustomCloudControllerManager, error),
-	initialization func() (*apisv1.NodeInitialization, error),
+	initialization func() (*apisv1.CloudControllerManagerNodeInitialization, error),
 	config configinformers.Interface, authentication corev1informers.ConfigMapInformer, version string,
 ) Listers {
 	return Listers{

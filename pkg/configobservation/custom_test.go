@@ -8,6 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
@@ -25,8 +26,8 @@ func onExternal(state configv1.CloudControllerManagerState) *configv1.Infrastruc
 }
 
 var (
-	own          = &ccmv1.CustomCloudControllerManager{Image: "registry/acme:1", Args: []string{"--region=one"}, Probe: &ccmv1.CustomProbe{Port: 9999}}
-	digitalOcean = &ccmv1.CustomCloudControllerManager{Platform: ccmv1.CustomDigitalOcean, Image: "registry/do:1"}
+	own          = &ccmv1.CustomCloudControllerManager{Image: "registry/acme:1", Args: []string{"--region=one"}, Probe: &ccmv1.CustomCloudControllerManagerProbe{Port: 9999}}
+	digitalOcean = &ccmv1.CustomCloudControllerManager{Platform: ccmv1.CustomCloudControllerManagerPlatformDigitalOcean, Image: "registry/do:1"}
 )
 
 // observePart observes w over existing and returns what is at path.
@@ -110,7 +111,7 @@ func TestWhatIsPassedOnOfSpecCustom(t *testing.T) {
 		},
 		"an empty value of a variable stays one": {
 			world: world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), custom: &ccmv1.CustomCloudControllerManager{
-				Image: "i", Env: []ccmv1.CustomEnvVar{{Name: "A"}},
+				Image: "i", Env: []ccmv1.CustomCloudControllerManagerEnvVar{{Name: "A", Value: ptr.To("")}},
 			}},
 			want: map[string]any{"image": "i", "env": []any{map[string]any{"name": "A", "value": ""}}},
 		},
@@ -154,8 +155,8 @@ func TestWhatIsPassedOnOfSpecCustom(t *testing.T) {
 }
 
 func TestWhichCloudConfigCounts(t *testing.T) {
-	named := &ccmv1.CustomCloudControllerManager{Image: "i", CloudConfig: &ccmv1.CustomCloudConfig{Name: "acme", Key: "acme.yaml"}}
-	withoutKey := &ccmv1.CustomCloudControllerManager{Image: "i", CloudConfig: &ccmv1.CustomCloudConfig{Name: "acme"}}
+	named := &ccmv1.CustomCloudControllerManager{Image: "i", CloudConfig: ccmv1.CustomCloudControllerManagerCloudConfig{Name: "acme", Key: ptr.To("acme.yaml")}}
+	withoutKey := &ccmv1.CustomCloudControllerManager{Image: "i", CloudConfig: ccmv1.CustomCloudControllerManagerCloudConfig{Name: "acme"}}
 	infrastructures := map[string]any{"name": "cloud-provider-config", "key": "config"}
 	for name, tc := range map[string]struct {
 		infrastructure *configv1.Infrastructure

@@ -6,6 +6,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -85,8 +86,9 @@ func cloudConfig(listers Listers, existing map[string]any) (operandconfig.CloudC
 	if err != nil {
 		return operandconfig.CloudConfigReference{}, err
 	}
-	if d.custom != nil && d.custom.CloudConfig != nil && d.Image == "" {
-		return operandconfig.CloudConfigReference(*d.custom.CloudConfig), nil
+	if d.custom != nil && d.custom.CloudConfig.Name != "" && d.Image == "" {
+		custom := d.custom.CloudConfig
+		return operandconfig.CloudConfigReference{Name: custom.Name, Key: ptr.Deref(custom.Key, "")}, nil
 	}
 	return operandconfig.CloudConfigReference(d.infrastructure.Spec.CloudConfig), nil
 }

@@ -35,7 +35,7 @@ type Listers struct {
 	Custom func() (*apisv1.CustomCloudControllerManager, error)
 
 	// NodeInitialization is spec.nodeInitialization of the operator's resource, nil where it is not set.
-	NodeInitialization func() (*apisv1.NodeInitialization, error)
+	NodeInitialization func() (*apisv1.CloudControllerManagerNodeInitialization, error)
 
 	// Predecessor reports whether a Deployment of the predecessor exists. There is none on the bootstrap node.
 	Predecessor func() (bool, error)

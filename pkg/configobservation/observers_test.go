@@ -38,7 +38,7 @@ type world struct {
 	custom         *ccmv1.CustomCloudControllerManager
 	customErr      error
 	// initialization is spec.nodeInitialization.
-	initialization    *ccmv1.NodeInitialization
+	initialization    *ccmv1.CloudControllerManagerNodeInitialization
 	initializationErr error
 	authentication    *corev1.ConfigMap
 	predecessor       bool
@@ -47,17 +47,19 @@ type world struct {
 func (w world) listers(t *testing.T) configobservation.Listers {
 	t.Helper()
 	return configobservation.Listers{
-		Predecessor:        func() (bool, error) { return w.predecessor, nil },
-		Infrastructures:    configlistersv1.NewInfrastructureLister(index(t, w.infrastructure, w.infrastructure != nil)),
-		Proxies:            configlistersv1.NewProxyLister(index(t, w.proxy, w.proxy != nil)),
-		APIServers:         configlistersv1.NewAPIServerLister(index(t, w.apiServer, w.apiServer != nil)),
-		FeatureGates:       configlistersv1.NewFeatureGateLister(index(t, w.featureGate, w.featureGate != nil)),
-		Networks:           configlistersv1.NewNetworkLister(index(t, w.network, w.network != nil)),
-		Authentication:     corev1listers.NewConfigMapLister(index(t, w.authentication, w.authentication != nil)),
-		Custom:             func() (*ccmv1.CustomCloudControllerManager, error) { return w.custom, w.customErr },
-		NodeInitialization: func() (*ccmv1.NodeInitialization, error) { return w.initialization, w.initializationErr },
-		LogLevel:           func() (operatorv1.LogLevel, error) { return w.logLevel, w.logLevelErr },
-		Version:            "4.99.0",
+		Predecessor:     func() (bool, error) { return w.predecessor, nil },
+		Infrastructures: configlistersv1.NewInfrastructureLister(index(t, w.infrastructure, w.infrastructure != nil)),
+		Proxies:         configlistersv1.NewProxyLister(index(t, w.proxy, w.proxy != nil)),
+		APIServers:      configlistersv1.NewAPIServerLister(index(t, w.apiServer, w.apiServer != nil)),
+		FeatureGates:    configlistersv1.NewFeatureGateLister(index(t, w.featureGate, w.featureGate != nil)),
+		Networks:        configlistersv1.NewNetworkLister(index(t, w.network, w.network != nil)),
+		Authentication:  corev1listers.NewConfigMapLister(index(t, w.authentication, w.authentication != nil)),
+		Custom:          func() (*ccmv1.CustomCloudControllerManager, error) { return w.custom, w.customErr },
+		NodeInitialization: func() (*ccmv1.CloudControllerManagerNodeInitialization, error) {
+			return w.initialization, w.initializationErr
+		},
+		LogLevel: func() (operatorv1.LogLevel, error) { return w.logLevel, w.logLevelErr },
+		Version:  "4.99.0",
 	}
 }
 
@@ -219,12 +221,12 @@ func TestWhatIsObserved(t *testing.T) {
 			wantErr:  "no cache",
 		},
 		"as many Nodes at a time as the administrator wants": {
-			world: world{infrastructure: openStack(), initialization: &ccmv1.NodeInitialization{MaxConcurrentNodes: 40}},
+			world: world{infrastructure: openStack(), initialization: &ccmv1.CloudControllerManagerNodeInitialization{MaxConcurrentNodes: 40}},
 			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"],
 				"concurrent-node-syncs": ["40"]}}`,
 		},
 		"without a wish the platform decides again": {
-			world:    world{infrastructure: openStack(), initialization: &ccmv1.NodeInitialization{}},
+			world:    world{infrastructure: openStack(), initialization: &ccmv1.CloudControllerManagerNodeInitialization{}},
 			existing: `{"extendedArguments": {"concurrent-node-syncs": ["40"]}}`,
 			want:     `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
 		},

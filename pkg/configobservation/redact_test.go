@@ -49,7 +49,7 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 	listers := NewListers(
 		operator,
 		func() (*apisv1.CustomCloudControllerManager, error) { return nil, nil },
-		func() (*apisv1.NodeInitialization, error) { return nil, nil },
+		func() (*apisv1.CloudControllerManagerNodeInitialization, error) { return nil, nil },
 		config,
 		authentication,
 		"4.23.0",

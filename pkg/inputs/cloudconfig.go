@@ -103,7 +103,7 @@ func UserCloudConfig(r Reader, observed *operandconfig.Config) (UserConfig, erro
 }
 
 func isCustom(observed *operandconfig.Config) bool {
-	return observed.Custom != nil && observed.Custom.CloudConfig != nil
+	return observed.Custom != nil && observed.Custom.CloudConfig.Name != ""
 }
 
 // CloudConfigIn returns the cloud configuration under a key of a ConfigMap. source is the ConfigMap's name in

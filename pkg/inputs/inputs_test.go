@@ -85,7 +85,7 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 	named := operandconfig.Config{CloudConfig: operandconfig.CloudConfigReference{Name: "cloud-provider-config", Key: "mine"}}
 	unkeyed := operandconfig.Config{CloudConfig: operandconfig.CloudConfigReference{Name: "cloud-provider-config"}}
 	custom := named
-	custom.Custom = &operatorv1.CustomCloudControllerManager{CloudConfig: &operatorv1.CustomCloudConfig{}}
+	custom.Custom = &operatorv1.CustomCloudControllerManager{CloudConfig: operatorv1.CustomCloudControllerManagerCloudConfig{Name: "cloud-provider-config"}}
 	for name, tc := range map[string]struct {
 		observed operandconfig.Config
 		platform string
@@ -227,8 +227,8 @@ func TestCredentialsComeFromTheOperandsSecretBeforeTheRootSecret(t *testing.T) {
 }
 
 func TestSecretsOfSpecCustomAreTheCredentialsOfAPlatformWithoutASecret(t *testing.T) {
-	observed := &operandconfig.Config{Custom: &operatorv1.CustomCloudControllerManager{Secrets: []operatorv1.CustomSecret{
-		{Name: "a"}, {Name: "b", Delivery: operatorv1.ReloadedSecret}, {Name: "gone"},
+	observed := &operandconfig.Config{Custom: &operatorv1.CustomCloudControllerManager{Secrets: []operatorv1.CustomCloudControllerManagerSecret{
+		{Name: "a"}, {Name: "b", Delivery: operatorv1.CustomCloudControllerManagerSecretDeliveryReloaded}, {Name: "gone"},
 	}}}
 	got, err := Gather(objects{secrets: []*corev1.Secret{
 		secret("openshift-cloud-controller-manager", "a", map[string][]byte{"x": []byte("1")}),

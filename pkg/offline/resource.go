@@ -33,7 +33,7 @@ func (c *Cluster) custom() (*ccmv1.CustomCloudControllerManager, error) {
 }
 
 // nodeInitialization returns spec.nodeInitialization of the operator's resource, or nil if no manifest sets it.
-func (c *Cluster) nodeInitialization() (*ccmv1.NodeInitialization, error) {
+func (c *Cluster) nodeInitialization() (*ccmv1.CloudControllerManagerNodeInitialization, error) {
 	spec, err := c.spec()
 	return spec.NodeInitialization, err
 }

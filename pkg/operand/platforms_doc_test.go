@@ -97,9 +97,9 @@ func infrastructures() []infrastructure {
 		infrastructure{label: "External with `spec.custom.image`", status: waiting,
 			custom: &operatorv1.CustomCloudControllerManager{Image: "image"}},
 		infrastructure{label: "External with `spec.custom.platform` DigitalOcean", status: waiting,
-			custom: &operatorv1.CustomCloudControllerManager{Platform: operatorv1.CustomDigitalOcean, Image: "image"}},
+			custom: &operatorv1.CustomCloudControllerManager{Platform: operatorv1.CustomCloudControllerManagerPlatformDigitalOcean, Image: "image"}},
 		infrastructure{label: "External with `spec.custom.platform` AlibabaCloud", status: waiting,
-			custom: &operatorv1.CustomCloudControllerManager{Platform: operatorv1.CustomAlibabaCloud, Image: "image"}},
+			custom: &operatorv1.CustomCloudControllerManager{Platform: operatorv1.CustomCloudControllerManagerPlatformAlibabaCloud, Image: "image"}},
 		infrastructure{label: "every other type", status: configv1.PlatformStatus{Type: "SomethingNew"}},
 	)
 }

@@ -216,7 +216,6 @@ var allControllers = []string{
 	"StaticPodControllers",
 	"StaticResources",
 	"StatusSyncer_cloud-controller-manager",
-	"Summary",
 	"Takeover",
 	"TargetConfigController",
 	"Tokens",
@@ -274,7 +273,6 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 				"StaleConditionsController",
 				"StaticPodControllers",
 				"StaticResources",
-				"Summary",
 				"Takeover",
 				"TargetConfigController",
 				"Tokens",
@@ -385,7 +383,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"the ClusterOperator": {
 			&configv1.ClusterOperator{ObjectMeta: metaOf("", "cloud-controller-manager")},
-			[]string{"Summary"},
+			nil,
 		},
 		"the managed configuration": {
 			&corev1.ConfigMap{ObjectMeta: metaOf("openshift-config-managed", "kube-cloud-config")},

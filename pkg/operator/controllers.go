@@ -439,12 +439,6 @@ func (w *wiring) status() []factory.Controller {
 			Clock:            w.Clock,
 			Recorder:         w.EventRecorder,
 		}),
-		clusteroperatorstatus.NewSummary(clusteroperatorstatus.SummaryOptions{
-			Informer: w.informers.clusterOperator.Config().V1().ClusterOperators(),
-			Resource: w.resource,
-			Client:   w.dynamic,
-			Recorder: w.EventRecorder,
-		}),
 		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
 	}
 }

@@ -51,20 +51,22 @@ func Custom(
 // NodeInitialization returns the reader of spec.nodeInitialization in the informer's cache, nil if it is unset.
 func NodeInitialization(
 	informers dynamicinformer.DynamicSharedInformerFactory,
-) func() (*ccmv1.NodeInitialization, error) {
+) func() (*ccmv1.CloudControllerManagerNodeInitialization, error) {
 	read := specOf(informers)
-	return func() (*ccmv1.NodeInitialization, error) {
+	return func() (*ccmv1.CloudControllerManagerNodeInitialization, error) {
 		spec, err := read()
 		return spec.NodeInitialization, err
 	}
 }
 
 // RemovalPolicy returns the reader of spec.removalPolicy in the informer's cache. An empty field is Safe.
-func RemovalPolicy(informers dynamicinformer.DynamicSharedInformerFactory) func() (ccmv1.RemovalPolicy, error) {
+func RemovalPolicy(
+	informers dynamicinformer.DynamicSharedInformerFactory,
+) func() (ccmv1.CloudControllerManagerRemovalPolicy, error) {
 	read := specOf(informers)
-	return func() (ccmv1.RemovalPolicy, error) {
+	return func() (ccmv1.CloudControllerManagerRemovalPolicy, error) {
 		spec, err := read()
-		return cmp.Or(spec.RemovalPolicy, ccmv1.SafeRemoval), err
+		return cmp.Or(spec.RemovalPolicy, ccmv1.CloudControllerManagerRemovalPolicySafe), err
 	}
 }
 

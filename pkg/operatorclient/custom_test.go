@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -87,16 +88,16 @@ func TestNoUpdateLosesSpecCustom(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &ccmv1.CustomCloudControllerManager{
 		Image:   "registry/ccm:1",
-		Env:     []ccmv1.CustomEnvVar{{Name: "A"}},
-		Secrets: []ccmv1.CustomSecret{{Name: "a", Delivery: ccmv1.ReloadedSecret}},
-		Probe:   &ccmv1.CustomProbe{Port: 9999},
+		Env:     []ccmv1.CustomCloudControllerManagerEnvVar{{Name: "A", Value: ptr.To("")}},
+		Secrets: []ccmv1.CustomCloudControllerManagerSecret{{Name: "a", Delivery: ccmv1.CustomCloudControllerManagerSecretDeliveryReloaded}},
+		Probe:   &ccmv1.CustomCloudControllerManagerProbe{Port: 9999},
 	}, read)
 	wanted, err := initialization()
 	require.NoError(t, err)
-	require.Equal(t, &ccmv1.NodeInitialization{MaxConcurrentNodes: 7}, wanted)
+	require.Equal(t, &ccmv1.CloudControllerManagerNodeInitialization{MaxConcurrentNodes: 7}, wanted)
 	force, err := policy()
 	require.NoError(t, err)
-	require.Equal(t, ccmv1.ForcedRemoval, force)
+	require.Equal(t, ccmv1.CloudControllerManagerRemovalPolicyForce, force)
 }
 
 func TestARemovalIsSafeUnlessTheResourceSaysOtherwise(t *testing.T) {
@@ -104,7 +105,7 @@ func TestARemovalIsSafeUnlessTheResourceSaysOtherwise(t *testing.T) {
 	require.NoError(t, err)
 	policy, err := operatorclient.RemovalPolicy(informers)()
 	require.NoError(t, err)
-	require.Equal(t, ccmv1.SafeRemoval, policy)
+	require.Equal(t, ccmv1.CloudControllerManagerRemovalPolicySafe, policy)
 }
 
 func TestWithoutTheResourceThereIsNoSpecCustom(t *testing.T) {

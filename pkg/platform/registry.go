@@ -42,7 +42,7 @@ var registry = []Platform{
 		Rewrite:   alibabacloud.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
 			return s.Type == configv1.AlibabaCloudPlatformType || isExternalWithCCM(s) &&
-				builtIn(e) == operatorv1.CustomAlibabaCloud
+				builtIn(e) == operatorv1.CustomCloudControllerManagerPlatformAlibabaCloud
 		},
 	},
 	{
@@ -99,7 +99,7 @@ var registry = []Platform{
 		Preflight: true,
 		Rewrite:   digitalocean.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
-			return isExternalWithCCM(s) && builtIn(e) == operatorv1.CustomDigitalOcean
+			return isExternalWithCCM(s) && builtIn(e) == operatorv1.CustomCloudControllerManagerPlatformDigitalOcean
 		},
 	},
 	{
@@ -230,7 +230,7 @@ func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus, *operatorv1.
 }
 
 // builtIn returns the platform that spec.custom names, empty if it names none or is unset.
-func builtIn(e *operatorv1.CustomCloudControllerManager) operatorv1.CustomPlatform {
+func builtIn(e *operatorv1.CustomCloudControllerManager) operatorv1.CustomCloudControllerManagerPlatform {
 	if e == nil {
 		return ""
 	}

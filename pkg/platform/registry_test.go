@@ -67,9 +67,9 @@ var (
 		{CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal}},
 	}
 	customSpecs = []*operatorv1.CustomCloudControllerManager{
-		nil, {Image: "registry.example.com/ccm"}, {Platform: operatorv1.CustomAlibabaCloud,
+		nil, {Image: "registry.example.com/ccm"}, {Platform: operatorv1.CustomCloudControllerManagerPlatformAlibabaCloud,
 			Image: "registry.example.com/ccm"},
-		{Platform: operatorv1.CustomDigitalOcean, Image: "registry.example.com/ccm"},
+		{Platform: operatorv1.CustomCloudControllerManagerPlatformDigitalOcean, Image: "registry.example.com/ccm"},
 		{Platform: "SomethingNew", Image: "registry.example.com/ccm"},
 	}
 )

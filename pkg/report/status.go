@@ -109,7 +109,7 @@ func StatusOf(s *snapshot.Snapshot) (*Status, error) {
 	if infrastructure := s.Infrastructure(); infrastructure != nil {
 		status.Infrastructure = infrastructure.Status.InfrastructureName
 	}
-	status.summarize(s.ClusterOperator(), operator)
+	status.summarize(s.ClusterOperator())
 	config, observed := observedConfig(operator)
 	status.Platform, status.Managed = observed.Name, observed.Managed()
 	status.Operator = processOf(s, operator)
@@ -130,17 +130,13 @@ func StatusOf(s *snapshot.Snapshot) (*Status, error) {
 	return status, nil
 }
 
-// summarize takes the ClusterOperator's conditions, or the copy in the operator's resource if that cannot be read.
-func (s *Status) summarize(clusterOperator *configv1.ClusterOperator, operator *ccmv1.CloudControllerManager) {
+// summarize takes the ClusterOperator's conditions, which are Unknown if it cannot be read.
+func (s *Status) summarize(clusterOperator *configv1.ClusterOperator) {
 	unknown := string(configv1.ConditionUnknown)
 	s.Available = Condition{Type: string(configv1.OperatorAvailable), Status: unknown}
 	s.Progressing = Condition{Type: string(configv1.OperatorProgressing), Status: unknown}
 	s.Degraded = Condition{Type: string(configv1.OperatorDegraded), Status: unknown}
 	if clusterOperator == nil {
-		if summary := operator.Status.Summary; summary != nil {
-			s.Available.Status, s.Available.Message = string(summary.Available), summary.Message
-			s.Progressing.Status, s.Degraded.Status = string(summary.Progressing), string(summary.Degraded)
-		}
 		return
 	}
 	for _, c := range clusterOperator.Status.Conditions {

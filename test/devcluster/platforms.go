@@ -153,7 +153,7 @@ func (c *Cluster) declareCustom(ctx context.Context, client *objects.Client, ins
 	}
 	for _, secret := range custom.Secrets {
 		data := installed.Credentials
-		if secret.Delivery == ccmv1.ReloadedSecret {
+		if secret.Delivery == ccmv1.CustomCloudControllerManagerSecretDeliveryReloaded {
 			data = map[string][]byte{"session": []byte("an example")}
 		}
 		if err := client.Create(ctx, seed.Secret(secret.Name, data)); err != nil {

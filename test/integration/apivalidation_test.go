@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -46,7 +47,6 @@ type validationSuite struct {
 // the way of that repository: it creates and updates objects, status separately, and compares errors and results.
 func TestTheValidationTestsForOpenShiftAPI(t *testing.T) {
 	const api = "../../pkg/apis/operator/v1/testdata/StaticPodCloudControllerManager.yaml"
-	const crdFile = "../../manifests/0000_26_cloud-controller-manager-operator_01_cloudcontrollermanagers.crd.yaml"
 	var suite validationSuite
 	content, err := os.ReadFile(api)
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestTheValidationTestsForOpenShiftAPI(t *testing.T) {
 	require.NotEmpty(t, suite.Tests.OnCreate)
 	require.NotEmpty(t, suite.Tests.OnUpdate)
 
-	resources := serveResource(t, crdFile, suite.CRDName)
+	resources, _ := serveResource(t, currentCRD, suite.CRDName)
 	for _, test := range suite.Tests.OnCreate {
 		t.Run(test.Name, func(t *testing.T) {
 			t.Cleanup(func() { deleteResource(t, resources) })
@@ -92,8 +92,8 @@ func TestTheValidationTestsForOpenShiftAPI(t *testing.T) {
 	}
 }
 
-// serveResource starts an API server that serves the CRD, and returns a client for its resource.
-func serveResource(t *testing.T, crdFile, name string) dynamic.ResourceInterface {
+// serveResource starts an API server that serves the CRD, and returns a client for its resource and for the server.
+func serveResource(t *testing.T, crdFile, name string) (dynamic.ResourceInterface, *rest.Config) {
 	t.Helper()
 	started, err := devcluster.Start(t.Context(), devcluster.Options{
 		Dir: filepath.Join(t.TempDir(), "run"), WithoutPayload: true, Progress: t.Output(),
@@ -115,7 +115,7 @@ func serveResource(t *testing.T, crdFile, name string) dynamic.ResourceInterface
 		_, err := resources.List(ctx, metav1.ListOptions{})
 		return err
 	})
-	return resources
+	return resources, started.RESTConfig()
 }
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {

@@ -78,7 +78,6 @@ var wires = []wire{
 		does:       "writes the ClusterOperator",
 		proof:      provesClusterOperator,
 	},
-	{controller: "Summary", does: "copies the ClusterOperator's summary", proof: provesSummary},
 	{
 		controller: "StaleConditionsController",
 		does:       "removes the conditions of another release",
@@ -269,20 +268,6 @@ func provesClusterOperator(t *testing.T, w *wired) {
 		operator, err := w.config.ConfigV1().ClusterOperators().Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
 		if err == nil && len(operator.Status.Conditions) == 0 {
 			return fmt.Errorf("it has none")
-		}
-		return err
-	})
-}
-
-func provesSummary(t *testing.T, w *wired) {
-	await(t, "status.summary", func(ctx context.Context) error {
-		object, err := w.dynamic.Resource(ccmv1.Resource).Get(ctx, "cluster", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		_, found, err := unstructured.NestedString(object.Object, "status", "summary", "degraded")
-		if err == nil && !found {
-			return fmt.Errorf("the status is %v", object.Object["status"])
 		}
 		return err
 	})

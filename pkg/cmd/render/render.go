@@ -155,7 +155,7 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 		o.warnUnmanaged(in, config)
 		return nil, nil
 	}
-	if config.Custom != nil && config.Custom.ArgsPolicy == ccmv1.ReplaceArgs {
+	if config.Custom != nil && config.Custom.ArgsPolicy == ccmv1.CustomCloudControllerManagerArgsPolicyReplace {
 		o.warn("spec.custom.argsPolicy is Replace, so the bootstrap node's cloud-controller-manager cannot be limited to "+
 			"initializing nodes: %s", noPod)
 		return nil, nil

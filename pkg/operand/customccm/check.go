@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -132,32 +133,43 @@ func (r *report) checkBuiltIn(spec *operatorv1.CustomCloudControllerManager, p p
 
 // checkEnums repeats the CRD's validation for manifests.
 func (r *report) checkEnums(spec *operatorv1.CustomCloudControllerManager) {
-	if !slices.Contains([]operatorv1.ArgsPolicy{"", operatorv1.ExtendArgs, operatorv1.ReplaceArgs}, spec.ArgsPolicy) {
+	switch spec.ArgsPolicy {
+	case "", operatorv1.CustomCloudControllerManagerArgsPolicyExtend,
+		operatorv1.CustomCloudControllerManagerArgsPolicyReplace:
+	default:
 		r.reject(at("argsPolicy"), "it is %q; use Extend or Replace", spec.ArgsPolicy)
 	}
-	deliveries := []operatorv1.SecretDelivery{"", operatorv1.ReadOnceSecret, operatorv1.ReloadedSecret}
 	for _, s := range spec.Secrets {
-		if !slices.Contains(deliveries, s.Delivery) {
+		switch s.Delivery {
+		case "", operatorv1.CustomCloudControllerManagerSecretDeliveryReadOnce,
+			operatorv1.CustomCloudControllerManagerSecretDeliveryReloaded:
+		default:
 			r.reject(at("secrets[%s].delivery", s.Name), "it is %q; use ReadOnce or Reloaded", s.Delivery)
 		}
 	}
-	if spec.Probe == nil {
-		return
+	if spec.Probe != nil {
+		r.checkProbeFields(spec.Probe)
 	}
-	if !slices.Contains([]string{"", string(corev1.URISchemeHTTP), string(corev1.URISchemeHTTPS)}, spec.Probe.Scheme) {
-		r.reject(at("probe.scheme"), "it is %q; use HTTP or HTTPS", spec.Probe.Scheme)
+}
+
+func (r *report) checkProbeFields(probe *operatorv1.CustomCloudControllerManagerProbe) {
+	switch probe.Scheme {
+	case "", operatorv1.CustomCloudControllerManagerProbeSchemeHTTP,
+		operatorv1.CustomCloudControllerManagerProbeSchemeHTTPS:
+	default:
+		r.reject(at("probe.scheme"), "it is %q; use HTTP or HTTPS", probe.Scheme)
 	}
-	if spec.Probe.Path != "" && !strings.HasPrefix(spec.Probe.Path, "/") {
-		r.reject(at("probe.path"), "it is %q; start it with a slash", spec.Probe.Path)
+	if path := ptr.Deref(probe.Path, ""); path != "" && !strings.HasPrefix(path, "/") {
+		r.reject(at("probe.path"), "it is %q; start it with a slash", path)
 	}
-	if spec.Probe.Port < 0 || spec.Probe.Port > 65535 {
-		r.reject(at("probe.port"), "it is %d; use a port from 1 to 65535", spec.Probe.Port)
+	if probe.Port < 0 || probe.Port > 65535 {
+		r.reject(at("probe.port"), "it is %d; use a port from 1 to 65535", probe.Port)
 	}
 }
 
 // checkArguments rejects a flag of the operator whose value is a separate argument, because Overlay cannot replace it.
 func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
-	if spec.ArgsPolicy == operatorv1.ReplaceArgs {
+	if spec.ArgsPolicy == operatorv1.CustomCloudControllerManagerArgsPolicyReplace {
 		return
 	}
 	for i, arg := range spec.Args {
@@ -184,7 +196,7 @@ func (r *report) checkElection(c CCM, candidate Candidate) {
 			r.reject(at("args"), "--%s is %s, but the operator detects the leader by %s; "+
 				"remove the flag or use --%s=%s", name, got, candidate.Lease, name, want)
 		}
-		isReplaced := c.Spec.ArgsPolicy == operatorv1.ReplaceArgs
+		isReplaced := c.Spec.ArgsPolicy == operatorv1.CustomCloudControllerManagerArgsPolicyReplace
 		if !given && isReplaced && name == "leader-elect-resource-namespace" {
 			r.warn(at("args"), "--%s=%s is not set, but the operator detects the leader by %s; "+
 				"set it unless the cloud-controller-manager renews this lease by default", name, want, candidate.Lease)

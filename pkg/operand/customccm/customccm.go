@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
@@ -46,15 +47,15 @@ func (c CCM) Overlay(container *corev1.Container) {
 	for _, variable := range c.Spec.Env {
 		isSame := func(v corev1.EnvVar) bool { return v.Name == variable.Name }
 		container.Env = append(slices.DeleteFunc(container.Env, isSame),
-			corev1.EnvVar{Name: variable.Name, Value: variable.Value})
+			corev1.EnvVar{Name: variable.Name, Value: ptr.Deref(variable.Value, "")})
 	}
 	if c.Spec.Probe == nil {
 		return
 	}
 	for _, probe := range []*corev1.Probe{container.StartupProbe, container.ReadinessProbe, container.LivenessProbe} {
 		probe.HTTPGet = &corev1.HTTPGetAction{
-			Scheme: corev1.URIScheme(cmp.Or(c.Spec.Probe.Scheme, string(corev1.URISchemeHTTPS))),
-			Path:   cmp.Or(c.Spec.Probe.Path, probe.HTTPGet.Path),
+			Scheme: corev1.URIScheme(cmp.Or(c.Spec.Probe.Scheme, operatorv1.CustomCloudControllerManagerProbeSchemeHTTPS)),
+			Path:   cmp.Or(ptr.Deref(c.Spec.Probe.Path, ""), probe.HTTPGet.Path),
 			Port:   intstr.FromInt32(cmp.Or(c.Spec.Probe.Port, probe.HTTPGet.Port.IntVal)),
 		}
 	}
@@ -63,7 +64,7 @@ func (c CCM) Overlay(container *corev1.Container) {
 // arguments returns the container's arguments. With ArgsPolicy Extend, an argument of the form --name=value replaces
 // the operator's argument of that name. Any other argument is appended.
 func (c CCM) arguments(defaults []string) []string {
-	if c.Spec.ArgsPolicy == operatorv1.ReplaceArgs {
+	if c.Spec.ArgsPolicy == operatorv1.CustomCloudControllerManagerArgsPolicyReplace {
 		return slices.Clone(c.Spec.Args)
 	}
 	args := slices.Clone(defaults)
@@ -95,10 +96,10 @@ func (c CCM) values() []value {
 		all = append(all, value{at("args[%d]", i), arg})
 	}
 	for _, variable := range c.Spec.Env {
-		all = append(all, value{at("env[%s]", variable.Name), variable.Value})
+		all = append(all, value{at("env[%s]", variable.Name), ptr.Deref(variable.Value, "")})
 	}
 	if c.Spec.Probe != nil {
-		all = append(all, value{at("probe.path"), c.Spec.Probe.Path})
+		all = append(all, value{at("probe.path"), ptr.Deref(c.Spec.Probe.Path, "")})
 	}
 	return all
 }

@@ -67,14 +67,14 @@ func Gather(spec *operatorv1.CustomCloudControllerManager, r Reader) (Secrets, e
 		if err != nil {
 			return Secrets{}, err
 		}
-		if wanted.Delivery == operatorv1.ReloadedSecret {
+		if wanted.Delivery == operatorv1.CustomCloudControllerManagerSecretDeliveryReloaded {
 			s.add(secret, s.Reloaded, reloadedSources)
 		} else {
 			s.add(secret, s.ReadOnce, s.Sources)
 		}
 	}
-	s.checkSize(operatorv1.ReadOnceSecret, s.ReadOnce)
-	s.checkSize(operatorv1.ReloadedSecret, s.Reloaded)
+	s.checkSize(operatorv1.CustomCloudControllerManagerSecretDeliveryReadOnce, s.ReadOnce)
+	s.checkSize(operatorv1.CustomCloudControllerManagerSecretDeliveryReloaded, s.Reloaded)
 	slices.SortStableFunc(s.Diagnostics, func(a, b diagnostic.Diagnostic) int {
 		return strings.Compare(string(a.Cause), string(b.Cause))
 	})
@@ -106,7 +106,7 @@ func (s *Secrets) add(secret SourceSecret, into map[string][]byte, sources map[s
 }
 
 // checkSize rejects data that exceeds the Secret that delivers it.
-func (s *Secrets) checkSize(delivery operatorv1.SecretDelivery, data map[string][]byte) {
+func (s *Secrets) checkSize(delivery operatorv1.CustomCloudControllerManagerSecretDelivery, data map[string][]byte) {
 	size := 0
 	for key, value := range data {
 		size += len(key) + len(value)

@@ -22,6 +22,6 @@ func (s *Server) Installation() *seed.Example {
 			"  vpcid: %s\n  vswitchid: %s:%s\n", seed.InfrastructureName, regionID, vpcID, zones[0], vSwitchID)},
 		TrustedCA:   string(s.CABundle()),
 		Credentials: s.Credentials(),
-		Custom:      &ccmv1.CustomCloudControllerManager{Platform: ccmv1.CustomAlibabaCloud},
+		Custom:      &ccmv1.CustomCloudControllerManager{Platform: ccmv1.CustomCloudControllerManagerPlatformAlibabaCloud},
 	}
 }

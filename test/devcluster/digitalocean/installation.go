@@ -19,6 +19,6 @@ func (s *Server) Installation() *seed.Example {
 				State: configv1.CloudControllerManagerExternal}}},
 		TrustedCA:   string(s.CABundle()),
 		Credentials: s.Credentials(),
-		Custom:      &ccmv1.CustomCloudControllerManager{Platform: ccmv1.CustomDigitalOcean},
+		Custom:      &ccmv1.CustomCloudControllerManager{Platform: ccmv1.CustomCloudControllerManagerPlatformDigitalOcean},
 	}
 }

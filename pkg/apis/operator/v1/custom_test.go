@@ -39,12 +39,15 @@ func TestWhatTheAPIServerSaysOfSpecCustom(t *testing.T) {
 			wantErrors: []string{"spec.custom: Invalid value: image is required"},
 		},
 		"an empty image": {
-			custom:     `{image: ""}`,
-			wantErrors: []string{`spec.custom.image: Invalid value: "": spec.custom.image in body should match '^\S+$'`},
+			custom: `{image: ""}`,
+			wantErrors: []string{
+				`spec.custom.image: Invalid value: "": image must not contain whitespace`,
+				`spec.custom.image: Invalid value: "": spec.custom.image in body should be at least 1 chars long`,
+			},
 		},
 		"an image with a blank in it": {
 			custom:     `{image: "registry/ccm: 1"}`,
-			wantErrors: []string{`spec.custom.image: Invalid value: "registry/ccm: 1": spec.custom.image in body should match '^\S+$'`},
+			wantErrors: []string{`spec.custom.image: Invalid value: "registry/ccm: 1": image must not contain whitespace`},
 		},
 		"a platform that nobody built in": {
 			custom:     `{platform: Acme, image: registry/ccm:1}`,
@@ -88,7 +91,7 @@ func TestWhatTheAPIServerSaysOfSpecCustom(t *testing.T) {
 		},
 		"a name that no variable can have": {
 			custom:     `{image: registry/ccm:1, env: [{name: A-B, value: "1"}]}`,
-			wantErrors: []string{`spec.custom.env[0].name: Invalid value: "A-B": spec.custom.env[0].name in body should match '^[A-Za-z_][A-Za-z0-9_]*$'`},
+			wantErrors: []string{`spec.custom.env[0].name: Invalid value: "A-B": name must consist of letters, digits and underscores, and not start with a digit`},
 		},
 		"the operator's own variable": {
 			custom:     `{image: registry/ccm:1, env: [{name: SSL_CERT_FILE, value: /mine}]}`,
@@ -101,7 +104,7 @@ func TestWhatTheAPIServerSaysOfSpecCustom(t *testing.T) {
 		"a Secret in another namespace": {
 			custom: `{image: registry/ccm:1, secrets: [{name: kube-system/a}]}`,
 			wantErrors: []string{`spec.custom.secrets[0].name: Invalid value: "kube-system/a": ` +
-				`spec.custom.secrets[0].name in body should match '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'`},
+				"name must consist of lower case letters, digits, dots and hyphens, and start and end with a letter or digit"},
 		},
 		"a delivery that nobody knows": {
 			custom:     `{image: registry/ccm:1, secrets: [{name: a, delivery: Env}]}`,
@@ -122,7 +125,7 @@ func TestWhatTheAPIServerSaysOfSpecCustom(t *testing.T) {
 		"a probe that is no request": {
 			custom: `{image: registry/ccm:1, probe: {scheme: TCP, path: healthz}}`,
 			wantErrors: []string{
-				`spec.custom.probe.path: Invalid value: "healthz": spec.custom.probe.path in body should match '^(/.*)?$'`,
+				`spec.custom.probe.path: Invalid value: "healthz": path must start with a slash`,
 				`spec.custom.probe.scheme: Unsupported value: "TCP": supported values: "HTTP", "HTTPS"`,
 			},
 		},

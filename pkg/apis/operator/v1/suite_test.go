@@ -51,7 +51,7 @@ func rejectionsOf(path string, props apiextensionsv1.JSONSchemaProps) []string {
 	if props.Enum != nil {
 		messages = append(messages, path+": Unsupported value")
 	}
-	if props.Pattern != "" || props.Minimum != nil {
+	if props.Minimum != nil {
 		messages = append(messages, path+": Invalid value")
 	}
 	if props.XListType != nil && *props.XListType == "map" {

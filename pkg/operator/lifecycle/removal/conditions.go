@@ -30,12 +30,12 @@ func (c *controller) block(ctx context.Context, o obstacles) error {
 	if len(o.nodes) > 0 {
 		causes = append(causes, fmt.Sprintf("these nodes wait for the cloud-controller-manager to initialize them: %s; "+
 			"wait until they are initialized, delete them, or set spec.removalPolicy to %s",
-			diagnostic.Few(o.nodes), ccmv1.ForcedRemoval))
+			diagnostic.Few(o.nodes), ccmv1.CloudControllerManagerRemovalPolicyForce))
 	}
 	if len(o.services) > 0 {
 		causes = append(causes, fmt.Sprintf("only a cloud-controller-manager can delete the load balancers of these "+
 			"Services, and the Services with them: %s; delete them, or, if another cloud-controller-manager takes over, set "+
-			"spec.removalPolicy to %s", diagnostic.Few(o.services), ccmv1.ForcedRemoval))
+			"spec.removalPolicy to %s", diagnostic.Few(o.services), ccmv1.CloudControllerManagerRemovalPolicyForce))
 	}
 	message := "spec.managementState is Removed, but " + strings.Join(causes, "; and ")
 	return operatorclient.ApplyConditions(ctx, c.Operator, name,

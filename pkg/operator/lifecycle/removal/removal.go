@@ -53,7 +53,7 @@ var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.DefaultIn
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
 	// Policy returns spec.removalPolicy.
-	Policy func() (ccmv1.RemovalPolicy, error)
+	Policy func() (ccmv1.CloudControllerManagerRemovalPolicy, error)
 	// Annotate sets annotations of the operator's resource.
 	Annotate func(ctx context.Context, annotations map[string]string) error
 	// Target has the informers of the operand's namespace, Nodes that of the control-plane Nodes.
@@ -209,7 +209,7 @@ func (c *controller) check(ctx context.Context, now bool) error {
 	if err != nil {
 		return err
 	}
-	if policy == ccmv1.ForcedRemoval {
+	if policy == ccmv1.CloudControllerManagerRemovalPolicyForce {
 		c.obstacles = obstacles{}
 		return nil
 	}

@@ -98,7 +98,7 @@ func TestWhenARemovalBegins(t *testing.T) {
 		"every node is initialized":           {nodes: waiting[2:], removing: "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", wantDegraded: "False AsExpected:"},
 		"node deletion asks about a node":     {nodes: []runtime.Object{asked}, removing: "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", wantDegraded: "False AsExpected:"},
 		"nodes wait to be initialized":        {nodes: waiting, removing: "False " + message, wantDegraded: "True " + message},
-		"nodes wait, but the policy is Force": {nodes: waiting, change: func(w *world) { w.policy = ccmv1.ForcedRemoval }, removing: "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", wantDegraded: "False AsExpected:"},
+		"nodes wait, but the policy is Force": {nodes: waiting, change: func(w *world) { w.policy = ccmv1.CloudControllerManagerRemovalPolicyForce }, removing: "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", wantDegraded: "False AsExpected:"},
 		"it is not requested":                 {change: func(w *world) { w.spec.ManagementState = operatorv1.Managed }},
 		"the platform has nothing to remove":  {change: func(w *world) { w.spec.ObservedConfig.Raw = []byte(`{"platform":"none"}`) }},
 		"the platform is unknown":             {change: func(w *world) { w.spec.ObservedConfig.Raw = []byte(`{}`) }},

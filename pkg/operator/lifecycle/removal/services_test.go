@@ -56,7 +56,7 @@ func TestServicesThatOnlyACloudControllerManagerCanDeleteBlockARemoval(t *testin
 		},
 		"they are left deliberately": {
 			services: []runtime.Object{service("shop", "web", loadbalancer.Finalizer)},
-			change:   func(w *world) { w.policy = ccmv1.ForcedRemoval },
+			change:   func(w *world) { w.policy = ccmv1.CloudControllerManagerRemovalPolicyForce },
 		},
 		"the predecessor takes over": {
 			services: []runtime.Object{service("shop", "web", loadbalancer.Finalizer)},

@@ -163,7 +163,7 @@ type world struct {
 	kube     *fake.Clientset
 	services []runtime.Object
 	recorder events.InMemoryRecorder
-	policy   ccmv1.RemovalPolicy
+	policy   ccmv1.CloudControllerManagerRemovalPolicy
 	// static are the static resources that exist.
 	static int
 	// forbidden makes a list of nodes fail. The informers have theirs.
@@ -191,7 +191,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 				},
 			},
 		},
-		kube: fake.NewClientset(objects...), policy: ccmv1.SafeRemoval, static: 2,
+		kube: fake.NewClientset(objects...), policy: ccmv1.CloudControllerManagerRemovalPolicySafe, static: 2,
 	}
 	require.NoError(t, w.kube.Tracker().Add(&corev1.ServiceAccount{ObjectMeta: meta("installer-sa")}))
 	w.recorder = events.NewInMemoryRecorder("test", w.clock)
@@ -217,7 +217,7 @@ func (w *world) process(t *testing.T) (c *controller, stop func()) {
 	scheme := metadatafake.NewTestScheme()
 	require.NoError(t, metav1.AddMetaToScheme(scheme))
 	c = newController(Options{
-		Operator: w.operatorResource, Policy: func() (ccmv1.RemovalPolicy, error) { return w.policy, nil },
+		Operator: w.operatorResource, Policy: func() (ccmv1.CloudControllerManagerRemovalPolicy, error) { return w.policy, nil },
 		Annotate: func(_ context.Context, annotations map[string]string) error {
 			maps.Copy(w.meta.Annotations, annotations)
 			return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -582,6 +583,18 @@ func TestWhatTheControllersReportOnNodesByThemselves(t *testing.T) {
 			require.Greater(t, messages.Len(), 1)
 		})
 	}
+}
+
+// This is the reason why noderepair detects a replaced machine. A later library-go writes NodeStatus.nodeUID and removes
+// the status of a Node with another UID, so only one of the two detections may stay: see docs/upstream.
+func TestANodeThatWasReplacedKeepsItsRevisionInTheStatus(t *testing.T) {
+	o := newOriginal(t, 4, []operatorv1.NodeStatus{{NodeName: "m0", CurrentRevision: 4}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "m0", UID: "of the new machine", Labels: map[string]string{"node-role.kubernetes.io/master": ""},
+	}})
+	require.NoError(t, o.sync(t, o.nodes()))
+	require.Equal(t, []operatorv1.NodeStatus{{NodeName: "m0", CurrentRevision: 4}}, o.operator.status.NodeStatuses)
+	_, has := reflect.TypeFor[operatorv1.NodeStatus]().FieldByName("NodeUID")
+	require.False(t, has, "the node controller compares UIDs: remove the detection of noderepair, and with_node_uid of hack")
 }
 
 // installedLongAgo are the installers of these nodes, and the ConfigMap that the missing-static-pod controller reads.

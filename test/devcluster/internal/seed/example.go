@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -88,11 +89,11 @@ func readFolder(folder string) (map[string][]byte, error) {
 
 // cloudConfigMap is the ConfigMap that Infrastructure or spec.custom names.
 func (e *Example) cloudConfigMap() *corev1.ConfigMap {
-	if e.Custom == nil || e.Custom.CloudConfig == nil {
+	if e.Custom == nil || e.Custom.CloudConfig.Name == "" {
 		return cloudConfigMap(e.CloudConfig)
 	}
-	named := cloudConfigMap(map[string]string{cmp.Or(e.Custom.CloudConfig.Key,
-		CloudConfigKey): e.CloudConfig[CloudConfigKey]})
+	key := cmp.Or(ptr.Deref(e.Custom.CloudConfig.Key, ""), CloudConfigKey)
+	named := cloudConfigMap(map[string]string{key: e.CloudConfig[CloudConfigKey]})
 	named.Name = e.Custom.CloudConfig.Name
 	return named
 }

@@ -127,7 +127,7 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck // Every cluster still has it.
 	}
 	if c.Example != nil && c.Example.CloudConfig != nil &&
-		(c.Example.Custom == nil || c.Example.Custom.CloudConfig == nil) {
+		(c.Example.Custom == nil || c.Example.Custom.CloudConfig.Name == "") {
 		infrastructure.Spec.CloudConfig = configv1.ConfigMapFileReference{Name: CloudConfigName, Key: CloudConfigKey}
 	}
 	return infrastructure
