@@ -63,7 +63,7 @@ type informerSet struct {
 
 func newInformerSet(kube kubernetes.Interface, config configclient.Interface) informerSet {
 	return informerSet{
-		target:    maskedpods.NewInformers(targetInformers(kube)),
+		target:    targetInformers(kube),
 		lease:     namespaced(kube, operatorclient.TargetNamespace, named(operand.Lease)),
 		preflight: namespaced(kube, operatorclient.TargetNamespace, named(operand.PreflightName)),
 		namespace: clusterScoped(kube, named(operatorclient.TargetNamespace)),
@@ -117,17 +117,10 @@ func (i informerSet) everyNode() cache.SharedIndexInformer {
 // targetInformers returns the informers of the operand's namespace. Its Pods exclude the cloud-node-managers, which
 // run on every Linux node: memory and the wake-ups of the controllers that watch Pods would grow with the number of
 // workers.
-func targetInformers(kube kubernetes.Interface) informers.SharedInformerFactory {
-	target := informers.NewSharedInformerFactoryWithOptions(kube, resync,
+func targetInformers(kube kubernetes.Interface) *maskedpods.Informers {
+	return maskedpods.NewInformers(informers.NewSharedInformerFactoryWithOptions(kube, resync,
 		informers.WithNamespace(operatorclient.TargetNamespace), informers.WithTweakListOptions(longWatch),
-		informers.WithTransform(stripTarget))
-	// The factory keeps its first informer of a type; Core().V1().Pods() returns this one from now on.
-	target.InformerFor(&corev1.Pod{}, func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return corev1informers.NewFilteredPodInformer(kube, operatorclient.TargetNamespace, resync,
-			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-			labelled("k8s-app!="+operand.NodeManager))
-	})
-	return target
+		informers.WithTransform(stripTarget)), labelled("k8s-app!="+operand.NodeManager))
 }
 
 func clusterScoped(kube kubernetes.Interface, tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {

@@ -213,6 +213,7 @@ var controllerMayImport = []string{
 	"pkg/printable",
 	"pkg/loadbalancer",
 	"pkg/internal/filteredwatch",
+	"pkg/internal/listerview",
 	"pkg/internal/listing",
 	"pkg/redaction",
 	"pkg/internal/configmaps",

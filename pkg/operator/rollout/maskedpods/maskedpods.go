@@ -11,26 +11,50 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/informers/core"
 	corev1informers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/listerview"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
-// NewInformers returns the informers of the operand's namespace whose listers of Pods mask the values of its Secrets.
-func NewInformers(target informers.SharedInformerFactory) *Informers {
+// NewInformers returns the informers of the operand's namespace, and makes target have an informer of Pods whose listers
+// mask the values of its Secrets. target must have none yet. tweak selects the Pods.
+func NewInformers(target informers.SharedInformerFactory, tweak func(*metav1.ListOptions)) *Informers {
 	secrets := target.Core().V1().Secrets()
-	return &Informers{target, &mask{secrets: secrets.Lister(), synced: secrets.Informer().HasSynced}}
+	m := &mask{secrets: secrets.Lister(), synced: secrets.Informer().HasSynced}
+	pods := target.InformerFor(&corev1.Pod{}, func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return &informer{listerview.Informer[*corev1.Pod]{
+			SharedIndexInformer: corev1informers.NewFilteredPodInformer(kube, operand.Namespace, resync,
+				cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, tweak),
+			View: m.pods,
+		}, m}
+	})
+	if _, isMasked := pods.(*informer); !isMasked {
+		panic("the factory has an informer of Pods whose listers show secrets")
+	}
+	return &Informers{target, m}
 }
+
+// informer is synced once the Secrets are, so that no controller starts with less than them.
+type informer struct {
+	listerview.Informer[*corev1.Pod]
+
+	mask *mask
+}
+
+// HasSynced implements cache.SharedIndexInformer.
+func (i *informer) HasSynced() bool { return i.SharedIndexInformer.HasSynced() && i.mask.synced() }
 
 // Informers are those of the operand's namespace.
 type Informers struct {
@@ -63,21 +87,24 @@ type mask struct {
 // maxMessage limits a message of a pod. A kubelet keeps 4 KiB of a termination message, and can write more.
 const maxMessage = 8192
 
-// pod returns the pod without secrets in its messages. It does not change the pod, which is a cache's. Before the
-// Secrets are known, there are no messages.
-func (m *mask) pod(pod *corev1.Pod) (*corev1.Pod, error) {
-	if pod == nil || !slices.ContainsFunc(messages(pod), func(text *string) bool { return *text != "" }) {
-		return pod, nil
+// pods returns pods without secrets in their messages. It does not change the pods, which are a cache's. While the
+// Secrets are not known, there are no messages.
+func (m *mask) pods(pods []*corev1.Pod) []*corev1.Pod {
+	for i, pod := range pods {
+		if !slices.ContainsFunc(messages(pod), func(text *string) bool { return *text != "" }) {
+			continue
+		}
+		redactor, err := m.current()
+		pods[i] = pod.DeepCopy()
+		for _, text := range messages(pods[i]) {
+			if err != nil {
+				*text = ""
+				continue
+			}
+			*text = printable.Cut(redactor(*text), maxMessage) // Cutting first could leave a part of a secret.
+		}
 	}
-	redactor, err := m.current()
-	if err != nil {
-		return nil, err
-	}
-	pod = pod.DeepCopy()
-	for _, text := range messages(pod) {
-		*text = printable.Cut(redactor(*text), maxMessage) // Cutting first could leave a part of a secret.
-	}
-	return pod, nil
+	return pods
 }
 
 // messages returns the texts of a pod's status that may quote a container or its log.
@@ -148,89 +175,4 @@ func NewRedactor(secrets []*corev1.Secret) *redaction.Redactor {
 		}
 	}
 	return redaction.ForText(values, documents...)
-}
-
-// The types below replace the listers of Pods and nothing else.
-type (
-	group struct {
-		core.Interface
-
-		mask *mask
-	}
-	version struct {
-		corev1informers.Interface
-
-		mask *mask
-	}
-	informer struct {
-		corev1informers.PodInformer
-
-		mask *mask
-	}
-	lister struct {
-		corev1listers.PodLister
-
-		mask *mask
-	}
-	namespaceLister struct {
-		corev1listers.PodNamespaceLister
-
-		mask *mask
-	}
-	// sharedInformer is synced once the Secrets are, so that no controller starts with less than them.
-	sharedInformer struct {
-		cache.SharedIndexInformer
-
-		mask *mask
-	}
-)
-
-// Core implements informers.SharedInformerFactory.
-func (f *Informers) Core() core.Interface { return group{f.SharedInformerFactory.Core(), f.mask} }
-
-func (g group) V1() corev1informers.Interface { return version{g.Interface.V1(), g.mask} }
-
-func (v version) Pods() corev1informers.PodInformer { return informer{v.Interface.Pods(), v.mask} }
-
-func (i informer) Informer() cache.SharedIndexInformer {
-	return sharedInformer{i.PodInformer.Informer(), i.mask}
-}
-
-func (i informer) Lister() corev1listers.PodLister { return lister{i.PodInformer.Lister(), i.mask} }
-
-func (s sharedInformer) HasSynced() bool { return s.SharedIndexInformer.HasSynced() && s.mask.synced() }
-
-func (l lister) List(selector labels.Selector) ([]*corev1.Pod, error) {
-	pods, err := l.PodLister.List(selector)
-	return l.mask.pods(pods, err)
-}
-
-func (l lister) Pods(namespace string) corev1listers.PodNamespaceLister {
-	return namespaceLister{l.PodLister.Pods(namespace), l.mask}
-}
-
-func (l namespaceLister) List(selector labels.Selector) ([]*corev1.Pod, error) {
-	pods, err := l.PodNamespaceLister.List(selector)
-	return l.mask.pods(pods, err)
-}
-
-func (l namespaceLister) Get(name string) (*corev1.Pod, error) {
-	pod, err := l.PodNamespaceLister.Get(name)
-	if err != nil {
-		return nil, err
-	}
-	return l.mask.pod(pod)
-}
-
-func (m *mask) pods(pods []*corev1.Pod, err error) ([]*corev1.Pod, error) {
-	if err != nil {
-		return nil, err
-	}
-	masked := make([]*corev1.Pod, len(pods))
-	for i := range pods {
-		if masked[i], err = m.pod(pods[i]); err != nil {
-			return nil, err
-		}
-	}
-	return masked, nil
 }

@@ -68,7 +68,7 @@ func secrets(t *testing.T) []*corev1.Secret {
 func podsWith(t *testing.T, message string) *Informers {
 	t.Helper()
 	raw := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	masked := NewInformers(raw)
+	masked := NewInformers(raw, nil)
 	for _, s := range secrets(t) {
 		require.NoError(t, raw.Core().V1().Secrets().Informer().GetStore().Add(s))
 	}
@@ -194,7 +194,7 @@ func TestWhatIsNoSecretIsQuoted(t *testing.T) {
 
 func TestNothingIsQuotedBeforeTheSecretsAreKnown(t *testing.T) {
 	raw := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	masked := NewInformers(raw)
+	masked := NewInformers(raw, nil)
 	require.NoError(t, raw.Core().V1().Pods().Informer().GetStore().Add(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: "ccm"},
 		Status:     corev1.PodStatus{Message: password},
@@ -225,7 +225,7 @@ func TestALineOfALogIsMasked(t *testing.T) {
 	require.NotContains(t, line, password)
 	require.Contains(t, line, "login with ")
 
-	none := NewInformers(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	none := NewInformers(informers.NewSharedInformerFactory(fake.NewClientset(), 0), nil)
 	none.Core().V1().Pods().Informer()
 	none.Start(t.Context().Done())
 	none.WaitForCacheSync(t.Context().Done())
@@ -233,7 +233,7 @@ func TestALineOfALogIsMasked(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "login failed", line, "there is no Secret")
 
-	unknown := NewInformers(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	unknown := NewInformers(informers.NewSharedInformerFactory(fake.NewClientset(), 0), nil)
 	line, err = unknown.Mask("login failed")
 	require.NoError(t, err)
 	require.Empty(t, line)

@@ -1,0 +1,57 @@
+// Package listerview changes what the listers of an informer return, and nothing else of it.
+package listerview
+
+import (
+	"k8s.io/client-go/tools/cache"
+)
+
+// Informer is an informer whose listers return View of the objects in its cache. Its event handlers get the objects
+// themselves. Put into a factory with InformerFor, it is the factory's informer of T.
+type Informer[T any] struct {
+	cache.SharedIndexInformer
+	// View returns what the listers return of some objects. It does not change the objects, which are the cache's.
+	View func([]T) []T
+}
+
+// GetIndexer returns the indexer that listers read.
+func (i *Informer[T]) GetIndexer() cache.Indexer {
+	return indexer[T]{i.SharedIndexInformer.GetIndexer(), i.View}
+}
+
+// indexer has the methods that the listers of client-go call.
+type indexer[T any] struct {
+	cache.Indexer
+	view func([]T) []T
+}
+
+// List implements cache.Store.
+func (i indexer[T]) List() []any { return i.viewed(i.Indexer.List()) }
+
+// Index implements cache.Indexer.
+func (i indexer[T]) Index(name string, object any) ([]any, error) {
+	found, err := i.Indexer.Index(name, object)
+	return i.viewed(found), err
+}
+
+// GetByKey implements cache.Store.
+func (i indexer[T]) GetByKey(key string) (object any, exists bool, err error) {
+	object, exists, err = i.Indexer.GetByKey(key)
+	if found := i.viewed([]any{object}); exists && len(found) == 1 {
+		return found[0], true, err
+	}
+	return nil, false, err
+}
+
+func (i indexer[T]) viewed(objects []any) []any {
+	typed := make([]T, 0, len(objects))
+	for _, object := range objects {
+		if t, ok := object.(T); ok {
+			typed = append(typed, t)
+		}
+	}
+	var viewed []any
+	for _, object := range i.view(typed) {
+		viewed = append(viewed, object)
+	}
+	return viewed
+}
