@@ -14,10 +14,10 @@ import (
 // configHash has the hash of a static pod's manifest in its mirror pod (k8s.io/kubernetes/pkg/kubelet/types).
 const configHash = "kubernetes.io/config.hash"
 
-// bindTime is how long another container must have been Ready to prove that the former one has ended. Both are on the
+// bindGrace is how long another container must have been Ready to prove that the former one has ended. Both are on the
 // host's network, and a CCM that cannot bind its port exits at once. Until the kubelet reports that, the former one may
 // have answered the probes.
-const bindTime = 5 * time.Second
+const bindGrace = 5 * time.Second
 
 // Process is a process of ours that was seen to hold the lease. Its identity is unique.
 type Process struct {
@@ -100,7 +100,7 @@ func Led(run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease) bool
 // EndOf returns what is known about the end of the recorded process.
 //
 //   - Its container has terminated, by its ID, whether or not the next one runs.
-//   - Another container has been Ready for bindTime. A kubelet begins with a static pod only after the former one of
+//   - Another container has been Ready for bindGrace. A kubelet begins with a static pod only after the former one of
 //     that name has ended (startedStaticPodsByFullname in its pod_workers.go). One that was restarted meanwhile does
 //     not know the former one. It reports the status of the new one in the mirror pod of the former one, replaces the
 //     mirror pod at once (fastStaticPodsRegistration in kubelet.go), and ends the former containers seconds later.
@@ -168,7 +168,7 @@ func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, 
 		return End{}
 	}
 	ready := p.next.See(container.ContainerID+container.State.Running.StartedAt.String(), now)
-	left := max(0, bindTime-now.Sub(ready))
+	left := max(0, bindGrace-now.Sub(ready))
 	return End{Proven: left == 0, ProvenIn: left}
 }
 

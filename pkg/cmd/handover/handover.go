@@ -36,8 +36,8 @@ const (
 	// included.
 	successorPatience = 30 * time.Second
 
-	// cleanupTime is that of the installer: only after it does the kubelet start the successor's static pod at once.
-	cleanupTime = time.Second
+	// cleanupPeriod is that of the installer: only after it does the kubelet start the successor's static pod at once.
+	cleanupPeriod = time.Second
 )
 
 type options struct {
@@ -168,7 +168,7 @@ func (o *options) awaitSuccessor(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pod/%s has not ended, so its node is not ready to lead: %w", name, err)
 	}
-	<-o.after(cleanupTime)
+	<-o.after(cleanupPeriod)
 	return nil
 }
 

@@ -26,10 +26,10 @@ const (
 	// looks for such mirror pods every 2 seconds (housekeepingPeriod in k8s.io/kubernetes/pkg/kubelet).
 	afterGracePeriod = 10 * time.Second
 
-	// cleanupTime is how long the kubelet takes to clean up after a static pod whose mirror pod it has deleted: it
+	// cleanupPeriod is how long the kubelet takes to clean up after a static pod whose mirror pod it has deleted: it
 	// waits for the volumes, which it looks at every 0.3 seconds, and removes the control group. Until then it does
 	// not start another static pod of the same name. SyncTerminatedPod in k8s.io/kubernetes/pkg/kubelet.
-	cleanupTime = time.Second
+	cleanupPeriod = time.Second
 )
 
 // checkLatest returns an error if the node has an installer pod of a later revision. Only that one may install.
@@ -107,7 +107,7 @@ func (o *options) stopFormer(ctx context.Context, file string) error {
 	if address != "" {
 		o.releaseLease(ctx, address)
 	}
-	<-o.after(cleanupTime)
+	<-o.after(cleanupPeriod)
 	return nil
 }
 

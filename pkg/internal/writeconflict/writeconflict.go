@@ -18,9 +18,9 @@ const (
 	// delay is how long to wait for the cache after a conflict.
 	delay = time.Second
 
-	// raceTime is how long every sync may end in a conflict. It is no number of syncs: while a cache is behind, the events
-	// of other objects cause many of them.
-	raceTime = 10 * time.Second
+	// racePeriod is how long every sync may end in a conflict. It is not a number of syncs: while a cache is behind, the
+	// events of other objects cause many of them.
+	racePeriod = 10 * time.Second
 )
 
 // Retried returns a sync that requeues itself after a conflict: an object was changed, created or deleted after the
@@ -33,7 +33,7 @@ func retried(sync factory.SyncFunc, clock clock.PassiveClock) factory.SyncFunc {
 		err := sync(ctx, syncCtx)
 		now := clock.Now()
 		since := conflicts.See(isConflict(err), now)
-		if !conflicts.Value() || now.Sub(since) >= raceTime {
+		if !conflicts.Value() || now.Sub(since) >= racePeriod {
 			return err
 		}
 		klog.V(2).InfoS("Retrying after a write conflict", "error", err)

@@ -21,13 +21,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// joinTime is how long control-plane Nodes may take to join during an installation.
-const joinTime = 30 * time.Minute
+// joinTimeout is how long control-plane Nodes may take to join during an installation.
+const joinTimeout = 30 * time.Minute
 
-// goneTime is how long a Node that vanished is missed if the control plane has as many Nodes as its topology requires.
-// A kubelet that restarts registers the Node again within minutes, and the alert ClusterOperatorDegraded waits for half
+// goneTimeout is how long a deleted Node counts as missing if the control plane has as many Nodes as its topology
+// requires. A kubelet that restarts registers the Node again within minutes, and the alert ClusterOperatorDegraded waits for half
 // an hour.
-const goneTime = 15 * time.Minute
+const goneTimeout = 15 * time.Minute
 
 // expectedNodes are the control-plane Nodes that should exist, and those that do.
 type expectedNodes struct {
@@ -102,7 +102,7 @@ func (h *nodeHistory) observe(s snapshot) expectedNodes {
 	}
 }
 
-// forgetGone forgets the Nodes that have been missed for goneTime, if the others satisfy the topology. A deletion
+// forgetGone forgets the Nodes that have been missed for goneTimeout, if the others satisfy the topology. A deletion
 // without a cordon is all that the operator sees of a control-plane Node that an administrator removes for good. It
 // does not forget one whose process holds the lease, because that machine lives.
 func (h *nodeHistory) forgetGone(s snapshot, minimum int) {
@@ -110,7 +110,7 @@ func (h *nodeHistory) forgetGone(s snapshot, minimum int) {
 		return
 	}
 	for name, since := range h.vanished {
-		if s.Now().Sub(since.At()) >= goneTime && !holdsLease(s, name) {
+		if s.Now().Sub(since.At()) >= goneTimeout && !holdsLease(s, name) {
 			delete(h.vanished, name)
 			h.installed--
 		}
@@ -130,7 +130,7 @@ func (h *nodeHistory) goneIn(expected expectedNodes, now time.Time) (next time.D
 		return 0
 	}
 	for _, since := range h.vanished {
-		next = patience.Sooner(next, goneTime-now.Sub(since.At()))
+		next = patience.Sooner(next, goneTimeout-now.Sub(since.At()))
 	}
 	return next
 }
@@ -177,7 +177,7 @@ func (h *nodeHistory) nodesCondition(expected expectedNodes, s snapshot) (*opera
 			nodeList(expected.vanished), operand.Name, left)
 		if len(expected.present) >= expected.minimum {
 			message += fmt.Sprintf("; the topology needs no more Nodes, so a Node that stays away for %d minutes "+
-				"counts as removed", int(goneTime.Minutes()))
+				"counts as removed", int(goneTimeout.Minutes()))
 		}
 		return operatorclient.NewCondition(
 			ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", message), h.goneIn(expected, s.Now())
@@ -193,7 +193,7 @@ func (h *nodeHistory) nodesCondition(expected expectedNodes, s snapshot) (*opera
 		return operatorclient.NewCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
 	}
 	since := h.short.See(true, s.Now())
-	if wait := joinTime - s.Now().Sub(since); wait > 0 && !reported {
+	if wait := joinTimeout - s.Now().Sub(since); wait > 0 && !reported {
 		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
 	}
 	return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(

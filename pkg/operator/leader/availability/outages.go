@@ -53,7 +53,7 @@ func (o *outages) observe(state operandState, now time.Time) time.Time {
 	if state.leader.State == controlplane.Starting {
 		byLease = o.grant(state.leader.Acquired, byLease)
 	}
-	if minute := o.works.At().Add(leaderlessTime); o.fails(state.leader) && minute.Before(byLease) {
+	if minute := o.works.At().Add(leaderlessGrace); o.fails(state.leader) && minute.Before(byLease) {
 		byLease = minute
 	}
 	switch {
@@ -77,8 +77,8 @@ func (o *outages) follow(works bool, leader controlplane.Holder, now time.Time) 
 	o.works.See(works, now)
 }
 
-// leaderlessTime is how long no process may have led while each that acquires the lease ends.
-const leaderlessTime = time.Minute
+// leaderlessGrace is how long no process may have led while each that acquires the lease ends.
+const leaderlessGrace = time.Minute
 
 // fails reports whether two processes have acquired the lease since the operand worked, and have not settled. One may
 // be a process that was killed, or a revision that is taken back.

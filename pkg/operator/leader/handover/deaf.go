@@ -15,9 +15,9 @@ import (
 // DeafCondition is True while a leader looks at no node and nodes wait.
 const DeafCondition = "DeafLeaderNotices"
 
-// deafTime is how long a leader must have been deaf. A CCM looks at each Node that waits within seconds after it has
+// deafGrace is how long a leader must have been deaf. A CCM looks at each Node that waits within seconds after it has
 // begun to lead.
-const deafTime = 2 * time.Minute
+const deafGrace = 2 * time.Minute
 
 // replacedAt returns when a deaf leader is due to be replaced. ok is false for a leader that is not deaf.
 func (c *controller) replacedAt(s snapshot, holder controlplane.Holder) (due time.Time, ok bool) {
@@ -25,7 +25,7 @@ func (c *controller) replacedAt(s snapshot, holder controlplane.Holder) (due tim
 	if !ok {
 		return time.Time{}, false
 	}
-	due = since.Add(deafTime)
+	due = since.Add(deafGrace)
 	if last := s.lastReplaced(); !last.IsZero() && last.Add(deafness.pause).After(due) {
 		due = last.Add(deafness.pause)
 	}

@@ -39,24 +39,24 @@ import (
 const (
 	name = "Handover"
 
-	// evictionTime is how long a Node must have been cordoned before the lead moves. A drain lists what it evicts after
+	// cordonGrace is how long a Node must have been cordoned before the lead moves. A drain lists what it evicts after
 	// the cordon: a pod of a move that had not started by then never would. A cordon of a moment moves nothing.
-	evictionTime = 10 * time.Second
+	cordonGrace = 10 * time.Second
 
-	// observeTime is how soon to look again for the process behind the lease. Leader election records it, and may be
+	// observePeriod is how soon to look again for the process behind the lease. Leader election records it, and may be
 	// called a moment later for the same event.
-	observeTime = time.Second
+	observePeriod = time.Second
 
-	// moveTime is the longest that a move takes: the command's patience with the successor, and its limit.
-	moveTime = time.Minute
+	// moveTimeout is the longest that a move takes: the command's patience with the successor, and its limit.
+	moveTimeout = time.Minute
 
 	// leaveLimit is how long the former leader's manifest is away, takeLimit the successor's. The successor waits for
 	// the other one. Node repair installs a missing static pod after 30 seconds.
 	leaveLimit, takeLimit = 15 * time.Second, 20 * time.Second
 
-	// proofTime is how long the former leader's manifest stays away after the lead has moved for a proof: most of what can
-	// end the next leader ends it by then, and a process that starts asks for the lease at once.
-	proofTime = 18 * time.Second
+	// proofPeriod is how long the former leader's manifest stays away after the lead has moved for a proof: most of what
+	// can end the next leader ends it by then, and a process that starts asks for the lease at once.
+	proofPeriod = 18 * time.Second
 
 	// gracePeriod is longer than the command takes, which ignores SIGTERM. A drain deletes the pod while it works.
 	gracePeriod = 90 * time.Second
@@ -229,7 +229,7 @@ func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
 	if left, free := s.mayLeave(record, next.holder, node); !free {
 		return next, left
 	}
-	due, choose := since.Add(evictionTime), s.successor
+	due, choose := since.Add(cordonGrace), s.successor
 	if next.occasion = cordon; !leaves {
 		next.occasion, due, choose = deafness, replaced, s.otherProcess
 	}
@@ -261,7 +261,7 @@ func (s *snapshot) unsettled(record controlplane.Record, holder controlplane.Hol
 	case holder.State == controlplane.Starting:
 		return holder.SettlesIn
 	case holder.State == controlplane.Leading && record.Present:
-		return observeTime
+		return observePeriod
 	default:
 		return 0
 	}
@@ -350,7 +350,7 @@ func (c *controller) begin(ctx context.Context, s snapshot, m move) error {
 		leave = append(leave, fmt.Sprintf("--port=%d", controlplane.Port(holder)))
 	}
 	if m.occasion == proof {
-		leave = append(leave, "--stay-away="+proofTime.String())
+		leave = append(leave, "--stay-away="+proofPeriod.String())
 	}
 	pods := []*corev1.Pod{newPod(m.leave, m.holder.Node, leaveLimit, leave...)}
 	if m.successor != m.holder.Node {

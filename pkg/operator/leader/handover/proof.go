@@ -12,9 +12,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
-// backOffTime is how long a container must have run before its kubelet starts it again without a pause: twice the
+// backOffPeriod is how long a container must have run before its kubelet starts it again without a pause: twice the
 // longest pause (pkg/kubelet/kubelet.go). The first restart has none, and the second one ten seconds.
-const backOffTime = 10 * time.Minute
+const backOffPeriod = 10 * time.Minute
 
 // proofMove returns the node that is to lead next for the proof of a revision, "" if none is, and why. The lead moves
 // to the first node once, and back to one of the former revision if the process there goes on without proving anything.
@@ -47,7 +47,7 @@ func (s *snapshot) allReady() bool {
 func (s *snapshot) backsOff(node string) bool {
 	status := controlplane.ContainerStatus(s.StaticPod(node), operand.Name)
 	last := controlplane.Terminated(status)
-	return status.RestartCount > 1 && last != nil && s.Now().Sub(last.FinishedAt.Time) < backOffTime
+	return status.RestartCount > 1 && last != nil && s.Now().Sub(last.FinishedAt.Time) < backOffPeriod
 }
 
 // revisionOf returns the revision that a node has.

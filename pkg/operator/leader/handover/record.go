@@ -27,8 +27,8 @@ var (
 
 	// proof is a revision that is to lead on its first node before another one gets it. takingBack is a process that leads
 	// with it and has shown nothing. Package preflight has the record of both.
-	proof      = occasion{leave: "handover-yield-", take: "handover-prove-", pause: moveTime}
-	takingBack = occasion{leave: "handover-give-", take: "handover-return-", pause: moveTime}
+	proof      = occasion{leave: "handover-yield-", take: "handover-prove-", pause: moveTimeout}
+	takingBack = occasion{leave: "handover-give-", take: "handover-return-", pause: moveTimeout}
 )
 
 // occasionOf returns why the lead moves with this pod, and the name of the Node that it leaves.
@@ -98,7 +98,7 @@ func (s *snapshot) isMoving() bool { return s.Now().Before(s.movesUntil()) }
 // movesUntil returns when the last move has ended at the latest.
 func (s *snapshot) movesUntil() (end time.Time) {
 	for _, pod := range s.moves {
-		if at := pod.CreationTimestamp.Add(moveTime); at.After(end) {
+		if at := pod.CreationTimestamp.Add(moveTimeout); at.After(end) {
 			end = at
 		}
 	}

@@ -45,7 +45,7 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 // The lease of a process that failed before it settled is released only when its container is Ready again. With a
 // lease that is free at once, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off.
 // A single node has no standby, and a rollout that ends a process is no failure. The standbys of a first node have the
-// former revision, so its lease waits only until its container cannot take it again: see askTime.
+// former revision, so its lease waits only until its container cannot take it again: see askPeriod.
 func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, err error) {
 	record := s.Record()
 	if !record.Exists {
@@ -101,7 +101,7 @@ func (c *controller) waitsFor(s snapshot, end controlplane.End, node string) (wa
 	case !s.isFirst(node) || end.Next == "":
 		return true, 0
 	}
-	next = askTime - s.Now().Sub(since)
+	next = askPeriod - s.Now().Sub(since)
 	return next > 0, next
 }
 

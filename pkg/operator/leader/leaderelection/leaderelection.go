@@ -30,9 +30,9 @@ import (
 const (
 	name = "LeaderElection"
 
-	// askTime is how soon a process that starts has asked for the lease: within the first second. It asks again after 26
+	// askPeriod is how soon a process that starts has asked for the lease: within the first second. It asks again after 26
 	// seconds or more, and another one can take the lease meanwhile.
-	askTime = 3 * time.Second
+	askPeriod = 3 * time.Second
 )
 
 // Options are the dependencies of New; all but Memory are required.

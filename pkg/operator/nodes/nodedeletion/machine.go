@@ -65,7 +65,7 @@ const (
 	kubeletReady    kubelet = iota
 	kubeletLeaving          // it reports that it is not ready, for less than shutdownLimit
 	kubeletNotReady         // for longer
-	kubeletFalling          // it has been silent for less than settleTime
+	kubeletFalling          // it has been silent for less than silenceGrace
 	kubeletSilent           // for longer
 )
 
@@ -134,8 +134,8 @@ func (e evidence) isGone() bool {
 }
 
 const (
-	// settleTime is how long a kubelet has to be silent beyond the time after which kube-controller-manager notices.
-	settleTime = 20 * time.Second
+	// silenceGrace is how long a kubelet has to be silent beyond the time after which kube-controller-manager notices.
+	silenceGrace = 20 * time.Second
 	// shutdownLimit is how long a node that reported NotReady before it went silent is tolerated: a machine that is
 	// being deleted shuts down first. kube-controller-manager notices the silence within this time.
 	shutdownLimit = 55 * time.Second
@@ -158,7 +158,7 @@ func (m *memory) decideAll(o *observation) {
 		limit := m.limitFor(o, n)
 		counts := o.now.Sub(r.confirmedAt) < limit.window
 		former := r.state
-		if o.deletions.Unannounced && !o.manyPermitted && former == confirmed && o.now.Sub(r.confirmedAt) >= turnTime {
+		if o.deletions.Unannounced && !o.manyPermitted && former == confirmed && o.now.Sub(r.confirmedAt) >= turnPeriod {
 			former = candidate // Its turn is over: the CCM has had the time for a pass, and has found the machine.
 			r.lived = o.now
 		}
@@ -170,7 +170,7 @@ func (m *memory) decideAll(o *observation) {
 		if !counts {
 			m.confirmations = append(m.confirmations, o.now)
 			used[paceWindow]++
-			used[turnTime]++
+			used[turnPeriod]++
 		}
 		r.confirmedAt = o.now
 	}
@@ -190,14 +190,14 @@ func (m *memory) evidenceFor(o *observation, n *node, paced bool) evidence {
 		kubelet: n.record.kubeletFor(o.now), answer: n.record.answerFor(o, n),
 		cloud: m.cloudFor(o, n), cluster: m.clusterFor(o, n.record),
 		initialized: n.scheme != "", deletionWanted: n.deletionWanted, permitted: n.permission == Allowed,
-		leads: o.leader != "", paced: paced, overdue: o.now.Sub(n.record.since) >= turnTime+paceWindow,
+		leads: o.leader != "", paced: paced, overdue: o.now.Sub(n.record.since) >= turnPeriod+paceWindow,
 	}
 }
 
 func (r *record) kubeletFor(now time.Time) kubelet {
 	age := now.Sub(r.since)
 	switch {
-	case r.kubelet == controlplane.KubeletSilent && age >= settleTime:
+	case r.kubelet == controlplane.KubeletSilent && age >= silenceGrace:
 		return kubeletSilent
 	case r.kubelet == controlplane.KubeletSilent:
 		return kubeletFalling

@@ -12,15 +12,15 @@ const (
 	paceShare  = 10
 	massLimit  = 10 * time.Minute
 	massShare  = 20
-	// turnTime is the window in which one Node is confirmed where nothing but time tells a dead machine from a cloud that
-	// does not find living ones.
-	turnTime = 10 * time.Minute
+	// turnPeriod is the window in which one Node is confirmed where nothing but time tells a dead machine from a cloud
+	// that does not find living ones.
+	turnPeriod = 10 * time.Minute
 
-	// promptTime is how long after its kubelet a CCM denies a machine that went with it, if a pass takes no time.
-	promptTime = 2 * time.Minute
-	// longTime is how long one Node goes in a turn once a kubelet whose machine was denied is ready, and how long a
+	// promptPeriod is how long after its kubelet a CCM denies a machine that went with it, if a pass takes no time.
+	promptPeriod = 2 * time.Minute
+	// longPeriod is how long one Node goes in a turn once a kubelet whose machine was denied is ready, and how long a
 	// kubelet has been silent for whose Node has had a turn for certain.
-	longTime = time.Hour
+	longPeriod = time.Hour
 )
 
 // limit is how many Nodes may be confirmed in which time.
@@ -29,7 +29,7 @@ type limit struct {
 	window time.Duration
 }
 
-var oneInATurn = limit{1, turnTime}
+var oneInATurn = limit{1, turnPeriod}
 
 // limitFor returns the limit for a Node.
 func (m *memory) limitFor(o *observation, n *node) limit {
@@ -41,8 +41,8 @@ func (m *memory) limitFor(o *observation, n *node) limit {
 		return oneInATurn
 	case !o.canProbe:
 		return some
-	case !o.living[n.scheme] && (o.ready == 0 || o.now.Sub(n.record.since) < turnTime):
-		return limit{0, turnTime}
+	case !o.living[n.scheme] && (o.ready == 0 || o.now.Sub(n.record.since) < turnPeriod):
+		return limit{0, turnPeriod}
 	case !o.living[n.scheme]:
 		return oneInATurn
 	case m.clusterFor(o, nil) == clusterMostGone:
@@ -57,7 +57,7 @@ func (m *memory) limitFor(o *observation, n *node) limit {
 // CCM must answer for others: it finds the machine of another kubelet that is not ready, or it has denied such machines
 // for a turn, and none of their kubelets is back.
 func (m *memory) believes(o *observation, r *record) bool {
-	if !r.lived.IsZero() || !m.refuted.IsZero() && o.now.Sub(m.refuted) < longTime {
+	if !r.lived.IsZero() || !m.refuted.IsZero() && o.now.Sub(m.refuted) < longPeriod {
 		return false
 	}
 	return slices.ContainsFunc(o.nodes, func(other *node) bool {
@@ -65,11 +65,11 @@ func (m *memory) believes(o *observation, r *record) bool {
 		case other.record == nil || other.scheme == "":
 			return false
 		case !other.record.lived.IsZero():
-			return o.now.Sub(other.record.lived) < turnTime
-		case o.deletions.Unannounced && (m.gone.IsZero() || o.now.Sub(m.gone) >= 2*turnTime):
+			return o.now.Sub(other.record.lived) < turnPeriod
+		case o.deletions.Unannounced && (m.gone.IsZero() || o.now.Sub(m.gone) >= 2*turnPeriod):
 			return false // It announces no denial. That it deletes what it may shows one.
 		}
-		return other.deletionWanted && o.now.Sub(other.record.awayAt) >= turnTime
+		return other.deletionWanted && o.now.Sub(other.record.awayAt) >= turnPeriod
 	})
 }
 
@@ -98,11 +98,11 @@ func (m *memory) inherit(o *observation, n *node) {
 	silent := o.now.Sub(r.awayAt)
 	last := m.announcements[n.uid]
 	switch {
-	case o.deletions.Unannounced && silent >= longTime:
+	case o.deletions.Unannounced && silent >= longPeriod:
 		r.lived = at
-	case o.deletions.Unannounced && silent >= settleTime && len(m.confirmations) == 0:
+	case o.deletions.Unannounced && silent >= silenceGrace && len(m.confirmations) == 0:
 		m.confirmations = append(m.confirmations, o.now) // The Node that had its turn may be gone.
-	case last != nil && !last.first.IsZero() && last.first.Sub(at) > promptTime:
+	case last != nil && !last.first.IsZero() && last.first.Sub(at) > promptPeriod:
 		r.lived = at
 	}
 }
@@ -110,10 +110,10 @@ func (m *memory) inherit(o *observation, n *node) {
 // passTime is how long the CCM may take until it has looked for the machine of a kubelet that has just fallen silent:
 // two passes, as far as they are known.
 func (m *memory) passTime() time.Duration {
-	pass := promptTime
+	pass := promptPeriod
 	for _, a := range m.announcements {
 		if !a.at.IsZero() && a.interval == 0 {
-			pass = max(pass, turnTime)
+			pass = max(pass, turnPeriod)
 		}
 		pass = max(pass, 2*a.interval)
 	}
@@ -122,8 +122,8 @@ func (m *memory) passTime() time.Duration {
 
 // usedBudget counts the confirmations within each window.
 func (m *memory) usedBudget(o *observation) map[time.Duration]int {
-	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return o.now.Sub(at) >= turnTime })
-	used := map[time.Duration]int{turnTime: len(m.confirmations)}
+	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return o.now.Sub(at) >= turnPeriod })
+	used := map[time.Duration]int{turnPeriod: len(m.confirmations)}
 	for _, at := range m.confirmations {
 		if o.now.Sub(at) < paceWindow {
 			used[paceWindow]++
@@ -140,7 +140,7 @@ func (m *memory) inheritConfirmations(o *observation) {
 		exists[string(n.uid)] = true
 	}
 	for uid, a := range m.announcements {
-		if !exists[string(uid)] && o.now.Sub(a.at) < turnTime {
+		if !exists[string(uid)] && o.now.Sub(a.at) < turnPeriod {
 			m.confirmations = append(m.confirmations, a.at)
 		}
 	}

@@ -29,12 +29,12 @@ const (
 	probeNew    = 5 * time.Second
 
 	// A probe has referencesPerProbe, or one for each zone of the targets. It has targetsPerProbe until the CCM's time for
-	// a look-up is known. From then on it has a targetShare of the Nodes, if the CCM can look them up within targetTime.
+	// a look-up is known. From then on it has a targetShare of the Nodes, if the CCM can look them up within targetPeriod.
 	// After a miss, it has one.
 	referencesPerProbe = 3
 	targetsPerProbe    = 10
 	targetShare        = 100
-	targetTime         = 30 * time.Second
+	targetPeriod       = 30 * time.Second
 )
 
 // probe makes a leader look for machines: of targets, which it wants to delete, and of references, which live. The
@@ -160,7 +160,7 @@ func (m *memory) targetCount(o *observation) int {
 	case m.lookup == 0:
 		return targetsPerProbe
 	default:
-		return max(targetsPerProbe, min(len(o.all)/targetShare, int(targetTime/m.lookup)))
+		return max(targetsPerProbe, min(len(o.all)/targetShare, int(targetPeriod/m.lookup)))
 	}
 }
 

@@ -74,7 +74,7 @@ func (m *memory) explain(o *observation, reason hold) string {
 		return "there is no other initialized and ready node to compare with"
 	case oneAtATime:
 		return fmt.Sprintf("on this platform nothing shows whether its cloud still knows living machines, so it may delete "+
-			"one Node in %s: %s", turnTime, check)
+			"one Node in %s: %s", turnPeriod, check)
 	case noHold:
 	}
 	return ""
@@ -94,14 +94,14 @@ func (m *memory) advise(o *observation, r report) string {
 			return "; if the machine is gone for certain, " + one
 		}
 		return fmt.Sprintf("; after %s, the operator lets one such Node go in %s; if the machine is gone for certain, %s",
-			turnTime, turnTime, one)
+			turnPeriod, turnPeriod, one)
 	case oneAtATime:
 		return "; if the machines are gone for certain, " + many
 	case tooManyNodes:
 	}
 	if !o.canProbe {
 		return fmt.Sprintf("; from %s on, the operator lets one of these Nodes go in %s; if the machines are gone for "+
-			"certain, %s", m.mass.At().Add(massLimit).UTC().Format(time.RFC3339), turnTime, many)
+			"certain, %s", m.mass.At().Add(massLimit).UTC().Format(time.RFC3339), turnPeriod, many)
 	}
 	return fmt.Sprintf("; from %s on, the operator lets at most %d of these Nodes go in a minute while the cloud finds "+
 		"the machines of living nodes; if the machines are gone for certain, %s",

@@ -27,7 +27,7 @@ func TestWhereTheCCMIsNotAskedALieCostsOneSilentNodeInTenMinutes(t *testing.T) {
 			require.Empty(t, c.deleted)
 			c.forgetMachines()
 			for turns := 1; turns <= 6; turns++ {
-				c.run(turnTime)
+				c.run(turnPeriod)
 				require.LessOrEqual(t, len(c.deleted), turns+1)
 			}
 			reason, message := c.condition()

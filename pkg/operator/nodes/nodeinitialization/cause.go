@@ -20,8 +20,8 @@ import (
 // logInterval is how long after a read the log is read again while nodes wait.
 const logInterval = 30 * time.Second
 
-// idleTime is how long a controller of nodes may have started without an attempt.
-const idleTime = 30 * time.Second
+// idleGrace is how long a controller of nodes may have started without an attempt.
+const idleGrace = 30 * time.Second
 
 // finding is why a node waits, and what the leader logged about it.
 type finding struct {
@@ -95,7 +95,7 @@ func (c *controller) readFindings(
 			evidence.Deaf = evidence.Deaf && !c.looksAtNodes(ctx, pod)
 		}
 		since := c.investigation.idle.See(idle, c.Clock.Now())
-		evidence.Deaf = evidence.Deaf || idle != "" && c.Clock.Since(since) >= idleTime
+		evidence.Deaf = evidence.Deaf || idle != "" && c.Clock.Since(since) >= idleGrace
 	}
 	c.investigation.deaf = evidence.Deaf
 	c.investigation.findings = map[string]finding{}

@@ -39,10 +39,10 @@ type store struct {
 	initialized time.Time
 }
 
-// A Node whose address is lost and comes back this often within flapTime flaps.
+// A Node whose address is lost and comes back this often within flapPeriod flaps.
 const (
-	flaps    = 3
-	flapTime = time.Hour
+	flaps      = 3
+	flapPeriod = time.Hour
 )
 
 // drift is a node that does not wait and is wrong, since this process of the operator has seen that.
@@ -186,7 +186,7 @@ func (s *store) flapping() (nodes []string, next time.Duration) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for node, times := range s.lost {
-		left := flapTime - s.clock.Since(times[0])
+		left := flapPeriod - s.clock.Since(times[0])
 		if len(times) == flaps && left > 0 {
 			nodes, next = append(nodes, node), patience.Sooner(next, left)
 		}

@@ -18,13 +18,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// settleTime is how long the operand's container must have been Ready before a rollout goes on with the next node. A
+// settlePeriod is how long the operand's container must have been Ready before a rollout goes on with the next node. A
 // cloud-controller-manager that cannot work with its new configuration often becomes Ready, fails and exits.
-const settleTime = 5 * time.Second
+const settlePeriod = 5 * time.Second
 
 // settledPods is the pod client of the installer controller. It reports the static pod of a node that is being
-// installed as Ready only after its container has been Ready for settleTime, so a container that ends before that stops
-// the rollout on its node. The time is the operator's own, because the clocks of the nodes may differ from it:
+// installed as Ready only after its container has been Ready for settlePeriod, so a container that ends before that
+// stops the rollout on its node. The time is the operator's own, because the clocks of the nodes may differ from it:
 // library-go's minReadyDuration compares them. The pods of other nodes are reported as they are: the controller begins
 // a rollout with a node that is not Ready, which would be the leader's if its container was restarted a moment ago.
 type settledPods struct {
@@ -55,12 +55,12 @@ func (s *settledPods) remaining() time.Duration {
 	defer s.mutex.Unlock()
 	least := time.Duration(0)
 	for _, container := range s.ready {
-		least = patience.Sooner(least, settleTime-s.clock.Since(container.At()))
+		least = patience.Sooner(least, settlePeriod-s.clock.Since(container.At()))
 	}
 	return least
 }
 
-// settled records the operand's container of a pod and reports whether it has been Ready for settleTime.
+// settled records the operand's container of a pod and reports whether it has been Ready for settlePeriod.
 func (s *settledPods) settled(pod *corev1.Pod) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -69,7 +69,7 @@ func (s *settledPods) settled(pod *corev1.Pod) bool {
 		delete(s.ready, pod.Name)
 		return false
 	}
-	return s.clock.Since(s.ready.See(pod.Name, container.ContainerID, s.clock.Now())) >= settleTime
+	return s.clock.Since(s.ready.See(pod.Name, container.ContainerID, s.clock.Now())) >= settlePeriod
 }
 
 type namespacedSettledPods struct {

@@ -191,7 +191,7 @@ func TestARolloutGoesOnWhenTheStaticPodHasStayedReady(t *testing.T) {
 		return errors.Join(err, statusErr)
 	}, time.Minute)
 	require.NoError(t, err)
-	require.Equal(t, []time.Duration{0, settleTime}, calls)
+	require.Equal(t, []time.Duration{0, settlePeriod}, calls)
 	require.Equal(t, []int32{0, 1}, currentAt)
 }
 
@@ -267,7 +267,7 @@ func TestARevisionIsInstalledAgainOnANodeThatIsAtIt(t *testing.T) {
 	sync := func() operatorv1.NodeStatus {
 		_, err := controllertest.NewTimer(
 			clock, events.NewInMemoryRecorder("test", clock),
-		).Run(t.Context(), controller.Sync, settleTime)
+		).Run(t.Context(), controller.Sync, settlePeriod)
 		require.NoError(t, err)
 		_, status, _, err := operator.GetStaticPodOperatorState()
 		require.NoError(t, err)

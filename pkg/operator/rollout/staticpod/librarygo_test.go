@@ -294,11 +294,11 @@ func TestWhatMinReadyDurationComparesByItself(t *testing.T) {
 		ahead time.Duration
 		wait  []time.Duration
 	}{
-		"the clocks agree":                        {0, []time.Duration{settleTime}},
-		"the kubelet's clock is ahead":            {time.Minute, []time.Duration{settleTime + time.Minute}},
+		"the clocks agree":                        {0, []time.Duration{settlePeriod}},
+		"the kubelet's clock is ahead":            {time.Minute, []time.Duration{settlePeriod + time.Minute}},
 		"the kubelet's clock is an hour behind":   {-time.Hour, nil},
-		"the kubelet's clock is a little behind":  {-2 * time.Second, []time.Duration{settleTime - 2*time.Second}},
-		"the kubelet's clock is behind by enough": {-settleTime - time.Second, nil},
+		"the kubelet's clock is a little behind":  {-2 * time.Second, []time.Duration{settlePeriod - 2*time.Second}},
+		"the kubelet's clock is behind by enough": {-settlePeriod - time.Second, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestWhatMinReadyDurationComparesByItself(t *testing.T) {
 				running.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(tc.ahead))
 				o := newOriginal(t, 2, []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1}},
 					append(revisionObjects(t, 2), running)...)
-				require.NoError(t, o.sync(t, o.installer(o.kube.CoreV1()).WithMinReadyDuration(settleTime)))
+				require.NoError(t, o.sync(t, o.installer(o.kube.CoreV1()).WithMinReadyDuration(settlePeriod)))
 				require.Equal(t, tc.wait, o.delays)
 				require.Equal(t, tc.wait == nil, o.operator.status.NodeStatuses[0].TargetRevision == 2)
 			})

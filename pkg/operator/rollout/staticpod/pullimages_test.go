@@ -153,7 +153,7 @@ func TestARevisionWithAnotherImageReplacesAnInstallerThatWaits(t *testing.T) {
 	}, waiting, staticPod("1", true))
 	sync := func() operatorv1.NodeStatus {
 		_, err := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock)).
-			Run(t.Context(), controller.Sync, settleTime)
+			Run(t.Context(), controller.Sync, settlePeriod)
 		require.NoError(t, err)
 		_, status, _, err := operator.GetStaticPodOperatorState()
 		require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
-// startTime is how long the containers of a new static pod may wait to be created. Their images are on the node.
-const startTime = 30 * time.Second
+// startGrace is how long the containers of a new static pod may wait to be created. Their images are on the node.
+const startGrace = 30 * time.Second
 
 // rollingPods is the pod client of library-go's static-pod-state controller. It hides what a rollout does on purpose:
 // the installer ends the static pod of the former revision, and the containers of the next one have to be created.
@@ -79,7 +79,7 @@ func (p namespacedRollingPods) Get(ctx context.Context, name string, options met
 		return pod, nil
 	case target != 0 && pod.Labels["revision"] != strconv.Itoa(int(target)) && !isInBackOff(pod):
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
-	case p.clock.Since(pod.CreationTimestamp.Time).Abs() < startTime: // the API server's clock may be ahead
+	case p.clock.Since(pod.CreationTimestamp.Time).Abs() < startGrace: // the API server's clock may be ahead
 		return withoutCreation(pod), nil
 	}
 	return pod, nil

@@ -41,8 +41,8 @@ const (
 	// eventInterval is how long after a read the Events of a Service are read again.
 	eventInterval = 30 * time.Second
 
-	// settleTime limits how often tenants who create and delete Services can make the operator look.
-	settleTime = 5 * time.Second
+	// quietPeriod limits how often tenants who create and delete Services can make the operator look.
+	quietPeriod = 5 * time.Second
 
 	// named is how many Services a message names.
 	named = 3
@@ -78,7 +78,7 @@ func Needed(p platform.Platform) bool { return p.Managed() && !p.WithoutLoadBala
 func New(o Options) factory.Controller {
 	dependencies.Require(o)
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
-	o.Services.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, settleTime) })
+	o.Services.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, quietPeriod) })
 	c := &controller{Options: o}
 	return reconciler.From(factory.New().WithSyncContext(syncCtx), name, o.Operator, o.Recorder, c.sync)
 }
