@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -97,6 +99,7 @@ func TestAnUpgradeOfTheCRDKeepsEachResource(t *testing.T) {
 		require.Equal(t, stored.Object["spec"], got.Object["spec"])
 		unstructured.RemoveNestedField(stored.Object, "status", "summary")
 		require.Equal(t, stored.Object["status"], got.Object["status"])
+		require.Equal(t, []any{"cluster", "True", float64(2), nil}, cellsOf(t, config)[:4])
 		got.SetAnnotations(map[string]string{"changed": "yes"})
 		got, err = resources.Update(t.Context(), got, metav1.UpdateOptions{FieldValidation: "Strict"})
 		require.NoError(t, err)
@@ -199,6 +202,20 @@ func replaceCRD(t *testing.T, config *rest.Config, resources dynamic.ResourceInt
 		}
 		return nil
 	})
+}
+
+// cellsOf returns the row that oc get prints: name, available, revision, platform, age and message.
+func cellsOf(t *testing.T, config *rest.Config) []any {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	content, err := client.RESTClient().Get().AbsPath("/apis/operator.openshift.io/v1/cloudcontrollermanagers").
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	require.NoError(t, err)
+	var table metav1.Table
+	require.NoError(t, json.Unmarshal(content, &table))
+	require.Len(t, table.Rows, 1)
+	return table.Rows[0].Cells
 }
 
 func resourceOf(t *testing.T, spec string) *unstructured.Unstructured {
