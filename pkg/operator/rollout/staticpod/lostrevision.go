@@ -180,7 +180,9 @@ type namespacedLateSecrets struct {
 }
 
 // Get reads a copy live that the cache does not have, unless there is nothing to copy.
-func (l namespacedLateSecrets) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error) {
+func (l namespacedLateSecrets) Get(
+	ctx context.Context, name string, options metav1.GetOptions,
+) (*corev1.Secret, error) {
 	secret, err := l.SecretInterface.Get(ctx, name, options)
 	at := strings.LastIndex(name, "-")
 	if !apierrors.IsNotFound(err) || at < 0 {

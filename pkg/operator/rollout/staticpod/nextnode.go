@@ -118,21 +118,32 @@ func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, e
 		return chosen, nil
 	}
 	next := slices.MinFunc(behind, byTurn)
-	chosen.wait, err = n.waitsForProof(status, leader)
-	hasLatest := func(p place) bool { return p.CurrentRevision == latest }
-	if chosen.wait == 0 && leader == next.NodeName && slices.ContainsFunc(places, hasLatest) {
-		chosen.wait = max(0, n.led.At().Add(controlplane.SettleTime).Sub(n.clock.Now()))
-	}
-	if chosen.wait == 0 && next.watches {
-		chosen.wait = watchInterval
-	}
-	if chosen.wait > 0 || err != nil {
-		return chosen, err
-	}
-	if chosen.wait, err = n.moves(); chosen.wait == 0 {
+	chosen.wait, err = n.waits(status, leader, places, next)
+	if chosen.wait == 0 {
 		chosen.node = next.NodeStatus
 	}
 	return chosen, err
+}
+
+// waits returns how long the next node waits at most, 0 if it does not wait.
+func (n *nextNode) waits(
+	status *operatorv1.StaticPodOperatorStatus, leader string, places []place, next place,
+) (time.Duration, error) {
+	wait, err := n.waitsForProof(status, leader)
+	if wait > 0 || err != nil {
+		return wait, err
+	}
+	hasLatest := func(p place) bool { return p.CurrentRevision == status.LatestAvailableRevision }
+	if leader == next.NodeName && slices.ContainsFunc(places, hasLatest) {
+		wait = max(0, n.led.At().Add(controlplane.SettleTime).Sub(n.clock.Now()))
+	}
+	if wait == 0 && next.watches {
+		wait = watchInterval
+	}
+	if wait > 0 {
+		return wait, nil
+	}
+	return n.moves()
 }
 
 // moves returns for how long the lead may still be moving, 0 if it is not. A move takes up to two static pods away for
