@@ -162,13 +162,15 @@ func (w *watcher) Close() error {
 	return nil
 }
 
-// CloseWatches ends the watches that match, as an API server does that restarts.
-func (s *Server) CloseWatches(is func(resource schema.GroupVersionResource) bool) {
+// CloseWatches ends the watches that match, as an API server does that restarts. It returns how many.
+func (s *Server) CloseWatches(is func(resource schema.GroupVersionResource) bool) (closed int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for _, w := range s.watches {
 		if is(w.resource) {
 			w.stop()
+			closed++
 		}
 	}
+	return closed
 }

@@ -310,6 +310,9 @@ func (p *process) startControllers() error {
 	}
 	if strings.HasSuffix(p.inputs.network, fmt.Sprint(noBalancer)) ||
 		strings.HasSuffix(p.inputs.network, fmt.Sprint(noLeader)) && !p.isPreflight {
+		p.mutex.Lock()
+		p.lacking++
+		p.mutex.Unlock()
 		return &fatal{255, "openstack.go", "Failed to create an OpenStack LoadBalancer client: unable to find load balancer " +
 			"endpoint: No suitable endpoint could be found in the service catalog."}
 	}

@@ -53,14 +53,28 @@ var kinds = map[string]fault{
 	"cloud-down":         {"cloud", cloudFault(func(c *cloud, is bool) { c.down = is })},
 	"cloud-rejects":      {"cloud", misleading(func(c *cloud, is bool) { c.rejects = is })},
 	"cloud-denies":       {"cloud", misleading(func(c *cloud, is bool) { c.denies = is })},
-	"config-change":      {"change", func(w *world) (func(), func() bool) { w.configure(w.number()); return nil, always }},
-	"credentials-rotate": {"credentials", func(w *world) (func(), func() bool) { w.rotateValid(); return nil, always }},
+	"config-change":      {"change", changeConfig},
+	"credentials-rotate": {"credentials", rotateValid},
 	"credentials-lag":    {"credentials", credentialsLag},
 	"config-kills":       {"change", configKills},
 	"node-joins":         {"machine", rejoin},
 }
 
-func always() bool { return true }
+// during is a fault that lasts. It had an effect if it has made a count grow.
+func during(set func(is bool), count func() int) (end func(), had func() bool) {
+	before, after := count(), 0
+	set(true)
+	return func() { after = count(); set(false) }, func() bool { return after > before }
+}
+
+// counted reads a count of the network.
+func (n *network) counted(count *int) func() int {
+	return func() int {
+		n.mutex.Lock()
+		defer n.mutex.Unlock()
+		return *count
+	}
+}
 
 // number returns a number that no change has had.
 func (w *world) number() int {
@@ -99,19 +113,22 @@ func hang(w *world) (func(), func() bool) {
 			p.mutex.Unlock()
 		}
 	}()
-	return nil, always
+	return func() { <-p.ctx.Done() }, func() bool { return p.code == 128+9 }
 }
 
+// hangKubelet has an effect if something waits for the kubelet meanwhile, or the Node becomes silent.
 func hangKubelet(w *world) (func(), func() bool) {
 	m := w.someMaster()
 	w.note("FAULT the kubelet of %s hangs", m.name)
-	set := func(is bool) {
+	return during(func(is bool) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
 		m.isHung = is
-	}
-	set(true)
-	return func() { set(false) }, always
+	}, func() int {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		return m.missed
+	})
 }
 
 func powerOff(w *world) (func(), func() bool) {
@@ -122,18 +139,26 @@ func powerOff(w *world) (func(), func() bool) {
 	w.note("FAULT the machine %s is off", m.name)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	isSeen := m.static != nil && !m.static.ccm.exited
 	m.powerOff()
-	return m.reboot, always
+	return func() { isSeen = isSeen || !w.isNodeReady(m.name); m.reboot() }, func() bool { return isSeen }
+}
+
+// isNodeReady reports whether a Node exists and is Ready.
+func (w *world) isNodeReady(name string) bool {
+	node := w.api.Get(nodes, "/"+name)
+	return node != nil && readiness(node) == "True"
 }
 
 func vanish(w *world) (func(), func() bool) {
-	m := w.machines["w1"]
+	m, isSeen := w.machines["w1"], false
 	m.vanish()
-	return m.appear, always
+	return func() { isSeen = !w.isNodeReady("w1"); m.appear() }, func() bool { return isSeen }
 }
 
 func drain(w *world) (func(), func() bool) {
 	m := w.someMaster()
+	before := m.boots
 	w.cordon(m.name, true)
 	go func() {
 		if pause(w.ctx, w.between(10*time.Second, 90*time.Second)) {
@@ -147,7 +172,7 @@ func drain(w *world) (func(), func() bool) {
 		m.reboot()
 		pause(w.ctx, w.between(5*time.Second, time.Minute))
 		w.cordon(m.name, false)
-	}, func() bool { return m.boots > 0 }
+	}, func() bool { return m.boots > before }
 }
 
 func operatorFault(f func(w *world)) func(w *world) (func(), func() bool) {
@@ -177,24 +202,23 @@ func dieAtWrite(w *world) (func(), func() bool) {
 func failRequests(w *world) (func(), func() bool) {
 	share := pick(w, 0.05, 0.2, 0.5)
 	w.note("FAULT requests of the operator fail: %v", share)
-	before := w.network.failed
-	w.network.set(func() { w.network.fails = share })
-	return func() { w.network.set(func() { w.network.fails = 0 }) }, func() bool { return w.network.failed > before }
+	return during(func(is bool) {
+		w.network.set(func() { w.network.fails = map[bool]float64{true: share}[is] })
+	}, w.network.counted(&w.network.failed))
 }
 
 func apiDown(w *world) (func(), func() bool) {
 	w.note("FAULT the API is down")
-	before := w.network.failed
-	w.network.set(func() { w.network.isDown = true })
-	return func() {
-		w.network.set(func() { w.network.isDown = false })
-		w.closeWatches("")
-	}, func() bool { return w.network.failed > before }
+	return during(func(is bool) {
+		w.network.set(func() { w.network.isDown = is })
+		if !is {
+			w.closeWatches("")
+		}
+	}, w.network.counted(&w.network.failed))
 }
 
 func rightsAway(w *world) (func(), func() bool) {
-	w.network.forbid(true)
-	return func() { w.network.forbid(false) }, always
+	return during(w.network.forbid, w.network.counted(&w.network.refused))
 }
 
 // refuseWrites refuses writes of one kind of object, as a webhook or a quota does.
@@ -202,30 +226,31 @@ func refuseWrites(w *world) (func(), func() bool) {
 	name := pick(w, "pods", "secrets", "configmaps", "leases", "cloudcontrollermanagers", "events")
 	code := pick(w, 403, 409, 429, 500)
 	w.note("FAULT writes of %s are answered with %d", name, code)
-	w.network.set(func() {
-		w.network.refuses = func(r apitest.Request) int {
-			if r.Resource.Resource == name && slices.Contains([]string{"create", "update", "patch", "delete"}, r.Verb) {
-				return code
-			}
-			return 0
+	refuses := func(r apitest.Request) int {
+		if r.Resource.Resource == name && slices.Contains([]string{"create", "update", "patch", "delete"}, r.Verb) {
+			return code
 		}
-	})
-	return func() { w.network.set(func() { w.network.refuses = nil }) }, always // At rest it writes nothing.
+		return 0
+	}
+	return during(func(is bool) {
+		w.network.set(func() { w.network.refuses = map[bool]func(apitest.Request) int{true: refuses}[is] })
+	}, w.network.counted(&w.network.refused))
 }
 
 func stale(w *world) (func(), func() bool) {
 	name := pick(w, "pods", "nodes", "leases", "cloudcontrollermanagers", "configmaps", "secrets", "clusteroperators")
 	lag := w.between(time.Second, 30*time.Second)
 	w.note("FAULT watches of %s are %s late", name, lag)
-	w.network.set(func() { w.network.lag[name] = lag })
-	return func() { w.network.set(func() { delete(w.network.lag, name) }) }, always
+	return during(func(is bool) {
+		w.network.set(func() { w.network.lag[name] = map[bool]time.Duration{true: lag}[is] })
+	}, w.network.counted(&w.network.late))
 }
 
 func closeWatches(w *world) (func(), func() bool) {
 	name := pick(w, "pods", "nodes", "leases", "cloudcontrollermanagers", "configmaps", "secrets", "")
 	w.note("FAULT watches of %q end", name)
-	w.closeWatches(name)
-	return nil, always
+	closed := w.closeWatches(name)
+	return nil, func() bool { return closed > 0 }
 }
 
 // deleteObject has somebody delete an object by its resource and key.
@@ -297,12 +322,18 @@ func wipeStatus(w *world) (func(), func() bool) {
 func cloudFault(set func(c *cloud, is bool)) func(w *world) (func(), func() bool) {
 	return func(w *world) (func(), func() bool) {
 		w.note("FAULT the cloud fails")
-		w.cloud.set(func() { set(w.cloud, true) })
-		return func() {
-			w.note("the cloud is well again")
-			w.cloud.set(func() { set(w.cloud, false) })
-		}, always // Nobody asks it at rest.
+		return during(func(is bool) {
+			w.note("the cloud fails: %v", is)
+			w.cloud.set(func() { set(w.cloud, is) })
+		}, w.cloud.wrong)
 	}
+}
+
+// wrong counts the requests that a fault has changed.
+func (c *cloud) wrong() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.asked
 }
 
 // damage changes the manifest of a static pod on its node.
@@ -315,12 +346,19 @@ func damage(w *world) (func(), func() bool) {
 		return nil, func() bool { return false }
 	}
 	w.note("FAULT somebody changes the manifest on %s", m.name)
+	static := m.static
 	err := os.WriteFile(filepath.Join(m.root, manifestPath), append(content, "# changed\n"...), 0o600)
-	return nil, func() bool { return err == nil }
+	return nil, func() bool { return err == nil && (static == nil || static.ccm.exited) }
+}
+
+func changeConfig(w *world) (func(), func() bool) {
+	before := w.state().latest
+	w.configure(w.number())
+	return nil, func() bool { return w.state().latest > before }
 }
 
 // rotateValid rotates the credentials to others that the cloud accepts.
-func (w *world) rotateValid() {
+func rotateValid(w *world) (func(), func() bool) {
 	n := w.number()
 	w.cloud.set(func() {
 		if w.cloud.valid != nil {
@@ -328,6 +366,14 @@ func (w *world) rotateValid() {
 		}
 	})
 	w.rotate(n)
+	return nil, func() bool { return w.cloud.used(password(n)) }
+}
+
+// used reports whether somebody has logged in with a password.
+func (c *cloud) used(password string) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.logins[password] > 0
 }
 
 // misleading is an outage that looks like a mistake: the cloud refuses every login, or knows no machine. A change that
@@ -347,25 +393,37 @@ func credentialsLag(w *world) (func(), func() bool) {
 	}
 	next := w.number()
 	w.rotate(next)
-	w.cloud.set(func() { w.cloud.valid = map[string]bool{} })
-	return func() {
-		w.note("the cloud accepts %s", password(next))
-		w.cloud.accept(next)
-	}, always
+	return during(func(is bool) {
+		w.cloud.accept()
+		if !is {
+			w.note("the cloud accepts %s", password(next))
+			w.cloud.accept(next)
+		}
+	}, w.cloud.wrong)
 }
 
 func configKills(w *world) (func(), func() bool) {
-	w.configure(pick(w, noBalancer, noLeader))
-	return func() { w.configure(w.number()) }, always
+	n := pick(w, noBalancer, noLeader)
+	return during(func(is bool) {
+		if is {
+			w.configure(n)
+		} else {
+			w.configure(w.number())
+		}
+	}, func() int {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		return w.lacking
+	})
 }
 
 func rejoin(w *world) (func(), func() bool) {
 	m := w.machines["w0"]
 	w.note("FAULT the Node of w0 registers again")
-	w.api.Remove("administrator", nodes, "/w0")
+	was := w.api.Remove("administrator", nodes, "/w0")
 	pause(w.ctx, 2*time.Second)
 	m.register()
-	return nil, always
+	return nil, func() bool { return was }
 }
 
 // kindNames returns the names of all kinds, sorted.

@@ -140,7 +140,7 @@ func (w *world) permit(before object) error {
 	return nil
 }
 
-// closeWatches ends the watches of a resource, "" for all.
-func (w *world) closeWatches(name string) {
-	w.api.CloseWatches(func(r schema.GroupVersionResource) bool { return name == "" || r.Resource == name })
+// closeWatches ends the watches of a resource, "" for all. It returns how many.
+func (w *world) closeWatches(name string) int {
+	return w.api.CloseWatches(func(r schema.GroupVersionResource) bool { return name == "" || r.Resource == name })
 }

@@ -40,8 +40,10 @@ type machine struct {
 	// root is the directory of its disk.
 	root  string
 	boots int
-	boot  context.Context //nolint:containedctx // It ends when the power does.
-	off   context.CancelFunc
+	// missed counts the rounds that a hung kubelet owes somebody.
+	missed int
+	boot   context.Context //nolint:containedctx // It ends when the power does.
+	off    context.CancelFunc
 	// seen is when the kubelet was last heard of.
 	seen, statusAt time.Time
 	static         *staticPod
@@ -181,8 +183,18 @@ func (m *machine) kubelet(ctx context.Context) {
 				m.renewNode()
 			}
 		}
+		if m.isHung && (m.isDirty() || time.Since(m.seen) > silentAfter) {
+			m.missed++
+		}
 		m.mutex.Unlock()
 	}
+}
+
+// isDirty reports whether a pod of the machine has changed.
+func (m *machine) isDirty() bool {
+	m.trace.Lock()
+	defer m.trace.Unlock()
+	return len(m.dirty[m.name]) > 0
 }
 
 // renewNode writes the status of the Node. It requires the mutex.

@@ -78,11 +78,44 @@ type rules struct {
 	leaseWritten time.Time
 	// excused is until when nothing can go on, as a lease has to expire that somebody wrote.
 	excused time.Time
+	// checks counts the seconds in which each rule could be broken, and excuses those in which it was excused, by why.
+	checks  map[string]int
+	excuses map[string]map[string]int
 }
 
 func newRules(w *world) *rules {
 	return &rules{world: w, since: map[string]time.Time{}, values: map[string]condition{},
-		changes: map[string][]time.Time{}, quiet: time.Now()}
+		changes: map[string][]time.Time{}, quiet: time.Now(), checks: map[string]int{}, excuses: map[string]map[string]int{}}
+}
+
+// excuse is why a rule does not apply at a moment.
+type excuse struct {
+	why string
+	is  bool
+}
+
+// applies reports whether a rule has no excuse, and counts the first one that it has.
+func (r *rules) applies(rule string, excuses ...excuse) bool {
+	r.checks[rule]++
+	at := slices.IndexFunc(excuses, func(e excuse) bool { return e.is })
+	if at < 0 {
+		return true
+	}
+	if r.excuses[rule] == nil {
+		r.excuses[rule] = map[string]int{}
+	}
+	r.excuses[rule][excuses[at].why]++
+	return false
+}
+
+// operatorAway excuses what needs an operator that has acted for a minute, with a network and its rights.
+func (r *rules) operatorAway(f facts) []excuse {
+	since, acts := r.world.operator.actsSince()
+	return []excuse{
+		{"the operator is away or has just begun", !acts || f.now.Sub(since) <= time.Minute},
+		{"the API is down", f.down},
+		{"the operator's rights are away", r.world.network.forbidden()},
+	}
 }
 
 // lasts returns for how long something has been so, without a gap.
@@ -152,10 +185,12 @@ func (r *rules) apply(f facts) {
 
 // leaders: never two, and never nobody for longer than the lease and one attempt, while somebody could.
 func (r *rules) leaders(f facts) {
-	if len(f.leaders) > 1 && f.now.After(r.leaseWritten.Add(leaseDuration)) {
+	if isWritten := !f.now.After(r.leaseWritten.Add(leaseDuration)); len(f.leaders) > 0 &&
+		r.applies("two leaders", excuse{"somebody wrote the lease", isWritten}) && len(f.leaders) > 1 {
 		r.world.violate("two leaders", "%s and %s", f.leaders[0].identity, f.leaders[1].identity)
 	}
-	able := r.lasts("able", len(f.ready) > 0 && !f.down, f.now)
+	able := r.lasts("able", r.applies("nobody leads", excuse{"no CCM is Ready", len(f.ready) == 0},
+		excuse{"the API is down", f.down}), f.now)
 	gap := min(f.now.Sub(f.renewed), able)
 	if len(f.leaders) > 0 || f.renewed.IsZero() {
 		gap = 0
@@ -172,7 +207,9 @@ func (r *rules) hands(f facts) {
 	if len(f.taken) > 2 {
 		r.world.violate("too many static pods are away", "%v", f.taken)
 	}
-	if len(f.ready) == 0 && r.ready > 0 && len(f.taken) > 0 && f.up && f.now.Sub(f.lastExit) > 3*time.Minute {
+	if len(f.taken) > 0 && r.applies("the operator takes the last CCM away",
+		excuse{"a machine or a kubelet does not work", !f.up},
+		excuse{"a CCM has ended by itself", f.now.Sub(f.lastExit) <= 3*time.Minute}) && len(f.ready) == 0 && r.ready > 0 {
 		r.world.violate("the operator takes the last CCM away", "%v are away", f.taken)
 	}
 	r.ready = len(f.ready)
@@ -186,9 +223,8 @@ func (r *rules) credentials(f facts) {
 		return
 	}
 	written := inputsOf(secret.Data).password
-	since, acts := w.operator.actsSince()
-	isHeld := acts && f.now.Sub(since) > time.Minute && w.cloud.accepts(written) && w.cloud.isWell() && !f.down &&
-		!w.network.forbidden() && (len(f.leaders) == 0 || !w.cloud.accepts(f.leads.password))
+	isHeld := w.cloud.accepts(written) && w.cloud.isWell() && (len(f.leaders) == 0 || !w.cloud.accepts(f.leads.password)) &&
+		r.applies("credentials are held back", r.operatorAway(f)...)
 	heldFor := r.lasts("held", isHeld, f.now)
 	// The operator tries at growing intervals: what took long to become valid may take as long to be seen.
 	w.trace.Lock()
@@ -207,11 +243,13 @@ func isInstalled(f facts) bool {
 // progress: a rollout with nothing in its way goes on.
 func (r *rules) progress(f facts) {
 	w := r.world
-	since, acts := w.operator.actsSince()
 	text := fmt.Sprint(f.state.nodes, f.allReady, len(f.leaders), w.helpers())
-	free := acts && f.now.After(r.excused) && f.now.Sub(since) > time.Minute && text == r.text && !f.state.settled && f.allReady && f.up &&
-		len(f.leaders) > 0 && f.ledFor >= settling && !f.down && !w.network.forbidden() && w.cloud.isWell() &&
-		(r.faults == 0 || !w.network.back().IsZero()) && isInstalled(f)
+	free := !f.state.settled && isInstalled(f) && r.applies("a rollout stands still", append(r.operatorAway(f),
+		excuse{"a CCM is not Ready", !f.allReady}, excuse{"a machine or a kubelet does not work", !f.up},
+		excuse{"nobody has led for a while", len(f.leaders) == 0 || f.ledFor < settling},
+		excuse{"the cloud does not work", !w.cloud.isWell()},
+		excuse{"somebody wrote the lease", !f.now.After(r.excused)},
+		excuse{"a fault is active", r.faults > 0 && w.network.back().IsZero()})...) && text == r.text
 	r.text = text
 	if r.lasts("moves", free, f.now) > standstill && f.now.Sub(w.network.back()) > standstill {
 		w.violate("a rollout stands still", "for more than %s, all Ready: %s; Progressing %v, Degraded %v", standstill,
@@ -247,14 +285,15 @@ func (w *world) helpers() string {
 
 // available: Available needs somebody who leads for more than a moment.
 func (r *rules) available(f facts) {
-	_, acts := r.world.operator.actsSince()
 	isSteady := len(f.leaders) > 0 && (f.ledFor >= settling || f.ledFor > 30*time.Second && f.deaths == 0)
 	unsteady := r.lasts("unsteady", !isSteady && len(f.ready) > 0 && !f.down, f.now)
 	bound := leaderless + noticed
 	if f.deaths >= 3 {
 		bound = 2 * time.Minute // Its processes lead and end: no lease has to expire.
 	}
-	if acts && isInstalled(f) && f.state.is("Available", "True") && unsteady > bound {
+	_, acts := r.world.operator.actsSince()
+	if isInstalled(f) && f.state.is("Available", "True") &&
+		r.applies("Available is not true", excuse{"the operator is away", !acts}) && unsteady > bound {
 		r.world.violate("Available is not true", "nobody has led for a minute for more than %s, %d leaders have ended: %v",
 			bound, f.deaths, f.state.conditions["Available"])
 	}
@@ -265,13 +304,17 @@ var keepsExiting = regexp.MustCompile(`pod/cloud-controller-manager-(\S+) keeps 
 // degraded: Degraded has a cause that is there.
 func (r *rules) degraded(f facts) {
 	w := r.world
-	since, acts := w.operator.actsSince()
 	c := f.state.conditions["Degraded"]
-	well := acts && f.now.Sub(since) > time.Minute && f.up && f.allReady && len(f.leaders) > 0 && !f.deaf &&
-		f.ledFor > 30*time.Second && w.cloud.isWell() && w.cloud.accepts(f.leads.password) && w.nodesAreWell() &&
-		f.state.settled && !f.down && !w.network.forbidden() && r.faults == 0 && f.now.Sub(r.quiet) > 20*time.Second &&
-		f.now.Sub(w.network.back()) > time.Minute && f.now.Sub(f.lastExit) > 10*time.Minute
-	if r.lasts("well", well, f.now) > untrue && c.status == "True" && !r.asksPerson {
+	well := c.status == "True" && r.applies("Degraded is not true", append(r.operatorAway(f),
+		excuse{"a machine or a kubelet does not work", !f.up}, excuse{"a CCM is not Ready", !f.allReady},
+		excuse{"nobody has led for a while", len(f.leaders) == 0 || f.ledFor <= 30*time.Second},
+		excuse{"the leader looks at no node", f.deaf}, excuse{"the cloud does not work", !w.cloud.isWell()},
+		excuse{"the cloud rejects the credentials", len(f.leaders) > 0 && !w.cloud.accepts(f.leads.password)},
+		excuse{"a Node is not well", !w.nodesAreWell()}, excuse{"a rollout goes on", !f.state.settled},
+		excuse{"a person has to decide", r.asksPerson}, excuse{"a CCM has ended by itself", f.now.Sub(f.lastExit) <= 10*time.Minute},
+		excuse{"a fault is active, or has just ended", r.faults > 0 || f.now.Sub(r.quiet) <= 20*time.Second},
+		excuse{"the rights have just come back", f.now.Sub(w.network.back()) <= time.Minute})...)
+	if r.lasts("well", well, f.now) > untrue {
 		w.violate("Degraded is not true", "all has been well for more than %s: %s", untrue, c.message)
 	}
 	loops := map[string]bool{}
@@ -312,10 +355,10 @@ func (r *rules) machines(f facts) {
 		m := w.machines[name]
 		isGone := m != nil && !m.exists
 		w.mutex.Unlock()
-		_, acts := w.operator.actsSince()
-		blocked := !acts || len(f.leaders) == 0 || f.ledFor < settling || f.deaf || !w.cloud.isWell() || f.down ||
-			w.network.forbidden() || r.faults > 1
-		if r.lasts("gone "+name, isGone && !blocked, f.now) > gone {
+		stays := isGone && r.applies("the Node of a machine that is gone stays", append(r.operatorAway(f),
+			excuse{"nobody has led for a while", len(f.leaders) == 0 || f.ledFor < settling},
+			excuse{"the leader looks at no node", f.deaf}, excuse{"the cloud does not work", !w.cloud.isWell()})...)
+		if r.lasts("gone "+name, stays, f.now) > gone {
 			w.violate("the Node of a machine that is gone stays", "%s, for more than %s", name, gone)
 		}
 	}

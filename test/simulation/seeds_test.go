@@ -112,6 +112,8 @@ type outcome struct {
 	simulated  time.Duration
 	cpu        time.Duration
 	timeline   []string
+	checks     map[string]int
+	excuses    map[string]map[string]int
 }
 
 // runSeed plays the steps of a seed, without those that are dropped.
@@ -130,7 +132,7 @@ func runSeed(t *testing.T, seed uint64, kind string, drop []int) (out outcome) {
 			steps = append(steps, s)
 		}
 	}
-	return play(t, seed, steps, func(w *world) { out.effectless = w.play(steps) })
+	return play(t, seed, steps, func(w *world) { w.play(steps) })
 }
 
 // play runs f on an installed cluster, and checks its end.
@@ -144,22 +146,34 @@ func play(t *testing.T, seed uint64, steps []step, f func(w *world)) (out outcom
 		w.pass(w.between(0, 2*time.Minute), nil)
 		w.fault(func() { f(w) })
 		out.recovered = w.recovered()
+		for _, e := range w.effects {
+			if !e.had() {
+				out.effectless = append(out.effectless, e.kind)
+			}
+		}
 		w.rest(3 * time.Minute)
 		out.longest, out.simulated, out.cpu = w.rules.longest, w.now(), cpu()-begun
 		out.violations, out.timeline = w.broken(), w.timeline
+		out.checks, out.excuses = w.rules.checks, w.rules.excuses
 	})
 	return out
 }
 
-// play causes the faults, and returns when all have ended. It returns the kinds that had no effect.
-func (w *world) play(steps []step) (effectless []string) {
+// effect reports after the recovery whether a fault had one.
+type effect struct {
+	kind string
+	had  func() bool
+}
+
+// play causes the faults, and returns when all have ended.
+func (w *world) play(steps []step) {
 	groups := map[string]turns{}
 	for _, s := range steps {
 		if group := kinds[s.kind].group; groups[group] == nil {
 			groups[group] = newTurns()
 		}
 	}
-	ended := make(chan string, len(steps))
+	ended := make(chan effect, len(steps))
 	for _, s := range steps {
 		go func() {
 			w.await(s)
@@ -173,28 +187,21 @@ func (w *world) play(steps []step) (effectless []string) {
 				w.note("FAULT ENDS %s", s.kind)
 				end()
 			}
-			if had() {
-				ended <- ""
-			} else {
-				ended <- s.kind
-			}
+			ended <- effect{s.kind, had}
 		}()
 	}
 	left := len(steps)
 	w.pass(time.Hour, func() bool {
 		for {
 			select {
-			case kind := <-ended:
+			case e := <-ended:
 				left--
-				if kind != "" {
-					effectless = append(effectless, kind)
-				}
+				w.effects = append(w.effects, e)
 			default:
 				return left == 0
 			}
 		}
 	})
-	return effectless
 }
 
 // await waits for the moment of a fault. A phase that does not come within three minutes is skipped.
@@ -278,9 +285,12 @@ func TestSeeds(t *testing.T) {
 		}
 		drop = append(drop, n)
 	}
+	all := newTally()
+	defer func() { all.report(t) }()
 	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			out := runSeed(t, seed, kind, drop)
+			all.add(out)
 			t.Logf("%s; recovered after %s, longest without a leader %s, %s simulated, %s CPU, without effect: %v",
 				out.describe(), out.recovered.Round(time.Second), out.longest.Round(time.Second),
 				out.simulated.Round(time.Second), out.cpu.Round(100*time.Millisecond), out.effectless)

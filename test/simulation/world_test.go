@@ -64,6 +64,8 @@ type world struct {
 	cloud     *cloud
 	rules     *rules
 	operator  *deployment
+	// effects are those of the faults that have ended.
+	effects []effect
 	// isTrial is set for a run whose violations are no failure of the test.
 	isTrial bool
 
@@ -73,6 +75,8 @@ type world struct {
 	serial   int
 	// changes numbers what administrators write.
 	changes int
+	// lacking counts the processes that ended because the cloud lacks an API.
+	lacking int
 	// deaths are when a process that led ended by itself.
 	deaths []time.Time
 
