@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
@@ -121,17 +122,18 @@ func (c *controller) watchFirstNode(
 }
 
 // hasLoggedIn reports whether a preflight has logged in with what the revision changes: then a cloud that rejects its
-// login now rejects that of the former revision too.
+// login now rejects that of the former revision too. So does one that rejects the login of a revision that changes only
+// the image, whatever the preflight has tried since.
 func (c *controller) hasLoggedIn(candidate *corev1.Secret, first *firstNode) (bool, error) {
+	changes, err := c.changes(first)
+	if err != nil || len(changes) == 1 && changes[diagnostic.Image] != "" {
+		return err == nil, err
+	}
 	if candidate == nil {
 		return false, nil
 	}
 	verdict := operand.PreflightVerdictOf(candidate)
-	if verdict == nil || verdict.Result != operand.Successful {
-		return false, nil
-	}
-	changes, err := c.changes(first)
-	return operand.PreflightInputsOf(candidate).Have(changes), err
+	return verdict != nil && verdict.Result == operand.Successful && operand.PreflightInputsOf(candidate).Have(changes), nil
 }
 
 // forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.

@@ -146,6 +146,21 @@ func TestACloudThatRejectsALoginItHasAcceptedRejectsNoRevision(t *testing.T) {
 	}
 }
 
+// The credentials are rotated while an image rolls out with the former ones, which the cloud has revoked.
+func TestAnImageIsNotRejectedForALoginThatItDoesNotChange(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	require.NoError(t, w.caches.Core().V1().ConfigMaps().Informer().GetStore().Add(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager-pod-4"},
+		Data: map[string]string{"pod.yaml": `{"spec": {"containers": [{"name": "cloud-controller-manager", "image": "b",
+			"args": ["--secure-port=10258"]}]}}`},
+	}))
+	w.crashes("m1", "F1125 19:00:00.000000       1 main.go:1] unable to access compute v2 API : got 401 instead\n")
+	w.renews(t, 5*time.Minute)
+	require.Empty(t, w.rejected(t))
+	w.renews(t, 6*time.Minute)
+	require.NotEmpty(t, w.rejected(t), "the former revision led for ten minutes")
+}
+
 // What the leader logs proves nothing: a tenant may have written it. That its process leads, and that the other one is
 // not Ready, no tenant can write.
 func TestARevisionThatHangsOnItsFirstNodeIsRejectedAfterTheFormerOneHasLedForTenMinutes(t *testing.T) {
