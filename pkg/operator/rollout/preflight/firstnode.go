@@ -133,7 +133,8 @@ func (c *controller) hasLoggedIn(candidate *corev1.Secret, first *firstNode) (bo
 		return false, nil
 	}
 	verdict := operand.PreflightVerdictOf(candidate)
-	return verdict != nil && verdict.Result == operand.Successful && operand.PreflightInputsOf(candidate).Have(changes), nil
+	hasSucceeded := verdict != nil && verdict.Result == operand.Successful
+	return hasSucceeded && operand.PreflightInputsOf(candidate).Have(changes), nil
 }
 
 // forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
