@@ -22,7 +22,7 @@ var Inertia = operatorclient.Inertia{condition.ConfigObservationDegradedConditio
 // ConfigObservationDegraded, and keeps the previous value. listers comes from NewListers.
 func New(operatorClient v1helpers.OperatorClient, listers Listers, recorder events.Recorder) factory.Controller {
 	dependencies.Require(listers)
-	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, redactingRecorder{recorder},
+	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, redacting(recorder),
 		listers, listers.Informers, Observers()...)
 }
 

@@ -1,12 +1,12 @@
 package configobservation
 
 import (
-	"context"
-	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/openshift/library-go/pkg/operator/events"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/eventfilter"
 )
 
 // userinfo is everything between the scheme of a URL and the last @ in its string. It may take more than a user name
@@ -30,32 +30,10 @@ func redact(message string) string {
 	})
 }
 
-// redactingRecorder keeps the passwords of proxies out of events and so out of the log, which has every event.
-// library-go puts the difference between two observed configurations into one, its proxy observer the URLs.
-type redactingRecorder struct{ events.Recorder }
-
-func (r redactingRecorder) Event(reason, message string) { r.Recorder.Event(reason, redact(message)) }
-
-func (r redactingRecorder) Eventf(reason, format string, args ...any) {
-	r.Event(reason, fmt.Sprintf(format, args...))
-}
-
-func (r redactingRecorder) Warning(reason, message string) {
-	r.Recorder.Warning(reason, redact(message))
-}
-
-func (r redactingRecorder) Warningf(reason, format string, args ...any) {
-	r.Warning(reason, fmt.Sprintf(format, args...))
-}
-
-func (r redactingRecorder) ForComponent(name string) events.Recorder {
-	return redactingRecorder{r.Recorder.ForComponent(name)}
-}
-
-func (r redactingRecorder) WithComponentSuffix(suffix string) events.Recorder {
-	return redactingRecorder{r.Recorder.WithComponentSuffix(suffix)}
-}
-
-func (r redactingRecorder) WithContext(ctx context.Context) events.Recorder {
-	return redactingRecorder{r.Recorder.WithContext(ctx)}
+// redacting keeps the passwords of proxies out of events and so out of the log, which has every event. library-go puts
+// the difference between two observed configurations into one, its proxy observer the URLs.
+func redacting(recorder events.Recorder) events.Recorder {
+	return eventfilter.Recorder{Recorder: recorder, Change: func(_, message string) (string, bool) {
+		return redact(message), true
+	}}
 }

@@ -87,7 +87,7 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 	require.Contains(t, messages(), `"HTTP_PROXY": "http://REDACTED@proxy.example.com:3128"`)
 }
 
-// This is the reason for redactingRecorder.
+// This is the reason for redacting.
 func TestWhatTheProxyObserverRecordsByItself(t *testing.T) {
 	informer := configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0).Config().V1().Proxies()
 	require.NoError(t, informer.Informer().GetIndexer().Add(&configv1.Proxy{
@@ -103,7 +103,7 @@ func TestWhatTheProxyObserverRecordsByItself(t *testing.T) {
 
 func TestEveryKindOfEventIsRedacted(t *testing.T) {
 	inner := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	var recorder events.Recorder = redactingRecorder{inner}
+	var recorder events.Recorder = redacting(inner)
 	for _, r := range []events.Recorder{
 		recorder, recorder.ForComponent("a"), recorder.WithComponentSuffix("b"), recorder.WithContext(t.Context()),
 	} {

@@ -84,7 +84,7 @@ var layers = []layer{
 		dir: "pkg/configobservation",
 		ours: []string{
 			"pkg/featuregate", "pkg/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis",
-			"pkg/internal/dependencies",
+			"pkg/internal/dependencies", "pkg/internal/eventfilter",
 		},
 	},
 
@@ -215,6 +215,7 @@ var controllerMayImport = []string{
 	"pkg/printable",
 	"pkg/loadbalancer",
 	"pkg/internal/filteredwatch",
+	"pkg/internal/eventfilter",
 	"pkg/internal/listerview",
 	"pkg/internal/listing",
 	"pkg/redaction",

@@ -1,7 +1,6 @@
 package staticpod
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +10,8 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/eventfilter"
 )
 
 // This file corrects what library-go's installer controller reports. TestWhatTheInstallerControllerReportsByItself pins
@@ -58,23 +59,14 @@ func clearMissingRevision(conditions []applyoperatorv1.OperatorConditionApplyCon
 	}
 }
 
-// installerEvents are the controller's events without those about the revisions of a node that is repaired. It is shown
-// without a revision, and keeps the one that it has. Node repair records an event about it.
-type installerEvents struct {
-	events.Recorder
-	isRepair func() bool
-}
-
-// WithComponentSuffix implements events.Recorder.
-func (r installerEvents) WithComponentSuffix(suffix string) events.Recorder {
-	return installerEvents{r.Recorder.WithComponentSuffix(suffix), r.isRepair}
-}
-
-// Eventf implements events.Recorder.
-func (r installerEvents) Eventf(reason, format string, args ...any) {
-	if reason == "NodeCurrentRevisionChanged" && r.isRepair() {
-		klog.InfoS("not an event", "reason", reason, "message", fmt.Sprintf(format, args...))
-		return
-	}
-	r.Recorder.Eventf(reason, format, args...)
+// installerEvents returns the recorder of the controller. It drops the events about the revisions of a node that is
+// repaired, which is shown without a revision, and keeps the one that it has. Node repair records an event about it.
+func installerEvents(recorder events.Recorder, isRepair func() bool) events.Recorder {
+	return eventfilter.Recorder{Recorder: recorder, Change: func(reason, message string) (string, bool) {
+		if reason == "NodeCurrentRevisionChanged" && isRepair() {
+			klog.InfoS("not an event", "reason", reason, "message", message)
+			return "", false
+		}
+		return message, true
+	}}
 }

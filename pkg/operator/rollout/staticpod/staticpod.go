@@ -179,7 +179,7 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		o.ConfigMaps,
 		o.Secrets,
 		settled,
-		installerEvents{Recorder: o.Recorder, isRepair: func() bool { return client.chosen.isRepair() }},
+		installerEvents(o.Recorder, func() bool { return client.chosen.isRepair() }),
 	).
 		WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret)).
 		WithInstallerPodMutationFn(pullImages(configMaps, o.OperatorImage)).

@@ -4,14 +4,13 @@
 package adminevents
 
 import (
-	"context"
-	"fmt"
 	"regexp"
 
 	"github.com/openshift/library-go/pkg/operator/events"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/eventfilter"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
@@ -45,49 +44,17 @@ var lostRace = regexp.MustCompile(`^Failed to (?:create|update) \S+ -n \S+: .*` 
 
 // New returns a recorder that passes the events for administrators to recorder. The recorder of a component starts with
 // the component's first event.
-func New(recorder events.Recorder) events.Recorder { return filter{newLazy(recorder)} }
-
-type filter struct{ events.Recorder }
-
-func (f filter) Event(reason, message string) {
-	if isForAdministrators(reason, message) {
-		f.Recorder.Event(reason, printable.Cut(message, maxMessage))
-		return
-	}
-	log(reason, message)
-}
-
-func (f filter) Eventf(reason, messageFmt string, args ...any) {
-	f.Event(reason, fmt.Sprintf(messageFmt, args...))
-}
-
-func (f filter) Warning(reason, message string) {
-	if isForAdministrators(reason, message) {
-		f.Recorder.Warning(reason, printable.Cut(message, maxMessage))
-		return
-	}
-	log(reason, message)
-}
-
-func (f filter) Warningf(reason, messageFmt string, args ...any) {
-	f.Warning(reason, fmt.Sprintf(messageFmt, args...))
-}
-
-func (f filter) ForComponent(name string) events.Recorder {
-	return filter{f.Recorder.ForComponent(name)}
-}
-
-func (f filter) WithComponentSuffix(suffix string) events.Recorder {
-	return filter{f.Recorder.WithComponentSuffix(suffix)}
-}
-
-func (f filter) WithContext(ctx context.Context) events.Recorder {
-	return filter{f.Recorder.WithContext(ctx)}
+func New(recorder events.Recorder) events.Recorder {
+	return eventfilter.Recorder{Recorder: newLazy(recorder), Change: func(reason, message string) (string, bool) {
+		if isForAdministrators(reason, message) {
+			return printable.Cut(message, maxMessage), true
+		}
+		klog.InfoS("not an event", "reason", reason, "message", message)
+		return "", false
+	}}
 }
 
 func isForAdministrators(reason, message string) bool {
 	return !bookkeeping.Has(reason) && (reason != statusChanged || statusFlipped.MatchString(message)) &&
 		!lostRace.MatchString(message)
 }
-
-func log(reason, message string) { klog.InfoS("not an event", "reason", reason, "message", message) }
