@@ -33,7 +33,5 @@ func redact(message string) string {
 // redacting keeps the passwords of proxies out of events and so out of the log, which has every event. library-go puts
 // the difference between two observed configurations into one, its proxy observer the URLs.
 func redacting(recorder events.Recorder) events.Recorder {
-	return eventfilter.Recorder{Recorder: recorder, Change: func(_, message string) (string, bool) {
-		return redact(message), true
-	}}
+	return eventfilter.New(recorder, func(_, message string) (string, bool) { return redact(message), true })
 }

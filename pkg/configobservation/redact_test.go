@@ -103,7 +103,7 @@ func TestWhatTheProxyObserverRecordsByItself(t *testing.T) {
 
 func TestEveryKindOfEventIsRedacted(t *testing.T) {
 	inner := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	var recorder events.Recorder = redacting(inner)
+	recorder := redacting(inner)
 	for _, r := range []events.Recorder{
 		recorder, recorder.ForComponent("a"), recorder.WithComponentSuffix("b"), recorder.WithContext(t.Context()),
 	} {

@@ -39,6 +39,11 @@ func Terminated(container corev1.ContainerStatus) *corev1.ContainerStateTerminat
 	return container.LastTerminationState.Terminated
 }
 
+// HasEnded reports whether a pod that runs once has ended.
+func HasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
 // IsStuck reports whether a container waits for something other than its turn or its start, such as its image.
 func IsStuck(status corev1.ContainerStatus) bool {
 	waiting := status.State.Waiting

@@ -125,7 +125,7 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 		return p.replacedBy(pod, container, now)
 	}
 	running := container.State.Running
-	e := End{Recovered: running != nil && IsReady(pod), BackOff: isInBackOff(container), Next: runningID(container)}
+	e := End{Recovered: running != nil && IsReady(pod), BackOff: IsInBackOff(container), Next: runningID(container)}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
 	case endedSince(last, acquired), within && startedAfter(running, acquired):
@@ -147,8 +147,8 @@ func runningID(container corev1.ContainerStatus) string {
 	return container.ContainerID
 }
 
-// isInBackOff reports whether the kubelet does not start a container for now.
-func isInBackOff(container corev1.ContainerStatus) bool {
+// IsInBackOff reports whether the kubelet does not start a container for now.
+func IsInBackOff(container corev1.ContainerStatus) bool {
 	return container.State.Waiting != nil && container.State.Waiting.Reason == "CrashLoopBackOff"
 }
 

@@ -47,6 +47,13 @@ func TestEachFactHasOneHome(t *testing.T) {
 			computed: regexp.MustCompile(`List\(ctx, metav1\.ListOptions\{\s*FieldSelector:\s*[\w.(]*metav1\.ObjectNameField`),
 			home:     "pkg/operatorclient/nodes.go",
 		},
+		"a container is in back-off": {
+			computed: regexp.MustCompile(`"CrashLoopBackOff"`),
+			home:     "pkg/controlplane/process.go",
+			others: map[string]string{
+				"pkg/operator/nodes/nodemanager/health.go": "it maps the reasons of the kubelet to an action",
+			},
+		},
 		"a Node is Ready": {
 			computed: regexp.MustCompile(`corev1\.NodeReady\b`),
 			home:     "pkg/controlplane/node.go",

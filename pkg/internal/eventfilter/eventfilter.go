@@ -8,42 +8,44 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 )
 
-// Recorder records what Change returns.
-type Recorder struct {
+// New returns a recorder that records what change returns: the message, and whether the event is recorded.
+func New(recorder events.Recorder, change func(reason, message string) (changed string, ok bool)) events.Recorder {
+	return filter{recorder, change}
+}
+
+type filter struct {
 	events.Recorder
-	// Change returns the message to record, and whether the event is recorded.
-	Change func(reason, message string) (changed string, ok bool)
+	change func(reason, message string) (string, bool)
 }
 
-// Event implements events.Recorder, like the methods below.
-func (r Recorder) Event(reason, message string) {
-	if changed, ok := r.Change(reason, message); ok {
-		r.Recorder.Event(reason, changed)
+func (f filter) Event(reason, message string) {
+	if changed, ok := f.change(reason, message); ok {
+		f.Recorder.Event(reason, changed)
 	}
 }
 
-func (r Recorder) Eventf(reason, format string, args ...any) {
-	r.Event(reason, fmt.Sprintf(format, args...))
+func (f filter) Eventf(reason, format string, args ...any) {
+	f.Event(reason, fmt.Sprintf(format, args...))
 }
 
-func (r Recorder) Warning(reason, message string) {
-	if changed, ok := r.Change(reason, message); ok {
-		r.Recorder.Warning(reason, changed)
+func (f filter) Warning(reason, message string) {
+	if changed, ok := f.change(reason, message); ok {
+		f.Recorder.Warning(reason, changed)
 	}
 }
 
-func (r Recorder) Warningf(reason, format string, args ...any) {
-	r.Warning(reason, fmt.Sprintf(format, args...))
+func (f filter) Warningf(reason, format string, args ...any) {
+	f.Warning(reason, fmt.Sprintf(format, args...))
 }
 
-func (r Recorder) ForComponent(name string) events.Recorder {
-	return Recorder{r.Recorder.ForComponent(name), r.Change}
+func (f filter) ForComponent(name string) events.Recorder {
+	return filter{f.Recorder.ForComponent(name), f.change}
 }
 
-func (r Recorder) WithComponentSuffix(suffix string) events.Recorder {
-	return Recorder{r.Recorder.WithComponentSuffix(suffix), r.Change}
+func (f filter) WithComponentSuffix(suffix string) events.Recorder {
+	return filter{f.Recorder.WithComponentSuffix(suffix), f.change}
 }
 
-func (r Recorder) WithContext(ctx context.Context) events.Recorder {
-	return Recorder{r.Recorder.WithContext(ctx), r.Change}
+func (f filter) WithContext(ctx context.Context) events.Recorder {
+	return filter{f.Recorder.WithContext(ctx), f.change}
 }

@@ -77,7 +77,7 @@ const holderFlag = "--holder="
 func (s *snapshot) brokenOff(holder controlplane.Holder) move {
 	for _, pod := range s.moves {
 		why, _ := occasionOf(pod)
-		isTake := pod.Name == why.take+holder.Node && pod.DeletionTimestamp == nil && !hasEnded(pod) &&
+		isTake := pod.Name == why.take+holder.Node && pod.DeletionTimestamp == nil && !controlplane.HasEnded(pod) &&
 			slices.Contains(pod.Spec.Containers[0].Args, holderFlag+holder.Identity)
 		isLeave := func(other *corev1.Pod) bool { return other.Name == why.leave+holder.Node }
 		if isTake && holder.State.Runs() && !slices.ContainsFunc(s.moves, isLeave) {
@@ -85,11 +85,6 @@ func (s *snapshot) brokenOff(holder controlplane.Holder) move {
 		}
 	}
 	return move{holder: holder}
-}
-
-// hasEnded reports whether the command of a pod has ended.
-func hasEnded(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // isMoving reports whether a Node may just be handing the lead over.

@@ -154,7 +154,7 @@ func (c *controller) endWriters(ctx context.Context, node string) (waiting strin
 		return "", err
 	}
 	for _, pod := range pods {
-		if pod.Spec.NodeName != node || hasEnded(pod) {
+		if pod.Spec.NodeName != node || controlplane.HasEnded(pod) {
 			continue
 		}
 		waiting = "the end of pod/" + pod.Name
@@ -163,10 +163,6 @@ func (c *controller) endWriters(ctx context.Context, node string) (waiting strin
 		}
 	}
 	return waiting, nil
-}
-
-func hasEnded(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // podsOf returns the pods of these apps by name.

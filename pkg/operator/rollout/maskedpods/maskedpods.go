@@ -28,19 +28,19 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
-// NewInformers returns the informers of the operand's namespace, and makes target have an informer of Pods whose listers
-// mask the values of its Secrets. target must have none yet. tweak selects the Pods.
+// NewInformers returns the informers of the operand's namespace, and makes target have an informer of Pods whose
+// listers mask the values of its Secrets. target must have none yet. tweak selects the Pods.
 func NewInformers(target informers.SharedInformerFactory, tweak func(*metav1.ListOptions)) *Informers {
 	secrets := target.Core().V1().Secrets()
 	m := &mask{secrets: secrets.Lister(), synced: secrets.Informer().HasSynced}
-	pods := target.InformerFor(&corev1.Pod{}, func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+	masked := func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return &informer{listerview.Informer[*corev1.Pod]{
 			SharedIndexInformer: corev1informers.NewFilteredPodInformer(kube, operand.Namespace, resync,
 				cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, tweak),
 			View: m.pods,
 		}, m}
-	})
-	if _, isMasked := pods.(*informer); !isMasked {
+	}
+	if _, isMasked := target.InformerFor(&corev1.Pod{}, masked).(*informer); !isMasked {
 		panic("the factory has an informer of Pods whose listers show secrets")
 	}
 	return &Informers{target, m}

@@ -62,11 +62,11 @@ func clearMissingRevision(conditions []applyoperatorv1.OperatorConditionApplyCon
 // installerEvents returns the recorder of the controller. It drops the events about the revisions of a node that is
 // repaired, which is shown without a revision, and keeps the one that it has. Node repair records an event about it.
 func installerEvents(recorder events.Recorder, isRepair func() bool) events.Recorder {
-	return eventfilter.Recorder{Recorder: recorder, Change: func(reason, message string) (string, bool) {
+	return eventfilter.New(recorder, func(reason, message string) (string, bool) {
 		if reason == "NodeCurrentRevisionChanged" && isRepair() {
 			klog.InfoS("not an event", "reason", reason, "message", message)
 			return "", false
 		}
 		return message, true
-	}}
+	})
 }

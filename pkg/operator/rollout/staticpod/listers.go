@@ -20,8 +20,8 @@ import (
 )
 
 // sortedNodes returns a factory that has only the informer of Nodes, whose lister has them in the order of their names.
-// library-go's node controller composes a condition and an event from the Nodes in the cache's order, which differs from
-// call to call.
+// library-go's node controller composes a condition and an event from the Nodes in the cache's order, which differs
+// from call to call.
 func sortedNodes(o informers.SharedInformerFactory) informers.SharedInformerFactory {
 	return having(&corev1.Node{}, &listerview.Informer[*corev1.Node]{
 		SharedIndexInformer: o.Core().V1().Nodes().Informer(),

@@ -97,9 +97,8 @@ func summarize(status *corev1.ContainerStatus) {
 			terminated.Message = terminationmessage.Summary(terminated.Message)
 		}
 	}
-	waiting := status.State.Waiting
-	if waiting != nil && waiting.Reason == "CrashLoopBackOff" && last != nil && last.Message != "" {
-		waiting.Message = last.Message
+	if controlplane.IsInBackOff(*status) && last != nil && last.Message != "" {
+		status.State.Waiting.Message = last.Message
 	}
 }
 

@@ -101,9 +101,7 @@ func (p namespacedRollingPods) isMoved(pod *corev1.Pod) (moved, ended bool, err 
 // isInBackOff reports whether a container of the pod keeps exiting. The installer does not cause that, and may have to
 // wait for long before it replaces the pod: for an image, or for its kubelet.
 func isInBackOff(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
-	})
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, controlplane.IsInBackOff)
 }
 
 // withoutCreation returns the pod with containers that are being created as initializing, which is no failure.

@@ -45,13 +45,13 @@ var lostRace = regexp.MustCompile(`^Failed to (?:create|update) \S+ -n \S+: .*` 
 // New returns a recorder that passes the events for administrators to recorder. The recorder of a component starts with
 // the component's first event.
 func New(recorder events.Recorder) events.Recorder {
-	return eventfilter.Recorder{Recorder: newLazy(recorder), Change: func(reason, message string) (string, bool) {
+	return eventfilter.New(newLazy(recorder), func(reason, message string) (string, bool) {
 		if isForAdministrators(reason, message) {
 			return printable.Cut(message, maxMessage), true
 		}
 		klog.InfoS("not an event", "reason", reason, "message", message)
 		return "", false
-	}}
+	})
 }
 
 func isForAdministrators(reason, message string) bool {
