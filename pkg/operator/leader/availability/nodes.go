@@ -25,8 +25,8 @@ import (
 const joinTimeout = 30 * time.Minute
 
 // goneTimeout is how long a deleted Node counts as missing if the control plane has as many Nodes as its topology
-// requires. A kubelet that restarts registers the Node again within minutes, and the alert ClusterOperatorDegraded waits
-// for half an hour.
+// requires. A kubelet that restarts registers the Node again within minutes, and the alert ClusterOperatorDegraded
+// waits for half an hour.
 const goneTimeout = 15 * time.Minute
 
 // expectedNodes are the control-plane Nodes that should exist, and those that do.
