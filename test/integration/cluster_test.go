@@ -143,19 +143,6 @@ func (c *cluster) awaitClusterOperator(t *testing.T, conditionType configv1.Clus
 	})
 }
 
-// awaitColumns waits until `oc get cloudcontrollermanager` shows the status in the column Degraded, and a message that
-// contains text.
-func (c *cluster) awaitColumns(t *testing.T, degraded, text string) {
-	t.Helper()
-	await(t, "the columns of oc get", func(context.Context) error {
-		shown := c.printed(t)
-		if message, _ := shown["Message"].(string); shown["Degraded"] != degraded || !strings.Contains(message, text) {
-			return fmt.Errorf("they show %v", shown)
-		}
-		return nil
-	})
-}
-
 func describe(conditions []operatorv1.OperatorCondition) string {
 	var b strings.Builder
 	for _, condition := range conditions {
