@@ -1,6 +1,7 @@
 package nodedeletion
 
 import (
+	"context"
 	"maps"
 	"sync"
 
@@ -9,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/filteredwatch"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/listing"
 )
 
 const (
@@ -22,6 +25,9 @@ const (
 
 	// maxUID is the length of the longest UID that is one: the API server makes UUIDs.
 	maxUID = 36
+
+	// maxEvent is the size of an Event beyond which it is not read. Those of the CCM have about a kilobyte.
+	maxEvent = 32 << 10
 )
 
 // announced is what is kept of an Event in which the CCM announces the deletion of a Node.
@@ -33,7 +39,7 @@ type announced struct {
 // Announcements watches the Events in which the CCM announces that it deletes a Node. It implements
 // cache.ReflectorStore. An Event beyond the limit counts once another has expired and the CCM announces it again.
 type Announcements struct {
-	events  corev1client.EventsGetter
+	client  corev1client.CoreV1Interface
 	started sync.Once
 
 	lock sync.Mutex
@@ -46,18 +52,21 @@ type Announcements struct {
 var _ cache.ReflectorStore = &Announcements{}
 
 // NewAnnouncements returns a watch that has not started.
-func NewAnnouncements(events corev1client.EventsGetter) *Announcements {
-	return &Announcements{events: events, byName: map[string]announced{}, changed: func() {}}
+func NewAnnouncements(client corev1client.CoreV1Interface) *Announcements {
+	return &Announcements{client: client, byName: map[string]announced{}, changed: func() {}}
 }
 
 // Start implements ondemand.Informers.
 func (a *Announcements) Start(stop <-chan struct{}) {
 	a.started.Do(func() {
-		events := a.events.Events(EventNamespace)
+		events := a.client.Events(EventNamespace)
 		go filteredwatch.NewReflector(filteredwatch.Source[*corev1.Event, *corev1.EventList]{
-			Name:          "node-deletion-events",
-			List:          events.List,
-			Watch:         events.Watch,
+			Name: "node-deletion-events",
+			List: events.List,
+			Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				path := "/api/v1/namespaces/" + EventNamespace + "/events"
+				return listing.Watch(ctx, a.client.RESTClient(), path, options, maxEvent, &corev1.Event{})
+			},
 			FieldSelector: fields.OneTermEqualSelector("source", EventSource).String(),
 			IsRelevant:    isAnnouncement,
 			Strip:         stripEvent,

@@ -1,7 +1,10 @@
 package nodedeletion
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
@@ -97,6 +102,50 @@ func TestForgedAnnouncementsTakeLittleMemory(t *testing.T) {
 			runtime.KeepAlive(a)
 		})
 	}
+}
+
+// bodies are the answers to requests, one after the other.
+type bodies chan io.Reader
+
+// RoundTrip implements http.RoundTripper.
+func (b bodies) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, more := <-b
+	if !more {
+		return nil, errors.New("no more answers")
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(body), Request: r,
+	}, nil
+}
+
+// What was decoded and dropped stays in memory until it is collected, which took 28 MiB.
+func TestForgedAnnouncementsAreNotEvenDecoded(t *testing.T) {
+	const count, size = 300, 1_200_000
+	text := strings.Repeat("x", size)
+	var parts []io.Reader
+	for i := range count {
+		parts = append(parts, strings.NewReader(fmt.Sprintf(
+			`{"type":"ADDED","object":{"kind":"Event","apiVersion":"v1","metadata":{"name":"e%d","resourceVersion":"%d"},"message":"`, i, i+1)),
+			strings.NewReader(text), strings.NewReader("\"}}\n"))
+	}
+	parts = append(parts, strings.NewReader(`{"type":"ADDED","object":{"kind":"Event","apiVersion":"v1",`+
+		`"metadata":{"name":"genuine","resourceVersion":"500"},"involvedObject":{"uid":"uid-a"}}}`+"\n"+
+		`{"type":"BOOKMARK","object":{"kind":"Event","apiVersion":"v1","metadata":{"resourceVersion":"501",`+
+		`"annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n"))
+	answers := make(bodies, 1)
+	answers <- io.MultiReader(parts...)
+	close(answers)
+	client, err := corev1client.NewForConfigAndClient(&rest.Config{Host: "http://apiserver"}, &http.Client{Transport: answers})
+	require.NoError(t, err)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	a := NewAnnouncements(client)
+	a.Start(t.Context().Done())
+	require.Eventually(t, a.HasSynced, time.Minute, time.Millisecond)
+	runtime.ReadMemStats(&after)
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(10), "MiB were allocated")
+	require.Len(t, a.snapshot(), 1)
+	require.Contains(t, a.snapshot(), "genuine")
 }
 
 func liveHeap() uint64 {
