@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandhealth"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/clientca"
@@ -439,7 +440,8 @@ func (w *wiring) status() []factory.Controller {
 			Clock:            w.Clock,
 			Recorder:         w.EventRecorder,
 		}),
-		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
+		reconciler.Again(loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder), w.EventRecorder,
+			w.client.Informer()),
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 // assembled are the controllers of New, each of which can run.
@@ -77,6 +78,12 @@ func (a *assembled) run(t *testing.T, controller, conditionType string, then ...
 		do()
 	}
 	return found
+}
+
+func TestEachStaticPodControllerTriesAgainWithinAMinuteHoweverLongItFailed(t *testing.T) {
+	for _, controller := range assemble(t).all {
+		require.LessOrEqual(t, controllertest.Pause(controller), time.Minute, controller.Name())
+	}
 }
 
 // library-go would tell each order as another state, with an event.
