@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +57,8 @@ func (c *Cluster) ServeControl(ctx context.Context) error {
 // obey performs the command in the path of a request: /command or /command/machine.
 func (c *Cluster) obey(w http.ResponseWriter, r *http.Request) {
 	command, machine, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	done, err := c.perform(r.Context(), command, machine)
+	// A client that is interrupted must not leave a machine that has half started.
+	done, err := c.perform(context.WithoutCancel(r.Context()), command, machine)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 		return
@@ -79,6 +82,9 @@ func (c *Cluster) perform(ctx context.Context, command, machine string) (done st
 	case StopCommand:
 		return machine + " is stopped", errors.Join(cloud.StopInstance(machine), found.Kill())
 	case StartCommand:
+		if found.PID() != 0 {
+			return machine + " runs", cloud.StartInstance(machine)
+		}
 		return machine + " runs", errors.Join(cloud.StartInstance(machine), found.Restart(ctx))
 	case DeleteCommand:
 		return machine + " is deleted", c.RemoveNode(ctx, machine)
@@ -131,8 +137,11 @@ func Control(ctx context.Context, options Options, command, machine string) (str
 		return "", err
 	}
 	response, err := client.Do(request)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return "", fmt.Errorf("no cluster named %q runs: start it, or name another one by --name", options.Name)
+	}
 	if err != nil {
-		return "", fmt.Errorf("no cluster named %q runs, so start one with make run: %w", options.Name, err)
+		return "", fmt.Errorf("cluster %q: %w", options.Name, errors.Unwrap(err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)

@@ -54,7 +54,7 @@ func TestARunningClusterSaysWhatItCannotDo(t *testing.T) {
 	_, err = Control(t.Context(), options, RotateCommand, "")
 	require.EqualError(t, err, "the cloud of AWS has no stand-in")
 	_, err = Control(t.Context(), Options{Name: "other", Dir: t.TempDir()}, RotateCommand, "")
-	require.ErrorContains(t, err, `no cluster named "other" runs, so start one with make run: `)
+	require.EqualError(t, err, `no cluster named "other" runs: start it, or name another one by --name`)
 }
 
 func TestTheUnservedCallsAreListed(t *testing.T) {

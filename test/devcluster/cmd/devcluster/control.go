@@ -17,11 +17,20 @@ func newRotateCommand() *cobra.Command {
 }
 
 func newMachineCommand() *cobra.Command {
-	command := &cobra.Command{Use: "machine", Short: "Stop, start or delete a machine of a cluster that runs"}
+	command := &cobra.Command{
+		Use: "machine", Short: "Stop, start or delete a machine of a cluster that runs",
+		// Without RunE, cobra takes an action that does not exist for a request for help.
+		Args: cobra.NoArgs, RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
 	for _, action := range []string{devcluster.StopCommand, devcluster.StartCommand, devcluster.DeleteCommand} {
 		command.AddCommand(newControlCommand(&cobra.Command{
 			Use: action + " MACHINE", Short: strings.ToUpper(action[:1]) + action[1:] + " a machine, in its cloud too",
-			Args: cobra.ExactArgs(1),
+			Args: func(_ *cobra.Command, args []string) error {
+				if len(args) != 1 {
+					return fmt.Errorf("name one machine, as its Node: devcluster machine %s MACHINE", action)
+				}
+				return nil
+			},
 		}, action))
 	}
 	return command

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -54,6 +55,9 @@ func up(command *cobra.Command, options devcluster.Options) error {
 	cluster, err := devcluster.Start(ctx, options)
 	if err != nil {
 		return err
+	}
+	if err := cluster.ServeControl(ctx); err != nil {
+		return errors.Join(err, cluster.Stop(context.WithoutCancel(ctx)))
 	}
 	out := command.OutOrStdout()
 	fmt.Fprintf(out, "export KUBECONFIG=%s\nexport PATH=%s:$PATH\n", cluster.Kubeconfig(), cluster.BinDir())
