@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,6 +26,9 @@ const (
 func Installers(pods corev1listers.PodLister) ([]*corev1.Pod, error) {
 	return podsOf(pods, InstallerApp)
 }
+
+// MoveTimeout is the longest that a move of the lead takes: the command's patience with the successor, and its limit.
+const MoveTimeout = time.Minute
 
 // Moves returns the pods that move the lead, or have moved it a while ago.
 func Moves(pods corev1listers.PodLister) ([]*corev1.Pod, error) { return podsOf(pods, HandoverApp) }

@@ -47,9 +47,6 @@ const (
 	// called a moment later for the same event.
 	observePeriod = time.Second
 
-	// moveTimeout is the longest that a move takes: the command's patience with the successor, and its limit.
-	moveTimeout = time.Minute
-
 	// leaveLimit is how long the former leader's manifest is away, takeLimit the successor's. The successor waits for
 	// the other one. Node repair installs a missing static pod after 30 seconds.
 	leaveLimit, takeLimit = 15 * time.Second, 20 * time.Second

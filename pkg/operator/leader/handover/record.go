@@ -27,8 +27,8 @@ var (
 
 	// proof is a revision that is to lead on its first node before another one gets it. takingBack is a process that leads
 	// with it and has shown nothing. Package preflight has the record of both.
-	proof      = occasion{leave: "handover-yield-", take: "handover-prove-", pause: moveTimeout}
-	takingBack = occasion{leave: "handover-give-", take: "handover-return-", pause: moveTimeout}
+	proof      = occasion{leave: "handover-yield-", take: "handover-prove-", pause: controlplane.MoveTimeout}
+	takingBack = occasion{leave: "handover-give-", take: "handover-return-", pause: controlplane.MoveTimeout}
 )
 
 // occasionOf returns why the lead moves with this pod, and the name of the Node that it leaves.
@@ -93,7 +93,7 @@ func (s *snapshot) isMoving() bool { return s.Now().Before(s.movesUntil()) }
 // movesUntil returns when the last move has ended at the latest.
 func (s *snapshot) movesUntil() (end time.Time) {
 	for _, pod := range s.moves {
-		if at := pod.CreationTimestamp.Add(moveTimeout); at.After(end) {
+		if at := pod.CreationTimestamp.Add(controlplane.MoveTimeout); at.After(end) {
 			end = at
 		}
 	}

@@ -31,9 +31,6 @@ const notReadyPatience = time.Minute
 // has renewed it for as long as it lasts, so no rollout waits for longer.
 const watchInterval = 5 * time.Second
 
-// moveLimit is how long the lead may take to move, see package handover.
-const moveLimit = time.Minute
-
 // nextNode chooses the one node that library-go's installer controller may act upon, see installerClient.
 //
 // A rollout reaches one node at a time, and is at a node until its static pod has settled. It passes by a node whose
@@ -152,7 +149,7 @@ func (n *nextNode) moves() (left time.Duration, err error) {
 	pods, err := controlplane.Moves(n.pods)
 	for _, pod := range pods {
 		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			left = max(left, pod.CreationTimestamp.Add(moveLimit).Sub(n.clock.Now()))
+			left = max(left, pod.CreationTimestamp.Add(controlplane.MoveTimeout).Sub(n.clock.Now()))
 		}
 	}
 	return left, err
