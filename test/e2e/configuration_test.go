@@ -62,6 +62,39 @@ func TestConfigurationChanges(t *testing.T) {
 		})
 	}
 	t.Run("the trusted CA", s.testTrustedCA)
+	t.Run("a TLS profile without the ciphers of HTTP/2", s.testUnusableTLSProfile)
+}
+
+// testUnusableTLSProfile sets a profile with which the cloud-controller-manager would exit. A preflight serves nothing,
+// so it would not see that.
+func (s *suite) testUnusableTLSProfile(t *testing.T) {
+	s.monitor.Begin("a TLS profile without the ciphers of HTTP/2")
+	s.monitor.Expect(monitor.Degraded("spec.tlsSecurityProfile.custom.ciphers", "the profile is rejected"))
+	revision, containers, flags := s.revision(t), s.operands.containers(), map[string]string{}
+	for _, pod := range s.staticPods(t) {
+		flags[pod.Name] = given(&pod.Spec.Containers[0])
+	}
+	began := time.Now()
+	s.patches("apiservers", `{"spec":{"tlsSecurityProfile":{"type":"Custom","modern":null,"custom":`+
+		`{"minTLSVersion":"VersionTLS12","ciphers":["ECDHE-RSA-AES256-GCM-SHA384"]}}}}`)(t)
+	s.awaitDegraded(t, briefly, "it has neither ECDHE-RSA-AES128-GCM-SHA256 nor ECDHE-ECDSA-AES128-GCM-SHA256",
+		"until then the former profile is used")
+	s.figure("a TLS profile without the ciphers of HTTP/2 to Degraded with the reason: %s", rounded(began))
+	// A rollout would begin within seconds, after a preflight at most.
+	for held := time.Now(); time.Since(held) < goodLimit; <-time.After(interval) {
+		require.NoError(t, s.operands.allReady(revision, nodes))
+	}
+	for _, pod := range s.staticPods(t) {
+		require.Equal(t, flags[pod.Name], given(&pod.Spec.Containers[0]), "the former suites stay")
+	}
+	began = time.Now()
+	s.patches("apiservers", `{"spec":{"tlsSecurityProfile":{"type":"Modern","modern":{},"custom":null}}}`)(t)
+	s.await(t, "a clean ClusterOperator", cleanLimit, s.clean)
+	s.figure("... undone to clean: %s", rounded(began))
+	require.Equal(t, revision, s.revision(t), "no revision")
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+	s.requireOneLeader(t)
+	s.requireAnnounced(t.Context(), t)
 }
 
 // testTrustedCA adds a CA to what Proxy names, and looks for it in the trust of every process.

@@ -41,10 +41,11 @@ const (
 // release has another operator, another image of the cloud-controller-manager, another default of its flags, and a new
 // field of the operator's resource, which this release's operator must keep. It names a controller in another way, gives
 // the operator another right, and has less in a policy: neither release keeps conditions, rights or policies of the
-// other one.
+// other one. At last it goes back in the middle of a preflight, and forth with an override that the next release
+// rejects.
 func TestUpgrade(t *testing.T) {
 	if os.Getenv("E2E_LONG") == "" {
-		t.Skip("E2E_LONG is not set: this takes five minutes")
+		t.Skip("E2E_LONG is not set: this takes ten minutes")
 	}
 	s := startSuite(t, devcluster.Options{
 		Name: "e2e-upgrade", Platform: configv1.OpenStackPlatformType, Nodes: nodes, Progress: os.Stderr,
@@ -117,6 +118,9 @@ func TestUpgrade(t *testing.T) {
 	s.setCloudConfig(t, good)
 	s.awaitSettled(t, 1, briefly)
 	s.requireOneLeader(t)
+
+	s.testUnwatchedPreflight(t, s.Release(), "")
+	s.testProtectedOverride(t, next)
 }
 
 // requireRelease requires the conditions, rights and policies of one release, and none of the other one's.
@@ -164,6 +168,10 @@ func editRelease(dir string) error {
 		return err
 	}
 `),
+		replaceIn(filepath.Join(dir, "pkg/operand/render.go"), `"leader-elect-resource-namespace",
+}`, `"leader-elect-resource-namespace",
+	"`+nextProtected+`",
+}`),
 		replaceIn(filepath.Join(dir, payload+"04_operator.rbac.yaml"), "rules:\n", "rules:\n- apiGroups: [\"\"]\n"+
 			"  resources: [configmaps]\n  resourceNames: ["+nextRight+"]\n  verbs: [get]\n"),
 		replaceIn(filepath.Join(dir, payload+"09_node-deletion.admissionpolicy.yaml"), "  - name: "+formerMatch+`
