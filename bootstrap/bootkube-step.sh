@@ -42,13 +42,16 @@ if [ ! -f cloud-controller-manager-bootstrap.done ]; then
 		--cloud-config-file=/assets/config-bootstrap/cloud-provider-config-generated.yaml \
 		--image-references=/assets/image-references \
 		--manifest-operator-image="${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}" || rendered=$?
-	# Other codes are podman's own. bootkube.service repeats the step then, which may help. Where render itself fails, the
-	# next attempt would too, and nothing is written: the nodes wait for the cluster's own cloud-controller-manager.
-	if [ "$rendered" -eq 1 ]; then
+	# 125 to 127 are podman's own codes. bootkube.service repeats the step then, which may help. Where render itself fails,
+	# the next attempt would too, and nothing is copied: the nodes wait for the cluster's own cloud-controller-manager.
+	case "$rendered" in
+	0) ;;
+	125 | 126 | 127) (exit "$rendered") ;;
+	*)
 		echo "The installation goes on without a cloud-controller-manager on the bootstrap node." >&2
-	else
-		(exit "$rendered")
-	fi
+		rm --recursive --force cloud-controller-manager-bootstrap
+		;;
+	esac
 
 	copy_rendered config "${BOOTSTRAP_CONFIGS_DIR}"
 	copy_rendered tls tls

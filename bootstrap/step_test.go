@@ -3,6 +3,7 @@ package bootstrap_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -249,9 +250,10 @@ func (n node) unclosed() {
 	n.edit("config-bootstrap/cloud-provider-config-generated.yaml", "[Global]", "[Global")
 }
 
+const goesOn = "The installation goes on without a cloud-controller-manager on the bootstrap node."
+
 // systemd restarts bootkube every five seconds, for ever, and nobody corrects an input meanwhile.
 func TestTheStepEndsWhateverTheInputIs(t *testing.T) {
-	const goesOn = "The installation goes on without a cloud-controller-manager on the bootstrap node."
 	for name, tc := range map[string]struct {
 		prepare func(node)
 		message string
@@ -291,4 +293,20 @@ func TestTheStepIsRepeatedIfPodmanFails(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
 	n.mustStep()
 	n.requireDone()
+}
+
+func TestTheStepEndsIfRenderCrashes(t *testing.T) {
+	for name, code := range map[string]int{"a panic": 2, "no memory": 137} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			code, stderr := n.step(fmt.Sprintf(`podman_run_image() {
+	mkdir --parents cloud-controller-manager-bootstrap/tls && echo half >cloud-controller-manager-bootstrap/tls/half
+	return %d
+}`, code))
+			require.Equal(t, 0, code, stderr)
+			require.Equal(t, goesOn+"\n", stderr)
+			require.Equal(t, []string{"root-ca.key"}, n.files("tls"))
+			require.FileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
+		})
+	}
 }
