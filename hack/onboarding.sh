@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Generates the patches of docs/onboarding from pkg/apis, OWNERS and bootstrap/bootkube-step.sh. With --check it changes
-# nothing and fails if they differ. It proves the patch for openshift/api on the version that go.mod pins: the patch
-# applies, its packages compile, and its type yields the CRD of manifests.
+# Generates the patches of docs/onboarding from pkg/apis, OWNERS, bootstrap/bootkube-step.sh and docs/runbooks. With
+# --check it changes nothing and fails if they differ. It proves the patch for openshift/api on the version that go.mod
+# pins: the patch applies, its packages compile, and its type yields the CRD of manifests.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 
@@ -21,6 +21,12 @@ new_file() {
 	printf 'diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n' "$1" "$1" "$1"
 	printf '@@ -0,0 +1,%d @@\n' "$(wc -l <<<"$content")"
 	sed 's/^/+/' <<<"$content"
+}
+
+# hunks prints a patch that changes a file by the hunks of stdin.
+hunks() {
+	printf 'diff --git a/%s b/%s\n--- a/%s\n+++ b/%s\n' "$1" "$1" "$1" "$1"
+	cat
 }
 
 # api_type prints our types as a file of openshift/api, which has the markers of its own generators.
@@ -115,31 +121,62 @@ api_patch() {
 	done
 }
 
-# installer_patch prints the patch for openshift/installer, which no module contains: a new file and the line that runs
-# it. One line of context locates that line in every version.
+# installer_patch prints the patch for openshift/installer, which no module contains: a template with the step, and the
+# lines that guard, source and call it. One line of context locates each in every version.
 installer_patch() {
-	local dir=data/data/bootstrap/files/usr/local/bin file=bootstrap-cloud-controller-manager.sh
+	local bin=data/data/bootstrap/files/usr/local/bin file=cloud-controller-manager.sh
 	{
 		cat <<-EOF
 			#!/usr/bin/env bash
-			# Runs a cloud-controller-manager on the bootstrap node. bootkube.sh sources this file after the step of the
-			# machine-config-operator. It changes nothing unless the feature gate $GATE is enabled.
+			# Sourced by bootkube.sh.
 
-			CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE=\$(image_for $TAG)
-
+			# cloud_controller_manager_setup renders the cloud-controller-manager of the bootstrap node.
+			cloud_controller_manager_setup() {
+			{{- if .StaticPodCCMEnabled }}
 		EOF
-		sed -e '1,/^$/d' -e "s|^\(\t*\)--payload-version=.*|&\n\1--feature-gate=$GATE \\\\|" bootstrap/bootkube-step.sh
-	} | new_file "$dir/$file"
-	cat <<-EOF
-		diff --git a/$dir/bootkube.sh.template b/$dir/bootkube.sh.template
-		--- a/$dir/bootkube.sh.template
-		+++ b/$dir/bootkube.sh.template
-		@@ -500,1 +500,4 @@
-		+# shellcheck source=$file
+		{
+			printf 'CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE=$(image_for %s)\n\n' "$TAG"
+			sed -e '1,/^$/d' -e "s|^\(\t*\)--payload-version=.*|&\n\1--feature-gate=$GATE \\\\|" bootstrap/bootkube-step.sh
+		} | sed 's/./\t&/'
+		printf '{{- end }}\n\t:\n}\n'
+	} | new_file "$bin/$file.template"
+	# git takes a hunk without a line after it for the end of a file.
+	hunks "$bin/bootkube.sh.template" <<-EOF
+		@@ -10,1 +10,3 @@
+		+# shellcheck source=$file.template
 		+. /usr/local/bin/$file
+		 # shellcheck source=bootstrap-verify-api-server-urls.sh
+		@@ -500,1 +502,3 @@
+		+cloud_controller_manager_setup
 		+
 		 if [ ! -f cco-bootstrap.done ]
 	EOF
+	hunks pkg/asset/ignition/bootstrap/common.go <<-EOF
+		@@ -100,1 +100,2 @@
+		+	StaticPodCCMEnabled   bool
+		 	OSImageStream         types.OSImageStream
+		@@ -420,1 +421,2 @@
+		+		StaticPodCCMEnabled:   staticPodCCMEnabled(installConfig.Config),
+		 		OSImageStream:         installConfig.Config.OSImageStream,
+		@@ -430,1 +432,7 @@
+		+// staticPodCCMEnabled reports whether the bootstrap node has the step of the cloud-controller-manager.
+		+func staticPodCCMEnabled(config *types.InstallConfig) bool {
+		+	none := config.Platform.BareMetal != nil || config.Platform.None != nil || config.Platform.Ovirt != nil
+		+	return !none && config.Enabled(features.FeatureGate$GATE)
+		+}
+		+
+		 // AddStorageFiles adds files to a Ignition config.
+	EOF
+}
+
+# runbooks_patch prints the patch for openshift/runbooks, which has no OWNERS_ALIASES and no other document of ours.
+runbooks_patch() {
+	local operator=cluster-cloud-controller-manager-operator runbook
+	sed -n -e 's/^  cccmo-//p' -e '/^  - /p' OWNERS_ALIASES | new_file "alerts/$operator/OWNERS"
+	for runbook in docs/runbooks/*.md; do
+		sed "s|^\(\[.*\]: \)\.\./|\1https://github.com/openshift/$operator/blob/main/docs/|" "$runbook" |
+			new_file "alerts/$operator/${runbook##*/}"
+	done
 }
 
 # prove_api_patch applies the patch to a pristine copy and compares the CRD of its type with ours.
@@ -169,9 +206,10 @@ for copy in a b; do
 done
 api_patch >"$out/openshift-api.patch"
 installer_patch >"$out/installer.patch"
+runbooks_patch >"$out/runbooks.patch"
 prove_api_patch "$out/openshift-api.patch"
 
-for patch in openshift-api.patch installer.patch; do
+for patch in openshift-api.patch installer.patch runbooks.patch; do
 	if [[ "${1:-}" != --check ]]; then
 		cp "$out/$patch" "$DOCS/$patch"
 	elif ! diff -u "$DOCS/$patch" "$out/$patch"; then

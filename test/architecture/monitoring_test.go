@@ -153,6 +153,25 @@ func TestEachAlertIsAboutSomethingToDo(t *testing.T) {
 	require.ElementsMatch(t, runbooks, filesUnder(t, "docs/runbooks", ".md"))
 }
 
+// The rules are those of openshift/runbooks' linter, and hack/onboarding.sh makes the links to other documents absolute.
+func TestTheRunbooksFitIntoOpenShiftsRepository(t *testing.T) {
+	link := regexp.MustCompile(`(?m)^\[[^\]]+\]: (?:\.\./)?([\w-]+\.md)(?:#([\w-]+))?$`)
+	code := regexp.MustCompile("(?ms)^```\\w+\n.*?^```$")
+	for _, runbook := range filesUnder(t, "docs/runbooks", ".md") {
+		text := code.ReplaceAllString(string(read(t, runbook)), "")
+		require.NotContains(t, text, "```", "%s: a block of code without a language", runbook)
+		require.NotContains(t, text, "](", "%s: define the link at the end", runbook)
+		require.NotRegexp(t, `(?m)^.{80}.* `, text, runbook)
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			if match[2] == "" {
+				continue
+			}
+			heading := `(?im)^#+ ` + strings.ReplaceAll(match[2], "-", `[ -]`) + `$`
+			require.Regexp(t, heading, string(read(t, "docs/"+match[1])), runbook)
+		}
+	}
+}
+
 func sections(text string) []string {
 	var found []string
 	for _, match := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(text, -1) {
