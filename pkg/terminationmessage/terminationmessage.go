@@ -12,12 +12,11 @@ import (
 	"unicode"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
 // maxRunes limits a summary, so that several fit in a condition.
 const maxRunes = 300
-
-const redacted = "<redacted>"
 
 // rank is how likely a line of the log explains why the process ended.
 type rank int
@@ -51,38 +50,6 @@ var (
 	tag = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?is)<(style|script)\b.*?</(?:style|script)>|<!--.*?-->|<[^>]*>?|\\[rn]`)
 	})
-
-	// privateKey matches a key, which has several lines.
-	privateKey = sync.OnceValue(func() *regexp.Regexp {
-		const space, base64 = `(?:\s|\\+[nr])*`, `[A-Za-z0-9+/=]`
-		return regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:` + space + base64 + `{20,})*(?:` + space + base64 +
-			`*` + space + `-----END [A-Z ]*PRIVATE KEY-----)?`)
-	})
-
-	// secrets matches secrets that a message may quote from a configuration or a request. The first group is kept.
-	secrets = sync.OnceValue(func() []*regexp.Regexp {
-		const key = `[\w.-]*(?:password|passwd|passphrase|secret|token|credentials?|signature|` +
-			`api[-_]?key|access[-_]?key|private[-_]?key)[\w-]*`
-		const value = `(?:\\?"(?:[^"\\]|\\[^"])*\\?"|'[^']*'|[^\s,;&"'\\)\]}]+)`
-		return []*regexp.Regexp{
-			// The userinfo of a URL, up to the last @ before its path.
-			regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/"'\\]*@`),
-			regexp.MustCompile(`((?i:` + key + `)\\?["']?\s*=\s*)` + value),
-			// With a colon, only a quoted key or a password marks a secret: "getting the secret: not found" has none.
-			regexp.MustCompile(`((?i:\\?["']` + key + `\\?["']|passw(?:or)?d|passphrase)\s*:\s*)` + value),
-			regexp.MustCompile(`((?i:\b(?:bearer|basic)) +)[A-Za-z0-9._~+/=-]{8,}`),
-			regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+`),
-			// Headers of HTTP, also as Go prints them: X-Auth-Token:[value]. Then fields of the SDKs' structs, and short names.
-			regexp.MustCompile(`((?i:\bx-[a-z-]*token|authorization|\bcookie|vmware-api-session-id)\\?["']?\s*:\s*\[?` +
-				`(?i:(?:bearer|basic|digest|negotiate|token) +)?)` + value),
-			regexp.MustCompile(`((?:Secret(?:AccessKey|Key)?|(?:Session|Security|Access|Refresh|Auth)Token|ClientSecret|` +
-				`AccessKeySecret|A[Pp][Ii]Key|TokenID):)` + value),
-			regexp.MustCompile(`((?i:\b(?:pwd|sig|vmware_soap_session))=)` + value),
-			// Tokens by their form: Keystone, Google Cloud, DigitalOcean, AWS.
-			regexp.MustCompile(`()\b(?:gAAAAA[A-Za-z0-9_=-]{20,}|ya29\.[A-Za-z0-9_-]{10,}|do[opr]_v1_[0-9a-f]{16,}|` +
-				`(?:IQoJ|FwoG)[A-Za-z0-9+/=]{20,})`),
-		}
-	})
 )
 
 // Summary returns the Reason, limited to 300 characters. The summary of an empty message is empty.
@@ -99,7 +66,7 @@ func Reason(message string) string {
 			s.read(line)
 		}
 	}
-	return Redact(oneLine(withoutPage(s.text)))
+	return redaction.Text(oneLine(withoutPage(s.text)))
 }
 
 // selection is what was selected of the lines so far.
@@ -181,33 +148,6 @@ func oneLine(text string) string {
 		return r
 	}, text)
 	return strings.Join(strings.Fields(text), " ")
-}
-
-// Redact returns a text without the secrets that are known by their form or by their name: those of a proxy, of a
-// session or of a configuration that the operator does not have.
-func Redact(text string) string {
-	text = privateKey().ReplaceAllString(text, redacted)
-	var out strings.Builder
-	for line := range strings.Lines(text) {
-		out.WriteString(redactLine(line))
-	}
-	return out.String()
-}
-
-// redactLine is Redact for one line: the value of a name is not in the next one.
-func redactLine(line string) string {
-	text, isWhole := strings.CutSuffix(line, "\n")
-	for _, pattern := range secrets() {
-		replacement := "${1}" + redacted
-		if strings.HasSuffix(pattern.String(), "@") {
-			replacement += "@"
-		}
-		text = pattern.ReplaceAllString(text, replacement)
-	}
-	if isWhole {
-		text += "\n"
-	}
-	return text
 }
 
 // Cut limits a text to 300 characters.

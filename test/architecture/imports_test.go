@@ -27,7 +27,7 @@ type layer struct {
 // layers follows the data flow: later layers may import earlier ones. A new package needs a line here.
 var layers = []layer{
 	{dir: "pkg/version"},
-	{dir: "pkg/logging"},
+	{dir: "pkg/logging", ours: []string{"pkg/redaction"}},
 	{dir: "pkg/apis"},
 	{dir: "bindata"},
 	{dir: "manifests"},
@@ -84,7 +84,7 @@ var layers = []layer{
 		dir: "pkg/configobservation",
 		ours: []string{
 			"pkg/featuregate", "pkg/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis",
-			"pkg/internal/dependencies", "pkg/internal/eventfilter",
+			"pkg/internal/dependencies", "pkg/internal/eventfilter", "pkg/redaction",
 		},
 	},
 
@@ -159,7 +159,7 @@ var layers = []layer{
 	// What a person asks of a cluster. The controllers whose objects are read say how.
 	{dir: "pkg/snapshot", ours: []string{
 		"pkg/apis", "pkg/inputs", "pkg/internal/listing", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand", "pkg/operandlog",
-		"pkg/operatorclient", "pkg/printable", "pkg/regularfile", "pkg/terminationmessage", "pkg/version",
+		"pkg/operatorclient", "pkg/printable", "pkg/redaction", "pkg/regularfile", "pkg/terminationmessage", "pkg/version",
 		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
 		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
 	}},
