@@ -500,6 +500,21 @@ func TestAFederatedLoginAndAClockAreNoWrongCredentials(t *testing.T) {
 		"Google Cloud's provider has another audience": {
 			google(`status code 400: {"error":"invalid_grant","error_description":"The audience in ID Token [openshift] does not match"}`), nodecause.NotTrusted,
 		},
+		"AWS's call of the issuer fails": {
+			sts("400", "api error IDPCommunicationError: IDP communication error"), nodecause.NoIdentityProvider,
+		},
+		"the issuer refuses a claim": {sts("403", "api error IDPRejectedClaim: the token was revoked"), nodecause.NotTrusted},
+		"Google Cloud does not reach the issuer": {
+			google(`status code 400: {"error":"invalid_grant","error_description":"Error connecting to the given credential's issuer."}`),
+			nodecause.NoIdentityProvider,
+		},
+		"Google Cloud's provider has a condition": {
+			google(`status code 401: {"error":"unauthorized_client","error_description":"The given credential is rejected by the attribute condition."}`),
+			nodecause.NotTrusted,
+		},
+		"the token is too old for Google Cloud": {
+			google(`status code 400: {"error":"invalid_grant","error_description":"ID Token issued at 1713260741 is stale to sign-in."}`), nodecause.NoToken,
+		},
 		"Azure has no federated credential":          {azure("AADSTS70021: No matching federated identity record found"), nodecause.NotTrusted},
 		"Azure's federated credential: the issuer":   {azure("AADSTS700211: No matching record found for presented assertion issuer"), nodecause.NoIdentityProvider},
 		"Azure's federated credential: the audience": {azure("AADSTS700212: No matching record found for presented assertion audience"), nodecause.NotTrusted},

@@ -52,18 +52,18 @@ var patterns = sync.OnceValue(func() []classPattern {
 		)},
 		// What federated logins fail with. The SDKs of AWS wrap each of them in words of a login that was rejected.
 		{NotTrusted, anyOf(
-			`\bnot authorized to perform:? sts:AssumeRole`, `\bIncorrect token audience\b`, // AWS
-			`\biam\.serviceAccounts\.getAccessToken\b`, `\baudience in ID Token\b`, // Google Cloud
+			`\bnot authorized to perform:? sts:AssumeRole`, `\bIncorrect token audience\b`, `\bIDPRejectedClaim`, // AWS
+			`\biam\.serviceAccounts\.getAccessToken\b`, `\baudience in ID Token\b`, `\battribute condition\b`, // Google Cloud
 			`\bAADSTS70021[23]?\b`, // Azure
 		)},
 		{NoToken, anyOf(
 			`\bfailed to retrieve jwt\b`, `\bToken expired: current date/time\b`, // AWS
-			`\bfailed to open credential file\b`, // Google Cloud
+			`\bfailed to open credential file\b`, `\bstale to sign-in\b`, // Google Cloud
 			`\bopen \S*token\S*: no such file or directory`,
 		)},
 		{NoIdentityProvider, anyOf(
-			`\bInvalidIdentityToken\b`,                     // AWS
-			`\binvalid_target\b`, `\bissuer in ID Token\b`, // Google Cloud
+			`\bInvalidIdentityToken\b`, `\bIDPCommunicationError`, // AWS
+			`\binvalid_target\b`, `\bissuer in ID Token\b`, `\bto the given credential's issuer\b`, // Google Cloud
 			`\bAADSTS700211\b`, `\bAADSTS(?:50013|50166|90023|900382)\b`, // Azure
 		)},
 		{NoRegion, anyOf(`\bMissing Region\b`, `\bMissingRegion\b`, `could not find region`)}, // AWS
