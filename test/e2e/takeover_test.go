@@ -86,10 +86,7 @@ func (s *suite) testTakeover(t *testing.T, onPort bool, limit time.Duration) {
 
 	s.monitor.Begin("the take-over")
 	s.monitor.Expect(monitor.Rollout("the first revision"), monitor.NewLeader("a static pod takes over"))
-	if len(s.Nodes()) == 1 {
-		s.monitor.Expect(monitor.Rollout("the lease's timings of a single node"),
-			monitor.NewLeader("the process with these timings"), monitor.NoneReady("the only node is rolled out"))
-	}
+	s.expectSingleNodeTimings()
 	w := s.witness(t)
 	accepted := s.setCloudConfig(t, good)
 	s.awaitCondition(t, "TakingOver", "False", rolloutLimit)
@@ -103,6 +100,15 @@ func (s *suite) testTakeover(t *testing.T, onPort bool, limit time.Duration) {
 	s.figure("without a leader: %s", without.Round(100*time.Millisecond))
 	require.Less(t, without, limit, "without a leader")
 	s.requireNothingOfThePredecessor(t)
+}
+
+// expectSingleNodeTimings lets the lease's timings of a single node come and go, as the predecessor's Deployment does.
+func (s *suite) expectSingleNodeTimings() {
+	if len(s.Nodes()) > 1 {
+		return
+	}
+	s.monitor.Expect(monitor.Rollout("the lease's timings of a single node"), monitor.Rollout("the predecessor's timings"),
+		monitor.NewLeader("the process with these timings"), monitor.NoneReady("the only node is rolled out"))
 }
 
 // testUnpreparedDowngrade brings the predecessor back without a removal, as a downgrade would: its Deployment beside the
@@ -125,6 +131,7 @@ func (s *suite) testUnpreparedDowngrade(t *testing.T, onPort bool) {
 	s.requireOneLeader(t)
 
 	s.monitor.Begin("the next upgrade")
+	s.expectSingleNodeTimings()
 	s.scale(t, 1)
 	s.awaitCondition(t, "TakingOver", "False", rolloutLimit)
 	s.await(t, "the end of the predecessor's pods", briefly, func(context.Context) error {
@@ -140,6 +147,7 @@ func (s *suite) testUnpreparedDowngrade(t *testing.T, onPort bool) {
 // testPreparedDowngrade removes the static pods before the predecessor comes back.
 func (s *suite) testPreparedDowngrade(t *testing.T, onPort bool) {
 	s.monitor.Begin("a downgrade after a removal")
+	s.expectSingleNodeTimings()
 	s.monitor.Expect(monitor.NoneReady("it is removed"), monitor.NewLeader("the predecessor leads"))
 	began := time.Now()
 	s.setManagement(t, operatorv1.Removed)
@@ -200,7 +208,7 @@ func (s *suite) predecessorCrashes(ctx context.Context) error {
 func (s *suite) awaitPredecessor(t *testing.T) {
 	t.Helper()
 	s.await(t, "the predecessor's cloud-controller-managers", briefly, func(ctx context.Context) error {
-		deployment, err := s.kube.AppsV1().Deployments(targetNamespace).Get(ctx, predecessor, metav1.GetOptions{})
+		deployment, err := s.kube.AppsV1().Deployments(targetNamespace).Get(ctx, s.OperandTag(), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -18,8 +19,9 @@ import (
 // No two CCMs lead because of that:
 //   - The predecessor's Deployments and pods are gone from the API. Their kubelets have reported that the containers
 //     ended. A pod may also vanish because its Node does not report; then the lease expires by itself.
-//   - The holder is none of ours, which also stand by: it acquired the lease before the container of the static pod on
-//     its node started, also before the run of that container that ended last. The times are from that node's clock.
+//   - The holder is none of ours, which also stand by: it acquired the lease before the first run of the static pod's
+//     container on its node that the kubelet reports. The times are from that node's clock. A static pod of which
+//     nothing is reported yet may lead already.
 //   - The update fails if the lease has changed since it was read.
 func (c *controller) releaseLease(
 	ctx context.Context, s snapshot, holder controlplane.Holder,
@@ -41,18 +43,28 @@ func (c *controller) releaseLease(
 	return step{}, nil
 }
 
-// mayBeOurs reports whether the holder is a container of a static pod, or may be the run of it that ended last. Leader
-// election releases the lease of the latter.
+// mayBeOurs reports whether the holder is, or was, a container of a static pod. Leader election releases the lease of
+// one that has ended.
 func (s *snapshot) mayBeOurs(holder controlplane.Holder) bool {
 	if holder.State.Runs() {
 		return true
 	}
 	pod := s.StaticPod(holder.Node)
 	if pod == nil {
-		return false
+		return s.isInstalled(holder.Identity)
 	}
-	last := controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name))
-	return last != nil && !holder.Acquired.Before(last.StartedAt.Time)
+	container := controlplane.ContainerStatus(pod, operand.Name)
+	if last := controlplane.Terminated(container); last != nil {
+		return !holder.Acquired.Before(last.StartedAt.Time)
+	}
+	return container.State.Running == nil || !holder.Acquired.Before(container.State.Running.StartedAt.Time)
+}
+
+// isInstalled reports whether the holder's node has a revision, or gets one.
+func (s *snapshot) isInstalled(holder string) bool {
+	return slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		return (n.CurrentRevision > 0 || n.TargetRevision > 0) && leaseholder.NodeOf(holder, []string{n.NodeName}) != ""
+	})
 }
 
 // holderReports reports whether the holder's Node is Ready.

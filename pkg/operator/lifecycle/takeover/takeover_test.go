@@ -202,6 +202,14 @@ func (c *cluster) standBy(t *testing.T, nodes ...string) {
 	}
 }
 
+// staticPod returns the static pod of a node, which may be changed.
+func (c *cluster) staticPod(t *testing.T, node string) *corev1.Pod {
+	t.Helper()
+	pod, err := c.Pods.Lister().Pods(namespace).Get("cloud-controller-manager-" + node)
+	require.NoError(t, err)
+	return pod
+}
+
 // end removes the predecessor's Deployment and pods.
 func (c *cluster) end(t *testing.T) {
 	t.Helper()
@@ -487,13 +495,20 @@ func TestALeaseThatMayBeHeldIsNotReleased(t *testing.T) {
 		}, want: noLeader},
 		// The end of a container within the second of its acquisition proves nothing; leader election knows more.
 		"a static pod that ended may have acquired it": {change: func(t *testing.T, c *cluster) {
-			pod, err := c.Pods.Lister().Pods(namespace).Get("cloud-controller-manager-m0")
-			require.NoError(t, err)
-			status := &pod.Status.ContainerStatuses[0]
+			status := &c.staticPod(t, "m0").Status.ContainerStatuses[0]
 			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
 				StartedAt: status.State.Running.StartedAt, FinishedAt: metav1.NewTime(begin),
 			}
 			status.State.Running.StartedAt = metav1.NewTime(begin)
+			c.lead(t, "m0", begin)
+		}, want: noLeader},
+		// As while a revision replaces another one: the process may act before its kubelet has reported anything.
+		"the static pod on that node has not reported its container yet": {change: func(t *testing.T, c *cluster) {
+			c.staticPod(t, "m0").Status.ContainerStatuses = nil
+			c.lead(t, "m0", begin)
+		}, want: noLeader},
+		"the static pod on that node is not in the API yet": {change: func(t *testing.T, c *cluster) {
+			require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Delete(c.staticPod(t, "m0")))
 			c.lead(t, "m0", begin)
 		}, want: noLeader},
 	} {
