@@ -96,7 +96,7 @@ func (c *controller) goOn(
 func (c *controller) askFormer(
 	ctx context.Context, view controlplane.View, secret *corev1.Secret, record *operand.Leading,
 ) error {
-	started := c.startedOn(ctx, view, view.Holder().Node)
+	started, _ := c.startedOn(ctx, view, view.Holder().Node)
 	if len(started) == 0 {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (c *controller) beginProof(
 		return nil, err
 	}
 	if holder := view.Holder(); holder.State.Runs() && holder.Node != record.Node {
-		record.Controllers = c.startedOn(ctx, view, holder.Node)
+		record.Controllers, _ = c.startedOn(ctx, view, holder.Node)
 	}
 	return record, nil
 }
@@ -143,18 +143,19 @@ func leaderOf(status *operatorv1.StaticPodOperatorStatus, view controlplane.View
 	return leaseholder.Node(lease, nodes)
 }
 
-// startedOn returns the controllers that the leader on a node has started, nil if that is not known.
-func (c *controller) startedOn(ctx context.Context, view controlplane.View, node string) []string {
+// startedOn returns the controllers that the leader on a node has started, and whether it has answered.
+func (c *controller) startedOn(
+	ctx context.Context, view controlplane.View, node string,
+) (started []string, answers bool) {
 	pod := view.StaticPod(node)
 	if pod == nil {
-		return nil
+		return nil, false
 	}
 	started, err := c.Started(ctx, pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The leader does not tell what it has started", "node", node, "err", err)
-		return nil
 	}
-	return started
+	return started, err == nil
 }
 
 // proofOf returns what is known about the record's revision.
@@ -188,7 +189,7 @@ func (c *controller) proofOf(ctx context.Context, view controlplane.View, record
 		p.container = controlplane.ContainerStatus(first, operand.Name).ContainerID
 	}
 	if leads && (p.container != "" || record.AwaitsFormer()) {
-		p.started = c.startedOn(ctx, view, holder.Node)
+		p.started, p.answers = c.startedOn(ctx, view, holder.Node)
 	}
 	return p, c.observeStart(ctx, p, first)
 }

@@ -274,6 +274,23 @@ func TestARevisionThatHangsWhenItLeadsIsRejectedOnceAFormerOneHasStarted(t *test
 		"cloud-node-lifecycle-controller, service-lb-controller")
 }
 
+// A firewall may keep the operator from the port of another node.
+func TestARevisionThatLeadsAndCannotBeAskedIsNotRejected(t *testing.T) {
+	w := newFirst(t)
+	w.started = func(pod *corev1.Pod) ([]string, error) {
+		if pod.Spec.NodeName == "m0" {
+			return all, nil
+		}
+		return nil, errors.New("no answer")
+	}
+	w.takesLead("m1", 10)
+	w.renews(t, 100*time.Second)
+	require.Equal(t, operand.LeadTaken, w.record(t).State)
+	w.renews(t, time.Minute)
+	require.Equal(t, operand.LeadProven, w.record(t).State)
+	require.Nil(t, w.rejected(t))
+}
+
 func TestARevisionThatAnAdministratorHasAcceptedRollsOutAfterItHasLedBadly(t *testing.T) {
 	w := newFirst(t)
 	w.accepts = true

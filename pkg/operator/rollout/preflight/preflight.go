@@ -23,7 +23,7 @@
 //	| Awaited, | the process of the first node led and ended, because of the change  | Failed                    |
 //	| Leads    | it led and ended, and nothing tells that the change was to blame    | Held                      |
 //	| Leads    | it has led for 15 s with all that the former leader had started, or | Proven                    |
-//	|          | for 130 s where CCMs do not tell what they have started             |                           |
+//	|          | for 130 s where it does not tell what it has started                |                           |
 //	| Leads    | another process has the lead                                        | Held                      |
 //	| Leads    | it has not started everything within 2 min                          | Held                      |
 //	| Awaited  | the process of the first node leads                                 | Leads                     |

@@ -46,9 +46,10 @@ type proof struct {
 	// unled is how long no process has led, and isSettled whether the one that leads has done so for a while.
 	unled     time.Duration
 	isSettled bool
-	// started are the controllers that the process that leads has started, nil if it was not asked, or has not answered.
-	// wellFor is how long the one of the first node has led with all of them.
+	// started are the controllers that the process that leads has started, and answers whether it was asked and has
+	// answered. wellFor is how long the one of the first node has led with all of them.
 	started []string
+	answers bool
 	wellFor time.Duration
 	// changed are the causes of what the revision changes, accepted whether an administrator has accepted it, and accept
 	// the command for that.
@@ -96,17 +97,21 @@ func (p *proof) next() (*operand.Leading, *operand.PreflightVerdict) {
 func (p *proof) leads(age time.Duration) *operand.Leading {
 	r := p.record
 	switch {
-	case p.wellFor >= wellTime, len(p.started) == 0 && len(r.Controllers) == 0 && age >= unlistedTime:
+	case p.wellFor >= wellTime, len(p.started) == 0 && !p.tells() && age >= unlistedTime:
 		return r.In(operand.LeadProven, "", p.now)
 	case p.isElsewhere:
 		return p.hold("another process has taken the lead")
-	case age >= startLimit && len(r.Controllers) > 0:
+	case age >= startLimit && p.tells():
 		next := p.hold(p.hangs())
 		next.Hangs = true
 		return next
 	}
 	return r
 }
+
+// tells reports whether it is known what the process of the first node has started. Some CCMs do not list it, and the
+// operator may not reach the port of another node. The kubelet there ends a process that does not answer.
+func (p *proof) tells() bool { return p.answers && len(p.record.Controllers) > 0 }
 
 // hold returns the record of a revision that has led and has shown nothing.
 func (p *proof) hold(why string) *operand.Leading {

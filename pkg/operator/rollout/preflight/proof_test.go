@@ -41,6 +41,8 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		"it has led with everything for a bit":  {operand.LeadTaken, 20, func(p *proof) { p.started, p.wellFor = all, 14*time.Second }, operand.LeadTaken, "", false},
 		"another process has taken the lead":    {operand.LeadTaken, 20, func(p *proof) { p.isElsewhere = true }, operand.LeadHeld, "another process has taken the lead", false},
 		"it has not started everything in time": {operand.LeadTaken, 120, nil, operand.LeadHeld, "within 2m0s, it did not start cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller; correct what was changed", false},
+		"it does not answer the operator":       {operand.LeadTaken, 129, func(p *proof) { p.answers = false }, operand.LeadTaken, "", false},
+		"it has led for long without an answer": {operand.LeadTaken, 130, func(p *proof) { p.answers = false }, operand.LeadProven, "", false},
 		"it hangs in its cloud": {operand.LeadTaken, 120, func(p *proof) {
 			p.log.log = "E1125 19:00:00.000000       1 a.go:1] Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout\n"
 		}, operand.LeadHeld, "within 2m0s, it did not start cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller: " +
@@ -71,7 +73,7 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			since := metav1.NewTime(controlplanetest.At(begin))
-			p := &proof{now: controlplanetest.At(begin + tc.after), log: &evidence{},
+			p := &proof{now: controlplanetest.At(begin + tc.after), log: &evidence{}, answers: true,
 				record: &operand.Leading{Revision: 4, Former: 3, Node: "m1", State: tc.state, Since: since, Controllers: all}}
 			if tc.is != nil {
 				tc.is(p)
