@@ -61,13 +61,15 @@ build-all:
 		(cd _output && stat -c '%s %n' "$$arch"/*); \
 	done
 
-# openshift-tests extracts the binary from the image and decompresses it. -n: the same binary yields the same bytes.
+# openshift-tests extracts the programs from the image and decompresses them. -n: the same binary yields the same bytes.
+# The name selects the tests: see test/ote.
 .PHONY: tests-ext
 tests-ext: ## build the tests for openshift-tests into _output
 	@mkdir -p _output
-	@echo "==> building _output/$(BINARY)-tests-ext.gz"
-	@cd test/ote && go build -trimpath -ldflags '$(LDFLAGS)' -o ../../_output/$(BINARY)-tests-ext .
-	@gzip -nf _output/$(BINARY)-tests-ext
+	@echo "==> building _output/cloud-controller-manager-{operator,aws}-tests-ext.gz"
+	@cd test/ote && go build -trimpath -ldflags '$(LDFLAGS)' -o ../../_output/cloud-controller-manager-operator-tests-ext .
+	@gzip -nf _output/cloud-controller-manager-operator-tests-ext
+	@cp _output/cloud-controller-manager-{operator,aws}-tests-ext.gz
 
 .PHONY: images
 images: ## build local images into _output/images (Dockerfile.rhel is the product's build)

@@ -1,6 +1,5 @@
 // Command ote is this operator's extension of openshift-tests (openshift/enhancements,
-// testing/openshift-tests-extension.md). The image has it as
-// /usr/bin/cluster-cloud-controller-manager-operator-tests-ext.gz.
+// testing/openshift-tests-extension.md). The name of the program selects the tests.
 package main
 
 import (
@@ -8,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/ote/internal/extension"
@@ -16,7 +16,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := extension.NewCommand(suite.Extension()).ExecuteContext(ctx)
+	err := extension.NewCommand(suite.Extension(filepath.Base(os.Args[0]))).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

@@ -21,7 +21,13 @@ import (
 )
 
 const (
-	component = "cluster-cloud-controller-manager-operator"
+	repository   = "cluster-cloud-controller-manager-operator"
+	awsComponent = "aws-cloud-controller-manager"
+
+	// Program is the file name of the program with the operator's tests, and AWSProgram that with the tests of AWS. They
+	// are those of the predecessor's image, which openshift-tests extracts. Both files are the same program.
+	Program    = "cloud-controller-manager-operator-tests-ext"
+	AWSProgram = "cloud-controller-manager-aws-tests-ext"
 
 	conformance = "Conformance"
 	serial      = "Serial"
@@ -29,45 +35,48 @@ const (
 	// Suites of openshift-tests, which it reads from names.
 	inParallel = " [Suite:openshift/conformance/parallel]"
 	inSerial   = " [Suite:openshift/conformance/serial]"
+
+	parallelConformance = `!labels.exists(l, l == "Serial") && labels.exists(l, l == "Conformance")`
+	serialConformance   = `labels.exists(l, l == "Serial") && labels.exists(l, l == "Conformance")`
 )
 
-// Extension returns the tests and the suites. Each test reads KUBECONFIG, as openshift-tests sets it.
-func Extension() *extension.Extension {
+// Extension returns the tests and the suites of a program. Each test reads KUBECONFIG, as openshift-tests sets it.
+func Extension(program string) *extension.Extension {
+	if program == AWSProgram {
+		return newExtension(awsComponent, awsTests(), extension.Suite{
+			Name:        "ccm/aws/conformance/parallel",
+			Description: "load balancers on AWS",
+			Parents:     []string{"openshift/conformance/parallel"},
+			Qualifiers:  []string{parallelConformance},
+		})
+	}
+	return newExtension(repository, append(operatorTests(), vsphereTests()...), extension.Suite{
+		Name:        "ccm/operator/conformance/parallel",
+		Description: "the operator and its cloud-controller-managers, beside other tests",
+		Parents:     []string{"openshift/conformance/parallel"},
+		Qualifiers:  []string{parallelConformance},
+	}, extension.Suite{
+		Name:        "ccm/operator/conformance/serial",
+		Description: "the operator and its cloud-controller-managers, one test after the other",
+		Parents:     []string{"openshift/conformance/serial"},
+		Qualifiers:  []string{serialConformance},
+		Parallelism: 1,
+	})
+}
+
+func newExtension(component string, tests []spec, suites ...extension.Suite) *extension.Extension {
 	built := version.Get()
 	e := &extension.Extension{
 		Source: extension.Source{
 			Commit: built.GitCommit, BuildDate: built.BuildDate, GitTreeState: built.GitTreeState,
-			SourceURL: "https://github.com/openshift/" + component,
+			SourceURL: "https://github.com/openshift/" + repository,
 		},
 		Component: extension.Component{Product: "openshift", Kind: "payload", Name: component},
-		Suites: []extension.Suite{
-			{
-				Name:        "ccm/operator/conformance/parallel",
-				Description: "the operator and its cloud-controller-managers, beside other tests",
-				Parents:     []string{"openshift/conformance/parallel"},
-				Qualifiers: []string{
-					`!name.contains("` + awsPrefix + `") && !labels.exists(l, l == "Serial") && labels.exists(l, l == "Conformance")`},
-			},
-			{
-				Name:        "ccm/operator/conformance/serial",
-				Description: "the operator and its cloud-controller-managers, one test after the other",
-				Parents:     []string{"openshift/conformance/serial"},
-				Qualifiers:  []string{`labels.exists(l, l == "Serial") && labels.exists(l, l == "Conformance")`},
-				Parallelism: 1,
-			},
-			{
-				Name:        "ccm/aws/conformance/parallel",
-				Description: "load balancers on AWS",
-				Parents:     []string{"openshift/conformance/parallel"},
-				Qualifiers:  []string{`name.contains("` + awsPrefix + `") && labels.exists(l, l == "Conformance")`},
-			},
-		},
-		Images: []extension.Image{},
+		Suites:    suites,
+		Images:    []extension.Image{},
 	}
-	for _, t := range [][]spec{operatorTests(), awsTests(), vsphereTests()} {
-		for _, s := range t {
-			e.Tests = append(e.Tests, s.test())
-		}
+	for _, s := range tests {
+		e.Tests = append(e.Tests, s.test(component))
 	}
 	return e
 }
@@ -83,7 +92,7 @@ type spec struct {
 	run           func(ctx context.Context, c *cluster) error
 }
 
-func (s spec) test() extension.Test {
+func (s spec) test(component string) extension.Test {
 	return extension.Test{
 		Name: s.name, OriginalName: s.name, Labels: sets.New(s.labels...), Source: "openshift:payload:" + component,
 		Lifecycle:           s.lifecycle,
@@ -114,7 +123,7 @@ func connect(out io.Writer) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("KUBECONFIG: %w", err)
 	}
-	restConfig.UserAgent = component + "-tests-ext"
+	restConfig.UserAgent = repository + "-tests-ext"
 	restConfig.WarningHandler = rest.NoWarnings{}
 	return newCluster(restConfig, out)
 }
