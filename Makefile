@@ -93,6 +93,11 @@ update-golden: ## rewrite the expected outputs of the tests and the generated fi
 generate:
 	@hack/generate.sh
 
+# The build of a release without network, from vendor/ and from modules that were downloaded before.
+.PHONY: hermetic
+hermetic:
+	@hack/hermetic.sh
+
 .PHONY: lint
 lint:
 	@hack/lint.sh

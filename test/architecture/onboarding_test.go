@@ -139,3 +139,68 @@ func TestOneFeatureGateAndOneTagSelectTheOperatorEverywhere(t *testing.T) {
 	require.Contains(t, patch, "--feature-gate="+gate[1]+" ")
 	require.Contains(t, patch, "$(image_for "+tag[1]+")")
 }
+
+// added returns the file that a patch adds.
+func added(t *testing.T, patch, name string) string {
+	t.Helper()
+	_, text, found := strings.Cut(string(read(t, patch)), "\n+++ b/"+name+"\n@@ ")
+	require.Truef(t, found, "%s adds no %s", patch, name)
+	var content strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "diff ") {
+			break
+		}
+		if added, is := strings.CutPrefix(line, "+"); is {
+			content.WriteString(added)
+		}
+	}
+	return content.String()
+}
+
+func TestThePatchesForOtherRepositoriesNameWhatTheImageHas(t *testing.T) {
+	tag := regexp.MustCompile(`(?m)^TAG=([\w-]+) `).FindStringSubmatch(string(read(t, "hack/onboarding.sh")))[1]
+	image := string(read(t, "Dockerfile.rhel"))
+
+	origin := string(read(t, "docs/onboarding/origin.patch"))
+	require.Contains(t, origin, "imageTag:   \""+tag+"\"")
+	program := regexp.MustCompile(`binaryPath: "/usr/bin/(.+)"`).FindStringSubmatch(origin)[1]
+	require.Contains(t, image, "/_output/"+program+" /usr/bin/\n")
+
+	var ci struct {
+		Images struct {
+			Items []struct {
+				Dockerfile string `json:"dockerfile_path"`
+				To         string `json:"to"`
+			} `json:"items"`
+		} `json:"images"`
+		Tests []struct {
+			Commands string `json:"commands"`
+		} `json:"tests"`
+	}
+	dir := "ci-operator/config/openshift/" + tag + "/"
+	require.NoError(t, yaml.Unmarshal([]byte(added(t, "docs/onboarding/release.patch", dir+"openshift-"+tag+"-main.yaml")), &ci))
+	require.Len(t, ci.Images.Items, 1)
+	require.Equal(t, "Dockerfile.rhel "+tag, ci.Images.Items[0].Dockerfile+" "+ci.Images.Items[0].To)
+	for _, test := range ci.Tests {
+		if target, is := strings.CutPrefix(test.Commands, "make "); is {
+			require.Contains(t, string(read(t, "Makefile")), "\n.PHONY: "+target+"\n")
+		}
+	}
+
+	var build struct {
+		Cachito struct {
+			Packages struct {
+				Modules []struct {
+					Path string `json:"path"`
+				} `json:"gomod"`
+			} `json:"packages"`
+		} `json:"cachito"`
+		PayloadName string `json:"payload_name"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(added(t, "docs/onboarding/ocp-build-data.patch", "images/ose-"+tag+".yml")), &build))
+	require.Equal(t, tag, build.PayloadName)
+	require.NotEmpty(t, build.Cachito.Packages.Modules)
+	for _, module := range build.Cachito.Packages.Modules {
+		require.FileExists(t, path.Join(root, module.Path, "go.mod"))
+	}
+}

@@ -99,6 +99,15 @@ func TestTheImagePullerIsBuiltWithoutCgo(t *testing.T) {
 	require.Contains(t, string(read(t, "test/devcluster/internal/build/build.go")), "\"CGO_ENABLED=0\"")
 }
 
+// It is exempt from the builder's FIPS settings because it uses no cryptography.
+func TestTheImagePullerUsesNoCryptography(t *testing.T) {
+	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/image-puller")
+	command.Dir = root
+	packages, err := command.Output()
+	require.NoError(t, err)
+	require.NotRegexp(t, `(?m)^(crypto|golang\.org/x/crypto|net/http)\b`, string(packages))
+}
+
 // A file that git ignores is not in a clone, and COPY fails without it.
 func TestTheProductIsBuiltFromAClone(t *testing.T) {
 	copies := regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(string(read(t, "Dockerfile.rhel")), -1)

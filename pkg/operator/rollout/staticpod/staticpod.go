@@ -1,9 +1,8 @@
 // Package staticpod assembles library-go's controllers that bring the operand to the control-plane nodes. They create
 // revisions of the accepted candidates, install them node by node, monitor the pods and prune old revisions.
 //
-// library-go's builder is not used because it binds the installer to cluster-admin. Guard pods are omitted: they
-// block a drain of the last ready pod, which the guard pods of sibling operators on the same nodes already do, and
-// they run a shell.
+// library-go's builder is not used because it binds the installer to cluster-admin. Guard pods are omitted: see
+// docs/decisions/001-controllers-without-the-builder.md.
 package staticpod
 
 import (
