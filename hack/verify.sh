@@ -29,15 +29,6 @@ check_clone_builds() {
 	return "$status"
 }
 
-# check_architectures resolves what the programs consist of on each architecture of a release. make build-all compiles
-# them, which takes minutes for each.
-check_architectures() {
-	local arch
-	for arch in amd64 arm64 ppc64le s390x; do
-		GOARCH="$arch" go list -tags grpcnotrace -deps ./cmd/... >/dev/null || return 1
-	done
-}
-
 # report_outdated lists the direct modules that have a newer release of the same major version. Modules of Kubernetes
 # follow a minor version. It only reports: a new release of a module fails no change.
 report_outdated() {
@@ -113,7 +104,6 @@ run "bash syntax" check_scripts
 run "generated files" hack/generate.sh --check
 run "modules are tidy and verified" check_modules
 run "sources of a build from a clone, with and without network" check_clone_builds
-run "every architecture of a release" check_architectures
 run "architecture" check_architecture
 run "go vet" check_vet
 run "golangci-lint" hack/lint.sh

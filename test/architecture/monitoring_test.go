@@ -156,7 +156,7 @@ func TestEachAlertIsAboutSomethingToDo(t *testing.T) {
 // The rules are those of openshift/runbooks' linter, and hack/onboarding.sh makes the links to other documents absolute.
 func TestTheRunbooksFitIntoOpenShiftsRepository(t *testing.T) {
 	link := regexp.MustCompile(`(?m)^\[[^\]]+\]: (?:\.\./)?([\w-]+\.md)(?:#([\w-]+))?$`)
-	code := regexp.MustCompile("(?ms)^```\\w+\n.*?^```$")
+	code := regexp.MustCompile("(?s)\n```\\w+\n.*?\n```\n")
 	for _, runbook := range filesUnder(t, "docs/runbooks", ".md") {
 		text := code.ReplaceAllString(string(read(t, runbook)), "")
 		require.NotContains(t, text, "```", "%s: a block of code without a language", runbook)

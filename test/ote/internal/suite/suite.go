@@ -20,14 +20,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/ote/internal/extension"
 )
 
+// The file names of the program with the operator's tests and of that with the tests of AWS. They are those of the
+// predecessor's image, which openshift-tests extracts. Both files are the same program.
+const (
+	Program    = "cloud-controller-manager-operator-tests-ext"
+	AWSProgram = "cloud-controller-manager-aws-tests-ext"
+)
+
 const (
 	repository   = "cluster-cloud-controller-manager-operator"
 	awsComponent = "aws-cloud-controller-manager"
-
-	// Program is the file name of the program with the operator's tests, and AWSProgram that with the tests of AWS. They
-	// are those of the predecessor's image, which openshift-tests extracts. Both files are the same program.
-	Program    = "cloud-controller-manager-operator-tests-ext"
-	AWSProgram = "cloud-controller-manager-aws-tests-ext"
 
 	conformance = "Conformance"
 	serial      = "Serial"
