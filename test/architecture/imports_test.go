@@ -177,7 +177,7 @@ var layers = []layer{
 		"pkg/snapshot", "pkg/report", "pkg/offline", "pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/operatorclient",
 		"pkg/platform", "pkg/diagnostic", "pkg/redaction", "pkg/apis", "pkg/operator/inputs/targetconfigcontroller",
 	}},
-	{dir: "pkg/cmd/source", ours: []string{"pkg/confdoc", "pkg/snapshot", "pkg/regularfile"}},
+	{dir: "pkg/cmd/source", ours: []string{"pkg/snapshot", "pkg/regularfile"}},
 	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/usage", "pkg/cmd/source", "pkg/report", "pkg/snapshot"}},
 	{dir: "pkg/cmd/dump", ours: []string{
 		"pkg/cmd/usage", "pkg/cmd/source", "pkg/report", "pkg/snapshot", "pkg/version",

@@ -137,9 +137,9 @@ func TestWrongUsageIsOneLineAndExitCode2(t *testing.T) {
 		"explain: \"CCM9999\" is no code and no reason of a condition: specify node NAME, service NAMESPACE/NAME, " +
 			"deletion NODE, rollout, or a code of https://github.com/openshift/" +
 			"cluster-cloud-controller-manager-operator/blob/main/docs/reasons.md\n": {"CCM9999"},
-		"deletion: unknown flag: --wat\n":                                                  {"deletion", "--wat"},
-		"node: --output is \"yaml\": specify text or json\n":                               {"node", "a", "--output=yaml"},
-		"node: kubeconfig kubeconfig: it has no context \"x\": specify c with --context\n": {"node", "a", "--context=x"},
+		"deletion: unknown flag: --wat\n":                             {"deletion", "--wat"},
+		"node: --output is \"yaml\": specify text or json\n":          {"node", "a", "--output=yaml"},
+		"node: kubeconfig kubeconfig: context \"x\" does not exist\n": {"node", "a", "--context=x"},
 	} {
 		require.Equal(t, result{code: 2, stderr: want}, run(t, args...))
 	}

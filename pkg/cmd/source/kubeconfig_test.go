@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -57,42 +56,38 @@ func configOf(t *testing.T, text string, flags ...string) error {
 	return err
 }
 
-func TestAWrongKubeconfigIsNamedWithItsFileAndWhatToDo(t *testing.T) {
+// The words are those of client-go, which oc and kubectl print too.
+func TestAWrongKubeconfigIsNamedWithItsFile(t *testing.T) {
 	const file = "--kubeconfig=file"
 	for name, tc := range map[string]struct{ text, flag, want string }{
-		"a missing one": {"", "", "kubeconfig file does not exist: correct --kubeconfig"},
+		"a missing one": {"", "", "kubeconfig file: stat file: no such file or directory"},
 		"no YAML": {
 			"kind: Config\nclusters: [\n", "",
-			"file:2:1: this is no kubeconfig: a value is expected here: check the brackets, or put the value in quotes",
+			"kubeconfig file: error loading config file \"file\": yaml: line 2: did not find expected node content",
 		},
-		"a tab": {
-			"kind: Config\n\tclusters: []\n", "",
-			"file:2:2: this is no kubeconfig: a tab in the indentation: indent with spaces",
-		},
-		"a text": {"hello\n", "", "file:1:1: this is no kubeconfig: it is no mapping: a kubeconfig begins with kind: Config"},
 		"another object": {
 			"kind: ConfigMap\napiVersion: v1\n", "",
-			"file: this is no kubeconfig: its kind is ConfigMap, and must be Config",
+			"kubeconfig file: error loading config file \"file\": no kind \"ConfigMap\" is registered for version \"v1\" in scheme \"pkg/runtime/scheme.go:111\"",
 		},
 		"a wrong type": {
 			"apiVersion: v1\nkind: Config\nclusters: {}\n", "",
-			"file: this is no kubeconfig: a field has a wrong type; compare it with the output of oc config view",
+			"kubeconfig file: error loading config file \"file\": json: cannot unmarshal object into Go struct field Config.clusters of type []v1.NamedCluster",
 		},
 		"a context that is missing": {
 			good, "--context=other",
-			"kubeconfig file: it has no context \"other\": specify admin or broken or nobody or serverless with --context",
+			"kubeconfig file: context \"other\" does not exist",
 		},
 		"a cluster that is missing": {
 			good, "--context=broken",
-			"kubeconfig file: context \"broken\" names cluster \"x\", which it does not have: correct the context",
+			"kubeconfig file: invalid configuration: [cluster \"x\" was not found for context \"broken\", no server found for cluster \"x\"]",
 		},
 		"a user who is missing": {
 			good, "--context=nobody",
-			"kubeconfig file: context \"nobody\" names user \"x\", which it does not have: correct the context",
+			"kubeconfig file: invalid configuration: user \"x\" was not found for context \"nobody\"",
 		},
 		"no server": {
 			good, "--context=serverless",
-			"kubeconfig file: cluster \"s\" has no server: set it to the URL of the API server",
+			"kubeconfig file: invalid configuration: no server found for cluster \"s\"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,12 +110,12 @@ users: [{name: u, user: {client-certificate: gone.crt, client-key: gone.key}}]
 `
 	err := configOf(t, text, "--kubeconfig=file")
 	dir, _ := os.Getwd()
-	require.EqualError(t, err, "kubeconfig file: client-certificate of user u is "+filepath.Join(dir, "gone.crt")+
-		", which cannot be read: no such file or directory; correct the path")
+	gone := filepath.Join(dir, "gone.crt")
+	require.ErrorContains(t, err, "kubeconfig file: invalid configuration: [unable to read client-cert "+gone+" for u due to "+
+		"open "+gone+": no such file or directory")
 }
 
 func TestAFileThatNeverEndsIsRejected(t *testing.T) {
-	const end = "; correct --kubeconfig, or its permissions"
 	dir := t.TempDir()
 	pipe, sparse := filepath.Join(dir, "pipe"), filepath.Join(dir, "sparse")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
@@ -133,21 +128,20 @@ func TestAFileThatNeverEndsIsRejected(t *testing.T) {
 	} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			require.EqualError(t, configOf(t, "", "--kubeconfig="+file),
-				"kubeconfig "+file+" cannot be read: "+reason+end)
+				file+" cannot be read: "+reason)
 			t.Setenv("KUBECONFIG", file)
 			require.EqualError(t, configOf(t, ""),
-				"kubeconfig "+file+" cannot be read: "+reason+"; correct KUBECONFIG, or its permissions")
+				file+" cannot be read: "+reason)
 			text := strings.Replace(good, "cluster: {server", "cluster: {certificate-authority: "+file+", server", 1)
 			require.EqualError(t, configOf(t, text, "--kubeconfig=file"),
-				"kubeconfig file: certificate-authority of cluster c is "+file+", which cannot be read: "+reason+
-					"; correct the path")
+				"kubeconfig file: "+file+" cannot be read: "+reason)
 		})
 	}
 }
 
 func TestKUBECONFIGIsNamedIfItIsWrong(t *testing.T) {
 	t.Setenv("KUBECONFIG", "gone")
-	require.EqualError(t, configOf(t, ""), "kubeconfig gone does not exist: correct KUBECONFIG")
+	require.EqualError(t, configOf(t, ""), "no cluster is configured: set --kubeconfig or KUBECONFIG")
 	t.Setenv("KUBECONFIG", "gone:file")
 	require.NoError(t, configOf(t, good), "one of the files is enough")
 	t.Setenv("KUBECONFIG", "")
@@ -155,9 +149,6 @@ func TestKUBECONFIGIsNamedIfItIsWrong(t *testing.T) {
 }
 
 func TestAClusterThatDoesNotAnswerIsNamed(t *testing.T) {
-	request := func(err error) error {
-		return fmt.Errorf("reading nodes: %w", &url.Error{Op: "Get", URL: "https://a", Err: err})
-	}
 	for name, tc := range map[string]struct {
 		err  error
 		want string
@@ -170,25 +161,10 @@ func TestAClusterThatDoesNotAnswerIsNamed(t *testing.T) {
 			fmt.Errorf("reading nodes: %w", apierrors.NewUnauthorized("no")),
 			"https://api:6443 does not accept the credentials of the kubeconfig: log in again, for example with oc login",
 		},
-		"an unknown CA": {
-			request(x509.UnknownAuthorityError{}),
-			"the certificate of https://api:6443 is of an unknown CA: correct certificate-authority-data of the kubeconfig",
-		},
-		"another host": {
-			request(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "api"}),
-			"the certificate of https://api:6443 is for another host: correct the server of the kubeconfig",
-		},
-		"an expired certificate": {
-			request(x509.CertificateInvalidError{Reason: x509.Expired}),
-			"the certificate of https://api:6443 is not valid: check its dates and the clock of this machine",
-		},
-		"an unknown name": {
-			request(&net.OpError{Op: "dial", Err: &net.DNSError{Name: "api"}}),
-			"the name api of the kubeconfig's server is unknown: correct it, or check the network",
-		},
-		"nobody listens": {
-			request(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}),
-			"https://api:6443 does not answer: connection refused; check the server of the kubeconfig, and the network",
+		"a request that fails": {
+			fmt.Errorf("reading nodes: %w", &url.Error{Op: "Get", URL: "https://a", Err: x509.UnknownAuthorityError{}}),
+			"https://api:6443 cannot be reached: x509: certificate signed by unknown authority; check the server and the CA " +
+				"of the kubeconfig, and the network",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -123,8 +123,8 @@ func TestWhatCannotBeReadIsOneLineAndExitCode2(t *testing.T) {
 		want    string
 	}{
 		"no kubeconfig":     {nil, nil, "status: no cluster is configured: set --kubeconfig or KUBECONFIG\n"},
-		"a missing one":     {nil, []string{"--kubeconfig=missing"}, "status: kubeconfig missing does not exist: correct --kubeconfig\n"},
-		"a missing context": {empty, []string{"--context=other"}, "status: kubeconfig kubeconfig: it has no context \"other\": specify c with --context\n"},
+		"a missing one":     {nil, []string{"--kubeconfig=missing"}, "status: kubeconfig missing: stat missing: no such file or directory\n"},
+		"a missing context": {empty, []string{"--context=other"}, "status: kubeconfig kubeconfig: context \"other\" does not exist\n"},
 		"an unknown flag":   {empty, []string{"--wat"}, "status: unknown flag: --wat\n"},
 		"a wrong time":      {empty, []string{"--timeout=5"}, "status: --timeout is \"5\": specify a duration such as 5m\n"},
 		"a wrong choice":    {empty, []string{"--wait=maybe"}, "status: --wait is \"maybe\": specify true or false\n"},
