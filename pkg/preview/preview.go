@@ -62,7 +62,7 @@ func Of(ctx context.Context, config *rest.Config, request offline.Request) (*Pre
 	if err != nil {
 		return nil, err
 	}
-	shot, err := client.Read(ctx)
+	shot, err := client.Read(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -132,16 +132,15 @@ func (p *preview) side(request offline.Request, live offline.Live) (*side, error
 		return nil, err
 	}
 	s := &side{Overlay: overlay}
-	resource, err := overlay.Resource()
+	resource, err := s.Resource()
 	if err != nil {
 		return nil, err
 	}
-	// A file of the operator's resource may lack what the operator has written.
-	actual := resource
-	if p.before != nil {
-		if actual, err = p.before.Resource(); err != nil {
-			return nil, err
-		}
+	// A file of the operator's resource may lack what the operator has written, and what it has accepted is no input.
+	now := cmp.Or(p.before, s)
+	actual, err := now.Resource()
+	if err != nil {
+		return nil, err
 	}
 	observed, reported, err := overlay.Observed(actual.Spec.ObservedConfig.Raw, p.version)
 	if err != nil {
@@ -160,18 +159,13 @@ func (p *preview) side(request offline.Request, live offline.Live) (*side, error
 		Status: actual.Status.StaticPodOperatorStatus, Inputs: overlay.Gather,
 	}
 	s.trial.Spec.ObservedConfig.Raw = observed
-	pod, err := p.cluster.get("", configMapKind, operand.Namespace, operand.PodConfigMap)
-	if err != nil {
+	if s.trial.Live, err = now.ConfigMap(operand.Namespace, operand.PodConfigMap); err != nil {
 		return nil, err
 	}
-	if s.trial.Live, err = decode(pod, &corev1.ConfigMap{}); err != nil {
+	if s.trial.Preflight, err = now.Secret(operand.Namespace, operand.PreflightName); err != nil {
 		return nil, err
 	}
-	s.trial.Preflight, err = decode(p.cluster.secrets[operand.PreflightName], &corev1.Secret{})
-	if err != nil {
-		return nil, err
-	}
-	s.trial.Accepted, err = decode(p.cluster.secrets[operand.AcceptedInputsSecret], &corev1.Secret{})
+	s.trial.Accepted, err = now.Secret(operand.Namespace, operand.AcceptedInputsSecret)
 	return s, err
 }
 

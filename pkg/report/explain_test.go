@@ -22,11 +22,8 @@ func read(t *testing.T, c *snapshottest.Cluster, more ...snapshot.Query) *snapsh
 	t.Helper()
 	client, err := snapshot.NewClient(c.Serve(t))
 	require.NoError(t, err)
-	shot, err := client.Read(t.Context(), more...)
+	shot, err := client.Read(t.Context(), report.LeadingPod, more...)
 	require.NoError(t, err)
-	if pod := report.LeadingPod(shot); pod != "" {
-		client.ReadLog(t.Context(), shot, pod)
-	}
 	return shot
 }
 

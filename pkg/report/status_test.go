@@ -21,7 +21,7 @@ func statusOf(t *testing.T, c *snapshottest.Cluster) *report.Status {
 	t.Helper()
 	client, err := snapshot.NewClient(c.Serve(t))
 	require.NoError(t, err)
-	shot, err := client.Read(t.Context())
+	shot, err := client.Read(t.Context(), nil)
 	require.NoError(t, err)
 	status, err := report.StatusOf(shot)
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestWithoutTheOperatorThereIsNoStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, err := snapshot.NewClient((&snapshottest.Cluster{Now: now, Forbidden: tc.forbidden}).Serve(t))
 			require.NoError(t, err)
-			shot, err := client.Read(t.Context())
+			shot, err := client.Read(t.Context(), nil)
 			require.NoError(t, err)
 			_, err = report.StatusOf(shot)
 			require.EqualError(t, err, tc.want)

@@ -145,9 +145,9 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{objects, kube, clock, maxKept}, nil
 }
 
-// Read returns what status reads, and what more asks for. What the caller may not read is Unread. Any other failure is
-// an error.
-func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
+// Read returns what status reads, what more asks for, and the end of the log of the pod that choose returns, which may be
+// nil. What the caller may not read is Unread. Any other failure is an error.
+func (c *Client) Read(ctx context.Context, choose func(*Snapshot) string, more ...Query) (*Snapshot, error) {
 	s := &Snapshot{redactor: redaction.ForText(nil)}
 	var secrets []*corev1.Secret
 	for _, query := range slices.Concat(statusQueries, more) {
@@ -177,7 +177,13 @@ func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
 		}
 	}
 	s.Taken = c.clock.now()
-	return s, s.addSecrets(secrets)
+	if err := s.addSecrets(secrets); err != nil || choose == nil {
+		return s, err
+	}
+	if pod := choose(s); pod != "" {
+		c.readLog(ctx, s, pod)
+	}
+	return s, nil
 }
 
 // addMasked keeps what is needed of an object, without secrets in its messages, and returns the size of that.
@@ -193,8 +199,8 @@ func (s *Snapshot) addMasked(object *unstructured.Unstructured) int {
 	return len(content)
 }
 
-// ReadLog adds the end of the log of a pod of the operand to a snapshot, without the values of the Secrets.
-func (c *Client) ReadLog(ctx context.Context, s *Snapshot, pod string) {
+// readLog adds the end of the log of a pod of the operand to a snapshot, without the values of the Secrets.
+func (c *Client) readLog(ctx context.Context, s *Snapshot, pod string) {
 	text, isComplete, err := operandlog.Read(ctx, c.kube.CoreV1(), pod)
 	if err != nil {
 		s.Unread = append(s.Unread, Unread{logOf(pod), reason(err)})

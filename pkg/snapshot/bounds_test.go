@@ -73,7 +73,7 @@ func TestOfWhatATenantWritesLittleIsKept(t *testing.T) {
 			client, err := NewClient(config)
 			require.NoError(t, err)
 			client.maxKept = tc.limit
-			s, err := client.Read(t.Context(), Everything()...)
+			s, err := client.Read(t.Context(), nil, Everything()...)
 			require.NoError(t, err)
 			content, err := json.Marshal(s.objects)
 			require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestALongTextIsOmittedAndAShortOneIsMasked(t *testing.T) {
 	}}
 	client, err := NewClient(cluster.Serve(t))
 	require.NoError(t, err)
-	s, err := client.Read(t.Context(), Everything()...)
+	s, err := client.Read(t.Context(), nil, Everything()...)
 	require.NoError(t, err)
 	texts := map[string]string{}
 	for _, event := range s.Events("tenant") {

@@ -51,90 +51,78 @@ type Unread struct {
 	Why  string `json:"why"`
 }
 
-// of returns the objects of a kind as their type, sorted by namespace and name. Objects that do not fit their type are
+// of returns the objects of a kind in a namespace as their type, sorted by namespace and name. Objects that do not fit their type are
 // left out when they are read.
-func of[T any](s *Snapshot, kind string) []*T {
+func of[T any](s *Snapshot, kind, namespace string) []*T {
 	var found []*T
 	for _, object := range s.objects {
-		if object.GetKind() != kind {
-			continue
-		}
 		typed := new(T)
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed) == nil {
+		if object.GetKind() == kind && object.GetNamespace() == namespace &&
+			runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed) == nil {
 			found = append(found, typed)
 		}
 	}
 	return found
 }
 
-// named returns the first object that is the wanted one, nil if there is none.
-func named[T any](objects []*T, is func(*T) bool) *T {
-	if i := slices.IndexFunc(objects, is); i >= 0 {
-		return objects[i]
+// get returns an object, nil if it does not exist.
+func get[T any](s *Snapshot, kind, namespace, name string) *T {
+	i := slices.IndexFunc(s.objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == kind && o.GetNamespace() == namespace && o.GetName() == name
+	})
+	typed := new(T)
+	if i < 0 || runtime.DefaultUnstructuredConverter.FromUnstructured(s.objects[i].Object, typed) != nil {
+		return nil
 	}
-	return nil
+	return typed
 }
 
-// Operator returns the operator's resource, nil if it does not exist.
+// The methods for single objects return nil if the object does not exist.
+
+// Operator returns the operator's resource.
 func (s *Snapshot) Operator() *ccmv1.CloudControllerManager {
-	return named(of[ccmv1.CloudControllerManager](s, ccmv1.Kind.Kind), func(o *ccmv1.CloudControllerManager) bool {
-		return o.Name == operatorclient.Instance
-	})
+	return get[ccmv1.CloudControllerManager](s, ccmv1.Kind.Kind, "", operatorclient.Instance)
 }
 
-// ClusterOperator returns the operator's ClusterOperator, nil if it does not exist.
+// ClusterOperator returns the operator's ClusterOperator.
 func (s *Snapshot) ClusterOperator() *configv1.ClusterOperator {
-	return named(of[configv1.ClusterOperator](s, "ClusterOperator"), func(o *configv1.ClusterOperator) bool {
-		return o.Name == operatorclient.ClusterOperator
-	})
+	return get[configv1.ClusterOperator](s, "ClusterOperator", "", operatorclient.ClusterOperator)
 }
 
-// Infrastructure returns the cluster's, nil if it does not exist.
+// Infrastructure returns the cluster's.
 func (s *Snapshot) Infrastructure() *configv1.Infrastructure {
-	return named(of[configv1.Infrastructure](s, "Infrastructure"), func(o *configv1.Infrastructure) bool {
-		return o.Name == operatorclient.Instance
-	})
+	return get[configv1.Infrastructure](s, "Infrastructure", "", operatorclient.Instance)
 }
 
 // Nodes returns all Nodes.
-func (s *Snapshot) Nodes() []*corev1.Node { return of[corev1.Node](s, "Node") }
+func (s *Snapshot) Nodes() []*corev1.Node { return of[corev1.Node](s, "Node", "") }
 
 // Pods returns the Pods of a namespace.
-func (s *Snapshot) Pods(namespace string) []*corev1.Pod {
-	return slices.DeleteFunc(of[corev1.Pod](s, "Pod"), func(p *corev1.Pod) bool { return p.Namespace != namespace })
-}
+func (s *Snapshot) Pods(namespace string) []*corev1.Pod { return of[corev1.Pod](s, "Pod", namespace) }
 
 // Events returns the Events of a namespace.
 func (s *Snapshot) Events(namespace string) []*corev1.Event {
-	return slices.DeleteFunc(of[corev1.Event](s, "Event"), func(e *corev1.Event) bool { return e.Namespace != namespace })
+	return of[corev1.Event](s, "Event", namespace)
 }
 
-// Service returns a Service, nil if it does not exist.
+// Service returns a Service.
 func (s *Snapshot) Service(namespace, name string) *corev1.Service {
-	return named(of[corev1.Service](s, "Service"), func(o *corev1.Service) bool {
-		return o.Namespace == namespace && o.Name == name
-	})
+	return get[corev1.Service](s, "Service", namespace, name)
 }
 
-// Secret returns what is kept of a Secret in the operand's namespace, nil if it does not exist.
+// Secret returns what is kept of a Secret in the operand's namespace.
 func (s *Snapshot) Secret(name string) *corev1.Secret {
-	return named(of[corev1.Secret](s, "Secret"), func(o *corev1.Secret) bool {
-		return o.Namespace == operand.Namespace && o.Name == name
-	})
+	return get[corev1.Secret](s, "Secret", operand.Namespace, name)
 }
 
-// ConfigMap returns a ConfigMap in the operand's namespace, nil if it does not exist.
+// ConfigMap returns a ConfigMap in the operand's namespace.
 func (s *Snapshot) ConfigMap(name string) *corev1.ConfigMap {
-	return named(of[corev1.ConfigMap](s, "ConfigMap"), func(o *corev1.ConfigMap) bool {
-		return o.Namespace == operand.Namespace && o.Name == name
-	})
+	return get[corev1.ConfigMap](s, "ConfigMap", operand.Namespace, name)
 }
 
-// Lease returns a Lease, nil if it does not exist.
+// Lease returns a Lease.
 func (s *Snapshot) Lease(namespace, name string) *coordinationv1.Lease {
-	return named(of[coordinationv1.Lease](s, "Lease"), func(o *coordinationv1.Lease) bool {
-		return o.Namespace == namespace && o.Name == name
-	})
+	return get[coordinationv1.Lease](s, "Lease", namespace, name)
 }
 
 // add keeps what is needed of an object.

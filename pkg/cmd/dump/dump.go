@@ -33,7 +33,7 @@ func NewCommand() *cobra.Command {
 	}
 	from.AddFlags(cmd)
 	usage.Run(cmd, func(ctx context.Context, args []string) (int, error) {
-		s, err := from.ReadWithLog(ctx, report.LeadingPod, snapshot.Everything()...)
+		s, err := from.Read(ctx, report.LeadingPod, snapshot.Everything()...)
 		if err != nil {
 			return 0, err
 		}

@@ -47,7 +47,7 @@ func newNode() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 	}
 	return subcommand(cmd, func(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
-		s, err := from.ReadWithLog(ctx, report.LeadingPod)
+		s, err := from.Read(ctx, report.LeadingPod)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func newService() *cobra.Command {
 		if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
 			return nil, fmt.Errorf("%q is no Service: specify NAMESPACE/NAME", args[0])
 		}
-		s, err := from.ReadWithLog(ctx, report.LeadingPod, snapshot.Service(namespace, name)...)
+		s, err := from.Read(ctx, report.LeadingPod, snapshot.Service(namespace, name)...)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func newDeletion() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 	}
 	return subcommand(cmd, func(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
-		s, err := from.Read(ctx, snapshot.NodeEvents()...)
+		s, err := from.Read(ctx, nil, snapshot.NodeEvents()...)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func newRollout() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	return subcommand(cmd, func(ctx context.Context, from *source.Source, _ []string) (*report.Explanation, error) {
-		s, err := from.Read(ctx)
+		s, err := from.Read(ctx, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
@@ -43,45 +42,21 @@ func (s *Source) AddFrom(cmd *cobra.Command) {
 // IsDirectory reports whether the source is a directory, which does not change.
 func (s *Source) IsDirectory() bool { return s.from != "" }
 
-// Read reads what status needs, and more.
-func (s *Source) Read(ctx context.Context, more ...snapshot.Query) (*snapshot.Snapshot, error) {
-	if s.IsDirectory() {
-		return snapshot.ReadDirectory(s.from, nil, more...)
-	}
-	client, config, err := s.client()
-	if err != nil {
-		return nil, err
-	}
-	read, err := client.Read(ctx, more...)
-	return read, Reached(config, err)
-}
-
-// ReadWithLog is Read with the end of the log of the pod that choose returns, if any.
-func (s *Source) ReadWithLog(
+// Read reads what status needs, and more, and the end of the log of the pod that choose returns. choose may be nil.
+func (s *Source) Read(
 	ctx context.Context, choose func(*snapshot.Snapshot) string, more ...snapshot.Query,
 ) (*snapshot.Snapshot, error) {
 	if s.IsDirectory() {
 		return snapshot.ReadDirectory(s.from, choose, more...)
 	}
-	client, config, err := s.client()
+	config, err := s.Config()
 	if err != nil {
 		return nil, err
 	}
-	read, err := client.Read(ctx, more...)
-	if err != nil {
-		return nil, Reached(config, err)
-	}
-	if pod := choose(read); pod != "" {
-		client.ReadLog(ctx, read, pod)
-	}
-	return read, nil
-}
-
-func (s *Source) client() (*snapshot.Client, *rest.Config, error) {
-	config, err := s.Config()
-	if err != nil {
-		return nil, nil, err
-	}
 	client, err := snapshot.NewClient(config)
-	return client, config, err
+	if err != nil {
+		return nil, err
+	}
+	read, err := client.Read(ctx, choose, more...)
+	return read, Reached(config, err)
 }

@@ -84,7 +84,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (code int, e
 }
 
 func (o *options) read(ctx context.Context) (*report.Status, error) {
-	snapshot, err := o.source.Read(ctx)
+	snapshot, err := o.source.Read(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
