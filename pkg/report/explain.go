@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -216,12 +217,5 @@ func (e *walk) naming(conditionType, object string) (Condition, bool) {
 
 // names reports whether a text names an object, and not only one whose name begins like it.
 func names(text, object string) bool {
-	_, rest, found := strings.Cut(text, object)
-	for ; found; _, rest, found = strings.Cut(rest, object) {
-		if rest == "" || !strings.ContainsAny(rest[:1], "abcdefghijklmnopqrstuvwxyz0123456789-.") ||
-			strings.HasPrefix(rest, ". ") {
-			return true
-		}
-	}
-	return false
+	return regexp.MustCompile(regexp.QuoteMeta(object) + `(?:$|[^a-z0-9.-]|\. )`).MatchString(text)
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"crypto/x509"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,16 +52,6 @@ func isInput(conditionType string) bool {
 	return slices.ContainsFunc(inputCauses, func(c diagnostic.Cause) bool { return string(c)+"Degraded" == conditionType })
 }
 
-type observed = operandconfig.Config
-
-func decodeObserved(raw []byte) *observed {
-	config := &observed{}
-	if json.Unmarshal(raw, config) != nil {
-		return &observed{}
-	}
-	return config
-}
-
 // none is the Source of an input that nothing names.
 const none = "-"
 
@@ -74,7 +63,7 @@ func (nothing) Secret(string, string) (*corev1.Secret, error)       { return nil
 func (nothing) Name(object string) string                           { return object }
 
 func inputsOf(
-	s *snapshot.Snapshot, config *observed, p platform.Platform, operator *ccmv1.CloudControllerManager,
+	s *snapshot.Snapshot, config *operandconfig.Config, p platform.Platform, operator *ccmv1.CloudControllerManager,
 ) []Input {
 	gathered, err := inputs.Gather(nothing{}, config, p)
 	if err != nil {

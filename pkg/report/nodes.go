@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -81,7 +82,11 @@ func leaderOf(s *snapshot.Snapshot) controlplane.Holder {
 // controlPlane reports the control-plane nodes: those of the status, and other Nodes with the label.
 func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) {
 	pods, leader := operandPods(shot), leaderOf(shot)
-	s.Images = images(pods)
+	images := sets.New[string]()
+	for _, p := range pods {
+		images.Insert(p.container.Image)
+	}
+	s.Images = sets.List(images.Delete(""))
 	byName := map[string]*corev1.Node{}
 	names := []string{}
 	for _, node := range shot.Nodes() {

@@ -4,6 +4,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/config/clusteroperator/v1helpers"
+	operatorv1helpers "github.com/openshift/library-go/pkg/operator/v1helpers"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
@@ -132,21 +136,19 @@ func StatusOf(s *snapshot.Snapshot) (*Status, error) {
 
 // summarize takes the ClusterOperator's conditions, which are Unknown if it cannot be read.
 func (s *Status) summarize(clusterOperator *configv1.ClusterOperator) {
-	unknown := string(configv1.ConditionUnknown)
-	s.Available = Condition{Type: string(configv1.OperatorAvailable), Status: unknown}
-	s.Progressing = Condition{Type: string(configv1.OperatorProgressing), Status: unknown}
-	s.Degraded = Condition{Type: string(configv1.OperatorDegraded), Status: unknown}
 	if clusterOperator == nil {
-		return
+		clusterOperator = &configv1.ClusterOperator{}
 	}
-	for _, c := range clusterOperator.Status.Conditions {
-		for _, into := range []*Condition{&s.Available, &s.Progressing, &s.Degraded} {
-			if into.Type == string(c.Type) {
-				// Its reason joins those of several conditions, which have codes.
-				*into = Condition{into.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message, ""}
-			}
+	of := func(conditionType configv1.ClusterStatusConditionType) Condition {
+		c := v1helpers.FindStatusCondition(clusterOperator.Status.Conditions, conditionType)
+		if c == nil {
+			return Condition{Type: string(conditionType), Status: string(configv1.ConditionUnknown)}
 		}
+		// Its reason joins those of several conditions, which have codes.
+		return Condition{string(c.Type), string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message, ""}
 	}
+	s.Available, s.Progressing = of(configv1.OperatorAvailable), of(configv1.OperatorProgressing)
+	s.Degraded = of(configv1.OperatorDegraded)
 	for _, version := range clusterOperator.Status.Versions {
 		if s.Versions == nil {
 			s.Versions = map[string]string{}
@@ -162,8 +164,9 @@ func isStep(conditionType string) bool {
 // sortConditions sorts what the operator says into problems, progress and notices. The conditions of inputs are shown
 // with the inputs.
 func (s *Status) sortConditions(conditions []operatorv1.OperatorCondition) {
-	for i := range conditions {
-		c := fromOperator(&conditions[i])
+	byType := func(a, b operatorv1.OperatorCondition) int { return cmp.Compare(a.Type, b.Type) }
+	for _, condition := range slices.SortedFunc(slices.Values(conditions), byType) {
+		c := fromOperator(&condition)
 		switch {
 		case isInput(c.Type):
 		case c.isProblem():
@@ -174,10 +177,6 @@ func (s *Status) sortConditions(conditions []operatorv1.OperatorCondition) {
 			s.Notices = append(s.Notices, c)
 		}
 	}
-	byType := func(a, b Condition) int { return cmp.Compare(a.Type, b.Type) }
-	slices.SortFunc(s.Problems, byType)
-	slices.SortFunc(s.Progress, byType)
-	slices.SortFunc(s.Notices, byType)
 }
 
 // is reports whether the condition has a type with that suffix, and that status.
@@ -229,10 +228,8 @@ func reasonAndCode(reason string) string {
 }
 
 func conditionOf(operator *ccmv1.CloudControllerManager, conditionType string) Condition {
-	for i := range operator.Status.Conditions {
-		if c := &operator.Status.Conditions[i]; c.Type == conditionType {
-			return fromOperator(c)
-		}
+	if c := operatorv1helpers.FindOperatorCondition(operator.Status.Conditions, conditionType); c != nil {
+		return fromOperator(c)
 	}
 	return Condition{Type: conditionType, Status: string(operatorv1.ConditionUnknown)}
 }
@@ -240,7 +237,10 @@ func conditionOf(operator *ccmv1.CloudControllerManager, conditionType string) C
 // processOf reads the lock of the operator. Like the next process, it takes the time of the API server, not that of the
 // lock's holder alone: a clock may be wrong, but OpenShift's nodes have chrony.
 func processOf(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) Process {
-	p := Process{LastStatus: lastStatus(operator.ManagedFields).UTC()}
+	p := Process{}
+	for _, last := range operator.ManagedFields { // a snapshot keeps only the last one of the status
+		p.LastStatus = ptr.Deref(last.Time, metav1.Time{}).UTC()
+	}
 	what := "lease/" + snapshot.OperatorLock + " in " + operatorclient.OperatorNamespace
 	lock := s.Lease(operatorclient.OperatorNamespace, snapshot.OperatorLock)
 	if lock == nil {
@@ -263,33 +263,14 @@ func processOf(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) Pro
 	return p
 }
 
-func lastStatus(fields []metav1.ManagedFieldsEntry) time.Time {
-	var last time.Time
-	for _, entry := range fields {
-		if entry.Subresource == "status" && entry.Time != nil && entry.Time.After(last) {
-			last = entry.Time.Time
-		}
-	}
-	return last
-}
-
 // observedConfig returns what status needs of spec.observedConfig, and the platform, empty if none is observed.
-func observedConfig(operator *ccmv1.CloudControllerManager) (*observed, platform.Platform) {
-	config := decodeObserved(operator.Spec.ObservedConfig.Raw)
+func observedConfig(operator *ccmv1.CloudControllerManager) (*operandconfig.Config, platform.Platform) {
+	config := &operandconfig.Config{}
+	if json.Unmarshal(operator.Spec.ObservedConfig.Raw, config) != nil {
+		config = &operandconfig.Config{}
+	}
 	found, _ := platform.ByName(config.Platform)
 	return config, found
-}
-
-// images returns the images of the running cloud-controller-managers.
-func images(pods []pod) []string {
-	var found []string
-	for _, p := range pods {
-		if image := p.container.Image; image != "" && !slices.Contains(found, image) {
-			found = append(found, image)
-		}
-	}
-	slices.Sort(found)
-	return found
 }
 
 // Line returns the summary on one line: what is wrong, or what is in progress.

@@ -8,13 +8,14 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
@@ -53,7 +55,7 @@ type Query struct {
 	// What names it in messages.
 	What string
 
-	resource        schema.GroupVersionResource
+	kind            schema.GroupVersionKind
 	namespace, name string
 	fields          string
 }
@@ -65,39 +67,39 @@ var (
 	Secrets = "secrets in " + operand.Namespace
 
 	statusQueries = []Query{
-		{Secrets, core("secrets"), operand.Namespace, "", ""},
-		{"cloudcontrollermanager/cluster", ccmv1.Resource, "", operatorclient.Instance, ""},
+		{Secrets, core("Secret"), operand.Namespace, "", ""},
+		{"cloudcontrollermanager/cluster", ccmv1.Kind, "", operatorclient.Instance, ""},
 		{
 			"clusteroperator/" + operatorclient.ClusterOperator,
-			configv1.GroupVersion.WithResource("clusteroperators"), "", operatorclient.ClusterOperator, "",
+			configv1.GroupVersion.WithKind("ClusterOperator"), "", operatorclient.ClusterOperator, "",
 		},
 		{
 			"infrastructure/cluster",
-			configv1.GroupVersion.WithResource("infrastructures"), "", operatorclient.Instance, "",
+			configv1.GroupVersion.WithKind("Infrastructure"), "", operatorclient.Instance, "",
 		},
-		{"nodes", core("nodes"), "", "", ""},
-		{"pods in " + operand.Namespace, core("pods"), operand.Namespace, "", ""},
+		{"nodes", core("Node"), "", "", ""},
+		{"pods in " + operand.Namespace, core("Pod"), operand.Namespace, "", ""},
 		{
 			"lease/" + operand.Lease + " in " + operand.Namespace,
-			leases, operand.Namespace, operand.Lease, "",
+			lease, operand.Namespace, operand.Lease, "",
 		},
 		{
 			"lease/" + OperatorLock + " in " + operatorclient.OperatorNamespace,
-			leases, operatorclient.OperatorNamespace, OperatorLock, "",
+			lease, operatorclient.OperatorNamespace, OperatorLock, "",
 		},
 		{
 			"configmap/" + servingcert.CAConfigMap + " in " + operand.Namespace,
-			core("configmaps"), operand.Namespace, servingcert.CAConfigMap, "",
+			core("ConfigMap"), operand.Namespace, servingcert.CAConfigMap, "",
 		},
 	}
 
-	leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
+	lease = coordinationv1.SchemeGroupVersion.WithKind("Lease")
 )
 
 // NodeEvents are the Events in which the CCM announces that it deletes a Node.
 func NodeEvents() []Query {
 	return []Query{{
-		"events in " + nodedeletion.EventNamespace, core("events"), nodedeletion.EventNamespace, "",
+		"events in " + nodedeletion.EventNamespace, core("Event"), nodedeletion.EventNamespace, "",
 		"source=" + nodedeletion.EventSource,
 	}}
 }
@@ -108,23 +110,27 @@ const warnings = "involvedObject.kind=Service,source=" + loadbalancer.EventSourc
 // Service is a Service and the Events about it.
 func Service(namespace, name string) []Query {
 	return []Query{
-		{"service/" + name + " in " + namespace, core("services"), namespace, name, ""},
+		{"service/" + name + " in " + namespace, core("Service"), namespace, name, ""},
 		{
-			"events in " + namespace, core("events"), namespace, "",
+			"events in " + namespace, core("Event"), namespace, "",
 			"involvedObject.name=" + name + "," + warnings,
 		},
 	}
 }
 
-func core(resource string) schema.GroupVersionResource {
-	return corev1.SchemeGroupVersion.WithResource(resource)
+func core(kind string) schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind(kind) }
+
+func (q Query) resource() schema.GroupVersionResource {
+	resource, _ := meta.UnsafeGuessKindToResource(q.kind)
+	return resource
 }
 
 // Client reads from the API of a cluster.
 type Client struct {
 	objects dynamic.Interface
 	kube    kubernetes.Interface
-	clock   *serverClock
+	// time is that of the API server's last response.
+	time    *atomic.Pointer[time.Time]
 	maxKept int
 }
 
@@ -132,8 +138,8 @@ type Client struct {
 func NewClient(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout, config.QPS = requestTimeout, -1
-	clock := &serverClock{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return timed{next, clock} })
+	last := &atomic.Pointer[time.Time]{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return timed{next, last} })
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("building a client: %w", err)
@@ -142,7 +148,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building a client: %w", err)
 	}
-	return &Client{objects, kube, clock, maxKept}, nil
+	return &Client{objects, kube, last, maxKept}, nil
 }
 
 // Read returns what status reads, what more asks for, and the end of the log of the pod that choose returns, which may be
@@ -176,7 +182,7 @@ func (c *Client) Read(ctx context.Context, choose func(*Snapshot) string, more .
 			return nil, fmt.Errorf("reading %s: %w", query.What, err)
 		}
 	}
-	s.Taken = c.clock.now()
+	s.Taken = ptr.Deref(c.time.Load(), time.Time{})
 	if err := s.addSecrets(secrets); err != nil || choose == nil {
 		return s, err
 	}
@@ -225,7 +231,7 @@ const noRight = "no right to read this"
 // read calls add with each object as it is decoded: every tenant can write many large Services and Events.
 func (c *Client) read(ctx context.Context, q Query, add func(*unstructured.Unstructured) (more bool)) error {
 	if q.name != "" {
-		object, err := c.objects.Resource(q.resource).Namespace(q.namespace).Get(ctx, q.name, metav1.GetOptions{})
+		object, err := c.objects.Resource(q.resource()).Namespace(q.namespace).Get(ctx, q.name, metav1.GetOptions{})
 		if err == nil {
 			add(object)
 		}
@@ -237,21 +243,21 @@ func (c *Client) read(ctx context.Context, q Query, add func(*unstructured.Unstr
 		if err := json.Unmarshal(raw, &object.Object); err != nil {
 			return false, fmt.Errorf("decoding an object: %w", err)
 		}
-		object.SetGroupVersionKind(q.resource.GroupVersion().WithKind(kinds[q.resource.Resource]))
+		object.SetGroupVersionKind(q.kind)
 		return add(object), nil
 	})
 }
 
 // path is that of the collection.
 func (q Query) path() string {
-	path := "/apis/" + q.resource.Group + "/" + q.resource.Version
-	if q.resource.Group == "" {
-		path = "/api/" + q.resource.Version
+	path := "/apis/" + q.kind.GroupVersion().String()
+	if q.kind.Group == "" {
+		path = "/api/" + q.kind.Version
 	}
 	if q.namespace != "" {
 		path += "/namespaces/" + q.namespace
 	}
-	return path + "/" + q.resource.Resource
+	return path + "/" + q.resource().Resource
 }
 
 // addSecrets keeps what is needed of the Secrets: never a secret.
@@ -302,22 +308,11 @@ func firstRevisions(secrets []*corev1.Secret) map[string]string {
 	return first
 }
 
-// serverClock has the time of the API server's last response: that of this machine may be wrong.
-type serverClock struct {
-	mu   sync.Mutex
-	time time.Time
-}
-
-func (c *serverClock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.time
-}
-
+// timed notes the time of the API server's last response: that of this machine may be wrong.
 type timed struct {
 	http.RoundTripper
 
-	clock *serverClock
+	last *atomic.Pointer[time.Time]
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -327,9 +322,7 @@ func (t timed) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	if at, parseErr := http.ParseTime(response.Header.Get("Date")); parseErr == nil {
-		t.clock.mu.Lock()
-		t.clock.time = at
-		t.clock.mu.Unlock()
+		t.last.Store(&at)
 	}
 	return response, nil
 }

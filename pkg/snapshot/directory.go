@@ -213,7 +213,7 @@ func (s *Snapshot) removeUnmasked() {
 // Everything is what the commands read beyond status.
 func Everything() []Query {
 	return slices.Concat(NodeEvents(), []Query{
-		{"services", core("services"), "", "", ""},
-		{"events about services", core("events"), "", "", warnings},
+		{"services", core("Service"), "", "", ""},
+		{"events about services", core("Event"), "", "", warnings},
 	})
 }

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +13,10 @@ import (
 	"strings"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 
-	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
@@ -33,14 +33,14 @@ const (
 	notInIt   = "it is not in the must-gather"
 )
 
-// gathered are the files of inspect with objects that status and explain read. Each is a directory with one file for
-// each object, or a file with a List. A namespace's pods have a directory each.
-var gathered = struct{ cluster, namespace []string }{
-	cluster: []string{
-		ccmv1.GroupVersion.Group + "/cloudcontrollermanagers", configv1.GroupName + "/clusteroperators",
-		configv1.GroupName + "/infrastructures", "core/nodes",
-	},
-	namespace: []string{"core/pods", "core/configmaps", "core/services", "core/events", "coordination.k8s.io/leases"},
+// gathered are the directories of inspect with objects that status and explain read, each of which has one file for
+// each object, and the files beside them with a List. A namespace's pods have a directory each besides.
+func gathered() []string {
+	dirs := sets.New[string]()
+	for _, query := range slices.Concat(statusQueries, Everything()) {
+		dirs.Insert(path.Join(cmp.Or(query.kind.Group, "core"), query.resource().Resource))
+	}
+	return sets.List(dirs)
 }
 
 // mustGather reads what oc adm must-gather, or oc adm inspect, has written.
@@ -91,12 +91,12 @@ func (m *mustGather) entries(dir string) []string { return regularfile.Names(m.r
 
 func (m *mustGather) image(image string) error {
 	var errs []error
-	for _, resource := range gathered.cluster {
+	for _, resource := range gathered() {
 		errs = append(errs, m.resource(path.Join(image, clusterScoped, resource)))
 	}
 	for _, namespace := range m.entries(path.Join(image, namespaced)) {
 		dir := path.Join(image, namespaced, namespace)
-		for _, resource := range gathered.namespace {
+		for _, resource := range gathered() {
 			errs = append(errs, m.resource(path.Join(dir, resource)))
 		}
 		for _, pod := range m.entries(path.Join(dir, "pods")) {
@@ -168,22 +168,15 @@ func (m *mustGather) findMissing(queries []Query) {
 			continue
 		}
 		isOf := func(o *unstructured.Unstructured) bool {
-			return kinds[query.resource.Resource] == o.GetKind() && o.GetNamespace() == query.namespace &&
+			return query.kind.Kind == o.GetKind() && o.GetNamespace() == query.namespace &&
 				(query.name == "" || query.name == o.GetName())
 		}
-		isEmpty := query.resource.Resource == "events" && m.hasNamespace(query.namespace)
+		isEmpty := query.kind.Kind == "Event" && m.hasNamespace(query.namespace)
 		if !isEmpty && !slices.ContainsFunc(m.s.objects, isOf) {
 			m.s.Unread = append(m.s.Unread, Unread{query.What, notInIt})
 		}
 	}
 	m.s.sort()
-}
-
-// kinds are those of the resources that are read.
-var kinds = map[string]string{
-	ccmv1.Resource.Resource: ccmv1.Kind.Kind, "clusteroperators": "ClusterOperator", "infrastructures": "Infrastructure",
-	"nodes": "Node", "pods": "Pod", "leases": "Lease", "configmaps": "ConfigMap", "secrets": "Secret",
-	"services": "Service", "events": "Event",
 }
 
 func (m *mustGather) hasNamespace(name string) bool {

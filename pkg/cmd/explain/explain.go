@@ -36,82 +36,62 @@ func NewCommand() *cobra.Command {
 	}
 	cmd.SuggestionsMinimumDistance = 2 // as cobra's own
 	explainCode(cmd)
-	cmd.AddCommand(newNode(), newService(), newDeletion(), newRollout())
+	cmd.AddCommand(
+		subcommand("node NAME", "Explain why a node is not initialized", explainNode),
+		subcommand("service NAMESPACE/NAME", "Explain why a Service has no load balancer", explainService),
+		subcommand("deletion NODE", "Explain why the Node of a deleted machine is not deleted", explainDeletion),
+		subcommand("rollout", "Explain where the rollout of the latest revision stands", explainRollout),
+	)
 	return cmd
 }
 
-func newNode() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "node NAME",
-		Short: "Explain why a node is not initialized",
-		Args:  cobra.ExactArgs(1),
+// explanation returns what a subcommand writes.
+type explanation = func(context.Context, *source.Source, []string) (*report.Explanation, error)
+
+func explainNode(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
+	s, err := from.Read(ctx, report.LeadingPod)
+	if err != nil {
+		return nil, err
 	}
-	return subcommand(cmd, func(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
-		s, err := from.Read(ctx, report.LeadingPod)
-		if err != nil {
-			return nil, err
-		}
-		return report.ExplainNode(s, strings.TrimPrefix(args[0], "node/"))
-	})
+	return report.ExplainNode(s, strings.TrimPrefix(args[0], "node/"))
 }
 
-func newService() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "service NAMESPACE/NAME",
-		Short: "Explain why a Service has no load balancer",
-		Args:  cobra.ExactArgs(1),
+func explainService(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
+	namespace, name, found := strings.Cut(args[0], "/")
+	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return nil, fmt.Errorf("%q is no Service: specify NAMESPACE/NAME", args[0])
 	}
-	return subcommand(cmd, func(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
-		namespace, name, found := strings.Cut(args[0], "/")
-		if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
-			return nil, fmt.Errorf("%q is no Service: specify NAMESPACE/NAME", args[0])
-		}
-		s, err := from.Read(ctx, report.LeadingPod, snapshot.Service(namespace, name)...)
-		if err != nil {
-			return nil, err
-		}
-		return report.ExplainService(s, namespace, name)
-	})
+	s, err := from.Read(ctx, report.LeadingPod, snapshot.Service(namespace, name)...)
+	if err != nil {
+		return nil, err
+	}
+	return report.ExplainService(s, namespace, name)
 }
 
-func newDeletion() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "deletion NODE",
-		Short: "Explain why the Node of a deleted machine is not deleted",
-		Args:  cobra.ExactArgs(1),
+func explainDeletion(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
+	s, err := from.Read(ctx, nil, snapshot.NodeEvents()...)
+	if err != nil {
+		return nil, err
 	}
-	return subcommand(cmd, func(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
-		s, err := from.Read(ctx, nil, snapshot.NodeEvents()...)
-		if err != nil {
-			return nil, err
-		}
-		return report.ExplainDeletion(s, strings.TrimPrefix(args[0], "node/"))
-	})
+	return report.ExplainDeletion(s, strings.TrimPrefix(args[0], "node/"))
 }
 
-func newRollout() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "rollout",
-		Short: "Explain where the rollout of the latest revision stands",
-		Args:  cobra.NoArgs,
+func explainRollout(ctx context.Context, from *source.Source, _ []string) (*report.Explanation, error) {
+	s, err := from.Read(ctx, nil)
+	if err != nil {
+		return nil, err
 	}
-	return subcommand(cmd, func(ctx context.Context, from *source.Source, _ []string) (*report.Explanation, error) {
-		s, err := from.Read(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
-		return report.ExplainRollout(s)
-	})
+	return report.ExplainRollout(s)
 }
 
-// subcommand adds the flags, and makes the command write an explanation.
-func subcommand(
-	cmd *cobra.Command, explain func(context.Context, *source.Source, []string) (*report.Explanation, error),
-) *cobra.Command {
+// subcommand returns a command that writes an explanation.
+func subcommand(use, short string, explain explanation) *cobra.Command {
 	from := &source.Source{}
 	var format usage.Format
-	cmd.Long = cmd.Short + ".\n\n" + exitCodes
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: short + ".\n\n" + exitCodes,
+		Args: cobra.ExactArgs(strings.Count(use, " ")), ValidArgsFunction: cobra.NoFileCompletions,
+	}
 	from.AddFlags(cmd)
 	from.AddFrom(cmd)
 	usage.AddFormat(cmd, &format)
