@@ -82,11 +82,7 @@ func leaderOf(s *snapshot.Snapshot) controlplane.Holder {
 // controlPlane reports the control-plane nodes: those of the status, and other Nodes with the label.
 func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) {
 	pods, leader := operandPods(shot), leaderOf(shot)
-	images := sets.New[string]()
-	for _, p := range pods {
-		images.Insert(p.container.Image)
-	}
-	s.Images = sets.List(images.Delete(""))
+	s.Images = images(pods)
 	byName := map[string]*corev1.Node{}
 	names := []string{}
 	for _, node := range shot.Nodes() {
@@ -124,6 +120,15 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 			s.Leader = why
 		}
 	}
+}
+
+// images returns the images of the running cloud-controller-managers.
+func images(pods []pod) []string {
+	found := sets.New[string]()
+	for _, p := range pods {
+		found.Insert(p.container.Image)
+	}
+	return sets.List(found.Delete(""))
 }
 
 func kubelet(node *corev1.Node) string {

@@ -151,9 +151,20 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{objects, kube, last, maxKept}, nil
 }
 
-// Read returns what status reads, what more asks for, and the end of the log of the pod that choose returns, which may be
-// nil. What the caller may not read is Unread. Any other failure is an error.
+// Read returns what status reads, what more asks for, and the end of the log of the pod that choose returns. choose may
+// be nil. What the caller may not read is Unread. Any other failure is an error.
 func (c *Client) Read(ctx context.Context, choose func(*Snapshot) string, more ...Query) (*Snapshot, error) {
+	s, err := c.readObjects(ctx, more)
+	if err != nil || choose == nil {
+		return s, err
+	}
+	if pod := choose(s); pod != "" {
+		c.readLog(ctx, s, pod)
+	}
+	return s, nil
+}
+
+func (c *Client) readObjects(ctx context.Context, more []Query) (*Snapshot, error) {
 	s := &Snapshot{redactor: redaction.ForText(nil)}
 	var secrets []*corev1.Secret
 	for _, query := range slices.Concat(statusQueries, more) {
@@ -183,13 +194,7 @@ func (c *Client) Read(ctx context.Context, choose func(*Snapshot) string, more .
 		}
 	}
 	s.Taken = ptr.Deref(c.time.Load(), time.Time{})
-	if err := s.addSecrets(secrets); err != nil || choose == nil {
-		return s, err
-	}
-	if pod := choose(s); pod != "" {
-		c.readLog(ctx, s, pod)
-	}
-	return s, nil
+	return s, s.addSecrets(secrets)
 }
 
 // addMasked keeps what is needed of an object, without secrets in its messages, and returns the size of that.

@@ -51,8 +51,7 @@ type Unread struct {
 	Why  string `json:"why"`
 }
 
-// of returns the objects of a kind in a namespace as their type, sorted by namespace and name. Objects that do not fit their type are
-// left out when they are read.
+// of returns the objects of a kind in a namespace as their type, sorted by name, without those that do not fit it.
 func of[T any](s *Snapshot, kind, namespace string) []*T {
 	var found []*T
 	for _, object := range s.objects {
