@@ -61,6 +61,8 @@ report_outdated() {
 		}'
 }
 
+check_types() { go test ./test/typecheck; }
+
 check_architecture() { go test -count=1 ./test/architecture/...; }
 
 # check_races runs the tests of packages that have goroutines or timers with the race detector. The other packages only
@@ -104,6 +106,7 @@ run "bash syntax" check_scripts
 run "generated files" hack/generate.sh --check
 run "modules are tidy and verified" check_modules
 run "sources of a build from a clone, with and without network" check_clone_builds
+run "types on every architecture of a release" check_types
 run "architecture" check_architecture
 run "go vet" check_vet
 run "golangci-lint" hack/lint.sh

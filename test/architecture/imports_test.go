@@ -196,6 +196,7 @@ var layers = []layer{
 	{dir: "test/rights", ours: []string{"pkg/platform"}},
 	{dir: "test/parity", ours: []string{"test/rights", "pkg/platform"}},
 	{dir: "test/parity/cmd", ours: []string{"test/parity"}},
+	{dir: "test/typecheck"},
 	{dir: "test/drift", ours: []string{"pkg/featuregate"}},
 	{dir: "test/drift/cmd", ours: []string{"test/drift"}},
 	{dir: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},

@@ -1,4 +1,5 @@
-package architecture
+// Package typecheck checks the types of the programs on the architectures where no test runs.
+package typecheck
 
 import (
 	"encoding/json"
@@ -15,6 +16,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/openshift/cluster-cloud-controller-manager-operator"
 )
 
 // listed is a package as the go command lists it for an architecture.
