@@ -63,10 +63,10 @@ type Field struct {
 	Mistaken bool
 	// Installed means that installers write the legacy name, so to drop it is worth no warning.
 	Installed bool
-	// Values are the allowed strings. The empty string is always allowed. If FoldValues is set, case is ignored. If
-	// Values is nil, any string is allowed.
-	Values     []string
-	FoldValues bool
+	// Values are the allowed strings. The empty string is always allowed. If FoldValues is set, case is ignored, and
+	// with TrimValues the spaces around too. If Values is nil, any string is allowed.
+	Values                 []string
+	FoldValues, TrimValues bool
 	// Valid reports whether a string is allowed. If it is nil, any string is allowed.
 	Valid func(text string) bool
 	// Hint describes the strings that Valid allows. Without Valid it ends the message about a value that is not in
@@ -148,8 +148,15 @@ func (f Format) Find(fields []Field, name string) (Field, bool) {
 // allows reports whether the text is one of Values.
 func (f Field) allows(text string) bool {
 	return f.Values == nil || slices.ContainsFunc(f.Values, func(value string) bool {
-		return value == text || f.FoldValues && strings.EqualFold(value, strings.TrimSpace(text))
+		return value == text || f.FoldValues && strings.EqualFold(value, f.trimmed(text))
 	})
+}
+
+func (f Field) trimmed(text string) string {
+	if f.TrimValues {
+		return strings.TrimSpace(text)
+	}
+	return text
 }
 
 // isRead reports whether the cloud-controller-manager reads the field.

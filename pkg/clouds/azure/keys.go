@@ -64,7 +64,7 @@ const legacyLimit = "the cloud-controller-manager has no rate limits per resourc
 // accepts. If the provider interprets an unknown value as another one, that one is the Fallback.
 var azureFields = slices.Concat(
 	[]confdoc.Field{
-		{Name: "cloud", FoldValues: true, Fallback: publicCloud, Values: cloudNames},
+		{Name: "cloud", FoldValues: true, TrimValues: true, Fallback: publicCloud, Values: cloudNames},
 		{Name: "vmType", FoldValues: true, Fallback: "standard", Values: []string{"standard", "vmss", "vmssflex"}},
 		{Name: "loadBalancerSku", FoldValues: true, Fallback: "basic", Values: []string{"standard", "basic", "service"}},
 		{Name: "preConfiguredBackendPoolLoadBalancerTypes", FoldValues: true, Fallback: "none of them",
