@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
@@ -41,16 +40,39 @@ const (
 	gatesTable = "pkg/featuregate/featuregate.go"
 )
 
-// Compare returns the differences between the repository at root and checkouts of others. A checkout is compared in
-// what it has; the messages of the cloud-controller-managers, with all checkouts together.
-func Compare(root string, checkouts ...string) ([]Row, error) {
+// comparison compares what the code below root assumes with a file or a directory of a checkout.
+type comparison func(root, path string) ([]Row, error)
+
+// comparisons returns what is compared, by the path in the checkout.
+func comparisons() map[string]comparison {
+	all := map[string]comparison{
+		gatesFile: gates, typesFile: infrastructure, nodesFile: nodeStatus, "manifests": annotations,
+	}
+	for _, file := range roleFiles {
+		all[file] = rights
+	}
+	for file, cloud := range configurations {
+		all[file] = func(root, path string) ([]Row, error) { return keys(root, cloud, path) }
+	}
+	return all
+}
+
+// Compare returns the differences between the repository at root and others, which are checkouts or programs. A
+// checkout is compared in what it has; the messages of the cloud-controller-managers, with all checkouts together.
+func Compare(root string, others ...string) ([]Row, error) {
 	var rows []Row
+	var checkouts []string
 	compared := 0
-	for _, checkout := range checkouts {
-		for file, compare := range map[string]func(root, path string) ([]Row, error){
-			gatesFile: gates, typesFile: platformTypes, nodesFile: nodeStatus, "manifests": annotations,
-		} {
-			path := filepath.Join(checkout, file)
+	for _, other := range others {
+		all := map[string]comparison{"": flags}
+		if info, err := os.Stat(other); err != nil {
+			return nil, err
+		} else if info.IsDir() {
+			all = comparisons()
+			checkouts = append(checkouts, other)
+		}
+		for file, compare := range all {
+			path := filepath.Join(other, file)
 			if _, err := os.Stat(path); os.IsNotExist(err) {
 				continue
 			}
@@ -67,11 +89,33 @@ func Compare(root string, checkouts ...string) ([]Row, error) {
 		return nil, err
 	}
 	if !contain && compared == 0 {
-		return nil, fmt.Errorf("nothing to compare in %s", strings.Join(checkouts, ", "))
+		return nil, fmt.Errorf("nothing to compare in %s", strings.Join(others, ", "))
 	}
 	rows = append(rows, found...)
+	return merged(rows), nil
+}
+
+// merged sorts the rows. Those that several checkouts have become one, and so do the rights to one resource.
+func merged(rows []Row) []Row {
 	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.String(), b.String()) })
-	return slices.Compact(rows), nil
+	rows = slices.CompactFunc(rows, func(a, b Row) bool {
+		b.Place = a.Place
+		return a == b
+	})
+	of := map[string]int{}
+	var all []Row
+	for _, row := range rows {
+		first, seen := of[row.There]
+		if row.Kind == right && seen {
+			all[first].Here += ", " + row.Here
+			continue
+		}
+		if row.Kind == right {
+			of[row.There] = len(all)
+		}
+		all = append(all, row)
+	}
+	return all
 }
 
 var registered = regexp.MustCompile(`newFeatureGate\("([^"]+)"\)`)
@@ -122,6 +166,61 @@ func gates(_, path string) ([]Row, error) {
 	}
 	return rows, nil
 }
+
+// infrastructure compares the values of enums.
+func infrastructure(root, path string) ([]Row, error) {
+	types, err := platformTypes(root, path)
+	if err != nil {
+		return nil, err
+	}
+	others, err := enums(root, path)
+	return append(types, others...), err
+}
+
+// enums returns the values of each enum of Infrastructure that the code does not name, if it names another one.
+func enums(root, path string) ([]Row, error) {
+	here := map[string]bool{}
+	err := walk(filepath.Join(root, "pkg"), func(_, content string) {
+		for _, match := range configValue.FindAllStringSubmatch(content, -1) {
+			here[match[1]] = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	file, files, err := parse(path)
+	if err != nil {
+		return nil, err
+	}
+	missing, named := map[string][]Row{}, map[string]bool{}
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		of, ok := spec.Type.(*ast.Ident)
+		if !ok {
+			return false
+		}
+		for _, name := range spec.Names {
+			if here[name.Name] {
+				named[of.Name] = true
+			} else {
+				missing[of.Name] = append(missing[of.Name], Row{of.Name, "not named", name.Name, at(files, name.Pos())})
+			}
+		}
+		return false
+	})
+	var rows []Row
+	for of, values := range missing {
+		if named[of] && of != "PlatformType" {
+			rows = append(rows, values...)
+		}
+	}
+	return rows, nil
+}
+
+var configValue = regexp.MustCompile(`\bconfigv1\.([A-Z]\w+)`)
 
 // platformTypes compares the values of Infrastructure that pkg/platform names.
 func platformTypes(root, path string) ([]Row, error) {
@@ -216,59 +315,6 @@ func annotations(root, path string) ([]Row, error) {
 		}
 	}
 	return rows, err
-}
-
-// constants returns the texts of a file's constants with their lines.
-func constants(file *ast.File, files *token.FileSet) map[string]int {
-	texts := map[string]int{}
-	for _, decl := range file.Decls {
-		general, ok := decl.(*ast.GenDecl)
-		if !ok || general.Tok != token.CONST {
-			continue
-		}
-		ast.Inspect(general, func(node ast.Node) bool {
-			if literal, ok := node.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-				if text, err := strconv.Unquote(literal.Value); err == nil {
-					texts[text] = files.Position(literal.Pos()).Line
-				}
-			}
-			return true
-		})
-	}
-	return texts
-}
-
-// messages looks for what pkg/nodecause reads in the log of a cloud-controller-manager. It reports whether a checkout
-// has a cloud-controller-manager at all.
-func messages(root string, checkouts []string) ([]Row, bool, error) {
-	const source = "pkg/nodecause/attempts.go"
-	file, files, err := parse(filepath.Join(root, source))
-	if err != nil {
-		return nil, false, err
-	}
-	missing := constants(file, files)
-	contain := false
-	for _, checkout := range checkouts {
-		err := walk(checkout, func(_, content string) {
-			contain = contain || strings.Contains(content, "k8s.io/cloud-provider/app")
-			for text := range missing {
-				if strings.Contains(content, text) {
-					delete(missing, text)
-				}
-			}
-		})
-		if err != nil {
-			return nil, false, err
-		}
-	}
-	if !contain {
-		return nil, false, nil
-	}
-	var rows []Row
-	for text, line := range missing {
-		rows = append(rows, Row{"message", strconv.Quote(text), "in no checkout", fmt.Sprintf("%s:%d", source, line)})
-	}
-	return rows, true, nil
 }
 
 // difference returns a row for each name that only one side has.

@@ -3,6 +3,8 @@ package drift_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -79,6 +81,17 @@ func TestADifferenceIsARowWithItsPlace(t *testing.T) {
 			content: "metadata:\n  annotations:\n    release.openshift.io/delete: \"true\"\n    release.openshift.io/new: \"\"\n",
 			want:    []string{"annotation of a payload\tnot used\trelease.openshift.io/new\tDIR/manifests/a.yaml:4"},
 		},
+		"a provider has another key, in another spelling": {
+			file:    "pkg/openstack/openstack.go",
+			content: "package openstack\n\ntype Opts struct {\n\tA string `gcfg:\"max_shared_lb\"`\n\tB string `gcfg:\"new-key\"`\n}\n",
+			want:    []string{"key of openstack\tnot known\tnew-key\tDIR/pkg/openstack/openstack.go:5"},
+		},
+		"a provider asks for other rights": {
+			file: "manifests/rbac.yaml",
+			content: "kind: ClusterRole\nrules:\n- apiGroups: [\"\"]\n  resources: [nodes, persistentvolumes]\n  verbs: [get, watch]\n" +
+				"---\nkind: ServiceAccount\n",
+			want: []string{"right not granted\tget, watch\tpersistentvolumes\tDIR/manifests/rbac.yaml"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := checkout(t, map[string]string{test.file: test.content})
@@ -116,20 +129,66 @@ func TestAPlatformTypeThatTheCodeDoesNotKnowIsARow(t *testing.T) {
 	})
 }
 
+func TestAnotherValueOfAnEnumThatTheCodeNamesIsARow(t *testing.T) {
+	dir := checkout(t, map[string]string{
+		"config/v1/types_infrastructure.go": "package v1\n\nconst (\n\tAzureStackCloud AzureCloudEnvironment = \"AzureStackCloud\"\n" +
+			"\tAzureOtherCloud AzureCloudEnvironment = \"AzureOtherCloud\"\n\tUnused Other = \"Unused\"\n)\n",
+	})
+	rows, err := drift.Compare(root, dir)
+	require.NoError(t, err)
+	rows = slices.DeleteFunc(rows, func(row drift.Row) bool { return row.Kind == "platform type" })
+	require.Equal(t, []drift.Row{{
+		Kind: "AzureCloudEnvironment", Here: "not named", There: "AzureOtherCloud",
+		Place: dir + "/config/v1/types_infrastructure.go:5",
+	}}, rows)
+}
+
+// program writes a program that prints its flags, and returns its path.
+func program(t *testing.T, name, help string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\ncat <<'EOF'\n"+help+"EOF\n"), 0o700))
+	return path
+}
+
+func TestAFlagThatACloudControllerManagerDoesNotHaveIsARow(t *testing.T) {
+	ccm := program(t, "digitalocean-cloud-controller-manager", "  -v, --v Level   the level\n      --kubeconfig string  a file\n")
+	rows, err := drift.Compare(root, ccm)
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, row := range rows {
+		require.Equal(t, "not known to "+ccm, row.There)
+		require.Regexp(t, `pkg/operand/testdata/digitalocean/\w+\.golden\.yaml:\d+$`, row.Place)
+		names[row.Here] = true
+	}
+	require.True(t, names["secure-port"])
+	require.False(t, names["v"])
+	require.False(t, names["kubeconfig"])
+}
+
+func TestAProgramThatNoPodRunsIsAnError(t *testing.T) {
+	_, err := drift.Compare(root, program(t, "other", ""))
+	require.EqualError(t, err, "no pod of ours runs other")
+}
+
 func TestAMessageThatNoCloudControllerManagerLogsIsARow(t *testing.T) {
 	dir := checkout(t, map[string]string{
-		"main.go":      `import "k8s.io/cloud-provider/app"; "Initializing node %s with cloud provider"`,
+		"main.go": `import "k8s.io/cloud-provider/app"; "Initializing node %s with cloud provider"; "Skipping %q"; ` +
+			`"Attempting to acquire leader lease..."`,
 		"main_test.go": `"node not found"`,
 	})
 	rows, err := drift.Compare(root, dir)
 	require.NoError(t, err)
 	var texts []string
 	for _, row := range rows {
-		require.Regexp(t, `^pkg/nodecause/attempts.go:\d+$`, row.Place)
+		require.Regexp(t, `^pkg/(nodecause|operator/rollout/preflight)/\w+\.go:\d+$`, row.Place)
 		texts = append(texts, row.Here)
 	}
 	require.Contains(t, texts, `"node not found"`, "a test logs nothing")
-	require.NotContains(t, texts, `"Initializing node "`)
+	require.Contains(t, texts, `"leaderelection lost"`)
+	for _, logged := range []string{"Initializing node ", `Skipping "cloud-node-controller"`, "attempting to acquire leader lease"} {
+		require.NotContains(t, texts, strconv.Quote(logged))
+	}
 }
 
 func TestACheckoutWithoutAnythingToCompareIsAnError(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: hack/drift.sh CHECKOUT...")
+		fmt.Fprintln(os.Stderr, "usage: hack/drift.sh CHECKOUT|PROGRAM...")
 		os.Exit(2)
 	}
 	rows, err := drift.Compare(".", os.Args[1:]...)
