@@ -132,7 +132,7 @@ func TestReadReportsMistakes(t *testing.T) {
 		"the same label twice": {YAML, "name: a\nlabels:\n  a: b\n  a: c\n",
 			[]string{"Ambiguous 4:3 duplicate key \"a\" in labels: keep one (see line 3)"}},
 		"a tab in the indentation": {YAML, "name: a\nlabels:\n\ta: b\n",
-			[]string{"Invalid 3:2 this is not YAML: a tab in the indentation: indent with spaces"}},
+			[]string{"Invalid 3:1 this is not YAML: a tab in the indentation: indent with spaces"}},
 		"wrong indentation": {YAML, "name: a\nlabels:\n   a: b\n  c: d\n",
 			[]string{"Invalid 4:3 this is not YAML: a key is expected here: check the indentation and the colons"}},
 		"an unclosed quote": {YAML, "name: \"a\npassword: s3cr3t\n",

@@ -80,16 +80,26 @@ func (f Format) parse(text []byte) (*Node, []syntaxError) {
 
 // unprintable returns an error for the first character that YAML does not allow.
 func unprintable(text []byte, f Format) *syntaxError {
+	at := Unprintable(text, f != JSON)
+	if at < 0 {
+		return nil
+	}
+	r, _ := utf8.DecodeRune(text[at:])
+	return &syntaxError{gcfg.At(text, at), fmt.Sprintf("invalid character %U: remove it, or save the text as UTF-8", r)}
+}
+
+// Unprintable returns the offset of the first character that YAML does not allow, -1 if there is none. A text may begin
+// with a byte order mark if mark is true.
+func Unprintable(text []byte, mark bool) int {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
-		isMark := i == 0 && r == '\ufeff' && f != JSON
+		isMark := mark && i == 0 && r == '\ufeff'
 		if r == utf8.RuneError && size == 1 || !Printable(r) && !isMark {
-			return &syntaxError{gcfg.At(text, i),
-				fmt.Sprintf("invalid character %U: remove it, or save the text as UTF-8", r)}
+			return i
 		}
 		i += size
 	}
-	return nil
+	return -1
 }
 
 // Printable reports whether every reader accepts the character and interprets it in the same way.
@@ -103,6 +113,11 @@ func Printable(r rune) bool {
 	return true
 }
 
+const notJSON = "this is not JSON: "
+
+// startOfJSON matches what YAML's flow mappings rarely begin with.
+var startOfJSON = regexp.MustCompile(`^\s*\{\s*"`)
+
 // jsonError returns the position at which a text stops being JSON, or nil if it is JSON. The message does not quote
 // the text.
 func jsonError(text []byte) *syntaxError {
@@ -114,7 +129,7 @@ func jsonError(text []byte) *syntaxError {
 	if !strings.Contains(message, "' ") {
 		at = min(at+1, len(text))
 	}
-	return &syntaxError{gcfg.At(text, at), "this is not JSON: " + jsonReason(message)}
+	return &syntaxError{gcfg.At(text, at), notJSON + jsonReason(message)}
 }
 
 // jsonReasons are the messages of encoding/json and what they mean for the author of a text.
@@ -156,13 +171,25 @@ func yamlError(text []byte, err error) syntaxError {
 	return syntaxError{at, "this is not YAML: " + reason}
 }
 
+// YAMLLine returns the line that an error of a YAML library names, 1 if it names none.
+func YAMLLine(err error) int {
+	found := yamlLine.FindStringSubmatch(err.Error())
+	if found == nil {
+		return 1
+	}
+	line, _ := strconv.Atoi(found[1]) // the pattern has digits only
+	return line
+}
+
 // YAMLDefect returns the position and the reason why a text is not YAML. The library reports the start of the block
 // around the error, or no line at all. The first line after the longest prefix that can be parsed is closer. Messages
-// of the library that quote the text are replaced.
+// of the library that quote the text are replaced. JSON, which may have one line only, has its own reason.
 func YAMLDefect(text []byte, err error) (Position, string) {
-	message, line := unprefixed(err.Error()), 1
-	if found := yamlLine.FindStringSubmatchIndex(err.Error()); found != nil {
-		line, _ = strconv.Atoi(err.Error()[found[2]:found[3]]) // the pattern has digits only
+	if p := jsonError(text); p != nil && startOfJSON.Match(text) {
+		return p.Position, strings.TrimPrefix(p.message, notJSON)
+	}
+	message, line := unprefixed(err.Error()), YAMLLine(err)
+	if found := yamlLine.FindStringIndex(err.Error()); found != nil {
 		message = err.Error()[found[1]:]
 	}
 	if strings.Contains(message, "already") {
@@ -184,8 +211,8 @@ func YAMLDefect(text []byte, err error) (Position, string) {
 	}
 	whole := lines[min(line, len(lines))-1]
 	indent := whole[:len(whole)-len(bytes.TrimLeft(whole, " \t"))]
-	if bytes.ContainsRune(indent, '\t') {
-		message = "a tab in the indentation: indent with spaces"
+	if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
+		return Position{Line: line, Column: tab + 1}, "a tab in the indentation: indent with spaces"
 	}
 	return Position{Line: line, Column: len(indent) + 1}, message
 }

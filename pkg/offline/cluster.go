@@ -58,23 +58,20 @@ type Cluster struct {
 
 // Read reads every file. A missing or invalid file is an error. In a directory of Manifests, an invalid object is an
 // error only if it may be an input; otherwise Ignored reports it.
-func Read(files Files) (*Cluster, error) {
-	c := &Cluster{}
+func Read(files Files) (*Cluster, error) { return read(files, nil) }
+
+func read(files Files, live Live) (*Cluster, error) {
+	c := &Cluster{live: live}
 	var err error
 	if c.objects, err = readManifests(files.Manifests); err != nil {
 		return nil, err
 	}
-	if files.Infrastructure != "" {
-		if err := c.addInfrastructure(files.Infrastructure); err != nil {
-			return nil, err
-		}
+	if err := c.addFile(files.Infrastructure, configv1.GroupName, "Infrastructure", "", operatorclient.Instance); err != nil {
+		return nil, err
 	}
-	if files.ManagedCloudConfig != "" {
-		err := c.addFile(files.ManagedCloudConfig, corev1.GroupName, configMapKind,
-			operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
-		if err != nil {
-			return nil, err
-		}
+	if err := c.addFile(files.ManagedCloudConfig, corev1.GroupName, configMapKind,
+		operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig); err != nil {
+		return nil, err
 	}
 	if err := c.checkInfrastructure(); err != nil {
 		return nil, err
@@ -83,12 +80,11 @@ func Read(files Files) (*Cluster, error) {
 	return c, err
 }
 
-func (c *Cluster) addInfrastructure(file string) error {
-	return c.addFile(file, configv1.GroupName, "Infrastructure", "", operatorclient.Instance)
-}
-
-// addFile adds the only object of a file, which must have the given kind and name.
+// addFile adds the only object of a file, if there is one, which must have the given kind and name.
 func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
+	if file == "" {
+		return nil
+	}
 	objects, err := ReadObjects(file)
 	if err != nil {
 		return err
@@ -188,7 +184,7 @@ func (c *Cluster) WithoutCapability() (*Manifest, error) {
 // readSystemTrust reads the system's CAs. A missing file is not an error, because the cluster's CAs may be sufficient.
 func readSystemTrust(file string) ([]operand.TrustSource, error) {
 	data, err := ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if file == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

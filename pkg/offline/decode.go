@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +56,7 @@ func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 		}
 	}
 	return fmt.Errorf("%s:%d:%d: %s in %s is %s, but must be %s: %s",
-		m.File, place.line, place.column, strings.Join(path, "."), m, is, wants, action)
+		m.File, place.Line, place.Column, strings.Join(path, "."), m, is, wants, action)
 }
 
 // notBase64 returns an error with the place of the first value that is not base64.
@@ -80,7 +79,7 @@ func (m Manifest) notBase64() error {
 			if m.GVK.Kind == secretKind {
 				action += ", or write it under stringData"
 			}
-			return fmt.Errorf("%s:%d:%d: %s.%s in %s is not base64: %s", m.File, place.line, place.column, field, key, m,
+			return fmt.Errorf("%s:%d:%d: %s.%s in %s is not base64: %s", m.File, place.Line, place.Column, field, key, m,
 				action)
 		}
 	}
@@ -118,7 +117,7 @@ func pathAt(data []byte, offset int64) []string {
 	return path
 }
 
-// json converts the document to JSON. Errors start with the line in the file and, if known, the column.
+// json converts the document to JSON. Errors start with the line and the column in the file.
 func (d yamlDocument) json() ([]byte, error) {
 	if trimmed := bytes.TrimSpace(d.data); trimmed[0] == '{' && json.Valid(trimmed) {
 		return trimmed, d.checkDuplicates(trimmed)
@@ -127,36 +126,17 @@ func (d yamlDocument) json() ([]byte, error) {
 	if err == nil {
 		return converted, nil
 	}
-	line, _ := parseYAMLError(err)
-	if tabLine, column := d.tabNear(line); tabLine > 0 {
-		return nil, fmt.Errorf("%d:%d: invalid YAML: tab in the indentation: indent with spaces", d.line-1+tabLine,
-			column)
-	}
-	if slip := d.slip(); slip != "" {
-		return nil, errors.New(slip)
+	if slip := d.slip(); slip != nil {
+		return nil, slip
 	}
 	place, reason := confdoc.YAMLDefect(d.data, err)
-	var syntax *json.SyntaxError
-	if startOfJSON.Match(d.data) && errors.As(json.Unmarshal(d.data, new(any)), &syntax) {
-		place = confdoc.PositionAt(d.data, max(0, int(syntax.Offset)-1)) // JSON may have one line only
-	}
-	return nil, fmt.Errorf("%d:%d: invalid YAML: %s", d.line-1+place.Line, place.Column, reason)
+	return nil, d.failf(place, "invalid YAML: %s", reason)
 }
 
-// startOfJSON matches what YAML's flow mappings rarely begin with.
-var startOfJSON = regexp.MustCompile(`^\s*\{\s*"`)
-
-// yamlLine matches the line number in an error of the YAML library.
-var yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
-
-// parseYAMLError returns the line and the message of an error of the YAML library, without what it quotes of the text.
-func parseYAMLError(err error) (line int, message string) {
-	found := yamlLine.FindStringSubmatch(err.Error())
-	if found == nil {
-		return 1, confdoc.YAMLReason(err.Error())
-	}
-	line, _ = strconv.Atoi(found[1]) // the pattern has digits only
-	return line, confdoc.YAMLReason(found[2])
+// failf returns an error with its place in the file.
+func (d yamlDocument) failf(at position, format string, args ...any) error {
+	at = d.inFile(at)
+	return fmt.Errorf("%d:%d: "+format, append([]any{at.Line, at.Column}, args...)...)
 }
 
 // checkDuplicates returns an error for duplicate keys in JSON. The YAML library does so for YAML.
@@ -166,10 +146,10 @@ func (d yamlDocument) checkDuplicates(object []byte) error {
 	if err != nil || len(duplicates) == 0 {
 		return nil //nolint:nilerr // Decode reports the error.
 	}
-	if slip := d.slip(); slip != "" {
-		return errors.New(slip)
+	if slip := d.slip(); slip != nil {
+		return slip
 	}
-	return fmt.Errorf("%d:1: %w: keep one", d.line, errors.Join(duplicates...))
+	return d.failf(position{Line: 1, Column: 1}, "%w: keep one", errors.Join(duplicates...))
 }
 
 // atEnd returns an error if a second document follows, which the YAML library ignores.
@@ -183,15 +163,15 @@ func (d yamlDocument) atEnd() error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
-		line, message := parseYAMLError(err)
-		if strings.Contains(message, "document start") {
+		line := confdoc.YAMLLine(err)
+		if strings.Contains(err.Error(), "document start") {
 			line++ // this error of the library counts lines from 0
 		}
-		return fmt.Errorf("%d:1: content after the end of the document: write --- on a line of its own before another "+
-			"document", d.line-1+line)
+		return d.failf(position{Line: line, Column: 1}, "content after the end of the document: write --- on a line of its "+
+			"own before another document")
 	}
-	return fmt.Errorf("%d:%d: a second document starts here: write --- on a line of its own before it",
-		d.line-1+second.Line, max(1, second.Column))
+	return d.failf(position{Line: second.Line, Column: max(1, second.Column)},
+		"a second document starts here: write --- on a line of its own before it")
 }
 
 // CheckSingle returns an error if a file has a second document.
@@ -212,32 +192,16 @@ func CheckSingle(file string, data []byte) error {
 	return nil
 }
 
-// tabNear returns the position of a tab in the indentation. The YAML library's line may be off by one.
-func (d yamlDocument) tabNear(line int) (tabLine, column int) {
-	number := 0
-	for text := range bytes.Lines(d.data) {
-		number++
-		if number < line-1 || number > line+1 {
-			continue
-		}
-		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
-		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
-			return number, tab + 1
-		}
-	}
-	return 0, 0
-}
-
 // place returns the place of a value in the file.
 func (m Manifest) place(parsed *document, path []string) position {
-	return m.inFile(parsed.place(m.inDocument(path)...))
+	return m.document.inFile(parsed.place(m.inDocument(path)...))
 }
 
 // inFile translates a place in the document to one in the file.
-func (m Manifest) inFile(place position) position {
-	if place.line == 1 {
-		place.column += m.document.column
+func (d yamlDocument) inFile(place position) position {
+	if place.Line == 1 {
+		place.Column += d.column
 	}
-	place.line += m.document.line - 1
+	place.Line += d.line - 1
 	return place
 }

@@ -7,12 +7,11 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// position is a 1-based line and column. Columns count characters.
-type position struct {
-	line, column int
-}
+type position = confdoc.Position
 
 // document is a parsed YAML or JSON document, which tells where its values are.
 type document struct {
@@ -20,6 +19,8 @@ type document struct {
 	root  *yaml.Node
 	lines []string
 }
+
+func positionOf(n *yaml.Node) position { return position{Line: n.Line, Column: n.Column} }
 
 func parseDocument(data []byte) *document {
 	var node yaml.Node
@@ -33,15 +34,15 @@ func parseDocument(data []byte) *document {
 // found is false and the position is that of the nearest value above.
 func (d *document) find(path ...string) (value *yaml.Node, at position, found bool) {
 	if d.root == nil {
-		return nil, position{1, 1}, false
+		return nil, position{Line: 1, Column: 1}, false
 	}
-	value, at = d.root, position{d.root.Line, d.root.Column}
+	value, at = d.root, positionOf(d.root)
 	for _, name := range path {
 		key, member := memberOf(resolve(value), name)
 		if member == nil {
 			return nil, at, false
 		}
-		value, at = member, position{key.Line, key.Column}
+		value, at = member, positionOf(key)
 	}
 	return resolve(value), at, true
 }
@@ -115,7 +116,7 @@ func (d *document) inBlock(path []string, line, column int) (at position, known 
 	if !isIndented || strings.Trim(indent, " ") != "" || !isSame {
 		return position{}, false // for example an anchor in the line above the header
 	}
-	return position{value.Line + line, len(indent) + column}, true
+	return position{Line: value.Line + line, Column: len(indent) + column}, true
 }
 
 // line returns a line without its end.

@@ -32,9 +32,9 @@ func TestEachCharacterOfALiteralBlockHasItsPosition(t *testing.T) {
 			for _, character := range value.Value {
 				at, known := d.inBlock([]string{"data", "config"}, line, column)
 				require.True(t, known)
-				written := []rune(lines[at.line-1] + "\n")
+				written := []rune(lines[at.Line-1] + "\n")
 				if character != '\n' || column > 1 { // an empty line may have blanks
-					require.Equal(t, string(character), string(written[at.column-1]), "%d:%d is at %v", line, column, at)
+					require.Equal(t, string(character), string(written[at.Column-1]), "%d:%d is at %v", line, column, at)
 				}
 				column++
 				if character == '\n' {
@@ -50,7 +50,7 @@ func TestAPositionAfterTheStringIsItsEnd(t *testing.T) {
 	for _, line := range []int{3, 4, 99} {
 		at, known := d.inBlock([]string{"data", "config"}, line, 1)
 		require.True(t, known)
-		require.Equal(t, position{4, 10}, at)
+		require.Equal(t, position{Line: 4, Column: 10}, at)
 	}
 }
 
@@ -87,11 +87,11 @@ func TestAValueHasThePositionOfItsKeyOrTheNearestOneAbove(t *testing.T) {
 		"kind: a\ndata:\n  number: 1 # a number, and a list\n  list: [a]\n": 1,
 	} {
 		d := parseDocument([]byte(source))
-		require.Equal(t, position{line, 1}, d.place("missing", "missing"))
-		require.Equal(t, position{line + 1, 1}, d.place("data", "missing"))
-		require.Equal(t, position{line + 2, 3}, d.place("data", "number"))
-		require.Equal(t, position{line + 3, 3}, d.place("data", "list", "deeper"))
-		require.Equal(t, position{line + 3, 10}, d.place("data", "list", "0"))
+		require.Equal(t, position{Line: line, Column: 1}, d.place("missing", "missing"))
+		require.Equal(t, position{Line: line + 1, Column: 1}, d.place("data", "missing"))
+		require.Equal(t, position{Line: line + 2, Column: 3}, d.place("data", "number"))
+		require.Equal(t, position{Line: line + 3, Column: 3}, d.place("data", "list", "deeper"))
+		require.Equal(t, position{Line: line + 3, Column: 10}, d.place("data", "list", "0"))
 		require.True(t, d.has("data", "list"))
 		require.False(t, d.has("data", "missing"))
 	}
@@ -100,9 +100,9 @@ func TestAValueHasThePositionOfItsKeyOrTheNearestOneAbove(t *testing.T) {
 func TestJSONIsReadWithTabsAndDuplicateKeys(t *testing.T) {
 	d := parseDocument([]byte("{\n\t\"kind\": \"ConfigMap\", \"data\": {\n\t\t\"a\": [1, {\"b\": null}],\n" +
 		"\t\t\"c\": \"a\", \"c\": \"ü\"\n\t}\n}\n"))
-	require.Equal(t, position{2, 23}, d.place("data"))
-	require.Equal(t, position{3, 13}, d.place("data", "a", "1", "b"))
-	require.Equal(t, position{4, 13}, d.place("data", "c"), "the decoder takes the last one")
+	require.Equal(t, position{Line: 2, Column: 23}, d.place("data"))
+	require.Equal(t, position{Line: 3, Column: 13}, d.place("data", "a", "1", "b"))
+	require.Equal(t, position{Line: 4, Column: 13}, d.place("data", "c"), "the decoder takes the last one")
 }
 
 func TestAnItemOfAListIsFoundByIndexAndName(t *testing.T) {
@@ -110,10 +110,10 @@ func TestAnItemOfAListIsFoundByIndexAndName(t *testing.T) {
 		source       string
 		first, named position
 	}{
-		{"spec:\n  secrets:\n  - name: a.b\n  -\n    delivery: x\n    name: c\n", position{3, 5}, position{5, 5}},
+		{"spec:\n  secrets:\n  - name: a.b\n  -\n    delivery: x\n    name: c\n", position{Line: 3, Column: 5}, position{Line: 5, Column: 5}},
 		{
 			`{"spec": {"secrets": [{"name": "a.b"}, {"name": "c", "delivery": "x"}, 7, [8]]}}`,
-			position{1, 23}, position{1, 40},
+			position{Line: 1, Column: 23}, position{Line: 1, Column: 40},
 		},
 	} {
 		d := parseDocument([]byte(test.source))
@@ -132,7 +132,7 @@ func TestADocumentThatCannotBeParsedHasAStart(t *testing.T) {
 		"a: 1\n---\nb: 2\n", "\t{}", `{"a": "\/"}`, "a: &a [*a]\n",
 	} {
 		d := parseDocument([]byte(source))
-		require.Equal(t, position{1, 1}, d.place("data", "config"), source)
+		require.Equal(t, position{Line: 1, Column: 1}, d.place("data", "config"), source)
 		require.False(t, d.has("a", "name", "name"), source)
 	}
 }
@@ -142,6 +142,6 @@ func TestALargeBlockIsReadAtOnce(t *testing.T) {
 	for line := 99_901; line <= 100_000; line++ {
 		at, known := d.inBlock([]string{"config"}, line, 5)
 		require.True(t, known)
-		require.Equal(t, position{line + 1, 7}, at)
+		require.Equal(t, position{Line: line + 1, Column: 7}, at)
 	}
 }

@@ -45,9 +45,11 @@ func (k *check) run(request Request, observed []byte) error {
 	if err != nil {
 		return err
 	}
-	if in.Overrides, err = k.cluster.overrides(); err != nil {
+	spec, err := k.cluster.spec()
+	if err != nil {
 		return err
 	}
+	in.Overrides = spec.UnsupportedConfigOverrides.Raw
 	in.CloudConfig, in.Credentials, in.Custom, in.Trust = gathered.CloudConfig, gathered.Credentials, gathered.Custom,
 		gathered.Trust
 	checked, err := operand.Check(in)

@@ -64,7 +64,7 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 	version, err := schema.ParseGroupVersion(h.APIVersion)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%d:%d: apiVersion %q has more than one slash: write a group and a version, such as "+
-			"config.openshift.io/v1", m.File, m.start().line, m.start().column, h.APIVersion)
+			"config.openshift.io/v1", m.File, m.start().Line, m.start().Column, h.APIVersion)
 	}
 	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
 	return []Manifest{m}, nil
@@ -96,7 +96,7 @@ func itemsOf(m Manifest, h header) ([]Manifest, error) {
 	}
 	if err := utiljson.Unmarshal(m.json, &list); err != nil {
 		return nil, fmt.Errorf("%s:%d:%d: items of this %s must be a list: write each item after a dash", m.File,
-			m.start().line, m.start().column, h.Kind)
+			m.start().Line, m.start().Column, h.Kind)
 	}
 	var objects []Manifest
 	var errs []error
@@ -130,7 +130,7 @@ func withKind(item json.RawMessage, list header) []byte {
 // start returns the place where the object starts in its file.
 func (m Manifest) start() position {
 	if len(m.item) == 0 {
-		return position{m.document.line, 1}
+		return position{Line: m.document.line, Column: 1}
 	}
 	return m.place(parseDocument(m.document.data), nil)
 }

@@ -153,6 +153,9 @@ func readTolerantly(file string) []Manifest {
 	if err != nil {
 		return unreadable(err)
 	}
+	if file == Stdin {
+		file = StdinName
+	}
 	documents := nonEmptyDocuments(data)
 	if len(documents) == 0 {
 		return unreadable(noObjects(file))
@@ -201,24 +204,13 @@ func manifestFiles(path string) ([]string, error) {
 
 // ReadObjects returns every object of a file. The error has all errors of the file.
 func ReadObjects(file string) ([]Manifest, error) {
-	data, err := ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	if file == Stdin {
-		file = StdinName
-	}
-	var objects []Manifest
 	var errs []error
-	documents := nonEmptyDocuments(data)
-	for _, document := range documents {
-		found, err := readDocument(file, document)
-		errs = append(errs, err)
-		objects = append(objects, found...)
-	}
-	if len(documents) == 0 {
-		errs = append(errs, noObjects(file))
-	}
+	objects := slices.DeleteFunc(readTolerantly(file), func(m Manifest) bool {
+		if m.defect != nil {
+			errs = append(errs, m.defect.err)
+		}
+		return m.defect != nil
+	})
 	return objects, errors.Join(errs...)
 }
 
@@ -235,7 +227,7 @@ func (e *noObjectError) Error() string {
 		this = e.item
 	}
 	return fmt.Sprintf("%s:%d:%d: %s is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file,
-		e.at.line, e.at.column, this)
+		e.at.Line, e.at.Column, this)
 }
 
 // yamlDocument is one YAML document of a file.

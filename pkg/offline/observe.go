@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -70,17 +71,23 @@ func (c *Cluster) listers(payloadVersion string) (configobservation.Listers, err
 	featureGates, err := c.featureGates(payloadVersion)
 	errs = append(errs, err)
 	listers := configobservation.Listers{
-		Predecessor:        func() (bool, error) { return false, nil },
-		Infrastructures:    configlistersv1.NewInfrastructureLister(index("Infrastructure", &configv1.Infrastructure{})),
-		Proxies:            configlistersv1.NewProxyLister(index("Proxy", &configv1.Proxy{})),
-		APIServers:         configlistersv1.NewAPIServerLister(index("APIServer", &configv1.APIServer{})),
-		FeatureGates:       configlistersv1.NewFeatureGateLister(featureGates),
-		Networks:           configlistersv1.NewNetworkLister(index("Network", &configv1.Network{})),
-		Authentication:     corev1listers.NewConfigMapLister(newIndex()),
-		Custom:             c.custom,
-		NodeInitialization: c.nodeInitialization,
-		LogLevel:           func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
-		Version:            payloadVersion,
+		Predecessor:     func() (bool, error) { return false, nil },
+		Infrastructures: configlistersv1.NewInfrastructureLister(index("Infrastructure", &configv1.Infrastructure{})),
+		Proxies:         configlistersv1.NewProxyLister(index("Proxy", &configv1.Proxy{})),
+		APIServers:      configlistersv1.NewAPIServerLister(index("APIServer", &configv1.APIServer{})),
+		FeatureGates:    configlistersv1.NewFeatureGateLister(featureGates),
+		Networks:        configlistersv1.NewNetworkLister(index("Network", &configv1.Network{})),
+		Authentication:  corev1listers.NewConfigMapLister(newIndex()),
+		Custom: func() (*ccmv1.CustomCloudControllerManager, error) {
+			spec, err := c.spec()
+			return spec.Custom, err
+		},
+		NodeInitialization: func() (*ccmv1.CloudControllerManagerNodeInitialization, error) {
+			spec, err := c.spec()
+			return spec.NodeInitialization, err
+		},
+		LogLevel: func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
+		Version:  payloadVersion,
 	}
 	return listers, errors.Join(errs...)
 }

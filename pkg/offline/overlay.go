@@ -36,17 +36,8 @@ func NewOverlay(request Request, live Live) (*Overlay, error) {
 	if err := request.checkStdin(); err != nil {
 		return nil, err
 	}
-	c := &Cluster{live: live}
-	var err error
-	if c.objects, err = readManifests(request.Manifests); err != nil {
-		return nil, err
-	}
-	if request.Infrastructure != "" {
-		if err := c.addInfrastructure(request.Infrastructure); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.checkInfrastructure(); err != nil {
+	c, err := read(Files{Manifests: request.Manifests, Infrastructure: request.Infrastructure}, live)
+	if err != nil {
 		return nil, err
 	}
 	given, err := readGiven(request.CloudConfig)
@@ -74,12 +65,11 @@ func (c *Cluster) find(group, kind, namespace, name string) *Manifest {
 // Resource returns the operator's resource. It is empty if it does not exist.
 func (o *Overlay) Resource() (*ccmv1.CloudControllerManager, error) {
 	resource := &ccmv1.CloudControllerManager{}
-	if found := o.findResource(); found != nil {
-		if err := found.Decode(resource); err != nil {
-			return nil, err
-		}
+	found := o.findResource()
+	if found == nil {
+		return resource, nil
 	}
-	return resource, nil
+	return resource, found.Decode(resource)
 }
 
 // Observed returns what the observers make of the objects over what they have observed before, as JSON, and what they

@@ -29,7 +29,7 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 		object := diagnostic.Diagnostic{Object: d.Object, Key: d.Key, Message: message}
 		start := m.place(p.document(m), nil)
 		return diagnostic.Diagnostic{
-			File: m.File, Line: start.line, Column: start.column, Severity: severity,
+			File: m.File, Line: start.Line, Column: start.Column, Severity: severity,
 			Object: d.Object, Key: d.Key, Message: object.String(), Cause: d.Cause, Kind: d.Kind,
 		}
 	}
@@ -52,7 +52,7 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 		message = fmt.Sprintf("%s: %s", name, message) // no place shows which key is meant
 	}
 	return diagnostic.Diagnostic{
-		File: m.File, Line: place.line, Column: place.column, Severity: severity,
+		File: m.File, Line: place.Line, Column: place.Column, Severity: severity,
 		Object: m.String(), Key: d.Key, Message: message, Cause: d.Cause, Kind: d.Kind,
 	}
 }
@@ -128,7 +128,7 @@ func (p *places) inBlock(m Manifest, path []string, line, column int) (position,
 		return position{}, false
 	}
 	at, known := p.document(m).inBlock(m.inDocument(path), line, column)
-	return m.inFile(at), known
+	return m.document.inFile(at), known
 }
 
 // see returns the reference to the other line of a diagnostic, if possible as a line of the file.
@@ -137,7 +137,7 @@ func (p *places) see(m Manifest, path []string, d diagnostic.Diagnostic) string 
 		return ""
 	}
 	if at, known := p.inBlock(m, path, d.SeeLine, 1); known {
-		return fmt.Sprintf(" (see line %d)", at.line)
+		return fmt.Sprintf(" (see line %d)", at.Line)
 	}
 	return fmt.Sprintf(" (see line %d of the value)", d.SeeLine)
 }

@@ -26,33 +26,15 @@ func (c *Cluster) findResource() *Manifest {
 	return c.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
 }
 
-// custom returns spec.custom of the operator's resource, or nil if no manifest sets it.
-func (c *Cluster) custom() (*ccmv1.CustomCloudControllerManager, error) {
-	spec, err := c.spec()
-	return spec.Custom, err
-}
-
-// nodeInitialization returns spec.nodeInitialization of the operator's resource, or nil if no manifest sets it.
-func (c *Cluster) nodeInitialization() (*ccmv1.CloudControllerManagerNodeInitialization, error) {
-	spec, err := c.spec()
-	return spec.NodeInitialization, err
-}
-
-// overrides returns spec.unsupportedConfigOverrides of the operator's resource, or nil if no manifest sets it.
-func (c *Cluster) overrides() ([]byte, error) {
-	spec, err := c.spec()
-	return spec.UnsupportedConfigOverrides.Raw, err
-}
-
 // spec returns the specification of the operator's resource. It is empty if no manifest has the resource.
 func (c *Cluster) spec() (ccmv1.CloudControllerManagerSpec, error) {
 	var r resource
-	if found := c.findResource(); found != nil {
-		if err := found.Decode(&r); err != nil {
-			return ccmv1.CloudControllerManagerSpec{}, err
-		}
+	found := c.findResource()
+	if found == nil {
+		return r.Spec, nil
 	}
-	return r.Spec, nil
+	err := found.Decode(&r)
+	return r.Spec, err
 }
 
 // UnknownFields returns an error for each field of the operator's resource that does not exist. The API server would

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"unicode/utf8"
@@ -15,65 +14,50 @@ import (
 var withoutBar = regexp.MustCompile(
 	`(?m)^([ ]*)([A-Za-z0-9._-]+):[ ]*\r?\n[ ]*\[[ ]*[A-Za-z][A-Za-z0-9 "._-]*\][ ]*\r?$`)
 
-// slip returns the place and the cause of a document that is not YAML for a reason that the library does not name. It
-// is empty for any other reason.
-func (d yamlDocument) slip() string {
-	if at := unreadable(d.data); at >= 0 {
-		place := confdoc.PositionAt(d.data, at)
+// slip returns the place and the cause of a document that is not YAML for a reason that the library does not name, nil
+// for any other reason.
+func (d yamlDocument) slip() error {
+	if at := confdoc.Unprintable(d.data, true); at >= 0 {
 		r, _ := utf8.DecodeRune(d.data[at:])
-		return fmt.Sprintf("%d:%d: invalid YAML: invalid character %U: remove it, or save the file as UTF-8",
-			d.line-1+place.Line, place.Column, r)
+		return d.failf(confdoc.PositionAt(d.data, at),
+			"invalid YAML: invalid character %U: remove it, or save the file as UTF-8", r)
 	}
 	if found := withoutBar.FindSubmatchIndex(d.data); found != nil {
 		key := string(d.data[found[4]:found[5]])
-		place := confdoc.PositionAt(d.data, found[4])
-		return fmt.Sprintf("%d:%d: %s has no vertical bar, so its text is read as YAML: write %q and indent the text "+
-			"below it", d.line-1+place.Line, place.Column, key, key+": |")
+		return d.failf(confdoc.PositionAt(d.data, found[4]),
+			"%s has no vertical bar, so its text is read as YAML: write %q and indent the text below it", key, key+": |")
 	}
 	var document yaml.Node
 	if yaml.Unmarshal(d.data, &document) != nil || len(document.Content) == 0 {
-		return ""
+		return nil
 	}
-	if found := d.duplicate(document.Content[0]); found != "" {
+	if found := d.duplicate(document.Content[0]); found != nil {
 		return found
 	}
 	return d.misfit(document.Content[0])
 }
 
-// unreadable returns the offset of the first byte that YAML does not allow, -1 if there is none.
-func unreadable(text []byte) int {
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		isMark := i == 0 && r == '\ufeff'
-		if r == utf8.RuneError && size == 1 || !confdoc.Printable(r) && !isMark {
-			return i
-		}
-		i += size
-	}
-	return -1
-}
-
 // duplicate returns the place of the first key that a mapping has twice.
-func (d yamlDocument) duplicate(n *yaml.Node) string {
+func (d yamlDocument) duplicate(n *yaml.Node) error {
 	first := map[string]*yaml.Node{}
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
 			if before := first[child.Value]; before != nil && child.Kind == yaml.ScalarNode {
-				return fmt.Sprintf("%d:%d: duplicate key %s (see line %d): keep one", d.line-1+child.Line, child.Column,
-					confdoc.Quoted(child.Value), d.line-1+before.Line)
+				return d.failf(positionOf(child), "duplicate key %s (see line %d): keep one", confdoc.Quoted(child.Value),
+					d.line-1+before.Line)
 			}
 			first[child.Value] = child
 			continue
 		}
-		if found := d.duplicate(child); found != "" {
+		if found := d.duplicate(child); found != nil {
 			return found
 		}
 	}
-	return ""
+	return nil
 }
 
 // misfit returns the place of the first node that YAML's grammar permits and that has no value.
-func (d yamlDocument) misfit(n *yaml.Node, above ...*yaml.Node) string {
+func (d yamlDocument) misfit(n *yaml.Node, above ...*yaml.Node) error {
 	above = append(above, n)
 	for i, child := range n.Content {
 		reason := misfitOfValue(child, above)
@@ -81,13 +65,13 @@ func (d yamlDocument) misfit(n *yaml.Node, above ...*yaml.Node) string {
 			reason = misfitOfKey(child, n.Content[i+1])
 		}
 		if reason != "" {
-			return fmt.Sprintf("%d:%d: invalid YAML: %s", d.line-1+child.Line, child.Column, reason)
+			return d.failf(positionOf(child), "invalid YAML: %s", reason)
 		}
-		if found := d.misfit(child, above...); found != "" {
+		if found := d.misfit(child, above...); found != nil {
 			return found
 		}
 	}
-	return ""
+	return nil
 }
 
 // misfitOfKey returns why a node cannot be a key, empty if it can.

@@ -293,7 +293,7 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 				"credentials clouds.yaml:9:13: clouds.openstack.cacert is a mapping, but must be a string",
 				"credentials clouds.yaml:10:13: clouds.openstack.verify is a hidden value, but must be true or false"}},
 		"a tab": {cloudsYAML("clouds:\n\topenstack:\n"), []string{
-			"credentials clouds.yaml:2:2: this is not YAML: a tab in the indentation: indent with spaces"}},
+			"credentials clouds.yaml:2:1: this is not YAML: a tab in the indentation: indent with spaces"}},
 		"wrong indentation": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      a: 1\n     b: 2\n"), []string{
 			"credentials clouds.yaml:5:6: this is not YAML: a key is expected here: check the indentation and the colons"}},
 		"an unclosed quote": {

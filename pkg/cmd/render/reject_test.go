@@ -46,7 +46,7 @@ func TestABrokenInputStopsAnInstallationInWhateverFormItIsWritten(t *testing.T) 
 		},
 		"JSON on one line that is cut off": {
 			`{"apiVersion":"config.openshift.io/v1","kind":"Proxy","metadata":{"name":"cluster"},"status":{}`,
-			":1:95: invalid YAML: a comma or a closing bracket is missing",
+			":1:96: invalid YAML: the text ends too early: a closing bracket or quote is missing",
 		},
 		"metadata on one line": {
 			"apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nspec: {\n",

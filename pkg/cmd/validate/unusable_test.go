@@ -157,11 +157,11 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a tab in YAML": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"\tconfig: a\n") },
-			message: "cloud.yaml:7:1: invalid YAML: tab in the indentation: indent with spaces",
+			message: "cloud.yaml:7:1: invalid YAML: a tab in the indentation: indent with spaces",
 		},
 		"a tab behind blanks in YAML": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "---\n"+configMap+"  a: b\n  \tconfig: a\n") },
-			message: "cloud.yaml:9:3: invalid YAML: tab in the indentation: indent with spaces",
+			message: "cloud.yaml:9:3: invalid YAML: a tab in the indentation: indent with spaces",
 		},
 		"a second document in JSON": {
 			prepare: func(f workspace) {
@@ -201,7 +201,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"JSON that ends too early": {
 			prepare: func(f workspace) { f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap"`) },
-			message: "cloud.yaml:1:40: invalid YAML: a comma or a closing bracket is missing",
+			message: "cloud.yaml:1:41: invalid YAML: the text ends too early: a closing bracket or quote is missing",
 		},
 		"an alias of itself": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: &a [*a]\n") },
@@ -222,7 +222,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"a named file that ends too early": {
 			prepare: func(f workspace) { f.write("secret.json", `{"apiVersion": "v1", "kind": "Sec`) },
 			flags:   []string{"--rendered-manifest-files=secret.json"},
-			message: "secret.json:1:33: invalid YAML: the text ends inside quotes: close them",
+			message: "secret.json:1:34: invalid YAML: the text ends too early: a closing bracket or quote is missing",
 		},
 		"no Infrastructure among the manifests": {
 			prepare: func(f workspace) { f.write("manifests/a.yaml", configMap) },
