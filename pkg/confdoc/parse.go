@@ -188,17 +188,7 @@ func YAMLDefect(text []byte, err error) (Position, string) {
 	if p := jsonError(text); p != nil && startOfJSON.Match(text) {
 		return p.Position, strings.TrimPrefix(p.message, notJSON)
 	}
-	message, line := unprefixed(err.Error()), YAMLLine(err)
-	if found := yamlLine.FindStringIndex(err.Error()); found != nil {
-		message = err.Error()[found[1]:]
-	}
-	if strings.Contains(message, "already") {
-		message = "duplicate key: keep one"
-	} else if reason := YAMLReason(message); reason != message {
-		message = reason
-	} else if strings.ContainsAny(message, "`\"'\n") {
-		message = "an alias, an anchor, a tag or a key does not fit here: put the value in quotes"
-	}
+	line := YAMLLine(err)
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	if len(lines) <= maxPrefixLines && !isYAML(text) {
 		line = len(lines)
@@ -214,7 +204,23 @@ func YAMLDefect(text []byte, err error) (Position, string) {
 	if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
 		return Position{Line: line, Column: tab + 1}, "a tab in the indentation: indent with spaces"
 	}
-	return Position{Line: line, Column: len(indent) + 1}, message
+	return Position{Line: line, Column: len(indent) + 1}, yamlReason(err.Error())
+}
+
+// yamlReason is YAMLReason without the place, for a text that is not YAML.
+func yamlReason(message string) string {
+	if found := yamlLine.FindStringIndex(message); found != nil {
+		message = message[found[1]:]
+	}
+	message = unprefixed(message)
+	reason := YAMLReason(message)
+	switch {
+	case strings.Contains(message, "already"):
+		return "duplicate key: keep one"
+	case reason == message && strings.ContainsAny(message, "`\"'\n"):
+		return "an alias, an anchor, a tag or a key does not fit here: put the value in quotes"
+	}
+	return reason
 }
 
 func isBlankOrComment(line []byte) bool {

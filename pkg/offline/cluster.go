@@ -66,7 +66,8 @@ func read(files Files, live Live) (*Cluster, error) {
 	if c.objects, err = readManifests(files.Manifests); err != nil {
 		return nil, err
 	}
-	if err := c.addFile(files.Infrastructure, configv1.GroupName, "Infrastructure", "", operatorclient.Instance); err != nil {
+	if err := c.addFile(files.Infrastructure, configv1.GroupName, "Infrastructure", "",
+		operatorclient.Instance); err != nil {
 		return nil, err
 	}
 	if err := c.addFile(files.ManagedCloudConfig, corev1.GroupName, configMapKind,

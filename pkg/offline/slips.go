@@ -29,7 +29,7 @@ func (d yamlDocument) slip() error {
 	}
 	var document yaml.Node
 	if yaml.Unmarshal(d.data, &document) != nil || len(document.Content) == 0 {
-		return nil
+		return nil //nolint:nilerr // YAMLDefect explains the library's error.
 	}
 	if found := d.duplicate(document.Content[0]); found != nil {
 		return found
