@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
 // Inside returns the path of a name below a path, as messages show it.
@@ -135,17 +136,11 @@ func (d *Document) unknownName(fields []Field, path string, n *Node, e *Entry) (
 		return ""
 	}
 	action := "remove it or correct its name"
-	if d.Input == diagnostic.CloudConfig && isSecretName(e.Name) {
+	if d.Input == diagnostic.CloudConfig && redaction.IsSecretName(e.Name) {
 		action = "remove it, as everyone who may read the ConfigMap can read this secret"
 	}
 	d.ReportAt(e.Position, diagnostic.Unknown, "%s%s: the cloud-controller-manager ignores it; %s", what, where, action)
 	return ""
-}
-
-// isSecretName reports whether a key is named like a password or another secret.
-func isSecretName(name string) bool {
-	name = strings.ToLower(name)
-	return strings.Contains(name, "password") || strings.Contains(name, "secret")
 }
 
 // knownPlaces returns the places where the name is known, as messages show them.

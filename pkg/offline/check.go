@@ -157,7 +157,6 @@ func Check(request Request) (*Report, error) {
 	return k.report, err
 }
 
-// nothingToCheck returns the reason why nothing is checked.
 func nothingToCheck(platformName string, reason platform.Absence) string {
 	switch reason {
 	case platform.NotDeclared:
@@ -190,7 +189,6 @@ func readGiven(file string) (*Manifest, error) {
 	return &objects[0], nil
 }
 
-// observed returns the observed configuration.
 func (c *Cluster) observed(payloadVersion string) ([]byte, *operandconfig.Config, error) {
 	if payloadVersion == "" {
 		version, err := c.onlyVersion()

@@ -110,7 +110,6 @@ func (c *Cluster) Ignored() []string {
 	return messages
 }
 
-// held returns the names of objects for a message.
 func held(objects []Manifest) string {
 	if len(objects) == 0 {
 		return "no object"

@@ -133,7 +133,6 @@ func (d yamlDocument) json() ([]byte, error) {
 	return nil, d.failf(place, "invalid YAML: %s", reason)
 }
 
-// failf returns an error with its place in the file.
 func (d yamlDocument) failf(at position, format string, args ...any) error {
 	at = d.inFile(at)
 	return fmt.Errorf("%d:%d: "+format, append([]any{at.Line, at.Column}, args...)...)
@@ -176,13 +175,8 @@ func (d yamlDocument) atEnd() error {
 
 // CheckSingle returns an error if a file has a second document.
 func CheckSingle(file string, data []byte) error {
-	found := 0
-	for _, d := range splitDocuments(data) {
-		if isBlank(d.data) {
-			continue
-		}
-		found++
-		if found > 1 {
+	for i, d := range nonEmptyDocuments(data) {
+		if i > 0 {
 			return fmt.Errorf("%s:%d:1: a second document starts here: move it to a file of its own", file, d.line)
 		}
 		if err := d.atEnd(); err != nil {
@@ -192,7 +186,6 @@ func CheckSingle(file string, data []byte) error {
 	return nil
 }
 
-// place returns the place of a value in the file.
 func (m Manifest) place(parsed *document, path []string) position {
 	return m.document.inFile(parsed.place(m.inDocument(path)...))
 }

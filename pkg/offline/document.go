@@ -47,7 +47,6 @@ func (d *document) find(path ...string) (value *yaml.Node, at position, found bo
 	return resolve(value), at, true
 }
 
-// place is find without the value.
 func (d *document) place(path ...string) position {
 	_, at, _ := d.find(path...)
 	return at
@@ -119,7 +118,6 @@ func (d *document) inBlock(path []string, line, column int) (at position, known 
 	return position{Line: value.Line + line, Column: len(indent) + column}, true
 }
 
-// line returns a line without its end.
 func (d *document) line(number int) string {
 	if number > len(d.lines) {
 		return ""

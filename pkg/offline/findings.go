@@ -129,7 +129,6 @@ func (k *check) leaveOutMissing(custom *customccm.Secrets) {
 
 func (k *check) addRemark(text string) { k.report.Remarks = append(k.report.Remarks, text) }
 
-// fill adds the results to the report.
 func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	k.report.CloudConfig, k.report.Credentials = in.CloudConfig, in.Credentials
 	k.add(diagnostic.Error, checked.Diagnostics)
@@ -206,7 +205,6 @@ func words(text []byte) []string {
 	return found
 }
 
-// add adds diagnostics to the report.
 func (k *check) add(severity diagnostic.Severity, diagnostics []diagnostic.Diagnostic) {
 	for _, d := range diagnostics {
 		k.report.Diagnostics = append(k.report.Diagnostics, k.places.locate(severity, d))

@@ -13,7 +13,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// header has the fields that every object has.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -127,7 +126,6 @@ func withKind(item json.RawMessage, list header) []byte {
 	return completed
 }
 
-// start returns the place where the object starts in its file.
 func (m Manifest) start() position {
 	if len(m.item) == 0 {
 		return position{Line: m.document.line, Column: 1}

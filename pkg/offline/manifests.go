@@ -73,7 +73,6 @@ func (ms manifests) find(group, kind, namespace, name string) *Manifest {
 	return ms.first(func(m Manifest) bool { return m.defect != nil && m.defect.maybe(group, kind, namespace, name) })
 }
 
-// readable returns the object of this name, or nil.
 func (ms manifests) readable(group, kind, namespace, name string) *Manifest {
 	return ms.first(func(m Manifest) bool {
 		return m.GVK.Group == group && m.GVK.Kind == kind && m.Namespace == namespace && m.Name == name
@@ -158,7 +157,7 @@ func readTolerantly(file string) []Manifest {
 	}
 	documents := nonEmptyDocuments(data)
 	if len(documents) == 0 {
-		return unreadable(noObjects(file))
+		return unreadable(fmt.Errorf("%s: the file has no object: add one or remove the file", file))
 	}
 	var objects []Manifest
 	for _, document := range documents {
@@ -170,10 +169,6 @@ func readTolerantly(file string) []Manifest {
 		}
 	}
 	return objects
-}
-
-func noObjects(file string) error {
-	return fmt.Errorf("%s: the file has no object: add one or remove the file", file)
 }
 
 // manifestFiles returns the files at path, sorted. In a directory it returns the files that cluster-bootstrap reads.
@@ -230,7 +225,6 @@ func (e *noObjectError) Error() string {
 		e.at.Line, e.at.Column, this)
 }
 
-// yamlDocument is one YAML document of a file.
 type yamlDocument struct {
 	// line is the document's first line in its file, 1-based.
 	line int

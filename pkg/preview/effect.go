@@ -30,7 +30,6 @@ type Change struct {
 	Lines []string `json:"lines,omitempty"`
 }
 
-// effect compares two candidates.
 func (p *preview) effect(now, next *targetconfigcontroller.Verdict, status *report.Status) (Effect, error) {
 	effect := Effect{Changes: []Change{}}
 	if now.Resources == nil || next.Resources == nil {
@@ -99,7 +98,6 @@ func redactor(verdicts ...*targetconfigcontroller.Verdict) (*redaction.Redactor,
 	return redaction.New(public, credentials, configs...), nil
 }
 
-// comparison collects changes.
 type comparison struct {
 	redact  *redaction.Redactor
 	changes []Change
@@ -112,30 +110,22 @@ func (c *comparison) add(object, key, what string, lines []string) {
 // objects compares the revisioned objects. The pod is compared by its fields.
 func (c *comparison) objects(now, next *operand.Resources) {
 	for i, secret := range next.Secrets {
-		c.keys("secret/"+secret.Name, now.Secrets[i].Data, secret.Data)
+		keys(c, "secret/"+secret.Name, now.Secrets[i].Data, secret.Data)
 	}
 	for i, configMap := range next.ConfigMaps {
 		if configMap.Name != operand.PodConfigMap {
-			c.keys("configmap/"+configMap.Name, binary(now.ConfigMaps[i].Data), binary(configMap.Data))
+			keys(c, "configmap/"+configMap.Name, now.ConfigMaps[i].Data, configMap.Data)
 		}
 	}
 }
 
-func binary(data map[string]string) map[string][]byte {
-	converted := map[string][]byte{}
-	for key, text := range data {
-		converted[key] = []byte(text)
-	}
-	return converted
-}
-
-// keys compares the keys of an object.
-func (c *comparison) keys(object string, now, next map[string][]byte) {
+func keys[T string | []byte](c *comparison, object string, now, next map[string]T) {
 	all := maps.Clone(next)
 	maps.Copy(all, now)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		former, existed := now[key]
-		latter, exists := next[key]
+		was, existed := now[key]
+		is, exists := next[key]
+		former, latter := []byte(was), []byte(is)
 		switch {
 		case bytes.Equal(former, latter) && existed == exists:
 		case object == "secret/"+operand.CloudCredentialsSecret:
@@ -165,7 +155,6 @@ func verb(existed, exists bool) string {
 	}
 }
 
-// certificates counts the certificates of a bundle.
 func certificates(bundle []byte) string {
 	found, _ := cert.ParseCertsPEM(bundle) // an empty bundle is an error
 	if len(found) == 1 {
@@ -204,7 +193,6 @@ func marked(former, before, latter, after string) string {
 	return strings.Join(redacted, "\n")
 }
 
-// pod compares what the static pod runs.
 func (c *comparison) pod(now, next *corev1.Pod) {
 	if equality.Semantic.DeepEqual(now, next) {
 		return
@@ -257,7 +245,7 @@ func podLines(spec *corev1.PodSpec) []podLine {
 func (c *comparison) nodeManager(now, next *operand.Resources) bool {
 	before := len(c.changes)
 	if now.NodeManagerConfig != nil && next.NodeManagerConfig != nil {
-		c.keys("secret/"+next.NodeManagerConfig.Name, now.NodeManagerConfig.Data, next.NodeManagerConfig.Data)
+		keys(c, "secret/"+next.NodeManagerConfig.Name, now.NodeManagerConfig.Data, next.NodeManagerConfig.Data)
 	}
 	if now.NodeManager != nil && next.NodeManager != nil &&
 		!equality.Semantic.DeepEqual(now.NodeManager.Spec, next.NodeManager.Spec) {

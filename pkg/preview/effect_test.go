@@ -21,7 +21,7 @@ func TestADiffShowsNoSecretButThatItChanged(t *testing.T) {
 
 func TestCredentialsAreNamedAndNotShown(t *testing.T) {
 	c := comparison{redact: redaction.New(nil, nil)}
-	c.keys("secret/cloud-credentials", map[string][]byte{"a": []byte("CANARY"), "b": nil, "c": nil},
+	keys(&c, "secret/cloud-credentials", map[string][]byte{"a": []byte("CANARY"), "b": nil, "c": nil},
 		map[string][]byte{"a": []byte("CANARY2"), "b": nil, "d": []byte("CANARY3")})
 	require.Equal(t, []Change{
 		{Object: "secret/cloud-credentials", Key: "a", What: "is changed; a secret is not shown"},

@@ -26,18 +26,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
 
-// Preview is what a change would do.
+// Preview is what a change would do: what the operator would report, and the effect. The remarks say what it would use
+// instead of each rejected input, then what could not be compared.
 type Preview struct {
-	// Platform is the name of the platform in the registry. Managed reports whether it has a cloud-controller-manager;
-	// if not, nothing is checked.
-	Platform string
-	Managed  bool
-	// Diagnostics are the errors and warnings that the operator would report. Those about a file have its name.
-	Diagnostics []diagnostic.Diagnostic
-	// StandIns has what the operator would use instead of each rejected input.
-	StandIns []string
-	// Remarks say what could not be compared, and why.
-	Remarks []string
+	offline.Report
 	Effect
 }
 
@@ -113,16 +105,13 @@ func (p *preview) overlay(request offline.Request) error {
 	// cluster-config-operator is going to derive another kube-cloud-config from the file, the same text on most
 	// platforms.
 	p.after, err = p.side(request, func(group, kind, namespace, name string) ([]byte, error) {
-		if kind == configMapKind && isDerived(namespace, name) {
+		if kind == configMapKind && namespace == operatorclient.ManagedConfigNamespace &&
+			name == operatorclient.ManagedCloudConfig {
 			return nil, nil
 		}
 		return p.cluster.get(group, kind, namespace, name)
 	})
 	return err
-}
-
-func isDerived(namespace, name string) bool {
-	return namespace == operatorclient.ManagedConfigNamespace && name == operatorclient.ManagedCloudConfig
 }
 
 // side reads the files and observes the objects.
@@ -210,7 +199,8 @@ func (p *preview) preview(status *report.Status) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Preview{Platform: p.after.config.Platform, Managed: next.Managed, Diagnostics: p.after.reported}
+	result := &Preview{}
+	result.Platform, result.Managed, result.Diagnostics = p.after.config.Platform, next.Managed, p.after.reported
 	if !next.Managed {
 		result.Remarks = append(p.remarks, "platform "+p.after.config.Platform+" has no cloud-controller-manager of this "+
 			"operator: nothing is checked")
@@ -222,7 +212,6 @@ func (p *preview) preview(status *report.Status) (*Preview, error) {
 	}
 	result.Diagnostics = slices.Concat(result.Diagnostics, p.after.Locate(diagnostic.Error, next.Errors),
 		p.after.Locate(diagnostic.Warning, next.Warnings))
-	result.StandIns = standIns(next)
 	if result.Effect, err = p.effect(now, next, status); err != nil {
 		return nil, err
 	}
@@ -230,7 +219,7 @@ func (p *preview) preview(status *report.Status) (*Preview, error) {
 		p.remarks = append(p.remarks, fmt.Sprintf("spec.managementState is %s: the operator changes nothing until it is "+
 			"Managed", state))
 	}
-	result.Remarks = p.remarks
+	result.Remarks = append(standIns(next), p.remarks...)
 	return result, nil
 }
 
@@ -253,7 +242,6 @@ func (p *preview) withoutSecrets() {
 	}
 }
 
-// standIns returns what is used instead of the rejected inputs.
 func standIns(v *targetconfigcontroller.Verdict) []string {
 	var texts []string
 	for _, cause := range slices.Sorted(maps.Keys(v.StandIns)) {

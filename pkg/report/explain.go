@@ -53,7 +53,6 @@ type walk struct {
 // Fine reports whether nothing waits.
 func (e *Explanation) Fine() bool { return e.Cause == "" }
 
-// step adds a step, and returns ok.
 func (e *Explanation) step(ok bool, format string, args ...any) bool {
 	e.Steps = append(e.Steps, Step{ok, fmt.Sprintf(format, args...)})
 	return ok
@@ -181,7 +180,6 @@ func (e *walk) leads() (controlplane.Holder, bool) {
 	return leader, e.step(false, "no cloud-controller-manager of this operator leads: %s", noLeader(leader, available))
 }
 
-// kubelet adds the step of a Node and its kubelet.
 func (e *walk) kubelet(name string) *corev1.Node {
 	for _, node := range e.shot.Nodes() {
 		if node.Name == name {
@@ -199,7 +197,6 @@ func (e *walk) kubelet(name string) *corev1.Node {
 	return nil
 }
 
-// firstTrue returns the first of the conditions that is True, and whether there is one.
 func (e *walk) firstTrue(types ...string) (Condition, bool) {
 	for _, conditionType := range types {
 		if c := conditionOf(e.operator, conditionType); c.Status == string(operatorv1.ConditionTrue) {

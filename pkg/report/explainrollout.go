@@ -82,7 +82,6 @@ func (e *walk) behind() (behind, down []string) {
 	return behind, down
 }
 
-// inputs adds a step for each input of the configuration.
 func (e *walk) inputs() {
 	for _, input := range e.status.Inputs {
 		if input.Rejected {
@@ -112,7 +111,6 @@ func (e *walk) leftOver() *Explanation {
 	return e.Explanation
 }
 
-// onNode adds the step of a node, and reports whether it has the revision.
 func (e *walk) onNode(node Node) bool {
 	latest, name := e.status.Revision, "node/"+node.Name
 	if node.Revision == latest && node.Installing == 0 {

@@ -122,7 +122,6 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 	}
 }
 
-// images returns the images of the running cloud-controller-managers.
 func images(pods []pod) []string {
 	found := sets.New[string]()
 	for _, p := range pods {
@@ -140,7 +139,6 @@ func kubelet(node *corev1.Node) string {
 	}[controlplane.KubeletOf(node)]
 }
 
-// state returns Ready, or what the kubelet reports about the container.
 func (p pod) state() string {
 	state := p.container.State
 	switch {

@@ -179,7 +179,6 @@ func (s *Status) sortConditions(conditions []operatorv1.OperatorCondition) {
 	}
 }
 
-// is reports whether the condition has a type with that suffix, and that status.
 func (c Condition) is(suffix string, status operatorv1.ConditionStatus) bool {
 	return strings.HasSuffix(c.Type, suffix) && c.Status == string(status)
 }

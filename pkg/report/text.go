@@ -147,7 +147,6 @@ func (t *text) facts(s *Status) {
 	}
 }
 
-// versions returns the rows of versions and images.
 func (s *Status) versions() [][2]string {
 	var versions []string
 	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {
@@ -168,7 +167,6 @@ func (s *Status) versions() [][2]string {
 	return rows
 }
 
-// short cuts the digest of an image.
 func short(image string) string {
 	name, digest, found := strings.Cut(image, "@sha256:")
 	if !found || len(digest) < 12 {
@@ -307,7 +305,6 @@ func (t *text) table(rows [][]string) {
 	}
 }
 
-// line writes one line, and cuts it at Width.
 func (t *text) line(line string) { t.out.WriteString(shorten(printable.Line(line), Width) + "\n") }
 
 // wrapped writes a text in lines of Width columns, the first one after first, and the others after indent. A line of

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -220,10 +221,8 @@ func (c *Client) readLog(ctx context.Context, s *Snapshot, pod string) {
 	s.Log = Log{Pod: pod, Text: s.redactor.Text(text), Complete: isComplete}
 }
 
-// logOf names the log of a pod in messages.
 func logOf(pod string) string { return "log of pod/" + pod + " in " + operand.Namespace }
 
-// reason returns why something could not be read.
 func reason(err error) string {
 	if apierrors.IsForbidden(err) {
 		return noRight
@@ -253,7 +252,6 @@ func (c *Client) read(ctx context.Context, q Query, add func(*unstructured.Unstr
 	})
 }
 
-// path is that of the collection.
 func (q Query) path() string {
 	path := "/apis/" + q.kind.GroupVersion().String()
 	if q.kind.Group == "" {
@@ -295,7 +293,7 @@ func firstRevisions(secrets []*corev1.Secret) map[string]string {
 	copies := map[int]*corev1.Secret{}
 	var revisions []int
 	for _, secret := range secrets {
-		if text, is := isCredentialsRevision(secret.Name); is {
+		if text, is := strings.CutPrefix(secret.Name, operand.CloudCredentialsSecret+"-"); is {
 			if revision, err := strconv.Atoi(text); err == nil {
 				copies[revision], revisions = secret, append(revisions, revision)
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,10 +18,8 @@ import (
 // VersionAnnotation on what is kept of a revision's credentials has the first revision with that content.
 const VersionAnnotation = "cloud-controller-manager.openshift.io/content-since-revision"
 
-// metadata is kept of every object.
 var metadata = []string{"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generation"}
 
-// annotations are kept.
 var annotations = []string{
 	"kubernetes.io/config.hash",
 	nodeinitialization.NodeIPAnnotation,
@@ -32,7 +29,6 @@ var annotations = []string{
 	operatorclient.NodeDeletionsAnnotation,
 }
 
-// fields are kept, by kind.
 var fields = map[string][][]string{
 	"CloudControllerManager": {
 		{"spec", "managementState"},
@@ -68,7 +64,6 @@ var fields = map[string][][]string{
 	},
 }
 
-// labelled are the kinds whose labels are kept.
 var labelled = []string{"Pod", "Node"}
 
 // data are the keys that are kept of Secrets and ConfigMaps, by name. None has a secret: a certificate is public, and
@@ -120,7 +115,6 @@ func keep(from, to *unstructured.Unstructured, path ...string) {
 // leave a part of a secret, which would not be recognized.
 const maxText = 32 << 10
 
-// omitLong replaces the long texts in a value.
 func omitLong(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -196,10 +190,4 @@ func messages(object *unstructured.Unstructured, change func(string) string) {
 		}
 		mask(value, change)
 	}
-}
-
-// isCredentialsRevision returns the revision of a copy of the credentials.
-func isCredentialsRevision(name string) (revision string, is bool) {
-	revision, is = strings.CutPrefix(name, operand.CloudCredentialsSecret+"-")
-	return revision, is
 }

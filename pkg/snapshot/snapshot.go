@@ -64,7 +64,6 @@ func of[T any](s *Snapshot, kind, namespace string) []*T {
 	return found
 }
 
-// get returns an object, nil if it does not exist.
 func get[T any](s *Snapshot, kind, namespace, name string) *T {
 	i := slices.IndexFunc(s.objects, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == kind && o.GetNamespace() == namespace && o.GetName() == name
@@ -124,7 +123,6 @@ func (s *Snapshot) Lease(namespace, name string) *coordinationv1.Lease {
 	return get[coordinationv1.Lease](s, "Lease", namespace, name)
 }
 
-// add keeps what is needed of an object.
 func (s *Snapshot) add(objects ...*unstructured.Unstructured) {
 	for _, object := range objects {
 		if kept := reduce(object); kept != nil {

@@ -26,7 +26,7 @@ func explainCode(cmd *cobra.Command) {
 		if len(args) == 0 {
 			return source.Well, cmd.Help()
 		}
-		if len(args) > 1 || isNearSubcommand(cmd, args[0]) {
+		if len(args) > 1 || len(cmd.SuggestionsFor(args[0])) > 0 { // rather a subcommand than a code
 			return 0, unknown(cmd, args[0])
 		}
 		code, err := find(args[0])
@@ -38,9 +38,6 @@ func explainCode(cmd *cobra.Command) {
 		})
 	})
 }
-
-// isNearSubcommand reports whether a word is rather a subcommand than a code.
-func isNearSubcommand(cmd *cobra.Command, word string) bool { return len(cmd.SuggestionsFor(word)) > 0 }
 
 // unknown returns the error about a word that is no subcommand.
 func unknown(cmd *cobra.Command, word string) error {

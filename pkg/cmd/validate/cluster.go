@@ -9,7 +9,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/preview"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
@@ -24,13 +23,10 @@ func (o *options) runAgainstCluster(ctx context.Context, out io.Writer) (code in
 	if err != nil {
 		return 0, source.Reached(config, err)
 	}
-	report := &offline.Report{
-		Platform: p.Platform, Managed: p.Managed, Diagnostics: p.Diagnostics, Remarks: append(p.StandIns, p.Remarks...),
-	}
 	if o.format == usage.JSON {
-		return o.code(report), usage.WriteJSON(out, clusterResult{result: resultOf(report), Effect: p.Effect})
+		return o.code(&p.Report), usage.WriteJSON(out, clusterResult{result: resultOf(&p.Report), Effect: p.Effect})
 	}
-	return o.code(report), o.printEffect(out, report, p)
+	return o.code(&p.Report), o.printEffect(out, p)
 }
 
 // clusterResult is the JSON output with --against-cluster. Programs read it: fields may be added, but none may change.
@@ -41,12 +37,12 @@ type clusterResult struct {
 	Effect preview.Effect `json:"effect"`
 }
 
-func (o *options) printEffect(out io.Writer, report *offline.Report, p *preview.Preview) error {
-	if err := diagnostics.Print(out, report.Diagnostics, report.Remarks); err != nil || !p.Managed {
+func (o *options) printEffect(out io.Writer, p *preview.Preview) error {
+	if err := diagnostics.Print(out, p.Diagnostics, p.Remarks); err != nil || !p.Managed {
 		return err
 	}
 	var text strings.Builder
-	for _, change := range p.Changes {
+	for _, change := range p.Effect.Changes {
 		name := change.Object
 		if change.Key != "" {
 			name += ", key " + change.Key
@@ -57,7 +53,7 @@ func (o *options) printEffect(out io.Writer, report *offline.Report, p *preview.
 		}
 	}
 	text.WriteString(rollout(p.Effect))
-	text.WriteString(summary(report, o.inputs()))
+	text.WriteString(summary(&p.Report, o.inputs()))
 	_, err := io.WriteString(out, printable.Text(text.String()))
 	return usage.WriteError(err)
 }
