@@ -202,6 +202,9 @@ func TestReadReportsMistakes(t *testing.T) {
 			[]string{"Invalid 2:1 this is not JSON: the JSON ends before this: remove the rest, or look for an extra bracket"}},
 		"NUL in JSON": {JSON, "{\"name\": \"a\"\x00}",
 			[]string{"Invalid 1:13 invalid character U+0000: remove it, or save the text as UTF-8"}},
+		"an unknown key that is named like a token": {YAML, "name: a\napi-token: s3cr3t\n",
+			[]string{`Unknown 2:1 unknown key "api-token": the cloud-controller-manager ignores it; remove it, as everyone who ` +
+				"may read the ConfigMap can read this secret"}},
 		"broken JSON as YAML": {YAMLAsJSON, "{\n  \"name\": \"a\"\n  \"color\": \"red\"\n}\n",
 			[]string{"Invalid 3:3 this is not JSON: a comma or } is missing before this"}},
 		"columns count characters": {JSON,

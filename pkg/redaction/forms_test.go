@@ -24,3 +24,16 @@ func TestLoginsAreReplacedInEveryString(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, Logins(tc.message)) })
 	}
 }
+
+func TestATextOfSeveralLinesHasNoSecretInAnyOfThem(t *testing.T) {
+	r := ForText([]Named{{"password", []byte("correct-horse")}, {"cert", []byte("first line\nsecond line")}})
+	for text, want := range map[string]string{
+		"says correct-horse\nrect-horse, again":    "says <password>\n<password>, again",
+		"a: first line\nsecond line: b":            "a: <cert>: b",
+		"password=other\nAuthorization: Bearer a":  "password=<redacted>\nAuthorization: Bearer <redacted>",
+		"password:\n  getting the secret: refused": "password:\n  getting the secret: refused",
+	} {
+		require.Equal(t, want, r.Text(text))
+	}
+	require.Equal(t, "correct-horse", ForText(nil).Text("correct-horse"))
+}

@@ -182,6 +182,10 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\n  config: b\n") },
 			message: `cloud.yaml:8:3: duplicate key "config" (see line 7): keep one`,
 		},
+		"a key twice in the line of a separator": {
+			prepare: func(f workspace) { f.write("cloud.yaml", "--- {kind: ConfigMap, kind: ConfigMap}\n") },
+			message: `cloud.yaml:1:23: duplicate key "kind" (see line 1): keep one`,
+		},
 		"a key twice in JSON": {
 			prepare: func(f workspace) {
 				f.write(
