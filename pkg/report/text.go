@@ -176,9 +176,6 @@ func short(image string) string {
 }
 
 func (t *text) nodes(s *Status) {
-	if len(s.Nodes) == 0 {
-		return
-	}
 	rows := [][]string{{"NODE", "REVISION", "KUBELET", "CCM", "LEADS", "CREDENTIALS"}}
 	for _, n := range s.Nodes {
 		leads := "-"
@@ -224,9 +221,6 @@ func (c Credentials) text(now time.Time) string {
 }
 
 func (t *text) inputs(s *Status) {
-	if len(s.Inputs) == 0 {
-		return
-	}
 	rows := [][]string{{"INPUT", "STATE", "SINCE", "SOURCE"}}
 	for _, in := range s.Inputs {
 		state := "accepted"
@@ -241,22 +235,17 @@ func (t *text) inputs(s *Status) {
 		rows = append(rows, []string{in.Name, state, stamp(in.Since), shorten(source, 56)})
 	}
 	t.table(rows)
-	rejects := false
 	for _, in := range s.Inputs {
 		if in.Rejected {
 			t.wrapped("  ", "    ", fmt.Sprintf("%s: %s: %s", in.Name, reasonAndCode(in.Reason), in.Message))
-			rejects = true
 		}
 	}
-	if rejects {
+	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Rejected }) {
 		t.wrapped("  ", "    ", "correct it before a downgrade: the former release may not reject it, and would roll it out")
 	}
 }
 
 func (t *text) expiries(s *Status) {
-	if len(s.Expiries) == 0 {
-		return
-	}
 	rows := [][]string{{"EXPIRES", "IN", "WHAT", "OBJECT"}}
 	for _, e := range s.Expiries {
 		left := "expired"
@@ -288,7 +277,11 @@ func (t *text) conditions(title string, conditions []Condition) {
 
 func (t *text) title(title string) { t.out.WriteString("\n" + title + "\n") }
 
+// table writes rows below a header, nothing if there are none.
 func (t *text) table(rows [][]string) {
+	if len(rows) == 1 {
+		return
+	}
 	t.out.WriteByte('\n')
 	var aligned bytes.Buffer
 	writer := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)

@@ -13,8 +13,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
@@ -206,15 +208,12 @@ func (m *mustGather) taken() time.Time {
 		}
 	}
 	for _, object := range m.s.objects {
-		for _, field := range [][]string{{"spec", "renewTime"}, {"lastTimestamp"}, {"metadata", "creationTimestamp"}} {
-			text, _, _ := unstructured.NestedString(object.Object, field...)
-			at, _ := time.Parse(time.RFC3339Nano, text)
-			later(at)
+		later(object.GetCreationTimestamp().Time)
+		for _, entry := range object.GetManagedFields() {
+			later(ptr.Deref(entry.Time, metav1.Time{}).Time)
 		}
-		entries, _, _ := unstructured.NestedSlice(object.Object, "metadata", "managedFields")
-		for _, entry := range entries {
-			fields, _ := entry.(map[string]any)
-			text, _ := fields["time"].(string)
+		for _, field := range [][]string{{"spec", "renewTime"}, {"lastTimestamp"}} {
+			text, _, _ := unstructured.NestedString(object.Object, field...)
 			at, _ := time.Parse(time.RFC3339Nano, text)
 			later(at)
 		}

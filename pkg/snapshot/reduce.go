@@ -2,9 +2,9 @@ package snapshot
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -98,9 +98,7 @@ func reduce(object *unstructured.Unstructured) *unstructured.Unstructured {
 	for _, key := range data[object.GetName()] {
 		keep(object, kept, "data", key)
 	}
-	if written := lastStatus(object); written != nil {
-		_ = unstructured.SetNestedSlice(kept.Object, []any{written}, "metadata", "managedFields")
-	}
+	kept.SetManagedFields(lastStatus(object))
 	return kept
 }
 
@@ -133,42 +131,38 @@ func omitLong(value any) any {
 	return value
 }
 
-// lastStatus returns the last write of the status, nil if the object does not have it.
-func lastStatus(object *unstructured.Unstructured) map[string]any {
-	var last map[string]any
-	entries, _, _ := unstructured.NestedSlice(object.Object, "metadata", "managedFields")
-	for _, entry := range entries {
-		fields, _ := entry.(map[string]any)
-		if fields["subresource"] != "status" {
-			continue
-		}
-		// RFC 3339 in UTC: the later text is the later time.
-		at, _ := fields["time"].(string)
-		if newest, _ := last["time"].(string); last == nil || at > newest {
-			last = map[string]any{"manager": fields["manager"], "operation": "Apply", "subresource": "status", "time": at}
-		}
+// lastStatus returns the last write of the status, if the object has it.
+func lastStatus(object *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	writes := slices.DeleteFunc(object.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource != "status" || e.Time == nil
+	})
+	if len(writes) == 0 {
+		return nil
 	}
-	return last
+	last := slices.MaxFunc(writes, func(a, b metav1.ManagedFieldsEntry) int { return a.Time.Compare(b.Time.Time) })
+	return []metav1.ManagedFieldsEntry{{
+		Manager: last.Manager, Operation: metav1.ManagedFieldsOperationApply, Subresource: "status", Time: last.Time,
+	}}
 }
 
 // mask changes each message of an object that may quote a container, a cloud or a person.
 func mask(value any, change func(string) string) {
 	switch value := value.(type) {
 	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			if text, is := value[key].(string); is && key == "message" {
+		for key, inner := range value {
+			if text, is := inner.(string); !is {
+				mask(inner, change)
+			} else if key == "message" {
 				value[key] = change(text)
-				continue
 			}
-			mask(value[key], change)
 		}
 	case []any:
-		for i := range value {
-			if text, is := value[i].(string); is {
+		for i, inner := range value {
+			if text, is := inner.(string); is {
 				value[i] = change(text)
-				continue
+			} else {
+				mask(inner, change)
 			}
-			mask(value[i], change)
 		}
 	}
 }

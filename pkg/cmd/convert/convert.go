@@ -19,7 +19,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
-// NewCommand returns the convert command. It exits the process itself, with the codes of package diagnostics.
+// NewCommand returns the convert command. It exits the process itself, with the codes of package usage.
 func NewCommand() *cobra.Command {
 	var request offline.Request
 	var diff bool
@@ -58,7 +58,7 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 		return 0, err
 	}
 	code = diagnostics.Code(report)
-	if code != diagnostics.Accepted || !report.Managed {
+	if code != usage.OK || !report.Managed {
 		return code, nil
 	}
 	var out bytes.Buffer

@@ -1,5 +1,5 @@
-// Package diagnostics is shared by the commands that check a cluster's configuration from files: their flags, the
-// format of diagnostics, and the exit codes.
+// Package diagnostics is shared by the commands that check a cluster's configuration from files: their flags and
+// the format of diagnostics.
 package diagnostics
 
 import (
@@ -10,14 +10,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
-)
-
-// The exit codes, beside usage.Unusable.
-const (
-	// Accepted means that there are no errors; there may be warnings.
-	Accepted = 0
-	// Rejected means that there are errors.
-	Rejected = 1
 )
 
 // Arguments describes the arguments in the commands' usage and help.
@@ -68,7 +60,7 @@ func Run(cmd *cobra.Command, request *offline.Request, run func() (code int, err
 // Code returns the exit code of a report.
 func Code(report *offline.Report) int {
 	if report.Count(diagnostic.Error) > 0 {
-		return Rejected
+		return usage.Wrong
 	}
-	return Accepted
+	return usage.OK
 }

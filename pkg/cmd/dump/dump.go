@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
 )
 
-// NewCommand returns the dump command. It exits the process itself, with the codes of package source.
+// NewCommand returns the dump command. It exits the process itself, with the codes of package usage.
 func NewCommand() *cobra.Command {
 	var from source.Source
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ func NewCommand() *cobra.Command {
 			return 0, err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", usage.Counted(files, "file"), args[0])
-		return source.Well, usage.WriteError(err)
+		return usage.OK, usage.WriteError(err)
 	})
 	return cmd
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 )
@@ -24,7 +23,7 @@ func explainCode(cmd *cobra.Command) {
 	defer func() { cmd.Args = cobra.ArbitraryArgs }() // otherwise cobra takes a code for an unknown subcommand
 	usage.Run(cmd, func(_ context.Context, args []string) (int, error) {
 		if len(args) == 0 {
-			return source.Well, cmd.Help()
+			return usage.OK, cmd.Help()
 		}
 		if len(args) > 1 || len(cmd.SuggestionsFor(args[0])) > 0 { // rather a subcommand than a code
 			return 0, unknown(cmd, args[0])
@@ -33,7 +32,7 @@ func explainCode(cmd *cobra.Command) {
 		if err != nil {
 			return 0, err
 		}
-		return source.Well, usage.Write(cmd.OutOrStdout(), format, code, func(out io.Writer, _ bool) error {
+		return usage.OK, usage.Write(cmd.OutOrStdout(), format, code, func(out io.Writer, _ bool) error {
 			return writeCode(out, code)
 		})
 	})

@@ -19,7 +19,7 @@ const exitCodes = "The exit code is 0 if nothing waits, 1 if something does, and
 	"read. In the last case the last line on stderr has the reason."
 
 // NewCommand returns the explain command. Its subcommands exit the process themselves, with the codes of package
-// source.
+// usage.
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [CODE]",
@@ -100,9 +100,9 @@ func subcommand(use, short string, explain explanation) *cobra.Command {
 		if err != nil {
 			return 0, err
 		}
-		code := source.Well
+		code := usage.OK
 		if !explanation.Fine() {
-			code = source.Unwell
+			code = usage.Wrong
 		}
 		return code, usage.Write(cmd.OutOrStdout(), format, explanation, explanation.WriteText)
 	})

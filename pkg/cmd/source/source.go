@@ -1,4 +1,4 @@
-// Package source has what the commands about a cluster share: where they read from, and their exit codes.
+// Package source has what the commands about a cluster share: where they read from.
 package source
 
 import (
@@ -7,14 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
-)
-
-// The exit codes, beside usage.Unusable.
-const (
-	// Well means that nothing is wrong.
-	Well = 0
-	// Unwell means that something is wrong.
-	Unwell = 1
 )
 
 // Source is a cluster, or a directory that dump or must-gather has written.

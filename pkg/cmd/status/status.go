@@ -27,7 +27,7 @@ type options struct {
 	timeout time.Duration
 }
 
-// NewCommand returns the status command. It exits the process itself, with the codes of package source.
+// NewCommand returns the status command. It exits the process itself, with the codes of package usage.
 func NewCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -78,7 +78,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (code int, e
 		isWell = status.Settled()
 	}
 	if !isWell {
-		code = source.Unwell
+		code = usage.Wrong
 	}
 	return code, usage.Write(out, o.format, status, status.WriteText)
 }

@@ -15,9 +15,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// Unusable is the exit code if the command could not do what it was told: the flags are invalid, or an input or the
-// cluster cannot be read.
-const Unusable = 2
+// The exit codes of the commands that answer a question.
+const (
+	// OK means that nothing is wrong; there may be warnings.
+	OK = 0
+	// Wrong means that something is.
+	Wrong = 1
+	// Unusable means that the command could not do what it was told: the flags are invalid, or an input or the cluster
+	// cannot be read.
+	Unusable = 2
+)
 
 // Run makes the command exit with the code that run returns, or with Unusable after an error, which is the last line on
 // stderr. cobra would print the usage with each error.

@@ -26,7 +26,7 @@ type options struct {
 	source         source.Source
 }
 
-// NewCommand returns the validate command. It exits the process itself, with the codes of package diagnostics.
+// NewCommand returns the validate command. It exits the process itself, with the codes of package usage.
 func NewCommand() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
@@ -107,7 +107,7 @@ func (o *options) run(out io.Writer) (code int, err error) {
 // code returns the exit code.
 func (o *options) code(report *offline.Report) int {
 	if o.failOn == diagnostic.Warning && report.Count(diagnostic.Warning) > 0 {
-		return diagnostics.Rejected
+		return usage.Wrong
 	}
 	return diagnostics.Code(report)
 }
