@@ -50,14 +50,14 @@ type predecessorOperand struct {
 // writes credentials to the configuration; here both are in a Secret.
 var predecessorOperands = map[configv1.PlatformType]predecessorOperand{
 	configv1.AWSPlatformType: {
-		args:   []string{"--cloud-provider=aws", "--v=1"},
+		args:   []string{"--cloud-provider=aws"},
 		config: awsFilesOfPredecessor,
 		env:    []corev1.EnvVar{{Name: "AWS_SHARED_CREDENTIALS_FILE", Value: predecessorFiles + "/credentials"}},
 	},
 	configv1.AzurePlatformType: {
 		// Upstream's cloud-controller-manager refuses the fork's --concurrent-service-syncs=10.
 		args: []string{"--cloud-provider=azure", "--controllers=*,-cloud-node-controller",
-			"--cluster-name=" + seed.InfrastructureName, "--v=1"},
+			"--cluster-name=" + seed.InfrastructureName},
 		config: azureFilesOfPredecessor,
 	},
 }
@@ -183,7 +183,7 @@ func (c *Cluster) adaptPredecessorDeployment(deployment *appsv1.Deployment, opti
 		return
 	}
 	container.Command = slices.DeleteFunc(container.Command, func(arg string) bool {
-		return strings.HasPrefix(arg, "--v=") || strings.HasPrefix(arg, "--cloud-")
+		return strings.HasPrefix(arg, "--cloud-")
 	})
 	container.Command[0] = c.operands()[c.OperandTag()].Path
 	container.Command = append(container.Command, operand.args...)

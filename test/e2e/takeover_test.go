@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,7 +21,6 @@ import (
 )
 
 const (
-	predecessor = "openstack-cloud-controller-manager"
 	// ofPredecessor is an argument of the predecessor's processes only.
 	ofPredecessor = "--v=1"
 	// runLevel is the predecessor's label on the namespaces.
@@ -32,45 +29,52 @@ const (
 	takeoverLimit = 30 * time.Second
 )
 
+// takeover is a cluster that the predecessor runs.
+type takeover struct {
+	*cloudStory
+	// command is the path of the cloud-controller-manager in its image.
+	command string
+	// onPort says that the predecessor's pods listen on the static pods' port.
+	onPort bool
+}
+
 // TestTakeover upgrades a cluster whose cloud-controller-managers are the predecessor's. Its port is free in today's
 // releases, and occupied in earlier ones and on two platforms.
 func TestTakeover(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		nodes  int
-		onPort bool
-		// without limits the time without a leader.
-		without time.Duration
-		long    bool
+		name, story, command string
+		nodes                int
+		onPort, long         bool
 	}{
-		{name: "three nodes", nodes: 3, without: takeoverLimit},
-		{name: "three nodes with pods on the port", nodes: 3, onPort: true, without: takeoverLimit, long: true},
-		{name: "one node", nodes: 1, without: takeoverLimit, long: true},
-		{name: "one node with a pod on the port", nodes: 1, onPort: true, without: takeoverLimit, long: true},
+		{name: "three nodes", story: "openstack", command: operandBinary, nodes: 3},
+		{name: "three nodes on AWS", story: "aws", command: "/bin/aws-cloud-controller-manager", nodes: 3, long: true},
+		{name: "three nodes on Azure", story: "azure", command: "/bin/azure-cloud-controller-manager", nodes: 3, long: true},
+		{name: "three nodes with pods on the port", story: "openstack", command: operandBinary, nodes: 3, onPort: true, long: true},
+		{name: "one node", story: "openstack", command: operandBinary, nodes: 1, long: true},
+		{name: "one node with a pod on the port", story: "openstack", command: operandBinary, nodes: 1, onPort: true, long: true},
 	} {
 		if tc.long && os.Getenv("E2E_LONG") == "" {
 			continue
 		}
 		t.Run(tc.name, func(t *testing.T) {
-			s := startSuite(t, devcluster.Options{
-				Name: "e2e-takeover", Platform: configv1.OpenStackPlatformType, Nodes: tc.nodes, WithoutPayload: true,
+			s := &takeover{command: tc.command, onPort: tc.onPort, cloudStory: newStory(startSuite(t, devcluster.Options{
+				Name: "e2e-takeover", Platform: storyPlatforms[tc.story].platform, Nodes: tc.nodes, WithoutPayload: true,
 				Progress: os.Stderr,
-			})
-			s.testTakeover(t, tc.onPort, tc.without)
+			}), tc.story)}
+			s.testTakeover(t)
 			if os.Getenv("E2E_LONG") != "" {
-				s.testUnpreparedDowngrade(t, tc.onPort)
-				s.testPreparedDowngrade(t, tc.onPort)
+				s.testUnpreparedDowngrade(t)
+				s.testPreparedDowngrade(t)
 			}
 		})
 	}
 }
 
-func (s *suite) testTakeover(t *testing.T, onPort bool, limit time.Duration) {
+func (s *takeover) testTakeover(t *testing.T) {
 	require.NoError(t, s.LoadImages(t.Context()))
-	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: onPort}))
+	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: s.onPort}))
 	for _, n := range s.Nodes() {
-		s.await(t, n.Name()+" to be initialized by the predecessor", briefly,
-			func(ctx context.Context) error { return s.initialized(ctx, n) })
+		s.awaitInitialized(t, n)
 	}
 	s.awaitPredecessor(t)
 
@@ -78,9 +82,9 @@ func (s *suite) testTakeover(t *testing.T, onPort bool, limit time.Duration) {
 	good := s.cloudConfig(t)
 	s.monitor.Begin("a rejected configuration")
 	s.monitor.Expect(monitor.Degraded("cloud-provider-config", "the configuration is broken"))
-	s.setCloudConfig(t, strings.Replace(good, "[Global]", "[Global", 1))
+	s.setCloudConfig(t, "["+good)
 	require.NoError(t, s.InstallPayload(t.Context()))
-	s.awaitCondition(t, "TakingOver", "True", briefly, "deployment/"+predecessor, "keeps running until the static pods stand by")
+	s.awaitCondition(t, "TakingOver", "True", briefly, "deployment/"+s.OperandTag(), "keeps running until the static pods stand by")
 	s.awaitDegraded(t, briefly, "cloud-provider-config")
 	s.awaitPredecessor(t)
 
@@ -98,12 +102,12 @@ func (s *suite) testTakeover(t *testing.T, onPort bool, limit time.Duration) {
 
 	without := w.finish(t)
 	s.figure("without a leader: %s", without.Round(100*time.Millisecond))
-	require.Less(t, without, limit, "without a leader")
+	require.Less(t, without, takeoverLimit, "without a leader")
 	s.requireNothingOfThePredecessor(t)
 }
 
 // expectSingleNodeTimings lets the lease's timings of a single node come and go, as the predecessor's Deployment does.
-func (s *suite) expectSingleNodeTimings() {
+func (s *takeover) expectSingleNodeTimings() {
 	if len(s.Nodes()) > 1 {
 		return
 	}
@@ -113,14 +117,14 @@ func (s *suite) expectSingleNodeTimings() {
 
 // testUnpreparedDowngrade brings the predecessor back without a removal, as a downgrade would: its Deployment beside the
 // static pods, and no operator of ours. The static pods lead on, and the next upgrade takes over again.
-func (s *suite) testUnpreparedDowngrade(t *testing.T, onPort bool) {
+func (s *takeover) testUnpreparedDowngrade(t *testing.T) {
 	s.monitor.Begin("a downgrade without a removal")
 	s.scale(t, 0)
 	s.awaitOperator(t, "", 0)
 	_, lease, err := s.leader(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: onPort}))
-	if onPort {
+	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: s.onPort}))
+	if s.onPort {
 		s.await(t, "the predecessor to find its port occupied", rolloutLimit, s.predecessorCrashes)
 	} else {
 		s.awaitPredecessor(t)
@@ -135,7 +139,7 @@ func (s *suite) testUnpreparedDowngrade(t *testing.T, onPort bool) {
 	s.scale(t, 1)
 	s.awaitCondition(t, "TakingOver", "False", rolloutLimit)
 	s.await(t, "the end of the predecessor's pods", briefly, func(context.Context) error {
-		if pids := s.processes(t, operandBinary, ofPredecessor); len(pids) > 0 {
+		if pids := s.processes(t, s.command, ofPredecessor); len(pids) > 0 {
 			return fmt.Errorf("%d processes run", len(pids))
 		}
 		return nil
@@ -145,17 +149,18 @@ func (s *suite) testUnpreparedDowngrade(t *testing.T, onPort bool) {
 }
 
 // testPreparedDowngrade removes the static pods before the predecessor comes back.
-func (s *suite) testPreparedDowngrade(t *testing.T, onPort bool) {
+func (s *takeover) testPreparedDowngrade(t *testing.T) {
 	s.monitor.Begin("a downgrade after a removal")
 	s.expectSingleNodeTimings()
 	s.monitor.Expect(monitor.NoneReady("it is removed"), monitor.NewLeader("the predecessor leads"))
 	began := time.Now()
 	s.setManagement(t, operatorv1.Removed)
 	s.await(t, "the end of the removal", briefly, s.removed)
-	s.requireNoProcess(t)
+	require.Empty(t, s.processes(t, s.command, ""))
+	require.Empty(t, s.processes(t, syncerBinary, ""))
 	s.scale(t, 0)
 	s.awaitOperator(t, "", 0)
-	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: onPort}))
+	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: s.onPort}))
 	s.awaitPredecessor(t)
 	s.await(t, "the predecessor to lead", briefly, func(ctx context.Context) error {
 		node, _, err := s.leader(ctx)
@@ -172,7 +177,7 @@ func (s *suite) testPreparedDowngrade(t *testing.T, onPort bool) {
 	s.setManagement(t, operatorv1.Managed)
 	s.scale(t, 1)
 	s.await(t, "the end of the predecessor's pods", rolloutLimit, func(context.Context) error {
-		if pids := s.processes(t, operandBinary, ofPredecessor); len(pids) > 0 {
+		if pids := s.processes(t, s.command, ofPredecessor); len(pids) > 0 {
 			return fmt.Errorf("%d processes run", len(pids))
 		}
 		return nil
@@ -189,8 +194,8 @@ func (s *suite) requireNoProcess(t *testing.T) {
 }
 
 // predecessorCrashes returns nil once a pod of the predecessor has exited.
-func (s *suite) predecessorCrashes(ctx context.Context) error {
-	pods, err := s.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + predecessor})
+func (s *takeover) predecessorCrashes(ctx context.Context) error {
+	pods, err := s.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + s.OperandTag()})
 	if err != nil {
 		return err
 	}
@@ -225,11 +230,11 @@ func available(d *appsv1.Deployment) bool {
 }
 
 // requireNothingOfThePredecessor checks that the cluster is as a new one is.
-func (s *suite) requireNothingOfThePredecessor(t *testing.T) {
+func (s *takeover) requireNothingOfThePredecessor(t *testing.T) {
 	t.Helper()
-	_, err := s.kube.AppsV1().Deployments(targetNamespace).Get(t.Context(), predecessor, metav1.GetOptions{})
+	_, err := s.kube.AppsV1().Deployments(targetNamespace).Get(t.Context(), s.OperandTag(), metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
-	require.Empty(t, s.processes(t, operandBinary, ofPredecessor))
+	require.Empty(t, s.processes(t, s.command, ofPredecessor))
 	for namespace, want := range map[string]string{targetNamespace: "none", operatorNamespace: ""} {
 		found, err := s.kube.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
 		require.NoError(t, err)
@@ -244,7 +249,7 @@ func (s *suite) requireNothingOfThePredecessor(t *testing.T) {
 	for _, c := range reported.Status.Conditions {
 		require.NotContains(t, string(c.Type), "Controller", "a condition of the predecessor")
 	}
-	s.requireBound(t, "openstack")
+	s.requireBound(t, s.name)
 	budgets, err := s.kube.PolicyV1().PodDisruptionBudgets(targetNamespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Empty(t, budgets.Items)
@@ -262,7 +267,7 @@ type witness struct {
 	doubles []string
 }
 
-func (s *suite) witness(t *testing.T) *witness {
+func (s *takeover) witness(t *testing.T) *witness {
 	t.Helper()
 	node, _, err := s.leader(t.Context())
 	require.NoError(t, err)
@@ -270,7 +275,7 @@ func (s *suite) witness(t *testing.T) *witness {
 	w := &witness{stop: cancel, old: time.Now()}
 	w.group.Go(func() {
 		for ctx.Err() == nil {
-			if len(s.processesOn(t, node, operandBinary, ofPredecessor)) > 0 {
+			if len(s.processesOn(t, node, s.command, ofPredecessor)) > 0 {
 				w.runs(time.Now())
 			}
 			<-time.After(probeInterval)
