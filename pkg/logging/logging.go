@@ -5,6 +5,7 @@ package logging
 
 import (
 	"regexp"
+	"slices"
 
 	"k8s.io/klog/v2"
 
@@ -33,23 +34,23 @@ func (filter) FilterF(format string, args []any) (string, []any) {
 	if len(args) == 0 {
 		return redact(format), args
 	}
-	args = redactAll(args)
+	args = slices.Clone(args)
 	if content.MatchString(format) {
 		args[len(args)-1] = omitted
 	}
-	return redaction.Logins(format), args // Text could take a verb for a password
+	return redaction.Logins(format), redactAll(args) // Text could take a verb for a password
 }
 
 // FilterS omits the bodies of requests and responses, which client-go logs at verbosity 8 and above, and redacts
 // secrets.
 func (filter) FilterS(msg string, keysAndValues []any) (string, []any) {
-	keysAndValues = redactAll(keysAndValues)
+	keysAndValues = slices.Clone(keysAndValues)
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
 		if keysAndValues[i] == "body" {
 			keysAndValues[i+1] = omitted
 		}
 	}
-	return redact(msg), keysAndValues
+	return redact(msg), redactAll(keysAndValues)
 }
 
 // redact returns a text without secrets.
