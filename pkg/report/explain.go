@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,13 +78,8 @@ func (e *Explanation) because(cause, action string) *Explanation {
 // LeadingPod returns the pod whose log explains why a Node waits, "" if no process of the operand leads.
 func LeadingPod(s *snapshot.Snapshot) string {
 	leader := leaderOf(s)
-	if !leader.State.Runs() {
-		return ""
-	}
-	for _, p := range operandPods(s) {
-		if p.Spec.NodeName == leader.Node {
-			return p.Name
-		}
+	if pod := podOn(leader.Node, operandPods(s)); pod != nil && leader.State.Runs() {
+		return pod.Name
 	}
 	return ""
 }
@@ -181,13 +177,11 @@ func (e *walk) leads() (controlplane.Holder, bool) {
 }
 
 func (e *walk) kubelet(name string) *corev1.Node {
-	for _, node := range e.shot.Nodes() {
-		if node.Name == name {
-			e.step(true, "node/%s exists since %s", name, stamp(node.CreationTimestamp.Time))
-			state := controlplane.KubeletOf(node)
-			e.step(state == controlplane.KubeletReady, "its kubelet is %s", kubelet(node))
-			return node
-		}
+	nodes := e.shot.Nodes()
+	if i := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == name }); i >= 0 {
+		e.step(true, "node/%s exists since %s", name, stamp(nodes[i].CreationTimestamp.Time))
+		e.step(controlplane.KubeletOf(nodes[i]) == controlplane.KubeletReady, "its kubelet is %s", kubelet(nodes[i]))
+		return nodes[i]
 	}
 	if why := e.shot.Missing("nodes"); why != "" {
 		e.step(false, "node/%s is %s", name, why)

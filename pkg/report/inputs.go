@@ -104,11 +104,7 @@ func expiriesOf(s *snapshot.Snapshot) []Expiry {
 	for _, from := range []struct{ name, what string }{
 		{operand.KubeTokenSecret, "token for the API server"}, {operand.CloudTokensSecret, "token for the cloud"},
 	} {
-		secret := s.Secret(from.name)
-		if secret == nil {
-			continue
-		}
-		records := tokens.RecordsOf(secret)
+		records := tokens.RecordsOf(cmp.Or(s.Secret(from.name), &corev1.Secret{}))
 		for _, key := range slices.Sorted(maps.Keys(records)) {
 			if at, err := time.Parse(time.RFC3339, records[key].ExpiresAt); err == nil {
 				found = append(found, Expiry{from.what, fmt.Sprintf("secret/%s, key %s", from.name, key), at.UTC()})

@@ -47,21 +47,16 @@ type Credentials struct {
 	Outdated bool `json:"outdated,omitempty"`
 }
 
-// pod is a pod of the operand with the status of its main container.
-type pod struct {
-	*corev1.Pod
-
-	container corev1.ContainerStatus
+func operandPods(s *snapshot.Snapshot) []*corev1.Pod {
+	return slices.DeleteFunc(s.Pods(operand.Namespace), func(p *corev1.Pod) bool { return !controlplane.IsOperand(p) })
 }
 
-func operandPods(s *snapshot.Snapshot) []pod {
-	var found []pod
-	for _, p := range s.Pods(operand.Namespace) {
-		if controlplane.IsOperand(p) {
-			found = append(found, pod{p, controlplane.ContainerStatus(p, operand.Name)})
-		}
+// podOn returns the pod on a node, nil if there is none.
+func podOn(node string, pods []*corev1.Pod) *corev1.Pod {
+	if i := slices.IndexFunc(pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == node }); i >= 0 {
+		return pods[i]
 	}
-	return found
+	return nil
 }
 
 // leaderOf returns the holder of the operand's lease. A single look cannot tell a silent holder from one that renews:
@@ -105,8 +100,8 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 		if errors := statuses[name].LastFailedRevisionErrors; len(errors) > 0 {
 			node.Failure = errors[len(errors)-1]
 		}
-		if i := slices.IndexFunc(pods, func(p pod) bool { return p.Spec.NodeName == name }); i >= 0 {
-			node.CCM = pods[i].state()
+		if pod := podOn(name, pods); pod != nil {
+			node.CCM = stateOf(pod)
 		}
 		if leader.Node == name && (leader.State.Runs() || leader.State == controlplane.Predecessor) {
 			node.Leads, node.LeadsSince = true, leader.Acquired.UTC()
@@ -122,10 +117,10 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 	}
 }
 
-func images(pods []pod) []string {
+func images(pods []*corev1.Pod) []string {
 	found := sets.New[string]()
 	for _, p := range pods {
-		found.Insert(p.container.Image)
+		found.Insert(controlplane.ContainerStatus(p, operand.Name).Image)
 	}
 	return sets.List(found.Delete(""))
 }
@@ -139,10 +134,10 @@ func kubelet(node *corev1.Node) string {
 	}[controlplane.KubeletOf(node)]
 }
 
-func (p pod) state() string {
-	state := p.container.State
+func stateOf(pod *corev1.Pod) string {
+	state := controlplane.ContainerStatus(pod, operand.Name).State
 	switch {
-	case controlplane.IsReady(p.Pod):
+	case controlplane.IsReady(pod):
 		return "Ready"
 	case state.Waiting != nil:
 		return cmp.Or(state.Waiting.Reason, "waiting")
