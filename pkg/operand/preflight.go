@@ -1,6 +1,8 @@
 package operand
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -34,19 +36,6 @@ const (
 
 	// PreflightAgainAnnotation on the pod means that a former pod of the candidate ended while no operator watched it.
 	PreflightAgainAnnotation = "cloud-controller-manager.openshift.io/preflight-again"
-
-	// PreflightInputsAnnotation on the Secret has the digests of what the candidate changes.
-	PreflightInputsAnnotation = "cloud-controller-manager.openshift.io/preflight-inputs"
-
-	// preflightRejectionsAnnotation on the Secret has the digests with which candidates have failed, and the verdicts.
-	preflightRejectionsAnnotation = "cloud-controller-manager.openshift.io/preflight-rejections"
-
-	// PreflightCredentialsAnnotation on the Secret has the digest of the credentials that the candidate logs in with.
-	PreflightCredentialsAnnotation = "cloud-controller-manager.openshift.io/preflight-credentials"
-
-	// PreflightVerdictAnnotation on the Secret has the verdict about the candidate, empty before there is one. The
-	// rollout group writes it.
-	PreflightVerdictAnnotation = "cloud-controller-manager.openshift.io/preflight-verdict"
 )
 
 // PreflightCandidate returns the Secret with the pod and the files of the preflight of a candidate, which Render has
@@ -61,7 +50,7 @@ func PreflightCandidate(in Inputs) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret := PreflightSecret("")
+	secret := PreflightSecret()
 	secret.Data = map[string][]byte{manifestKey: pod}
 	size := len(pod)
 	for _, file := range resources.Files {
@@ -71,18 +60,17 @@ func PreflightCandidate(in Inputs) (*corev1.Secret, error) {
 	if size > customccm.MaxBytes {
 		return nil, nil
 	}
-	secret.Annotations[PreflightDigestAnnotation] = digest(nil, []*corev1.Secret{secret}, "")
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, PreflightDigestAnnotation,
+		digest(nil, []*corev1.Secret{secret}, ""))
 	return secret, nil
 }
 
-// PreflightSecret returns the Secret of a candidate of which only the digest is left.
-func PreflightSecret(digest string) *corev1.Secret {
+// PreflightSecret returns the Secret of preflights without any content.
+func PreflightSecret() *corev1.Secret {
 	return &corev1.Secret{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: string(Secret)},
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: PreflightName, Annotations: map[string]string{
-			PreflightDigestAnnotation: digest, PreflightVerdictAnnotation: "",
-		}},
-		Type: corev1.SecretTypeOpaque,
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: string(Secret)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: PreflightName},
+		Type:       corev1.SecretTypeOpaque,
 	}
 }
 
@@ -92,8 +80,6 @@ func PreflightPodOf(candidate *corev1.Secret) (*corev1.Pod, error) {
 	if err := yaml.UnmarshalStrict(candidate.Data[manifestKey], pod); err != nil {
 		return nil, fmt.Errorf("decoding secret/%s in %s, key %s: %w", candidate.Name, Namespace, manifestKey, err)
 	}
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, PreflightDigestAnnotation,
-		candidate.Annotations[PreflightDigestAnnotation])
 	return pod, nil
 }
 
@@ -166,4 +152,21 @@ func (d StartDigests) Causes() []diagnostic.Cause {
 		}
 	}
 	return causes
+}
+
+// Value is what an administrator repeats to accept the inputs. It fits no others.
+func (d StartDigests) Value() string { return d.acceptance("") }
+
+// CheckedValue is what an administrator repeats to accept inputs that a check rejects, for a preflight to judge. It is
+// not the Value with which the same inputs are accepted without one.
+func (d StartDigests) CheckedValue() string { return d.acceptance("checked") }
+
+func (d StartDigests) acceptance(of string) string {
+	hash := sha256.New()
+	for _, cause := range d.Causes() {
+		// Writing to a hash never fails.
+		_, _ = fmt.Fprintln(hash, cause, d[cause])
+	}
+	_, _ = fmt.Fprint(hash, of)
+	return hex.EncodeToString(hash.Sum(nil))[:12]
 }

@@ -86,7 +86,7 @@ type preview struct {
 type side struct {
 	*offline.Overlay
 
-	trial    targetconfigcontroller.Trial
+	dryRun   targetconfigcontroller.DryRun
 	config   *operandconfig.Config
 	reported []diagnostic.Diagnostic
 }
@@ -143,18 +143,18 @@ func (p *preview) side(request offline.Request, live offline.Live) (*side, error
 		return nil, err
 	}
 	s.reported = slices.Concat(overlay.Locate(diagnostic.Error, reported), unknown)
-	s.trial = targetconfigcontroller.Trial{
+	s.dryRun = targetconfigcontroller.DryRun{
 		Spec: resource.Spec.StaticPodOperatorSpec, Annotations: actual.Annotations,
 		Status: actual.Status.StaticPodOperatorStatus, Inputs: overlay.Gather,
 	}
-	s.trial.Spec.ObservedConfig.Raw = observed
-	if s.trial.Live, err = now.ConfigMap(operand.Namespace, operand.PodConfigMap); err != nil {
+	s.dryRun.Spec.ObservedConfig.Raw = observed
+	if s.dryRun.Live, err = now.ConfigMap(operand.Namespace, operand.PodConfigMap); err != nil {
 		return nil, err
 	}
-	if s.trial.Preflight, err = now.Secret(operand.Namespace, operand.PreflightName); err != nil {
+	if s.dryRun.Preflight, err = now.Secret(operand.Namespace, operand.PreflightName); err != nil {
 		return nil, err
 	}
-	s.trial.Accepted, err = now.Secret(operand.Namespace, operand.AcceptedInputsSecret)
+	s.dryRun.Accepted, err = now.Secret(operand.Namespace, operand.AcceptedInputsSecret)
 	return s, err
 }
 
@@ -195,7 +195,7 @@ func (p *preview) preview(status *report.Status) (*Preview, error) {
 	if p.cluster.secrets == nil {
 		p.withoutSecrets()
 	}
-	next, err := p.after.trial.Run()
+	next, err := p.after.dryRun.Run()
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (p *preview) preview(status *report.Status) (*Preview, error) {
 			"operator: nothing is checked")
 		return result, nil
 	}
-	now, err := p.before.trial.Run()
+	now, err := p.before.dryRun.Run()
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (p *preview) preview(status *report.Status) (*Preview, error) {
 	if result.Effect, err = p.effect(now, next, status); err != nil {
 		return nil, err
 	}
-	if state := p.after.trial.Spec.ManagementState; state == operatorv1.Unmanaged || state == operatorv1.Removed {
+	if state := p.after.dryRun.Spec.ManagementState; state == operatorv1.Unmanaged || state == operatorv1.Removed {
 		p.remarks = append(p.remarks, fmt.Sprintf("spec.managementState is %s: the operator changes nothing until it is "+
 			"Managed", state))
 	}
@@ -227,8 +227,8 @@ func (p *preview) preview(status *report.Status) (*Preview, error) {
 func (p *preview) withoutSecrets() {
 	p.remarks = append(p.remarks, fmt.Sprintf("no right to list secrets in %s: the cluster's credentials are not "+
 		"checked, given ones are not compared with them, and the accepted inputs are not known", operand.Namespace))
-	p.after.trial.Inputs = p.after.GatherWithoutSecrets
-	p.before.trial.Inputs = func(observed *operandconfig.Config, of platform.Platform) (*inputs.Gathered, error) {
+	p.after.dryRun.Inputs = p.after.GatherWithoutSecrets
+	p.before.dryRun.Inputs = func(observed *operandconfig.Config, of platform.Platform) (*inputs.Gathered, error) {
 		now, err := p.before.GatherWithoutSecrets(observed, of)
 		if err != nil {
 			return nil, err

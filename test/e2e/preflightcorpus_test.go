@@ -19,8 +19,9 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	preflights "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
@@ -124,9 +125,9 @@ func (s *cloudStory) testBadChange(t *testing.T, c *preflightChange) {
 		if c.restarts {
 			limit = withRestart
 		}
-		result, shows := preflights.Failed, "Degraded"
+		result, shows := trial.Failed, "Degraded"
 		if slices.Contains(held, c.class) {
-			result, shows = preflights.Inconclusive, "notice"
+			result, shows = trial.Inconclusive, "notice"
 			s.awaitCondition(t, "PreflightNotices", operatorv1.ConditionTrue, limit,
 				"a cloud-controller-manager with the changed inputs, on node/", "; what ran before stays in use; it is tried again at ")
 			require.NoError(t, s.clean(t.Context()), "it may be the cloud")
@@ -140,7 +141,7 @@ func (s *cloudStory) testBadChange(t *testing.T, c *preflightChange) {
 		require.Equal(t, result, verdict.Result, verdict.Message)
 		require.Equal(t, c.class, verdict.Class, verdict.Message)
 		all, rejected := s.requireReads(t, calls)
-		if c.class == preflights.RejectedLogin {
+		if c.class == trial.RejectedLogin {
 			require.LessOrEqual(t, rejected, max(1, clouds[s.name].rejectedLogins), "logins that the cloud has rejected")
 		}
 		s.figure("bad change: %s; %s, %s after %s, %d calls of the cloud, %d of them rejected; %s", c.name,
@@ -180,11 +181,11 @@ func (s *suite) isRevision(ctx context.Context, atLeast int32) error {
 }
 
 // verdict returns that of the last preflight.
-func (s *suite) verdict(t *testing.T) *preflights.PreflightVerdict {
+func (s *suite) verdict(t *testing.T) *trial.Verdict {
 	t.Helper()
-	secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), preflights.PreflightName, metav1.GetOptions{})
+	secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	verdict := preflights.PreflightVerdictOf(secret)
+	verdict := trial.Of(secret).Verdict
 	require.NotNil(t, verdict)
 	return verdict
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/snapshottest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -270,10 +271,12 @@ func rejectedSecond(t *testing.T) *corev1.Secret {
 	}
 	inputs, err := operand.StartsWith(nil, []*corev1.Secret{candidate}, 0)
 	require.NoError(t, err)
-	secret := operand.PreflightSecret("digest")
-	require.NoError(t, operand.AnnotatePreflight(secret, inputs, nil, &operand.PreflightVerdict{
-		Digest: "digest", Result: operand.Failed, Message: "the cloud rejects it", Node: "master-1", Tries: 1,
+	record := &trial.Record{Inputs: inputs}
+	record.Conclude(&trial.Verdict{
+		Result: trial.Failed, Message: "the cloud rejects it", Node: "master-1", Tries: 1,
 		Ended: metav1.NewTime(controlplanetest.At(20)),
-	}))
+	})
+	secret, err := record.InSecret()
+	require.NoError(t, err)
 	return secret
 }

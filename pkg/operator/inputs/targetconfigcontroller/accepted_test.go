@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // newer is a key that a newer cloud-controller-manager knows, close to one that ours does.
@@ -35,7 +36,7 @@ func TestAnAdministratorMayLetAPreflightJudgeWhatACheckRejects(t *testing.T) {
 	f.rotate(t, "second")
 	f.sees(t)
 	require.Contains(t, f.tried(t), "second", "the rotation beside it is not held up")
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Contains(t, f.password(t), "second")
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
@@ -47,7 +48,7 @@ func TestAnAdministratorMayLetAPreflightJudgeWhatACheckRejects(t *testing.T) {
 	f.sees(t)
 	require.False(t, f.isNewer(t), "a preflight judges it")
 	require.Contains(t, f.tried(t), "max-shared-lbs")
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t)[:1])
 	second := f.valueToAccept(t)
@@ -99,7 +100,7 @@ func TestAContradictionOfTheCredentialsMayBeAccepted(t *testing.T) {
 }
 
 func TestWhatAnAdministratorHasAcceptedLetsNoLaterChangePass(t *testing.T) {
-	for _, result := range []operand.PreflightResult{operand.Failed, operand.Inconclusive} {
+	for _, result := range []trial.Result{trial.Failed, trial.Inconclusive} {
 		t.Run(string(result), func(t *testing.T) {
 			f := newWorking(t)
 			f.change(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // candidate is the rendered operand with the diagnostics about its inputs.
@@ -344,15 +345,11 @@ func (c *controller) revision(number int32) (*operand.Revision, error) {
 	if number == 0 {
 		return nil, nil
 	}
-	configMaps, err := operatorclient.All(c.configMaps, "configmaps in "+operatorclient.TargetNamespace)
+	objects, err := trial.ObjectsOf(c.configMaps, c.secrets)
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := operatorclient.All(c.secrets, "secrets in "+operatorclient.TargetNamespace)
-	if err != nil {
-		return nil, err
-	}
-	revision, err := operand.RevisionOf(configMaps, secrets, number)
+	revision, err := operand.RevisionOf(objects.ConfigMaps, objects.Secrets, number)
 	if err != nil {
 		klog.InfoS("Cannot use the latest revision instead of a rejected input",
 			"revision", number, "reason", err.Error())

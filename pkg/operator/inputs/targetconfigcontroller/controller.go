@@ -100,7 +100,7 @@ type Options struct {
 type controller struct {
 	Options
 	namespaces corelisters.NamespaceLister
-	// inputs gathers the current inputs, and annotations are those of the operator's resource. A Trial has others.
+	// inputs gathers the current inputs, and annotations are those of the operator's resource. A DryRun has others.
 	inputs      func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
 	annotations func() (map[string]string, error)
 

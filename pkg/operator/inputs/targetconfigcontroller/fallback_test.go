@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // rolls makes revision 2 of a change that is made in a cluster with revision 1.
@@ -21,7 +22,7 @@ func (f *fixture) rolls(t *testing.T, change func()) {
 	f.makeRevision(t)
 	change()
 	f.sees(t)
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	f.makeRevisionOf(t, 2)
 }
@@ -40,14 +41,13 @@ func (f *fixture) failsAs(t *testing.T, class string) {
 	require.NoError(t, err)
 	failed, err := operand.StartsWith(configMaps, secrets, 2)
 	require.NoError(t, err)
-	secret := f.submitted(t)
-	require.NoError(t, operand.AnnotatePreflight(secret, failed.Changed(former), operand.PreflightRejectionsOf(secret),
-		&operand.PreflightVerdict{
-			Digest: digestOf(secret), Result: operand.Failed, Class: class, Message: "it failed", Node: "m1", Tries: 1,
-			Ended: metav1.NewTime(f.clock.Now()), Revision: 2, Former: 1,
-		}))
-	secret.Data = nil
-	f.put(t, secret)
+	record := f.record(t)
+	record.Inputs = failed.Changed(former)
+	record.Conclude(&trial.Verdict{
+		Result: trial.Failed, Class: class, Message: "it failed", Node: "m1", Tries: 1,
+		Ended: metav1.NewTime(f.clock.Now()), Revision: 2, Former: 1,
+	})
+	f.save(t, record)
 }
 
 func TestARevisionThatFailsOnItsFirstNodeGoesBack(t *testing.T) {
@@ -89,7 +89,7 @@ func TestARevisionThatFailsOnItsFirstNodeGoesBack(t *testing.T) {
 			f.clock.Step(24 * time.Hour)
 			f.sees(t)
 			require.True(t, f.wentBack(t))
-			require.False(t, operand.PreflightRuns(f.submitted(t)), "a preflight would not see it")
+			require.False(t, trial.Of(f.submitted(t)).Runs(), "a preflight would not see it")
 			require.Equal(t, tc.conditions, f.degraded(t))
 
 			f.put(t, secret("file-syncer-identity", map[string][]byte{"token": []byte("another token")}))
@@ -135,7 +135,7 @@ func TestAnotherByteEndsTheQuarantine(t *testing.T) {
 	f.sees(t)
 	f.setOverrides(t, `extendedArguments: {secure-port: ["10260"]}`)
 	f.sees(t)
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "--secure-port=10260")
 	require.Empty(t, f.trueConditions(t))
@@ -155,13 +155,13 @@ func TestAPreflightThatSucceedsLiftsNoQuarantine(t *testing.T) {
 	f.sees(t)
 	f.rotate(t, "wrong")
 	f.sees(t)
-	f.concludeAs(t, operand.Failed, "Crash", 1)
+	f.concludeAs(t, trial.Failed, "Crash", 1)
 	f.sees(t)
 	require.Equal(t, []string{"ConfigurationDegraded", "CredentialsDegraded"}, slices.Sorted(slices.Values(f.degraded(t))))
 	f.clock.Step(time.Minute)
 	f.sees(t)
-	require.True(t, operand.PreflightRuns(f.submitted(t)), "that of the credentials is repeated")
-	f.conclude(t, operand.Successful, 2)
+	require.True(t, trial.Of(f.submitted(t)).Runs(), "that of the credentials is repeated")
+	f.conclude(t, trial.Successful, 2)
 	f.sees(t)
 	f.sees(t)
 	require.Contains(t, f.password(t), "wrong")
@@ -173,7 +173,7 @@ func TestARevisionGoesBackAtOnceBesideARejectedInput(t *testing.T) {
 	f := newWorking(t)
 	f.rotate(t, "wrong")
 	f.sees(t)
-	f.concludeAs(t, operand.Failed, "Crash", 1)
+	f.concludeAs(t, trial.Failed, "Crash", 1)
 	f.sees(t)
 	f.rolls(t, func() { f.setOverrides(t, port) })
 	require.False(t, f.wentBack(t))
@@ -196,14 +196,14 @@ func TestARevisionThatIsUndoneBeforeItGoesBackIsNoChange(t *testing.T) {
 func TestARevisionGoesBackAtOnceWhileARejectedLoginPauses(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 1)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
 	f.sees(t)
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
 	f.clock.Step(5 * time.Minute)
 	f.rolls(t, func() { f.setOverrides(t, port) })
 	f.sees(t)
-	require.True(t, operand.PreflightRuns(f.submitted(t)), "that of the login is repeated")
-	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 2)
+	require.True(t, trial.Of(f.submitted(t)).Runs(), "that of the login is repeated")
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 2)
 	f.sees(t)
 	f.fails(t)
 	f.sees(t)
@@ -213,7 +213,7 @@ func TestARevisionGoesBackAtOnceWhileARejectedLoginPauses(t *testing.T) {
 func TestARevisionGoesBackWhoseLoginIsRejectedWithCredentialsThatStay(t *testing.T) {
 	f := newWorking(t)
 	f.rolls(t, func() { f.change(t) })
-	f.failsAs(t, operand.RejectedLogin)
+	f.failsAs(t, trial.RejectedLogin)
 	f.sees(t)
 	require.True(t, f.wentBack(t), "the credentials are those with which the others run")
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
@@ -222,7 +222,7 @@ func TestARevisionGoesBackWhoseLoginIsRejectedWithCredentialsThatStay(t *testing
 	// They hold nothing else back.
 	f.newImage()
 	f.sees(t)
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
@@ -240,7 +240,7 @@ func TestTheVerdictAboutARevisionEndsOnceItIsAccepted(t *testing.T) {
 	require.False(t, f.wentBack(t))
 	f.sees(t)
 	if secret := f.submitted(t); secret != nil {
-		require.Nil(t, operand.PreflightVerdictOf(secret), "the notice says that the node goes back")
+		require.Nil(t, trial.Of(secret).Verdict, "the notice says that the node goes back")
 	}
 }
 
@@ -278,7 +278,7 @@ func TestARevisionThatWasEditedByHandIsNotWhatIsGoneBackTo(t *testing.T) {
 			f.setOverrides(t, `extendedArguments: {secure-port: ["10260"]}`)
 			f.OperandImages["openstack-cloud-controller-manager"] = "registry/openstack@sha256:10"
 			f.sees(t)
-			f.conclude(t, operand.Successful, 1)
+			f.conclude(t, trial.Successful, 1)
 			f.sees(t)
 			require.Contains(t, f.podConfigMap(t).Data["pod.yaml"], "--secure-port=10260")
 			require.Empty(t, f.trueConditions(t))

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // newAzureFixture returns a valid cluster with a node manager, that of operand's golden files.
@@ -48,7 +49,7 @@ func TestAServiceGatewayHasNoPreflight(t *testing.T) {
 		f.sees(t)
 	}
 	change(`"cloudProviderBackoffDuration": 6`, `"cloudProviderBackoffDuration": 7`)
-	require.True(t, operand.PreflightRuns(f.submitted(t)), "another change has one")
+	require.True(t, trial.Of(f.submitted(t)).Runs(), "another change has one")
 
 	change(`"loadBalancerSku": "standard"`, `"loadBalancerSku": "service", "serviceGatewayEnabled": true, `+
 		`"loadBalancerBackendPoolConfigurationType": "podIP"`)

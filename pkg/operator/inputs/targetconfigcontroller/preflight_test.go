@@ -1,7 +1,6 @@
 package targetconfigcontroller
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -17,6 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
@@ -34,21 +34,32 @@ func (f *fixture) submitted(t *testing.T) *corev1.Secret {
 }
 
 // conclude writes a verdict about the submitted candidate, as the preflight does.
-func (f *fixture) conclude(t *testing.T, result operand.PreflightResult, tries int) {
+func (f *fixture) conclude(t *testing.T, result trial.Result, tries int) {
 	t.Helper()
 	f.concludeAs(t, result, "", tries)
 }
 
 // concludeAs is the same with a class.
-func (f *fixture) concludeAs(t *testing.T, result operand.PreflightResult, class string, tries int) {
+func (f *fixture) concludeAs(t *testing.T, result trial.Result, class string, tries int) {
 	t.Helper()
-	secret := f.submitted(t)
-	text, err := json.Marshal(&operand.PreflightVerdict{
-		Digest: digestOf(secret), Result: result, Class: class, Message: "it failed", Node: "m1", Tries: tries,
-		Ended: metav1.NewTime(f.clock.Now()),
+	record := f.record(t)
+	record.Conclude(&trial.Verdict{
+		Result: result, Class: class, Message: "it failed", Node: "m1", Tries: tries, Ended: metav1.NewTime(f.clock.Now()),
 	})
+	f.save(t, record)
+}
+
+// record returns what is known about the candidates.
+func (f *fixture) record(t *testing.T) *trial.Record {
+	t.Helper()
+	return trial.Of(f.submitted(t))
+}
+
+// save writes the record.
+func (f *fixture) save(t *testing.T, record *trial.Record) {
+	t.Helper()
+	secret, err := record.InSecret()
 	require.NoError(t, err)
-	secret.Annotations[operand.PreflightVerdictAnnotation], secret.Data = string(text), nil
 	f.put(t, secret)
 }
 
@@ -136,11 +147,11 @@ func TestAChangeWaitsForItsPreflight(t *testing.T) {
 	require.Nil(t, f.submitted(t), "nothing has changed")
 	f.change(t)
 	require.Contains(t, string(f.submitted(t).Data["secret-cloud-config-cloud.conf"]), changed)
-	require.Empty(t, f.submitted(t).Annotations[operand.PreflightVerdictAnnotation])
+	require.Nil(t, f.record(t).Verdict)
 	f.clock.Step(holdAllTime - time.Second)
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t))
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 	require.Empty(t, f.trueConditions(t))
@@ -156,7 +167,7 @@ func TestACopyThatWasEditedByHandHoldsBackNoChange(t *testing.T) {
 				Data:       map[string]string{"pod.yaml": edited},
 			})
 			f.change(t)
-			f.conclude(t, operand.Successful, 1)
+			f.conclude(t, trial.Successful, 1)
 			f.sees(t)
 			require.Equal(t, changed, f.balancers(t), "the next revision is the cure")
 		})
@@ -188,7 +199,7 @@ func TestACandidateThatWasEditedByHandIsReplacedBesideARejectedImage(t *testing.
 			before := f.podConfigMap(t).Data
 			f.newImage()
 			f.sees(t)
-			f.conclude(t, operand.Failed, 1)
+			f.conclude(t, trial.Failed, 1)
 			f.sees(t)
 			require.Equal(t, []string{"ImageDegraded"}, f.degraded(t))
 
@@ -224,7 +235,7 @@ func TestACandidateThatIsTooLargeRollsOutUnproved(t *testing.T) {
 func TestAChangeWhosePreflightFailsIsRejected(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t))
 	value := f.valueToAccept(t)
@@ -267,7 +278,7 @@ func TestARejectionNamesTheKeyThatHasChanged(t *testing.T) {
 			f := newWorking(t)
 			f.put(t, userConfigMap("cloud-provider-config", tc.changed))
 			f.sees(t)
-			f.conclude(t, operand.Failed, 1)
+			f.conclude(t, trial.Failed, 1)
 			f.sees(t)
 			// A CA of the cloud is among the trusted CAs too, so TrustedCADegraded may follow.
 			conditions := f.trueConditions(t)
@@ -281,7 +292,7 @@ func TestARejectionNamesTheKeyThatHasChanged(t *testing.T) {
 func TestAnAdministratorMayAcceptAFailedPreflight(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.meta.Annotations = map[string]string{
 		"cloudcontrollermanager.operator.openshift.io/accepted-preflight": "0123456789ab",
 	}
@@ -301,16 +312,16 @@ func TestAFailedPreflightIsRepeatedAfterAPause(t *testing.T) {
 	f.change(t)
 	for tries, pause := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute,
 		32 * time.Minute, time.Hour, time.Hour} {
-		f.conclude(t, operand.Failed, tries+1)
+		f.conclude(t, trial.Failed, tries+1)
 		f.clock.Step(pause - time.Second)
 		f.sees(t)
-		require.False(t, operand.PreflightRuns(f.submitted(t)), "%d tries", tries+1)
+		require.False(t, trial.Of(f.submitted(t)).Runs(), "%d tries", tries+1)
 		f.clock.Step(time.Second)
 		f.sees(t)
-		require.True(t, operand.PreflightRuns(f.submitted(t)), "%d tries", tries+1)
+		require.True(t, trial.Of(f.submitted(t)).Runs(), "%d tries", tries+1)
 		require.Equal(t, former, f.balancers(t), "the former verdict counts until there is another one")
 	}
-	f.conclude(t, operand.Successful, 9)
+	f.conclude(t, trial.Successful, 9)
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 	require.Empty(t, f.trueConditions(t))
@@ -319,19 +330,19 @@ func TestAFailedPreflightIsRepeatedAfterAPause(t *testing.T) {
 func TestAFailedPreflightIsRepeatedByItself(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), f.sync, time.Minute)
 	require.NoError(t, err)
 	require.Contains(t, calls, time.Minute)
-	require.True(t, operand.PreflightRuns(f.submitted(t)))
+	require.True(t, trial.Of(f.submitted(t)).Runs())
 }
 
 func TestAnImageWhosePreflightFailsChangesNothing(t *testing.T) {
 	f := newWorking(t)
 	f.OperandImages["openstack-cloud-controller-manager"] = "registry/openstack@sha256:9"
 	f.sees(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
 	require.Len(t, f.trueConditions(t), 1)
@@ -343,12 +354,12 @@ func TestAnImageIsTriedOnItsOwnWhoseChangeWasTriedWithARejectedInput(t *testing.
 	f.change(t)
 	f.newImage()
 	f.sees(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
 	require.Contains(t, f.tried(t), former)
 	require.Contains(t, string(f.submitted(t).Data["pod.yaml"]), "sha256:9")
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
 	require.Equal(t, former, f.balancers(t))
@@ -358,7 +369,7 @@ func TestAnImageIsTriedOnItsOwnWhoseChangeWasTriedWithARejectedInput(t *testing.
 func TestARejectedInputStaysRejectedWhileAnotherOneChanges(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 3)
+	f.conclude(t, trial.Failed, 3)
 	f.sees(t)
 	value := f.valueToAccept(t)
 
@@ -367,7 +378,7 @@ func TestARejectedInputStaysRejectedWhileAnotherOneChanges(t *testing.T) {
 	require.Contains(t, f.tried(t), former, "what is tried is without it")
 	require.Contains(t, f.tried(t), "second")
 	require.NotContains(t, f.password(t), "second", "it waits for its verdict")
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Contains(t, f.password(t), "second")
 	require.Equal(t, former, f.balancers(t))
@@ -379,9 +390,9 @@ func TestARejectedInputStaysRejectedWhileAnotherOneChanges(t *testing.T) {
 	f.sees(t)
 	require.Contains(t, f.tried(t), changed)
 	require.Contains(t, f.tried(t), "second")
-	verdict := operand.PreflightVerdictOf(f.submitted(t))
+	verdict := trial.Of(f.submitted(t)).Verdict
 	require.Equal(t, 3, verdict.Tries, "the tries of a change count on")
-	f.conclude(t, operand.Successful, 4)
+	f.conclude(t, trial.Successful, 4)
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 	require.Empty(t, f.trueConditions(t))
@@ -390,11 +401,11 @@ func TestARejectedInputStaysRejectedWhileAnotherOneChanges(t *testing.T) {
 func TestTwoRejectedInputsAreIndependent(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	f.rotate(t, "second")
 	f.sees(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	require.Equal(t, []string{"CloudConfigDegraded", "CredentialsDegraded"}, f.degraded(t))
 	require.Equal(t, former, f.balancers(t))
@@ -404,7 +415,7 @@ func TestTwoRejectedInputsAreIndependent(t *testing.T) {
 	f.rotate(t, "third")
 	f.sees(t)
 	require.Contains(t, f.tried(t), former)
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Contains(t, f.password(t), "third")
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
@@ -418,17 +429,17 @@ func TestTwoRejectedInputsAreIndependent(t *testing.T) {
 func TestARejectedInputThatIsUndoneLeavesTheVerdictAboutAnother(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 7)
+	f.conclude(t, trial.Failed, 7)
 	f.sees(t)
 	f.rotate(t, "second")
 	f.sees(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	f.put(t, secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}))
 	f.sees(t)
-	verdict := operand.PreflightVerdictOf(f.submitted(t))
+	verdict := trial.Of(f.submitted(t)).Verdict
 	require.Equal(t, 7, verdict.Tries)
-	require.False(t, operand.PreflightRuns(f.submitted(t)))
+	require.False(t, trial.Of(f.submitted(t)).Runs())
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
 	f.sees(t)
@@ -440,7 +451,7 @@ func TestARejectedInputThatIsUndoneLeavesTheVerdictAboutAnother(t *testing.T) {
 func TestARejectedInputIsTriedAgainWhenWhatWasTriedBesideItIsUndone(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	f.rotate(t, "second")
 	f.sees(t)
@@ -448,7 +459,7 @@ func TestARejectedInputIsTriedAgainWhenWhatWasTriedBesideItIsUndone(t *testing.T
 	f.put(t, secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}))
 	f.clock.Step(time.Minute)
 	f.sees(t)
-	require.True(t, operand.PreflightRuns(f.submitted(t)))
+	require.True(t, trial.Of(f.submitted(t)).Runs())
 	require.NotContains(t, f.tried(t), "second")
 	require.Contains(t, f.tried(t), changed)
 }
@@ -457,7 +468,7 @@ func TestInputsThatFailTogetherAreRejectedTogether(t *testing.T) {
 	f := newWorking(t)
 	f.rotate(t, "second")
 	f.change(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	require.Equal(t, []string{"CloudConfigDegraded", "CredentialsDegraded"}, f.degraded(t))
 
@@ -466,7 +477,7 @@ func TestInputsThatFailTogetherAreRejectedTogether(t *testing.T) {
 	f.sees(t)
 	require.Contains(t, f.tried(t), changed)
 	require.Contains(t, f.tried(t), "third")
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 	require.Empty(t, f.trueConditions(t))
@@ -488,7 +499,7 @@ func TestARejectedImageOrFlagsHoldBackNothingElse(t *testing.T) {
 			before := pod()
 			tc.change(f, t)
 			f.sees(t)
-			f.conclude(t, operand.Failed, 1)
+			f.conclude(t, trial.Failed, 1)
 			f.Version, f.OperatorImage = "next", "registry/operator@sha256:3"
 			f.sees(t)
 			require.Contains(t, f.trueConditions(t)[0], "\nuntil then, the former ")
@@ -498,7 +509,7 @@ func TestARejectedImageOrFlagsHoldBackNothingElse(t *testing.T) {
 			require.Equal(t, former, f.balancers(t), "it waits for its own verdict")
 			require.Contains(t, f.tried(t), changed)
 			require.NotContains(t, string(f.submitted(t).Data["pod.yaml"]), tc.rejected)
-			f.conclude(t, operand.Successful, 1)
+			f.conclude(t, trial.Successful, 1)
 			f.sees(t)
 			require.Equal(t, changed, f.balancers(t))
 			require.NotContains(t, pod(), tc.rejected)
@@ -507,8 +518,8 @@ func TestARejectedImageOrFlagsHoldBackNothingElse(t *testing.T) {
 
 			f.clock.Step(time.Minute)
 			f.sees(t)
-			require.True(t, operand.PreflightRuns(f.submitted(t)), "it is repeated")
-			f.conclude(t, operand.Successful, 2)
+			require.True(t, trial.Of(f.submitted(t)).Runs(), "it is repeated")
+			f.conclude(t, trial.Successful, 2)
 			f.sees(t)
 			require.Contains(t, pod(), tc.rejected)
 			require.Contains(t, f.rendered(t), "next")
@@ -541,7 +552,7 @@ func (f *fixture) args(t *testing.T, manifest string) []string {
 func TestAChangeThatIsMadeAgainWaitsAgain(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
 	f.sees(t)
@@ -555,7 +566,7 @@ func TestAFailedChangeBesideAnInputThatAParserRejectsIsRejected(t *testing.T) {
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))
 	f.OperandImages["openstack-cloud-controller-manager"] = "registry/openstack@sha256:9"
 	f.sees(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), "sha256:9")
 	require.Len(t, f.trueConditions(t), 2)
@@ -573,7 +584,7 @@ func TestWhatTheCloudControllerManagerDoesNotStartWithHasNoPreflight(t *testing.
 func TestAChangeOfWhatDoesNotWorkHasNoPreflight(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	f.works = false
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
@@ -605,7 +616,7 @@ func TestAFailedChangeThatWasAcceptedButNotAppliedIsReplacedByWhatRuns(t *testin
 	f.refresh(t)
 	require.Equal(t, changed, f.balancers(t), "it is applied by half")
 	full = nil
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t))
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
@@ -622,7 +633,7 @@ func TestAChangeThatIsUndoneWhileItRollsOutIsNotTried(t *testing.T) {
 	f := newWorking(t)
 	f.makeRevision(t)
 	f.change(t)
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
@@ -635,14 +646,14 @@ func TestAChangeThatIsUndoneWhileItRollsOutIsNotTried(t *testing.T) {
 func TestAVerdictThatCannotBeDecodedIsReplaced(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	corrupt := f.submitted(t)
-	corrupt.Annotations[operand.PreflightVerdictAnnotation] = "{"
+	corrupt.Annotations[trial.Annotation] = "{"
 	f.put(t, corrupt)
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t))
-	require.True(t, operand.PreflightRuns(f.submitted(t)), "it is tried again")
-	f.conclude(t, operand.Successful, 1)
+	require.True(t, trial.Of(f.submitted(t)).Runs(), "it is tried again")
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Equal(t, changed, f.balancers(t))
 }
@@ -651,7 +662,7 @@ func TestTheTimeToWaitBeginsAnewAfterAChangeWasUndone(t *testing.T) {
 	f := newWorking(t)
 	f.makeRevision(t)
 	f.change(t)
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	f.rotate(t, "second")
 	f.sees(t)
@@ -669,7 +680,7 @@ func TestTheTimeToWaitBeginsAnewAfterAChangeWasUndone(t *testing.T) {
 func TestWhatRollsOutBesideAnAcceptedChangeIsTold(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	value := f.valueToAccept(t)
 	f.rotate(t, "untried")
@@ -704,18 +715,18 @@ func TestARejectedLoginIsNotRepeatedSoonerBecauseAnotherChangeFails(t *testing.T
 	f := newWorking(t)
 	f.rotate(t, "wrong")
 	f.sees(t)
-	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 1)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
 	f.sees(t)
 	f.change(t)
 	require.NotContains(t, f.tried(t), "wrong")
-	f.concludeAs(t, operand.Failed, "Crash", 1)
+	f.concludeAs(t, trial.Failed, "Crash", 1)
 	f.sees(t)
 	f.clock.Step(time.Minute)
 	f.sees(t)
-	require.False(t, operand.PreflightRuns(f.submitted(t)), "another login within five minutes")
+	require.False(t, trial.Of(f.submitted(t)).Runs(), "another login within five minutes")
 	f.clock.Step(4 * time.Minute)
 	f.sees(t)
-	require.True(t, operand.PreflightRuns(f.submitted(t)))
+	require.True(t, trial.Of(f.submitted(t)).Runs())
 }
 
 // The former credentials were revoked before an upgrade, so the image's preflight could not log in.
@@ -723,16 +734,16 @@ func TestOtherCredentialsAreTriedAtOnceBesideARejectedImage(t *testing.T) {
 	f := newWorking(t)
 	f.newImage()
 	f.sees(t)
-	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 7)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 7)
 	f.sees(t)
 	f.change(t)
-	require.False(t, operand.PreflightRuns(f.submitted(t)), "another login with the same credentials")
+	require.False(t, trial.Of(f.submitted(t)).Runs(), "another login with the same credentials")
 	f.rotate(t, "renewed")
 	f.works = false
 	f.sees(t)
 	require.Contains(t, f.password(t), "renewed", "they may be the cure")
 	f.sees(t)
-	require.True(t, operand.PreflightRuns(f.submitted(t)))
+	require.True(t, trial.Of(f.submitted(t)).Runs())
 	require.Contains(t, f.tried(t), "renewed")
 }
 
@@ -741,7 +752,7 @@ func TestThePreflightOfAPinnedFlagEndsWithTheChangeOfTheFlag(t *testing.T) {
 	f := newWorking(t)
 	f.setOverrides(t, `extendedArguments: {secure-port: ["10259"]}`)
 	f.sees(t)
-	f.conclude(t, operand.Failed, 1)
+	f.conclude(t, trial.Failed, 1)
 	f.sees(t)
 	require.Equal(t, []string{"ConfigurationDegraded"}, f.degraded(t))
 	f.setOverrides(t, "")
@@ -764,30 +775,30 @@ func TestARejectedLoginThatIsUndoneAndMadeAgainIsNotRepeatedAtOnce(t *testing.T)
 	f := newWorking(t)
 	f.rotate(t, "wrong")
 	f.sees(t)
-	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 2)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 2)
 	f.sees(t)
 	f.rotate(t, "hidden")
 	f.sees(t)
 	f.sees(t)
 	require.Empty(t, f.trueConditions(t))
-	require.False(t, operand.PreflightRuns(f.submitted(t)))
-	require.Nil(t, operand.PreflightVerdictOf(f.submitted(t)), "nothing is to be noticed")
+	require.False(t, trial.Of(f.submitted(t)).Runs())
+	require.Nil(t, trial.Of(f.submitted(t)).Verdict, "nothing is to be noticed")
 
 	f.rotate(t, "wrong")
 	f.sees(t)
 	require.Equal(t, []string{"CredentialsDegraded"}, f.degraded(t), "it is known to be rejected")
-	require.False(t, operand.PreflightRuns(f.submitted(t)))
-	require.Equal(t, 2, operand.PreflightVerdictOf(f.submitted(t)).Tries)
+	require.False(t, trial.Of(f.submitted(t)).Runs())
+	require.Equal(t, 2, trial.Of(f.submitted(t)).Verdict.Tries)
 	f.clock.Step(10 * time.Minute)
 	f.sees(t)
-	require.True(t, operand.PreflightRuns(f.submitted(t)), "the pause goes on")
+	require.True(t, trial.Of(f.submitted(t)).Runs(), "the pause goes on")
 
 	// After an hour, no account counts it any more.
-	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 3)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 3)
 	f.sees(t)
 	f.rotate(t, "hidden")
 	f.sees(t)
-	f.clock.Step(operand.RememberTime)
+	f.clock.Step(trial.RememberTime)
 	f.sees(t)
 	require.Nil(t, f.submitted(t))
 }
@@ -797,11 +808,11 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	for i := range 12 {
 		f.rotate(t, fmt.Sprintf("wrong-%d", i))
 		f.sees(t)
-		f.concludeAs(t, operand.Failed, operand.RejectedLogin, 1)
+		f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
 		f.sees(t)
 		f.clock.Step(time.Second)
 	}
 	f.rotate(t, "hidden")
 	f.sees(t)
-	require.Len(t, operand.PreflightRejectionsOf(f.submitted(t)), 8)
+	require.Len(t, trial.Of(f.submitted(t)).Rejected, 8)
 }

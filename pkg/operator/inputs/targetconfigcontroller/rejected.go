@@ -10,17 +10,18 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // isRollingOut reports whether the rejected inputs are those of the latest revision, which has failed on its first
 // node.
-func (g *gating) isRollingOut(r *operand.PreflightRejection) bool {
+func (g *gating) isRollingOut(r *trial.Rejection) bool {
 	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Have(r.Inputs)
 }
 
 // hasFailed reports whether a revision is rejected. It may lead nevertheless.
 func (g *gating) hasFailed(revision int32) bool {
-	return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool { return r.IsFor(revision) })
+	return slices.ContainsFunc(g.standing, func(r trial.Rejection) bool { return r.IsFor(revision) })
 }
 
 // formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise.
@@ -40,7 +41,7 @@ func (g *gating) goesBack(digests operand.StartDigests) (bool, error) {
 	if back == 0 {
 		return false, nil
 	}
-	running, err := g.startsWith(back)
+	running, err := g.objects.StartsWith(back)
 	return running.Have(digests), err
 }
 
@@ -85,7 +86,7 @@ func (g *gating) withoutRejected() (*candidate, error) {
 
 // failedOf returns the digests that a replacement of rejected inputs must not have: after a preflight, not all of them
 // together. After a revision, none of them, so that its first node gets what works on the others.
-func failedOf(r *operand.PreflightRejection) []operand.StartDigests {
+func failedOf(r *trial.Rejection) []operand.StartDigests {
 	if r.Verdict.Revision == 0 {
 		return []operand.StartDigests{r.Inputs}
 	}
@@ -100,18 +101,14 @@ func failedOf(r *operand.PreflightRejection) []operand.StartDigests {
 // revision, or with 0 of the last candidate, see lastComplete. A copy that was edited by hand takes no place.
 func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
 	isRejected := func(cause diagnostic.Cause) bool {
-		return slices.ContainsFunc(g.standing, func(r operand.PreflightRejection) bool { return r.Inputs[cause] != "" })
+		return slices.ContainsFunc(g.standing, func(r trial.Rejection) bool { return r.Inputs[cause] != "" })
 	}
 	image, flags := isRejected(diagnostic.Image), isRejected(diagnostic.Configuration)
 	if !image && !flags {
 		return nil, nil
 	}
-	configMaps, secrets, err := g.delivered()
-	if err != nil {
-		return nil, err
-	}
-	revision = g.lastComplete(revision, configMaps, secrets)
-	if mismatch := operand.CopiesMatch(configMaps, secrets, revision); mismatch != nil {
+	revision = g.lastComplete(revision)
+	if mismatch := operand.CopiesMatch(g.objects.ConfigMaps, g.objects.Secrets, revision); mismatch != nil {
 		klog.InfoS("Cannot use a pod that was edited instead of a rejected one", "reason", mismatch.Error())
 		return nil, nil
 	}
@@ -135,9 +132,9 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 }
 
 // rejections returns a diagnostic for each rejected input.
-func (g *gathered) rejections(r *operand.PreflightRejection) []diagnostic.Diagnostic {
+func (g *gathered) rejections(r *trial.Rejection) []diagnostic.Diagnostic {
 	message := fmt.Sprintf("%s%s; to use it nevertheless, run: %s", r.Verdict.Describe(), r.Verdict.NextTry(),
-		operatorclient.AcceptCommand(g.acceptance, r.Value()))
+		operatorclient.AcceptCommand(g.acceptance, r.Inputs.Value()))
 	var found []diagnostic.Diagnostic
 	for _, cause := range r.Inputs.Causes() {
 		d := diagnostic.Diagnostic{Cause: cause, Message: message}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 func TestARejectionNamesTheObjectOfEachInput(t *testing.T) {
 	in := &gathered{}
 	in.CloudConfig.Source, in.CloudConfig.Key = "configmap/cloud-provider-config", "config"
 	in.Credentials.Source, in.Images.Source = "secret/credentials", "the release payload"
-	rejection := &operand.PreflightRejection{Inputs: operand.StartDigests{
+	rejection := &trial.Rejection{Inputs: operand.StartDigests{
 		diagnostic.CloudConfig: "a", diagnostic.Credentials: "b", diagnostic.TrustedCA: "c", diagnostic.Image: "d", diagnostic.Configuration: "e",
 	}}
 	objects := func() (names []string) {

@@ -13,6 +13,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const acceptance = "cloudcontrollermanager.operator.openshift.io/accepted-preflight"
@@ -26,7 +27,7 @@ func (f *fixture) accept(value string) { f.meta.Annotations = map[string]string{
 // waitsToAccept returns the value with which an administrator accepts what is tried.
 func (f *fixture) waitsToAccept(t *testing.T) string {
 	t.Helper()
-	return (&operand.PreflightRejection{Inputs: operand.PreflightInputsOf(f.submitted(t))}).Value()
+	return trial.Of(f.submitted(t)).Inputs.Value()
 }
 
 // waits lets a time pass in steps of the controller's own timer.
@@ -60,7 +61,7 @@ var rows = map[string]func(*testing.T, *fixture){
 	"the CCM that works has them: a change was undone": func(t *testing.T, f *fixture) {
 		f.makeRevision(t)
 		f.change(t)
-		f.conclude(t, operand.Successful, 1)
+		f.conclude(t, trial.Successful, 1)
 		f.sees(t)
 		f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
 		f.sees(t)
@@ -82,7 +83,7 @@ var rows = map[string]func(*testing.T, *fixture){
 	},
 	"a preflight has failed with some of them": func(t *testing.T, f *fixture) {
 		f.change(t)
-		f.conclude(t, operand.Failed, 1)
+		f.conclude(t, trial.Failed, 1)
 		f.token(t)
 		f.sees(t)
 		require.Equal(t, former, f.balancers(t))
@@ -91,22 +92,22 @@ var rows = map[string]func(*testing.T, *fixture){
 	},
 	"a preflight with some of them showed nothing": func(t *testing.T, f *fixture) {
 		f.change(t)
-		f.conclude(t, operand.Inconclusive, 1)
+		f.conclude(t, trial.Inconclusive, 1)
 		f.token(t)
 		f.waits(t, 59*time.Second)
 		require.Equal(t, former, f.balancers(t))
 		require.True(t, f.hasToken(t), "nothing else waits")
 		require.Empty(t, f.degraded(t))
 		f.waits(t, time.Second)
-		require.True(t, operand.PreflightRuns(f.submitted(t)), "it is repeated")
-		f.conclude(t, operand.Successful, 2)
+		require.True(t, trial.Of(f.submitted(t)).Runs(), "it is repeated")
+		f.conclude(t, trial.Successful, 2)
 		f.sees(t)
 		require.Equal(t, changed, f.balancers(t))
 		require.Empty(t, f.unproved())
 	},
 	"it showed nothing, and no CCM has worked for 20 s": func(t *testing.T, f *fixture) {
 		f.change(t)
-		f.conclude(t, operand.Inconclusive, 1)
+		f.conclude(t, trial.Inconclusive, 1)
 		f.waits(t, 30*time.Second)
 		f.works = false
 		f.sees(t)
@@ -125,7 +126,7 @@ var rows = map[string]func(*testing.T, *fixture){
 	},
 	"their preflight was successful": func(t *testing.T, f *fixture) {
 		f.change(t)
-		f.conclude(t, operand.Successful, 1)
+		f.conclude(t, trial.Successful, 1)
 		f.sees(t)
 		require.Equal(t, changed, f.balancers(t))
 	},
@@ -143,9 +144,9 @@ var rows = map[string]func(*testing.T, *fixture){
 		require.True(t, f.hasToken(t))
 		f.waits(t, time.Hour)
 		require.Equal(t, former, f.balancers(t))
-		require.True(t, operand.PreflightRuns(f.submitted(t)))
+		require.True(t, trial.Of(f.submitted(t)).Runs())
 		require.Empty(t, f.degraded(t))
-		f.conclude(t, operand.Successful, 1)
+		f.conclude(t, trial.Successful, 1)
 		f.sees(t)
 		require.Equal(t, changed, f.balancers(t))
 	},
@@ -170,7 +171,7 @@ var rows = map[string]func(*testing.T, *fixture){
 	"otherwise": func(t *testing.T, f *fixture) {
 		f.change(t)
 		require.Equal(t, former, f.balancers(t))
-		require.True(t, operand.PreflightRuns(f.submitted(t)))
+		require.True(t, trial.Of(f.submitted(t)).Runs())
 	},
 }
 
@@ -194,7 +195,7 @@ func TestTheTableOfTheGate(t *testing.T) {
 func TestARestartedOperatorGoesOnWithWhatWaits(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Inconclusive, 1)
+	f.conclude(t, trial.Inconclusive, 1)
 	f.sees(t)
 	f.restart()
 	f.token(t)
@@ -212,7 +213,7 @@ func TestARestartedOperatorGoesOnWithWhatWaits(t *testing.T) {
 func TestTheLeadThatChangesHandsLetsNothingPass(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Inconclusive, 1)
+	f.conclude(t, trial.Inconclusive, 1)
 	for range 6 {
 		f.works = false
 		f.sees(t)
@@ -233,7 +234,7 @@ func TestInputsThatChangeAgainAndAgainHoldUpNothingElse(t *testing.T) {
 	}
 	require.Contains(t, f.password(t), "hidden")
 	require.True(t, f.hasToken(t))
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.NotContains(t, f.password(t), "hidden")
 }
@@ -241,12 +242,12 @@ func TestInputsThatChangeAgainAndAgainHoldUpNothingElse(t *testing.T) {
 func TestAnotherInputIsTriedWithoutWhatWaits(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Inconclusive, 1)
+	f.conclude(t, trial.Inconclusive, 1)
 	f.rotate(t, "second")
 	f.sees(t)
 	require.Contains(t, f.tried(t), former)
 	require.Contains(t, f.tried(t), "second")
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Contains(t, f.password(t), "second")
 	require.Equal(t, former, f.balancers(t))
@@ -257,11 +258,11 @@ func TestWhatWaitsIsRepeatedEveryMinuteAtFirstAndEveryFiveMinutesAtLast(t *testi
 	f := newWorking(t)
 	f.change(t)
 	for tries, pause := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
-		f.conclude(t, operand.Inconclusive, tries+1)
+		f.conclude(t, trial.Inconclusive, tries+1)
 		f.waits(t, pause-time.Second)
-		require.False(t, operand.PreflightRuns(f.submitted(t)), "%d tries", tries+1)
+		require.False(t, trial.Of(f.submitted(t)).Runs(), "%d tries", tries+1)
 		f.waits(t, time.Second)
-		require.True(t, operand.PreflightRuns(f.submitted(t)), "%d tries", tries+1)
+		require.True(t, trial.Of(f.submitted(t)).Runs(), "%d tries", tries+1)
 	}
 	require.Equal(t, former, f.balancers(t))
 }
@@ -269,7 +270,7 @@ func TestWhatWaitsIsRepeatedEveryMinuteAtFirstAndEveryFiveMinutesAtLast(t *testi
 func TestAnAdministratorMayAcceptWhatShowedNothing(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
-	f.conclude(t, operand.Inconclusive, 1)
+	f.conclude(t, trial.Inconclusive, 1)
 	f.sees(t)
 	f.accept(f.waitsToAccept(t))
 	f.sees(t)
@@ -301,18 +302,16 @@ func TestARejectedLoginIsRepeatedAtOnceWhenTheLeadersIsRejectedToo(t *testing.T)
 	f := newWorking(t)
 	f.rotate(t, "second")
 	f.sees(t)
-	f.concludeAs(t, operand.Failed, operand.RejectedLogin, 1)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
 	f.sees(t)
 	require.Contains(t, f.trueConditions(t)[0], "; it is tried again at 2026-11-20T13:05:45Z; ")
-	secret := f.submitted(t)
-	found, err := operand.RejectsLeader(secret)
-	require.NoError(t, err)
-	require.True(t, found)
-	f.put(t, secret)
+	record := f.record(t)
+	record.RejectsRunning()
+	f.save(t, record)
 	f.sees(t)
-	require.True(t, operand.PreflightRuns(f.submitted(t)), "at once")
+	require.True(t, trial.Of(f.submitted(t)).Runs(), "at once")
 	require.Equal(t, []string{"CredentialsDegraded"}, f.degraded(t))
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Contains(t, f.password(t), "second")
 	require.Empty(t, f.degraded(t))
@@ -323,11 +322,11 @@ func TestAnImageThatIsNotPulledHoldsUpNoRotationMadeWithIt(t *testing.T) {
 	f.newImage()
 	f.rotate(t, "second")
 	f.sees(t)
-	f.concludeAs(t, operand.Failed, operand.ImageNotPulled, 1)
+	f.concludeAs(t, trial.Failed, trial.ImageNotPulled, 1)
 	f.sees(t)
 	require.Contains(t, f.tried(t), "second")
 	require.NotContains(t, string(f.submitted(t).Data["pod.yaml"]), "sha256:9")
-	f.conclude(t, operand.Successful, 1)
+	f.conclude(t, trial.Successful, 1)
 	f.sees(t)
 	require.Contains(t, f.password(t), "second")
 	require.Equal(t, []string{"ImageDegraded"}, f.degraded(t))

@@ -34,6 +34,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -108,7 +109,7 @@ type snapshot struct {
 	// moves are the pods of moves.
 	moves []*corev1.Pod
 	// proof is the record of a revision's proof, nil if there is none.
-	proof  *operand.Leading
+	proof  *trial.Leading
 	spec   *operatorv1.StaticPodOperatorSpec
 	status *operatorv1.StaticPodOperatorStatus
 }
@@ -159,7 +160,7 @@ func (c *controller) observe() (snapshot, error) {
 	if err != nil {
 		return s, err
 	}
-	s.proof = operand.LeadingOf(secret)
+	s.proof = trial.Of(secret).Leading
 	pods, err := operatorclient.All(c.Pods.Lister().Pods(operand.Namespace), "pods in "+operand.Namespace)
 	s.moves = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
 		return pod.Labels["app"] != controlplane.HandoverApp

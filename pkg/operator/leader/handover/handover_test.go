@@ -449,7 +449,7 @@ func TestEachEventCallsTheController(t *testing.T) {
 		return err
 	})
 	watched.Expect(t, "the record of a proof", func() error {
-		_, err := client.CoreV1().Secrets(namespace).Create(t.Context(), operand.PreflightSecret(""), metav1.CreateOptions{})
+		_, err := client.CoreV1().Secrets(namespace).Create(t.Context(), operand.PreflightSecret(), metav1.CreateOptions{})
 		return err
 	})
 }

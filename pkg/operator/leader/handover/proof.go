@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // backOffPeriod is how long a container must have run before its kubelet starts it again without a pause: twice the
@@ -26,9 +27,9 @@ func (s *snapshot) proofMove(holder controlplane.Holder) (why occasion, successo
 		return occasion{}, ""
 	}
 	switch {
-	case p.State == operand.LeadAwaited && holder.Node != p.Node && s.allReady() && !s.backsOff(p.Node):
+	case p.State == trial.LeadAwaited && holder.Node != p.Node && s.allReady() && !s.backsOff(p.Node):
 		return proof, s.successorAmong(func(node string) bool { return node == p.Node })
-	case p.State == operand.LeadHeld && holder.Node == p.Node:
+	case p.State == trial.LeadHeld && holder.Node == p.Node:
 		return takingBack, s.successorAmong(func(node string) bool { return s.revisionOf(node) == p.Former })
 	}
 	return occasion{}, ""

@@ -11,7 +11,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -21,6 +20,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -32,16 +32,16 @@ const (
 
 	// cloudTime is how long a container that may wait for its cloud may not be Ready. Its cloud may be down, but the
 	// former revision leads all that time.
-	cloudTime = operand.LeadHold
+	cloudTime = trial.LeadHold
 
 	// hangInterval is how often logs are read meanwhile.
 	hangInterval = 10 * time.Second
 )
 
-// firstNode is the node that got a revision before the others, which run a former one well.
-type firstNode struct {
+// rollout is one of a revision, whose first node got it before the others, which run a former one well.
+type rollout struct {
 	revision, former int32
-	// pod is its static pod.
+	// pod is the static pod of the first node.
 	pod *corev1.Pod
 }
 
@@ -55,8 +55,8 @@ type ends struct {
 // revision works: at a first installation, a take-over, on a single node, or while another node is not Ready.
 func firstNodeOf(
 	status *operatorv1.StaticPodOperatorStatus, view controlplane.View,
-) *firstNode {
-	first, holder := &firstNode{revision: status.LatestAvailableRevision}, view.Holder()
+) *rollout {
+	first, holder := &rollout{revision: status.LatestAvailableRevision}, view.Holder()
 	for _, node := range status.NodeStatuses {
 		pod := view.StaticPod(node.NodeName)
 		if pod == nil || node.CurrentRevision == 0 || !first.add(&node, pod) {
@@ -71,7 +71,7 @@ func firstNodeOf(
 
 // add adds a node with its static pod, and reports whether only one node has the revision as far as is known, and the
 // others are Ready with the same former one.
-func (f *firstNode) add(node *operatorv1.NodeStatus, pod *corev1.Pod) bool {
+func (f *rollout) add(node *operatorv1.NodeStatus, pod *corev1.Pod) bool {
 	if pod.Labels["revision"] == strconv.Itoa(int(f.revision)) {
 		isFirst := f.pod == nil
 		f.pod = pod
@@ -88,7 +88,7 @@ func (f *firstNode) add(node *operatorv1.NodeStatus, pod *corev1.Pod) bool {
 // what the other nodes have, and that rolls out on the failed one first. A preflight does not see everything that a
 // static pod needs, and not every platform has one.
 func (c *controller) watchFirstNode(
-	ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret,
+	ctx context.Context, syncCtx factory.SyncContext, record *trial.Record,
 ) error {
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *controller) watchFirstNode(
 		return err
 	}
 	first := firstNodeOf(status, view)
-	if first == nil || isRejected(candidate, first.revision) {
+	if first == nil || record.IsRejected(first.revision) {
 		c.forgetUnready()
 		return nil
 	}
@@ -111,12 +111,12 @@ func (c *controller) watchFirstNode(
 		c.forgetUnready()
 		return err
 	}
-	hasLoggedIn, err := c.hasLoggedIn(candidate, first)
+	hasLoggedIn, err := c.hasLoggedIn(record, first)
 	if err != nil {
 		return err
 	}
 	if verdict := c.judgeFirstNode(ctx, first, hasLoggedIn); verdict != nil {
-		_, err = c.rejectRevision(ctx, candidate, first, verdict)
+		_, err = c.rejectRevision(ctx, record, first, verdict)
 	}
 	return err
 }
@@ -124,17 +124,11 @@ func (c *controller) watchFirstNode(
 // hasLoggedIn reports whether a preflight has logged in with what the revision changes: then a cloud that rejects its
 // login now rejects that of the former revision too. So does one that rejects the login of a revision that changes only
 // the image, whatever the preflight has tried since.
-func (c *controller) hasLoggedIn(candidate *corev1.Secret, first *firstNode) (bool, error) {
+func (c *controller) hasLoggedIn(record *trial.Record, first *rollout) (bool, error) {
 	changes, err := c.changes(first)
-	if err != nil || len(changes) == 1 && changes[diagnostic.Image] != "" {
-		return err == nil, err
-	}
-	if candidate == nil {
-		return false, nil
-	}
-	verdict := operand.PreflightVerdictOf(candidate)
-	hasSucceeded := verdict != nil && verdict.Result == operand.Successful
-	return hasSucceeded && operand.PreflightInputsOf(candidate).Have(changes), nil
+	isImage := len(changes) == 1 && changes[diagnostic.Image] != ""
+	hasSucceeded := record.Verdict != nil && record.Verdict.Result == trial.Successful
+	return err == nil && (isImage || hasSucceeded && record.Inputs.Have(changes)), err
 }
 
 // forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
@@ -169,12 +163,6 @@ func endsOf(status corev1.ContainerStatus) int {
 	return int(status.RestartCount)
 }
 
-// isRejected reports whether a revision is rejected already.
-func isRejected(candidate *corev1.Secret, revision int32) bool {
-	return candidate != nil && slices.ContainsFunc(operand.PreflightRejectionsOf(candidate),
-		func(r operand.PreflightRejection) bool { return r.IsFor(revision) })
-}
-
 func (c *controller) kubeletWorks(name string) (bool, error) {
 	node, err := operatorclient.Find(c.Nodes.Lister(), "node", "", name)
 	return node != nil && controlplane.KubeletOf(node) == controlplane.KubeletReady, err
@@ -184,8 +172,8 @@ func (c *controller) kubeletWorks(name string) (bool, error) {
 // none yet. A cloud that may be down pauses the rollout, and fails nothing. So does one that rejects a login that it
 // has accepted.
 func (c *controller) judgeFirstNode(
-	ctx context.Context, first *firstNode, hasLoggedIn bool,
-) *operand.PreflightVerdict {
+	ctx context.Context, first *rollout, hasLoggedIn bool,
+) *trial.Verdict {
 	now := c.Clock.Now()
 	e := &evidence{now: now, pod: first.pod, since: c.unready.See(string(first.pod.UID), now)}
 	status := controlplane.ContainerStatus(first.pod, operand.Name)
@@ -196,7 +184,7 @@ func (c *controller) judgeFirstNode(
 	if end := controlplane.Terminated(status); end != nil && count >= enoughEnds {
 		verdict := e.ended(end)
 		isRevoked := hasLoggedIn && verdict.Class == nodecause.Unauthenticated.String()
-		if !isRevoked && (verdict.Result == operand.Failed || verdict.Class != crash) {
+		if !isRevoked && (verdict.Result == trial.Failed || verdict.Class != crash) {
 			return onlyFailed(verdict)
 		}
 	}
@@ -205,12 +193,12 @@ func (c *controller) judgeFirstNode(
 
 // judgeHang returns the verdict about a container that runs without being Ready, nil if there is none yet.
 func (c *controller) judgeHang(
-	ctx context.Context, first *firstNode, e *evidence, status corev1.ContainerStatus,
-) *operand.PreflightVerdict {
+	ctx context.Context, first *rollout, e *evidence, status corev1.ContainerStatus,
+) *trial.Verdict {
 	runs := status.State.Running != nil && e.now.Sub(c.running.See(status.ContainerID, e.now)) >= hangTime
 	switch {
 	case e.now.Sub(e.since) >= cloudTime:
-		return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, while one of revision %d led; "+
+		return e.verdict(trial.Failed, hang, fmt.Sprintf("it was not Ready within %s, while one of revision %d led; "+
 			"correct what was changed", cloudTime, first.former))
 	case !runs || e.now.Sub(c.asked) < hangInterval:
 		return nil
@@ -220,7 +208,7 @@ func (c *controller) judgeHang(
 	if waitsFor == "" {
 		return nil // Its cloud may be down.
 	}
-	return e.verdict(operand.Failed, hang, fmt.Sprintf("it was not Ready within %s, and %s; correct what was changed",
+	return e.verdict(trial.Failed, hang, fmt.Sprintf("it was not Ready within %s, and %s; correct what was changed",
 		hangTime, waitsFor))
 }
 
@@ -250,8 +238,8 @@ func (c *controller) waitsForNoCloud(ctx context.Context, pod, container string)
 }
 
 // onlyFailed returns a verdict that is Failed, nil for another one.
-func onlyFailed(verdict *operand.PreflightVerdict) *operand.PreflightVerdict {
-	if verdict.Result != operand.Failed {
+func onlyFailed(verdict *trial.Verdict) *trial.Verdict {
+	if verdict.Result != trial.Failed {
 		return nil
 	}
 	return verdict
@@ -260,78 +248,25 @@ func onlyFailed(verdict *operand.PreflightVerdict) *operand.PreflightVerdict {
 // rejectRevision writes the verdict about a revision, unless an administrator has accepted what it changes, or it
 // changes nothing that a cloud-controller-manager starts with, so that going back would not help.
 func (c *controller) rejectRevision(
-	ctx context.Context, candidate *corev1.Secret, first *firstNode, verdict *operand.PreflightVerdict,
+	ctx context.Context, record *trial.Record, r *rollout, verdict *trial.Verdict,
 ) (rejected bool, err error) {
-	inputs, err := c.changes(first)
+	inputs, err := c.changes(r)
 	if err != nil || len(inputs) == 0 {
 		return false, err
 	}
-	meta, err := c.Operator.GetObjectMeta()
-	if err != nil {
+	if accepted, _, err := c.acceptance(inputs); err != nil || accepted {
 		return false, err
 	}
-	rejection := operand.PreflightRejection{Inputs: inputs}
-	if operatorclient.IsAccepted(meta.Annotations[operatorclient.PreflightAnnotation], rejection.Value()) {
-		return false, nil
-	}
-	secret, write := operand.PreflightSecret(""), c.Kube.CoreV1().Secrets(operand.Namespace)
-	var rejections []operand.PreflightRejection
-	if candidate != nil {
-		secret, rejections = candidate.DeepCopy(), operand.PreflightRejectionsOf(candidate)
-		secret.Data = nil
-	}
-	if verdict.Late = first.pod == nil && !verdict.Led; verdict.Late {
+	if verdict.Late = r.pod == nil && !verdict.Led; verdict.Late {
 		// The revision's rejection takes the place of the preflight's.
-		rejections = slices.DeleteFunc(rejections, func(r operand.PreflightRejection) bool { return inputs.Have(r.Inputs) })
+		record.Rejected = slices.DeleteFunc(record.Rejected, func(r trial.Rejection) bool { return inputs.Have(r.Inputs) })
 	}
-	verdict.Digest, verdict.Tries = secret.Annotations[operand.PreflightDigestAnnotation], 1
-	verdict.Revision, verdict.Former = first.revision, first.former
-	annotated := operand.PreflightSecret(verdict.Digest)
-	if err := operand.AnnotatePreflight(annotated, inputs, rejections, verdict); err != nil {
+	verdict.Tries, verdict.Revision, verdict.Former = 1, r.revision, r.former
+	record.Inputs = inputs
+	record.Conclude(verdict)
+	if err := record.Save(ctx, c.Kube.CoreV1()); err != nil {
 		return false, err
-	}
-	for key, text := range annotated.Annotations {
-		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, text)
-	}
-	if candidate == nil {
-		_, err = write.Create(ctx, secret, metav1.CreateOptions{})
-	} else {
-		_, err = write.Update(ctx, secret, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		return false, fmt.Errorf("writing the verdict to secret/%s in %s: %w", secret.Name, secret.Namespace, err)
 	}
 	c.Recorder.Warning(revisionFailed, verdict.Describe())
 	return true, nil
-}
-
-// changes returns the digests of what the revision changes that the cloud-controller-manager starts with, none if the
-// former one was pruned: then there is nothing to go back to.
-func (c *controller) changes(first *firstNode) (operand.StartDigests, error) {
-	former, err := c.startsWith(first.former)
-	if err != nil || len(former) == 0 {
-		return nil, err
-	}
-	present, err := c.startsWith(first.revision)
-	return present.Changed(former), err
-}
-
-// startsWith returns the digests of what the cloud-controller-manager of a revision starts with.
-func (c *controller) startsWith(revision int32) (operand.StartDigests, error) {
-	configMaps, secrets, err := c.delivered()
-	if err != nil {
-		return nil, err
-	}
-	return operand.StartsWith(configMaps, secrets, revision)
-}
-
-// delivered returns the objects of the operand's namespace.
-func (c *controller) delivered() (configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, err error) {
-	configMaps, err = operatorclient.All(
-		c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
-	if err != nil {
-		return nil, nil, err
-	}
-	secrets, err = operatorclient.All(c.Secrets.Lister().Secrets(operand.Namespace), "secrets in "+operand.Namespace)
-	return configMaps, secrets, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
@@ -59,14 +60,14 @@ func (w *world) crashes(node, message string) {
 }
 
 // rejected returns the rejections, nil if there is no Secret.
-func (w *world) rejected(t *testing.T) []operand.PreflightRejection {
+func (w *world) rejected(t *testing.T) []trial.Rejection {
 	t.Helper()
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	require.NoError(t, err)
-	return operand.PreflightRejectionsOf(secret)
+	return trial.Of(secret).Rejected
 }
 
 const notHealthy = "F1125 19:00:00.000000       1 server.go:1] Failed to wait for apiserver being healthy: timed out\n"
@@ -102,11 +103,10 @@ func TestTheVerdictAboutARevisionReplacesThatOfItsPreflight(t *testing.T) {
 	w.submit(t, "sha256:1")
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	secret.Annotations[operand.PreflightVerdictAnnotation] = `{"digest":"sha256:1","result":"Successful","tries":1}`
-	secret.Annotations[operand.PreflightInputsAnnotation] = `{"Configuration":"sha256:a"}`
-	secret.Data = nil
-	_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	record := trial.Of(secret)
+	record.Inputs = operand.StartDigests{diagnostic.Configuration: "sha256:a"}
+	record.Conclude(&trial.Verdict{Result: trial.Successful, Tries: 1})
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 	w.crashes("m1", inUse)
 	w.clock.SetTime(controlplanetest.At(5))
 	w.pass(t, 0)
@@ -130,13 +130,11 @@ func TestACloudThatRejectsALoginItHasAcceptedRejectsNoRevision(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newRollout(t, "m0", "m1", "m2")
-			changes, err := w.changes(&firstNode{revision: 4, former: 3})
+			changes, err := w.changes(&rollout{revision: 4, former: 3})
 			require.NoError(t, err)
-			secret := operand.PreflightSecret("sha256:1")
-			require.NoError(t, operand.AnnotatePreflight(secret, tc.inputs(changes), nil,
-				&operand.PreflightVerdict{Digest: "sha256:1", Result: operand.Successful, Tries: 1}))
-			_, err = w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
-			require.NoError(t, err)
+			record := &trial.Record{Digest: "sha256:1", Inputs: tc.inputs(changes)}
+			record.Conclude(&trial.Verdict{Result: trial.Successful, Tries: 1})
+			require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 			w.crashes("m1", tc.message)
 			w.renews(t, 5*time.Minute)
 			require.Equal(t, tc.want, len(w.rejected(t)) > 0)
@@ -262,15 +260,15 @@ func TestAPreflightThatFailsWhileItsChangeRollsOutTakesTheRevisionBack(t *testin
 		w.submit(t, "sha256:1")
 		secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 		require.NoError(t, err)
-		inputs, err := w.changes(&firstNode{revision: 4, former: 3})
+		inputs, err := w.changes(&rollout{revision: 4, former: 3})
 		require.NoError(t, err)
-		require.NoError(t, operand.AnnotatePreflight(secret, inputs, nil, &operand.PreflightVerdict{
-			Digest: "sha256:1", Result: operand.Failed, Class: "Unauthorized", Message: "the cloud says no", Node: "m2", Tries: 1,
+		record := trial.Of(secret)
+		record.Inputs = inputs
+		record.Conclude(&trial.Verdict{
+			Result: trial.Failed, Class: "Unauthorized", Message: "the cloud says no", Node: "m2", Tries: 1,
 			Ended: metav1.NewTime(controlplanetest.Begin),
-		}))
-		secret.Data = nil
-		_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
-		require.NoError(t, err)
+		})
+		require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 		return w
 	}
 	const message = "a cloud-controller-manager with what revision 4 changes, on node/m2 for 0s at 2026-11-21T09:00:00Z: the " +

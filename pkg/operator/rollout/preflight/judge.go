@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -76,9 +77,9 @@ var unpulled = []string{"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPu
 
 // compare notes that the last look-ups of the leader, which has the former inputs, fail like the preflight. Tenants can
 // write lines of the leader's log, so they change no result, only when the next preflight is.
-func compare(v *operand.PreflightVerdict, leader nodecause.Lookups) *operand.PreflightVerdict {
+func compare(v *trial.Verdict, leader nodecause.Lookups) *trial.Verdict {
 	compared, all := *v, leader.Ended && leader.Nodes > 0 && leader.Failed >= leader.Nodes
-	if v.Result == operand.Failed && all && nodecause.ClassOf(leader.Error).String() == v.Class {
+	if v.Result == trial.Failed && all && nodecause.ClassOf(leader.Error).String() == v.Class {
 		compared.LeaderRejected = true
 		compared.Message += "; the running one fails too"
 	}
@@ -116,13 +117,13 @@ type evidence struct {
 }
 
 // judge returns the verdict, nil if there is none yet, and what the preflight waits for.
-func (e *evidence) judge() (verdict *operand.PreflightVerdict, waitsFor string) {
+func (e *evidence) judge() (verdict *trial.Verdict, waitsFor string) {
 	status := controlplane.ContainerStatus(e.pod, operand.Name)
 	switch {
 	case status.State.Terminated != nil && e.pod.Status.Reason == "":
 		return e.ended(status.State.Terminated), ""
 	case e.pod.Status.Phase == corev1.PodFailed || e.pod.Status.Phase == corev1.PodSucceeded:
-		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("the kubelet ended pod/%s: %s %s", e.pod.Name,
+		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("the kubelet ended pod/%s: %s %s", e.pod.Name,
 			e.pod.Status.Reason, e.pod.Status.Message)), ""
 	case status.State.Running == nil:
 		return e.starting(status)
@@ -131,7 +132,7 @@ func (e *evidence) judge() (verdict *operand.PreflightVerdict, waitsFor string) 
 }
 
 // starting judges a pod whose container has not started.
-func (e *evidence) starting(status corev1.ContainerStatus) (*operand.PreflightVerdict, string) {
+func (e *evidence) starting(status corev1.ContainerStatus) (*trial.Verdict, string) {
 	waitsFor := fmt.Sprintf("the start of pod/%s on node/%s", e.pod.Name, e.pod.Spec.NodeName)
 	waiting := ptr.Deref(status.State.Waiting, corev1.ContainerStateWaiting{})
 	if waiting.Message != "" {
@@ -143,16 +144,16 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*operand.PreflightVe
 	}
 	switch {
 	case slices.Contains(unpulled, waiting.Reason):
-		result := operand.Inconclusive // It was there for the running one.
+		result := trial.Inconclusive // It was there for the running one.
 		if e.changesImage {
-			result = operand.Failed
+			result = trial.Failed
 		}
-		return e.verdict(result, operand.ImageNotPulled, fmt.Sprintf("it waits for %s; correct the image, or check its "+
+		return e.verdict(result, trial.ImageNotPulled, fmt.Sprintf("it waits for %s; correct the image, or check its "+
 			"registry", waitsFor)), ""
 	case e.now.Sub(e.since) < limit:
 		return nil, waitsFor
 	}
-	return e.verdict(operand.Inconclusive, notStarted,
+	return e.verdict(trial.Inconclusive, notStarted,
 		fmt.Sprintf("it waits for %s; check the image and the node", waitsFor)), ""
 }
 
@@ -162,7 +163,7 @@ func hasSandbox(c corev1.PodCondition) bool {
 }
 
 // running judges a process that runs.
-func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string) {
+func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 	lookups := nodecause.FirstLookups(e.log)
 	if start := nodecause.StartOf(e.log); start.Skipped && !e.provenByStart() {
 		why := cmp.Or(start.Why, "it leads without the controller of nodes")
@@ -177,17 +178,17 @@ func (e *evidence) running() (verdict *operand.PreflightVerdict, waitsFor string
 	}
 	switch {
 	case e.unread != "" && e.held >= unseenTime:
-		return e.verdict(operand.Successful, "",
+		return e.verdict(trial.Successful, "",
 			fmt.Sprintf("it led for %s; its log was not read: %s", unseenTime, e.unread)), ""
 	case e.now.Sub(e.startedAt) < patienceTime:
 		return nil, "its look-up of the nodes"
 	case e.isKeptFromLeading():
-		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it did not lead: %q holds lease/%s in %s, the "+
+		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("it did not lead: %q holds lease/%s in %s, the "+
 			"process of a former preflight that its kubelet has not ended; check the kubelet of that node", e.holder,
 			operand.PreflightName, operand.Namespace)), ""
 	case e.unread != "":
 		// Its machine may have ended: the status of the pod says nothing of that.
-		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it led for %s, and its log was not read: %s; check "+
+		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("it led for %s, and its log was not read: %s; check "+
 			"the kubelet of node/%s", e.held.Round(time.Second), e.unread, e.pod.Spec.NodeName)), ""
 	}
 	return e.overdue(led), ""
@@ -201,24 +202,24 @@ func (e *evidence) isKeptFromLeading() bool {
 }
 
 // overdue judges a process that runs, but has looked up no node for patienceTime. So this is no crash.
-func (e *evidence) overdue(led time.Duration) *operand.PreflightVerdict {
+func (e *evidence) overdue(led time.Duration) *trial.Verdict {
 	text := errorOf(e.log)
 	switch {
 	case e.log == "":
-		return e.verdict(operand.Failed, hang, fmt.Sprintf("within %s, it logged nothing; correct what was changed",
+		return e.verdict(trial.Failed, hang, fmt.Sprintf("within %s, it logged nothing; correct what was changed",
 			patienceTime))
 	case nodecause.ClassOf(text) != nodecause.Other:
 		return e.failed(text)
 	case e.provenByStart() && led >= settleTime && !nodecause.AsksAzure(e.log):
 		// It does not wait for the cloud.
-		return e.verdict(operand.Failed, nodecause.Deaf.String(), fmt.Sprintf("within %s, it led, and its controller of "+
+		return e.verdict(trial.Failed, nodecause.Deaf.String(), fmt.Sprintf("within %s, it led, and its controller of "+
 			"nodes did not begin; correct what was changed", patienceTime))
 	}
 	said := "logged no error"
 	if text != "" {
 		said = fmt.Sprintf("logged %q last", terminationmessage.Cut(text))
 	}
-	return e.verdict(operand.Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node and "+
+	return e.verdict(trial.Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node and "+
 		"%s; %s", patienceTime, said, nodecause.NoAnswer.Action()))
 }
 
@@ -228,7 +229,7 @@ func (e *evidence) provenByStart() bool {
 }
 
 // lookedUp judges a process by the end of its first round of look-ups, nil if that tells nothing yet.
-func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *operand.PreflightVerdict {
+func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *trial.Verdict {
 	switch {
 	case !lookups.Ended:
 		return nil
@@ -237,27 +238,27 @@ func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *opera
 	case led < settleTime:
 		return nil
 	case e.provenByStart():
-		return e.verdict(operand.Successful, "", "its start has read from the cloud, and it led; it looks up no node")
+		return e.verdict(trial.Successful, "", "its start has read from the cloud, and it led; it looks up no node")
 	case lookups.Nodes == 0:
-		return e.verdict(operand.Inconclusive, notStarted, "it led, and looked up no node, because each waits to be "+
+		return e.verdict(trial.Inconclusive, notStarted, "it led, and looked up no node, because each waits to be "+
 			"initialized")
 	default:
-		return e.verdict(operand.Successful, "", fmt.Sprintf("it led and looked up %d of %d nodes",
+		return e.verdict(trial.Successful, "", fmt.Sprintf("it led and looked up %d of %d nodes",
 			lookups.Nodes-lookups.Failed, lookups.Nodes))
 	}
 }
 
 // lookupsFailed judges a process that looked up no node, as far as the log tells.
-func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *operand.PreflightVerdict {
+func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *trial.Verdict {
 	verdict := e.failed(terminationmessage.Reason(lookups.Error))
 	if lookups.Failed < lookups.Nodes {
-		verdict.Result = operand.Inconclusive // Some may have succeeded.
+		verdict.Result = trial.Inconclusive // Some may have succeeded.
 	}
 	return verdict
 }
 
 // ended judges a process that ended.
-func (e *evidence) ended(end *corev1.ContainerStateTerminated) *operand.PreflightVerdict {
+func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 	text := errorOf(end.Message)
 	if nodecause.ClassOf(text) == nodecause.Other {
 		text = cmp.Or(usageError(e.log), text)
@@ -266,12 +267,12 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *operand.Prefligh
 		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, end.Reason)
 	}
 	if slices.ContainsFunc(ofAPIServer, func(words string) bool { return strings.Contains(text, words) }) {
-		return e.verdict(operand.Inconclusive, notStarted, fmt.Sprintf("it did not reach the API server, or that was not "+
+		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("it did not reach the API server, or that was not "+
 			"ready: %q; check the API server", terminationmessage.Cut(text)))
 	}
 	verdict := e.failed(text)
 	if isSignal(end) || end.Reason == "OOMKilled" || end.Reason == lostContainer {
-		verdict.Result = operand.Inconclusive // The kernel, the kubelet or a shutdown ended it.
+		verdict.Result = trial.Inconclusive // The kernel, the kubelet or a shutdown ended it.
 	}
 	return verdict
 }
@@ -287,20 +288,20 @@ func wasKilled(end *corev1.ContainerStateTerminated, led time.Duration) bool {
 }
 
 // failed returns the verdict about an error. What it is quoted with may lack the words that tell its class.
-func (e *evidence) failed(text string) *operand.PreflightVerdict {
+func (e *evidence) failed(text string) *trial.Verdict {
 	class, text := nodecause.ClassOf(text), terminationmessage.Cut(text)
 	if class == nodecause.Other {
-		return e.verdict(operand.Failed, crash, fmt.Sprintf("it failed: %q; correct what was changed", text))
+		return e.verdict(trial.Failed, crash, fmt.Sprintf("it failed: %q; correct what was changed", text))
 	}
-	result := operand.Failed
+	result := trial.Failed
 	if slices.Contains(transient, class) {
-		result = operand.Inconclusive
+		result = trial.Inconclusive
 	}
 	return e.verdict(result, class.String(), fmt.Sprintf("%s: %q; %s", class.Cause(), text, class.Action()))
 }
 
-func (e *evidence) verdict(result operand.PreflightResult, class, message string) *operand.PreflightVerdict {
-	v := &operand.PreflightVerdict{Result: result, Class: class, Message: message, Node: e.pod.Spec.NodeName}
+func (e *evidence) verdict(result trial.Result, class, message string) *trial.Verdict {
+	v := &trial.Verdict{Result: result, Class: class, Message: message, Node: e.pod.Spec.NodeName}
 	v.Ended.Time, v.Took.Duration = e.now, e.now.Sub(e.since)
 	return v
 }

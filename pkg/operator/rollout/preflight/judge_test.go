@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
@@ -54,29 +55,29 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		// seconds since the container started, and since the process leads, -1 if it does not.
 		runs, leads int
 
-		result         operand.PreflightResult
+		result         trial.Result
 		class, message string
 		waitsFor       string
 	}{
 		"it leads and looked up the nodes": {
 			state: running, runs: 6, leads: 5, change: func(e *evidence) { e.log = lookedUp },
-			result: operand.Successful, message: "it led and looked up 3 of 3 nodes",
+			result: trial.Successful, message: "it led and looked up 3 of 3 nodes",
 		},
 		"one node of three has no machine": {
 			state: running, runs: 6, leads: 5, change: func(e *evidence) { e.log = lookup + "instance not found\n" + lookedUp },
-			result: operand.Successful, message: "it led and looked up 2 of 3 nodes",
+			result: trial.Successful, message: "it led and looked up 2 of 3 nodes",
 		},
 		"what it looks up is refused, and it passes by a node that joins": {
 			state: running, runs: 6, leads: 5,
 			change: func(e *evidence) {
 				e.log = passesBy + lookup + "got 403 instead\n" + lookup + "got 403 instead\n" + lookedUp
 			},
-			result: operand.Failed, class: "Unauthorized",
+			result: trial.Failed, class: "Unauthorized",
 			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
 		},
 		"it passes by every node": {
 			state: running, runs: 6, leads: 5, change: func(e *evidence) { e.log = strings.Repeat(passesBy, 3) + lookedUp },
-			result: operand.Inconclusive, class: "NotStarted",
+			result: trial.Inconclusive, class: "NotStarted",
 			message: "it led, and looked up no node, because each waits to be initialized",
 		},
 		"its start proves the change, and it looks up no node": {
@@ -84,7 +85,7 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			change: func(e *evidence) {
 				e.log, e.pod.Annotations = lookedUp, map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
 			},
-			result: operand.Successful, message: "its start has read from the cloud, and it led; it looks up no node",
+			result: trial.Successful, message: "its start has read from the cloud, and it led; it looks up no node",
 		},
 		"it has not led for long": {
 			state: running, runs: 6, leads: 4, change: func(e *evidence) { e.log = lookedUp },
@@ -93,37 +94,37 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		"its usage is longer than its last words": {
 			state: ended("  --vmodule moduleSpec   comma-separated list of pattern=N settings\n"), runs: 1, leads: 0,
 			change: func(e *evidence) { e.log = "Error: unknown flag: --regoin\nUsage:\n  azure [flags]\n" },
-			result: operand.Failed, class: crash,
+			result: trial.Failed, class: crash,
 			message: `it failed: "Error: unknown flag: --regoin"; correct what was changed`,
 		},
 		"its last words are long, and name the cause last": {
 			state: ended(fatalAt + "could not init cloud provider: " + strings.Repeat("x", 500) + " x509: unknown authority"),
-			runs:  1, leads: 0, result: operand.Failed, class: "Certificate",
+			runs:  1, leads: 0, result: trial.Failed, class: "Certificate",
 			message: `the certificate of the cloud's API is not trusted: "could not init cloud provider: ` + strings.Repeat("x", 119) + "…" +
 				strings.Repeat("x", 125) + ` x509: unknown authority"; renew it, or add its CA to the cloud configuration's CA ` +
 				`bundle or to the trusted CA of Proxy`,
 		},
 		"the cause is on the second line of its last words": {
 			state: ended(fatalAt + "cannot fetch token: 400\nResponse: {\"error\":\"invalid_grant\"}\n"),
-			runs:  1, leads: 0, result: operand.Failed, class: "Unauthenticated",
+			runs:  1, leads: 0, result: trial.Failed, class: "Unauthenticated",
 			message: `the cloud rejects the credentials: "cannot fetch token: 400 Response: {\"error\":\"invalid_grant\"}"; ` +
 				`replace the credentials`,
 		},
 		"another process leads, and the cloud refuses this one": {
 			state: running, runs: 45, leads: -1,
 			change: func(e *evidence) { e.holder, e.log = "m2_former", errorAt+"got 403 instead\n" },
-			result: operand.Failed, class: "Unauthorized",
+			result: trial.Failed, class: "Unauthorized",
 			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
 		},
 		"another process leads, and this one logs nothing": {
 			state: running, runs: 45, leads: -1, change: func(e *evidence) { e.holder = "m2_former" },
-			result: operand.Failed, class: hang, message: "within 45s, it logged nothing; correct what was changed",
+			result: trial.Failed, class: hang, message: "within 45s, it logged nothing; correct what was changed",
 		},
 		"it does not lead yet": {state: running, runs: 44, leads: -1, waitsFor: "its look-up of the nodes"},
 		"every look-up is forbidden": {
 			state: running, runs: 1, leads: 0,
 			change: func(e *evidence) { e.log = lookup + "a\n" + lookup + "b\n" + lookup + "got 403 instead\n" + lookedUp },
-			result: operand.Failed, class: "Unauthorized",
+			result: trial.Failed, class: "Unauthorized",
 			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
 		},
 		"the cloud does not answer": {
@@ -131,13 +132,13 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			change: func(e *evidence) {
 				e.log = lookup + "a\n" + lookup + "b\n" + lookup + "dial tcp: i/o timeout\n" + lookedUp
 			},
-			result: operand.Inconclusive, class: "Unreachable",
+			result: trial.Inconclusive, class: "Unreachable",
 			message: `the cloud's API cannot be reached from the control plane: "dial tcp: i/o timeout"; check name resolution, ` +
 				`routes, firewalls and the cluster's proxy`,
 		},
 		"its provider could not begin, and it looks up no node": {
 			state: running, runs: 1, leads: 0, change: func(e *evidence) { e.log = skips },
-			result: operand.Failed, class: "NoEndpoint",
+			result: trial.Failed, class: "NoEndpoint",
 			message: `the cloud's catalog has no such API in the region: "failed to find compute v2 endpoint for region ` +
 				`RegionTwo: No suitable endpoint could be found in the service catalog."; correct the region of the cloud ` +
 				`configuration and of the credentials, or add the API to the cloud's catalog`,
@@ -147,13 +148,13 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			change: func(e *evidence) {
 				e.log = strings.Replace(skips, "No suitable endpoint could be found in the service catalog.", "connection refused", 1)
 			},
-			result: operand.Inconclusive, class: "Unreachable",
+			result: trial.Inconclusive, class: "Unreachable",
 			message: `the cloud's API cannot be reached from the control plane: "failed to find compute v2 endpoint for region ` +
 				`RegionTwo: connection refused"; check name resolution, routes, firewalls and the cluster's proxy`,
 		},
 		"it does not say why it looks up no node": {
 			state: running, runs: 1, leads: 0, change: func(e *evidence) { e.log = skips[strings.LastIndex(skips, "W1125"):] },
-			result: operand.Failed, class: crash,
+			result: trial.Failed, class: crash,
 			message: `it failed: "it leads without the controller of nodes"; correct what was changed`,
 		},
 		"it looks up no node by design": {
@@ -165,7 +166,7 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		},
 		"its log cannot be read": {
 			state: running, runs: 21, leads: 20, change: func(e *evidence) { e.unread = "forbidden" },
-			result: operand.Successful, message: "it led for 20s; its log was not read: forbidden",
+			result: trial.Successful, message: "it led for 20s; its log was not read: forbidden",
 		},
 		"its log cannot be read yet": {
 			state: running, runs: 21, leads: 19, change: func(e *evidence) { e.unread = "forbidden" },
@@ -177,18 +178,18 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		},
 		"its machine ended once it led": {
 			state: running, runs: 45, leads: 44, change: func(e *evidence) { e.unread, e.held = "no route to host", 2*time.Second },
-			result: operand.Inconclusive, class: "NotStarted",
+			result: trial.Inconclusive, class: "NotStarted",
 			message: "it led for 2s, and its log was not read: no route to host; check the kubelet of node/m1",
 		},
 		"it hangs at the start": {
-			state: running, runs: 45, leads: -1, result: operand.Failed, class: hang,
+			state: running, runs: 45, leads: -1, result: trial.Failed, class: hang,
 			message: "within 45s, it logged nothing; correct what was changed",
 		},
 		"it is no cloud-controller-manager, and its look-ups prove nothing": {
 			state: running, runs: 45, leads: 44, change: func(e *evidence) {
 				e.log, e.pod.Annotations = "begins\n", map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
 			},
-			result: operand.Failed, class: "Deaf",
+			result: trial.Failed, class: "Deaf",
 			message: "within 45s, it led, and its controller of nodes did not begin; correct what was changed",
 		},
 		"its start waits for the cloud, and proves it": {
@@ -196,65 +197,65 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 				e.log = "[Nov 25 19:00:00.000000] Request: ==> OUTGOING REQUEST (Try=1)\n"
 				e.pod.Annotations = map[string]string{operand.PreflightProofAnnotation: operand.ProvenByStart}
 			},
-			result: operand.Inconclusive, class: "NoAnswer",
+			result: trial.Inconclusive, class: "NoAnswer",
 			message: `within 45s, it looked up no node and logged "[Nov 25 19:00:00.000000] Request: ==> OUTGOING REQUEST ` +
 				`(Try=1)" last; check that the cloud's API responds`,
 		},
 		"it leads, logs this and that, and looks up no node": {
 			state: running, runs: 45, leads: 44, change: func(e *evidence) { e.log = "I1125 19:00:00.000000       1 a.go:1] leads\n" },
-			result: operand.Inconclusive, class: "NoAnswer",
+			result: trial.Inconclusive, class: "NoAnswer",
 			message: `within 45s, it looked up no node and logged "leads" last; check that the cloud's API responds`,
 		},
 		"it waits, and may not list Services": {
 			state: running, runs: 45, leads: 44, change: func(e *evidence) {
 				e.log = errorAt + "the cloud is asked\n" + denied
 			},
-			result: operand.Inconclusive, class: "NoAnswer",
+			result: trial.Inconclusive, class: "NoAnswer",
 			message: `within 45s, it looked up no node and logged "the cloud is asked" last; check that the cloud's API responds`,
 		},
 		"the cloud has no load-balancer API": {
 			state: ended(denied + fatalAt + "Failed to create an OpenStack LoadBalancer client: failed to find load-balancer v2 " +
 				"endpoint for region RegionOne: No suitable endpoint could be found in the service catalog.\n" + denied),
-			result: operand.Failed, class: "NoLoadBalancers",
+			result: trial.Failed, class: "NoLoadBalancers",
 			message: `the cloud's catalog has no load-balancer API in the region: "Failed to create an OpenStack LoadBalancer ` +
 				`client: failed to find load-balancer v2 endpoint for region RegionOne: No suitable endpoint could be found in the ` +
 				`service catalog."; set enabled = false in [LoadBalancer] of the cloud configuration, or install Octavia`,
 		},
 		"it repeats a login that is rejected": {
 			state: running, runs: 45, leads: -1, change: func(e *evidence) { e.log = errorAt + "Authentication failed\n" },
-			result: operand.Failed, class: "Unauthenticated",
+			result: trial.Failed, class: "Unauthenticated",
 			message: `the cloud rejects the credentials: "Authentication failed"; replace the credentials`,
 		},
 		"the answer of the cloud comes before the last words": {
 			state: ended(errorAt + "unable to access compute v2 API : got 401 instead\n" +
 				fatalAt + "error running controllers: cloud provider does not support instances\n"),
-			result: operand.Failed, class: "Unauthenticated",
+			result: trial.Failed, class: "Unauthenticated",
 			message: `the cloud rejects the credentials: "unable to access compute v2 API : got 401 instead"; ` +
 				`replace the credentials`,
 		},
 		"it has a flag that it does not know": {
-			state: ended("Error: unknown flag: --colour\n"), result: operand.Failed, class: "Crash",
+			state: ended("Error: unknown flag: --colour\n"), result: trial.Failed, class: "Crash",
 			message: `it failed: "Error: unknown flag: --colour"; correct what was changed`,
 		},
 		"it says nothing": {
-			state: ended(""), result: operand.Failed, class: "Crash",
+			state: ended(""), result: trial.Failed, class: "Crash",
 			message: `it failed: "it ended with exit code 2 and reason \"Error\", without a message"; correct what was changed`,
 		},
 		"the kernel kills it": {
 			state:  corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}},
-			result: operand.Inconclusive, class: "Crash",
+			result: trial.Inconclusive, class: "Crash",
 			message: `it failed: "it ended with exit code 137 and reason \"OOMKilled\", without a message"; correct what was changed`,
 		},
 		"its node restarts": {
 			state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Unknown",
 				Message: errorAt + "a warning of long ago\n"}},
-			result: operand.Inconclusive, class: "Crash",
+			result: trial.Inconclusive, class: "Crash",
 			message: `it failed: "a warning of long ago"; correct what was changed`,
 		},
 		"it ends itself with the last exit code": {
 			state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Error",
 				Message: fatalAt + "cloud provider could not be initialized\n"}},
-			result: operand.Failed, class: "Crash",
+			result: trial.Failed, class: "Crash",
 			message: `it failed: "cloud provider could not be initialized"; correct what was changed`,
 		},
 		"a hundred look-ups of more nodes fail": {
@@ -262,23 +263,23 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			change: func(e *evidence) {
 				e.log = strings.Repeat(lookup+"got 403 instead\n", 100) + strings.Replace(lookedUp, "3", "500", 1)
 			},
-			result: operand.Inconclusive, class: "Unauthorized",
+			result: trial.Inconclusive, class: "Unauthorized",
 			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
 		},
 		"it lost the API server": {
-			state: ended(errorAt + "leaderelection lost\n"), result: operand.Inconclusive, class: "NotStarted",
+			state: ended(errorAt + "leaderelection lost\n"), result: trial.Inconclusive, class: "NotStarted",
 			message: `it did not reach the API server, or that was not ready: "leaderelection lost"; check the API server`,
 		},
 		"the API server is not ready": {
 			state: ended("F1121 09:00:01.000000       1 controllermanager.go:348] Failed to wait for apiserver being healthy: timed " +
 				"out waiting for the condition: failed to get apiserver /healthz status: an error on the server\n"),
-			result: operand.Inconclusive, class: "NotStarted",
+			result: trial.Inconclusive, class: "NotStarted",
 			message: `it did not reach the API server, or that was not ready: "Failed to wait for apiserver being healthy: timed ` +
 				`out waiting for the condition: failed to get apiserver /healthz status: an error on the server"; check the API server`,
 		},
 		"the API server's etcd changes its leader": {
 			state:  ended(fatalAt + "error running controllers: etcdserver: leader changed\n"),
-			result: operand.Inconclusive, class: "NotStarted",
+			result: trial.Inconclusive, class: "NotStarted",
 			message: `it did not reach the API server, or that was not ready: "error running controllers: etcdserver: leader ` +
 				`changed"; check the API server`,
 		},
@@ -286,7 +287,7 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			state: ended(""), change: func(e *evidence) {
 				e.pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Terminated", Message: "node shutdown"}
 			},
-			result: operand.Inconclusive, class: "NotStarted", message: "the kubelet ended pod/preflight: Terminated node shutdown",
+			result: trial.Inconclusive, class: "NotStarted", message: "the kubelet ended pod/preflight: Terminated node shutdown",
 		},
 		"its image is pulled": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "denied"}},
@@ -298,23 +299,23 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		},
 		"its image is not pulled in ten minutes": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
-			runs:  600, leads: -1, result: operand.Inconclusive, class: "NotStarted", change: withSandbox,
+			runs:  600, leads: -1, result: trial.Inconclusive, class: "NotStarted", change: withSandbox,
 			message: "it waits for the start of pod/preflight on node/m1; check the image and the node",
 		},
 		"its container is not created": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
-			runs:  120, leads: -1, result: operand.Inconclusive, class: "NotStarted",
+			runs:  120, leads: -1, result: trial.Inconclusive, class: "NotStarted",
 			message: "it waits for the start of pod/preflight on node/m1; check the image and the node",
 		},
 		"its image is not pulled": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
-			runs:  1, leads: -1, result: operand.Inconclusive, class: "ImageNotPulled",
+			runs:  1, leads: -1, result: trial.Inconclusive, class: "ImageNotPulled",
 			message: "it waits for the start of pod/preflight on node/m1 (ImagePullBackOff: denied); correct the image, or check its registry",
 		},
 		"its image is not pulled, and is what changes": {
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "denied"}},
 			runs:  1, leads: -1, change: func(e *evidence) { e.changesImage = true },
-			result: operand.Failed, class: "ImageNotPulled",
+			result: trial.Failed, class: "ImageNotPulled",
 			message: "it waits for the start of pod/preflight on node/m1 (ImagePullBackOff: denied); correct the image, or check its registry",
 		},
 	} {
@@ -351,9 +352,9 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 
 // The kubelet or the kernel ends a process by a signal, which shows nothing about the candidate.
 func TestAProcessThatASignalEndedShowsNothing(t *testing.T) {
-	for code, want := range map[int32]operand.PreflightResult{
-		1: operand.Failed, 128: operand.Failed, 129: operand.Inconclusive, 137: operand.Inconclusive, 192: operand.Inconclusive,
-		193: operand.Failed,
+	for code, want := range map[int32]trial.Result{
+		1: trial.Failed, 128: trial.Failed, 129: trial.Inconclusive, 137: trial.Inconclusive, 192: trial.Inconclusive,
+		193: trial.Failed,
 	} {
 		end := &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", Message: "it crashed"}
 		require.Equal(t, want, (&evidence{pod: &corev1.Pod{}}).ended(end).Result, "exit code %d", code)
@@ -365,22 +366,22 @@ func TestAVerdictIsComparedWithWhatTheLeaderIsAnswered(t *testing.T) {
 	works := nodecause.Lookups{Ended: true, Nodes: 3}
 	refused := nodecause.Lookups{Ended: true, Nodes: 3, Failed: 3, Error: "got 403 instead"}
 	for name, tc := range map[string]struct {
-		result  operand.PreflightResult
+		result  trial.Result
 		class   string
 		leader  nodecause.Lookups
 		message string
 	}{
-		"the leader is refused too":         {operand.Failed, "Unauthorized", refused, "it failed; the running one fails too"},
-		"the leader is refused otherwise":   {operand.Failed, "Unauthenticated", refused, "it failed"},
-		"the leader works":                  {operand.Failed, "Unauthorized", works, "it failed"},
-		"only the leader reaches the cloud": {operand.Inconclusive, "Unreachable", works, "it failed"},
-		"the leader has looked up nothing":  {operand.Failed, "Unauthorized", nodecause.Lookups{}, "it failed"},
-		"the leader has no node to look up": {operand.Failed, "Unauthorized", nodecause.Lookups{Ended: true, Error: "got 403 instead"}, "it failed"},
-		"one node of the leader is refused": {operand.Failed, "Unauthorized", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 2, Error: "got 403 instead"}, "it failed"},
+		"the leader is refused too":         {trial.Failed, "Unauthorized", refused, "it failed; the running one fails too"},
+		"the leader is refused otherwise":   {trial.Failed, "Unauthenticated", refused, "it failed"},
+		"the leader works":                  {trial.Failed, "Unauthorized", works, "it failed"},
+		"only the leader reaches the cloud": {trial.Inconclusive, "Unreachable", works, "it failed"},
+		"the leader has looked up nothing":  {trial.Failed, "Unauthorized", nodecause.Lookups{}, "it failed"},
+		"the leader has no node to look up": {trial.Failed, "Unauthorized", nodecause.Lookups{Ended: true, Error: "got 403 instead"}, "it failed"},
+		"one node of the leader is refused": {trial.Failed, "Unauthorized", nodecause.Lookups{Ended: true, Nodes: 3, Failed: 2, Error: "got 403 instead"}, "it failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			compared := compare(&operand.PreflightVerdict{Result: tc.result, Class: tc.class, Message: "it failed"}, tc.leader)
-			require.Equal(t, &operand.PreflightVerdict{
+			compared := compare(&trial.Verdict{Result: tc.result, Class: tc.class, Message: "it failed"}, tc.leader)
+			require.Equal(t, &trial.Verdict{
 				Result: tc.result, Class: tc.class, Message: tc.message, LeaderRejected: tc.message != "it failed",
 			}, compared)
 		})

@@ -3,18 +3,14 @@ package preflight
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // rolloutOf returns the rollout of a candidate that began before its preflight has failed, nil if there is none, or if
 // a person has accepted the failure.
-func (c *controller) rolloutOf(candidate *corev1.Secret, verdict *operand.PreflightVerdict) (*firstNode, error) {
-	tried := operand.PreflightInputsOf(candidate)
-	if verdict.Result != operand.Failed || len(tried) == 0 {
+func (c *controller) rolloutOf(record *trial.Record) (*rollout, error) {
+	if record.Verdict.Result != trial.Failed || len(record.Inputs) == 0 {
 		return nil, nil
 	}
 	late, err := c.ledByFormer()
@@ -22,18 +18,21 @@ func (c *controller) rolloutOf(candidate *corev1.Secret, verdict *operand.Prefli
 		return nil, err
 	}
 	inputs, err := c.changes(late)
-	if err != nil || !inputs.Have(tried) {
+	if err != nil || !inputs.Have(record.Inputs) {
 		return nil, err
 	}
-	if accepted, err := c.isAccepted(candidate); err != nil || accepted {
-		return nil, err
+	tried := trial.Rejection{Inputs: record.Inputs} // before it had a verdict
+	for _, r := range append(slices.Clone(record.Rejected), tried) {
+		if accepted, _, err := c.acceptance(r.Inputs); err != nil || accepted {
+			return nil, err
+		}
 	}
 	return late, nil
 }
 
 // ledByFormer returns the latest revision and the former one that leads, nil if none does. The leader's node comes last
 // in a rollout.
-func (c *controller) ledByFormer() (*firstNode, error) {
+func (c *controller) ledByFormer() (*rollout, error) {
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		return nil, err
@@ -49,21 +48,8 @@ func (c *controller) ledByFormer() (*firstNode, error) {
 	for _, node := range status.NodeStatuses {
 		if node.NodeName == holder.Node && node.CurrentRevision != 0 &&
 			node.CurrentRevision != status.LatestAvailableRevision {
-			return &firstNode{revision: status.LatestAvailableRevision, former: node.CurrentRevision}, nil
+			return &rollout{revision: status.LatestAvailableRevision, former: node.CurrentRevision}, nil
 		}
 	}
 	return nil, nil
-}
-
-// isAccepted reports whether a person has accepted what a preflight has rejected.
-func (c *controller) isAccepted(candidate *corev1.Secret) (bool, error) {
-	meta, err := c.Operator.GetObjectMeta()
-	if err != nil {
-		return false, err
-	}
-	tried := operand.PreflightRejection{Inputs: operand.PreflightInputsOf(candidate)} // before it had a verdict
-	return slices.ContainsFunc(append(operand.PreflightRejectionsOf(candidate), tried),
-		func(r operand.PreflightRejection) bool {
-			return operatorclient.IsAccepted(meta.Annotations[operatorclient.PreflightAnnotation], r.Value())
-		}), nil
 }

@@ -2,14 +2,12 @@ package preflight
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -18,6 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // roundTime is how old the end of the leader's last round of look-ups may be: a CCM begins one five minutes after the
@@ -26,8 +25,8 @@ import (
 const roundTime = 330 * time.Second
 
 // worksSince reports whether every node has the latest revision, which has what the candidate changes, and a process
-// that acquired the lease since then has settled. The leader's node rolls last, so that process has the change.
-func (c *controller) worksSince(candidate *corev1.Secret, verdict time.Time) (bool, error) {
+// that acquired the lease since its verdict has settled. The leader's node rolls last, so that process has the change.
+func (c *controller) worksSince(record *trial.Record) (bool, error) {
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		return false, err
@@ -37,21 +36,25 @@ func (c *controller) worksSince(candidate *corev1.Secret, verdict time.Time) (bo
 		return false, err
 	}
 	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != status.LatestAvailableRevision }
-	if view.Holder().State != controlplane.Leading || !view.Record().HeldSince.After(verdict) ||
+	if view.Holder().State != controlplane.Leading || !view.Record().HeldSince.After(record.Verdict.Ended.Time) ||
 		slices.ContainsFunc(status.NodeStatuses, isBehind) {
 		return false, nil
 	}
-	present, err := c.startsWith(status.LatestAvailableRevision)
-	return present.Have(operand.PreflightInputsOf(candidate)), err
+	objects, err := c.objects()
+	if err != nil {
+		return false, err
+	}
+	present, err := objects.StartsWith(status.LatestAvailableRevision)
+	return present.Have(record.Inputs), err
 }
 
 // compareWithLeader compares with what the leader has looked up. Without a leader, its log, or a round of late, there
 // is nothing to compare with. The result stays: that the cloud answers the leader proves nothing where a tenant may
 // have written it.
 func (c *controller) compareWithLeader(
-	ctx context.Context, candidate *corev1.Secret, verdict *operand.PreflightVerdict,
-) (*operand.PreflightVerdict, error) {
-	if verdict.AwaitsLeader() && operand.PreflightInputsOf(candidate)[diagnostic.Credentials] != "" {
+	ctx context.Context, record *trial.Record, verdict *trial.Verdict,
+) (*trial.Verdict, error) {
+	if verdict.AwaitsLeader() && record.Inputs[diagnostic.Credentials] != "" {
 		// These credentials are rejected, whatever happens to the running ones.
 		rejected, err := c.isRejectedToo(ctx, roundTime)
 		if verdict.LeaderRejected = rejected; rejected {
@@ -122,9 +125,9 @@ func (c *controller) isRejectedSince(ctx context.Context, pod string, last time.
 
 // watchLeader records that the operand's login is rejected too while that of a changed candidate is: it is tried again
 // at once, because new credentials may become valid some seconds after they were written.
-func (c *controller) watchLeader(ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret) error {
+func (c *controller) watchLeader(ctx context.Context, syncCtx factory.SyncContext, record *trial.Record) error {
 	var last time.Time
-	for _, r := range operand.PreflightRejectionsOf(candidate) {
+	for _, r := range record.Rejected {
 		if r.Verdict.AwaitsLeader() && r.Verdict.Ended.After(last) {
 			last = r.Verdict.Ended.Time
 		}
@@ -136,15 +139,8 @@ func (c *controller) watchLeader(ctx context.Context, syncCtx factory.SyncContex
 	if rejected, err := c.isRejectedToo(ctx, c.Clock.Now().Sub(last)); err != nil || !rejected {
 		return err
 	}
-	candidate = candidate.DeepCopy()
-	if _, err := operand.RejectsLeader(candidate); err != nil {
-		return err
-	}
-	_, err := c.Kube.CoreV1().Secrets(operand.Namespace).Update(ctx, candidate, metav1.UpdateOptions{})
-	if err != nil {
-		return fmt.Errorf("writing to secret/%s in %s: %w", candidate.Name, candidate.Namespace, err)
-	}
-	return nil
+	record.RejectsRunning()
+	return record.Save(ctx, c.Kube.CoreV1())
 }
 
 // lookupsWithin returns those of the last round of a process if it has ended within the last time. The round may have

@@ -20,8 +20,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // acceptedByAdmin is why a revision that has failed rolls out.
@@ -39,7 +39,7 @@ type leading struct {
 
 // prove lets the first node of a rollout lead before a second node gets the revision, by its record: package handover
 // moves the lead, and the rollout waits. When every node has it, it counts the leaders that end.
-func (c *controller) prove(ctx context.Context, syncCtx factory.SyncContext, secret *corev1.Secret) error {
+func (c *controller) prove(ctx context.Context, syncCtx factory.SyncContext, record *trial.Record) error {
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		return err
@@ -48,80 +48,65 @@ func (c *controller) prove(ctx context.Context, syncCtx factory.SyncContext, sec
 	if err != nil {
 		return err
 	}
-	record := operand.LeadingOf(secret)
-	if record.HasFailed(status.LatestAvailableRevision) && !isRejected(secret, record.Revision) {
-		return c.writeProof(ctx, secret, record.In(operand.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
+	latest, proof := status.LatestAvailableRevision, record.Leading
+	switch {
+	case proof.HasFailed(latest) && !record.IsRejected(latest):
+		return c.writeProof(ctx, record, proof.In(trial.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
+	case proof.HasEnded(latest):
+		return c.watchLeaders(ctx, view, record)
+	case proof.IsOpen(latest):
+		return c.goOn(ctx, syncCtx, view, record)
 	}
-	if record.HasEnded(status.LatestAvailableRevision) {
-		return c.watchLeaders(ctx, view, secret, record)
-	}
-	if record.IsOpen(status.LatestAvailableRevision) {
-		return c.goOn(ctx, syncCtx, view, secret, record)
-	}
-	begun, err := c.beginProof(ctx, status, view, record)
+	begun, err := c.beginProof(ctx, status, view, proof)
 	if err != nil || begun == nil {
 		return err
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
-	return c.writeProof(ctx, secret, begun)
+	return c.writeProof(ctx, record, begun)
 }
 
 // goOn advances an open proof.
 func (c *controller) goOn(
-	ctx context.Context, syncCtx factory.SyncContext, view controlplane.View, secret *corev1.Secret,
-	record *operand.Leading,
+	ctx context.Context, syncCtx factory.SyncContext, view controlplane.View, record *trial.Record,
 ) error {
-	look := lookInterval
-	if record.State == operand.LeadHeld && !record.Hangs {
-		look = max(lookInterval, record.Since.Add(operand.LeadHold).Sub(c.Clock.Now())) // Time ends it, or an event.
+	look, present := lookInterval, record.Leading
+	if present.State == trial.LeadHeld && !present.Hangs {
+		look = max(lookInterval, present.Since.Add(trial.LeadHold).Sub(c.Clock.Now())) // Time ends it, or an event.
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), look)
-	p, err := c.proofOf(ctx, view, record)
+	p, err := c.proofOf(ctx, view, present)
 	if err != nil {
 		return err
 	}
 	next, verdict := p.next()
-	switch {
-	case verdict != nil:
-		return c.rejectLed(ctx, view, secret, next, verdict)
-	case next.State != record.State:
-		return c.writeProof(ctx, secret, next)
-	case record.State == operand.LeadAwaited && p.isElsewhere && len(record.Controllers) == 0:
-		return c.askFormer(ctx, view, secret, record) // It did not answer in time before.
+	if verdict != nil {
+		return c.rejectLed(ctx, view, record, next, verdict)
 	}
-	return nil
-}
-
-// askFormer writes to the record what the former leader has started.
-func (c *controller) askFormer(
-	ctx context.Context, view controlplane.View, secret *corev1.Secret, record *operand.Leading,
-) error {
-	started, _ := c.startedOn(ctx, view, view.Holder().Node)
-	if len(started) == 0 {
-		return nil
+	if next.State == trial.LeadAwaited && p.isElsewhere && len(next.Controllers) == 0 {
+		asked := *next // The former leader did not answer in time before.
+		asked.Controllers, _ = c.startedOn(ctx, view, view.Holder().Node)
+		next = &asked
 	}
-	next := *record
-	next.Controllers = started
-	return c.writeProof(ctx, secret, &next)
+	return c.writeProof(ctx, record, next)
 }
 
 // beginProof returns the record of a rollout whose first node has the revision, nil if nothing is to be proved.
 func (c *controller) beginProof(
-	ctx context.Context, status *operatorv1.StaticPodOperatorStatus, view controlplane.View, former *operand.Leading,
-) (*operand.Leading, error) {
+	ctx context.Context, status *operatorv1.StaticPodOperatorStatus, view controlplane.View, former *trial.Leading,
+) (*trial.Leading, error) {
 	latest, now := status.LatestAvailableRevision, metav1.NewTime(c.Clock.Now())
 	leader := leaderOf(status, view)
-	record := &operand.Leading{Revision: latest, State: operand.LeadAwaited, Began: now, Since: now}
+	record := &trial.Leading{Revision: latest, State: trial.LeadAwaited, Began: now, Since: now}
 	record.Node, record.Former = controlplane.Halfway(status, leader)
 	first := view.StaticPod(record.Node)
 	if record.Former == 0 || first == nil || !controlplane.IsReady(first) {
 		return nil, nil
 	}
-	configMaps, secrets, err := c.delivered()
+	objects, err := c.objects()
 	if err != nil {
 		return nil, err
 	}
-	if needed, err := former.NeedsProof(configMaps, secrets, latest, record.Former); err != nil || !needed {
+	if needed, err := former.NeedsProof(objects, latest, record.Former); err != nil || !needed {
 		return nil, err
 	}
 	if holder := view.Holder(); holder.State.Runs() && holder.Node != record.Node {
@@ -159,21 +144,15 @@ func (c *controller) startedOn(
 }
 
 // proofOf returns what is known about the record's revision.
-func (c *controller) proofOf(ctx context.Context, view controlplane.View, record *operand.Leading) (*proof, error) {
+func (c *controller) proofOf(ctx context.Context, view controlplane.View, record *trial.Leading) (*proof, error) {
 	now, holder := c.Clock.Now(), view.Holder()
-	changes, err := c.changes(&firstNode{revision: record.Revision, former: record.Former})
+	changes, err := c.changes(&rollout{revision: record.Revision, former: record.Former})
 	if err != nil {
 		return nil, err
 	}
-	meta, err := c.Operator.GetObjectMeta()
-	if err != nil {
+	p := &proof{now: now, record: record, changed: changes.Causes()}
+	if p.accepted, p.accept, err = c.acceptance(changes); err != nil {
 		return nil, err
-	}
-	value, annotation := (&operand.PreflightRejection{Inputs: changes}).Value(),
-		meta.Annotations[operatorclient.PreflightAnnotation]
-	p := &proof{
-		now: now, record: record, changed: changes.Causes(),
-		accepted: operatorclient.IsAccepted(annotation, value), accept: operatorclient.AcceptCommand(annotation, value),
 	}
 	leads := holder.State.Runs()
 	if since := c.leading.unled.See(!leads, now); !leads {
@@ -216,15 +195,15 @@ func (c *controller) observeStart(ctx context.Context, p *proof, first *corev1.P
 // endOfLead returns the verdict about the process of the first node if it led and has ended, nil otherwise. The
 // container and the lease prove it. The log only says why.
 func (c *controller) endOfLead(
-	ctx context.Context, view controlplane.View, pod *corev1.Pod, record *operand.Leading,
-) *operand.PreflightVerdict {
+	ctx context.Context, view controlplane.View, pod *corev1.Pod, record *trial.Leading,
+) *trial.Verdict {
 	status, lease := controlplane.ContainerStatus(pod, operand.Name), view.Record().Lease
 	run := controlplane.Terminated(status)
 	if run == nil || lease == nil {
 		return nil
 	}
 	// It led if the record has seen it lead, or by the lease: it may have ended before the operator looked.
-	hasLed := record.State == operand.LeadTaken && run.ContainerID == record.Container
+	hasLed := record.State == trial.LeadTaken && run.ContainerID == record.Container
 	if !hasLed {
 		process := view.Record().Process
 		hasLed = process.Node == record.Node && controlplane.Led(run, lease) && c.Lease.EndOf(view).Proven
@@ -238,7 +217,7 @@ func (c *controller) endOfLead(
 // judgeEnd returns the verdict about a process that led and has ended.
 func (c *controller) judgeEnd(
 	ctx context.Context, pod *corev1.Pod, run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease,
-) *operand.PreflightVerdict {
+) *trial.Verdict {
 	e := &evidence{now: c.Clock.Now(), pod: pod}
 	if text, err := operandlog.ReadFormer(ctx, c.Kube.CoreV1(), pod.Name); err == nil {
 		e.log, _ = c.Mask(text)
@@ -284,61 +263,45 @@ func (c *controller) logOf(ctx context.Context, pod *corev1.Pod) (*evidence, err
 // rejectLed writes the verdict about a revision that has led badly, with its record. What an administrator has accepted
 // rolls out.
 func (c *controller) rejectLed(
-	ctx context.Context, view controlplane.View, secret *corev1.Secret, record *operand.Leading,
-	verdict *operand.PreflightVerdict,
+	ctx context.Context, view controlplane.View, record *trial.Record, failed *trial.Leading, verdict *trial.Verdict,
 ) error {
-	secret = secret.DeepCopy()
-	if err := operand.AnnotateLeading(secret, record); err != nil {
-		return err
-	}
-	verdict.Led = true
-	first := &firstNode{revision: record.Revision, former: record.Former, pod: view.StaticPod(record.Node)}
-	rejected, err := c.rejectRevision(ctx, secret, first, verdict)
+	record.Leading, verdict.Led = failed, true
+	first := &rollout{revision: failed.Revision, former: failed.Former, pod: view.StaticPod(failed.Node)}
+	rejected, err := c.rejectRevision(ctx, record, first, verdict)
 	if err != nil || rejected {
 		return err
 	}
-	return c.writeProof(ctx, secret, record.In(operand.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
+	return c.writeProof(ctx, record, failed.In(trial.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
 }
 
-// writeProof writes the record to the Secret, which is nil if there is none, and reports how a proof ended.
-func (c *controller) writeProof(ctx context.Context, secret *corev1.Secret, record *operand.Leading) error {
-	write, next := c.Kube.CoreV1().Secrets(operand.Namespace), operand.PreflightSecret("")
-	if secret != nil {
-		next = secret.DeepCopy()
+// writeProof writes the proof of a revision, and reports a state that has begun.
+func (c *controller) writeProof(ctx context.Context, record *trial.Record, next *trial.Leading) error {
+	former := record.Leading
+	record.Leading = next
+	if err := record.Save(ctx, c.Kube.CoreV1()); err != nil {
+		return fmt.Errorf("the proof of revision %d: %w", next.Revision, err)
 	}
-	if err := operand.AnnotateLeading(next, record); err != nil {
-		return err
+	if former != nil && former.State == next.State {
+		return nil
 	}
-	var err error
-	if secret == nil {
-		_, err = write.Create(ctx, next, metav1.CreateOptions{})
-	} else {
-		_, err = write.Update(ctx, next, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		return fmt.Errorf("writing the proof of revision %d to secret/%s in %s: %w", record.Revision,
-			operand.PreflightName, operand.Namespace, err)
-	}
-	switch record.State {
-	case operand.LeadProven:
-		klog.FromContext(ctx).Info("A revision has led well", "revision", record.Revision, "node", record.Node)
-	case operand.LeadHeld:
-		c.Recorder.Warning("RevisionHeld", record.Describe())
-	case operand.LeadUnproved:
+	switch next.State {
+	case trial.LeadProven:
+		klog.FromContext(ctx).Info("A revision has led well", "revision", next.Revision, "node", next.Node)
+	case trial.LeadHeld:
+		c.Recorder.Warning("RevisionHeld", next.Describe())
+	case trial.LeadUnproved:
 		c.Recorder.Warningf("RevisionUnproved", "revision %d rolls out, although its cloud-controller-manager has not led "+
-			"well on node/%s: %s", record.Revision, record.Node, record.Why)
-	case operand.LeadAwaited, operand.LeadTaken, operand.LeadFailed:
+			"well on node/%s: %s", next.Revision, next.Node, next.Why)
+	case trial.LeadAwaited, trial.LeadTaken, trial.LeadFailed:
 	}
 	return nil
 }
 
 // watchLeaders rejects a revision of the last hour whose cloud-controller-managers end soon after each begins to lead,
 // although one of the former revision led.
-func (c *controller) watchLeaders(
-	ctx context.Context, view controlplane.View, secret *corev1.Secret, record *operand.Leading,
-) error {
-	l, latest := &c.leading, record.Revision
-	isOver := c.isOver(view, record)
+func (c *controller) watchLeaders(ctx context.Context, view controlplane.View, record *trial.Record) error {
+	l, present, latest := &c.leading, record.Leading, record.Leading.Revision
+	isOver := c.isOver(view, present)
 	if l.of != latest || isOver {
 		l.of, l.ends = latest, nil
 	}
@@ -350,25 +313,25 @@ func (c *controller) watchLeaders(
 	if verdict == nil || slices.Contains(l.ends, process.Identity) {
 		return nil
 	}
-	if record.State == operand.LeadProven && verdict.Class == nodecause.Unauthenticated.String() {
+	if present.State == trial.LeadProven && verdict.Class == nodecause.Unauthenticated.String() {
 		return nil // The revision has logged in before: its credentials have expired, or were revoked.
 	}
 	l.ends = append(l.ends, process.Identity)
 	if len(l.ends) < enoughEnds {
 		return nil
 	}
-	changes, err := c.changes(&firstNode{revision: latest, former: record.Former})
+	changes, err := c.changes(&rollout{revision: latest, former: present.Former})
 	if err != nil || len(changes) == 0 {
 		return err // The former revision was pruned: there is nothing to go back to.
 	}
-	failed := record.In(operand.LeadFailed, verdict.Message, c.Clock.Now())
+	failed := present.In(trial.LeadFailed, verdict.Message, c.Clock.Now())
 	failed.Node = process.Node
-	return c.rejectLed(ctx, view, secret, failed, verdict)
+	return c.rejectLed(ctx, view, record, failed, verdict)
 }
 
 // isOver reports whether the ends of the leaders so far do not count against a revision.
-func (c *controller) isOver(view controlplane.View, record *operand.Leading) bool {
-	return view.Holder().State == controlplane.Leading || record.State == operand.LeadFailed ||
+func (c *controller) isOver(view controlplane.View, record *trial.Leading) bool {
+	return view.Holder().State == controlplane.Leading || record.State == trial.LeadFailed ||
 		record.Why == acceptedByAdmin || c.Clock.Now().Sub(record.Began.Time) >= recentTime
 }
 
@@ -376,7 +339,7 @@ func (c *controller) isOver(view controlplane.View, record *operand.Leading) boo
 // has not, or if the revision was not to blame.
 func (c *controller) endOfLeader(
 	ctx context.Context, view controlplane.View, process controlplane.Process, revision int32,
-) *operand.PreflightVerdict {
+) *trial.Verdict {
 	pod, lease := view.StaticPod(process.Node), view.Record().Lease
 	if pod == nil || lease == nil || pod.Labels["revision"] != strconv.Itoa(int(revision)) ||
 		!c.Lease.EndOf(view).Failed {

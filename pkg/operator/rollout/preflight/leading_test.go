@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
@@ -30,14 +31,14 @@ func newFirst(t *testing.T) *world {
 }
 
 // record returns the record of the proof, nil if there is none.
-func (w *world) record(t *testing.T) *operand.Leading {
+func (w *world) record(t *testing.T) *trial.Leading {
 	t.Helper()
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	require.NoError(t, err)
-	return operand.LeadingOf(secret)
+	return trial.Of(secret).Leading
 }
 
 // takesLead starts the container on a node, whose process acquires the lease a second later.
@@ -61,15 +62,15 @@ func TestTheFirstNodeOfARolloutIsToLead(t *testing.T) {
 	record := w.record(t)
 	require.Equal(t, all, record.Controllers, "what the former leader has started")
 	record.Began, record.Since = metav1.Time{}, metav1.Time{}
-	require.Equal(t, &operand.Leading{Revision: 4, Former: 3, Node: "m1", State: operand.LeadAwaited, Controllers: all}, record)
+	require.Equal(t, &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: trial.LeadAwaited, Controllers: all}, record)
 	w.takesLead("m1", 10)
 	w.pass(t, time.Second)
-	require.Equal(t, operand.LeadTaken, w.record(t).State)
+	require.Equal(t, trial.LeadTaken, w.record(t).State)
 	w.pass(t, 13*time.Second)
-	require.Equal(t, operand.LeadTaken, w.record(t).State)
+	require.Equal(t, trial.LeadTaken, w.record(t).State)
 	w.restartOperator()
 	w.pass(t, 16*time.Second)
-	require.Equal(t, operand.LeadProven, w.record(t).State)
+	require.Equal(t, trial.LeadProven, w.record(t).State)
 	require.Empty(t, w.events(), "Progressing tells it")
 	require.Nil(t, w.rejected(t))
 }
@@ -83,7 +84,7 @@ func TestAFormerLeaderThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	w.pass(t, 0)
 	require.Empty(t, w.record(t).Controllers)
 	w.pass(t, time.Second)
-	require.Equal(t, operand.LeadAwaited, w.record(t).State)
+	require.Equal(t, trial.LeadAwaited, w.record(t).State)
 	w.started = func(*corev1.Pod) ([]string, error) { return all, nil }
 	w.pass(t, time.Second)
 	require.Equal(t, all, w.record(t).Controllers)
@@ -136,7 +137,7 @@ func TestARevisionThatEndsWhenItLeadsIsRejected(t *testing.T) {
 			w := newFirst(t)
 			ends(w)
 			w.pass(t, 0)
-			require.Equal(t, operand.LeadFailed, w.record(t).State)
+			require.Equal(t, trial.LeadFailed, w.record(t).State)
 			rejections := w.rejected(t)
 			require.Len(t, rejections, 1)
 			require.Equal(t, []diagnostic.Cause{diagnostic.Configuration}, rejections[0].Inputs.Causes())
@@ -155,12 +156,12 @@ func TestARevisionIsHeldWhoseCloudIsDownWhenItLeads(t *testing.T) {
 	w.pass(t, 0)
 	w.endsLead("m1", 12, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
 	w.pass(t, time.Second)
-	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.LeadHeld, w.record(t).State)
 	require.Nil(t, w.rejected(t))
 	require.Contains(t, w.events()[0], "Warning RevisionHeld: no other node gets revision 4 before 2026-11-21T09:10:12Z: the cloud's API")
 	w.takesLead("m0", 14)
 	w.pass(t, 10*time.Minute)
-	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.LeadUnproved, w.record(t).State)
 	require.Contains(t, w.events()[1], "Warning RevisionUnproved: revision 4 rolls out, although its cloud-controller-manager has "+
 		"not led well on node/m1: it was held for 10m0s: the cloud's API")
 }
@@ -170,11 +171,11 @@ func TestARevisionLeadsOnceMoreWhoseProcessWasKilledWhileItLed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		led    int
-		want   operand.LeadingState
+		want   trial.LeadingState
 	}{
-		"soon after it began":                 {"Error", 2, operand.LeadAwaited},
-		"by the kubelet, because it hung":     {"Error", 61, operand.LeadHeld},
-		"because it had used too much memory": {"OOMKilled", 2, operand.LeadHeld},
+		"soon after it began":                 {"Error", 2, trial.LeadAwaited},
+		"by the kubelet, because it hung":     {"Error", 61, trial.LeadHeld},
+		"because it had used too much memory": {"OOMKilled", 2, trial.LeadHeld},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFirst(t)
@@ -201,10 +202,10 @@ func TestARevisionThatEndsAsInAnOutageIsRejectedOnceTheFormerOneHasLedForTenMinu
 	w.pass(t, time.Second)
 	w.takesLead("m0", 14)
 	w.renews(t, 9*time.Minute+50*time.Second)
-	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.LeadHeld, w.record(t).State)
 	w.restartOperator()
 	w.renews(t, 40*time.Second)
-	require.Equal(t, operand.LeadFailed, w.record(t).State)
+	require.Equal(t, trial.LeadFailed, w.record(t).State)
 	require.Len(t, w.rejected(t), 1)
 	require.True(t, w.rejected(t)[0].IsFor(4))
 	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "the cloud-controller-manager of revision 4 on node/m1 led for 1s until "+
@@ -222,7 +223,7 @@ func TestTheEndOfALeaderIsNotBlamedOnWhatATenantWrote(t *testing.T) {
 	w.pass(t, 0)
 	w.endsLead("m1", 12, own+forged)
 	w.pass(t, 0)
-	require.Equal(t, operand.LeadFailed, w.record(t).State)
+	require.Equal(t, trial.LeadFailed, w.record(t).State)
 	require.NotContains(t, w.rejected(t)[0].Verdict.Message, "connection refused")
 }
 
@@ -242,10 +243,10 @@ func TestAnAdministratorEndsTheHoldOfARevision(t *testing.T) {
 		"cloudcontrollermanager.operator.openshift.io/accepted-preflight=")
 	w.takesLead("m0", 14)
 	w.pass(t, time.Minute)
-	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.LeadHeld, w.record(t).State)
 	w.accepts = true
 	w.pass(t, time.Second)
-	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.LeadUnproved, w.record(t).State)
 	require.Equal(t, "an administrator has accepted what it changes", w.record(t).Why)
 }
 
@@ -263,11 +264,11 @@ func TestARevisionThatHangsWhenItLeadsIsRejectedOnceAFormerOneHasStarted(t *test
 	}
 	w.takesLead("m1", 10)
 	w.renews(t, 2*time.Minute+2*time.Second)
-	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.LeadHeld, w.record(t).State)
 	require.Nil(t, w.rejected(t), "its cloud may hang")
 	w.takesLead("m0", 150)
 	w.pass(t, time.Second)
-	require.Equal(t, operand.LeadFailed, w.record(t).State)
+	require.Equal(t, trial.LeadFailed, w.record(t).State)
 	require.Len(t, w.rejected(t), 1)
 	require.Equal(t, "Hang", w.rejected(t)[0].Verdict.Class)
 	require.Contains(t, w.rejected(t)[0].Verdict.Message, "within 2m0s, it did not start cloud-node-controller, "+
@@ -285,9 +286,9 @@ func TestARevisionThatLeadsAndCannotBeAskedIsNotRejected(t *testing.T) {
 	}
 	w.takesLead("m1", 10)
 	w.renews(t, 100*time.Second)
-	require.Equal(t, operand.LeadTaken, w.record(t).State)
+	require.Equal(t, trial.LeadTaken, w.record(t).State)
 	w.renews(t, time.Minute)
-	require.Equal(t, operand.LeadProven, w.record(t).State)
+	require.Equal(t, trial.LeadProven, w.record(t).State)
 	require.Nil(t, w.rejected(t))
 }
 
@@ -299,7 +300,7 @@ func TestARevisionThatAnAdministratorHasAcceptedRollsOutAfterItHasLedBadly(t *te
 	w.endsLead("m1", 12, noOctavia)
 	w.pass(t, time.Second)
 	require.Nil(t, w.rejected(t))
-	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.LeadUnproved, w.record(t).State)
 	require.Equal(t, "an administrator has accepted what it changes", w.record(t).Why)
 }
 
@@ -312,11 +313,9 @@ func everywhere(t *testing.T) *world {
 		w.label(node, "4")
 		w.Ready(node, true)
 	}
-	secret := operand.PreflightSecret("")
-	require.NoError(t, operand.AnnotateLeading(secret, &operand.Leading{Revision: 4, Former: 3, Node: "m1", State: operand.LeadProven,
-		Began: metav1.NewTime(controlplanetest.At(-600))}))
-	_, err := w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
-	require.NoError(t, err)
+	record := trial.Record{Leading: &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: trial.LeadProven,
+		Began: metav1.NewTime(controlplanetest.At(-600))}}
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 	return w
 }
 
@@ -337,7 +336,7 @@ func TestARevisionWhoseLeadersEndIsRejectedAfterItsRollout(t *testing.T) {
 	require.Len(t, w.rejected(t), 1)
 	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "the cloud-controller-manager of revision 4 on node/m2 led for 1s until ")
 	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "No suitable endpoint could be found in the service catalog")
-	require.Equal(t, operand.LeadFailed, w.record(t).State)
+	require.Equal(t, trial.LeadFailed, w.record(t).State)
 	w.fails(t, "m0", 30, noOctavia)
 	require.Len(t, w.events(), 1)
 }
@@ -354,7 +353,7 @@ func TestARevisionWhoseLeadersEndStaysIfTheFormerOneWasPruned(t *testing.T) {
 	w.fails(t, "m2", 20, noOctavia)
 	w.fails(t, "m1", 30, noOctavia)
 	require.Nil(t, w.rejected(t))
-	require.Equal(t, operand.LeadProven, w.record(t).State)
+	require.Equal(t, trial.LeadProven, w.record(t).State)
 	require.Empty(t, w.events())
 }
 
@@ -366,7 +365,7 @@ func TestARevisionThatAnAdministratorHasAcceptedIsReportedOnce(t *testing.T) {
 		w.fails(t, []string{"m0", "m1", "m2"}[second/10%3], second, noOctavia)
 	}
 	require.Nil(t, w.rejected(t))
-	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.LeadUnproved, w.record(t).State)
 	require.Len(t, w.events(), 1)
 }
 
@@ -378,10 +377,10 @@ func TestARevisionWhoseLeaderASignalHasEndedRollsOutAfterItsHold(t *testing.T) {
 	w.endsLead("m1", 12, "")
 	w.Container("m1").LastTerminationState.Terminated.Reason = "OOMKilled"
 	w.pass(t, time.Second)
-	require.Equal(t, operand.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.LeadHeld, w.record(t).State)
 	w.takesLead("m0", 14)
 	w.renews(t, 10*time.Minute+10*time.Second)
-	require.Equal(t, operand.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.LeadUnproved, w.record(t).State)
 	require.Nil(t, w.rejected(t))
 }
 

@@ -1,46 +1,8 @@
-// Package preflight runs the cloud-controller-manager (CCM) with a changed candidate in an ordinary pod on one node, to
-// see whether it can log in to its cloud and look up the nodes. What a parser can see is checked before; what only the
-// cloud can say is not, and a standby asks its cloud nothing until it leads.
-//
-// targetconfigcontroller writes the Secret with the candidate. This controller runs the pod, writes the verdict to the
-// Secret, and deletes the pod, the lease and the candidate's data. Everything that a process of the operator needs is
-// in the API, so another one goes on.
-//
-// # The proof of a revision
-//
-// A rollout whose revision changes what the CCM starts with waits at its second node until the CCM of the first one has
-// led well: see proof.next. The record is in the same Secret, by revision. The first row that applies decides:
-//
-//	| state    | if                                                                  | next state                |
-//	|----------|---------------------------------------------------------------------|---------------------------|
-//	| none     | the first node has settled, and others have a former revision       | Awaited                   |
-//	| Held     | an administrator has accepted what the revision changes             | Unproved                  |
-//	| Held     | it hung, and then a former process started what it had not          | Failed                    |
-//	| Held     | it ended, and after 10 min, one of the former revision leads well   | Failed                    |
-//	| Held     | it has lasted for 10 min                                            | Unproved                  |
-//	| Awaited, | the process of the first node led and was killed within 40 s: the   | Awaited                   |
-//	| Leads    | kubelet takes longer to end a process that hangs                    |                           |
-//	| Awaited, | the process of the first node led and ended, because of the change  | Failed                    |
-//	| Leads    | it led and ended, and nothing tells that the change was to blame    | Held                      |
-//	| Leads    | it has led for 15 s with all that the former leader had started, or | Proven                    |
-//	|          | for 130 s where it does not tell what it has started                |                           |
-//	| Leads    | another process has the lead                                        | Held                      |
-//	| Leads    | it has not started everything within 2 min                          | Held                      |
-//	| Awaited  | the process of the first node leads                                 | Leads                     |
-//	| Awaited  | nobody has led for 1 min                                            | Unproved                  |
-//	| Awaited  | the lead has not moved for 3 min                                    | Unproved                  |
-//	| Proven,  | within an hour, two leaders with it have ended soon after they      | Failed                    |
-//	| Unproved | had begun to lead                                                   |                           |
-//
-// In Awaited, package handover moves the lead to the first node, and in Held back if that leads. Failed rejects the
-// revision, and all nodes go back. After Proven and Unproved, the rollout goes on. An administrator who accepts what
-// the revision changes makes Unproved of Failed.
 package preflight
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,6 +33,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -94,8 +57,8 @@ const (
 const revisionFailed = "RevisionFailed"
 
 // reasons are those of the condition and of events about a preflight.
-var reasons = map[operand.PreflightResult]string{
-	operand.Failed: "PreflightFailed", operand.Inconclusive: "PreflightInconclusive",
+var reasons = map[trial.Result]string{
+	trial.Failed: "PreflightFailed", trial.Inconclusive: "PreflightInconclusive",
 }
 
 // Options are the dependencies of New; all are required.
@@ -126,10 +89,6 @@ type controller struct {
 	// ending is the one that is being deleted, and forced the one that was deleted without its kubelet.
 	seen, started, led, ending patience.Since[string]
 	forced                     types.UID
-	// unwatched is the pod that had ended when this process saw it first, and again the digest of the candidate whose pod
-	// is run again because of that.
-	unwatched types.UID
-	again     string
 	// lasts is the digest of the candidate without a verdict.
 	lasts patience.Since[string]
 	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and running its container that
@@ -169,94 +128,89 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !managed {
 		return err // A removal deletes everything.
 	}
-	candidate, err := operatorclient.Find(c.Secrets.Lister().Secrets(operand.Namespace), "secret", operand.Namespace,
+	secret, err := operatorclient.Find(c.Secrets.Lister().Secrets(operand.Namespace), "secret", operand.Namespace,
 		operand.PreflightName)
 	if err != nil {
 		return err
 	}
-	if err := c.watchFirstNode(ctx, syncCtx, candidate); err != nil {
+	record := trial.Of(secret)
+	if err := c.watchFirstNode(ctx, syncCtx, record); err != nil {
 		return err
 	}
-	if err := c.prove(ctx, syncCtx, candidate); err != nil {
+	if err := c.prove(ctx, syncCtx, record); err != nil {
 		return err
 	}
-	if candidate == nil || !operand.PreflightRuns(candidate) {
+	if !record.Runs() {
 		c.lasts = patience.Since[string]{}
-		return c.endWith(ctx, syncCtx, candidate)
+		return c.endWith(ctx, syncCtx, record)
 	}
-	former := operand.PreflightVerdictOf(candidate)
-	verdict, waitsFor, err := c.run(ctx, candidate)
+	verdict, waitsFor, err := c.run(ctx, record)
 	if err != nil {
-		return c.withCommand(err, candidate)
+		return c.withCommand(err, record)
 	}
 	if verdict != nil {
-		verdict.Digest, verdict.Tries = candidate.Annotations[operand.PreflightDigestAnnotation], 1
-		return c.conclude(ctx, candidate, verdict.After(former))
+		verdict.Tries = 1
+		return c.conclude(ctx, record, verdict.After(record.Verdict))
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
-	if former != nil {
+	if record.Verdict != nil {
 		return nil // it is repeated, and the former verdict is reported meanwhile
 	}
-	return c.report(ctx, candidate, nil, waitsFor)
+	return c.report(ctx, record, nil, waitsFor)
 }
 
-// endWith ends the preflight of a candidate that has a verdict; candidate is nil if there is none any more. The verdict
-// counts until the change has been seen to work.
-func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret) error {
-	if candidate == nil {
-		return c.end(ctx, syncCtx, nil, nil)
-	}
-	if err := c.watchLeader(ctx, syncCtx, candidate); err != nil {
+// endWith ends the preflight of a candidate that has a verdict, if there is one. The verdict counts until the change has
+// been seen to work.
+func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, record *trial.Record) error {
+	if err := c.watchLeader(ctx, syncCtx, record); err != nil {
 		return err
 	}
-	verdict := operand.PreflightVerdictOf(candidate)
-	if verdict == nil || verdict.Result == operand.Successful {
-		return c.end(ctx, syncCtx, candidate, nil)
+	verdict := record.Verdict
+	if verdict == nil || verdict.Result == trial.Successful {
+		return c.end(ctx, syncCtx, record, nil)
 	}
 	if verdict.Revision != 0 {
-		return c.end(ctx, syncCtx, candidate, verdict) // What works is the former one.
+		return c.end(ctx, syncCtx, record, verdict) // What works is the former one.
 	}
-	if late, err := c.rolloutOf(candidate, verdict); err != nil {
+	if late, err := c.rolloutOf(record); err != nil {
 		return err
 	} else if late != nil {
-		_, err = c.rejectRevision(ctx, candidate, late, verdict)
+		_, err = c.rejectRevision(ctx, record, late, verdict)
 		return err
 	}
-	works, err := c.worksSince(candidate, verdict.Ended.Time)
+	works, err := c.worksSince(record)
 	if err != nil {
 		return err
 	}
 	if works {
-		return c.end(ctx, syncCtx, nil, nil)
+		return c.end(ctx, syncCtx, trial.Of(nil), nil)
 	}
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), controlplane.SettleTime)
-	return c.end(ctx, syncCtx, candidate, verdict)
+	return c.end(ctx, syncCtx, record, verdict)
 }
 
 // run moves the preflight of a candidate on, and returns its verdict or what it waits for.
-func (c *controller) run(ctx context.Context, candidate *corev1.Secret) (*operand.PreflightVerdict, string, error) {
+func (c *controller) run(ctx context.Context, record *trial.Record) (*trial.Verdict, string, error) {
 	pod, err := c.pod()
 	if err != nil {
 		return nil, "", err
 	}
-	digest := candidate.Annotations[operand.PreflightDigestAnnotation]
 	switch {
 	case pod == nil:
-		return c.create(ctx, candidate)
-	case pod.DeletionTimestamp != nil || pod.Annotations[operand.PreflightDigestAnnotation] != digest:
+		return c.create(ctx, record)
+	case pod.DeletionTimestamp != nil || pod.Annotations[operand.PreflightDigestAnnotation] != record.Digest:
 		return nil, "the end of the former pod/" + pod.Name, c.deletePod(ctx, pod)
-	}
-	if c.isUnwatched(pod) {
-		return c.runAgain(ctx, pod)
+	case c.isUnwatched(pod):
+		return c.runAgain(ctx, record, pod)
 	}
 	e, err := c.observe(ctx, pod)
 	if err != nil {
 		return nil, "", err
 	}
-	e.changesImage = operand.PreflightInputsOf(candidate)[diagnostic.Image] != ""
+	e.changesImage = record.Inputs[diagnostic.Image] != ""
 	verdict, waitsFor := e.judge()
-	if verdict != nil && verdict.Result != operand.Successful {
-		verdict, err = c.compareWithLeader(ctx, candidate, verdict)
+	if verdict != nil && verdict.Result != trial.Successful {
+		verdict, err = c.compareWithLeader(ctx, record, verdict)
 	}
 	return verdict, waitsFor, err
 }
@@ -273,34 +227,34 @@ func (c *controller) lease() (*coordinationv1.Lease, error) {
 }
 
 // create creates the pod. A lease of a former preflight goes first: its process has ended.
-func (c *controller) create(ctx context.Context, candidate *corev1.Secret) (*operand.PreflightVerdict, string, error) {
+func (c *controller) create(ctx context.Context, record *trial.Record) (*trial.Verdict, string, error) {
 	if err := c.deleteLease(ctx); err != nil {
 		return nil, "", err
 	}
-	node, err := c.node(operand.PreflightVerdictOf(candidate))
+	node, err := c.node(record.Verdict)
 	if err != nil {
 		return nil, "", err
 	}
 	if node == "" {
 		return nil, "a Ready control-plane node", nil
 	}
-	pod, err := operand.PreflightPodOf(candidate)
+	pod, err := operand.PreflightPodOf(record.Secret)
 	if err != nil {
 		return nil, "", err
 	}
 	pod.Spec.NodeName = node
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, operand.PreflightDigestAnnotation, record.Digest)
 	// Without the Secret, there is nothing to try.
 	pod.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "v1", Kind: "Secret", Name: candidate.Name, UID: candidate.UID,
+		APIVersion: "v1", Kind: "Secret", Name: record.Secret.Name, UID: record.Secret.UID,
 	}}
-	if c.again == candidate.Annotations[operand.PreflightDigestAnnotation] {
+	if record.Again {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, operand.PreflightAgainAnnotation, "true")
 	}
 	created, err := c.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		c.seen.See(string(created.UID), c.Clock.Now())
-		c.again = ""
 	case !apierrors.IsAlreadyExists(err):
 		return nil, "", fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 	}
@@ -309,7 +263,7 @@ func (c *controller) create(ctx context.Context, candidate *corev1.Secret) (*ope
 
 // node returns the first Ready Node that is not cordoned, by name; "" if there is none. The leader's comes last, and
 // that of the former verdict before it, because what failed may be its network.
-func (c *controller) node(former *operand.PreflightVerdict) (string, error) {
+func (c *controller) node(former *trial.Verdict) (string, error) {
 	nodes, err := operatorclient.All(c.Nodes.Lister(), "the control-plane nodes")
 	if err != nil {
 		return "", err
@@ -364,20 +318,13 @@ func (c *controller) observe(ctx context.Context, pod *corev1.Pod) (*evidence, e
 	return e, err
 }
 
-// conclude writes the verdict to the Secret, without the candidate's data. The next sync ends the preflight.
-func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, verdict *operand.PreflightVerdict) error {
-	text, err := json.Marshal(verdict)
-	if err != nil {
-		return fmt.Errorf("writing the verdict of a preflight: %w", err)
+// conclude writes the verdict. The next sync ends the preflight.
+func (c *controller) conclude(ctx context.Context, record *trial.Record, verdict *trial.Verdict) error {
+	record.Conclude(verdict)
+	if err := record.Save(ctx, c.Kube.CoreV1()); err != nil {
+		return err
 	}
-	candidate = candidate.DeepCopy()
-	metav1.SetMetaDataAnnotation(&candidate.ObjectMeta, operand.PreflightVerdictAnnotation, string(text))
-	candidate.Data = nil
-	_, err = c.Kube.CoreV1().Secrets(operand.Namespace).Update(ctx, candidate, metav1.UpdateOptions{})
-	if err != nil {
-		return fmt.Errorf("writing the verdict to secret/%s in %s: %w", candidate.Name, operand.Namespace, err)
-	}
-	if verdict.Result == operand.Successful {
+	if verdict.Result == trial.Successful {
 		c.Recorder.Event("PreflightSuccessful", verdict.Describe())
 	} else {
 		c.Recorder.Warning(reasons[verdict.Result], verdict.Describe())
@@ -387,7 +334,7 @@ func (c *controller) conclude(ctx context.Context, candidate *corev1.Secret, ver
 
 // end deletes what a preflight leaves, and reports its verdict, nil if there is none to report, and what waits.
 func (c *controller) end(
-	ctx context.Context, syncCtx factory.SyncContext, candidate *corev1.Secret, verdict *operand.PreflightVerdict,
+	ctx context.Context, syncCtx factory.SyncContext, record *trial.Record, verdict *trial.Verdict,
 ) error {
 	pod, err := c.pod()
 	if err != nil {
@@ -403,7 +350,7 @@ func (c *controller) end(
 	} else if err := c.deleteLease(ctx); err != nil {
 		return err
 	}
-	return c.report(ctx, candidate, verdict, "")
+	return c.report(ctx, record, verdict, "")
 }
 
 func (c *controller) apply(ctx context.Context, conditions ...*operatorclient.Condition) error {

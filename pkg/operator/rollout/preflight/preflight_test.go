@@ -28,6 +28,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
@@ -78,10 +79,10 @@ func (r resource) GetObjectMeta() (*metav1.ObjectMeta, error) {
 	if !r.accepts {
 		return &metav1.ObjectMeta{}, nil
 	}
-	inputs, err := r.changes(&firstNode{revision: 4, former: 3})
-	rejection := operand.PreflightRejection{Inputs: inputs}
+	inputs, err := r.changes(&rollout{revision: 4, former: 3})
+	rejection := trial.Rejection{Inputs: inputs}
 	return &metav1.ObjectMeta{Annotations: map[string]string{
-		"cloudcontrollermanager.operator.openshift.io/accepted-preflight": rejection.Value(),
+		"cloudcontrollermanager.operator.openshift.io/accepted-preflight": rejection.Inputs.Value(),
 	}}, err
 }
 
@@ -142,19 +143,18 @@ func (w *world) restartOperator() {
 	})
 }
 
+// submitted is the pod of a candidate.
+const submitted = "metadata: {name: preflight, namespace: " + namespace + ", annotations: {a: b}}\n" +
+	"spec: {containers: [{name: cloud-controller-manager}]}\n"
+
 // submit writes a candidate, as target configuration does.
 func (w *world) submit(t *testing.T, digest string) {
 	t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: operand.PreflightName, UID: "secret", Annotations: map[string]string{
-				operand.PreflightDigestAnnotation: digest, operand.PreflightVerdictAnnotation: "",
-			},
-		},
-		Data: map[string][]byte{"pod.yaml": []byte("metadata: {name: preflight, namespace: " + namespace +
-			", annotations: {a: b}}\nspec: {containers: [{name: cloud-controller-manager}]}\n")},
-	}
-	_, err := w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+	record := &trial.Record{Digest: digest, Files: map[string][]byte{"pod.yaml": []byte(submitted)}}
+	secret, err := record.InSecret()
+	require.NoError(t, err)
+	secret.UID = "secret"
+	_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = w.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
 	}
@@ -264,7 +264,7 @@ func (w *world) events() []string {
 }
 
 // requireEnded requires that nothing is left of a preflight but its verdict.
-func (w *world) requireEnded(t *testing.T) *operand.PreflightVerdict {
+func (w *world) requireEnded(t *testing.T) *trial.Verdict {
 	t.Helper()
 	require.Nil(t, w.found(t))
 	leases, err := w.kube.CoordinationV1().Leases(namespace).List(t.Context(), metav1.ListOptions{})
@@ -273,7 +273,7 @@ func (w *world) requireEnded(t *testing.T) *operand.PreflightVerdict {
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, secret.Data)
-	return operand.PreflightVerdictOf(secret)
+	return trial.Of(secret).Verdict
 }
 
 var asExpected = operatorv1.OperatorCondition{Type: "PreflightNotices", Status: operatorv1.ConditionFalse, Reason: "AsExpected"}
@@ -299,7 +299,7 @@ func TestACandidateSucceedsOnceItsProcessLeadsAndHasLookedUpTheNodes(t *testing.
 	w.pass(t, 0)
 	w.pass(t, 0)
 	verdict := w.requireEnded(t)
-	require.Equal(t, operand.Successful, verdict.Result)
+	require.Equal(t, trial.Successful, verdict.Result)
 	require.Equal(t, "it led and looked up 3 of 3 nodes", verdict.Message)
 	require.Equal(t, asExpected, w.condition(t))
 	require.Equal(t, []string{"Normal PreflightSuccessful: a cloud-controller-manager with the changed inputs, on node/m1 for 32s " +
@@ -316,7 +316,7 @@ func TestACandidateFailsWithTheLastWordsOfItsProcess(t *testing.T) {
 	w.pass(t, 0)
 	w.pass(t, 0)
 	verdict := w.requireEnded(t)
-	require.Equal(t, operand.Failed, verdict.Result)
+	require.Equal(t, trial.Failed, verdict.Result)
 	require.Equal(t, "Unauthenticated", verdict.Class)
 	const message = `a cloud-controller-manager with the changed inputs, on node/m1 for 1s at 2026-11-21T09:00:01Z: the cloud ` +
 		`rejects the credentials: "error running controllers: Authentication failed"; replace the credentials`
@@ -371,7 +371,7 @@ func TestARestartedOperatorGoesOnWithThePreflight(t *testing.T) {
 	w.pass(t, 2*time.Second)
 	w.pass(t, 0)
 	w.pass(t, 0)
-	require.Equal(t, operand.Successful, w.requireEnded(t).Result)
+	require.Equal(t, trial.Successful, w.requireEnded(t).Result)
 }
 
 // deadline lets the kubelet end the pod at its deadline.
@@ -427,7 +427,7 @@ func TestAPreflightThatEndedWhileNoOperatorWatchedItIsRunAgain(t *testing.T) {
 			w.pass(t, 6*time.Second)
 			w.pass(t, 0)
 			w.pass(t, 0)
-			require.Equal(t, operand.Successful, w.requireEnded(t).Result)
+			require.Equal(t, trial.Successful, w.requireEnded(t).Result)
 		})
 	}
 }
@@ -445,7 +445,7 @@ func TestAPreflightThatNoOperatorWatchesTwiceShowsNothing(t *testing.T) {
 	w.pass(t, 0)
 	w.pass(t, 0)
 	verdict := w.requireEnded(t)
-	require.Equal(t, operand.Inconclusive, verdict.Result)
+	require.Equal(t, trial.Inconclusive, verdict.Result)
 	require.Equal(t, "NotStarted", verdict.Class)
 	require.Equal(t, "pod/preflight ended twice while no operator watched it; check the pods of the operator",
 		verdict.Message)
@@ -477,7 +477,7 @@ func TestACandidateThatIsTriedAgainLaterHasNotWaitedMeanwhile(t *testing.T) {
 			w.pass(t, 6*time.Second)
 			w.pass(t, 0)
 			w.pass(t, 0)
-			require.Equal(t, operand.Successful, w.requireEnded(t).Result)
+			require.Equal(t, trial.Successful, w.requireEnded(t).Result)
 			w.masked = ""
 		},
 	} {
@@ -550,14 +550,14 @@ func TestTheNoticeStaysWhileNoRevisionHasTheRejectedChange(t *testing.T) {
 	w.submit(t, "sha256:1")
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	rejected, err := w.changes(&firstNode{revision: 4, former: 3})
+	rejected, err := w.changes(&rollout{revision: 4, former: 3})
 	require.NoError(t, err)
-	require.NoError(t, operand.AnnotatePreflight(secret, rejected, nil, &operand.PreflightVerdict{
-		Digest: "sha256:1", Result: operand.Failed, Message: "the cloud says no", Ended: metav1.NewTime(controlplanetest.At(-60)),
-	}))
-	secret.Data = nil
-	_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	record := trial.Of(secret)
+	record.Inputs = rejected
+	record.Conclude(&trial.Verdict{
+		Result: trial.Failed, Message: "the cloud says no", Ended: metav1.NewTime(controlplanetest.At(-60)),
+	})
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 	w.leads(t, "m2")
 	require.Equal(t, "PreflightFailed", w.condition(t).Reason, "the next leader has the former inputs, too")
 
@@ -644,13 +644,9 @@ func TestARepeatedPreflightCountsItsTriesAndReportsTheFormerVerdictMeanwhile(t *
 
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	verdict := secret.Annotations[operand.PreflightVerdictAnnotation]
-	w.submit(t, "sha256:1")
-	secret, err = w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
-	require.NoError(t, err)
-	secret.Annotations[operand.PreflightVerdictAnnotation] = verdict
-	_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	record := trial.Of(secret)
+	record.Files = map[string][]byte{"pod.yaml": []byte(submitted)}
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 	w.pass(t, time.Minute)
 	require.NotNil(t, w.found(t))
 	require.Equal(t, failed, w.condition(t))
@@ -664,13 +660,13 @@ func TestARepeatedPreflightCountsItsTriesAndReportsTheFormerVerdictMeanwhile(t *
 
 func TestARepeatedPreflightThatShowsNothingDoesNotRefuteAFailure(t *testing.T) {
 	ended := controlplanetest.At(60)
-	failed := &operand.PreflightVerdict{Result: operand.Failed, Message: "it failed", Tries: 2}
-	nothing := &operand.PreflightVerdict{Result: operand.Inconclusive, Ended: metav1.NewTime(ended), Tries: 1}
-	works := &operand.PreflightVerdict{Result: operand.Successful, Ended: metav1.NewTime(ended), Tries: 1}
-	require.Equal(t, &operand.PreflightVerdict{
-		Result: operand.Failed, Message: "it failed", Ended: metav1.NewTime(ended), Tries: 3,
+	failed := &trial.Verdict{Result: trial.Failed, Message: "it failed", Tries: 2}
+	nothing := &trial.Verdict{Result: trial.Inconclusive, Ended: metav1.NewTime(ended), Tries: 1}
+	works := &trial.Verdict{Result: trial.Successful, Ended: metav1.NewTime(ended), Tries: 1}
+	require.Equal(t, &trial.Verdict{
+		Result: trial.Failed, Message: "it failed", Ended: metav1.NewTime(ended), Tries: 3,
 	}, nothing.After(failed))
-	require.Equal(t, operand.Successful, works.After(failed).Result)
+	require.Equal(t, trial.Successful, works.After(failed).Result)
 	require.Equal(t, nothing, nothing.After(nil))
 }
 
@@ -747,7 +743,7 @@ func TestAPodThatSomebodyHasGivenAFinalizerIsDeletedOnce(t *testing.T) {
 
 // unreached is the verdict about a candidate that does not reach the cloud, while the leader's last look-ups have all
 // succeeded.
-func (w *world) unreached(t *testing.T) *operand.PreflightVerdict {
+func (w *world) unreached(t *testing.T) *trial.Verdict {
 	t.Helper()
 	w.submit(t, "sha256:1")
 	w.pass(t, time.Second)
@@ -775,7 +771,7 @@ func TestACandidateThatDoesNotReachTheCloudShowsNothingAlthoughTheLeaderHas(t *t
 			w := newWorld(t, "m0", "m1", "m2")
 			change(w)
 			verdict := w.unreached(t)
-			require.Equal(t, operand.Inconclusive, verdict.Result)
+			require.Equal(t, trial.Inconclusive, verdict.Result)
 			require.Equal(t, unreachable, verdict.Message)
 		})
 	}
@@ -794,7 +790,7 @@ func TestACandidateThatTwiceDoesNotReachTheCloudStillShowsNothingWhateverTheLead
 	w.pass(t, 0)
 	w.pass(t, 0)
 	verdict := w.requireEnded(t)
-	require.Equal(t, operand.Inconclusive, verdict.Result)
+	require.Equal(t, trial.Inconclusive, verdict.Result)
 	require.Equal(t, unreachable, verdict.Message)
 	require.Equal(t, 2, verdict.Tries)
 }
@@ -810,13 +806,13 @@ func TestThePodOfAPreflightThatIsDeniedEndsWithACommand(t *testing.T) {
 	secret, err := secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
 	inputs := operand.StartDigests{diagnostic.CloudConfig: "new"}
-	require.NoError(t, operand.AnnotatePreflight(secret, inputs, nil, nil))
-	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	record := trial.Of(secret)
+	record.Inputs = inputs
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 	w.fillCaches(t)
 	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)), "creating pod/preflight in "+
 		"openshift-cloud-controller-manager: admission webhook denied the request; what ran before stays in use; to roll the "+
-		"change out unproved, run: "+accepts+(&operand.PreflightRejection{Inputs: inputs}).Value())
+		"change out unproved, run: "+accepts+inputs.Value())
 }
 
 // again submits the candidate again, with its verdict.
@@ -825,13 +821,9 @@ func (w *world) again(t *testing.T) {
 	secrets := w.kube.CoreV1().Secrets(namespace)
 	secret, err := secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	annotations := secret.Annotations
-	w.submit(t, "sha256:1")
-	secret, err = secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
-	require.NoError(t, err)
-	secret.Annotations = annotations
-	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	record := trial.Of(secret)
+	record.Files = map[string][]byte{"pod.yaml": []byte(submitted)}
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 }
 
 // changing submits a candidate that changes an input which no revision has.
@@ -841,9 +833,9 @@ func (w *world) changing(t *testing.T, cause diagnostic.Cause) {
 	secrets := w.kube.CoreV1().Secrets(namespace)
 	secret, err := secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	require.NoError(t, operand.AnnotatePreflight(secret, operand.StartDigests{cause: "new"}, nil, nil))
-	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	record := trial.Of(secret)
+	record.Inputs = operand.StartDigests{cause: "new"}
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 	w.pass(t, time.Second)
 	w.start(t)
 }
@@ -857,7 +849,7 @@ func TestTheNoticeSaysWhatAWaitingChangeWaitsForAndWhatEndsIt(t *testing.T) {
 	w.ends(t, "F1125 19:00:00.000000       1 controllermanager.go:222] dial tcp 192.0.2.1:5000: i/o timeout\n")
 	w.pass(t, time.Second)
 	w.pass(t, 0)
-	value := (&operand.PreflightRejection{Inputs: operand.StartDigests{diagnostic.CloudConfig: "new"}}).Value()
+	value := operand.StartDigests{diagnostic.CloudConfig: "new"}.Value()
 	want := operatorv1.OperatorCondition{
 		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "PreflightInconclusive",
 		Message: "a cloud-controller-manager with the changed inputs, on node/m1 for 1s at 2026-11-21T09:00:01Z: " + unreachable +
@@ -870,13 +862,13 @@ func TestTheNoticeSaysWhatAWaitingChangeWaitsForAndWhatEndsIt(t *testing.T) {
 	secrets := w.kube.CoreV1().Secrets(namespace)
 	secret, err := secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	waiting := operand.PreflightRejectionsOf(secret)
+	waiting := trial.Of(secret).Rejected
 	w.submit(t, "sha256:2")
 	secret, err = secrets.Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	require.NoError(t, operand.AnnotatePreflight(secret, operand.StartDigests{diagnostic.Credentials: "new"}, waiting, nil))
-	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	record := trial.Of(secret)
+	record.Inputs, record.Rejected = operand.StartDigests{diagnostic.Credentials: "new"}, waiting
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 	w.pass(t, 2*time.Second)
 	require.Equal(t, want, w.condition(t))
 	w.start(t)
@@ -884,7 +876,7 @@ func TestTheNoticeSaysWhatAWaitingChangeWaitsForAndWhatEndsIt(t *testing.T) {
 	w.pass(t, 6*time.Second)
 	w.pass(t, 0)
 	w.pass(t, 0)
-	require.Equal(t, operand.Successful, w.requireEnded(t).Result)
+	require.Equal(t, trial.Successful, w.requireEnded(t).Result)
 	require.Equal(t, want, w.condition(t))
 }
 
@@ -912,7 +904,7 @@ func TestARejectedLoginIsTriedAgainAtOnceWhenTheLeadersIsRejectedToo(t *testing.
 	w.pass(t, 0)
 	w.pass(t, 0)
 	verdict = w.requireEnded(t)
-	require.Equal(t, operand.Failed, verdict.Result)
+	require.Equal(t, trial.Failed, verdict.Result)
 	require.Equal(t, `the cloud rejects the credentials: "Authentication failed"; replace the credentials; the login of the `+
 		"running one is rejected too", verdict.Message)
 	require.Equal(t, time.Minute, verdict.RepeatIn(verdict.Ended.Time))
@@ -948,16 +940,16 @@ func TestARepeatedPreflightRunsOnAnotherNode(t *testing.T) {
 	w.submit(t, "sha256:1")
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	secret.Annotations[operand.PreflightVerdictAnnotation] = `{"digest":"sha256:1","result":"Failed","node":"m1","tries":1}`
-	_, err = w.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	record := trial.Of(secret)
+	record.Verdict = &trial.Verdict{Result: trial.Failed, Node: "m1", Tries: 1}
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 	w.pass(t, 2*time.Second)
 	require.Equal(t, "m2", w.found(t).Spec.NodeName, "the network of m1 may be to blame")
 }
 
 func TestACandidateWhoseLogCannotBeReadMustHaveRenewedItsLease(t *testing.T) {
-	for renewed, want := range map[time.Duration]operand.PreflightResult{
-		2 * time.Second: operand.Inconclusive, 20 * time.Second: operand.Successful,
+	for renewed, want := range map[time.Duration]trial.Result{
+		2 * time.Second: trial.Inconclusive, 20 * time.Second: trial.Successful,
 	} {
 		t.Run(string(want), func(t *testing.T) {
 			w := newWorld(t, "m0", "m1", "m2")
@@ -1012,7 +1004,7 @@ func TestAProcessOfAFormerPreflightThatGoesOnSaysNothingAboutTheChange(t *testin
 			require.Equal(t, `it did not lead: "m2_former" holds lease/cloud-controller-manager-preflight in `+
 				`openshift-cloud-controller-manager, the process of a former preflight that its kubelet has not ended; check the `+
 				`kubelet of that node`, verdict.Message)
-			require.Equal(t, operand.Inconclusive, compare(verdict, nodecause.Lookups{Ended: true, Nodes: 3}).Result)
+			require.Equal(t, trial.Inconclusive, compare(verdict, nodecause.Lookups{Ended: true, Nodes: 3}).Result)
 		})
 	}
 }

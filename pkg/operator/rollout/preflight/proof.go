@@ -8,8 +8,8 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -36,13 +36,13 @@ const (
 // proof is what is known at one moment about a revision that is to lead on its first node.
 type proof struct {
 	now    time.Time
-	record *operand.Leading
+	record *trial.Leading
 	// container is that of the first node while it leads, "" while it does not, and isElsewhere whether another node's
 	// does.
 	container   string
 	isElsewhere bool
 	// end is the verdict about the process of the first node that led, nil unless it has ended.
-	end *operand.PreflightVerdict
+	end *trial.Verdict
 	// unled is how long no process has led, and isSettled whether the one that leads has done so for a while.
 	unled     time.Duration
 	isSettled bool
@@ -62,43 +62,43 @@ type proof struct {
 
 // next returns the record of the next state, which may be the same, and the verdict that rejects the revision, nil if
 // there is none. The package's documentation has the table.
-func (p *proof) next() (*operand.Leading, *operand.PreflightVerdict) {
+func (p *proof) next() (*trial.Leading, *trial.Verdict) {
 	r, age := p.record, p.now.Sub(p.record.Since.Time)
 	switch {
-	case r.State == operand.LeadHeld:
+	case r.State == trial.LeadHeld:
 		return p.held(age)
 	case p.end != nil && p.end.Class == killed:
-		return r.In(operand.LeadAwaited, "", p.now), nil // It has shown nothing, and leads once more.
-	case p.end != nil && p.end.Result == operand.Failed:
-		return r.In(operand.LeadFailed, p.end.Message, p.now), p.end
+		return r.In(trial.LeadAwaited, "", p.now), nil // It has shown nothing, and leads once more.
+	case p.end != nil && p.end.Result == trial.Failed:
+		return r.In(trial.LeadFailed, p.end.Message, p.now), p.end
 	case p.end != nil:
 		next := p.hold(p.end.Message)
 		if slices.ContainsFunc(transient, func(c nodecause.Class) bool { return c.String() == p.end.Class }) {
 			next.End = p.end // A mistake may look like that. A signal is the node's.
 		}
 		return next, nil
-	case r.State == operand.LeadTaken:
+	case r.State == trial.LeadTaken:
 		return p.leads(age), nil
 	case p.container != "":
-		next := r.In(operand.LeadTaken, "", p.now)
+		next := r.In(trial.LeadTaken, "", p.now)
 		next.Container = p.container
 		return next, nil
 	case p.unled >= unledTime:
-		return r.In(operand.LeadUnproved, fmt.Sprintf("nobody has led for %s, and the change may be the cure", unledTime),
+		return r.In(trial.LeadUnproved, fmt.Sprintf("nobody has led for %s, and the change may be the cure", unledTime),
 			p.now), nil
 	case age >= moveLimit:
-		return r.In(operand.LeadUnproved, fmt.Sprintf("the lead did not move to node/%s within %s", r.Node, moveLimit),
+		return r.In(trial.LeadUnproved, fmt.Sprintf("the lead did not move to node/%s within %s", r.Node, moveLimit),
 			p.now), nil
 	}
 	return r, nil
 }
 
 // leads returns the next record while the process of the first node leads.
-func (p *proof) leads(age time.Duration) *operand.Leading {
+func (p *proof) leads(age time.Duration) *trial.Leading {
 	r := p.record
 	switch {
 	case p.wellFor >= wellTime, len(p.started) == 0 && !p.tells() && age >= unlistedTime:
-		return r.In(operand.LeadProven, "", p.now)
+		return r.In(trial.LeadProven, "", p.now)
 	case p.isElsewhere:
 		return p.hold("another process has taken the lead")
 	case age >= startLimit && p.tells():
@@ -114,8 +114,8 @@ func (p *proof) leads(age time.Duration) *operand.Leading {
 func (p *proof) tells() bool { return p.answers && len(p.record.Controllers) > 0 }
 
 // hold returns the record of a revision that has led and has shown nothing.
-func (p *proof) hold(why string) *operand.Leading {
-	next := p.record.In(operand.LeadHeld, why, p.now)
+func (p *proof) hold(why string) *trial.Leading {
+	next := p.record.In(trial.LeadHeld, why, p.now)
 	next.Accept = p.accept
 	return next
 }
@@ -124,25 +124,25 @@ func (p *proof) hold(why string) *operand.Leading {
 // revision then starts the controllers that it did not start. One whose process has ended has failed if a process of
 // the former one leads with all its controllers at the end of the hold: a mistake may look like an outage, and tenants
 // can write into the log that tells them apart.
-func (p *proof) held(age time.Duration) (*operand.Leading, *operand.PreflightVerdict) {
+func (p *proof) held(age time.Duration) (*trial.Leading, *trial.Verdict) {
 	r := p.record
 	switch {
 	case p.accepted:
-		return r.In(operand.LeadUnproved, acceptedByAdmin, p.now), nil
-	case r.End != nil && age >= operand.LeadHold && p.formerLeads():
+		return r.In(trial.LeadUnproved, acceptedByAdmin, p.now), nil
+	case r.End != nil && age >= trial.LeadHold && p.formerLeads():
 		verdict := *r.End
-		verdict.Result = operand.Failed
+		verdict.Result = trial.Failed
 		verdict.Message += fmt.Sprintf("; one of revision %d has led since", r.Former)
-		return r.In(operand.LeadFailed, verdict.Message, p.now), &verdict
+		return r.In(trial.LeadFailed, verdict.Message, p.now), &verdict
 	case r.Hangs && len(r.Controllers) > 0 && p.formerStarts():
-		verdict := &operand.PreflightVerdict{Result: operand.Failed, Class: hang, Node: r.Node, Message: fmt.Sprintf(
+		verdict := &trial.Verdict{Result: trial.Failed, Class: hang, Node: r.Node, Message: fmt.Sprintf(
 			"%s; one of revision %d has started them since", r.Why, r.Former)}
 		verdict.Ended.Time, verdict.Took.Duration = r.Since.Time, startLimit
-		return r.In(operand.LeadFailed, verdict.Message, p.now), verdict
-	case r.End != nil && p.isElsewhere && age < operand.LeadHold+moveLimit:
+		return r.In(trial.LeadFailed, verdict.Message, p.now), verdict
+	case r.End != nil && p.isElsewhere && age < trial.LeadHold+moveLimit:
 		return r, nil // The one that leads may settle, and may answer late.
-	case age >= operand.LeadHold:
-		return r.In(operand.LeadUnproved, fmt.Sprintf("it was held for %s: %s", operand.LeadHold, r.Why), p.now), nil
+	case age >= trial.LeadHold:
+		return r.In(trial.LeadUnproved, fmt.Sprintf("it was held for %s: %s", trial.LeadHold, r.Why), p.now), nil
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // deadlineExceeded is the reason of a pod that its kubelet has ended at spec.activeDeadlineSeconds
@@ -17,14 +18,11 @@ const deadlineExceeded = "DeadlineExceeded"
 // passed. What the leader and the cloud did meanwhile is unknown, so the end tells nothing about the candidate.
 func (c *controller) isUnwatched(pod *corev1.Pod) bool {
 	isFound := c.seen.Value() != string(pod.UID)
+	if isFound && hasEnded(pod) {
+		return true
+	}
 	c.seen.See(string(pod.UID), c.Clock.Now())
-	if !hasEnded(pod) {
-		return false
-	}
-	if isFound {
-		c.unwatched = pod.UID
-	}
-	return c.unwatched == pod.UID || pod.Status.Reason == deadlineExceeded
+	return hasEnded(pod) && pod.Status.Reason == deadlineExceeded
 }
 
 func hasEnded(pod *corev1.Pod) bool {
@@ -33,12 +31,19 @@ func hasEnded(pod *corev1.Pod) bool {
 }
 
 // runAgain replaces a pod that no operator watched, once: each run logs in to the cloud.
-func (c *controller) runAgain(ctx context.Context, pod *corev1.Pod) (*operand.PreflightVerdict, string, error) {
+func (c *controller) runAgain(
+	ctx context.Context, record *trial.Record, pod *corev1.Pod,
+) (*trial.Verdict, string, error) {
 	if pod.Annotations[operand.PreflightAgainAnnotation] != "" {
-		e := &evidence{now: c.Clock.Now(), pod: pod, since: c.seen.At()}
-		return e.verdict(operand.Inconclusive, notStarted,
+		now := c.Clock.Now()
+		e := &evidence{now: now, pod: pod, since: now}
+		return e.verdict(trial.Inconclusive, notStarted,
 			"pod/"+pod.Name+" ended twice while no operator watched it; check the pods of the operator"), "", nil
 	}
-	c.again = pod.Annotations[operand.PreflightDigestAnnotation]
-	return nil, "the end of pod/" + pod.Name + ", which no operator watched", c.deletePod(ctx, pod)
+	waitsFor := "the end of pod/" + pod.Name + ", which no operator watched"
+	if err := c.deletePod(ctx, pod); err != nil {
+		return nil, waitsFor, err
+	}
+	record.Again = true
+	return nil, waitsFor, record.Save(ctx, c.Kube.CoreV1())
 }

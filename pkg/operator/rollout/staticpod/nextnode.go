@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // proofLimit is how long a rollout waits for the proof of its revision, whatever becomes of that. Package preflight
@@ -203,11 +204,7 @@ func (n *nextNode) waitsForProof(
 	if former == 0 {
 		return 0, nil
 	}
-	configMaps, err := operatorclient.All(n.configMaps.ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
-	if err != nil {
-		return 0, err
-	}
-	secrets, err := operatorclient.All(n.secrets.Secrets(operand.Namespace), "secrets in "+operand.Namespace)
+	objects, err := trial.ObjectsOf(n.configMaps.ConfigMaps(operand.Namespace), n.secrets.Secrets(operand.Namespace))
 	if err != nil {
 		return 0, err
 	}
@@ -216,7 +213,7 @@ func (n *nextNode) waitsForProof(
 		return 0, err
 	}
 	latest := status.LatestAvailableRevision
-	if needed, err := record.NeedsProof(configMaps, secrets, latest, former); err != nil || !needed {
+	if needed, err := record.NeedsProof(objects, latest, former); err != nil || !needed {
 		return 0, err
 	}
 	now := n.clock.Now()
@@ -224,10 +221,10 @@ func (n *nextNode) waitsForProof(
 }
 
 // record returns the record of a proof, nil if there is none.
-func (n *nextNode) record() (*operand.Leading, error) {
+func (n *nextNode) record() (*trial.Leading, error) {
 	secret, err := operatorclient.Find(n.secrets.Secrets(operand.Namespace), "secret", operand.Namespace,
 		operand.PreflightName)
-	return operand.LeadingOf(secret), err
+	return trial.Of(secret).Leading, err
 }
 
 // behindOf returns the nodes that can be installed and do not have the latest revision. Those that are not Ready have

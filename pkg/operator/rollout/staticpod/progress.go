@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const progressController = "RolloutProgressController"
@@ -104,7 +105,7 @@ func (c *progress) describe(status *operatorv1.StaticPodOperatorStatus) (string,
 func (c *progress) proof(revision int32) ([]string, error) {
 	secret, err := operatorclient.Find(c.secrets.Secrets(operand.Namespace), "secret", operand.Namespace,
 		operand.PreflightName)
-	record := operand.LeadingOf(secret)
+	record := trial.Of(secret).Leading
 	if err != nil || !record.IsOpen(revision) {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package operand_test
+package trial_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // A former leader that ends for the proof must be able to start again.
@@ -27,8 +28,9 @@ func TestARevisionIsProvedUnlessItMayReplaceWhatIsNotValidAnyMore(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			configMaps, secrets := startOf("1", nil)
 			nextConfigMaps, nextSecrets := startOf("2", tc.change)
-			got, err := (*operand.Leading)(nil).NeedsProof(append(configMaps, nextConfigMaps...),
-				append(secrets, nextSecrets...), 2, 1)
+			got, err := (*trial.Leading)(nil).NeedsProof(trial.Objects{
+				ConfigMaps: append(configMaps, nextConfigMaps...), Secrets: append(secrets, nextSecrets...),
+			}, 2, 1)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got)
 		})

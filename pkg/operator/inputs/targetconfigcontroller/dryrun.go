@@ -17,11 +17,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// Trial is a set of objects of which the controller makes a candidate without writing anything: the objects of a
+// DryRun is a set of objects of which the controller makes a candidate without writing anything: the objects of a
 // cluster, or those that it would have after a change.
-type Trial struct {
+type DryRun struct {
 	// Spec, Status and Annotations are those of the operator's resource. Spec.ObservedConfig is what the observers make
 	// of the objects.
 	Spec        operatorv1.StaticPodOperatorSpec
@@ -49,13 +50,13 @@ type Verdict struct {
 	StandIns         map[diagnostic.Cause]string
 }
 
-// standInImage stands for the images of the release, which are the same in every trial. So are the objects that
+// standInImage stands for the images of the release, which are the same in every dry run. So are the objects that
 // kube-controller-manager writes.
 const standInImage = "that of the release"
 
 // Run gathers, checks and renders the inputs as the controller does. Unlike the controller, it does not wait for absent
 // inputs, and it uses no revision's copies instead of a rejected input.
-func (t Trial) Run() (*Verdict, error) {
+func (t DryRun) Run() (*Verdict, error) {
 	p, known, err := observedplatform.Effective(&t.Spec.OperatorSpec, &t.Status.OperatorStatus)
 	if err != nil || !known || !p.Managed() {
 		return &Verdict{}, err
@@ -95,7 +96,7 @@ func (t Trial) Run() (*Verdict, error) {
 
 // withoutRejected replaces the inputs with which a preflight has failed. The stand-ins for images and the trust bundle
 // of the operator's image have no digest of the cluster.
-func (t Trial) withoutRejected(c *controller, in *gathered, chosen *candidate) (*candidate, error) {
+func (t DryRun) withoutRejected(c *controller, in *gathered, chosen *candidate) (*candidate, error) {
 	if t.Preflight == nil || chosen.resources == nil {
 		return chosen, nil
 	}
@@ -104,8 +105,8 @@ func (t Trial) withoutRejected(c *controller, in *gathered, chosen *candidate) (
 		return nil, err
 	}
 	rejected := &operand.InputError{Diagnostics: chosen.errors, Warnings: chosen.warnings}
-	for _, r := range operand.PreflightRejectionsOf(t.Preflight) {
-		if !r.Waits() && digests.Have(r.Inputs) && !operatorclient.IsAccepted(in.acceptance, r.Value()) {
+	for _, r := range trial.Of(t.Preflight).Rejected {
+		if !r.Waits() && digests.Have(r.Inputs) && !operatorclient.IsAccepted(in.acceptance, r.Inputs.Value()) {
 			rejected.Diagnostics = slices.Concat(rejected.Diagnostics, in.rejections(&r))
 		}
 	}

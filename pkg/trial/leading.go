@@ -1,19 +1,13 @@
-package operand
+package trial
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
-
-// LeadingAnnotation on the Secret PreflightName has the record of the revision whose cloud-controller-manager is to
-// lead on its first node before a second node gets it, as JSON. The rollout group writes it.
-const LeadingAnnotation = "cloud-controller-manager.openshift.io/leading"
 
 // LeadingState is how far the proof of a revision by leading is.
 type LeadingState string
@@ -50,26 +44,7 @@ type Leading struct {
 	// Hangs means that it led and did not start its controllers in time.
 	Hangs bool `json:"hangs,omitempty"`
 	// End is the verdict about a process that led and ended as in an outage of its cloud, for Held.
-	End *PreflightVerdict `json:"end,omitempty"`
-}
-
-// LeadingOf returns the record in the Secret, nil if there is none. secret may be nil.
-func LeadingOf(secret *corev1.Secret) *Leading {
-	record := &Leading{}
-	if secret == nil || json.Unmarshal([]byte(secret.Annotations[LeadingAnnotation]), record) != nil {
-		return nil
-	}
-	return record
-}
-
-// AnnotateLeading writes the record to the Secret.
-func AnnotateLeading(secret *corev1.Secret, record *Leading) error {
-	text, err := json.Marshal(record)
-	if err != nil {
-		return fmt.Errorf("writing annotation %s of secret/%s in %s: %w", LeadingAnnotation, secret.Name, Namespace, err)
-	}
-	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, LeadingAnnotation, string(text))
-	return nil
+	End *Verdict `json:"end,omitempty"`
 }
 
 // In returns the record with another state, which begins now.
@@ -107,17 +82,15 @@ func (l *Leading) Counts(latest int32, now time.Time) bool {
 // changes what a cloud-controller-manager starts with, it has not been proved, and it does not take the place of one
 // that has failed. Credentials and CAs alone need none: where the former ones are not valid any more, a former leader
 // that ends for the proof cannot start again. l may be nil.
-func (l *Leading) NeedsProof(
-	configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, latest, present int32,
-) (bool, error) {
+func (l *Leading) NeedsProof(objects Objects, latest, present int32) (bool, error) {
 	if latest == present || present == 0 || l.HasEnded(latest) && !l.HasFailed(latest) || l.HasFailed(present) {
 		return false, nil
 	}
-	former, err := StartsWith(configMaps, secrets, present)
+	former, err := objects.StartsWith(present)
 	if err != nil {
 		return false, err
 	}
-	next, err := StartsWith(configMaps, secrets, latest)
+	next, err := objects.StartsWith(latest)
 	changed := next.Changed(former)
 	delete(changed, diagnostic.Credentials)
 	delete(changed, diagnostic.TrustedCA)

@@ -1,0 +1,180 @@
+package targetconfigcontroller
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
+)
+
+const (
+	// holdTime is how long changes wait for a verdict where no former cloud-controller-manager leads: they may be the
+	// cure. Then they become a revision without one.
+	holdTime = 20 * time.Second
+
+	// holdAllTime is how long everything waits for a preflight that has no result. Then only what it tries waits.
+	holdAllTime = 90 * time.Second
+)
+
+// step is what happens to a candidate. All but pause, submit and wait make it a revision.
+type step string
+
+const (
+	pass   step = "pass"
+	settle step = "settle" // and withdraw an ended preflight, or repeat that of what is rejected
+	pause  step = "pause"  // and repeat the preflight of what is rejected when that is due
+	submit step = "submit" // to a preflight, and wait
+	wait   step = "wait"   // for the verdict
+)
+
+// evidence is what is known at one moment about a candidate in which nothing is rejected.
+type evidence struct {
+	digests, changed operand.StartDigests
+	// isBack is whether the nodes run it that a failed revision has not reached, isPaused whether its login was rejected,
+	// and isAccepted whether an administrator has accepted it.
+	isBack, isPaused, isAccepted bool
+	// preflight is the Secret of its preflight, nil if none is possible, for the reason why.
+	preflight *corev1.Secret
+	why       string
+	// result is that of its preflight, "" before there is one, and runs whether that runs.
+	result trial.Result
+	runs   bool
+	// works is whether a former cloud-controller-manager works, and waited how long something has waited.
+	works  bool
+	waited time.Duration
+}
+
+// next returns what happens to the candidate, and why nothing has proved what becomes a revision, if nothing has. The
+// package's documentation has the table.
+func (e *evidence) next() (step step, unproved string) {
+	switch {
+	case len(e.changed) == 0:
+		return settle, ""
+	case e.isBack:
+		return pass, ""
+	case e.isPaused:
+		return pause, ""
+	case e.isAccepted:
+		return pass, "it rolls out with what an administrator has accepted"
+	case e.preflight == nil && e.works:
+		return settle, e.why
+	case e.preflight == nil:
+		return settle, ""
+	case e.result == trial.Successful:
+		return pass, ""
+	case e.result == trial.Inconclusive:
+		return pass, "its preflight showed nothing, and no cloud-controller-manager works"
+	case e.runs && !e.works && e.waited >= holdTime:
+		return pass, fmt.Sprintf("its preflight has no result after %s", holdTime)
+	case e.runs:
+		return wait, ""
+	case !e.works:
+		return settle, ""
+	}
+	return submit, ""
+}
+
+// observe returns what is known about a candidate.
+func (g *gating) observe(next *candidate) (e *evidence, err error) {
+	e = &evidence{works: g.works != 0, isAccepted: g.accepted != nil}
+	if next.resources == nil || g.isUndone {
+		return e, nil
+	}
+	if e.digests, e.changed, err = g.changes(next); err != nil || len(e.changed) == 0 {
+		return e, err
+	}
+	if e.isBack, err = g.goesBack(e.digests); err != nil {
+		return e, err
+	}
+	e.isPaused = slices.ContainsFunc(g.standing, func(r trial.Rejection) bool {
+		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 &&
+			r.Credentials == e.digests[diagnostic.Credentials] && r.Verdict.RepeatIn(g.Clock.Now()) > 0
+	})
+	if e.isBack || e.isPaused || e.isAccepted {
+		return e, nil
+	}
+	if e.preflight, e.why, err = g.preflightOf(next); err != nil || !g.isTried(e.preflight) {
+		return e, err
+	}
+	if e.runs = g.record.Runs(); g.record.Verdict != nil {
+		e.result = g.record.Verdict.Result
+	}
+	if e.runs && e.result != trial.Successful && e.result != trial.Inconclusive {
+		e.waited = g.waited()
+	}
+	return e, nil
+}
+
+// isTried reports whether the record is about the candidate of a preflight.
+func (g *gating) isTried(preflight *corev1.Secret) bool {
+	return preflight != nil && g.record.Digest == digestOf(preflight)
+}
+
+// isHeld reports whether inputs are replaced by what runs. Those whose preflight showed nothing are while a former
+// cloud-controller-manager works; without one, they may be the cure. While that hands over its lead, none works for
+// some seconds.
+func (g *gating) isHeld(r *trial.Rejection) bool {
+	return !r.Waits() || g.waited() < holdTime || g.works != 0
+}
+
+// withoutWaiting returns what does not wait for the verdict about changes, nil if everything does.
+func (g *gating) withoutWaiting(changed operand.StartDigests) (*candidate, error) {
+	if g.works == 0 || g.waited() < holdAllTime {
+		return nil, nil
+	}
+	g.standing = append(g.standing, trial.Rejection{
+		Inputs: changed, Verdict: trial.Verdict{Result: trial.Inconclusive},
+	})
+	return g.withoutRejected()
+}
+
+// waited returns how long something has waited. The time counts on if another candidate replaces the one that waited.
+func (g *gating) waited() time.Duration {
+	now := g.Clock.Now()
+	waited := now.Sub(g.held.See(g.works != 0, now))
+	g.controller.held = g.held
+	again := holdTime // Whether it works may change.
+	if g.works != 0 && waited < holdAllTime {
+		again = min(holdTime, holdAllTime-waited)
+	} else if waited < holdTime {
+		again = holdTime - waited
+	}
+	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), again)
+	return waited
+}
+
+// preflightOf returns the Secret with the preflight of a candidate, nil if none can be made: on this platform, or,
+// with the reason, for this candidate.
+func (c *controller) preflightOf(chosen *candidate) (preflight *corev1.Secret, why string, err error) {
+	if !chosen.inputs.Platform.Preflight {
+		return nil, "", nil
+	}
+	if chosen.resources.Untried != "" {
+		return nil, chosen.resources.Untried, nil
+	}
+	live, err := operatorclient.Find(c.configMaps, "configmap", operatorclient.TargetNamespace, operand.PodConfigMap)
+	if err != nil || live == nil {
+		return nil, "", err
+	}
+	tokens, err := operand.TokensOf(live)
+	if err != nil {
+		return nil, "", err
+	}
+	if !slices.Equal(tokens, chosen.resources.Tokens) {
+		return nil, "it needs federated tokens that do not exist yet", nil
+	}
+	preflight, err = operand.PreflightCandidate(chosen.inputs)
+	if err != nil {
+		return nil, "", fmt.Errorf("rendering the preflight: %w", err)
+	}
+	if preflight == nil {
+		return nil, "the cloud-controller-manager's files do not fit in one Secret", nil
+	}
+	return preflight, "", nil
+}

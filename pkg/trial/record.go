@@ -1,0 +1,176 @@
+// Package trial has the record of a change that is tried before it becomes a revision, and before a second node gets
+// it.
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// Annotation on the Secret operand.PreflightName has the Record as JSON.
+const Annotation = "cloud-controller-manager.openshift.io/trial"
+
+// Record is all that is known about the change that is tried, and about those that were tried before. Target
+// configuration writes what is to be tried, and package preflight the verdicts. Each writes the record as a whole, at
+// the version that it has read.
+type Record struct {
+	// Digest is that of the candidate, Inputs are the digests of what it changes, and Credentials is that of those which
+	// it logs in with.
+	Digest      string               `json:"digest,omitempty"`
+	Inputs      operand.StartDigests `json:"inputs,omitempty"`
+	Credentials string               `json:"credentials,omitempty"`
+	// Again means that its pod is run again: the former one ended while no operator watched it.
+	Again bool `json:"again,omitempty"`
+	// Verdict is the one about the candidate, nil before there is one. While its preflight is repeated, it is the former
+	// one.
+	Verdict *Verdict `json:"verdict,omitempty"`
+	// Rejected are the inputs with which a preflight or a revision did not succeed.
+	Rejected []Rejection `json:"rejected,omitempty"`
+	// Leading is the proof of a revision, nil if there is none.
+	Leading *Leading `json:"leading,omitempty"`
+
+	// Files are the data of the Secret: the pod and the files of the candidate, until there is a verdict.
+	Files map[string][]byte `json:"-"`
+	// Secret is the one that the record was read from, nil if there is none.
+	Secret *corev1.Secret `json:"-"`
+}
+
+// Of returns the record in the Secret, an empty one if there is none. secret may be nil.
+func Of(secret *corev1.Secret) *Record {
+	r := &Record{}
+	if secret == nil {
+		return r
+	}
+	if _, isFormer := secret.Annotations[operand.PreflightDigestAnnotation]; isFormer {
+		r = ofFormerRelease(secret)
+	} else if json.Unmarshal([]byte(secret.Annotations[Annotation]), r) != nil {
+		r = &Record{} // What cannot be decoded is tried again.
+	}
+	r.Files, r.Secret = secret.Data, secret
+	return r
+}
+
+// ofFormerRelease reads the annotations of a release without the record. They count if both are there: such a release
+// has run since.
+func ofFormerRelease(secret *corev1.Secret) *Record {
+	verdict := &struct {
+		Verdict
+		Digest string `json:"digest"`
+	}{}
+	const prefix = "cloud-controller-manager.openshift.io/"
+	r := &Record{
+		Digest:      secret.Annotations[operand.PreflightDigestAnnotation],
+		Credentials: secret.Annotations[prefix+"preflight-credentials"],
+	}
+	for name, into := range map[string]any{
+		"preflight-inputs": &r.Inputs, "preflight-rejections": &r.Rejected, "leading": &r.Leading,
+	} {
+		_ = json.Unmarshal([]byte(secret.Annotations[prefix+name]), into)
+	}
+	text := secret.Annotations[prefix+"preflight-verdict"]
+	switch err := json.Unmarshal([]byte(text), verdict); {
+	case err != nil || verdict.Digest != r.Digest:
+	case len(secret.Data) > 0:
+		r.Verdict = &verdict.Verdict
+	default:
+		r.Conclude(&verdict.Verdict)
+	}
+	return r
+}
+
+// Runs reports whether the candidate is to be tried, or is being tried.
+func (r *Record) Runs() bool { return len(r.Files) > 0 }
+
+// Conclude takes the verdict about the candidate. It also counts for each part of it that was rejected before.
+func (r *Record) Conclude(verdict *Verdict) {
+	r.Verdict, r.Files = verdict, nil
+	if len(r.Inputs) == 0 {
+		return
+	}
+	present := Rejection{Inputs: toReject(r.Inputs, verdict), Verdict: *verdict, Credentials: r.Credentials}
+	// A preflight does not see why a revision fails.
+	concerns := func(other Rejection) bool {
+		return r.Inputs.Have(other.Inputs) && other.Verdict.Revision == verdict.Revision
+	}
+	r.Rejected = slices.Clone(r.Rejected)
+	switch {
+	case verdict.Result == Successful:
+		r.Rejected = slices.DeleteFunc(r.Rejected, concerns)
+	case !slices.ContainsFunc(r.Rejected, concerns):
+		r.Rejected = append(r.Rejected, present)
+	}
+	for i := range r.Rejected {
+		if concerns(r.Rejected[i]) {
+			r.Rejected[i].update(&present)
+		}
+	}
+}
+
+// RejectsRunning records that the running cloud-controller-manager's login is rejected too, for each candidate whose
+// login was: they are tried again at once.
+func (r *Record) RejectsRunning() {
+	mark := func(v *Verdict) {
+		if v.AwaitsLeader() {
+			v.LeaderRejected, v.Tries = true, 0
+		}
+	}
+	if r.Verdict != nil {
+		mark(r.Verdict)
+	}
+	for i := range r.Rejected {
+		mark(&r.Rejected[i].Verdict)
+	}
+}
+
+// IsRejected reports whether a revision is rejected.
+func (r *Record) IsRejected(revision int32) bool {
+	return slices.ContainsFunc(r.Rejected, func(r Rejection) bool { return r.IsFor(revision) })
+}
+
+// InSecret returns the Secret with the record.
+func (r *Record) InSecret() (*corev1.Secret, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the record of secret/%s in %s: %w", operand.PreflightName, operand.Namespace, err)
+	}
+	secret := operand.PreflightSecret()
+	if r.Secret != nil {
+		secret = r.Secret.DeepCopy()
+	}
+	secret.Annotations, secret.Data = map[string]string{Annotation: string(text)}, r.Files
+	return secret, nil
+}
+
+// Save writes the record if it has changed, at the version that it was read from: a conflict means that the caller
+// decides again. An empty one has no Secret.
+func (r *Record) Save(ctx context.Context, client corev1client.SecretsGetter) error {
+	next, err := r.InSecret()
+	if err != nil {
+		return err
+	}
+	write, isEmpty := client.Secrets(operand.Namespace), next.Annotations[Annotation] == "{}" && !r.Runs()
+	switch former := r.Secret; {
+	case former == nil && isEmpty:
+	case former == nil:
+		r.Secret, err = write.Create(ctx, next, metav1.CreateOptions{})
+	case isEmpty:
+		r.Secret, err = nil, write.Delete(ctx, next.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &next.UID, ResourceVersion: &next.ResourceVersion},
+		})
+	case !equality.Semantic.DeepEqual(next, former):
+		r.Secret, err = write.Update(ctx, next, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("writing secret/%s in %s: %w", next.Name, next.Namespace, err)
+	}
+	return nil
+}
