@@ -89,11 +89,11 @@ type StartDigests map[diagnostic.Cause]string
 
 // StartsWith returns the digests of a candidate. What only the file-syncer uses does not count, and neither does the
 // API server's address or CA.
-func (r *Resources) StartsWith() (StartDigests, error) { return StartsWith(r.ConfigMaps, r.Secrets, 0) }
+func (r *Resources) StartsWith() StartDigests { return StartsWith(r.ConfigMaps, r.Secrets, 0) }
 
 // StartsWith returns the digests of the candidate that the objects are, or of a revision. What does not exist, or is
 // no static pod of the operand, has none.
-func StartsWith(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) (StartDigests, error) {
+func StartsWith(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) StartDigests {
 	suffix, digests := suffixOf(revision), StartDigests{}
 	for cause, of := range map[diagnostic.Cause]struct{ configMap, secret string }{
 		diagnostic.CloudConfig: {CloudConfigConfigMap, CloudConfigSecret},
@@ -114,13 +114,11 @@ func StartsWith(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revisi
 		container := *operandContainer(pod)
 		digests[diagnostic.Image] = container.Image
 		container.Image = ""
-		data, err := json.Marshal(append([]corev1.Container{container}, pod.Spec.InitContainers...))
-		if err != nil {
-			return nil, fmt.Errorf("writing the containers of configmap/%s in %s: %w", o.Name, Namespace, err)
-		}
+		// A container that was decoded can be encoded.
+		data, _ := json.Marshal(append([]corev1.Container{container}, pod.Spec.InitContainers...))
 		digests[diagnostic.Configuration] = digest(nil, []*corev1.Secret{{Data: map[string][]byte{"": data}}}, "")
 	}
-	return digests, nil
+	return digests
 }
 
 func filter[T any](objects []*T, matches func(*T) bool) []*T {

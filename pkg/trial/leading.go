@@ -82,19 +82,14 @@ func (l *Leading) Counts(latest int32, now time.Time) bool {
 // changes what a cloud-controller-manager starts with, it has not been proved, and it does not take the place of one
 // that has failed. Credentials and CAs alone need none: where the former ones are not valid any more, a former leader
 // that ends for the proof cannot start again. l may be nil.
-func (l *Leading) NeedsProof(objects Objects, latest, present int32) (bool, error) {
+func (l *Leading) NeedsProof(objects Objects, latest, present int32) bool {
 	if latest == present || present == 0 || l.HasEnded(latest) && !l.HasFailed(latest) || l.HasFailed(present) {
-		return false, nil
+		return false
 	}
-	former, err := objects.StartsWith(present)
-	if err != nil {
-		return false, err
-	}
-	next, err := objects.StartsWith(latest)
-	changed := next.Changed(former)
+	changed := objects.StartsWith(latest).Changed(objects.StartsWith(present))
 	delete(changed, diagnostic.Credentials)
 	delete(changed, diagnostic.TrustedCA)
-	return len(changed) > 0, err
+	return len(changed) > 0
 }
 
 // Describe returns what a rollout waits for, "" if it does not wait for the record.

@@ -1,11 +1,13 @@
 package trial
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // Objects are those of the operand's namespace: the last candidate, and the revisions.
@@ -18,26 +20,27 @@ type Objects struct {
 func ObjectsOf(
 	configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister,
 ) (o Objects, err error) {
-	if o.ConfigMaps, err = operatorclient.All(configMaps, "configmaps in "+operand.Namespace); err != nil {
-		return o, err
+	if o.ConfigMaps, err = configMaps.List(labels.Everything()); err != nil {
+		return o, fmt.Errorf("listing configmaps in %s: %w", operand.Namespace, err)
 	}
-	o.Secrets, err = operatorclient.All(secrets, "secrets in "+operand.Namespace)
-	return o, err
+	if o.Secrets, err = secrets.List(labels.Everything()); err != nil {
+		return o, fmt.Errorf("listing secrets in %s: %w", operand.Namespace, err)
+	}
+	return o, nil
 }
 
 // StartsWith returns the digests of what the cloud-controller-manager of a revision starts with, or with 0 that of the
 // last candidate.
-func (o Objects) StartsWith(revision int32) (operand.StartDigests, error) {
+func (o Objects) StartsWith(revision int32) operand.StartDigests {
 	return operand.StartsWith(o.ConfigMaps, o.Secrets, revision)
 }
 
 // Changes returns the digests of what a revision changes that the cloud-controller-manager starts with, none if the
 // former one was pruned: then there is nothing to go back to.
-func (o Objects) Changes(revision, former int32) (operand.StartDigests, error) {
-	before, err := o.StartsWith(former)
-	if err != nil || len(before) == 0 {
-		return nil, err
+func (o Objects) Changes(revision, former int32) operand.StartDigests {
+	before := o.StartsWith(former)
+	if len(before) == 0 {
+		return nil
 	}
-	present, err := o.StartsWith(revision)
-	return present.Changed(before), err
+	return o.StartsWith(revision).Changed(before)
 }

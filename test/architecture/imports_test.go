@@ -79,7 +79,7 @@ var layers = []layer{
 	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},
 	{dir: "pkg/controlplane", ours: []string{"pkg/patience", "pkg/operand", "pkg/predecessor", "pkg/nodefiles", "pkg/apis"}},
 	{dir: "pkg/operatorclient", ours: []string{"pkg/apis", "pkg/operand", "pkg/printable"}},
-	{dir: "pkg/trial", ours: []string{"pkg/diagnostic", "pkg/operand", "pkg/operatorclient"}},
+	{dir: "pkg/trial", ours: []string{"pkg/diagnostic", "pkg/operand"}},
 	// The observers also run on the bootstrap node, so of the operator they import only its names.
 	{
 		dir: "pkg/configobservation",

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	preflights "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
@@ -183,7 +183,7 @@ func (s *suite) isRevision(ctx context.Context, atLeast int32) error {
 // verdict returns that of the last preflight.
 func (s *suite) verdict(t *testing.T) *trial.Verdict {
 	t.Helper()
-	secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), preflights.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
 	verdict := trial.Of(secret).Verdict
 	require.NotNil(t, verdict)

@@ -150,8 +150,8 @@ func (c *controller) replaced(
 		if stillRejected != nil {
 			continue
 		}
-		if failed, err := in.hasFailed(resources); err != nil || !failed {
-			return c.chosen(in, a, resources, rejected.Diagnostics), err
+		if !in.hasFailed(resources) {
+			return c.chosen(in, a, resources, rejected.Diagnostics), nil
 		}
 	}
 	return &candidate{

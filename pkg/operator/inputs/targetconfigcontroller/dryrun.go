@@ -100,10 +100,7 @@ func (t DryRun) withoutRejected(c *controller, in *gathered, chosen *candidate) 
 	if t.Preflight == nil || chosen.resources == nil {
 		return chosen, nil
 	}
-	digests, err := chosen.resources.StartsWith()
-	if err != nil {
-		return nil, err
-	}
+	digests := chosen.resources.StartsWith()
 	rejected := &operand.InputError{Diagnostics: chosen.errors, Warnings: chosen.warnings}
 	for _, r := range trial.Of(t.Preflight).Rejected {
 		if !r.Waits() && digests.Have(r.Inputs) && !operatorclient.IsAccepted(in.acceptance, r.Inputs.Value()) {

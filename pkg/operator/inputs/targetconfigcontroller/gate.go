@@ -90,9 +90,7 @@ func (g *gating) classify() (err error) {
 	if g.objects, err = trial.ObjectsOf(g.configMaps, g.secrets); err != nil {
 		return err
 	}
-	if g.digests, g.changed, err = g.changes(g.full); err != nil {
-		return err
-	}
+	g.digests, g.changed = g.changes(g.full)
 	if len(g.changed) > 0 {
 		if g.works, err = g.Works(g.status); err != nil {
 			return err
@@ -116,10 +114,13 @@ func (g *gating) classify() (err error) {
 			g.standing = append(g.standing, r)
 		}
 	}
-	if g.isUndone, err = g.undone(); g.isUndone {
+	// What works may lead although it is rejected.
+	g.isUndone = len(g.changed) > 0 && g.works != 0 && !g.hasFailed(g.works) &&
+		g.objects.StartsWith(g.works).Have(g.digests)
+	if g.isUndone {
 		g.remembered, g.standing = append(g.remembered, g.standing...), nil
 	}
-	return err
+	return nil
 }
 
 // accept reports whether an administrator has accepted inputs. They let a candidate pass if some of them have changed.
@@ -136,15 +137,6 @@ func (g *gating) accept(inputs operand.StartDigests) bool {
 	return true
 }
 
-// undone reports whether the candidate is what works.
-func (g *gating) undone() (bool, error) {
-	if len(g.changed) == 0 || g.works == 0 || g.hasFailed(g.works) {
-		return false, nil
-	}
-	running, err := g.objects.StartsWith(g.works)
-	return running.Have(g.digests), err
-}
-
 // tellUnproved says why a change, if there is one and a reason, becomes a revision without a verdict.
 func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
 	if len(changed) == 0 || why == "" {
@@ -159,16 +151,12 @@ func digestOf(secret *corev1.Secret) string {
 
 // changes returns the digests of what the cloud-controller-manager of a candidate starts with, and what of that
 // differs from the last candidate. At a first installation there is nothing to differ from.
-func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests, err error) {
+func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests) {
 	if next.inputs.First {
-		return nil, nil, nil
+		return nil, nil
 	}
-	former, err := g.objects.StartsWith(g.lastComplete(0))
-	if err != nil {
-		return nil, nil, err
-	}
-	digests, err = next.resources.StartsWith()
-	return digests, digests.Changed(former), err
+	digests = next.resources.StartsWith()
+	return digests, digests.Changed(g.objects.StartsWith(g.lastComplete(0)))
 }
 
 // lastComplete returns the latest revision instead of 0, the last candidate, if that is not complete: it was edited by

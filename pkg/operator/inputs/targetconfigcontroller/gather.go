@@ -119,9 +119,8 @@ func (c *controller) removed() (*corev1.ConfigMap, error) {
 
 // hasFailed reports whether the candidate starts with something that has failed. An accepted version may have: it is
 // stored before the candidate is applied.
-func (g *gathered) hasFailed(resources *operand.Resources) (bool, error) {
-	digests, err := resources.StartsWith()
-	return slices.ContainsFunc(g.failed, digests.Have), err
+func (g *gathered) hasFailed(resources *operand.Resources) bool {
+	return slices.ContainsFunc(g.failed, resources.StartsWith().Have)
 }
 
 // withSystemTrust appends the trust bundle of the operator's image, if it has one.

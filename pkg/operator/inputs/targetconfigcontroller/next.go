@@ -86,12 +86,10 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	if next.resources == nil || g.isUndone {
 		return e, nil
 	}
-	if e.digests, e.changed, err = g.changes(next); err != nil || len(e.changed) == 0 {
-		return e, err
+	if e.digests, e.changed = g.changes(next); len(e.changed) == 0 {
+		return e, nil
 	}
-	if e.isBack, err = g.goesBack(e.digests); err != nil {
-		return e, err
-	}
+	e.isBack = g.goesBack(e.digests)
 	e.isPaused = slices.ContainsFunc(g.standing, func(r trial.Rejection) bool {
 		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 &&
 			r.Credentials == e.digests[diagnostic.Credentials] && r.Verdict.RepeatIn(g.Clock.Now()) > 0

@@ -36,13 +36,9 @@ func (g *gating) formerRevision() int32 {
 
 // goesBack reports whether a candidate with these digests is what the nodes run that the latest revision has not
 // reached.
-func (g *gating) goesBack(digests operand.StartDigests) (bool, error) {
+func (g *gating) goesBack(digests operand.StartDigests) bool {
 	back := g.formerRevision()
-	if back == 0 {
-		return false, nil
-	}
-	running, err := g.objects.StartsWith(back)
-	return running.Have(digests), err
+	return back != 0 && g.objects.StartsWith(back).Have(digests)
 }
 
 // withoutRejected returns the candidate with the accepted inputs instead of the rejected ones, and with what the last

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
@@ -51,14 +49,12 @@ type ends struct {
 	count int
 }
 
-// firstNodeOf returns the first node of a rollout, nil if there is none, or if the others are no proof that the former
-// revision works: at a first installation, a take-over, on a single node, or while another node is not Ready.
-func firstNodeOf(
-	status *operatorv1.StaticPodOperatorStatus, view controlplane.View,
-) *rollout {
-	first, holder := &rollout{revision: status.LatestAvailableRevision}, view.Holder()
-	for _, node := range status.NodeStatuses {
-		pod := view.StaticPod(node.NodeName)
+// firstNode returns the rollout that is at its first node, nil if there is none, or if the others are no proof that the
+// former revision works: at a first installation, a take-over, on a single node, or while another node is not Ready.
+func (s *state) firstNode() *rollout {
+	first, holder := &rollout{revision: s.status.LatestAvailableRevision}, s.view.Holder()
+	for _, node := range s.status.NodeStatuses {
+		pod := s.view.StaticPod(node.NodeName)
 		if pod == nil || node.CurrentRevision == 0 || !first.add(&node, pod) {
 			return nil
 		}
@@ -87,70 +83,60 @@ func (f *rollout) add(node *operatorv1.NodeStatus, pod *corev1.Pod) bool {
 // watchFirstNode rejects what a revision changes if it fails on its first node. Target configuration then goes back to
 // what the other nodes have, and that rolls out on the failed one first. A preflight does not see everything that a
 // static pod needs, and not every platform has one.
-func (c *controller) watchFirstNode(
-	ctx context.Context, syncCtx factory.SyncContext, record *trial.Record,
-) error {
-	_, status, _, err := c.Operator.GetStaticPodOperatorState()
-	if err != nil {
-		return err
-	}
-	view, err := c.look()
-	if err != nil {
-		return err
-	}
-	first := firstNodeOf(status, view)
-	if first == nil || record.IsRejected(first.revision) {
-		c.forgetUnready()
+func (s *state) watchFirstNode(ctx context.Context) error {
+	first := s.firstNode()
+	if first == nil || s.record.IsRejected(first.revision) {
+		s.forgetUnready()
 		return nil
 	}
-	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
-	if err := c.forgiveEnds(first.pod); err != nil {
+	s.after(lookInterval)
+	if err := s.forgiveEnds(first.pod); err != nil {
 		return err
 	}
-	if works, err := c.kubeletWorks(first.pod.Spec.NodeName); err != nil || !works || controlplane.IsReady(first.pod) {
-		c.forgetUnready()
-		return err
+	isFirst := func(node *corev1.Node) bool {
+		return node.Name == first.pod.Spec.NodeName && controlplane.KubeletOf(node) == controlplane.KubeletReady
 	}
-	hasLoggedIn, err := c.hasLoggedIn(record, first)
-	if err != nil {
-		return err
+	if controlplane.IsReady(first.pod) || !slices.ContainsFunc(s.nodes, isFirst) {
+		s.forgetUnready()
+		return nil
 	}
-	if verdict := c.judgeFirstNode(ctx, first, hasLoggedIn); verdict != nil {
-		_, err = c.rejectRevision(ctx, record, first, verdict)
+	verdict := s.judgeFirstNode(ctx, first)
+	if verdict == nil {
+		return nil
 	}
+	_, err := s.rejectRevision(ctx, first, verdict)
 	return err
 }
 
 // hasLoggedIn reports whether a preflight has logged in with what the revision changes: then a cloud that rejects its
 // login now rejects that of the former revision too. So does one that rejects the login of a revision that changes only
 // the image, whatever the preflight has tried since.
-func (c *controller) hasLoggedIn(record *trial.Record, first *rollout) (bool, error) {
-	changes, err := c.changes(first)
-	isImage := len(changes) == 1 && changes[diagnostic.Image] != ""
-	hasSucceeded := record.Verdict != nil && record.Verdict.Result == trial.Successful
-	return err == nil && (isImage || hasSucceeded && record.Inputs.Have(changes)), err
+func (s *state) hasLoggedIn(first *rollout) bool {
+	changes := s.objects.Changes(first.revision, first.former)
+	return len(changes) == 1 && changes[diagnostic.Image] != "" ||
+		s.record.Verdict != nil && s.record.Verdict.Result == trial.Successful && s.record.Inputs.Have(changes)
 }
 
 // forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
-func (c *controller) forgetUnready() {
-	c.unready, c.running, c.mute = patience.Since[string]{}, patience.Since[string]{}, patience.Since[string]{}
+func (s *state) forgetUnready() {
+	s.unready, s.running, s.mute = patience.Since[string]{}, patience.Since[string]{}, patience.Since[string]{}
 }
 
 // forgiveEnds stops counting the ends of a container before a run that has settled: those of days are no failure of a
 // revision. A container that is Ready for a moment may fail at each start. What moves the lead ends it, too.
-func (c *controller) forgiveEnds(pod *corev1.Pod) error {
-	moves, err := controlplane.Moves(c.Pods.Lister())
+func (s *state) forgiveEnds(pod *corev1.Pod) error {
+	moves, err := controlplane.Moves(s.Pods.Lister())
 	if err != nil {
 		return err
 	}
-	status, now, ready := controlplane.ContainerStatus(pod, operand.Name), c.Clock.Now(), ""
+	status, ready := controlplane.ContainerStatus(pod, operand.Name), ""
 	if controlplane.IsReady(pod) {
 		ready = status.ContainerID
 	}
-	hasSettled := now.Sub(c.ready.See(ready, now)) >= controlplane.SettleTime && ready != ""
+	hasSettled := s.now.Sub(s.ready.See(ready, s.now)) >= controlplane.SettleTime && ready != ""
 	run := controlplane.Terminated(status)
 	if hasSettled || run != nil && controlplane.EndedByMove(run, pod.Spec.NodeName, moves) {
-		c.forgiven = ends{pod: pod.UID, count: endsOf(status)}
+		s.forgiven = ends{pod: pod.UID, count: endsOf(status)}
 	}
 	return nil
 }
@@ -163,48 +149,40 @@ func endsOf(status corev1.ContainerStatus) int {
 	return int(status.RestartCount)
 }
 
-func (c *controller) kubeletWorks(name string) (bool, error) {
-	node, err := operatorclient.Find(c.Nodes.Lister(), "node", "", name)
-	return node != nil && controlplane.KubeletOf(node) == controlplane.KubeletReady, err
-}
-
 // judgeFirstNode returns the verdict about a revision whose container is not Ready on its first node, nil if there is
 // none yet. A cloud that may be down pauses the rollout, and fails nothing. So does one that rejects a login that it
 // has accepted.
-func (c *controller) judgeFirstNode(
-	ctx context.Context, first *rollout, hasLoggedIn bool,
-) *trial.Verdict {
-	now := c.Clock.Now()
-	e := &evidence{now: now, pod: first.pod, since: c.unready.See(string(first.pod.UID), now)}
+func (s *state) judgeFirstNode(ctx context.Context, first *rollout) *trial.Verdict {
+	e := &evidence{now: s.now, pod: first.pod, since: s.unready.See(string(first.pod.UID), s.now)}
 	status := controlplane.ContainerStatus(first.pod, operand.Name)
 	count := endsOf(status)
-	if c.forgiven.pod == first.pod.UID {
-		count -= c.forgiven.count
+	if s.forgiven.pod == first.pod.UID {
+		count -= s.forgiven.count
 	}
 	if end := controlplane.Terminated(status); end != nil && count >= enoughEnds {
 		verdict := e.ended(end)
-		isRevoked := hasLoggedIn && verdict.Class == nodecause.Unauthenticated.String()
+		isRevoked := verdict.Class == nodecause.Unauthenticated.String() && s.hasLoggedIn(first)
 		if !isRevoked && (verdict.Result == trial.Failed || verdict.Class != crash) {
 			return onlyFailed(verdict)
 		}
 	}
-	return c.judgeHang(ctx, first, e, status)
+	return s.judgeHang(ctx, first, e, status)
 }
 
 // judgeHang returns the verdict about a container that runs without being Ready, nil if there is none yet.
-func (c *controller) judgeHang(
+func (s *state) judgeHang(
 	ctx context.Context, first *rollout, e *evidence, status corev1.ContainerStatus,
 ) *trial.Verdict {
-	runs := status.State.Running != nil && e.now.Sub(c.running.See(status.ContainerID, e.now)) >= hangTime
+	runs := status.State.Running != nil && e.now.Sub(s.running.See(status.ContainerID, e.now)) >= hangTime
 	switch {
 	case e.now.Sub(e.since) >= cloudTime:
 		return e.verdict(trial.Failed, hang, fmt.Sprintf("it was not Ready within %s, while one of revision %d led; "+
 			"correct what was changed", cloudTime, first.former))
-	case !runs || e.now.Sub(c.asked) < hangInterval:
+	case !runs || e.now.Sub(s.asked) < hangInterval:
 		return nil
 	}
-	c.asked = e.now
-	waitsFor := c.waitsForNoCloud(ctx, first.pod.Name, status.ContainerID)
+	s.asked = e.now
+	waitsFor := s.waitsForNoCloud(ctx, first.pod.Name, status.ContainerID)
 	if waitsFor == "" {
 		return nil // Its cloud may be down.
 	}
@@ -220,14 +198,14 @@ const asksForLease = "attempting to acquire leader lease"
 // or more, a CCM logs its flags first (k8s.io/component-base/cli/flag). A log that is empty is read again in the next
 // second: the API may not have the status yet of a container that has ended, and the kubelet returns the log of the
 // next one.
-func (c *controller) waitsForNoCloud(ctx context.Context, pod, container string) string {
-	text, err := operandlog.ReadBegin(ctx, c.Kube.CoreV1(), pod)
+func (s *state) waitsForNoCloud(ctx context.Context, pod, container string) string {
+	text, err := operandlog.ReadBegin(ctx, s.Kube.CoreV1(), pod)
 	switch {
 	case err != nil:
 		return ""
 	case strings.TrimSpace(text) == "":
-		if c.Clock.Now().Sub(c.mute.See(container, c.Clock.Now())) < lookInterval {
-			c.asked = time.Time{}
+		if s.now.Sub(s.mute.See(container, s.now)) < lookInterval {
+			s.asked = time.Time{}
 			return ""
 		}
 		return "it has logged nothing"
@@ -247,26 +225,22 @@ func onlyFailed(verdict *trial.Verdict) *trial.Verdict {
 
 // rejectRevision writes the verdict about a revision, unless an administrator has accepted what it changes, or it
 // changes nothing that a cloud-controller-manager starts with, so that going back would not help.
-func (c *controller) rejectRevision(
-	ctx context.Context, record *trial.Record, r *rollout, verdict *trial.Verdict,
-) (rejected bool, err error) {
-	inputs, err := c.changes(r)
-	if err != nil || len(inputs) == 0 {
-		return false, err
-	}
-	if accepted, _, err := c.acceptance(inputs); err != nil || accepted {
-		return false, err
+func (s *state) rejectRevision(ctx context.Context, r *rollout, verdict *trial.Verdict) (rejected bool, err error) {
+	inputs := s.objects.Changes(r.revision, r.former)
+	if len(inputs) == 0 || s.isAccepted(inputs) {
+		return false, nil
 	}
 	if verdict.Late = r.pod == nil && !verdict.Led; verdict.Late {
 		// The revision's rejection takes the place of the preflight's.
-		record.Rejected = slices.DeleteFunc(record.Rejected, func(r trial.Rejection) bool { return inputs.Have(r.Inputs) })
+		isSame := func(r trial.Rejection) bool { return inputs.Have(r.Inputs) }
+		s.record.Rejected = slices.DeleteFunc(s.record.Rejected, isSame)
 	}
 	verdict.Tries, verdict.Revision, verdict.Former = 1, r.revision, r.former
-	record.Inputs = inputs
-	record.Conclude(verdict)
-	if err := record.Save(ctx, c.Kube.CoreV1()); err != nil {
+	s.record.Inputs = inputs
+	s.record.Conclude(verdict)
+	if err := s.record.Save(ctx, s.Kube.CoreV1()); err != nil {
 		return false, err
 	}
-	c.Recorder.Warning(revisionFailed, verdict.Describe())
+	s.Recorder.Warning(revisionFailed, verdict.Describe())
 	return true, nil
 }

@@ -130,8 +130,7 @@ func TestACloudThatRejectsALoginItHasAcceptedRejectsNoRevision(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newRollout(t, "m0", "m1", "m2")
-			changes, err := w.changes(&rollout{revision: 4, former: 3})
-			require.NoError(t, err)
+			changes := w.changed()
 			record := &trial.Record{Digest: "sha256:1", Inputs: tc.inputs(changes)}
 			record.Conclude(&trial.Verdict{Result: trial.Successful, Tries: 1})
 			require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
@@ -260,8 +259,7 @@ func TestAPreflightThatFailsWhileItsChangeRollsOutTakesTheRevisionBack(t *testin
 		w.submit(t, "sha256:1")
 		secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 		require.NoError(t, err)
-		inputs, err := w.changes(&rollout{revision: 4, former: 3})
-		require.NoError(t, err)
+		inputs := w.changed()
 		record := trial.Of(secret)
 		record.Inputs = inputs
 		record.Conclude(&trial.Verdict{

@@ -7,49 +7,32 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// rolloutOf returns the rollout of a candidate that began before its preflight has failed, nil if there is none, or if
+// lateRollout returns the rollout of a candidate that began before its preflight has failed, nil if there is none, or if
 // a person has accepted the failure.
-func (c *controller) rolloutOf(record *trial.Record) (*rollout, error) {
-	if record.Verdict.Result != trial.Failed || len(record.Inputs) == 0 {
-		return nil, nil
+func (s *state) lateRollout() *rollout {
+	if s.record.Verdict.Result != trial.Failed || len(s.record.Inputs) == 0 {
+		return nil
 	}
-	late, err := c.ledByFormer()
-	if err != nil || late == nil {
-		return nil, err
+	late := s.ledByFormer()
+	if late == nil || !s.objects.Changes(late.revision, late.former).Have(s.record.Inputs) {
+		return nil
 	}
-	inputs, err := c.changes(late)
-	if err != nil || !inputs.Have(record.Inputs) {
-		return nil, err
+	isAccepted := func(r trial.Rejection) bool { return s.isAccepted(r.Inputs) }
+	if s.isAccepted(s.record.Inputs) || slices.ContainsFunc(s.record.Rejected, isAccepted) {
+		return nil
 	}
-	tried := trial.Rejection{Inputs: record.Inputs} // before it had a verdict
-	for _, r := range append(slices.Clone(record.Rejected), tried) {
-		if accepted, _, err := c.acceptance(r.Inputs); err != nil || accepted {
-			return nil, err
-		}
-	}
-	return late, nil
+	return late
 }
 
 // ledByFormer returns the latest revision and the former one that leads, nil if none does. The leader's node comes last
 // in a rollout.
-func (c *controller) ledByFormer() (*rollout, error) {
-	_, status, _, err := c.Operator.GetStaticPodOperatorState()
-	if err != nil {
-		return nil, err
-	}
-	view, err := c.look()
-	if err != nil {
-		return nil, err
-	}
-	holder := view.Holder()
-	if holder.State != controlplane.Leading {
-		return nil, nil
-	}
-	for _, node := range status.NodeStatuses {
-		if node.NodeName == holder.Node && node.CurrentRevision != 0 &&
-			node.CurrentRevision != status.LatestAvailableRevision {
-			return &rollout{revision: status.LatestAvailableRevision, former: node.CurrentRevision}, nil
+func (s *state) ledByFormer() *rollout {
+	holder, latest := s.view.Holder(), s.status.LatestAvailableRevision
+	for _, node := range s.status.NodeStatuses {
+		isLeader := holder.State == controlplane.Leading && node.NodeName == holder.Node
+		if isLeader && node.CurrentRevision != 0 && node.CurrentRevision != latest {
+			return &rollout{revision: latest, former: node.CurrentRevision}
 		}
 	}
-	return nil, nil
+	return nil
 }

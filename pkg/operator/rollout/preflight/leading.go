@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
-	"github.com/openshift/library-go/pkg/controller/factory"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,104 +37,80 @@ type leading struct {
 
 // prove lets the first node of a rollout lead before a second node gets the revision, by its record: package handover
 // moves the lead, and the rollout waits. When every node has it, it counts the leaders that end.
-func (c *controller) prove(ctx context.Context, syncCtx factory.SyncContext, record *trial.Record) error {
-	_, status, _, err := c.Operator.GetStaticPodOperatorState()
-	if err != nil {
-		return err
-	}
-	view, err := c.look()
-	if err != nil {
-		return err
-	}
-	latest, proof := status.LatestAvailableRevision, record.Leading
+func (s *state) prove(ctx context.Context) error {
+	latest, proof := s.status.LatestAvailableRevision, s.record.Leading
 	switch {
-	case proof.HasFailed(latest) && !record.IsRejected(latest):
-		return c.writeProof(ctx, record, proof.In(trial.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
+	case proof.HasFailed(latest) && !s.record.IsRejected(latest):
+		return s.writeProof(ctx, proof.In(trial.LeadUnproved, acceptedByAdmin, s.now))
 	case proof.HasEnded(latest):
-		return c.watchLeaders(ctx, view, record)
+		return s.watchLeaders(ctx)
 	case proof.IsOpen(latest):
-		return c.goOn(ctx, syncCtx, view, record)
+		return s.goOn(ctx)
 	}
-	begun, err := c.beginProof(ctx, status, view, proof)
-	if err != nil || begun == nil {
-		return err
+	begun := s.beginProof(ctx)
+	if begun == nil {
+		return nil
 	}
-	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
-	return c.writeProof(ctx, record, begun)
+	s.after(lookInterval)
+	return s.writeProof(ctx, begun)
 }
 
 // goOn advances an open proof.
-func (c *controller) goOn(
-	ctx context.Context, syncCtx factory.SyncContext, view controlplane.View, record *trial.Record,
-) error {
-	look, present := lookInterval, record.Leading
+func (s *state) goOn(ctx context.Context) error {
+	look, present := lookInterval, s.record.Leading
 	if present.State == trial.LeadHeld && !present.Hangs {
-		look = max(lookInterval, present.Since.Add(trial.LeadHold).Sub(c.Clock.Now())) // Time ends it, or an event.
+		look = max(lookInterval, present.Since.Add(trial.LeadHold).Sub(s.now)) // Time ends it, or an event.
 	}
-	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), look)
-	p, err := c.proofOf(ctx, view, present)
-	if err != nil {
-		return err
-	}
+	s.after(look)
+	p := s.proofOf(ctx, present)
 	next, verdict := p.next()
 	if verdict != nil {
-		return c.rejectLed(ctx, view, record, next, verdict)
+		return s.rejectLed(ctx, next, verdict)
 	}
 	if next.State == trial.LeadAwaited && p.isElsewhere && len(next.Controllers) == 0 {
 		asked := *next // The former leader did not answer in time before.
-		asked.Controllers, _ = c.startedOn(ctx, view, view.Holder().Node)
+		asked.Controllers, _ = s.startedOn(ctx, s.view.Holder().Node)
 		next = &asked
 	}
-	return c.writeProof(ctx, record, next)
+	return s.writeProof(ctx, next)
 }
 
-// beginProof returns the record of a rollout whose first node has the revision, nil if nothing is to be proved.
-func (c *controller) beginProof(
-	ctx context.Context, status *operatorv1.StaticPodOperatorStatus, view controlplane.View, former *trial.Leading,
-) (*trial.Leading, error) {
-	latest, now := status.LatestAvailableRevision, metav1.NewTime(c.Clock.Now())
-	leader := leaderOf(status, view)
-	record := &trial.Leading{Revision: latest, State: trial.LeadAwaited, Began: now, Since: now}
-	record.Node, record.Former = controlplane.Halfway(status, leader)
-	first := view.StaticPod(record.Node)
-	if record.Former == 0 || first == nil || !controlplane.IsReady(first) {
-		return nil, nil
+// beginProof returns the proof of a rollout whose first node has the revision, nil if nothing is to be proved.
+func (s *state) beginProof(ctx context.Context) *trial.Leading {
+	latest, now := s.status.LatestAvailableRevision, metav1.NewTime(s.now)
+	begun := &trial.Leading{Revision: latest, State: trial.LeadAwaited, Began: now, Since: now}
+	begun.Node, begun.Former = controlplane.Halfway(s.status, s.leaseNode())
+	first := s.view.StaticPod(begun.Node)
+	if begun.Former == 0 || first == nil || !controlplane.IsReady(first) ||
+		!s.record.Leading.NeedsProof(s.objects, latest, begun.Former) {
+		return nil
 	}
-	objects, err := c.objects()
-	if err != nil {
-		return nil, err
+	if holder := s.view.Holder(); holder.State.Runs() && holder.Node != begun.Node {
+		begun.Controllers, _ = s.startedOn(ctx, holder.Node)
 	}
-	if needed, err := former.NeedsProof(objects, latest, record.Former); err != nil || !needed {
-		return nil, err
-	}
-	if holder := view.Holder(); holder.State.Runs() && holder.Node != record.Node {
-		record.Controllers, _ = c.startedOn(ctx, view, holder.Node)
-	}
-	return record, nil
+	return begun
 }
 
-// leaderOf returns the node that the lease names, "" if it names none.
-func leaderOf(status *operatorv1.StaticPodOperatorStatus, view controlplane.View) string {
-	lease := view.Record().Lease
+// leaseNode returns the node that the lease names, "" if it names none.
+func (s *state) leaseNode() string {
+	lease := s.view.Record().Lease
 	if lease == nil {
 		return ""
 	}
 	var nodes []string
-	for _, node := range status.NodeStatuses {
+	for _, node := range s.status.NodeStatuses {
 		nodes = append(nodes, node.NodeName)
 	}
 	return leaseholder.Node(lease, nodes)
 }
 
 // startedOn returns the controllers that the leader on a node has started, and whether it has answered.
-func (c *controller) startedOn(
-	ctx context.Context, view controlplane.View, node string,
-) (started []string, answers bool) {
-	pod := view.StaticPod(node)
+func (s *state) startedOn(ctx context.Context, node string) (started []string, answers bool) {
+	pod := s.view.StaticPod(node)
 	if pod == nil {
 		return nil, false
 	}
-	started, err := c.Started(ctx, pod)
+	started, err := s.Started(ctx, pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The leader does not tell what it has started", "node", node, "err", err)
 	}
@@ -144,60 +118,48 @@ func (c *controller) startedOn(
 }
 
 // proofOf returns what is known about the record's revision.
-func (c *controller) proofOf(ctx context.Context, view controlplane.View, record *trial.Leading) (*proof, error) {
-	now, holder := c.Clock.Now(), view.Holder()
-	changes, err := c.changes(&rollout{revision: record.Revision, former: record.Former})
-	if err != nil {
-		return nil, err
-	}
-	p := &proof{now: now, record: record, changed: changes.Causes()}
-	if p.accepted, p.accept, err = c.acceptance(changes); err != nil {
-		return nil, err
+func (s *state) proofOf(ctx context.Context, record *trial.Leading) *proof {
+	holder, changes := s.view.Holder(), s.objects.Changes(record.Revision, record.Former)
+	p := &proof{
+		now: s.now, record: record, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
 	}
 	leads := holder.State.Runs()
-	if since := c.leading.unled.See(!leads, now); !leads {
-		p.unled = now.Sub(since)
+	if since := s.leading.unled.See(!leads, s.now); !leads {
+		p.unled = s.now.Sub(since)
 	}
 	p.isElsewhere, p.isSettled = leads && holder.Node != record.Node, holder.State == controlplane.Leading
-	first := view.StaticPod(record.Node)
+	first := s.view.StaticPod(record.Node)
 	if first == nil || first.Labels["revision"] != strconv.Itoa(int(record.Revision)) {
-		return p, nil // Its static pod is just being started.
+		return p // Its static pod is just being started.
 	}
-	p.end = c.endOfLead(ctx, view, first, record)
+	p.end = s.endOfLead(ctx, first, record)
 	if leads && !p.isElsewhere {
 		p.container = controlplane.ContainerStatus(first, operand.Name).ContainerID
 	}
 	if leads && (p.container != "" || record.AwaitsFormer()) {
-		p.started, p.answers = c.startedOn(ctx, view, holder.Node)
+		p.started, p.answers = s.startedOn(ctx, holder.Node)
 	}
-	return p, c.observeStart(ctx, p, first)
-}
-
-// observeStart adds to the proof how long the process of the first node has led with all its controllers, and its log
-// if it has not started them in time.
-func (c *controller) observeStart(ctx context.Context, p *proof, first *corev1.Pod) (err error) {
 	if p.container == "" {
-		return nil
+		return p
 	}
 	well := ""
 	if p.hasStarted() {
 		well = p.container
 	}
-	if since := c.leading.well.See(well, p.now); well != "" {
-		p.wellFor = p.now.Sub(since)
+	if since := s.leading.well.See(well, s.now); well != "" {
+		p.wellFor = s.now.Sub(since)
 	}
-	if p.now.Sub(p.record.Since.Time) >= startLimit {
-		p.log, err = c.logOf(ctx, first)
+	if s.now.Sub(record.Since.Time) >= startLimit {
+		text, _, _ := operandlog.Read(ctx, s.Kube.CoreV1(), first.Name)
+		p.log, _ = s.Mask(text) // It only explains.
 	}
-	return err
+	return p
 }
 
 // endOfLead returns the verdict about the process of the first node if it led and has ended, nil otherwise. The
 // container and the lease prove it. The log only says why.
-func (c *controller) endOfLead(
-	ctx context.Context, view controlplane.View, pod *corev1.Pod, record *trial.Leading,
-) *trial.Verdict {
-	status, lease := controlplane.ContainerStatus(pod, operand.Name), view.Record().Lease
+func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, record *trial.Leading) *trial.Verdict {
+	status, lease := controlplane.ContainerStatus(pod, operand.Name), s.view.Record().Lease
 	run := controlplane.Terminated(status)
 	if run == nil || lease == nil {
 		return nil
@@ -205,22 +167,22 @@ func (c *controller) endOfLead(
 	// It led if the record has seen it lead, or by the lease: it may have ended before the operator looked.
 	hasLed := record.State == trial.LeadTaken && run.ContainerID == record.Container
 	if !hasLed {
-		process := view.Record().Process
-		hasLed = process.Node == record.Node && controlplane.Led(run, lease) && c.Lease.EndOf(view).Proven
+		process := s.view.Record().Process
+		hasLed = process.Node == record.Node && controlplane.Led(run, lease) && s.Lease.EndOf(s.view).Proven
 	}
 	if !hasLed {
 		return nil
 	}
-	return c.judgeEnd(ctx, pod, run, lease)
+	return s.judgeEnd(ctx, pod, run, lease)
 }
 
 // judgeEnd returns the verdict about a process that led and has ended.
-func (c *controller) judgeEnd(
+func (s *state) judgeEnd(
 	ctx context.Context, pod *corev1.Pod, run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease,
 ) *trial.Verdict {
-	e := &evidence{now: c.Clock.Now(), pod: pod}
-	if text, err := operandlog.ReadFormer(ctx, c.Kube.CoreV1(), pod.Name); err == nil {
-		e.log, _ = c.Mask(text)
+	e := &evidence{now: s.now, pod: pod}
+	if text, err := operandlog.ReadFormer(ctx, s.Kube.CoreV1(), pod.Name); err == nil {
+		e.log, _ = s.Mask(text)
 	}
 	run = run.DeepCopy()
 	run.Message = logged(run.Message, e.log)
@@ -250,35 +212,23 @@ func logged(message, log string) string {
 	return cmp.Or(found.String(), message)
 }
 
-// logOf returns the evidence with the log of a process that leads.
-func (c *controller) logOf(ctx context.Context, pod *corev1.Pod) (*evidence, error) {
-	text, _, err := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
-	if err != nil {
-		return nil, nil //nolint:nilerr // The log only explains.
-	}
-	masked, err := c.Mask(text)
-	return &evidence{pod: pod, log: masked}, err
-}
-
 // rejectLed writes the verdict about a revision that has led badly, with its record. What an administrator has accepted
 // rolls out.
-func (c *controller) rejectLed(
-	ctx context.Context, view controlplane.View, record *trial.Record, failed *trial.Leading, verdict *trial.Verdict,
-) error {
-	record.Leading, verdict.Led = failed, true
-	first := &rollout{revision: failed.Revision, former: failed.Former, pod: view.StaticPod(failed.Node)}
-	rejected, err := c.rejectRevision(ctx, record, first, verdict)
+func (s *state) rejectLed(ctx context.Context, failed *trial.Leading, verdict *trial.Verdict) error {
+	s.record.Leading, verdict.Led = failed, true
+	first := &rollout{revision: failed.Revision, former: failed.Former, pod: s.view.StaticPod(failed.Node)}
+	rejected, err := s.rejectRevision(ctx, first, verdict)
 	if err != nil || rejected {
 		return err
 	}
-	return c.writeProof(ctx, record, failed.In(trial.LeadUnproved, acceptedByAdmin, c.Clock.Now()))
+	return s.writeProof(ctx, failed.In(trial.LeadUnproved, acceptedByAdmin, s.now))
 }
 
 // writeProof writes the proof of a revision, and reports a state that has begun.
-func (c *controller) writeProof(ctx context.Context, record *trial.Record, next *trial.Leading) error {
-	former := record.Leading
-	record.Leading = next
-	if err := record.Save(ctx, c.Kube.CoreV1()); err != nil {
+func (s *state) writeProof(ctx context.Context, next *trial.Leading) error {
+	former := s.record.Leading
+	s.record.Leading = next
+	if err := s.record.Save(ctx, s.Kube.CoreV1()); err != nil {
 		return fmt.Errorf("the proof of revision %d: %w", next.Revision, err)
 	}
 	if former != nil && former.State == next.State {
@@ -288,9 +238,9 @@ func (c *controller) writeProof(ctx context.Context, record *trial.Record, next 
 	case trial.LeadProven:
 		klog.FromContext(ctx).Info("A revision has led well", "revision", next.Revision, "node", next.Node)
 	case trial.LeadHeld:
-		c.Recorder.Warning("RevisionHeld", next.Describe())
+		s.Recorder.Warning("RevisionHeld", next.Describe())
 	case trial.LeadUnproved:
-		c.Recorder.Warningf("RevisionUnproved", "revision %d rolls out, although its cloud-controller-manager has not led "+
+		s.Recorder.Warningf("RevisionUnproved", "revision %d rolls out, although its cloud-controller-manager has not led "+
 			"well on node/%s: %s", next.Revision, next.Node, next.Why)
 	case trial.LeadAwaited, trial.LeadTaken, trial.LeadFailed:
 	}
@@ -299,17 +249,17 @@ func (c *controller) writeProof(ctx context.Context, record *trial.Record, next 
 
 // watchLeaders rejects a revision of the last hour whose cloud-controller-managers end soon after each begins to lead,
 // although one of the former revision led.
-func (c *controller) watchLeaders(ctx context.Context, view controlplane.View, record *trial.Record) error {
-	l, present, latest := &c.leading, record.Leading, record.Leading.Revision
-	isOver := c.isOver(view, present)
+func (s *state) watchLeaders(ctx context.Context) error {
+	l, present, latest := &s.leading, s.record.Leading, s.record.Leading.Revision
+	isOver := s.isOver(present)
 	if l.of != latest || isOver {
 		l.of, l.ends = latest, nil
 	}
 	if isOver {
 		return nil
 	}
-	process := view.Record().Process
-	verdict := c.endOfLeader(ctx, view, process, latest)
+	process := s.view.Record().Process
+	verdict := s.endOfLeader(ctx, process, latest)
 	if verdict == nil || slices.Contains(l.ends, process.Identity) {
 		return nil
 	}
@@ -317,37 +267,31 @@ func (c *controller) watchLeaders(ctx context.Context, view controlplane.View, r
 		return nil // The revision has logged in before: its credentials have expired, or were revoked.
 	}
 	l.ends = append(l.ends, process.Identity)
-	if len(l.ends) < enoughEnds {
-		return nil
+	if len(l.ends) < enoughEnds || len(s.objects.Changes(latest, present.Former)) == 0 {
+		return nil // The former revision may be pruned: then there is nothing to go back to.
 	}
-	changes, err := c.changes(&rollout{revision: latest, former: present.Former})
-	if err != nil || len(changes) == 0 {
-		return err // The former revision was pruned: there is nothing to go back to.
-	}
-	failed := present.In(trial.LeadFailed, verdict.Message, c.Clock.Now())
+	failed := present.In(trial.LeadFailed, verdict.Message, s.now)
 	failed.Node = process.Node
-	return c.rejectLed(ctx, view, record, failed, verdict)
+	return s.rejectLed(ctx, failed, verdict)
 }
 
 // isOver reports whether the ends of the leaders so far do not count against a revision.
-func (c *controller) isOver(view controlplane.View, record *trial.Leading) bool {
-	return view.Holder().State == controlplane.Leading || record.State == trial.LeadFailed ||
-		record.Why == acceptedByAdmin || c.Clock.Now().Sub(record.Began.Time) >= recentTime
+func (s *state) isOver(record *trial.Leading) bool {
+	return s.view.Holder().State == controlplane.Leading || record.State == trial.LeadFailed ||
+		record.Why == acceptedByAdmin || s.now.Sub(record.Began.Time) >= recentTime
 }
 
 // endOfLeader returns the verdict about a process of a revision that led and has ended before it had settled, nil if it
 // has not, or if the revision was not to blame.
-func (c *controller) endOfLeader(
-	ctx context.Context, view controlplane.View, process controlplane.Process, revision int32,
-) *trial.Verdict {
-	pod, lease := view.StaticPod(process.Node), view.Record().Lease
+func (s *state) endOfLeader(ctx context.Context, process controlplane.Process, revision int32) *trial.Verdict {
+	pod, lease := s.view.StaticPod(process.Node), s.view.Record().Lease
 	if pod == nil || lease == nil || pod.Labels["revision"] != strconv.Itoa(int(revision)) ||
-		!c.Lease.EndOf(view).Failed {
+		!s.Lease.EndOf(s.view).Failed {
 		return nil
 	}
 	run := controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name))
 	if !controlplane.Led(run, lease) {
 		return nil
 	}
-	return onlyFailed(c.judgeEnd(ctx, pod, run, lease))
+	return onlyFailed(s.judgeEnd(ctx, pod, run, lease))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -123,138 +124,168 @@ func isOfPreflight(obj any) bool {
 	return !ok || slices.Contains([]string{operand.PreflightName, operand.PreflightPod}, object.GetName())
 }
 
+// state is what one sync reads.
+type state struct {
+	*controller
+	syncCtx factory.SyncContext
+	now     time.Time
+	status  *operatorv1.StaticPodOperatorStatus
+	// acceptance has the values that an administrator has accepted, see operatorclient.IsAccepted.
+	acceptance string
+	view       controlplane.View
+	nodes      []*corev1.Node
+	objects    trial.Objects
+	record     *trial.Record
+	// pod and lease are those of the preflight, nil if there are none.
+	pod   *corev1.Pod
+	lease *coordinationv1.Lease
+}
+
+// observe reads the caches.
+func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) {
+	s = &state{controller: c, syncCtx: syncCtx, now: c.Clock.Now()}
+	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
+		return nil, err
+	}
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return nil, err
+	}
+	s.acceptance = meta.Annotations[operatorclient.PreflightAnnotation]
+	if s.view, err = controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock); err != nil {
+		return nil, err
+	}
+	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "the control-plane nodes"); err != nil {
+		return nil, err
+	}
+	secrets := c.Secrets.Lister().Secrets(operand.Namespace)
+	if s.objects, err = trial.ObjectsOf(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), secrets); err != nil {
+		return nil, err
+	}
+	secret, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.PreflightName)
+	if err != nil {
+		return nil, err
+	}
+	s.record = trial.Of(secret)
+	s.pod, err = operatorclient.Find(c.Pods.Lister().Pods(operand.Namespace), "pod", operand.Namespace,
+		operand.PreflightPod)
+	if err != nil {
+		return nil, err
+	}
+	s.lease, err = operatorclient.Find(c.Leases.Lister().Leases(operand.Namespace), "lease", operand.Namespace,
+		operand.PreflightName)
+	return s, err
+}
+
+// after syncs again after a time.
+func (s *state) after(d time.Duration) { s.syncCtx.Queue().AddAfter(s.syncCtx.QueueKey(), d) }
+
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	managed, known, err := observedplatform.Managed(c.Operator)
 	if err != nil || !known || !managed {
 		return err // A removal deletes everything.
 	}
-	secret, err := operatorclient.Find(c.Secrets.Lister().Secrets(operand.Namespace), "secret", operand.Namespace,
-		operand.PreflightName)
+	s, err := c.observe(syncCtx)
 	if err != nil {
 		return err
 	}
-	record := trial.Of(secret)
-	if err := c.watchFirstNode(ctx, syncCtx, record); err != nil {
+	if err := s.watchFirstNode(ctx); err != nil {
 		return err
 	}
-	if err := c.prove(ctx, syncCtx, record); err != nil {
+	if err := s.prove(ctx); err != nil {
 		return err
 	}
-	if !record.Runs() {
+	if !s.record.Runs() {
 		c.lasts = patience.Since[string]{}
-		return c.endWith(ctx, syncCtx, record)
+		return s.endWith(ctx)
 	}
-	verdict, waitsFor, err := c.run(ctx, record)
+	verdict, waitsFor, err := s.run(ctx)
 	if err != nil {
-		return c.withCommand(err, record)
+		return fmt.Errorf("%w%s", err, s.whatHappens(s.record.Inputs, ""))
 	}
 	if verdict != nil {
 		verdict.Tries = 1
-		return c.conclude(ctx, record, verdict.After(record.Verdict))
+		return s.conclude(ctx, verdict.After(s.record.Verdict))
 	}
-	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookInterval)
-	if record.Verdict != nil {
+	s.after(lookInterval)
+	if s.record.Verdict != nil {
 		return nil // it is repeated, and the former verdict is reported meanwhile
 	}
-	return c.report(ctx, record, nil, waitsFor)
+	return s.report(ctx, nil, waitsFor)
 }
 
 // endWith ends the preflight of a candidate that has a verdict, if there is one. The verdict counts until the change has
 // been seen to work.
-func (c *controller) endWith(ctx context.Context, syncCtx factory.SyncContext, record *trial.Record) error {
-	if err := c.watchLeader(ctx, syncCtx, record); err != nil {
+func (s *state) endWith(ctx context.Context) error {
+	if err := s.watchLeader(ctx); err != nil {
 		return err
 	}
-	verdict := record.Verdict
+	verdict := s.record.Verdict
 	if verdict == nil || verdict.Result == trial.Successful {
-		return c.end(ctx, syncCtx, record, nil)
+		return s.end(ctx, nil)
 	}
 	if verdict.Revision != 0 {
-		return c.end(ctx, syncCtx, record, verdict) // What works is the former one.
+		return s.end(ctx, verdict) // What works is the former one.
 	}
-	if late, err := c.rolloutOf(record); err != nil {
-		return err
-	} else if late != nil {
-		_, err = c.rejectRevision(ctx, record, late, verdict)
+	if late := s.lateRollout(); late != nil {
+		_, err := s.rejectRevision(ctx, late, verdict)
 		return err
 	}
-	works, err := c.worksSince(record)
-	if err != nil {
-		return err
+	if s.worksSince(verdict.Ended.Time) {
+		s.record = trial.Of(nil)
+		return s.end(ctx, nil)
 	}
-	if works {
-		return c.end(ctx, syncCtx, trial.Of(nil), nil)
-	}
-	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), controlplane.SettleTime)
-	return c.end(ctx, syncCtx, record, verdict)
+	s.after(controlplane.SettleTime)
+	return s.end(ctx, verdict)
 }
 
 // run moves the preflight of a candidate on, and returns its verdict or what it waits for.
-func (c *controller) run(ctx context.Context, record *trial.Record) (*trial.Verdict, string, error) {
-	pod, err := c.pod()
-	if err != nil {
-		return nil, "", err
-	}
+func (s *state) run(ctx context.Context) (*trial.Verdict, string, error) {
 	switch {
-	case pod == nil:
-		return c.create(ctx, record)
-	case pod.DeletionTimestamp != nil || pod.Annotations[operand.PreflightDigestAnnotation] != record.Digest:
-		return nil, "the end of the former pod/" + pod.Name, c.deletePod(ctx, pod)
-	case c.isUnwatched(pod):
-		return c.runAgain(ctx, record, pod)
+	case s.pod == nil:
+		return s.create(ctx)
+	case s.pod.DeletionTimestamp != nil || s.pod.Annotations[operand.PreflightDigestAnnotation] != s.record.Digest:
+		return nil, "the end of the former pod/" + s.pod.Name, s.deletePod(ctx)
+	case s.isUnwatched():
+		return s.runAgain(ctx)
 	}
-	e, err := c.observe(ctx, pod)
+	e, err := s.evidence(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	e.changesImage = record.Inputs[diagnostic.Image] != ""
 	verdict, waitsFor := e.judge()
 	if verdict != nil && verdict.Result != trial.Successful {
-		verdict, err = c.compareWithLeader(ctx, record, verdict)
+		verdict = s.compareWithLeader(ctx, verdict)
 	}
-	return verdict, waitsFor, err
-}
-
-// pod returns the pod in the cache, nil if there is none.
-func (c *controller) pod() (*corev1.Pod, error) {
-	return operatorclient.Find(c.Pods.Lister().Pods(operand.Namespace), "pod", operand.Namespace, operand.PreflightPod)
-}
-
-// lease returns the lease of preflights in the cache, nil if there is none.
-func (c *controller) lease() (*coordinationv1.Lease, error) {
-	return operatorclient.Find(c.Leases.Lister().Leases(operand.Namespace), "lease", operand.Namespace,
-		operand.PreflightName)
+	return verdict, waitsFor, nil
 }
 
 // create creates the pod. A lease of a former preflight goes first: its process has ended.
-func (c *controller) create(ctx context.Context, record *trial.Record) (*trial.Verdict, string, error) {
-	if err := c.deleteLease(ctx); err != nil {
+func (s *state) create(ctx context.Context) (*trial.Verdict, string, error) {
+	if err := s.deleteLease(ctx); err != nil {
 		return nil, "", err
 	}
-	node, err := c.node(record.Verdict)
-	if err != nil {
-		return nil, "", err
-	}
+	node := s.node()
 	if node == "" {
 		return nil, "a Ready control-plane node", nil
 	}
-	pod, err := operand.PreflightPodOf(record.Secret)
+	pod, err := operand.PreflightPodOf(s.record.Secret)
 	if err != nil {
 		return nil, "", err
 	}
 	pod.Spec.NodeName = node
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, operand.PreflightDigestAnnotation, record.Digest)
-	// Without the Secret, there is nothing to try.
-	pod.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "v1", Kind: "Secret", Name: record.Secret.Name, UID: record.Secret.UID,
-	}}
-	if record.Again {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, operand.PreflightDigestAnnotation, s.record.Digest)
+	if s.record.Again {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, operand.PreflightAgainAnnotation, "true")
 	}
-	created, err := c.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	// Without the Secret, there is nothing to try.
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "v1", Kind: "Secret", Name: s.record.Secret.Name, UID: s.record.Secret.UID,
+	}}
+	created, err := s.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		c.seen.See(string(created.UID), c.Clock.Now())
+		s.seen.See(string(created.UID), s.now)
 	case !apierrors.IsAlreadyExists(err):
 		return nil, "", fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 	}
@@ -263,18 +294,14 @@ func (c *controller) create(ctx context.Context, record *trial.Record) (*trial.V
 
 // node returns the first Ready Node that is not cordoned, by name; "" if there is none. The leader's comes last, and
 // that of the former verdict before it, because what failed may be its network.
-func (c *controller) node(former *trial.Verdict) (string, error) {
-	nodes, err := operatorclient.All(c.Nodes.Lister(), "the control-plane nodes")
-	if err != nil {
-		return "", err
-	}
-	nodes = slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
+func (s *state) node() string {
+	nodes := slices.DeleteFunc(slices.Clone(s.nodes), func(node *corev1.Node) bool {
 		return controlplane.KubeletOf(node) != controlplane.KubeletReady || controlplane.IsCordoned(node)
 	})
 	if len(nodes) == 0 {
-		return "", nil
+		return ""
 	}
-	leader := c.Lease.Record().Process.Node
+	leader, former := s.view.Record().Process.Node, s.record.Verdict
 	rank := func(n *corev1.Node) int {
 		switch {
 		case n.Name == leader:
@@ -287,105 +314,94 @@ func (c *controller) node(former *trial.Verdict) (string, error) {
 	}
 	return slices.MinFunc(nodes, func(a, b *corev1.Node) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Name, b.Name))
-	}).Name, nil
+	}).Name
 }
 
-// observe returns what is known about the preflight.
-func (c *controller) observe(ctx context.Context, pod *corev1.Pod) (*evidence, error) {
-	now, uid := c.Clock.Now(), string(pod.UID)
-	e := &evidence{now: now, pod: pod, since: c.seen.See(uid, now)}
-	state := controlplane.ContainerStatus(pod, operand.Name).State
+// evidence returns what is known about the preflight.
+func (s *state) evidence(ctx context.Context) (*evidence, error) {
+	uid := string(s.pod.UID)
+	e := &evidence{
+		now: s.now, pod: s.pod, since: s.seen.See(uid, s.now), changesImage: s.record.Inputs[diagnostic.Image] != "",
+	}
+	state := controlplane.ContainerStatus(s.pod, operand.Name).State
 	if state.Running == nil && state.Terminated == nil {
 		return e, nil
 	}
-	lease, err := c.lease()
-	if err != nil {
-		return nil, err
-	}
 	if state.Running != nil {
-		e.startedAt = c.started.See(uid, now)
+		e.startedAt = s.started.See(uid, s.now)
 	}
-	if leads(lease, pod) {
-		e.ledAt, e.held = c.led.See(uid, now), leaseholder.HeldFor(lease)
-	} else if lease != nil {
-		e.holder = leaseholder.Identity(lease)
+	if leads(s.lease, s.pod) {
+		e.ledAt, e.held = s.led.See(uid, s.now), leaseholder.HeldFor(s.lease)
+	} else if s.lease != nil {
+		e.holder = leaseholder.Identity(s.lease)
 	}
-	text, _, unread := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
+	text, _, unread := operandlog.Read(ctx, s.Kube.CoreV1(), s.pod.Name)
 	if unread != nil {
 		e.unread = unread.Error()
 	}
-	e.log, err = c.Mask(text)
+	var err error
+	e.log, err = s.Mask(text)
 	return e, err
 }
 
 // conclude writes the verdict. The next sync ends the preflight.
-func (c *controller) conclude(ctx context.Context, record *trial.Record, verdict *trial.Verdict) error {
-	record.Conclude(verdict)
-	if err := record.Save(ctx, c.Kube.CoreV1()); err != nil {
+func (s *state) conclude(ctx context.Context, verdict *trial.Verdict) error {
+	s.record.Conclude(verdict)
+	if err := s.record.Save(ctx, s.Kube.CoreV1()); err != nil {
 		return err
 	}
 	if verdict.Result == trial.Successful {
-		c.Recorder.Event("PreflightSuccessful", verdict.Describe())
+		s.Recorder.Event("PreflightSuccessful", verdict.Describe())
 	} else {
-		c.Recorder.Warning(reasons[verdict.Result], verdict.Describe())
+		s.Recorder.Warning(reasons[verdict.Result], verdict.Describe())
 	}
 	return nil
 }
 
 // end deletes what a preflight leaves, and reports its verdict, nil if there is none to report, and what waits.
-func (c *controller) end(
-	ctx context.Context, syncCtx factory.SyncContext, record *trial.Record, verdict *trial.Verdict,
-) error {
-	pod, err := c.pod()
-	if err != nil {
-		return err
-	}
-	if pod != nil {
-		if err := c.deletePod(ctx, pod); err != nil {
+func (s *state) end(ctx context.Context, verdict *trial.Verdict) error {
+	if s.pod == nil {
+		if err := s.deleteLease(ctx); err != nil {
 			return err
 		}
-		if pod.DeletionTimestamp != nil {
-			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), max(lookInterval, c.ending.At().Add(endTime).Sub(c.Clock.Now())))
-		}
-	} else if err := c.deleteLease(ctx); err != nil {
+		return s.report(ctx, verdict, "")
+	}
+	if err := s.deletePod(ctx); err != nil {
 		return err
 	}
-	return c.report(ctx, record, verdict, "")
+	if s.pod.DeletionTimestamp != nil {
+		s.after(max(lookInterval, s.ending.At().Add(endTime).Sub(s.now)))
+	}
+	return s.report(ctx, verdict, "")
 }
 
-func (c *controller) apply(ctx context.Context, conditions ...*operatorclient.Condition) error {
-	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
-}
-
-// deletePod deletes a pod. A kubelet that is dead never ends it, and the next preflight needs its name. Its process may
-// go on there, but it only reads, and holds nothing but the lease of preflights: the next one is then inconclusive.
-func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
-	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
-	isForced := pod.DeletionTimestamp != nil
+// deletePod deletes the pod. A kubelet that is dead never ends it, and the next preflight needs its name. Its process
+// may go on there, but it only reads, and holds nothing but the lease of preflights: the next one is then inconclusive.
+func (s *state) deletePod(ctx context.Context) error {
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.pod.UID))}
+	isForced := s.pod.DeletionTimestamp != nil
 	if isForced {
-		now := c.Clock.Now()
-		if now.Sub(c.ending.See(string(pod.UID), now)) < endTime || c.forced == pod.UID {
+		if s.now.Sub(s.ending.See(string(s.pod.UID), s.now)) < endTime || s.forced == s.pod.UID {
 			return nil
 		}
 		options.GracePeriodSeconds = ptr.To[int64](0)
 	}
-	err := operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod.Name,
-		options)
+	err := operatorclient.Delete(ctx, s.Kube.CoreV1().Pods(operand.Namespace).Delete, "pod", operand.Namespace,
+		s.pod.Name, options)
 	if err != nil || !isForced {
 		return err
 	}
-	c.forced = pod.UID // It may stay, if it has a finalizer.
-	c.Recorder.Warningf("PreflightPodForced", "deleted pod/%s without the kubelet of node/%s, which has not ended it "+
-		"for %s; check the node", pod.Name, pod.Spec.NodeName, endTime)
+	s.forced = s.pod.UID // It may stay, if it has a finalizer.
+	s.Recorder.Warningf("PreflightPodForced", "deleted pod/%s without the kubelet of node/%s, which has not ended it "+
+		"for %s; check the node", s.pod.Name, s.pod.Spec.NodeName, endTime)
 	return nil
 }
 
 // deleteLease deletes the lease of preflights if it exists.
-func (c *controller) deleteLease(ctx context.Context) error {
-	lease, err := c.lease()
-	if err != nil || lease == nil {
-		return err
+func (s *state) deleteLease(ctx context.Context) error {
+	if s.lease == nil {
+		return nil
 	}
-	return operatorclient.Delete(ctx, c.Kube.CoordinationV1().Leases(operand.Namespace).Delete, "lease",
-		operand.Namespace, lease.Name, metav1.DeleteOptions{})
+	return operatorclient.Delete(ctx, s.Kube.CoordinationV1().Leases(operand.Namespace).Delete, "lease",
+		operand.Namespace, s.lease.Name, metav1.DeleteOptions{})
 }

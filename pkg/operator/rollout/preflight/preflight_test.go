@@ -79,11 +79,19 @@ func (r resource) GetObjectMeta() (*metav1.ObjectMeta, error) {
 	if !r.accepts {
 		return &metav1.ObjectMeta{}, nil
 	}
-	inputs, err := r.changes(&rollout{revision: 4, former: 3})
-	rejection := trial.Rejection{Inputs: inputs}
 	return &metav1.ObjectMeta{Annotations: map[string]string{
-		"cloudcontrollermanager.operator.openshift.io/accepted-preflight": rejection.Inputs.Value(),
-	}}, err
+		"cloudcontrollermanager.operator.openshift.io/accepted-preflight": r.changed().Value(),
+	}}, nil
+}
+
+// changed returns what the revision of a rollout changes.
+func (w *world) changed() operand.StartDigests {
+	core := w.caches.Core().V1()
+	objects, err := trial.ObjectsOf(core.ConfigMaps().Lister().ConfigMaps(namespace), core.Secrets().Lister().Secrets(namespace))
+	if err != nil {
+		panic(err)
+	}
+	return objects.Changes(4, 3)
 }
 
 func newWorld(t *testing.T, nodes ...string) *world {
@@ -550,8 +558,7 @@ func TestTheNoticeStaysWhileNoRevisionHasTheRejectedChange(t *testing.T) {
 	w.submit(t, "sha256:1")
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	require.NoError(t, err)
-	rejected, err := w.changes(&rollout{revision: 4, former: 3})
-	require.NoError(t, err)
+	rejected := w.changed()
 	record := trial.Of(secret)
 	record.Inputs = rejected
 	record.Conclude(&trial.Verdict{

@@ -57,7 +57,7 @@ type proof struct {
 	accepted bool
 	accept   string
 	// log is the end of the log of a process that has not started its controllers in time.
-	log *evidence
+	log string
 }
 
 // next returns the record of the next state, which may be the same, and the verdict that rejects the revision, nil if
@@ -157,10 +157,7 @@ func (p *proof) formerLeads() bool { return p.isSettled && p.formerStarts() }
 func (p *proof) hangs() string {
 	missing := p.missing()
 	text := fmt.Sprintf("within %s, it did not start %s", startLimit, strings.Join(missing, ", "))
-	if p.log == nil {
-		return text
-	}
-	last := errorOf(p.log.log)
+	last := errorOf(p.log)
 	if class := nodecause.ClassOf(last); class != nodecause.Other {
 		return fmt.Sprintf("%s: %s: %q; %s", text, class.Cause(), terminationmessage.Cut(last), class.Action())
 	}

@@ -59,7 +59,7 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		"it does not answer the operator":       {trial.LeadTaken, 129, func(p *proof) { p.answers = false }, trial.LeadTaken, "", false},
 		"it has led for long without an answer": {trial.LeadTaken, 130, func(p *proof) { p.answers = false }, trial.LeadProven, "", false},
 		"it hangs in its cloud": {trial.LeadTaken, 120, func(p *proof) {
-			p.log.log = "E1125 19:00:00.000000       1 a.go:1] Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout\n"
+			p.log = "E1125 19:00:00.000000       1 a.go:1] Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout\n"
 		}, trial.LeadHeld, "within 2m0s, it did not start cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller: " +
 			`the cloud's API cannot be reached from the control plane: "Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout"; check`, false},
 		"it tells nothing of what it starts":    {trial.LeadTaken, 129, func(p *proof) { p.record.Controllers = nil }, trial.LeadTaken, "", false},
@@ -88,7 +88,7 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			since := metav1.NewTime(controlplanetest.At(begin))
-			p := &proof{now: controlplanetest.At(begin + tc.after), log: &evidence{}, answers: true,
+			p := &proof{now: controlplanetest.At(begin + tc.after), answers: true,
 				record: &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: tc.state, Since: since, Controllers: all}}
 			if tc.is != nil {
 				tc.is(p)

@@ -213,8 +213,8 @@ func (n *nextNode) waitsForProof(
 		return 0, err
 	}
 	latest := status.LatestAvailableRevision
-	if needed, err := record.NeedsProof(objects, latest, former); err != nil || !needed {
-		return 0, err
+	if !record.NeedsProof(objects, latest, former) {
+		return 0, nil
 	}
 	now := n.clock.Now()
 	return max(0, n.unproved.See(latest, now).Add(proofLimit).Sub(now)), nil
