@@ -29,6 +29,21 @@ func ObjectsOf(
 	return o, nil
 }
 
+// ConfigMap returns a ConfigMap, nil if it does not exist.
+func (o Objects) ConfigMap(name string) *corev1.ConfigMap { return find(o.ConfigMaps, name) }
+
+// Secret returns a Secret, nil if it does not exist.
+func (o Objects) Secret(name string) *corev1.Secret { return find(o.Secrets, name) }
+
+func find[T interface{ GetName() string }](objects []T, name string) (found T) {
+	for _, object := range objects {
+		if object.GetName() == name {
+			return object
+		}
+	}
+	return found
+}
+
 // StartsWith returns the digests of what the cloud-controller-manager of a revision starts with, or with 0 that of the
 // last candidate.
 func (o Objects) StartsWith(revision int32) operand.StartDigests {

@@ -15,8 +15,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // candidate is the rendered operand with the diagnostics about its inputs.
@@ -47,23 +45,10 @@ type attempt struct {
 // replaceable are the causes about inputs whose accepted version is stored.
 var replaceable = []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA}
 
-// accepted returns the last accepted inputs of the platform.
-func (c *controller) accepted(p platform.Platform) (inputs.Accepted, error) {
-	secret, err := operatorclient.Find(
-		c.secrets, "secret", operatorclient.TargetNamespace, operand.AcceptedInputsSecret)
-	if err != nil {
-		return inputs.Accepted{}, err
-	}
-	return inputs.ReadAccepted(secret, p.Name), nil
-}
-
 // choose renders the current inputs. If one of them is rejected, choose renders its last accepted version instead. In
 // both cases the result has the diagnostics of the current inputs.
-func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, error) {
-	current, err := c.current(in, latestRevision)
-	if err != nil {
-		return nil, err
-	}
+func (c *controller) choose(in *gathered) (*candidate, error) {
+	current, err := c.current(in), error(nil)
 	if current.Standing, err = c.standing(in, current); err != nil {
 		return nil, err
 	}
@@ -80,7 +65,7 @@ func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, err
 	if rejected == nil {
 		return c.chosen(in, current, resources, nil), nil
 	}
-	next, err := c.replaced(in, current, rejected, latestRevision)
+	next, err := c.replaced(in, current, rejected)
 	if err != nil {
 		return nil, err
 	}
@@ -133,13 +118,9 @@ func (c *controller) contradictions(
 // replaced renders the accepted versions of rejected inputs instead of them. If that is not possible, the result has no
 // resources.
 func (c *controller) replaced(
-	in *gathered, current *attempt, rejected *operand.InputError, latestRevision int32,
+	in *gathered, current *attempt, rejected *operand.InputError,
 ) (*candidate, error) {
-	attempts, err := c.replacements(in, current, rejected.Diagnostics, latestRevision)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range attempts {
+	for _, a := range c.replacements(in, current, rejected.Diagnostics) {
 		others := slices.DeleteFunc(slices.Clone(in.errors), func(d diagnostic.Diagnostic) bool {
 			return slices.Contains(a.replaced, d.Cause)
 		})
@@ -161,49 +142,45 @@ func (c *controller) replaced(
 
 // current returns the current inputs. Render omits a trusted CA that contains no usable certificate, so the accepted
 // one is added to it.
-func (c *controller) current(in *gathered, latestRevision int32) (*attempt, error) {
+func (c *controller) current(in *gathered) *attempt {
 	a := &attempt{Inputs: in.Inputs, proxy: in.proxy, standIns: map[diagnostic.Cause]string{}}
 	a.Policy = in.policy(a.Inputs)
 	if in.proxy == nil || in.proxy.IsUsable() {
-		return a, nil
+		return a
 	}
-	var err error
-	a.proxy, a.standIns[diagnostic.TrustedCA], err = c.acceptedTrust(in, latestRevision)
+	a.proxy, a.standIns[diagnostic.TrustedCA] = c.acceptedTrust(in)
 	if a.proxy != nil {
 		a.Trust = c.withSystemTrust([]operand.TrustSource{*in.proxy, *a.proxy})
 	}
-	return a, err
+	return a
 }
 
 // acceptedTrust returns the trusted CA that replaces the Proxy's, and its description.
-func (c *controller) acceptedTrust(in *gathered, latestRevision int32) (*operand.TrustSource, string, error) {
+func (c *controller) acceptedTrust(in *gathered) (*operand.TrustSource, string) {
 	if kept := in.accepted.TrustedCA; kept != nil {
-		return &kept.Input, trustStandIn(kept), nil
+		return &kept.Input, trustStandIn(kept)
 	}
-	if in.accepted.Known && !in.accepted.TrustOmitted {
-		return nil, "", nil
-	}
-	revision, err := c.revision(latestRevision)
-	if err != nil || revision == nil {
-		return nil, "", err
+	revision := in.copies()
+	if in.accepted.Known && !in.accepted.TrustOmitted || revision == nil {
+		return nil, ""
 	}
 	trust := revision.Trust()
-	return &trust, trustStandIn(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now())), nil
+	return &trust, trustStandIn(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
 }
 
 // replacements returns the attempts to make if the current inputs are rejected, the closest to the current inputs
 // first.
 func (c *controller) replacements(
-	in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic, latestRevision int32,
-) ([]*attempt, error) {
+	in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic,
+) []*attempt {
 	rejected := slices.DeleteFunc(slices.Clone(replaceable), func(cause diagnostic.Cause) bool {
 		return !slices.ContainsFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Cause == cause })
 	})
 	if len(rejected) == 0 {
 		if current.Former != nil {
-			return []*attempt{current}, nil // It replaces what is rejected.
+			return []*attempt{current} // It replaces what is rejected.
 		}
-		return nil, nil
+		return nil
 	}
 	// A new cloud configuration may need new credentials, and vice versa.
 	withCloud := sets.List(sets.New(rejected...).Insert(diagnostic.CloudConfig, diagnostic.Credentials))
@@ -214,11 +191,10 @@ func (c *controller) replacements(
 			attempts = append(attempts, a)
 		}
 	}
-	revision, err := c.revision(latestRevision)
-	if err != nil || revision == nil {
-		return attempts, err
+	if revision := in.copies(); revision != nil {
+		attempts = append(attempts, c.withRevision(current, withCloud, revision))
 	}
-	return append(attempts, c.withRevision(current, withCloud, revision)), nil
+	return attempts
 }
 
 // withAccepted replaces inputs with their accepted versions. It returns nil if one of them is not stored.
@@ -340,22 +316,17 @@ func (g *gathered) policy(in operand.Inputs) diagnostic.Policy {
 	return diagnostic.Strict
 }
 
-// revision returns the latest revision, nil if there is none or it is incomplete.
-func (c *controller) revision(number int32) (*operand.Revision, error) {
-	if number == 0 {
-		return nil, nil
+// copies returns the revision that replaces what has no accepted version, nil if there is none or it is incomplete.
+func (g *gathered) copies() *operand.Revision {
+	if g.revision == 0 {
+		return nil
 	}
-	objects, err := trial.ObjectsOf(c.configMaps, c.secrets)
+	revision, err := operand.RevisionOf(g.objects.ConfigMaps, g.objects.Secrets, g.revision)
 	if err != nil {
-		return nil, err
+		klog.InfoS("Cannot use a revision instead of a rejected input", "revision", g.revision, "reason", err.Error())
+		return nil
 	}
-	revision, err := operand.RevisionOf(objects.ConfigMaps, objects.Secrets, number)
-	if err != nil {
-		klog.InfoS("Cannot use the latest revision instead of a rejected input",
-			"revision", number, "reason", err.Error())
-		return nil, nil
-	}
-	return revision, nil
+	return revision
 }
 
 func standIn(since time.Time) string {

@@ -33,6 +33,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -104,9 +105,6 @@ type controller struct {
 	inputs      func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
 	annotations func() (map[string]string, error)
 
-	configMaps corelisters.ConfigMapNamespaceLister
-	secrets    corelisters.SecretNamespaceLister
-
 	// held is when something began to wait for a verdict while a former one works, or while none does.
 	held patience.Since[bool]
 
@@ -147,9 +145,7 @@ func newController(o Options) *controller {
 			}
 			return meta.Annotations, nil
 		},
-		configMaps: o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
-		secrets:    o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
-		absent:     patience.Each[string, bool]{},
+		absent: patience.Each[string, bool]{},
 	}
 }
 
@@ -177,26 +173,21 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncContext,
 	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus, observed platform.Platform,
 ) error {
-	// Until a candidate has been accepted, there is no pod.
-	live, err := operatorclient.Find(
-		c.configMaps, "configmap", operatorclient.TargetNamespace, operand.PodConfigMap)
+	objects, err := trial.ObjectsOf(c.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
+		c.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace))
 	if err != nil {
 		return err
 	}
-	accepted, err := c.accepted(observed)
+	in, err := c.gather(spec, observed, objects, status.LatestAvailableRevision)
 	if err != nil {
 		return err
 	}
-	in, err := c.gather(spec, observed, live, accepted)
-	if err != nil {
-		return err
-	}
-	if wait := c.remainingGracePeriod(in.absent, live); wait > 0 {
+	if wait := c.remainingGracePeriod(in.absent, in.live); wait > 0 {
 		// Inputs are still pending; an event or the timer requeues.
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 		return nil
 	}
-	chosen, err := c.choose(in, status.LatestAvailableRevision)
+	chosen, err := c.choose(in)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,10 @@
 package targetconfigcontroller
 
 import (
-	"cmp"
 	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -74,14 +71,11 @@ func (t DryRun) Run() (*Verdict, error) {
 			c.OperandImages[image] = standInImage
 		}
 	}
-	if c.configMaps, c.secrets, err = writtenByComponents(); err != nil {
-		return nil, err
-	}
-	in, err := c.gather(&t.Spec, p, t.Live, inputs.ReadAccepted(t.Accepted, p.Name))
+	in, err := c.gather(&t.Spec, p, t.objects(), 0)
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := c.choose(in, 0)
+	chosen, err := c.choose(in)
 	if err != nil {
 		return nil, err
 	}
@@ -110,24 +104,21 @@ func (t DryRun) withoutRejected(c *controller, in *gathered, chosen *candidate) 
 	if len(rejected.Diagnostics) == len(chosen.errors) {
 		return chosen, nil
 	}
-	current, err := c.current(in, 0)
-	if err != nil {
-		return nil, err
-	}
-	return c.replaced(in, current, rejected, 0)
+	return c.replaced(in, c.current(in), rejected)
 }
 
-// writtenByComponents returns the objects of kube-controller-manager.
-func writtenByComponents() (corelisters.ConfigMapNamespaceLister, corelisters.SecretNamespaceLister, error) {
+// objects returns those of the operand's namespace, with stand-ins for those of kube-controller-manager.
+func (t DryRun) objects() (o trial.Objects) {
 	ca, token := &corev1.ConfigMap{Data: map[string]string{rootCAKey: "CA"}}, &corev1.Secret{
 		Data: map[string][]byte{corev1.ServiceAccountTokenKey: []byte("token")},
 	}
-	ca.Namespace, ca.Name = operatorclient.TargetNamespace, rootCA
-	token.Namespace, token.Name = operatorclient.TargetNamespace, fileSyncerIdentity
-	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	configMaps := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
-	secrets := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
-	return corelisters.NewConfigMapLister(configMaps).ConfigMaps(operatorclient.TargetNamespace),
-		corelisters.NewSecretLister(secrets).Secrets(operatorclient.TargetNamespace),
-		cmp.Or(configMaps.Add(ca), secrets.Add(token))
+	ca.Name, token.Name = rootCA, fileSyncerIdentity
+	o.ConfigMaps, o.Secrets = []*corev1.ConfigMap{ca}, []*corev1.Secret{token}
+	if t.Live != nil {
+		o.ConfigMaps = append(o.ConfigMaps, t.Live)
+	}
+	if t.Accepted != nil {
+		o.Secrets = append(o.Secrets, t.Accepted)
+	}
+	return o
 }

@@ -22,7 +22,6 @@ type gating struct {
 	syncCtx factory.SyncContext
 	status  *operatorv1.StaticPodOperatorStatus
 	in      *gathered
-	objects trial.Objects
 	record  *trial.Record
 	// full is the candidate of the current inputs, digests are those of what it starts with, and changed what of that
 	// differs from the last candidate.
@@ -87,20 +86,13 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 
 // classify finds out what changes, and what of that is rejected or waits.
 func (g *gating) classify() (err error) {
-	if g.objects, err = trial.ObjectsOf(g.configMaps, g.secrets); err != nil {
-		return err
-	}
 	g.digests, g.changed = g.changes(g.full)
 	if len(g.changed) > 0 {
 		if g.works, err = g.Works(g.status); err != nil {
 			return err
 		}
 	}
-	secret, err := operatorclient.Find(g.secrets, "secret", operatorclient.TargetNamespace, operand.PreflightName)
-	if err != nil {
-		return err
-	}
-	g.record = trial.Of(secret)
+	g.record = trial.Of(g.in.objects.Secret(operand.PreflightName))
 	g.accept(g.changed)
 	if g.digests.Have(g.record.Inputs) {
 		g.accept(g.record.Inputs)
@@ -116,7 +108,7 @@ func (g *gating) classify() (err error) {
 	}
 	// What works may lead although it is rejected.
 	g.isUndone = len(g.changed) > 0 && g.works != 0 && !g.hasFailed(g.works) &&
-		g.objects.StartsWith(g.works).Have(g.digests)
+		g.in.objects.StartsWith(g.works).Have(g.digests)
 	if g.isUndone {
 		g.remembered, g.standing = append(g.remembered, g.standing...), nil
 	}
@@ -156,13 +148,13 @@ func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests
 		return nil, nil
 	}
 	digests = next.resources.StartsWith()
-	return digests, digests.Changed(g.objects.StartsWith(g.lastComplete(0)))
+	return digests, digests.Changed(g.in.objects.StartsWith(g.lastComplete(0)))
 }
 
 // lastComplete returns the latest revision instead of 0, the last candidate, if that is not complete: it was edited by
 // hand, or not all of it is applied yet.
 func (g *gating) lastComplete(revision int32) int32 {
-	if revision == 0 && operand.CopiesMatch(g.objects.ConfigMaps, g.objects.Secrets, 0) != nil {
+	if revision == 0 && operand.CopiesMatch(g.in.objects.ConfigMaps, g.in.objects.Secrets, 0) != nil {
 		return g.status.LatestAvailableRevision
 	}
 	return revision

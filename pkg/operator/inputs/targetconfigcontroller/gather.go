@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -32,7 +33,13 @@ type gathered struct {
 	// errors are the errors that Render cannot detect.
 	errors []diagnostic.Diagnostic
 
-	// accepted are the last accepted inputs. live is the pod's ConfigMap of the candidate, nil if there is none.
+	// objects are those of the operand's namespace, with the copies of revision, which replaces what has no accepted
+	// version: the latest one, or that to go back to. It is 0 if there is none.
+	objects  trial.Objects
+	revision int32
+
+	// accepted are the last accepted inputs. live is the pod's ConfigMap of the candidate, nil if there is none: until a
+	// candidate has been accepted, there is no pod.
 	accepted inputs.Accepted
 	live     *corev1.ConfigMap
 
@@ -55,7 +62,7 @@ type gathered struct {
 
 // gather reads every input.
 func (c *controller) gather(
-	spec *operatorv1.StaticPodOperatorSpec, p platform.Platform, live *corev1.ConfigMap, accepted inputs.Accepted,
+	spec *operatorv1.StaticPodOperatorSpec, p platform.Platform, objects trial.Objects, revision int32,
 ) (*gathered, error) {
 	observed, err := observedplatform.Config(&spec.OperatorSpec)
 	if err != nil {
@@ -65,17 +72,20 @@ func (c *controller) gather(
 	if err != nil {
 		return nil, err
 	}
-	former := live
-	if former == nil && !accepted.Known {
-		if former, err = c.removed(); err != nil {
-			return nil, err
-		}
-	}
 	annotations, err := c.annotations()
 	if err != nil {
 		return nil, err
 	}
-	g := &gathered{accepted: accepted, live: live, former: former, Inputs: operand.Inputs{
+	g := &gathered{
+		objects: objects, revision: revision, live: objects.ConfigMap(operand.PodConfigMap),
+		accepted:   inputs.ReadAccepted(objects.Secret(operand.AcceptedInputsSecret), p.Name),
+		acceptance: annotations[operatorclient.PreflightAnnotation],
+	}
+	g.former = g.live
+	if kept := operand.Remembered(annotations); g.live == nil && !g.accepted.Known && kept != nil {
+		g.former = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: kept}}
+	}
+	g.Inputs = operand.Inputs{
 		Version:                 c.Version,
 		Phase:                   operand.OperatorPhase(),
 		Platform:                p,
@@ -87,34 +97,18 @@ func (c *controller) gather(
 		Custom:                  now.Custom,
 		Trust:                   c.withSystemTrust(now.Trust),
 		ForceRedeploymentReason: spec.ForceRedeploymentReason,
-		First:                   former == nil && !accepted.Known,
-	}}
-	g.acceptance = annotations[operatorclient.PreflightAnnotation]
+		First:                   g.former == nil && !g.accepted.Known,
+	}
 	if len(now.Trust) > 0 {
 		g.proxy = &now.Trust[0]
 	}
-	if former != nil {
-		g.Kept = operand.KeptOf(former)
+	if g.former != nil {
+		g.Kept = operand.KeptOf(g.former)
 	}
 	g.absent = c.absences(now, observed)
 	g.reportDeletedCredentials(p.Credentials)
-	if g.Identity, err = c.identity(g); err != nil {
-		return nil, err
-	}
+	g.Identity = c.identity(g)
 	return g, nil
-}
-
-// removed returns a ConfigMap with the annotations that a removal has kept, nil if there was none.
-func (c *controller) removed() (*corev1.ConfigMap, error) {
-	annotations, err := c.annotations()
-	if err != nil {
-		return nil, err
-	}
-	kept := operand.Remembered(annotations)
-	if kept == nil {
-		return nil, nil
-	}
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: kept}}, nil
 }
 
 // hasFailed reports whether the candidate starts with something that has failed. An accepted version may have: it is
@@ -166,20 +160,12 @@ func (g *gathered) reportDeletedCredentials(wanted platform.Credentials) {
 }
 
 // identity returns the objects that kube-controller-manager provides.
-func (c *controller) identity(g *gathered) (*operand.Identity, error) {
+func (c *controller) identity(g *gathered) *operand.Identity {
 	identity := &operand.Identity{}
-	root, err := operatorclient.Find(c.configMaps, "configmap", operatorclient.TargetNamespace, rootCA)
-	if err != nil {
-		return nil, err
-	}
-	if root != nil {
+	if root := g.objects.ConfigMap(rootCA); root != nil {
 		identity.CABundle = []byte(root.Data[rootCAKey])
 	}
-	token, err := operatorclient.Find(c.secrets, "secret", operatorclient.TargetNamespace, fileSyncerIdentity)
-	if err != nil {
-		return nil, err
-	}
-	if token != nil {
+	if token := g.objects.Secret(fileSyncerIdentity); token != nil {
 		identity.FileSyncerToken = token.Data[corev1.ServiceAccountTokenKey]
 	}
 	if len(identity.CABundle) == 0 {
@@ -189,7 +175,7 @@ func (c *controller) identity(g *gathered) (*operand.Identity, error) {
 		g.reportMissingIdentity(c.GracePeriod, "secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey,
 			"the token of the file-syncer")
 	}
-	return identity, nil
+	return identity
 }
 
 func (g *gathered) reportMissingIdentity(gracePeriod time.Duration, object, key, what string) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
@@ -50,8 +49,7 @@ type evidence struct {
 	waited time.Duration
 }
 
-// next returns what happens to the candidate, and why nothing has proved what becomes a revision, if nothing has. The
-// package's documentation has the table.
+// next returns what happens to the candidate, and why nothing has proved what becomes a revision, if nothing has.
 func (e *evidence) next() (step step, unproved string) {
 	switch {
 	case len(e.changed) == 0:
@@ -149,18 +147,17 @@ func (g *gating) waited() time.Duration {
 
 // preflightOf returns the Secret with the preflight of a candidate, nil if none can be made: on this platform, or,
 // with the reason, for this candidate.
-func (c *controller) preflightOf(chosen *candidate) (preflight *corev1.Secret, why string, err error) {
+func (g *gating) preflightOf(chosen *candidate) (preflight *corev1.Secret, why string, err error) {
 	if !chosen.inputs.Platform.Preflight {
 		return nil, "", nil
 	}
 	if chosen.resources.Untried != "" {
 		return nil, chosen.resources.Untried, nil
 	}
-	live, err := operatorclient.Find(c.configMaps, "configmap", operatorclient.TargetNamespace, operand.PodConfigMap)
-	if err != nil || live == nil {
-		return nil, "", err
+	if g.in.live == nil {
+		return nil, "", nil
 	}
-	tokens, err := operand.TokensOf(live)
+	tokens, err := operand.TokensOf(g.in.live)
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,8 +1,6 @@
 package targetconfigcontroller
 
 import (
-	"os"
-	"regexp"
 	"testing"
 	"time"
 
@@ -14,42 +12,31 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// documentedStep matches a row of the table in doc.go.
-var documentedStep = regexp.MustCompile(`(?m)^//\t\| ([a-z].*?) +\| (pass|settle|pause|submit|wait) +\|$`)
-
-// Each row has the evidence of all rows below it, too, where that can be, so that the order counts.
-func TestTheDocumentHasEveryStepOfTheGate(t *testing.T) {
-	all := evidence{
-		changed: operand.StartDigests{diagnostic.Image: "new"}, isBack: true, isPaused: true, isAccepted: true,
-		result: trial.Successful, runs: true, waited: holdTime,
+// Each row changes the evidence of the row before it, so that the order counts.
+func TestTheFirstEvidenceThatAppliesDecides(t *testing.T) {
+	e := evidence{
+		isBack: true, isPaused: true, isAccepted: true, result: trial.Successful, runs: true, waited: holdTime,
 	}
-	steps := map[string]func(*evidence){
-		"nothing has changed of what the CCM starts with, or was undone":  func(e *evidence) { e.changed = nil },
-		"it is what the nodes run that a failed revision has not reached": func(*evidence) {},
-		"its login was rejected, and is not to be repeated yet":           func(e *evidence) { e.isBack = false },
-		"an administrator has accepted what changes":                      func(e *evidence) { e.isPaused = false },
-		"no preflight is possible on the platform, or of it":              func(e *evidence) { e.isAccepted = false },
-		"its preflight was successful":                                    func(e *evidence) { e.preflight = &corev1.Secret{} },
-		"its preflight showed nothing, and no CCM works":                  func(e *evidence) { e.result = trial.Inconclusive },
-		"its preflight has run for 20 s, and no CCM works":                func(e *evidence) { e.result = trial.Failed },
-		"its preflight runs":                                              func(e *evidence) { e.waited -= time.Second },
-		"no CCM works, so nothing can break":                              func(e *evidence) { e.runs = false },
-		"otherwise":                                                       func(e *evidence) { e.works = true },
-	}
-	content, err := os.ReadFile("doc.go")
-	require.NoError(t, err)
-	rows := documentedStep.FindAllStringSubmatch(string(content), -1)
-	require.Len(t, rows, len(steps))
-	e := all
-	for _, row := range rows {
-		change := steps[row[1]]
-		require.NotNil(t, change, row[1])
-		if e.changed == nil {
-			e = all
-		}
-		change(&e)
+	for _, row := range []struct {
+		name   string
+		change func()
+		want   step
+	}{
+		{"nothing has changed", func() {}, settle},
+		{"the nodes run it", func() { e.changed = operand.StartDigests{diagnostic.Image: "new"} }, pass},
+		{"its login was rejected", func() { e.isBack = false }, pause},
+		{"an administrator has accepted it", func() { e.isPaused = false }, pass},
+		{"no preflight is possible", func() { e.isAccepted = false }, settle},
+		{"its preflight was successful", func() { e.preflight = &corev1.Secret{} }, pass},
+		{"its preflight showed nothing", func() { e.result = trial.Inconclusive }, pass},
+		{"its preflight has run for long", func() { e.result = trial.Failed }, pass},
+		{"its preflight runs", func() { e.waited -= time.Second }, wait},
+		{"nothing can break", func() { e.runs = false }, settle},
+		{"it is tried", func() { e.works = true }, submit},
+	} {
+		row.change()
 		step, _ := e.next()
-		require.Equal(t, row[2], string(step), row[1])
+		require.Equal(t, row.want, step, row.name)
 	}
 }
 

@@ -38,7 +38,7 @@ func (g *gating) formerRevision() int32 {
 // reached.
 func (g *gating) goesBack(digests operand.StartDigests) bool {
 	back := g.formerRevision()
-	return back != 0 && g.objects.StartsWith(back).Have(digests)
+	return back != 0 && g.in.objects.StartsWith(back).Have(digests)
 }
 
 // withoutRejected returns the candidate with the accepted inputs instead of the rejected ones, and with what the last
@@ -48,14 +48,11 @@ func (g *gating) withoutRejected() (*candidate, error) {
 	if len(g.standing) == 0 {
 		return g.full, nil
 	}
-	back, revision := g.formerRevision(), g.status.LatestAvailableRevision
+	back := g.formerRevision()
 	if back != 0 {
-		revision = back
+		g.in.revision = back
 	}
-	current, err := g.current(g.in, revision)
-	if err != nil {
-		return nil, err
-	}
+	current := g.current(g.in)
 	rejected := &operand.InputError{Diagnostics: g.full.errors, Warnings: g.full.warnings}
 	var waiting []diagnostic.Diagnostic
 	for _, r := range g.standing {
@@ -66,10 +63,11 @@ func (g *gating) withoutRejected() (*candidate, error) {
 		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, found)
 		g.in.failed = append(g.in.failed, failedOf(&r)...)
 	}
+	var err error
 	if current.Former, err = g.formerPod(back, current); err != nil {
 		return nil, err
 	}
-	next, err := g.replaced(g.in, current, rejected, revision)
+	next, err := g.replaced(g.in, current, rejected)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +102,13 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 		return nil, nil
 	}
 	revision = g.lastComplete(revision)
-	if mismatch := operand.CopiesMatch(g.objects.ConfigMaps, g.objects.Secrets, revision); mismatch != nil {
+	if mismatch := operand.CopiesMatch(g.in.objects.ConfigMaps, g.in.objects.Secrets, revision); mismatch != nil {
 		klog.InfoS("Cannot use a pod that was edited instead of a rejected one", "reason", mismatch.Error())
 		return nil, nil
 	}
-	configMap, err := operatorclient.Find(g.configMaps, "configmap", operatorclient.TargetNamespace,
-		operand.NameIn(operand.PodConfigMap, revision))
-	if err != nil || configMap == nil {
-		return nil, err
+	configMap := g.in.objects.ConfigMap(operand.NameIn(operand.PodConfigMap, revision))
+	if configMap == nil {
+		return nil, nil
 	}
 	former, err := operand.FormerOf(configMap)
 	if err != nil {

@@ -158,15 +158,12 @@ func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) 
 	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "the control-plane nodes"); err != nil {
 		return nil, err
 	}
-	secrets := c.Secrets.Lister().Secrets(operand.Namespace)
-	if s.objects, err = trial.ObjectsOf(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), secrets); err != nil {
-		return nil, err
-	}
-	secret, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.PreflightName)
+	s.objects, err = trial.ObjectsOf(
+		c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), c.Secrets.Lister().Secrets(operand.Namespace))
 	if err != nil {
 		return nil, err
 	}
-	s.record = trial.Of(secret)
+	s.record = trial.Of(s.objects.Secret(operand.PreflightName))
 	s.pod, err = operatorclient.Find(c.Pods.Lister().Pods(operand.Namespace), "pod", operand.Namespace,
 		operand.PreflightPod)
 	if err != nil {
