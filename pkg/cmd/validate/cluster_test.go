@@ -15,9 +15,9 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/snapshottest"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (

@@ -48,7 +48,8 @@ var replaceable = []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credenti
 // choose renders the current inputs. If one of them is rejected, choose renders its last accepted version instead. In
 // both cases the result has the diagnostics of the current inputs.
 func (c *controller) choose(in *gathered) (*candidate, error) {
-	current, err := c.current(in), error(nil)
+	var err error
+	current := c.current(in)
 	if current.Standing, err = c.standing(in, current); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@
 // A cloud-controller-manager (CCM) starts with a cloud configuration, credentials, trusted CAs, an image and flags. A
 // change of these becomes a revision only after a preflight, in which a CCM runs with the change beside the one that
 // works. The gate decides whether the current inputs pass. It remembers only since when something waits; the rest is in
-// the record of package trial. What is rejected there is replaced first, and evidence.next decides about what is left.
+// the record of package trial. What is rejected there is replaced first; decisions has the rows about what is left.
 // The first row that applies decides:
 //
 //	| if                                                         | the gate                                           |

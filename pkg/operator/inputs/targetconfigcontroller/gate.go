@@ -41,9 +41,9 @@ type gating struct {
 }
 
 // gate decides whether a candidate that changes what the cloud-controller-manager starts with becomes a revision, see
-// evidence.next. It returns the candidate to apply: nil while the verdict is awaited, or one with the accepted inputs
-// instead of those with which the cloud-controller-manager has failed. Those stay rejected until one of them changes, an
-// administrator accepts them, or a repeated preflight succeeds; what else changes is tried without them.
+// decisions. It returns the candidate to apply: nil while the verdict is awaited, or one with the accepted inputs
+// instead of those with which the cloud-controller-manager has failed. Those stay rejected until one of them changes,
+// an administrator accepts them, or a repeated preflight succeeds; what else changes is tried without them.
 func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	status *operatorv1.StaticPodOperatorStatus, in *gathered, chosen *candidate,
 ) (*candidate, error) {
@@ -106,10 +106,7 @@ func (g *gating) classify() (err error) {
 			g.standing = append(g.standing, r)
 		}
 	}
-	// What works may lead although it is rejected.
-	g.isUndone = len(g.changed) > 0 && g.works != 0 && !g.hasFailed(g.works) &&
-		g.in.objects.StartsWith(g.works).Have(g.digests)
-	if g.isUndone {
+	if g.isUndone = g.undoes(); g.isUndone {
 		g.remembered, g.standing = append(g.remembered, g.standing...), nil
 	}
 	return nil
@@ -127,6 +124,12 @@ func (g *gating) accept(inputs operand.StartDigests) bool {
 		maps.Copy(g.accepted, inputs)
 	}
 	return true
+}
+
+// undoes reports whether the candidate is what works. That may lead although it is rejected.
+func (g *gating) undoes() bool {
+	return len(g.changed) > 0 && g.works != 0 && !g.hasFailed(g.works) &&
+		g.in.objects.StartsWith(g.works).Have(g.digests)
 }
 
 // tellUnproved says why a change, if there is one and a reason, becomes a revision without a verdict.

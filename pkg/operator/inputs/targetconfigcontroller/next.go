@@ -1,6 +1,7 @@
 package targetconfigcontroller
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ type evidence struct {
 	// isBack is whether the nodes run it that a failed revision has not reached, isPaused whether its login was rejected,
 	// and isAccepted whether an administrator has accepted it.
 	isBack, isPaused, isAccepted bool
-	// preflight is the Secret of its preflight, nil if none is possible, for the reason why.
+	// preflight is the Secret of its preflight, nil if none is possible, and why the reason if that matters.
 	preflight *corev1.Secret
 	why       string
 	// result is that of its preflight, "" before there is one, and runs whether that runs.
@@ -49,31 +50,37 @@ type evidence struct {
 	waited time.Duration
 }
 
-// next returns what happens to the candidate, and why nothing has proved what becomes a revision, if nothing has.
+// decisions has what happens to a candidate, and why nothing has proved what becomes a revision, if nothing has. The
+// first row that applies decides.
+var decisions = []struct {
+	when     func(*evidence) bool
+	step     step
+	unproved string
+}{
+	{func(e *evidence) bool { return len(e.changed) == 0 }, settle, ""},
+	{func(e *evidence) bool { return e.isBack }, pass, ""},
+	{func(e *evidence) bool { return e.isPaused }, pause, ""},
+	{func(e *evidence) bool { return e.isAccepted }, pass, "it rolls out with what an administrator has accepted"},
+	{func(e *evidence) bool { return e.preflight == nil }, settle, ""},
+	{func(e *evidence) bool { return e.result == trial.Successful }, pass, ""},
+	{
+		func(e *evidence) bool { return e.result == trial.Inconclusive }, pass,
+		"its preflight showed nothing, and no cloud-controller-manager works",
+	},
+	{
+		func(e *evidence) bool { return e.runs && !e.works && e.waited >= holdTime }, pass,
+		fmt.Sprintf("its preflight has no result after %s", holdTime),
+	},
+	{func(e *evidence) bool { return e.runs }, wait, ""},
+	{func(e *evidence) bool { return !e.works }, settle, ""},
+}
+
+// next returns what happens to the candidate, and why nothing has proved it.
 func (e *evidence) next() (step step, unproved string) {
-	switch {
-	case len(e.changed) == 0:
-		return settle, ""
-	case e.isBack:
-		return pass, ""
-	case e.isPaused:
-		return pause, ""
-	case e.isAccepted:
-		return pass, "it rolls out with what an administrator has accepted"
-	case e.preflight == nil && e.works:
-		return settle, e.why
-	case e.preflight == nil:
-		return settle, ""
-	case e.result == trial.Successful:
-		return pass, ""
-	case e.result == trial.Inconclusive:
-		return pass, "its preflight showed nothing, and no cloud-controller-manager works"
-	case e.runs && !e.works && e.waited >= holdTime:
-		return pass, fmt.Sprintf("its preflight has no result after %s", holdTime)
-	case e.runs:
-		return wait, ""
-	case !e.works:
-		return settle, ""
+	for _, d := range decisions {
+		if d.when(e) {
+			return d.step, cmp.Or(d.unproved, e.why)
+		}
 	}
 	return submit, ""
 }
@@ -87,24 +94,35 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	if e.digests, e.changed = g.changes(next); len(e.changed) == 0 {
 		return e, nil
 	}
-	e.isBack = g.goesBack(e.digests)
-	e.isPaused = slices.ContainsFunc(g.standing, func(r trial.Rejection) bool {
-		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 &&
-			r.Credentials == e.digests[diagnostic.Credentials] && r.Verdict.RepeatIn(g.Clock.Now()) > 0
-	})
+	e.isBack, e.isPaused = g.goesBack(e.digests), g.isPaused(e.digests[diagnostic.Credentials])
 	if e.isBack || e.isPaused || e.isAccepted {
 		return e, nil
 	}
-	if e.preflight, e.why, err = g.preflightOf(next); err != nil || !g.isTried(e.preflight) {
-		return e, err
+	if e.preflight, e.why, err = g.preflightOf(next); !e.works {
+		e.why = "" // Nothing can break.
 	}
+	if g.isTried(e.preflight) {
+		g.observeTrial(e)
+	}
+	return e, err
+}
+
+// observeTrial adds what the record tells about the candidate.
+func (g *gating) observeTrial(e *evidence) {
 	if e.runs = g.record.Runs(); g.record.Verdict != nil {
 		e.result = g.record.Verdict.Result
 	}
-	if e.runs && e.result != trial.Successful && e.result != trial.Inconclusive {
+	if e.runs && (e.result == "" || e.result == trial.Failed) {
 		e.waited = g.waited()
 	}
-	return e, nil
+}
+
+// isPaused reports whether a login was rejected by a preflight, and is not to be repeated yet.
+func (g *gating) isPaused(login string) bool {
+	return slices.ContainsFunc(g.standing, func(r trial.Rejection) bool {
+		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 && r.Credentials == login &&
+			r.Verdict.RepeatIn(g.Clock.Now()) > 0
+	})
 }
 
 // isTried reports whether the record is about the candidate of a preflight.

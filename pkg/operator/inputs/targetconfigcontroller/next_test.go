@@ -43,7 +43,7 @@ func TestTheFirstEvidenceThatAppliesDecides(t *testing.T) {
 func TestACandidateThatNothingHasProvedTellsWhy(t *testing.T) {
 	changed := operand.StartDigests{diagnostic.Image: "new"}
 	for want, e := range map[string]evidence{
-		"":                {changed: changed, why: "it does not fit"},
+		"":                {changed: changed},
 		"it does not fit": {changed: changed, works: true, why: "it does not fit"},
 		"it rolls out with what an administrator has accepted": {changed: changed, works: true, isAccepted: true},
 		"its preflight showed nothing, and no cloud-controller-manager works": {

@@ -11,24 +11,24 @@
 // A rollout whose revision changes what the CCM starts with waits at its second node until the CCM of the first one has
 // led well: see proof.next. The record has the state. The first row that applies decides:
 //
-//	| state            | if                                                                                   | next state |
-//	|------------------|--------------------------------------------------------------------------------------|------------|
-//	| none             | the first node has settled, and others have a former revision                        | Awaited    |
-//	| Held             | an administrator has accepted what the revision changes                              | Unproved   |
-//	| Held             | it ended, and one of the former revision leads well 10 min later                     | Failed     |
-//	| Held             | it hung, and a former process has started what it had not                            | Failed     |
-//	| Held             | it has lasted for 10 min                                                             | Unproved   |
-//	| Awaited, Leads   | its process led and was killed within 40 s, so it did not hang                       | Awaited    |
-//	| Awaited, Leads   | its process led and ended, because of the change                                     | Failed     |
-//	| Awaited, Leads   | it led and ended, and nothing tells that the change was to blame                     | Held       |
-//	| Leads            | it has led for 15 s with the former leader's controllers, for 130 s if it tells none | Proven     |
-//	| Leads            | another process has the lead                                                         | Held       |
-//	| Leads            | it has not started everything within 2 min                                           | Held       |
-//	| Awaited          | the process of the first node leads                                                  | Leads      |
-//	| Awaited          | nobody has led for 1 min                                                             | Unproved   |
-//	| Awaited          | the lead has not moved for 3 min                                                     | Unproved   |
-//	| Proven, Unproved | within an hour, two leaders with it have ended soon after they began                 | Failed     |
-//	| Failed           | an administrator has accepted what the revision changes                              | Unproved   |
+//	| state            | if                                                                            | next state |
+//	|------------------|-------------------------------------------------------------------------------|------------|
+//	| none             | the first node has settled, and others have a former revision                 | Awaited    |
+//	| Held             | an administrator has accepted what the revision changes                       | Unproved   |
+//	| Held             | it ended, and one of the former revision leads well 10 min later              | Failed     |
+//	| Held             | it hung, and a former process has started what it had not                     | Failed     |
+//	| Held             | it has lasted for 10 min                                                      | Unproved   |
+//	| Awaited, Leads   | its process led and was killed within 40 s, so it did not hang                | Awaited    |
+//	| Awaited, Leads   | its process led and ended, because of the change                              | Failed     |
+//	| Awaited, Leads   | it led and ended, and nothing tells that the change was to blame              | Held       |
+//	| Leads            | it has led for 15 s with the former leader's controllers, or for 130 s untold | Proven     |
+//	| Leads            | another process has the lead                                                  | Held       |
+//	| Leads            | it has not started everything within 2 min                                    | Held       |
+//	| Awaited          | the process of the first node leads                                           | Leads      |
+//	| Awaited          | nobody has led for 1 min                                                      | Unproved   |
+//	| Awaited          | the lead has not moved for 3 min                                              | Unproved   |
+//	| Proven, Unproved | within an hour, two leaders with it have ended soon after they began          | Failed     |
+//	| Failed           | an administrator has accepted what the revision changes                       | Unproved   |
 //
 // In Awaited, package handover moves the lead to the first node, and in Held back if that leads. Failed rejects the
 // revision, and all nodes go back. After Proven and Unproved, the rollout goes on.

@@ -7,8 +7,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// lateRollout returns the rollout of a candidate that began before its preflight has failed, nil if there is none, or if
-// a person has accepted the failure.
+// lateRollout returns the rollout of a candidate that began before its preflight has failed, nil if there is none, or
+// if a person has accepted the failure.
 func (s *state) lateRollout() *rollout {
 	if s.record.Verdict.Result != trial.Failed || len(s.record.Inputs) == 0 {
 		return nil

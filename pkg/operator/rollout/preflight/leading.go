@@ -139,9 +139,15 @@ func (s *state) proofOf(ctx context.Context, record *trial.Leading) *proof {
 	if leads && (p.container != "" || record.AwaitsFormer()) {
 		p.started, p.answers = s.startedOn(ctx, holder.Node)
 	}
-	if p.container == "" {
-		return p
+	if p.container != "" {
+		s.observeStart(ctx, p, first)
 	}
+	return p
+}
+
+// observeStart adds to the proof how long the process of the first node has led with all its controllers, and its log
+// if it has not started them in time.
+func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 	well := ""
 	if p.hasStarted() {
 		well = p.container
@@ -149,11 +155,10 @@ func (s *state) proofOf(ctx context.Context, record *trial.Leading) *proof {
 	if since := s.leading.well.See(well, s.now); well != "" {
 		p.wellFor = s.now.Sub(since)
 	}
-	if s.now.Sub(record.Since.Time) >= startLimit {
+	if s.now.Sub(p.record.Since.Time) >= startLimit {
 		text, _, _ := operandlog.Read(ctx, s.Kube.CoreV1(), first.Name)
 		p.log, _ = s.Mask(text) // It only explains.
 	}
-	return p
 }
 
 // endOfLead returns the verdict about the process of the first node if it led and has ended, nil otherwise. The

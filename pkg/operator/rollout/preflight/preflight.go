@@ -211,8 +211,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return s.report(ctx, nil, waitsFor)
 }
 
-// endWith ends the preflight of a candidate that has a verdict, if there is one. The verdict counts until the change has
-// been seen to work.
+// endWith ends the preflight of a candidate that has a verdict, if there is one. The verdict counts until the change
+// has been seen to work.
 func (s *state) endWith(ctx context.Context) error {
 	if err := s.watchLeader(ctx); err != nil {
 		return err
