@@ -7,6 +7,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // Find returns an object from a lister, nil if it does not exist. Its error names the object. namespace is "" for an
@@ -40,6 +43,17 @@ func All[T any](from lister[T], objects string) ([]*T, error) {
 		return nil, fmt.Errorf("listing %s: %w", objects, err)
 	}
 	return all, nil
+}
+
+// Objects returns the objects of the operand's namespace.
+func Objects(
+	configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister,
+) (o operand.Objects, err error) {
+	if o.ConfigMaps, err = All(configMaps, "configmaps in "+operand.Namespace); err != nil {
+		return o, err
+	}
+	o.Secrets, err = All(secrets, "secrets in "+operand.Namespace)
+	return o, err
 }
 
 // Delete deletes an object if it exists, and with preconditions only if they hold: otherwise the object was replaced or

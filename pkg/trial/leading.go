@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // LeadingState is how far the proof of a revision by leading is.
@@ -82,7 +83,7 @@ func (l *Leading) Counts(latest int32, now time.Time) bool {
 // changes what a cloud-controller-manager starts with, it has not been proved, and it does not take the place of one
 // that has failed. Credentials and CAs alone need none: where the former ones are not valid any more, a former leader
 // that ends for the proof cannot start again. l may be nil.
-func (l *Leading) NeedsProof(objects Objects, latest, present int32) bool {
+func (l *Leading) NeedsProof(objects operand.Objects, latest, present int32) bool {
 	if latest == present || present == 0 || l.HasEnded(latest) && !l.HasFailed(latest) || l.HasFailed(present) {
 		return false
 	}

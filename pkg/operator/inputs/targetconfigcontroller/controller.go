@@ -33,7 +33,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -173,7 +172,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncContext,
 	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus, observed platform.Platform,
 ) error {
-	objects, err := trial.ObjectsOf(c.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
+	objects, err := operatorclient.Objects(c.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
 		c.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace))
 	if err != nil {
 		return err

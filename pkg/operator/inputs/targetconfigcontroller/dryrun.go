@@ -108,7 +108,7 @@ func (t DryRun) withoutRejected(c *controller, in *gathered, chosen *candidate) 
 }
 
 // objects returns those of the operand's namespace, with stand-ins for those of kube-controller-manager.
-func (t DryRun) objects() (o trial.Objects) {
+func (t DryRun) objects() (o operand.Objects) {
 	ca, token := &corev1.ConfigMap{Data: map[string]string{rootCAKey: "CA"}}, &corev1.Secret{
 		Data: map[string][]byte{corev1.ServiceAccountTokenKey: []byte("token")},
 	}

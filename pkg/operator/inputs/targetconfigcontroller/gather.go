@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
@@ -35,7 +34,7 @@ type gathered struct {
 
 	// objects are those of the operand's namespace, with the copies of revision, which replaces what has no accepted
 	// version: the latest one, or that to go back to. It is 0 if there is none.
-	objects  trial.Objects
+	objects  operand.Objects
 	revision int32
 
 	// accepted are the last accepted inputs. live is the pod's ConfigMap of the candidate, nil if there is none: until a
@@ -62,7 +61,7 @@ type gathered struct {
 
 // gather reads every input.
 func (c *controller) gather(
-	spec *operatorv1.StaticPodOperatorSpec, p platform.Platform, objects trial.Objects, revision int32,
+	spec *operatorv1.StaticPodOperatorSpec, p platform.Platform, objects operand.Objects, revision int32,
 ) (*gathered, error) {
 	observed, err := observedplatform.Config(&spec.OperatorSpec)
 	if err != nil {

@@ -134,7 +134,7 @@ type state struct {
 	acceptance string
 	view       controlplane.View
 	nodes      []*corev1.Node
-	objects    trial.Objects
+	objects    operand.Objects
 	record     *trial.Record
 	// pod and lease are those of the preflight, nil if there are none.
 	pod   *corev1.Pod
@@ -158,7 +158,7 @@ func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) 
 	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "the control-plane nodes"); err != nil {
 		return nil, err
 	}
-	s.objects, err = trial.ObjectsOf(
+	s.objects, err = operatorclient.Objects(
 		c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), c.Secrets.Lister().Secrets(operand.Namespace))
 	if err != nil {
 		return nil, err

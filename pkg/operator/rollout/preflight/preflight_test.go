@@ -28,6 +28,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
@@ -87,7 +88,7 @@ func (r resource) GetObjectMeta() (*metav1.ObjectMeta, error) {
 // changed returns what the revision of a rollout changes.
 func (w *world) changed() operand.StartDigests {
 	core := w.caches.Core().V1()
-	objects, err := trial.ObjectsOf(core.ConfigMaps().Lister().ConfigMaps(namespace), core.Secrets().Lister().Secrets(namespace))
+	objects, err := operatorclient.Objects(core.ConfigMaps().Lister().ConfigMaps(namespace), core.Secrets().Lister().Secrets(namespace))
 	if err != nil {
 		panic(err)
 	}

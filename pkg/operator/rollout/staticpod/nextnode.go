@@ -204,7 +204,7 @@ func (n *nextNode) waitsForProof(
 	if former == 0 {
 		return 0, nil
 	}
-	objects, err := trial.ObjectsOf(n.configMaps.ConfigMaps(operand.Namespace), n.secrets.Secrets(operand.Namespace))
+	objects, err := operatorclient.Objects(n.configMaps.ConfigMaps(operand.Namespace), n.secrets.Secrets(operand.Namespace))
 	if err != nil {
 		return 0, err
 	}
