@@ -204,14 +204,12 @@ func (n *nextNode) waitsForProof(
 	if former == 0 {
 		return 0, nil
 	}
-	objects, err := operatorclient.Objects(n.configMaps.ConfigMaps(operand.Namespace), n.secrets.Secrets(operand.Namespace))
+	objects, err := operatorclient.Objects(
+		n.configMaps.ConfigMaps(operand.Namespace), n.secrets.Secrets(operand.Namespace))
 	if err != nil {
 		return 0, err
 	}
-	record, err := n.record()
-	if err != nil {
-		return 0, err
-	}
+	record := trial.Of(objects.Secret(operand.PreflightName)).Leading
 	latest := status.LatestAvailableRevision
 	if !record.NeedsProof(objects, latest, former) {
 		return 0, nil
