@@ -3,11 +3,13 @@ package operatorclient
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -45,8 +47,8 @@ type appliedStatuses struct {
 }
 
 // of returns the part of the status that fieldManager applied, nil if none; its conditions have the messages of other
-// managers too. The caller may sort its lists, as
-// library-go does.
+// managers too. The caller may sort its lists,
+// as library-go does.
 func (a *appliedStatuses) of(
 	obj *unstructured.Unstructured, fieldManager string,
 ) (*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration, error) {
@@ -62,7 +64,7 @@ func (a *appliedStatuses) of(
 	}
 	status, known := a.byManager[fieldManager]
 	if !known {
-		applied, err := applyoperatorv1.ExtractKubeSchedulerStatus(a.scheduler, fieldManager)
+		applied, err := applyoperatorv1.ExtractKubeSchedulerStatus(reduced(a.scheduler, fieldManager), fieldManager)
 		if err != nil {
 			return nil, fmt.Errorf("extracting what %s applied to the status of cloudcontrollermanager/%s: %w",
 				fieldManager, obj.GetName(), err)
@@ -81,6 +83,27 @@ func (a *appliedStatuses) of(
 	own.Generations = slices.Clone(status.Generations)
 	own.NodeStatuses = slices.Clone(status.NodeStatuses)
 	return &own, nil
+}
+
+// reduced returns the resource with what a field manager may have applied to its status. The extraction checks all that
+// it gets against a schema, and each of some forty managers has applied few of as many conditions.
+func reduced(scheduler *operatorv1.KubeScheduler, fieldManager string) *operatorv1.KubeScheduler {
+	own := *scheduler
+	own.Spec, own.ManagedFields, own.Status.Conditions = operatorv1.KubeSchedulerSpec{}, nil, nil
+	for _, entry := range scheduler.ManagedFields {
+		if entry.Manager == fieldManager && entry.FieldsV1 != nil {
+			own.ManagedFields = append(own.ManagedFields, entry)
+		}
+	}
+	for _, c := range scheduler.Status.Conditions {
+		key := `\"` + c.Type + `\"`
+		if slices.ContainsFunc(own.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+			return strings.Contains(entry.FieldsV1.GetRawString(), key)
+		}) {
+			own.Status.Conditions = append(own.Status.Conditions, c)
+		}
+	}
+	return &own
 }
 
 // addForeignMessages adds the messages that another manager has applied to the conditions of this one, such as a former

@@ -114,6 +114,7 @@ func specOf(
 			return ccmv1.CloudControllerManagerSpec{}, err
 		}
 		resource := &ccmv1.CloudControllerManager{}
+		content = map[string]any{"spec": content["spec"]} // The status is much more.
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, resource); err != nil {
 			return ccmv1.CloudControllerManagerSpec{}, readError(err)
 		}
