@@ -27,9 +27,10 @@ const acceptedByAdmin = "an administrator has accepted what it changes"
 
 // leading is what a process of the operator remembers of the proof of a revision. The rest is in the record.
 type leading struct {
-	// unled is since when no process leads, and well the container that leads with all its controllers.
-	unled patience.Since[bool]
-	well  patience.Since[string]
+	// unled is since when no process leads, lost since when a process of another node has ended and is not Ready, and well
+	// the container that leads with all its controllers.
+	unled, lost patience.Since[bool]
+	well        patience.Since[string]
 	// ends are the processes that have led with the latest revision, and have ended before they settled.
 	ends []string
 	of   int32
@@ -124,9 +125,7 @@ func (s *state) proofOf(ctx context.Context, record *trial.Leading) *proof {
 		now: s.now, record: record, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
 	}
 	leads := holder.State.Runs()
-	if since := s.leading.unled.See(!leads, s.now); !leads {
-		p.unled = s.now.Sub(since)
-	}
+	s.observeLosses(p, leads)
 	p.isElsewhere, p.isSettled = leads && holder.Node != record.Node, holder.State == controlplane.Leading
 	first := s.view.StaticPod(record.Node)
 	if first == nil || first.Labels["revision"] != strconv.Itoa(int(record.Revision)) {
@@ -143,6 +142,26 @@ func (s *state) proofOf(ctx context.Context, record *trial.Leading) *proof {
 		s.observeStart(ctx, p, first)
 	}
 	return p
+}
+
+// observeLosses adds to the proof how long nobody has led, and how long the process of another node has been missing.
+func (s *state) observeLosses(p *proof, leads bool) {
+	if since := s.leading.unled.See(!leads, s.now); !leads {
+		p.unled = s.now.Sub(since)
+	}
+	isLost := slices.ContainsFunc(s.view.StaticPods(), func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName != p.record.Node && s.keepsEnding(pod)
+	})
+	if since := s.leading.lost.See(isLost, s.now); isLost {
+		p.lost = s.now.Sub(since)
+	}
+}
+
+// keepsEnding reports whether the process of a static pod has ended and is not Ready, although the kubelet works.
+func (s *state) keepsEnding(pod *corev1.Pod) bool {
+	node, err := s.Nodes.Lister().Get(pod.Spec.NodeName)
+	return err == nil && controlplane.KubeletOf(node) == controlplane.KubeletReady && !controlplane.IsReady(pod) &&
+		controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name)) != nil
 }
 
 // observeStart adds to the proof how long the process of the first node has led with all its controllers, and its log

@@ -75,6 +75,34 @@ func TestTheFirstNodeOfARolloutIsToLead(t *testing.T) {
 	require.Nil(t, w.rejected(t))
 }
 
+// The credentials of the former revision were revoked, so a standby cannot start any more, and the lead does not move.
+func TestAProofDoesNotWaitForAProcessThatKeepsEnding(t *testing.T) {
+	for name, tc := range map[string]struct {
+		node corev1.ConditionStatus
+		want trial.LeadingState
+	}{
+		"beside a kubelet that works": {corev1.ConditionTrue, trial.LeadUnproved},
+		"on a node that reboots":      {corev1.ConditionUnknown, trial.LeadAwaited},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFirst(t)
+			w.Exit("m2", 10, "F1125 19:00:00.000000       1 main.go:1] Cloud provider could not be initialized\n")
+			w.Ready("m2", false)
+			for _, node := range w.Nodes {
+				if node.Name == "m2" {
+					node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: tc.node}}
+				}
+			}
+			w.clock.SetTime(controlplanetest.At(12))
+			w.pass(t, 0)
+			w.pass(t, 59*time.Second)
+			require.Equal(t, trial.LeadAwaited, w.record(t).State)
+			w.pass(t, time.Second)
+			require.Equal(t, tc.want, w.record(t).State)
+		})
+	}
+}
+
 // A busy process answers late.
 func TestAFormerLeaderThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	w := newRollout(t, "m0", "m1", "m2")

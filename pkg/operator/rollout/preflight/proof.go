@@ -24,8 +24,8 @@ const (
 	// startLimit is how long it may take to start its controllers. Azure's retries last for more than a minute.
 	startLimit = 2 * time.Minute
 
-	// moveLimit is how long the lead may take to move to the first node. After unledTime without a leader, the rollout
-	// does not wait for the move: the change may be the cure.
+	// moveLimit is how long the lead may take to move to the first node. After unledTime without a leader, or without the
+	// process of another node, which the move needs, the rollout does not wait for it: the change may be the cure.
 	moveLimit = 3 * time.Minute
 	unledTime = time.Minute
 
@@ -43,6 +43,8 @@ type proof struct {
 	isElsewhere bool
 	// end is the verdict about the process of the first node that led, nil unless it has ended.
 	end *trial.Verdict
+	// lost is how long the process of another node has been missing after it had ended.
+	lost time.Duration
 	// unled is how long no process has led, and isSettled whether the one that leads has done so for a while.
 	unled     time.Duration
 	isSettled bool
@@ -83,14 +85,25 @@ func (p *proof) next() (*trial.Leading, *trial.Verdict) {
 		next := r.In(trial.LeadTaken, "", p.now)
 		next.Container = p.container
 		return next, nil
-	case p.unled >= unledTime:
-		return r.In(trial.LeadUnproved, fmt.Sprintf("nobody has led for %s, and the change may be the cure", unledTime),
-			p.now), nil
-	case age >= moveLimit:
-		return r.In(trial.LeadUnproved, fmt.Sprintf("the lead did not move to node/%s within %s", r.Node, moveLimit),
-			p.now), nil
+	}
+	if why := p.staysAway(age); why != "" {
+		return r.In(trial.LeadUnproved, why, p.now), nil
 	}
 	return r, nil
+}
+
+// staysAway returns why the rollout does not wait any more for the lead to move, "" while it does.
+func (p *proof) staysAway(age time.Duration) string {
+	switch {
+	case p.unled >= unledTime:
+		return fmt.Sprintf("nobody has led for %s, and the change may be the cure", unledTime)
+	case p.lost >= unledTime:
+		return fmt.Sprintf("a process of another node has ended and was not Ready for %s, and the change may be the cure",
+			unledTime)
+	case age >= moveLimit:
+		return fmt.Sprintf("the lead did not move to node/%s within %s", p.record.Node, moveLimit)
+	}
+	return ""
 }
 
 // leads returns the next record while the process of the first node leads.

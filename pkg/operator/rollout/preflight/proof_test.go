@@ -37,11 +37,14 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		why   string
 		fails bool
 	}{
-		"the lead is awaited":                 {state: trial.LeadAwaited, after: 179, want: trial.LeadAwaited},
-		"the lead has moved":                  {trial.LeadAwaited, 5, func(p *proof) { p.container = "a" }, trial.LeadTaken, "", false},
-		"the lead does not move in time":      {trial.LeadAwaited, 180, nil, trial.LeadUnproved, "the lead did not move to node/m1 within 3m0s", false},
-		"nobody leads for a moment":           {trial.LeadAwaited, 60, func(p *proof) { p.unled = 59 * time.Second }, trial.LeadAwaited, "", false},
-		"nobody leads":                        {trial.LeadAwaited, 60, func(p *proof) { p.unled = time.Minute }, trial.LeadUnproved, "nobody has led for 1m0s, and the change may be the cure", false},
+		"the lead is awaited":                  {state: trial.LeadAwaited, after: 179, want: trial.LeadAwaited},
+		"the lead has moved":                   {trial.LeadAwaited, 5, func(p *proof) { p.container = "a" }, trial.LeadTaken, "", false},
+		"the lead does not move in time":       {trial.LeadAwaited, 180, nil, trial.LeadUnproved, "the lead did not move to node/m1 within 3m0s", false},
+		"nobody leads for a moment":            {trial.LeadAwaited, 60, func(p *proof) { p.unled = 59 * time.Second }, trial.LeadAwaited, "", false},
+		"nobody leads":                         {trial.LeadAwaited, 60, func(p *proof) { p.unled = time.Minute }, trial.LeadUnproved, "nobody has led for 1m0s, and the change may be the cure", false},
+		"another process is away for a moment": {trial.LeadAwaited, 60, func(p *proof) { p.lost = 59 * time.Second }, trial.LeadAwaited, "", false},
+		"another process keeps ending": {trial.LeadAwaited, 60, func(p *proof) { p.lost = time.Minute }, trial.LeadUnproved,
+			"a process of another node has ended and was not Ready for 1m0s, and the change may be the cure", false},
 		"it led and ended before it was seen": {trial.LeadAwaited, 5, func(p *proof) { p.end = failed }, trial.LeadFailed, "it failed", true},
 		"it led and its cloud was down before it was seen": {
 			trial.LeadAwaited, 5, func(p *proof) { p.end = unclear }, trial.LeadHeld, "the cloud does not answer", false,
