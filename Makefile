@@ -133,6 +133,12 @@ simulate:
 		SIMULATION_PLATFORM='$(PLATFORM)' SIMULATION_REDUCE='$(REDUCE)' \
 		go test -count=1 -timeout 0 -v -run '^TestSeeds$$' ./test/simulation
 
+# What test/simulation is compared with: five stories on a development cluster, in eleven minutes. Run it where nothing
+# else runs, and read the diff.
+.PHONY: transitions
+transitions:
+	@cd test/e2e && PROOF_DIR=../../test/simulation/testdata E2E_LONG=1 go test -count=1 -timeout=1h -v -run '^TestTransitions$$' .
+
 # ROW is a regular expression of rows, SLOW=1 adds those of five minutes and more.
 .PHONY: faults
 faults:

@@ -193,6 +193,7 @@ var layers = []layer{
 	{dir: "test/controlplanetest", ours: []string{"pkg/controlplane"}},
 	{dir: "test/snapshottest", ours: []string{"pkg/apis"}},
 	{dir: "test/simulation"},
+	{dir: "test/transitions"},
 	{dir: "test/dockerfile"},
 	{dir: "test/rights", ours: []string{"pkg/platform"}},
 	{dir: "test/parity", ours: []string{"test/rights", "pkg/platform"}},

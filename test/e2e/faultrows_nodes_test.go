@@ -222,20 +222,26 @@ func nodeFaults() []fault {
 // moveOperator makes the operator run on another node.
 func (f *running) moveOperator(t *testing.T, away *node.Node) {
 	t.Helper()
-	f.setCordoned(t, away, true)
-	pods := f.kube.CoreV1().Pods(operatorNamespace)
+	f.suite.moveOperator(t, away)
+	f.awaitSettled(t, f.revision, briefly)
+	f.began = time.Now()
+}
+
+// moveOperator makes the operator run on another node.
+func (s *suite) moveOperator(t *testing.T, away *node.Node) {
+	t.Helper()
+	s.setCordoned(t, away, true)
+	pods := s.kube.CoreV1().Pods(operatorNamespace)
 	require.NoError(t, pods.DeleteCollection(t.Context(), metav1.DeleteOptions{},
 		metav1.ListOptions{FieldSelector: "spec.nodeName=" + away.Name()}))
-	f.await(t, "the operator on another node", briefly, func(context.Context) error {
-		if pids := f.processes(t, operatorBinary, "operator"); len(pids) != 1 || f.nodeOf(pids[0]) == away {
+	s.await(t, "the operator on another node", briefly, func(context.Context) error {
+		if pids := s.processes(t, operatorBinary, "operator"); len(pids) != 1 || s.nodeOf(pids[0]) == away {
 			return fmt.Errorf("%d processes run", len(pids))
 		}
 		return nil
 	})
-	f.setCordoned(t, away, false)
-	f.awaitOperatorLeads(t, away.Name()+"_")
-	f.awaitSettled(t, f.revision, briefly)
-	f.began = time.Now()
+	s.setCordoned(t, away, false)
+	s.awaitOperatorLeads(t, away.Name()+"_")
 }
 
 func (s *suite) setCordoned(t *testing.T, n *node.Node, cordoned bool) {

@@ -55,12 +55,42 @@ type Watches struct {
 
 // Watch feeds the monitor from the API server until ctx ends. It waits for resources that are not served yet.
 func (m *Monitor) Watch(ctx context.Context, client dynamic.Interface) *Watches {
-	w := &Watches{monitor: m, sources: m.sources(client)}
+	return m.follow(ctx, m.sources(client))
+}
+
+func (m *Monitor) follow(ctx context.Context, sources []*source) *Watches {
+	w := &Watches{monitor: m, sources: sources}
 	for _, s := range w.sources {
 		s.seen = map[string]string{}
 		w.group.Go(func() { w.follow(ctx, s) })
 	}
 	return w
+}
+
+// Record passes everything to see that test/transitions looks at, until ctx ends. The content is nil once an object is
+// gone.
+func Record(
+	ctx context.Context, client dynamic.Interface, see func(resource, name string, content map[string]any),
+) *Watches {
+	leases := coordinationv1.SchemeGroupVersion.WithResource("leases")
+	sources := []*source{
+		{name: "clusteroperators", client: client.Resource(configv1.GroupVersion.WithResource("clusteroperators"))},
+		{name: "leases", client: client.Resource(leases)},
+		{name: "pods", client: client.Resource(core("pods")).Namespace(targetNamespace)},
+		{name: "nodes", client: client.Resource(core("nodes"))},
+		{name: ccmv1.Resource.Resource, client: client.Resource(ccmv1.Resource)},
+	}
+	for _, s := range sources {
+		s.observe = func(object *unstructured.Unstructured, exists bool) error {
+			content := object.Object
+			if !exists {
+				content = nil
+			}
+			see(s.name, object.GetName(), content)
+			return nil
+		}
+	}
+	return New(time.Now).follow(ctx, sources)
 }
 
 // Wait returns when every watch has ended.
