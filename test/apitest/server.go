@@ -36,9 +36,11 @@ type Server struct {
 	kinds      map[schema.GroupVersionResource]schema.GroupVersionKind
 	definition *definition
 
-	lock        sync.Mutex
-	version     int
-	born        int
+	lock    sync.Mutex
+	version int
+	born    int
+	// tokens are the expiries of the tokens that were issued.
+	tokens      map[string]time.Time
 	collections map[schema.GroupVersionResource]*collection
 	watches     []*watcher
 	observers   []func(Change)
@@ -68,8 +70,8 @@ func newServer(tb testing.TB, addToScheme ...func(*runtime.Scheme) error) *Serve
 	s := &Server{
 		types:       runtime.NewScheme(),
 		kinds:       map[schema.GroupVersionResource]schema.GroupVersionKind{},
-		collections: map[schema.GroupVersionResource]*collection{},
-		logs:        map[string]string{},
+		collections: map[schema.GroupVersionResource]*collection{}, tokens: map[string]time.Time{},
+		logs: map[string]string{},
 	}
 	for _, add := range append(addToScheme, scheme.AddToScheme, configscheme.AddToScheme) {
 		require.NoError(tb, add(s.types))

@@ -191,6 +191,13 @@ func (s *Server) birth(o Object) {
 	m["generation"] = int64(1)
 }
 
+// Accepts reports whether a token was issued and has not expired.
+func (s *Server) Accepts(token string) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return time.Now().Before(s.tokens[token])
+}
+
 // Observe calls a function with each change. It must not call the server.
 func (s *Server) Observe(see func(Change)) {
 	s.lock.Lock()

@@ -197,8 +197,9 @@ func (w *write) createToken(request Object) answer {
 		seconds = 3600
 	}
 	w.born++
-	expiry := time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
-	request["status"] = map[string]any{"token": fmt.Sprintf("token-%d", w.born), "expirationTimestamp": expiry}
+	token, expiry := fmt.Sprintf("token-%d", w.born), time.Now().Add(time.Duration(seconds)*time.Second).UTC()
+	w.tokens[token] = expiry
+	request["status"] = map[string]any{"token": token, "expirationTimestamp": expiry.Format(time.RFC3339)}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return w.fail(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())

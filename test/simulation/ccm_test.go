@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
@@ -36,17 +38,21 @@ const ccmUser = "system:serviceaccount:" + target + ":cloud-controller-manager"
 //	it ends when it has lost the lease, and never frees it  app/controllermanager.go: no ReleaseOnCancel
 type process struct {
 	*world
-	m           *machine
-	identity    string
-	lease       string
-	inputs      inputs
+	m        *machine
+	identity string
+	lease    string
+	inputs   inputs
+	flags    map[string]string
+	// token is the file of its token, "" for a preflight, whose token lasts as long as it does.
+	token       string
 	isPreflight bool
 	link        *apitest.Link
 	ctx         context.Context //nolint:containedctx // That of the process.
 	stop        context.CancelFunc
 	log         []line
 
-	started, ended time.Time
+	// serves is when it began to answer probes.
+	started, serves, ended time.Time
 	// code is its exit code. A process that somebody ends has that of a signal.
 	code                        int32
 	exited, isHealthy, isFrozen bool
@@ -102,12 +108,21 @@ const (
 	noLeader = 901
 )
 
+// duration returns one of the flags of the leader election.
+func (p *process) duration(name string) time.Duration {
+	d, err := time.ParseDuration(p.flags["leader-elect-"+name])
+	require.NoError(p, err)
+	return d
+}
+
 // newProcess requires the mutex.
-func (m *machine) newProcess(lease string) *process {
+func (m *machine) newProcess(lease string, pod *corev1.Pod) *process {
 	m.serial++
+	container := containerOf(pod, operand.Name)
 	p := &process{
 		world: m.world, m: m, identity: fmt.Sprintf("%s_%08d", m.name, m.serial), lease: lease, started: time.Now(),
 		tries: map[string]time.Duration{}, next: map[string]time.Time{},
+		flags: flagsOf(slices.Concat(container.Command, container.Args)),
 	}
 	user := ccmUser
 	if lease == operand.PreflightName {
@@ -129,6 +144,11 @@ func (n processNetwork) Pass(user string, r apitest.Request) apitest.Passage {
 	passage := n.network.Pass(user, r)
 	if n.p.frozen() {
 		passage.Before = time.Hour
+	}
+	if token, err := os.ReadFile(n.p.token); err == nil && passage.Error == nil && !n.p.api.Accepts(string(token)) {
+		n.p.expired.Add(1)
+		n.p.expiredAt.Store(time.Now().Unix())
+		passage.Code = http.StatusUnauthorized
 	}
 	return passage
 }
@@ -234,7 +254,7 @@ func (p *process) kill(signal int32) {
 
 // live is the life of the process.
 func (p *process) live() error {
-	if !pause(p.ctx, p.between(500*time.Millisecond, 2*time.Second)) {
+	if !pause(p.ctx, p.between(500*time.Millisecond, time.Second)) {
 		return p.ctx.Err()
 	}
 	p.say("I", "controllermanager.go", "Version: v1.36")
@@ -243,7 +263,7 @@ func (p *process) live() error {
 			"Cloud provider could not be initialized: could not init cloud provider \"openstack\": %v", err)}
 	}
 	p.mutex.Lock()
-	p.isHealthy = true
+	p.isHealthy, p.serves = true, time.Now()
 	p.mutex.Unlock()
 	elected := make(chan struct{})
 	client, err := coordinationclient.NewForConfig(p.link.Config())
@@ -253,7 +273,8 @@ func (p *process) live() error {
 			LeaseMeta: metav1.ObjectMeta{Namespace: target, Name: p.lease}, Client: client,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: p.identity},
 		},
-		LeaseDuration: leaseDuration, RenewDeadline: 107 * time.Second, RetryPeriod: 26 * time.Second,
+		LeaseDuration: p.duration("lease-duration"), RenewDeadline: p.duration("renew-deadline"),
+		RetryPeriod: p.duration("retry-period"),
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(elected) }, OnStoppedLeading: func() {},
 		},

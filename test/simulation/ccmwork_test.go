@@ -21,9 +21,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
-// leaseDuration is that of the CCMs, with OpenShift's timings.
-const leaseDuration = 137 * time.Second
-
 // work is one look of a leader at its queues.
 func (p *process) work(now time.Time, rounds, looks *time.Time) {
 	if !p.isDeaf && !now.Before(*rounds) {

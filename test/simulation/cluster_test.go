@@ -114,7 +114,7 @@ func (w *world) given() []runtime.Object {
 					Type: configv1.OpenStackPlatformType, OpenStack: &configv1.OpenStackPlatformStatus{CloudName: "openstack"},
 				},
 				APIServerInternalURL: "https://api-int.demo.example.com:6443", APIServerURL: "https://api.demo.example.com:6443",
-				ControlPlaneTopology:   configv1.HighlyAvailableTopologyMode,
+				ControlPlaneTopology:   w.plan.topology,
 				InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
 			},
 		},

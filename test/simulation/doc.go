@@ -15,7 +15,9 @@
 //	              the roles of the manifests                 the network between them
 //
 // Everything runs in one bubble of testing/synctest. Its clock advances when every goroutine waits, so a run takes as
-// long as its work: about five CPU seconds for an installation on three nodes, and four for an hour at rest.
+// long as its work: about two CPU seconds for an installation on three nodes, and three for an hour at rest.
+//
+// The stories of test/transitions, which a development cluster has played too, show whether the models are right.
 //
 // The world checks its rules at every virtual second; rules_test.go has them. A rule compares what the operator says
 // and does with the world, never with another word of the operator. Each rule has a scenario that breaks it. Each fault

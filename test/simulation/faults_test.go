@@ -91,7 +91,7 @@ func (w *world) someMaster() *machine {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return w.masters()[w.n(3)]
+	return w.masters()[w.n(len(w.masters()))]
 }
 
 func pick[T any](w *world, from ...T) T { return from[w.n(len(from))] }
@@ -297,7 +297,7 @@ func editLease(w *world) (func(), func() bool) {
 		spec["holderIdentity"] = holder
 		return true
 	})
-	w.rules.excused, w.rules.leaseWritten = time.Now().Add(leaderless+settling), time.Now()
+	w.rules.excused, w.rules.leaseWritten = time.Now().Add(bounds["nobody leads"].limit+settling), time.Now()
 	w.trace.Lock()
 	w.renewed = time.Now()
 	w.trace.Unlock()

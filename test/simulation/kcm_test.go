@@ -15,10 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
-// silentAfter is how long a kubelet may be silent: --node-monitor-grace-period, 50 s since Kubernetes 1.32.
-const silentAfter = 50 * time.Second
-
-// kubeControllerManager runs until the world ends. It looks every 5 seconds, as --node-monitor-period says.
+// kubeControllerManager runs until the world ends.
 //
 //	a Node is Unknown after silence, and its pods are not Ready       node_lifecycle_controller.go
 //	a Secret for a ServiceAccount's token gets one                    serviceaccount/tokens_controller.go
@@ -26,7 +23,7 @@ const silentAfter = 50 * time.Second
 //	Events live for an hour                                           kube-apiserver --event-ttl
 func (w *world) kubeControllerManager() {
 	missing := map[string]time.Time{}
-	for pause(w.ctx, 5*time.Second) {
+	for pause(w.ctx, w.plan.monitored) {
 		w.mutex.Lock()
 		if w.network.down() {
 			for _, m := range w.machines { // It cannot judge either.
@@ -51,7 +48,7 @@ func (w *world) monitorNodes() {
 	for _, node := range w.api.List(nodes) {
 		name, _ := apitest.Meta(node)["name"].(string)
 		m := w.machines[name]
-		if m != nil && time.Since(m.seen) <= silentAfter || readiness(node) == "Unknown" {
+		if m != nil && time.Since(m.seen) <= w.plan.silentAfter || readiness(node) == "Unknown" {
 			continue
 		}
 		w.note("kube-controller-manager: the kubelet of %s is silent", name)

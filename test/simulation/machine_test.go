@@ -30,6 +30,8 @@ import (
 //	after that, the next one starts once it has been cleaned up      pod_workers.go: SyncTerminatedPod
 //	a container that has ended restarts after 0, 10, 20 … 300 s      kuberuntime: doBackOff; reset after 10 minutes
 //	the Node is renewed every 10 s, its status every 5 minutes       kubelet_node_status.go
+//	a Node without a pod network is not Ready                         nodestatus/setters.go: ReadyCondition
+//	startup and readiness are probed at once, then each period        prober/worker.go, prober/prober_manager.go
 //	a deleted pod goes when its containers have ended                status/status_manager.go
 //	the termination message is the file's, or the end of the log     kuberuntime_container.go
 type machine struct {
@@ -47,6 +49,8 @@ type machine struct {
 	// seen is when the kubelet was last heard of.
 	seen, statusAt time.Time
 	static         *staticPod
+	// hasNetwork is set once the Node was initialized: the network's pods do not tolerate the taint.
+	hasNetwork bool
 	// cleanedUp is until when the kubelet cleans up after a static pod.
 	cleanedUp time.Time
 	running   map[string]*ordinaryPod
@@ -151,6 +155,7 @@ func (m *machine) register() {
 		labels = map[string]string{corev1.LabelHostname: m.name, operatorclient.MasterLabel: "",
 			"node-role.kubernetes.io/control-plane": ""}
 	}
+	ready, reason := m.readiness()
 	m.api.Put("kubelet "+m.name, m.api.Encode(&corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.name, Labels: labels},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{
@@ -158,7 +163,7 @@ func (m *machine) register() {
 		}},
 		Status: corev1.NodeStatus{
 			Conditions: []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+				Type: corev1.NodeReady, Status: corev1.ConditionStatus(ready), Reason: reason,
 				LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
 			}},
 			NodeInfo: corev1.NodeSystemInfo{
@@ -171,9 +176,17 @@ func (m *machine) register() {
 	}))
 }
 
+// readiness returns what the kubelet reports.
+func (m *machine) readiness() (status, reason string) {
+	if m.hasNetwork {
+		return "True", "KubeletReady"
+	}
+	return "False", "KubeletNotReady"
+}
+
 // kubelet runs until the power goes.
 func (m *machine) kubelet(ctx context.Context) {
-	for pause(ctx, time.Second+m.between(0, 50*time.Millisecond)) {
+	for pause(ctx, 500*time.Millisecond+m.between(0, 50*time.Millisecond)) {
 		m.mutex.Lock()
 		if !m.isHung && !m.isOff {
 			m.superviseStatic()
@@ -183,7 +196,7 @@ func (m *machine) kubelet(ctx context.Context) {
 				m.renewNode()
 			}
 		}
-		if m.isHung && (m.isDirty() || time.Since(m.seen) > silentAfter) {
+		if m.isHung && (m.isDirty() || time.Since(m.seen) > m.plan.silentAfter) {
 			m.missed++
 		}
 		m.mutex.Unlock()
@@ -203,16 +216,18 @@ func (m *machine) renewNode() {
 	if node == nil {
 		return
 	}
-	ready := readiness(node) == "True"
-	if ready && time.Since(m.statusAt) < 5*time.Minute {
+	m.hasNetwork = m.hasNetwork || !waits(node)
+	was := readiness(node)
+	status, reason := m.readiness()
+	if was == status && time.Since(m.statusAt) < 5*time.Minute {
 		return
 	}
 	m.statusAt = time.Now()
 	m.api.Edit("kubelet "+m.name, nodes, "/"+m.name, func(o object) bool {
-		setReady(o, "True", "KubeletReady")
+		setReady(o, status, reason)
 		return true
 	})
-	if !ready && m.static != nil {
+	if was == "Unknown" && m.static != nil {
 		m.static.shown = "" // kube-controller-manager has changed the mirror pod.
 	}
 }

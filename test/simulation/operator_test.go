@@ -180,7 +180,7 @@ func (d *deployment) configuration(
 			OperandImages: map[string]string{
 				"openstack-cloud-controller-manager": fmt.Sprintf("registry.example.com/ccm:%d", d.image),
 			},
-			LeaderMemory: pod.memory, Dial: w.dial,
+			LeaderMemory: pod.memory, Dial: w.dial, TokenLifetime: w.tokenLifetime,
 		}
 }
 

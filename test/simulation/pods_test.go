@@ -124,14 +124,17 @@ func (m *machine) terminate(pod *corev1.Pod, running *ordinaryPod) {
 // run runs the pod.
 func (p *ordinaryPod) run(pod *corev1.Pod) {
 	m := p.m
-	if !pause(p.ctx, m.between(time.Second, 3*time.Second)) {
-		return
+	// An init container, and the others, take this long if their images are there.
+	for range 1 + len(pod.Spec.InitContainers) {
+		if !pause(p.ctx, m.between(300*time.Millisecond, 1300*time.Millisecond)) {
+			return
+		}
 	}
 	m.mutex.Lock()
 	p.phase, p.started = corev1.PodRunning, time.Now()
 	m.mutex.Unlock()
 	if pod.Labels["app"] == operand.PreflightName {
-		p.preflight()
+		p.preflight(pod)
 		return
 	}
 	err := p.command(pod)
@@ -145,10 +148,10 @@ func (p *ordinaryPod) run(pod *corev1.Pod) {
 }
 
 // preflight runs a CCM with the candidate's files.
-func (p *ordinaryPod) preflight() {
+func (p *ordinaryPod) preflight(pod *corev1.Pod) {
 	m := p.m
 	m.mutex.Lock()
-	p.ccm = m.newProcess(operand.PreflightName)
+	p.ccm = m.newProcess(operand.PreflightName, pod)
 	if secret := apitest.Load[corev1.Secret](m.api.Get(secrets, target+"/"+operand.PreflightName)); secret != nil {
 		p.ccm.inputs = inputsOf(secret.Data)
 	}
@@ -171,6 +174,7 @@ func (p *ordinaryPod) command(pod *corev1.Pod) error {
 		pause(p.ctx, 2*time.Second) // A pruner, or a puller of images.
 		return nil
 	}
+	pause(p.ctx, m.between(400*time.Millisecond, 900*time.Millisecond)) // The process starts.
 	config := p.link.Config()
 	config.Timeout = 15 * time.Second
 	client, err := kubernetes.NewForConfig(config)

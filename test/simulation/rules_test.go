@@ -12,26 +12,32 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
-// The bounds of the rules.
-const (
-	// retryPeriod is until the next attempt of a standby: 26 s with client-go's jitter of 1.2, and a request.
-	retryPeriod = 58 * time.Second
-	// leaderless is how long nobody may lead after the last renewal: the lease, and one attempt.
-	leaderless = leaseDuration + retryPeriod
-	// settling is how long a process leads before the rules count it as a leader.
-	settling = time.Minute
-	// noticed is how long the operator may take to say what it sees.
-	noticed = 70 * time.Second
-	// standstill is how long a rollout may do nothing if nothing is in its way.
-	standstill = 40 * time.Second
-	// held is how long credentials may be held back that the cloud accepts, while it refuses the leader's: a try each
-	// minute, and a rollout to the leader's node.
-	held = 150 * time.Second
-	// untrue is how long a condition may name a cause that is gone.
-	untrue = 40 * time.Second
-	// gone is how long the Node of a machine that is gone may stay while somebody leads.
-	gone = 4 * time.Minute
-)
+// bounds is how long what a rule forbids may last. The test of each rule requires that it is broken then, and not
+// before.
+var bounds = map[string]struct {
+	limit time.Duration
+	why   string
+}{
+	"nobody leads": {195 * time.Second, "the lease of 137 s after the last renewal, and one attempt of a standby"},
+	"two leaders after somebody wrote the lease": {135 * time.Second,
+		"a holder renews it after up to 26 s, and tries for 107 s, --leader-elect-renew-deadline; leaderelection.go: renew"},
+	"credentials are held back": {150 * time.Second,
+		"a try each minute, and a rollout to the leader's node; as much more as they were invalid, as tries become rare"},
+	"a rollout stands still": {70 * time.Second, "an operator that has just begun, or a process that has just begun to lead, " +
+		"first sees a renewal, after up to 26 s, and a proof takes 15 s; without a leader, the change is not proven after 60 s"},
+	"a CCM is not Ready": {100 * time.Second,
+		"the change may be the cure, so a proof waits for the process of another node for 60 s"},
+	"Available is not true": {265 * time.Second,
+		"the lease has to expire, and the inertia of the condition is 60 s"},
+	"Available is not true while leaders end": {2 * time.Minute, "no lease has to expire; inertia is 60 s"},
+	"Degraded is not true":                    {40 * time.Second, "a sync each 30 s, if no event comes"},
+	"no crash loop":                           {40 * time.Second, "the loop is over with the third end in 20 minutes, which no event tells"},
+	"the Node of a machine that is gone stays": {4 * time.Minute,
+		"the CCM asks each 5 s, and the operator confirms what it has seen for a minute, unless a rollout moves the lead"},
+}
+
+// settling is how long a process leads before the rules count it as a leader.
+const settling = time.Minute
 
 // facts are the truth at one moment.
 type facts struct {
@@ -73,8 +79,10 @@ type rules struct {
 	quiet  time.Time
 	// asksPerson is set while a person has to decide: a revision was rejected, and an outage may be to blame.
 	asksPerson bool
-	// leaseWritten is when somebody deleted or wrote the lease. Its holder does not know until it renews, and acts for up
-	// to 107 seconds. The operator restores a deleted one, if it has seen the holder renew it.
+	// removes is set while an administrator has the operand removed.
+	removes bool
+	// leaseWritten is when somebody deleted or wrote the lease. The operator restores a deleted one, if it has seen the
+	// holder renew it.
 	leaseWritten time.Time
 	// excused is until when nothing can go on, as a lease has to expire that somebody wrote.
 	excused time.Time
@@ -86,6 +94,16 @@ type rules struct {
 func newRules(w *world) *rules {
 	return &rules{world: w, since: map[string]time.Time{}, values: map[string]condition{},
 		changes: map[string][]time.Time{}, quiet: time.Now(), checks: map[string]int{}, excuses: map[string]map[string]int{}}
+}
+
+// limit returns a bound, which is longer where leases are.
+func (r *rules) limit(rule string) time.Duration {
+	lease, attempt := r.world.plan.lease()
+	usualLease, usualAttempt := usual.lease()
+	if rule == "nobody leads" || rule == "Available is not true" {
+		return bounds[rule].limit + lease + attempt - usualLease - usualAttempt
+	}
+	return bounds[rule].limit
 }
 
 // excuse is why a rule does not apply at a moment.
@@ -185,29 +203,33 @@ func (r *rules) apply(f facts) {
 
 // leaders: never two, and never nobody for longer than the lease and one attempt, while somebody could.
 func (r *rules) leaders(f facts) {
-	if isWritten := !f.now.After(r.leaseWritten.Add(leaseDuration)); len(f.leaders) > 0 &&
+	written := r.leaseWritten.Add(bounds["two leaders after somebody wrote the lease"].limit)
+	if isWritten := !f.now.After(written); len(f.leaders) > 0 &&
 		r.applies("two leaders", excuse{"somebody wrote the lease", isWritten}) && len(f.leaders) > 1 {
 		r.world.violate("two leaders", "%s and %s", f.leaders[0].identity, f.leaders[1].identity)
 	}
 	able := r.lasts("able", r.applies("nobody leads", excuse{"no CCM is Ready", len(f.ready) == 0},
-		excuse{"the API is down", f.down}), f.now)
+		excuse{"the API is down", f.down},
+		excuse{"the token of a CCM has expired", f.now.Unix()-r.world.expiredAt.Load() <= 1}), f.now)
 	gap := min(f.now.Sub(f.renewed), able)
 	if len(f.leaders) > 0 || f.renewed.IsZero() {
 		gap = 0
 	}
 	r.longest = max(r.longest, gap)
-	if gap > leaderless {
-		r.world.violate("nobody leads", "for more than %s after the last renewal: Ready %v, Available %v, Degraded %v", leaderless,
-			f.ready, f.state.conditions["Available"], f.state.conditions["Degraded"])
+	if gap > r.limit("nobody leads") {
+		r.world.violate("nobody leads", "for %s after the last renewal: Ready %v, Available %v, Degraded %v", gap, f.ready,
+			f.state.conditions["Available"], f.state.conditions["Degraded"])
 	}
 }
 
 // hands: the operator takes away one static pod for a rollout, and two to move the lead. Never the last one.
 func (r *rules) hands(f facts) {
-	if len(f.taken) > 2 {
+	if len(f.taken) > 2 && !r.removes {
 		r.world.violate("too many static pods are away", "%v", f.taken)
 	}
 	if len(f.taken) > 0 && r.applies("the operator takes the last CCM away",
+		excuse{"a removal takes all away", r.removes},
+		excuse{"there are one or two nodes, and the lead moves to the other one", r.world.plan.isSmall()},
 		excuse{"a machine or a kubelet does not work", !f.up},
 		excuse{"a CCM has ended by itself", f.now.Sub(f.lastExit) <= 3*time.Minute}) && len(f.ready) == 0 && r.ready > 0 {
 		r.world.violate("the operator takes the last CCM away", "%v are away", f.taken)
@@ -228,7 +250,7 @@ func (r *rules) credentials(f facts) {
 	heldFor := r.lasts("held", isHeld, f.now)
 	// The operator tries at growing intervals: what took long to become valid may take as long to be seen.
 	w.trace.Lock()
-	bound := held + min(10*time.Minute, max(0, r.since["held"].Sub(w.rotated)))
+	bound := bounds["credentials are held back"].limit + min(10*time.Minute, max(0, r.since["held"].Sub(w.rotated)))
 	w.trace.Unlock()
 	if heldFor > bound && isInstalled(f) && len(f.ready) > 0 {
 		w.violate("credentials are held back", "%s have been valid for more than %s, and the leader has %q", written, bound,
@@ -240,19 +262,29 @@ func isInstalled(f facts) bool {
 	return f.state.latest > 0 && f.state.conditions["Available"].status != ""
 }
 
-// progress: a rollout with nothing in its way goes on.
+// progress: a rollout goes on. It may wait after its last step, a start of the operator, another leader, the return of
+// the rights, and the end of a fault, once for each.
 func (r *rules) progress(f facts) {
-	w := r.world
-	text := fmt.Sprint(f.state.nodes, f.allReady, len(f.leaders), w.helpers())
-	free := !f.state.settled && isInstalled(f) && r.applies("a rollout stands still", append(r.operatorAway(f),
-		excuse{"a CCM is not Ready", !f.allReady}, excuse{"a machine or a kubelet does not work", !f.up},
-		excuse{"nobody has led for a while", len(f.leaders) == 0 || f.ledFor < settling},
+	w, bound := r.world, bounds["a rollout stands still"].limit
+	since, acts := w.operator.actsSince()
+	leader := ""
+	if len(f.leaders) > 0 {
+		leader = f.leaders[0].identity
+	}
+	notReady := r.lasts("not Ready", !f.allReady, f.now)
+	text := fmt.Sprint(f.state.nodes, leader, w.helpers(), since, w.network.back(), r.quiet)
+	free := !f.state.settled && isInstalled(f) && r.applies("a rollout stands still",
+		excuse{"the operator is away", !acts}, excuse{"the API is down", f.down},
+		excuse{"the operator's rights are away", w.network.forbidden()},
+		excuse{"a CCM is not Ready", !f.allReady && notReady <= bounds["a CCM is not Ready"].limit},
+		excuse{"a machine or a kubelet does not work", !f.up}, excuse{"nobody leads", len(f.leaders) == 0},
 		excuse{"the cloud does not work", !w.cloud.isWell()},
+		excuse{"a person has to decide", r.asksPerson},
 		excuse{"somebody wrote the lease", !f.now.After(r.excused)},
-		excuse{"a fault is active", r.faults > 0 && w.network.back().IsZero()})...) && text == r.text
+		excuse{"requests of the operator fail", w.network.hinders()}) && text == r.text
 	r.text = text
-	if r.lasts("moves", free, f.now) > standstill && f.now.Sub(w.network.back()) > standstill {
-		w.violate("a rollout stands still", "for more than %s, all Ready: %s; Progressing %v, Degraded %v", standstill,
+	if r.lasts("moves", free, f.now) > bound {
+		w.violate("a rollout stands still", "for more than %s, all Ready %v: %s; Progressing %v, Degraded %v", bound, f.allReady,
 			f.state.nodes, f.state.conditions["Progressing"], f.state.conditions["Degraded"])
 	}
 }
@@ -262,6 +294,17 @@ func (n *network) forbidden() bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	return n.isForbidden
+}
+
+// hinders reports whether a fault delays or refuses some requests or events of the operator.
+func (n *network) hinders() bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	lag := time.Duration(0)
+	for _, d := range n.lag {
+		lag = max(lag, d)
+	}
+	return n.fails > 0 || n.refuses != nil || lag > 0
 }
 
 // back returns when the operator's rights came back last.
@@ -275,9 +318,10 @@ func (n *network) back() time.Time {
 func (w *world) helpers() string {
 	var all []string
 	for _, o := range w.api.List(pods) {
-		pod := apitest.Load[corev1.Pod](o)
-		if pod.Namespace == target && pod.Annotations[corev1.MirrorPodAnnotationKey] == "" {
-			all = append(all, pod.Name+string(pod.Status.Phase))
+		name, isOurs := strings.CutPrefix(apitest.Key(o), target+"/")
+		if isOurs && annotation(o, corev1.MirrorPodAnnotationKey) == "" {
+			status, _ := o["status"].(map[string]any)
+			all = append(all, fmt.Sprint(name, status["phase"]))
 		}
 	}
 	return strings.Join(all, " ")
@@ -287,9 +331,9 @@ func (w *world) helpers() string {
 func (r *rules) available(f facts) {
 	isSteady := len(f.leaders) > 0 && (f.ledFor >= settling || f.ledFor > 30*time.Second && f.deaths == 0)
 	unsteady := r.lasts("unsteady", !isSteady && len(f.ready) > 0 && !f.down, f.now)
-	bound := leaderless + noticed
+	bound := r.limit("Available is not true")
 	if f.deaths >= 3 {
-		bound = 2 * time.Minute // Its processes lead and end: no lease has to expire.
+		bound = bounds["Available is not true while leaders end"].limit
 	}
 	_, acts := r.world.operator.actsSince()
 	if isInstalled(f) && f.state.is("Available", "True") &&
@@ -314,15 +358,15 @@ func (r *rules) degraded(f facts) {
 		excuse{"a person has to decide", r.asksPerson}, excuse{"a CCM has ended by itself", f.now.Sub(f.lastExit) <= 10*time.Minute},
 		excuse{"a fault is active, or has just ended", r.faults > 0 || f.now.Sub(r.quiet) <= 20*time.Second},
 		excuse{"the rights have just come back", f.now.Sub(w.network.back()) <= time.Minute})...)
-	if r.lasts("well", well, f.now) > untrue {
-		w.violate("Degraded is not true", "all has been well for more than %s: %s", untrue, c.message)
+	if bound := bounds["Degraded is not true"].limit; r.lasts("well", well, f.now) > bound {
+		w.violate("Degraded is not true", "all has been well for more than %s: %s", bound, c.message)
 	}
 	loops := map[string]bool{}
 	for _, match := range keepsExiting.FindAllStringSubmatch(c.message, -1) {
 		loops[match[1]] = c.status == "True"
 	}
 	for node := range f.exits {
-		if r.lasts("no loop on "+node, loops[node] && f.exits[node] < 3, f.now) > untrue {
+		if r.lasts("no loop on "+node, loops[node] && f.exits[node] < 3, f.now) > bounds["no crash loop"].limit {
 			w.violate("no crash loop", "the process on %s has ended %d times in 20 minutes: %s", node, f.exits[node], c.message)
 		}
 	}
@@ -358,8 +402,8 @@ func (r *rules) machines(f facts) {
 		stays := isGone && r.applies("the Node of a machine that is gone stays", append(r.operatorAway(f),
 			excuse{"nobody has led for a while", len(f.leaders) == 0 || f.ledFor < settling},
 			excuse{"the leader looks at no node", f.deaf}, excuse{"the cloud does not work", !w.cloud.isWell()})...)
-		if r.lasts("gone "+name, stays, f.now) > gone {
-			w.violate("the Node of a machine that is gone stays", "%s, for more than %s", name, gone)
+		if bound := bounds["the Node of a machine that is gone stays"].limit; r.lasts("gone "+name, stays, f.now) > bound {
+			w.violate("the Node of a machine that is gone stays", "%s, for more than %s", name, bound)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (s *staticPod) startCCM() {
 	m := s.m
 	m.serial++
 	s.next, s.container = time.Time{}, fmt.Sprintf("containerd://%s-%d", m.name, m.serial)
-	s.ccm = m.newProcess(operand.Lease)
+	s.ccm = m.newProcess(operand.Lease, s.pod)
 	container := containerOf(s.pod, operand.Name)
 	files := map[string][]byte{}
 	for _, mount := range container.VolumeMounts {
@@ -131,6 +131,7 @@ func (s *staticPod) startCCM() {
 		}
 	}
 	s.ccm.inputs = inputsOf(files)
+	s.ccm.token, _ = m.hostPath(s.pod, container, "/etc/kubernetes/static-pod-certs/secrets/kube-token/token")
 	go s.ccm.run()
 }
 
@@ -191,9 +192,15 @@ func (s *staticPod) supervise() {
 
 func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
+// relist is how often a kubelet looks at its containers, and syncs the pod whose container has started: pleg/generic.go.
+const relist = time.Second
+
 // isReady requires the mutex.
 func (s *staticPod) isReady() bool {
-	return s.ccm.isHealthy && !s.ccm.exited && !s.isEnding && !s.ccm.isFrozen && s.ccm.ctx.Err() == nil
+	period := time.Duration(containerOf(s.pod, operand.Name).StartupProbe.PeriodSeconds) * time.Second
+	sinceProbe := s.ccm.serves.Sub(s.ccm.started) % period
+	probed := s.ccm.serves.Add(period - sinceProbe + relist/2)
+	return s.ccm.isHealthy && !time.Now().Before(probed) && !s.ccm.exited && !s.isEnding && !s.ccm.isFrozen && s.ccm.ctx.Err() == nil
 }
 
 // state returns the state of the CCM's container.

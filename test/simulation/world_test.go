@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,11 +54,39 @@ const (
 	operatorKey        = "/" + operatorclient.Instance
 )
 
+// plan is the cluster that a world begins with.
+type plan struct {
+	// machines are their names, which tell their roles: m… or w….
+	machines []string
+	topology configv1.TopologyMode
+	// silentAfter is how long a kubelet may be silent, and monitored how often kube-controller-manager looks:
+	// --node-monitor-grace-period and --node-monitor-period.
+	silentAfter, monitored time.Duration
+}
+
+// usual has three control-plane nodes, two workers, and Kubernetes' defaults since 1.32.
+var usual = plan{[]string{"m0", "m1", "m2", "w0", "w1"}, configv1.HighlyAvailableTopologyMode, 50 * time.Second, 5 * time.Second}
+
+// lease returns how long the lease of the CCMs lasts, with OpenShift's timings, and until when a standby asks: within the
+// retry period with client-go's jitter of 1.2, and its request takes a while.
+func (p plan) lease() (lasts, attempt time.Duration) {
+	if p.topology == configv1.SingleReplicaTopologyMode {
+		return 270 * time.Second, 133 * time.Second
+	}
+	return 137 * time.Second, 58 * time.Second
+}
+
+// isSmall reports whether there are fewer than three control-plane nodes.
+func (p plan) isSmall() bool {
+	return !slices.Contains(p.machines, "m2")
+}
+
 // world is a cluster.
 type world struct {
 	*testing.T
-	ctx context.Context //nolint:containedctx // Everything in the world ends with it.
-	api *apitest.Server
+	plan plan
+	ctx  context.Context //nolint:containedctx // Everything in the world ends with it.
+	api  *apitest.Server
 	// start is when the simulation began, and directory has the disks.
 	start     time.Time
 	directory string
@@ -73,8 +103,12 @@ type world struct {
 	mutex    sync.Mutex
 	machines map[string]*machine
 	serial   int
+	// tokenLifetime is that of the CCMs' tokens, the operator's default if it is 0.
+	tokenLifetime time.Duration
 	// changes numbers what administrators write.
 	changes int
+	// expired counts the requests with a token that has expired, and expiredAt is the second of the last one.
+	expired, expiredAt atomic.Int64
 	// lacking counts the processes that ended because the cloud lacks an API.
 	lacking int
 	// deaths are when a process that led ended by itself.
@@ -87,8 +121,10 @@ type world struct {
 	// timeline is what has happened, in a person's words.
 	timeline   []string
 	violations []string
-	writes     []apitest.Change
-	written    []time.Time
+	// first is when each rule was broken first.
+	first   map[string]time.Time
+	writes  []apitest.Change
+	written []time.Time
 	// dirty are the keys of pods that have changed, by node.
 	dirty map[string]map[string]bool
 	// countdown counts the writes of the operator until reached is closed.
@@ -105,9 +141,13 @@ type world struct {
 // worlds counts the simulations of this process.
 var worlds int
 
-// simulate runs a scenario in a world with three control-plane nodes and two workers, in which the operator has not
-// been started yet.
+// simulate runs a scenario in the usual world, in which the operator has not been started yet.
 func simulate(t *testing.T, seed uint64, scenario func(w *world)) {
+	t.Helper()
+	usual.simulate(t, seed, scenario)
+}
+
+func (p plan) simulate(t *testing.T, seed uint64, scenario func(w *world)) {
 	t.Helper()
 	silence()
 	directory := diskDirectory(t)
@@ -119,8 +159,9 @@ func simulate(t *testing.T, seed uint64, scenario func(w *world)) {
 		<-time.After(time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, worlds, 0)))
 		ctx, end := context.WithCancel(t.Context())
 		w := newWorld(ctx, t, seed, directory)
+		w.plan = p
 		w.install()
-		for _, name := range []string{"m0", "m1", "m2", "w0", "w1"} {
+		for _, name := range p.machines {
 			w.addMachine(name)
 		}
 		go w.kubeControllerManager()
@@ -166,7 +207,7 @@ func newWorld(ctx context.Context, t *testing.T, seed uint64, directory string) 
 	w := &world{
 		T: t, ctx: ctx, start: time.Now(), directory: directory, api: apitest.StartInBubble(t, addToScheme),
 		machines: map[string]*machine{}, rng: rand.New(rand.NewPCG(seed, 1)),
-		dirty: map[string]map[string]bool{}, policies: map[string]bool{},
+		dirty: map[string]map[string]bool{}, policies: map[string]bool{}, first: map[string]time.Time{},
 	}
 	w.network = newNetwork(w, seed)
 	w.cloud = &cloud{}
@@ -197,7 +238,10 @@ func (w *world) note(format string, args ...any) {
 func (w *world) violate(rule, format string, args ...any) {
 	text := rule + ": " + fmt.Sprintf(format, args...)
 	w.trace.Lock()
-	known := slices.ContainsFunc(w.violations, func(v string) bool { return strings.HasPrefix(v, rule+": ") })
+	_, known := w.first[rule]
+	if !known {
+		w.first[rule] = time.Now()
+	}
 	w.violations = append(w.violations, text)
 	w.trace.Unlock()
 	if !known {
