@@ -154,7 +154,6 @@ func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.T
 	}
 }
 
-// endedSince reports whether a run of a container ended at that time or later.
 func endedSince(run *corev1.ContainerStateTerminated, since time.Time) bool {
 	return run != nil && !run.FinishedAt.Time.Before(since)
 }

@@ -255,6 +255,6 @@ type config struct {
 	pinned []byte
 	// overridesCustom reports whether the overrides change spec.custom.
 	overridesCustom bool
-	// overriddenFlags are the flags in reliedOn that the overrides change.
+	// overriddenFlags are the flags in protectedFlags that the overrides change.
 	overriddenFlags []string
 }

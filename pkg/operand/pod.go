@@ -81,7 +81,6 @@ func operandContainer(pod *corev1.Pod) *corev1.Container {
 	return &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, isOperand)]
 }
 
-// hasOperandContainer reports whether operandContainer finds the container.
 func hasOperandContainer(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == Name })
 }

@@ -187,16 +187,16 @@ func (c *config) compareWithout(layers [][]byte) {
 	}
 	c.overridesCustom = !equality.Semantic.DeepEqual(below.Custom, c.Custom)
 	former, present := arguments(&config{Config: below}), arguments(c)
-	for _, flag := range reliedOn {
+	for _, flag := range protectedFlags {
 		if valueOf(flag, former) != valueOf(flag, present) {
 			c.overriddenFlags = append(c.overriddenFlags, flag)
 		}
 	}
 }
 
-// reliedOn are the flags that overrides cannot change. With other values, CCMs that do not know of each other would act
+// protectedFlags are the flags that overrides cannot change. With other values, CCMs that do not know of each other would act
 // on the same cloud, or one would act on another cluster or with other rights.
-var reliedOn = []string{
+var protectedFlags = []string{
 	"kubeconfig", "master", "authentication-kubeconfig", "authorization-kubeconfig", "use-service-account-credentials",
 	"leader-elect", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace",
 }

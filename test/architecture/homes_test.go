@@ -105,7 +105,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 			home:     "pkg/patience/patience.go",
 			others: map[string]string{
 				"pkg/controlplane/lease.go":                "a renewal counts by its order among the lease's events",
-				"pkg/operator/nodes/nodemanager/census.go": "a time that a pod's status has",
+				"pkg/operator/nodes/nodemanager/podsummary.go": "a time that a pod's status has",
 			},
 		},
 		"an object is read from the cache first": {

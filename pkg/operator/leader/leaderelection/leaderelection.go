@@ -120,7 +120,6 @@ func (s *snapshot) oneCanLead() bool {
 		!slices.ContainsFunc(s.StaticPods(), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != s.nodes[0].Name })
 }
 
-// isInstalling reports whether a revision is being installed on the node.
 func (s *snapshot) isInstalling(node string) bool {
 	return controlplane.TargetRevision(s.status, node) != 0
 }

@@ -157,7 +157,7 @@ func (c *controller) proceed(ctx context.Context, syncCtx factory.SyncContext, s
 	return c.enter(ctx, observedplatform.RemovingStaticPods)
 }
 
-// isFinal reports whether a removal has not begun or is complete.
+// isFinal reports whether a removal has not started or is complete.
 func isFinal(step observedplatform.Removal) bool {
 	return step == "" || step == observedplatform.Removed
 }

@@ -74,7 +74,6 @@ type probeHistory struct {
 // includes reports whether the probe is about a Node. A nil probe is about none.
 func (p *probe) includes(uid types.UID) bool { return p != nil && p.nodes[uid] }
 
-// lacksTaint reports whether the Node still has to get the taint.
 func (p *probe) lacksTaint(n *node) bool {
 	return p.includes(n.uid) && !n.hasTaint && p.written[n.uid] == ""
 }

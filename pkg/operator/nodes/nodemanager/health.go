@@ -59,7 +59,7 @@ const (
 )
 
 // health returns the conditions Degraded and Notices for failing and missing pods. At most one of them is True.
-func health(daemonSet *appsv1.DaemonSet, found census, missing int) (degraded, notices *operatorclient.Condition) {
+func health(daemonSet *appsv1.DaemonSet, found podSummary, missing int) (degraded, notices *operatorclient.Condition) {
 	degraded, notices = operatorclient.AsExpected(DegradedCondition), operatorclient.AsExpected(NoticesCondition)
 	affected := len(found.failures) + missing
 	if affected == 0 {

@@ -68,7 +68,7 @@ type controller struct {
 	short patience.Since[bool]
 
 	// last is the result of the last list of pods. waits has when this process first saw a pod's container wait.
-	last  census
+	last  podSummary
 	waits patience.Each[types.UID, bool]
 }
 

@@ -256,7 +256,6 @@ func (c *controller) known(patterns ...string) ([]resource, error) {
 	return known, err
 }
 
-// nodeManager returns the cloud-node-manager's DaemonSet.
 func (c *controller) nodeManager() resource {
 	return resource{c.removable, c.removable.read(bindata.MustRead(nodeManager))}
 }

@@ -31,8 +31,8 @@ const (
 	longInterval  = 5 * time.Minute
 )
 
-// census is the result of one list of the pods.
-type census struct {
+// podSummary is the result of one list of the pods.
+type podSummary struct {
 	at     time.Time
 	status appsv1.DaemonSetStatus
 
@@ -47,12 +47,11 @@ type census struct {
 	next time.Duration
 }
 
-// matches reports whether the DaemonSet's status is the one of the census.
-func (s census) matches(daemonSet *appsv1.DaemonSet) bool {
+func (s podSummary) matches(daemonSet *appsv1.DaemonSet) bool {
 	return !s.at.IsZero() && equality.Semantic.DeepEqual(s.status, daemonSet.Status)
 }
 
-// isSettled reports whether neither the DaemonSet nor the last census requires a list of the pods. A new process
+// isSettled reports whether neither the DaemonSet nor the last summary requires a list of the pods. A new process
 // always lists the pods once, because the DaemonSet's status shows a crash only while it lasts.
 func (c *controller) isSettled(daemonSet *appsv1.DaemonSet) bool {
 	return !c.last.at.IsZero() && daemonSet.Status.NumberUnavailable == 0 && outdatedNodes(daemonSet) <= 0 &&
@@ -63,11 +62,11 @@ func (c *controller) isSettled(daemonSet *appsv1.DaemonSet) bool {
 // first.
 func (c *controller) update(ctx context.Context, daemonSet *appsv1.DaemonSet) (time.Duration, error) {
 	if daemonSet == nil {
-		c.last, c.waits = census{}, nil
+		c.last, c.waits = podSummary{}, nil
 		return 0, nil
 	}
 	if c.isSettled(daemonSet) {
-		c.last, c.waits = census{at: c.last.at, status: daemonSet.Status}, nil
+		c.last, c.waits = podSummary{at: c.last.at, status: daemonSet.Status}, nil
 		return 0, nil
 	}
 	if left := c.last.at.Add(c.interval(daemonSet)).Sub(c.Clock.Now()); left > 0 {
@@ -93,10 +92,10 @@ func (c *controller) interval(daemonSet *appsv1.DaemonSet) time.Duration {
 	return min(max(c.last.next, shortInterval), longInterval)
 }
 
-// list lists the pods and stores the new census.
+// list lists the pods and stores the new summary.
 func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) error {
 	now := c.Clock.Now()
-	found := census{at: now, status: daemonSet.Status}
+	found := podSummary{at: now, status: daemonSet.Status}
 	waits := patience.Each[types.UID, bool]{}
 	digest := daemonSet.Spec.Template.Annotations[operand.NodeManagerDigestAnnotation]
 	lists := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
@@ -143,9 +142,9 @@ func (c *controller) inspectPod(pod *corev1.Pod, now time.Time, waits patience.E
 	return s
 }
 
-// confirm adds a failure to the census. It reads the Node only of a pod that exceeds the grace period, because the
+// confirm adds a failure to the summary. It reads the Node only of a pod that exceeds the grace period, because the
 // time while the node was away does not count.
-func (c *controller) confirm(ctx context.Context, s *possibleFailure, now time.Time, found *census) error {
+func (c *controller) confirm(ctx context.Context, s *possibleFailure, now time.Time, found *podSummary) error {
 	if left := gracePeriod - now.Sub(s.since); !s.crashes && left > 0 {
 		found.next = patience.Sooner(found.next, left)
 		return nil

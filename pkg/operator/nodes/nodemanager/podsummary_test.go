@@ -23,24 +23,24 @@ func TestARolloutLastsAsLongAsAPodIsOutdatedOrStarts(t *testing.T) {
 	outdated := daemonSet(func(d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled = 1 })
 	for name, tc := range map[string]struct {
 		daemonSet *appsv1.DaemonSet
-		found     census
+		found     podSummary
 		already   bool
 		want      string
 	}{
 		"all pods are available": {daemonSet: daemonSet(same), already: true, want: "AsExpected"},
 		"one is not":             {daemonSet: unavailable(1, 2), already: true, want: "RollingOut"},
 		"one is not, but none is pending": {
-			daemonSet: unavailable(1, 2), found: census{at: now, status: unavailable(1, 2).Status}, already: true, want: "AsExpected",
+			daemonSet: unavailable(1, 2), found: podSummary{at: now, status: unavailable(1, 2).Status}, already: true, want: "AsExpected",
 		},
 		"one is pending": {
-			daemonSet: unavailable(1, 2), found: census{at: now, status: unavailable(1, 2).Status, pending: 1}, already: true, want: "RollingOut",
+			daemonSet: unavailable(1, 2), found: podSummary{at: now, status: unavailable(1, 2).Status, pending: 1}, already: true, want: "RollingOut",
 		},
 		"one is pending without a rollout": {
-			daemonSet: unavailable(1, 2), found: census{at: now, status: unavailable(1, 2).Status, pending: 1}, want: "AsExpected",
+			daemonSet: unavailable(1, 2), found: podSummary{at: now, status: unavailable(1, 2).Status, pending: 1}, want: "AsExpected",
 		},
 		"the status counts one that is outdated": {daemonSet: outdated, want: "RollingOut"},
 		"the status counts one that is outdated, but the list shows none": {
-			daemonSet: outdated, found: census{at: now, status: outdated.Status}, want: "AsExpected",
+			daemonSet: outdated, found: podSummary{at: now, status: outdated.Status}, want: "AsExpected",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
