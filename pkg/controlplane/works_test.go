@@ -4,7 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
@@ -20,7 +23,14 @@ func TestWhatWorksHasARevisionOnEveryNodeAndALeader(t *testing.T) {
 		"a node has no revision yet":              {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[2].CurrentRevision = 0 }, 0},
 		"nothing is installed":                    {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = nil }, 0},
 		"the predecessor is there":                {func(c *controlplanetest.Cluster) { c.Predecessor("m1") }, 0},
-		"the leader's container ended":            {func(c *controlplanetest.Cluster) { c.Exit("m0", 0, "") }, 0},
+		"the predecessor leads": {func(c *controlplanetest.Cluster) {
+			c.Predecessor("m1")
+			c.Status.NodeStatuses[2].CurrentRevision = 0
+			c.Lease.Spec.HolderIdentity = ptr.To("m1_old")
+			c.Lease.Spec.AcquireTime = ptr.To(metav1.NewMicroTime(controlplanetest.At(-7200)))
+			c.Seen.See(c.Lease, controlplanetest.At(0))
+		}, controlplane.PredecessorWorks},
+		"the leader's container ended": {func(c *controlplanetest.Cluster) { c.Exit("m0", 0, "") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := controlplanetest.New("m0", "m1", "m2")

@@ -97,8 +97,8 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 	names := k.platform.Credentials
 	if request.Occasion == Takeover && names.Optional && names.Request != "" {
 		// The predecessor requests no credentials where the instance's identity is enough.
-		k.addRemark(fmt.Sprintf("the take-over changes the CCM's identity from that of its instance to secret/%s in %s, and "+
-			"no preflight tries that: where credentials are managed manually, create it before the upgrade from the "+
+		k.addRemark(fmt.Sprintf("the take-over changes the CCM's identity from that of its instance to secret/%s in %s: "+
+			"where credentials are managed manually, create it before the upgrade from the "+
 			"release's CredentialsRequest %s (docs/upgrading.md#before)", names.Secret, operand.Namespace, names.Request))
 	}
 	switch {

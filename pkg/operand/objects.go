@@ -198,6 +198,9 @@ func DigestOf(podConfigMap *corev1.ConfigMap) string { return podConfigMap.Data[
 
 // TokensOf returns the federated tokens that the candidate of this pod ConfigMap needs.
 func TokensOf(podConfigMap *corev1.ConfigMap) ([]clouds.Token, error) {
+	if podConfigMap == nil {
+		return nil, nil
+	}
 	var tokens []clouds.Token
 	if text := podConfigMap.Annotations[TokensAnnotation]; text != "" {
 		if err := json.Unmarshal([]byte(text), &tokens); err != nil {

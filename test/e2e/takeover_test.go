@@ -83,6 +83,9 @@ func (s *takeover) testTakeover(t *testing.T) {
 	s.monitor.Begin("a rejected configuration")
 	s.monitor.Expect(monitor.Degraded("cloud-provider-config", "the configuration is broken"))
 	s.setCloudConfig(t, "["+good)
+	if s.name == "aws" {
+		setSecretKeys("aws_secret_access_key", wrong)(t, s.cloudStory)
+	}
 	require.NoError(t, s.InstallPayload(t.Context()))
 	s.awaitCondition(t, "TakingOver", "True", briefly, "deployment/"+s.OperandTag(), "keeps running until the static pods stand by")
 	s.awaitDegraded(t, briefly, "cloud-provider-config")
@@ -93,6 +96,9 @@ func (s *takeover) testTakeover(t *testing.T) {
 	s.expectSingleNodeTimings()
 	w := s.witness(t)
 	accepted := s.setCloudConfig(t, good)
+	if s.name == "aws" {
+		accepted = s.testRejectedLogin(t, accepted)
+	}
 	s.awaitCondition(t, "TakingOver", "False", rolloutLimit)
 	s.figure("configuration accepted to the end of the take-over: %s", rounded(accepted))
 	require.NoError(t, s.CompleteRelease(t.Context(), s.Release()))
@@ -104,6 +110,20 @@ func (s *takeover) testTakeover(t *testing.T) {
 	s.figure("without a leader: %s", without.Round(100*time.Millisecond))
 	require.Less(t, without, takeoverLimit, "without a leader")
 	s.requireNothingOfThePredecessor(t)
+}
+
+// testRejectedLogin lets the preflight of the take-over fail: the predecessor goes on. On AWS, its own credentials are
+// others, the roles of the instances. It returns when those of the static pods became valid.
+func (s *takeover) testRejectedLogin(t *testing.T, accepted time.Time) time.Time {
+	t.Helper()
+	s.monitor.Expect(monitor.Degraded(s.secret, "the cloud rejects the credentials"))
+	s.awaitDegraded(t, briefly, s.secret, "a cloud-controller-manager with the changed inputs")
+	s.figure("configuration accepted to the rejection of the login: %s", rounded(accepted))
+	s.awaitCondition(t, "TakingOver", "True", briefly, "deployment/"+s.OperandTag(), "keeps running until the static pods stand by")
+	s.awaitPredecessor(t)
+	require.Zero(t, s.revision(t))
+	s.setSecret(t, s.secret, s.cloud.Credentials())
+	return time.Now()
 }
 
 // expectSingleNodeTimings lets the lease's timings of a single node come and go, as the predecessor's Deployment does.

@@ -375,7 +375,7 @@ func TestAnInfrastructureThatLacksWhatTheOperandNeeds(t *testing.T) {
 
 func TestATakeOverThatChangesTheIdentityOfTheCCM(t *testing.T) {
 	const changes = "the take-over changes the CCM's identity from that of its instance to secret/" +
-		"cloud-controller-manager-credentials in openshift-cloud-controller-manager, and no preflight tries that: where " +
+		"cloud-controller-manager-credentials in openshift-cloud-controller-manager: where " +
 		"credentials are managed manually, create it before the upgrade from the release's CredentialsRequest " +
 		"openshift-aws-cloud-controller-manager (docs/upgrading.md#before)\n"
 	for name, tc := range map[string]struct {

@@ -1,6 +1,7 @@
 package targetconfigcontroller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,7 +58,7 @@ type fixture struct {
 	// scribbled makes Confirm report that the observed configuration is not the observers'.
 	scribbled bool
 
-	// leads is the revision that Works returns instead of 1, if it is not 0.
+	// leads is what Works returns instead of 1, if it is not 0.
 	leads int32
 	// works is whether Works returns revision 1, with worksErr.
 	works    bool
@@ -113,7 +114,7 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 		TargetDaemonSets: f.target.Apps().V1().DaemonSets(),
 		DaemonSets:       f.kube.AppsV1(),
 		Works: func(*operatorv1.StaticPodOperatorStatus) (int32, error) {
-			return map[bool]int32{true: max(1, f.leads)}[f.works], f.worksErr
+			return map[bool]int32{true: cmp.Or(f.leads, 1)}[f.works], f.worksErr
 		},
 		OperandImages: map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:1"},
 		OperatorImage: "registry/operator@sha256:2",

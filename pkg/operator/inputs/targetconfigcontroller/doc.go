@@ -35,6 +35,8 @@
 // account, or break the node, again. Where the cloud rejects the login of the CCM that works too, a failed login is
 // repeated at once: the new credentials may be valid by now, and nothing else is the cure.
 //
+// Before a take-over, the CCM that works is the predecessor's, and everything has changed.
+//
 // An administrator may also accept a likely mistake that a check rejects. Then a preflight judges it; where there is
 // none, the value to accept says so.
 package targetconfigcontroller

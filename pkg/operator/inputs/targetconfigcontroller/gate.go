@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -86,13 +87,11 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 
 // classify finds out what changes, and what of that is rejected or waits.
 func (g *gating) classify() (err error) {
-	g.digests, g.changed = g.changes(g.full)
-	if len(g.changed) > 0 {
-		if g.works, err = g.Works(g.status); err != nil {
-			return err
-		}
+	if g.works, err = g.Works(g.status); err != nil {
+		return err
 	}
 	g.record = trial.Of(g.in.objects.Secret(operand.PreflightName))
+	g.digests, g.changed = g.changes(g.full)
 	g.accept(g.changed)
 	if g.digests.Have(g.record.Inputs) {
 		g.accept(g.record.Inputs)
@@ -145,9 +144,10 @@ func digestOf(secret *corev1.Secret) string {
 }
 
 // changes returns the digests of what the cloud-controller-manager of a candidate starts with, and what of that
-// differs from the last candidate. At a first installation there is nothing to differ from.
+// differs from the last candidate. At a first installation there is nothing to differ from, but before a take-over
+// everything does.
 func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests) {
-	if next.inputs.First {
+	if next.inputs.First && g.works != controlplane.PredecessorWorks && g.record.Secret == nil {
 		return nil, nil
 	}
 	digests = next.resources.StartsWith()

@@ -172,9 +172,6 @@ func (g *gating) preflightOf(chosen *candidate) (preflight *corev1.Secret, why s
 	if chosen.resources.Untried != "" {
 		return nil, chosen.resources.Untried, nil
 	}
-	if g.in.live == nil {
-		return nil, "", nil
-	}
 	tokens, err := operand.TokensOf(g.in.live)
 	if err != nil {
 		return nil, "", err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
@@ -261,6 +263,63 @@ func TestAChangeWhosePreflightFailsIsRejected(t *testing.T) {
 	require.Empty(t, f.trueConditions(t), "the mistake was undone")
 	f.sees(t)
 	require.Nil(t, f.submitted(t), "the notice ends with the mistake")
+}
+
+func TestATakeOverWaitsForItsPreflight(t *testing.T) {
+	newPreceded := func(t *testing.T) *fixture {
+		t.Helper()
+		f := newFixture(t, goodInputs()...)
+		f.works, f.leads = true, controlplane.PredecessorWorks
+		require.NoError(t, f.run(t))
+		f.refresh(t)
+		require.NotNil(t, f.submitted(t))
+		return f
+	}
+	isInstalled := func(t *testing.T, f *fixture) bool {
+		t.Helper()
+		f.sees(t)
+		all, err := f.kube.CoreV1().ConfigMaps(target).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		return slices.ContainsFunc(all.Items, func(c corev1.ConfigMap) bool { return c.Name == operand.PodConfigMap })
+	}
+
+	t.Run("it is successful", func(t *testing.T) {
+		f := newPreceded(t)
+		f.conclude(t, trial.Successful, 1)
+		require.True(t, isInstalled(t, f))
+		require.Empty(t, f.trueConditions(t))
+	})
+	t.Run("it fails, and another configuration does not", func(t *testing.T) {
+		f := newPreceded(t)
+		f.conclude(t, trial.Failed, 1)
+		require.False(t, isInstalled(t, f))
+		require.Equal(t, []string{"CloudConfigDegraded", "CredentialsDegraded", "TrustedCADegraded"}, f.degraded(t))
+		f.works = false
+		require.False(t, isInstalled(t, f), "the predecessor's leader is away for a moment")
+		f.works = true
+		f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": otherConfig}))
+		require.False(t, isInstalled(t, f))
+		f.conclude(t, trial.Successful, 1)
+		require.True(t, isInstalled(t, f))
+		require.Empty(t, f.trueConditions(t))
+	})
+	t.Run("an administrator accepts what failed", func(t *testing.T) {
+		f := newPreceded(t)
+		f.conclude(t, trial.Failed, 1)
+		require.False(t, isInstalled(t, f))
+		f.accept(f.valueToAccept(t))
+		require.True(t, isInstalled(t, f))
+	})
+	t.Run("it shows nothing", func(t *testing.T) {
+		f := newPreceded(t)
+		f.conclude(t, trial.Inconclusive, 1)
+		require.False(t, isInstalled(t, f))
+		require.Empty(t, f.degraded(t))
+		f.works = false
+		f.sees(t)
+		f.clock.SetTime(f.clock.Now().Add(holdTime))
+		require.True(t, isInstalled(t, f), "nothing works that it could break")
+	})
 }
 
 func TestARejectionNamesTheKeyThatHasChanged(t *testing.T) {
