@@ -194,8 +194,8 @@ func (c *config) compareWithout(layers [][]byte) {
 	}
 }
 
-// protectedFlags are the flags that overrides cannot change. With other values, CCMs that do not know of each other would act
-// on the same cloud, or one would act on another cluster or with other rights.
+// protectedFlags are the flags that overrides cannot change. With other values, CCMs that do not know of each other
+// would act on the same cloud, or one would act on another cluster or with other rights.
 var protectedFlags = []string{
 	"kubeconfig", "master", "authentication-kubeconfig", "authorization-kubeconfig", "use-service-account-credentials",
 	"leader-elect", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace",

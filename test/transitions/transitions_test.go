@@ -32,6 +32,10 @@ func TestCompareNamesEachDifference(t *testing.T) {
 			[]Story{run(Transition{"a", 49}), run(Transition{"a", 80})},
 			[]string{"a at 30.0 to 40.0 s: 49.0 to 80.0 s in the simulation"}},
 		{"a condition that is Unknown", []Story{run(Transition{"Available=Unknown", 1})}, []Story{run()}, nil},
+		{"the next leader after a death, and what follows",
+			[]Story{{Death, []Transition{{"a", 50}, {leaseAcquired, 100}, {"b", 110}}}},
+			[]Story{{Death, []Transition{{"a", 70}, {leaseAcquired, 176}, {"b", 190}}}},
+			[]string{"a at 50.0 s: 70.0 s in the simulation", "b at 110.0 s: 190.0 s in the simulation"}},
 		{"another order", []Story{run(Transition{"a", 100}, Transition{"b", 110})},
 			[]Story{run(Transition{"b", 100}, Transition{"a", 110})}, []string{"b comes before a in the simulation"}},
 	} {
