@@ -104,7 +104,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 			computed: regexp.MustCompile(`s\.at\.IsZero\(\)|[sS]ince(\[\w+\])?\.IsZero\(\)|[sS]ince(\[\w+\])? = now\b|_, known := \w*\.?\w*[sS]ince\[|\w\{\w+, \w+\.[cC]lock\.Now\(\)\}`),
 			home:     "pkg/patience/patience.go",
 			others: map[string]string{
-				"pkg/controlplane/lease.go":                "a renewal counts by its order among the lease's events",
+				"pkg/controlplane/lease.go":                    "a renewal counts by its order among the lease's events",
 				"pkg/operator/nodes/nodemanager/podsummary.go": "a time that a pod's status has",
 			},
 		},
