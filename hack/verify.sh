@@ -107,6 +107,7 @@ run "generated files" hack/generate.sh --check
 run "modules are tidy and verified" check_modules
 run "sources of a build from a clone, with and without network" check_clone_builds
 run "types on every architecture of a release" check_types
+run "rows of the un-wiring" hack/unwire.sh --check
 run "architecture" check_architecture
 run "go vet" check_vet
 run "golangci-lint" hack/lint.sh

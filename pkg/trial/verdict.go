@@ -29,9 +29,11 @@ const (
 // The pauses after which a preflight that did not succeed is repeated: the first, doubled each time, and the longest.
 // What waits for its cloud has longestWait, because only a repeated preflight ends the wait. A rejected login counts
 // against an account, which many clouds lock for half an hour after some of them. So at most three are made in half an
-// hour with the same credentials, unless the running ones are rejected too: then nothing works until new ones do.
+// hour with the same credentials, unless the running ones are rejected too: then nothing works until new ones do, and
+// soonTries follow each other after the first pause.
 const (
 	firstPause      = time.Minute
+	soonTries       = 5
 	firstLoginPause = 5 * time.Minute
 	longestWait     = 5 * time.Minute
 	longestPause    = time.Hour
@@ -183,6 +185,8 @@ func (v *Verdict) pause() time.Duration {
 	switch {
 	case v.LeaderRejected && v.Tries == 0:
 		return 0
+	case v.LeaderRejected && v.Class == RejectedLogin && v.Tries <= soonTries:
+		return firstPause
 	case v.LeaderRejected || v.Result == Inconclusive || v.Class == ImageNotPulled:
 		longest = longestWait
 	case v.Class == RejectedLogin:

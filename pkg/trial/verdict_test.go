@@ -199,7 +199,11 @@ func TestWhatWaitsForItsCloudIsRepeatedSooner(t *testing.T) {
 		},
 		"its login and the leader's were rejected": {
 			trial.Verdict{Result: trial.Failed, Class: trial.RejectedLogin, LeaderRejected: true},
-			[]time.Duration{0, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute},
+			[]time.Duration{0, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, 5 * time.Minute, 5 * time.Minute},
+		},
+		"it failed, as the leader does": {
+			trial.Verdict{Result: trial.Failed, Class: "Crash", LeaderRejected: true, Tries: 1},
+			[]time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
