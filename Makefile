@@ -125,6 +125,11 @@ e2e:
 preflights:
 	@hack/e2e.sh $(PLATFORM) TestPreflights
 
+# Goes back to the release of a former commit of this repository and forth again, twice: FROM=commit.
+.PHONY: e2e-upgrade
+e2e-upgrade:
+	@cd test/e2e && FROM='$(FROM)' go test -count=1 -timeout=1h -v -run '^TestUpgradeFrom$$' .
+
 # The whole operator in simulated time. SEEDS=1-30, KIND=busy-day or names of test/simulation/faults_test.go, DROP=2,3
 # leaves out faults, and REDUCE=1 drops what a failure does not need.
 .PHONY: simulate

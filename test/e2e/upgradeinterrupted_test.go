@@ -31,8 +31,9 @@ func (s *suite) testUnwatchedPreflight(t *testing.T, to devcluster.Release, flag
 	s.monitor.Begin("a preflight that nobody watches, and another release")
 	s.expectRollout("the other release")
 	s.monitor.Expect(monitor.Degraded("secret/openstack-cloud-credentials", "a wrong password").Times(2))
-	clouds := s.Cloud().CloudsYAML()
-	s.setCredentials(t, passwordLine.ReplaceAll(clouds, []byte("$1 "+wrongPassword)))
+	// A password that was rejected in the last hour is not tried again.
+	clouds, password := s.Cloud().CloudsYAML(), wrongPassword+"-"+to.Version
+	s.setCredentials(t, passwordLine.ReplaceAll(clouds, []byte("$1 "+password)))
 	s.await(t, "the preflight", briefly, func(ctx context.Context) error {
 		_, err := s.kube.CoreV1().Pods(targetNamespace).Get(ctx, preflightPod, metav1.GetOptions{})
 		return err
@@ -53,7 +54,7 @@ func (s *suite) testUnwatchedPreflight(t *testing.T, to devcluster.Release, flag
 	s.upgrade(t, to, flag)
 	s.awaitDegraded(t, goodLimit+briefly, "secret/openstack-cloud-credentials", "the cloud rejects the credentials")
 	s.requirePreflightGone(t)
-	s.requireNowhere(t, wrongPassword)
+	s.requireNowhere(t, password)
 	began = time.Now()
 	s.setCredentials(t, clouds)
 	s.await(t, "a clean ClusterOperator", cleanLimit, s.clean)
