@@ -185,17 +185,17 @@ func (v *Verdict) pause() time.Duration {
 	switch {
 	case v.LeaderRejected && v.Tries == 0:
 		return 0
-	case v.LeaderRejected && v.Class == RejectedLogin && v.Tries <= soonTries:
-		return firstPause
+	case v.LeaderRejected && v.Class == RejectedLogin:
+		if v.Tries <= soonTries {
+			return firstPause
+		}
+		return longestWait
 	case v.LeaderRejected || v.Result == Inconclusive || v.Class == ImageNotPulled:
 		longest = longestWait
 	case v.Class == RejectedLogin:
 		first = firstLoginPause
 	}
-	if shift := v.Tries - 1; shift < 6 {
-		return min(longest, first<<max(0, shift))
-	}
-	return longest
+	return min(longest, first<<min(max(0, v.Tries-1), 6))
 }
 
 // NextTry says when the preflight is repeated, empty if it is not.
