@@ -220,7 +220,7 @@ func (c *controller) stop(ctx context.Context, s snapshot) (step, error) {
 	if missing := s.missing(); missing != "" || !s.begun {
 		return step{reason: waitingForStaticPods, message: fmt.Sprintf(
 			"%s of this operator's predecessor keeps running until the static pods stand by%s; if they do not come, a "+
-				"Degraded condition has the cause", deploymentNames(running), missing)}, nil
+				"Degraded condition or PreflightNotices has the cause", deploymentNames(running), missing)}, nil
 	}
 	for _, d := range running {
 		// In the foreground, so that the Deployment exists until its pods have ended.

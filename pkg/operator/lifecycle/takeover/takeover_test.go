@@ -256,7 +256,7 @@ func (c *cluster) changes() []string {
 const (
 	keeps = "WaitingForStaticPods: deployment/openstack-cloud-controller-manager of this operator's predecessor " +
 		"keeps running until the static pods stand by"
-	cause    = "; if they do not come, a Degraded condition has the cause"
+	cause    = "; if they do not come, a Degraded condition or PreflightNotices has the cause"
 	noLeader = "WaitingForLeader: the predecessor has stopped; waiting for a static pod to acquire " +
 		"lease/cloud-controller-manager in " +
 		"openshift-cloud-controller-manager; if none does within a minute, check the logs of the container " +

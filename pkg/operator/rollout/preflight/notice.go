@@ -11,6 +11,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
+// revisionFailed is the reason of the condition and the event about a revision that fails on its first node.
+const revisionFailed = "RevisionFailed"
+
+// reasons are those of the condition and of events about a preflight.
+var reasons = map[trial.Result]string{
+	trial.Failed: "PreflightFailed", trial.Inconclusive: "PreflightInconclusive",
+}
+
 // report reports a verdict, nil if there is none to report, what else waits for its verdict, and what the present
 // preflight waits for once that has lasted.
 func (s *state) report(ctx context.Context, verdict *trial.Verdict, waitsFor string) error {

@@ -54,14 +54,6 @@ const (
 	quietTime = time.Minute
 )
 
-// revisionFailed is the reason of the condition and the event about a revision that fails on its first node.
-const revisionFailed = "RevisionFailed"
-
-// reasons are those of the condition and of events about a preflight.
-var reasons = map[trial.Result]string{
-	trial.Failed: "PreflightFailed", trial.Inconclusive: "PreflightInconclusive",
-}
-
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
