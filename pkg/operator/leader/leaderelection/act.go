@@ -44,8 +44,8 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 //
 // The lease of a process that failed before it settled is released only when its container is Ready again. With a
 // lease that is free at once, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off.
-// A single node has no standby, and a rollout that ends a process is no failure. The standbys of a first node have the
-// former revision, so its lease waits only until its container cannot take it again: see askPeriod.
+// A single node has no standby, and a rollout that ends a process is no failure. Where no standby has the revision of
+// the one that ended, its lease waits only until its container cannot take it again: see askPeriod.
 func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, err error) {
 	record := s.Record()
 	if !record.Exists {
@@ -96,9 +96,9 @@ func (c *controller) waitsFor(s snapshot, end controlplane.End, node string) (wa
 	switch {
 	case !end.Failed || end.Recovered || s.oneCanLead() || s.isInstalling(node):
 		return false, 0
-	case s.isFirst(node) && end.BackOff:
+	case s.isAlone(node) && end.BackOff:
 		return false, 0
-	case !s.isFirst(node) || end.Next == "":
+	case !s.isAlone(node) || end.Next == "":
 		return true, 0
 	}
 	next = askPeriod - s.Now().Sub(since)

@@ -293,6 +293,10 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 			c.Status.LatestAvailableRevision = 4
 			c.Status.NodeStatuses[1].CurrentRevision = 4
 		}},
+		"its kubelet does not start it after its revision was rejected": {ends: 14, want: 14, change: func(c *cluster) {
+			c.Status.LatestAvailableRevision = 5
+			c.Status.NodeStatuses[1].CurrentRevision = 4
+		}},
 		"its next run has asked for the lease in vain while standbys have the former revision": {
 			ends: 14, standsBy: 15, want: 18, change: func(c *cluster) {
 				c.Status.LatestAvailableRevision = 4

@@ -124,11 +124,18 @@ func (s *snapshot) isInstalling(node string) bool {
 	return controlplane.TargetRevision(s.status, node) != 0
 }
 
-// isFirst reports whether the node has the latest revision, and another one has a former.
-func (s *snapshot) isFirst(node string) bool {
-	return slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return n.NodeName == node && n.CurrentRevision == s.status.LatestAvailableRevision
-	}) && slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return n.CurrentRevision != 0 && n.CurrentRevision != s.status.LatestAvailableRevision
-	})
+// isAlone reports whether the node has another revision than all others: it is the first one of a rollout, or the last
+// one that goes back.
+func (s *snapshot) isAlone(node string) bool {
+	var own int32
+	var others []int32
+	for _, n := range s.status.NodeStatuses {
+		switch {
+		case n.NodeName == node:
+			own = n.CurrentRevision
+		case n.CurrentRevision != 0:
+			others = append(others, n.CurrentRevision)
+		}
+	}
+	return own != 0 && len(others) > 0 && !slices.Contains(others, own)
 }
