@@ -25,7 +25,7 @@ const (
 
 // Leading is the record of a revision's proof.
 type Leading struct {
-	// Revision is the one that is proved, Former the one that led before.
+	// Revision is the one that is proved, Former the last one that led well before.
 	Revision int32 `json:"revision"`
 	Former   int32 `json:"former"`
 	// Node is the first node.
@@ -80,17 +80,23 @@ func (l *Leading) Counts(latest int32, now time.Time) bool {
 }
 
 // NeedsProof reports whether the latest revision has to lead well before a node gets it that has the present one: it
-// changes what a cloud-controller-manager starts with, it has not been proved, and it does not take the place of one
-// that has failed. Credentials and CAs alone need none: where the former ones are not valid any more, a former leader
+// is new, and does not change credentials and CAs alone. Where the former ones are not valid any more, a former leader
 // that ends for the proof cannot start again. l may be nil.
 func (l *Leading) NeedsProof(objects operand.Objects, latest, present int32) bool {
+	changed := objects.Changes(latest, present)
+	delete(changed, diagnostic.Credentials)
+	delete(changed, diagnostic.TrustedCA)
+	return len(changed) > 0 && l.IsNew(objects, latest, present)
+}
+
+// IsNew reports whether the latest revision gets a record: it changes what a cloud-controller-manager starts with,
+// compared with the present one, it has no result yet, and it does not take the place of one that has failed. l may be
+// nil.
+func (l *Leading) IsNew(objects operand.Objects, latest, present int32) bool {
 	if latest == present || present == 0 || l.HasEnded(latest) && !l.HasFailed(latest) || l.HasFailed(present) {
 		return false
 	}
-	changed := objects.StartsWith(latest).Changed(objects.StartsWith(present))
-	delete(changed, diagnostic.Credentials)
-	delete(changed, diagnostic.TrustedCA)
-	return len(changed) > 0
+	return len(objects.Changes(latest, present)) > 0
 }
 
 // Describe returns what a rollout waits for, "" if it does not wait for the record.

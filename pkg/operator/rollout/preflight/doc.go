@@ -14,6 +14,8 @@
 //	| state            | if                                                                            | next state |
 //	|------------------|-------------------------------------------------------------------------------|------------|
 //	| none             | the first node has settled, and others have a former revision                 | Awaited    |
+//	| none             | the same, only credentials or CAs change, and a preflight has logged in       | Proven     |
+//	| none             | the same, and no preflight has                                                | Unproved   |
 //	| Held             | an administrator has accepted what the revision changes                       | Unproved   |
 //	| Held             | it ended, and one of the former revision leads well 10 min later              | Failed     |
 //	| Held             | it hung, and a former process has started what it had not                     | Failed     |

@@ -76,18 +76,46 @@ func (s *state) goOn(ctx context.Context) error {
 	return s.writeProof(ctx, next)
 }
 
-// beginProof returns the proof of a rollout whose first node has the revision, nil if nothing is to be proved.
+// beginProof returns the record of a rollout whose first node has the revision, nil if it needs none. What changes only
+// credentials and CAs rolls on without a proof, but its leaders are watched if the former revision leads.
 func (s *state) beginProof(ctx context.Context) *trial.Leading {
 	latest, now := s.status.LatestAvailableRevision, metav1.NewTime(s.now)
 	begun := &trial.Leading{Revision: latest, State: trial.LeadAwaited, Began: now, Since: now}
 	begun.Node, begun.Former = controlplane.Halfway(s.status, s.leaseNode())
-	first := s.view.StaticPod(begun.Node)
+	first, former := s.view.StaticPod(begun.Node), s.record.Leading
 	if begun.Former == 0 || first == nil || !controlplane.IsReady(first) ||
-		!s.record.Leading.NeedsProof(s.objects, latest, begun.Former) {
+		!former.IsNew(s.objects, latest, begun.Former) {
 		return nil
+	}
+	needsProof := former.NeedsProof(s.objects, latest, begun.Former)
+	begun.Former = s.lastGood(begun.Former)
+	if !needsProof {
+		return s.watched(begun)
 	}
 	if holder := s.view.Holder(); holder.State.Runs() && holder.Node != begun.Node {
 		begun.Controllers, _ = s.startedOn(ctx, holder.Node)
+	}
+	return begun
+}
+
+// lastGood returns the revision to go back to from the one after present: the one before if the leaders of the present
+// one keep ending.
+func (s *state) lastGood(present int32) int32 {
+	if s.record.Leading.HasEnded(present) && s.leading.of == present && len(s.leading.ends) > 0 {
+		return s.record.Leading.Former
+	}
+	return present
+}
+
+// watched returns the record of a revision that rolls on without a proof, nil if no former one leads: then the change
+// may be the cure. A preflight that has led with it is as good as a proof.
+func (s *state) watched(begun *trial.Leading) *trial.Leading {
+	if s.ledByFormer() == nil {
+		return nil
+	}
+	begun.State = trial.LeadUnproved
+	if s.hasLoggedIn(&rollout{revision: begun.Revision, former: begun.Former}) {
+		begun.State = trial.LeadProven
 	}
 	return begun
 }
@@ -248,14 +276,14 @@ func (s *state) rejectLed(ctx context.Context, failed *trial.Leading, verdict *t
 	return s.writeProof(ctx, failed.In(trial.LeadUnproved, acceptedByAdmin, s.now))
 }
 
-// writeProof writes the proof of a revision, and reports a state that has begun.
+// writeProof writes the proof of a revision, and reports a state that the record has reached.
 func (s *state) writeProof(ctx context.Context, next *trial.Leading) error {
 	former := s.record.Leading
 	s.record.Leading = next
 	if err := s.record.Save(ctx, s.Kube.CoreV1()); err != nil {
 		return fmt.Errorf("the proof of revision %d: %w", next.Revision, err)
 	}
-	if former != nil && former.State == next.State {
+	if former == nil || former.Revision != next.Revision || former.State == next.State {
 		return nil
 	}
 	switch next.State {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
@@ -336,15 +337,20 @@ func TestARevisionThatAnAdministratorHasAcceptedRollsOutAfterItHasLedBadly(t *te
 func everywhere(t *testing.T) *world {
 	t.Helper()
 	w := newRollout(t, "m0", "m1", "m2")
+	w.everyNode()
+	record := trial.Record{Leading: &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: trial.LeadProven,
+		Began: metav1.NewTime(controlplanetest.At(-600))}}
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
+	return w
+}
+
+// everyNode gives every node revision 4.
+func (w *world) everyNode() {
 	for i, node := range []string{"m0", "m1", "m2"} {
 		w.Status.NodeStatuses[i].CurrentRevision = 4
 		w.label(node, "4")
 		w.Ready(node, true)
 	}
-	record := trial.Record{Leading: &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: trial.LeadProven,
-		Began: metav1.NewTime(controlplanetest.At(-600))}}
-	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
-	return w
 }
 
 // fails lets the process of a node lead and end, from this second on.
@@ -367,6 +373,108 @@ func TestARevisionWhoseLeadersEndIsRejectedAfterItsRollout(t *testing.T) {
 	require.Equal(t, trial.LeadFailed, w.record(t).State)
 	w.fails(t, "m0", 30, noOctavia)
 	require.Len(t, w.events(), 1)
+}
+
+// newCredentials returns a rollout that changes only the credentials. Its first node has settled.
+func newCredentials(t *testing.T, tried *trial.Verdict, before func(w *world)) *world {
+	t.Helper()
+	w := newRollout(t, "m0", "m1", "m2")
+	w.sameConfig(t)
+	for revision, password := range map[int32]string{3: "former", 4: "next"} {
+		require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Add(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operand.NameIn(operand.CloudCredentialsSecret, revision)},
+			Data:       map[string][]byte{"clouds.yaml": []byte(password)},
+		}))
+	}
+	objects, err := operatorclient.Objects(w.caches.Core().V1().ConfigMaps().Lister().ConfigMaps(namespace),
+		w.caches.Core().V1().Secrets().Lister().Secrets(namespace))
+	require.NoError(t, err)
+	record := trial.Record{Inputs: objects.Changes(4, 3), Verdict: tried}
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
+	before(w)
+	w.Ready("m1", true)
+	w.Status.NodeStatuses[1].CurrentRevision = 4
+	w.pass(t, 0)
+	return w
+}
+
+// The former credentials may be revoked, so nothing is to be proved. A login that a preflight has made was revoked
+// since, or the cloud is to blame.
+func TestTheLeadersOfNewCredentialsAreWatched(t *testing.T) {
+	const unauthenticated = "Authentication failed\n"
+	successful := &trial.Verdict{Result: trial.Successful, Tries: 1}
+	for name, tc := range map[string]struct {
+		tried    *trial.Verdict
+		message  string
+		state    trial.LeadingState
+		rejected bool
+	}{
+		"no preflight has tried them, and the leaders end":            {nil, noOctavia, trial.LeadUnproved, true},
+		"no preflight has tried them, and the cloud rejects them":     {nil, unauthenticated, trial.LeadUnproved, true},
+		"a preflight has logged in with them, and the leaders end":    {successful, noOctavia, trial.LeadProven, true},
+		"a preflight has logged in, and the cloud rejects them since": {successful, unauthenticated, trial.LeadProven, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCredentials(t, tc.tried, func(*world) {})
+			record := w.record(t)
+			require.NotNil(t, record)
+			record.Began, record.Since = metav1.Time{}, metav1.Time{}
+			require.Equal(t, &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: tc.state}, record)
+			w.everyNode()
+			w.fails(t, "m0", 10, tc.message)
+			require.Nil(t, w.rejected(t))
+			w.fails(t, "m2", 20, tc.message)
+			if !tc.rejected {
+				require.Nil(t, w.rejected(t))
+				require.Empty(t, w.events())
+				return
+			}
+			require.Len(t, w.rejected(t), 1)
+			require.Equal(t, []diagnostic.Cause{diagnostic.Credentials}, w.rejected(t)[0].Inputs.Causes())
+			require.Equal(t, trial.LeadFailed, w.record(t).State)
+			require.Len(t, w.events(), 1)
+		})
+	}
+}
+
+func TestTheLeadersOfNewCredentialsAreNotWatchedIfNoneLedBefore(t *testing.T) {
+	w := newCredentials(t, nil, func(w *world) { w.endsLead("m0", 5, "Authentication failed\n") })
+	require.Nil(t, w.record(t), "they may be the cure")
+}
+
+// What leads then is no revision to go back to.
+func TestARevisionThatFollowsOneWhoseLeadersEndGoesBackToTheOneBefore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		settles bool
+		want    int32
+	}{
+		"the leaders of the present one keep ending": {false, 3},
+		"a leader of the present one has settled":    {true, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := everywhere(t)
+			w.fails(t, "m0", 10, noOctavia)
+			second := 12
+			if tc.settles {
+				w.takesLead("m2", 20)
+				w.renews(t, 40*time.Second)
+				second = 61
+			}
+			pod := `{"spec": {"containers": [{"name": "cloud-controller-manager", "image": "next"}]}}`
+			require.NoError(t, w.caches.Core().V1().ConfigMaps().Informer().GetStore().Add(&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operand.NameIn(operand.PodConfigMap, 5)},
+				Data:       map[string]string{"pod.yaml": pod},
+			}))
+			w.latest, w.Status.LatestAvailableRevision = 5, 5
+			w.Install("m1", second)
+			w.label("m1", "5")
+			w.Ready("m1", true)
+			w.Status.NodeStatuses[1].CurrentRevision = 5
+			w.pass(t, 0)
+			require.Equal(t, int32(5), w.record(t).Revision)
+			require.Equal(t, tc.want, w.record(t).Former)
+		})
+	}
 }
 
 // The prune controller deletes what no node runs.
