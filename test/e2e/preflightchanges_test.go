@@ -134,7 +134,7 @@ var clouds = map[string]preflightCloud{
 			}},
 			{name: "a closed port of the login", class: "Unreachable", do: setSecretText(`(auth_url: https://[^:]+:)\d+`, "1")},
 			{name: "no load balancers", do: setConfigText(`(\[LoadBalancer\]\n)`, "enabled = false\n")},
-			{name: "load balancers in a cloud without their API", class: "NoLoadBalancers", do: func(t *testing.T, s *cloudStory) {
+			{name: "17-load-balancers-without-octavia", class: "NoLoadBalancers", do: func(t *testing.T, s *cloudStory) {
 				s.Cloud().Withdraw(openstack.LoadBalancerService, true)
 				setConfigText(`(enabled = )false`, "true")(t, s)
 			}, undo: func(s *cloudStory, _ *testing.T) { s.Cloud().Withdraw(openstack.LoadBalancerService, false) }},
