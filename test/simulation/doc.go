@@ -15,7 +15,7 @@
 //	              the roles of the manifests                 the network between them
 //
 // Everything runs in one bubble of testing/synctest. Its clock advances when every goroutine waits, so a run takes as
-// long as its work: about two CPU seconds for an installation on three nodes, and three for an hour at rest.
+// long as its work: about two CPU seconds for an installation on three nodes, and as many for an hour at rest.
 //
 // The stories of test/transitions, which a development cluster has played too, show whether the models are right.
 //

@@ -341,13 +341,13 @@ func damage(w *world) (func(), func() bool) {
 	m := w.someMaster()
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	content := m.manifest()
-	if content == nil {
+	manifest := m.manifest()
+	if manifest == nil {
 		return nil, func() bool { return false }
 	}
 	w.note("FAULT somebody changes the manifest on %s", m.name)
 	static := m.static
-	err := os.WriteFile(filepath.Join(m.root, manifestPath), append(content, "# changed\n"...), 0o600)
+	err := os.WriteFile(filepath.Join(m.root, manifestPath), slices.Concat(manifest.content, []byte("# changed\n")), 0o600)
 	return nil, func() bool { return err == nil && (static == nil || static.ccm.exited) }
 }
 

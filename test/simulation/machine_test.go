@@ -54,6 +54,7 @@ type machine struct {
 	// cleanedUp is until when the kubelet cleans up after a static pod.
 	cleanedUp time.Time
 	running   map[string]*ordinaryPod
+	read      *file
 	// exits are the ends of the static pod's process that nobody asked for.
 	exits []time.Time
 	// taken is when a pod of the operator took the manifest away, zero while it is there.
@@ -280,16 +281,30 @@ func (m *machine) onDisk(pod *corev1.Pod, container *corev1.Container, args []st
 	return mapped
 }
 
-// manifest returns the file of the static pod, nil if there is none.
-func (m *machine) manifest() []byte {
-	content, err := os.ReadFile(filepath.Join(m.root, manifestPath))
+// file is a file as the kubelet has read it.
+type file struct {
+	info    fs.FileInfo
+	content []byte
+	hash    string
+}
+
+// manifest returns the file of the static pod, nil if there is none. It is read again once it has changed.
+func (m *machine) manifest() *file {
+	path := filepath.Join(m.root, manifestPath)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil
 	}
-	return content
+	if f := m.read; f != nil && os.SameFile(f.info, info) && f.info.ModTime().Equal(info.ModTime()) && f.info.Size() == info.Size() {
+		return f
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	m.read = &file{info, content, fmt.Sprintf("%x", sha256.Sum256(content))[:32]}
+	return m.read
 }
-
-func hashOf(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content))[:32] }
 
 // copyTree copies a directory with the modes of its files.
 func copyTree(from, to string) error {

@@ -2,8 +2,14 @@ package simulation
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/util/workqueue"
+
+	_ "github.com/openshift/cluster-cloud-controller-manager-operator/test/simulation/unmetered"
 )
 
 // A world has little that lives and writes much that does not: with Go's default of 100, a sixth of the time is the
@@ -13,4 +19,11 @@ const garbage = 800
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(garbage)
 	os.Exit(m.Run())
+}
+
+func TestNoQueueMeasuresItself(t *testing.T) {
+	before := runtime.NumGoroutine()
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "x"})
+	defer queue.ShutDown()
+	require.Equal(t, before, runtime.NumGoroutine())
 }

@@ -40,21 +40,20 @@ type staticPod struct {
 
 // superviseStatic is one round of the kubelet. It requires the mutex.
 func (m *machine) superviseStatic() {
-	content := m.manifest()
-	s := m.static
-	if content != nil {
+	file, s := m.manifest(), m.static
+	if file != nil {
 		m.taken = time.Time{}
 	} else if s != nil && m.taken.IsZero() {
 		m.taken = time.Now()
 	}
 	switch {
 	case s != nil && s.isEnding:
-	case s != nil && (content == nil || hashOf(content) != s.hash):
+	case s != nil && (file == nil || file.hash != s.hash):
 		m.endStatic()
 	case s != nil:
 		s.supervise()
-	case content != nil && time.Now().After(m.cleanedUp):
-		m.startStatic(content)
+	case file != nil && time.Now().After(m.cleanedUp):
+		m.startStatic(file)
 	}
 }
 
@@ -92,15 +91,15 @@ func (s *staticPod) stop() {
 }
 
 // startStatic requires the mutex.
-func (m *machine) startStatic(manifest []byte) {
+func (m *machine) startStatic(manifest *file) {
 	pod := &corev1.Pod{}
-	if err := yaml.Unmarshal(manifest, pod); err != nil {
+	if err := yaml.Unmarshal(manifest.content, pod); err != nil {
 		m.violate("a manifest that is none", "%s: %v", m.name, err)
 		return
 	}
 	pod.Name = operand.Name + "-" + m.name
 	pod.Spec.NodeName = m.name
-	m.static = &staticPod{m: m, pod: pod, hash: hashOf(manifest), started: time.Now()}
+	m.static = &staticPod{m: m, pod: pod, hash: manifest.hash, started: time.Now()}
 	m.static.startCCM()
 	m.static.startSyncer()
 	m.static.show()
