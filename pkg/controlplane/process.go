@@ -106,7 +106,8 @@ func Led(run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease) bool
 //     mirror pod at once (fastStaticPodsRegistration in kubelet.go), and ends the former containers seconds later.
 //   - A container's times have no fractions. If it was restarted, or ended, within the second of the acquisition, the
 //     next one may have acquired the lease instead, and renews it then. So the lease must not have been renewed for
-//     two retry periods, and a next one that runs must be Ready: a frozen process is not.
+//     two retry periods, and a next one that runs must be Ready: a frozen process is not. While the kubelet backs off,
+//     there is no next one in that second: it waits for a second or more after the end (KEP-4603).
 //
 // A process that is frozen, or on a node that does not report, may live: its container counts as running.
 func (l *Lease) EndOf(v View) End {
@@ -128,7 +129,7 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 	e := End{Recovered: running != nil && IsReady(pod), BackOff: IsInBackOff(container), Next: runningID(container)}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
-	case endedSince(last, acquired), within && startedAfter(running, acquired):
+	case endedSince(last, acquired), within && (e.BackOff || startedAfter(running, acquired)):
 		// The API truncates times, so neither was earlier.
 		e.Proven = true
 	case within && (running == nil || e.Recovered):

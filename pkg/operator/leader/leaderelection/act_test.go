@@ -284,6 +284,12 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 		"it had settled":                               {ends: acquired + 31, want: acquired + 31},
 		"it ends a moment before it settles":           {ends: acquired + 29, back: 60, want: 60},
 		"it ends within the second of the acquisition": {ends: acquired, back: 40, want: 40},
+		"it ends within that second, and its kubelet does not start it while standbys have the former revision": {
+			ends: acquired, want: acquired, change: func(c *cluster) {
+				c.Status.LatestAvailableRevision = 4
+				c.Status.NodeStatuses[1].CurrentRevision = 4
+			},
+		},
 		"a rollout ended it": {ends: 14, want: 14, change: func(c *cluster) {
 			for i := range c.Status.NodeStatuses {
 				c.Status.NodeStatuses[i].TargetRevision = 4
