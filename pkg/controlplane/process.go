@@ -120,12 +120,18 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 	if pod == nil || p.Identity == "" || p.lease.Spec.AcquireTime == nil {
 		return End{}
 	}
-	container, acquired := ContainerStatus(pod, operand.Name), p.lease.Spec.AcquireTime.Time
-	last := Terminated(container)
-	if !p.is(last, pod) {
-		return p.replacedBy(pod, container, now)
+	container := ContainerStatus(pod, operand.Name)
+	if last := Terminated(container); p.is(last, pod) {
+		return p.endedBy(last, pod, container, now)
 	}
-	running := container.State.Running
+	return p.replacedBy(pod, container, now)
+}
+
+// endedBy returns the end of the process whose run has terminated.
+func (p *Process) endedBy(
+	last *corev1.ContainerStateTerminated, pod *corev1.Pod, container corev1.ContainerStatus, now time.Time,
+) End {
+	running, acquired := container.State.Running, p.lease.Spec.AcquireTime.Time
 	e := End{Recovered: running != nil && IsReady(pod), BackOff: IsInBackOff(container), Next: runningID(container)}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
