@@ -49,31 +49,42 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	status *operatorv1.StaticPodOperatorStatus, in *gathered, chosen *candidate,
 ) (*candidate, error) {
 	g := &gating{controller: c, syncCtx: syncCtx, status: status, in: in, full: chosen, held: c.held}
-	c.held = patience.Since[bool]{} // What no longer waits begins anew.
+	c.held = patience.Since[bool]{} // Reset the timer of what no longer waits.
 	if chosen.resources == nil {
 		return chosen, nil
 	}
-	if err := g.classify(); err != nil {
-		return nil, err
-	}
-	next, err := g.withoutRejected()
-	if err != nil {
-		return nil, err
-	}
-	e, err := g.observe(next)
+	next, e, err := g.look()
 	if err != nil {
 		return nil, err
 	}
 	step, unproved := e.next()
 	g.tellUnproved(e.changed.Changed(g.accepted), unproved)
+	return g.take(ctx, step, next, e)
+}
+
+// look returns the candidate in which nothing is rejected, and what is known about it.
+func (g *gating) look() (*candidate, *evidence, error) {
+	if err := g.classify(); err != nil {
+		return nil, nil, err
+	}
+	next, err := g.withoutRejected()
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := g.observe(next)
+	return next, e, err
+}
+
+// take takes the next step of a candidate, and returns what becomes a revision meanwhile.
+func (g *gating) take(ctx context.Context, step step, next *candidate, e *evidence) (*candidate, error) {
 	switch step {
 	case pause:
 		next.resources = nil
-		err = g.settle(ctx)
+		return next, g.settle(ctx)
 	case settle:
-		err = g.settle(ctx)
+		return next, g.settle(ctx)
 	case submit:
-		if err = g.submit(ctx, e.preflight, e.changed, e.digests[diagnostic.Credentials], nil); err != nil {
+		if err := g.submit(ctx, e.preflight, e.changed, e.digests[diagnostic.Credentials], nil); err != nil {
 			return nil, fmt.Errorf("%w; to roll the change out unproved, run: %s", err,
 				operatorclient.AcceptCommand(g.in.acceptance, g.changed.Value()))
 		}
@@ -82,7 +93,7 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 		return g.withoutWaiting(e.changed)
 	case pass:
 	}
-	return next, err
+	return next, nil
 }
 
 // classify finds out what changes, and what of that is rejected or waits.
