@@ -244,9 +244,9 @@ func (p *preview) withoutSecrets() {
 
 func standIns(v *targetconfigcontroller.Verdict) []string {
 	var texts []string
-	for _, cause := range slices.Sorted(maps.Keys(v.StandIns)) {
+	for _, cause := range slices.Sorted(maps.Keys(v.Fallbacks)) {
 		isRejected := slices.ContainsFunc(v.Errors, func(d diagnostic.Diagnostic) bool { return d.Cause == cause })
-		if text := v.StandIns[cause]; isRejected && text != "" {
+		if text := v.Fallbacks[cause]; isRejected && text != "" {
 			texts = append(texts, fmt.Sprintf("%s is rejected: %s", cause, text))
 		}
 	}

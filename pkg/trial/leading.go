@@ -76,7 +76,7 @@ func (l *Leading) AwaitsFormer() bool { return l.Hangs || l.End != nil }
 // Counts reports whether the record still matters: it is about the latest revision, or not older than rejections that
 // are remembered. l may be nil.
 func (l *Leading) Counts(latest int32, now time.Time) bool {
-	return l != nil && (l.IsOpen(latest) || now.Sub(l.Began.Time).Abs() < RememberTime)
+	return l != nil && (l.IsOpen(latest) || now.Sub(l.Began.Time).Abs() < RememberPeriod)
 }
 
 // NeedsProof reports whether the latest revision has to lead well before a node gets it that has the present one: it

@@ -86,8 +86,8 @@ func (r *Rejection) IsFor(revision int32) bool {
 	return revision != 0 && r.Verdict.Revision == revision
 }
 
-// RememberTime is how long rejections are remembered.
-const RememberTime = longestPause
+// RememberPeriod is how long rejections are remembered.
+const RememberPeriod = longestPause
 
 // maxRemembered is how many rejections are remembered about inputs that were undone.
 const maxRemembered = 8
@@ -115,7 +115,7 @@ func toReject(inputs operand.StartDigests, verdict *Verdict) operand.StartDigest
 // against the account, and a rollout on the node where it has failed.
 func (r *Rejection) remembers(now time.Time) bool {
 	matters := !r.Waits() && (r.Verdict.Class == RejectedLogin || r.Verdict.Revision != 0)
-	return matters && now.Sub(r.Verdict.Ended.Time).Abs() < RememberTime // A clock may have been ahead.
+	return matters && now.Sub(r.Verdict.Ended.Time).Abs() < RememberPeriod // A clock may have been ahead.
 }
 
 // Remembered returns those of the rejections that are still remembered, the latest of them.

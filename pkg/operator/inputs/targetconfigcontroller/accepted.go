@@ -45,12 +45,12 @@ func (g *gathered) nameAcceptance(next *candidate, in operand.Inputs, isContradi
 	if !g.Platform.Preflight {
 		what = "; to use it although nothing proves it, run: "
 	}
-	if next.standIns == nil {
-		next.standIns = map[diagnostic.Cause]string{}
+	if next.fallbacks == nil {
+		next.fallbacks = map[diagnostic.Cause]string{}
 	}
 	for _, d := range next.errors {
-		if text := next.standIns[d.Cause]; !strings.Contains(text, value) {
-			next.standIns[d.Cause] = strings.TrimPrefix(text+what+operatorclient.AcceptCommand(g.acceptance, value), "; ")
+		if text := next.fallbacks[d.Cause]; !strings.Contains(text, value) {
+			next.fallbacks[d.Cause] = strings.TrimPrefix(text+what+operatorclient.AcceptCommand(g.acceptance, value), "; ")
 		}
 	}
 	return nil

@@ -28,8 +28,8 @@ type candidate struct {
 	platform string
 
 	errors, warnings []diagnostic.Diagnostic
-	// standIns describes, for each cause, what is used instead of a rejected input.
-	standIns map[diagnostic.Cause]string
+	// fallbacks describes, for each cause, what is used instead of a rejected input.
+	fallbacks map[diagnostic.Cause]string
 }
 
 // attempt is a set of inputs to render.
@@ -38,8 +38,8 @@ type attempt struct {
 	// proxy is the trusted CA that is rendered as the Proxy's, nil if there is none.
 	proxy *operand.TrustSource
 	// replaced are the causes whose current input is replaced.
-	replaced []diagnostic.Cause
-	standIns map[diagnostic.Cause]string
+	replaced  []diagnostic.Cause
+	fallbacks map[diagnostic.Cause]string
 }
 
 // replaceable are the causes about inputs whose accepted version is stored.
@@ -137,19 +137,19 @@ func (c *controller) replaced(
 		}
 	}
 	return &candidate{
-		errors: rejected.Diagnostics, warnings: rejected.Warnings, standIns: in.acceptedStandIns(current),
+		errors: rejected.Diagnostics, warnings: rejected.Warnings, fallbacks: in.acceptedFallbacks(current),
 	}, nil
 }
 
 // current returns the current inputs. Render omits a trusted CA that contains no usable certificate, so the accepted
 // one is added to it.
 func (c *controller) current(in *gathered) *attempt {
-	a := &attempt{Inputs: in.Inputs, proxy: in.proxy, standIns: map[diagnostic.Cause]string{}}
+	a := &attempt{Inputs: in.Inputs, proxy: in.proxy, fallbacks: map[diagnostic.Cause]string{}}
 	a.Policy = in.policy(a.Inputs)
 	if in.proxy == nil || in.proxy.IsUsable() {
 		return a
 	}
-	a.proxy, a.standIns[diagnostic.TrustedCA] = c.acceptedTrust(in)
+	a.proxy, a.fallbacks[diagnostic.TrustedCA] = c.acceptedTrust(in)
 	if a.proxy != nil {
 		a.Trust = c.withSystemTrust([]operand.TrustSource{*in.proxy, *a.proxy})
 	}
@@ -159,14 +159,14 @@ func (c *controller) current(in *gathered) *attempt {
 // acceptedTrust returns the trusted CA that replaces the Proxy's, and its description.
 func (c *controller) acceptedTrust(in *gathered) (*operand.TrustSource, string) {
 	if kept := in.accepted.TrustedCA; kept != nil {
-		return &kept.Input, trustStandIn(kept)
+		return &kept.Input, trustFallback(kept)
 	}
 	revision := in.copies()
 	if in.accepted.Known && !in.accepted.TrustOmitted || revision == nil {
 		return nil, ""
 	}
 	trust := revision.Trust()
-	return &trust, trustStandIn(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
+	return &trust, trustFallback(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
 }
 
 // replacements returns the attempts to make if the current inputs are rejected, the closest to the current inputs
@@ -201,7 +201,7 @@ func (c *controller) replacements(
 // withAccepted replaces inputs with their accepted versions. It returns nil if one of them is not stored.
 func (c *controller) withAccepted(in *gathered, current *attempt, causes []diagnostic.Cause) *attempt {
 	a := &attempt{
-		Inputs: current.Inputs, proxy: current.proxy, replaced: causes, standIns: in.acceptedStandIns(current),
+		Inputs: current.Inputs, proxy: current.proxy, replaced: causes, fallbacks: in.acceptedFallbacks(current),
 	}
 	for _, cause := range causes {
 		switch cause {
@@ -230,19 +230,19 @@ func (c *controller) withAccepted(in *gathered, current *attempt, causes []diagn
 	return a
 }
 
-// acceptedStandIns describes the accepted version of each input, in addition to the current stand-ins.
-func (g *gathered) acceptedStandIns(current *attempt) map[diagnostic.Cause]string {
-	standIns := maps.Clone(current.standIns)
+// acceptedFallbacks describes the accepted version of each input, in addition to the current stand-ins.
+func (g *gathered) acceptedFallbacks(current *attempt) map[diagnostic.Cause]string {
+	fallbacks := maps.Clone(current.fallbacks)
 	if kept := g.accepted.CloudConfig; kept != nil {
-		standIns[diagnostic.CloudConfig] = standIn(kept.Since)
+		fallbacks[diagnostic.CloudConfig] = fallbackText(kept.Since)
 	}
 	if kept := g.accepted.Credentials; kept != nil {
-		standIns[diagnostic.Credentials] = standIn(kept.Since)
+		fallbacks[diagnostic.Credentials] = fallbackText(kept.Since)
 	}
 	if kept := g.accepted.TrustedCA; kept != nil {
-		standIns[diagnostic.TrustedCA] = trustStandIn(kept)
+		fallbacks[diagnostic.TrustedCA] = trustFallback(kept)
 	}
-	return standIns
+	return fallbacks
 }
 
 // nameHeldBack adds to a rejected input's description that it also holds back a valid input.
@@ -254,8 +254,8 @@ func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
 			continue
 		}
 		for _, other := range rejected {
-			a.standIns[other] += fmt.Sprintf("; the current %s cannot be used with the accepted version: "+
-				"for the %s too, %s", name, name, a.standIns[cause])
+			a.fallbacks[other] += fmt.Sprintf("; the current %s cannot be used with the accepted version: "+
+				"for the %s too, %s", name, name, a.fallbacks[cause])
 		}
 	}
 }
@@ -266,15 +266,15 @@ func (c *controller) withRevision(
 ) *attempt {
 	a := &attempt{
 		Inputs: revision.WithCloud(current.Inputs), proxy: current.proxy, replaced: causes,
-		standIns: maps.Clone(current.standIns),
+		fallbacks: maps.Clone(current.fallbacks),
 	}
 	for _, cause := range causes {
-		a.standIns[cause] = fmt.Sprintf("until then, the content of revision %d stays in use", revision.Number)
+		a.fallbacks[cause] = fmt.Sprintf("until then, the content of revision %d stays in use", revision.Number)
 	}
 	if slices.Contains(causes, diagnostic.TrustedCA) {
 		trust := revision.Trust()
 		a.proxy, a.Trust = &trust, c.withSystemTrust([]operand.TrustSource{trust})
-		a.standIns[diagnostic.TrustedCA] = trustStandIn(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
+		a.fallbacks[diagnostic.TrustedCA] = trustFallback(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
 	}
 	return a
 }
@@ -300,7 +300,7 @@ func (c *controller) chosen(
 	}
 	return &candidate{
 		resources: resources, inputs: a.Inputs, accepted: next, platform: in.Platform.Name,
-		errors: errors, warnings: resources.Warnings, standIns: a.standIns,
+		errors: errors, warnings: resources.Warnings, fallbacks: a.fallbacks,
 	}
 }
 
@@ -330,15 +330,15 @@ func (g *gathered) copies() *operand.Revision {
 	return revision
 }
 
-func standIn(since time.Time) string {
+func fallbackText(since time.Time) string {
 	return fmt.Sprintf("until then, the version accepted at %s stays in use", since.UTC().Format(time.RFC3339))
 }
 
-// trustStandIn describes an accepted trusted CA. If it was taken from a revision, the description names the
+// trustFallback describes an accepted trusted CA. If it was taken from a revision, the description names the
 // revision's object.
-func trustStandIn(kept *inputs.Version[operand.TrustSource]) string {
+func trustFallback(kept *inputs.Version[operand.TrustSource]) string {
 	if strings.HasSuffix(kept.Source, " in "+operatorclient.TargetNamespace) {
 		return fmt.Sprintf("until then, the content of %s stays in use", kept.Source)
 	}
-	return standIn(kept.Since)
+	return fallbackText(kept.Since)
 }

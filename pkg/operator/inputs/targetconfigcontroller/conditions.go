@@ -55,8 +55,8 @@ func (c *controller) report(
 			texts, reason = omitted, "LeftOut"
 		}
 		message := joinBounded(texts)
-		if standIn := chosen.standIns[cause]; message != "" && standIn != "" {
-			message += "\n" + standIn
+		if fallback := chosen.fallbacks[cause]; message != "" && fallback != "" {
+			message += "\n" + fallback
 		}
 		conditions = append(conditions, condition(recorder, status, string(cause)+"Degraded", reason, message))
 	}

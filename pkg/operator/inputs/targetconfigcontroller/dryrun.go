@@ -42,9 +42,9 @@ type Verdict struct {
 	// Resources are rendered from Inputs. They are nil if a rejected input has no accepted version.
 	Resources *operand.Resources
 	Inputs    operand.Inputs
-	// Errors reject inputs, and StandIns has what is used instead. Warnings do not reject.
+	// Errors reject inputs, and Fallbacks has what is used instead. Warnings do not reject.
 	Errors, Warnings []diagnostic.Diagnostic
-	StandIns         map[diagnostic.Cause]string
+	Fallbacks        map[diagnostic.Cause]string
 }
 
 // standInImage stands for the images of the release, which are the same in every dry run. So are the objects that
@@ -84,7 +84,7 @@ func (t DryRun) Run() (*Verdict, error) {
 	}
 	return &Verdict{
 		Managed: true, Resources: chosen.resources, Inputs: chosen.inputs,
-		Errors: chosen.errors, Warnings: chosen.warnings, StandIns: chosen.standIns,
+		Errors: chosen.errors, Warnings: chosen.warnings, Fallbacks: chosen.fallbacks,
 	}, nil
 }
 

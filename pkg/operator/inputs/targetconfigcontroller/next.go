@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// holdTime is how long changes wait for a verdict where no former cloud-controller-manager leads: they may be the
+	// holdTimeout is how long changes wait for a verdict where no former cloud-controller-manager leads: they may be the
 	// cure. Then they become a revision without one.
-	holdTime = 20 * time.Second
+	holdTimeout = 20 * time.Second
 
-	// holdAllTime is how long everything waits for a preflight that has no result. Then only what it tries waits.
-	holdAllTime = 90 * time.Second
+	// holdAllTimeout is how long everything waits for a preflight that has no result. Then only what it tries waits.
+	holdAllTimeout = 90 * time.Second
 )
 
 // step is what happens to a candidate. All but pause, submit and wait make it a revision.
@@ -68,8 +68,8 @@ var decisions = []struct {
 		"its preflight showed nothing, and no cloud-controller-manager works",
 	},
 	{
-		func(e *evidence) bool { return e.runs && !e.works && e.waited >= holdTime }, pass,
-		fmt.Sprintf("its preflight has no result after %s", holdTime),
+		func(e *evidence) bool { return e.runs && !e.works && e.waited >= holdTimeout }, pass,
+		fmt.Sprintf("its preflight has no result after %s", holdTimeout),
 	},
 	{func(e *evidence) bool { return e.runs }, wait, ""},
 	{func(e *evidence) bool { return !e.works }, settle, ""},
@@ -134,12 +134,12 @@ func (g *gating) isTried(preflight *corev1.Secret) bool {
 // cloud-controller-manager works; without one, they may be the cure. While that hands over its lead, none works for
 // some seconds.
 func (g *gating) isHeld(r *trial.Rejection) bool {
-	return !r.Waits() || g.waited() < holdTime || g.works != 0
+	return !r.Waits() || g.waited() < holdTimeout || g.works != 0
 }
 
 // withoutWaiting returns what does not wait for the verdict about changes, nil if everything does.
 func (g *gating) withoutWaiting(changed operand.StartDigests) (*candidate, error) {
-	if g.works == 0 || g.waited() < holdAllTime {
+	if g.works == 0 || g.waited() < holdAllTimeout {
 		return nil, nil
 	}
 	g.standing = append(g.standing, trial.Rejection{
@@ -153,11 +153,11 @@ func (g *gating) waited() time.Duration {
 	now := g.Clock.Now()
 	waited := now.Sub(g.held.See(g.works != 0, now))
 	g.controller.held = g.held
-	again := holdTime // Whether it works may change.
-	if g.works != 0 && waited < holdAllTime {
-		again = min(holdTime, holdAllTime-waited)
-	} else if waited < holdTime {
-		again = holdTime - waited
+	again := holdTimeout // Whether it works may change.
+	if g.works != 0 && waited < holdAllTimeout {
+		again = min(holdTimeout, holdAllTimeout-waited)
+	} else if waited < holdTimeout {
+		again = holdTimeout - waited
 	}
 	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), again)
 	return waited

@@ -15,7 +15,7 @@ import (
 // Each row changes the evidence of the row before it, so that the order counts.
 func TestTheFirstEvidenceThatAppliesDecides(t *testing.T) {
 	e := evidence{
-		isBack: true, isPaused: true, isAccepted: true, result: trial.Successful, runs: true, waited: holdTime,
+		isBack: true, isPaused: true, isAccepted: true, result: trial.Successful, runs: true, waited: holdTimeout,
 	}
 	for _, row := range []struct {
 		name   string
@@ -50,7 +50,7 @@ func TestACandidateThatNothingHasProvedTellsWhy(t *testing.T) {
 			changed: changed, preflight: &corev1.Secret{}, result: trial.Inconclusive,
 		},
 		"its preflight has no result after 20s": {
-			changed: changed, preflight: &corev1.Secret{}, runs: true, waited: holdTime,
+			changed: changed, preflight: &corev1.Secret{}, runs: true, waited: holdTimeout,
 		},
 	} {
 		_, unproved := e.next()

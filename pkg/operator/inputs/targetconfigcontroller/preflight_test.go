@@ -150,7 +150,7 @@ func TestAChangeWaitsForItsPreflight(t *testing.T) {
 	f.change(t)
 	require.Contains(t, string(f.submitted(t).Data["secret-cloud-config-cloud.conf"]), changed)
 	require.Nil(t, f.record(t).Verdict)
-	f.clock.Step(holdAllTime - time.Second)
+	f.clock.Step(holdAllTimeout - time.Second)
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t))
 	f.conclude(t, trial.Successful, 1)
@@ -317,7 +317,7 @@ func TestATakeOverWaitsForItsPreflight(t *testing.T) {
 		require.Empty(t, f.degraded(t))
 		f.works = false
 		f.sees(t)
-		f.clock.SetTime(f.clock.Now().Add(holdTime))
+		f.clock.SetTime(f.clock.Now().Add(holdTimeout))
 		require.True(t, isInstalled(t, f), "nothing works that it could break")
 	})
 }
@@ -666,7 +666,7 @@ func TestAFailedChangeThatWasAcceptedButNotAppliedIsReplacedByWhatRuns(t *testin
 	f.change(t)
 	f.works = false
 	f.sees(t)
-	f.clock.Step(holdTime)
+	f.clock.Step(holdTimeout)
 	full := errors.New("no quota")
 	f.kube.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return full != nil, nil, full
@@ -757,7 +757,7 @@ func TestAChangeThatHasWaitedDoesNotWaitAgainBecauseItCannotBeApplied(t *testing
 	f.change(t)
 	f.works = false
 	f.sees(t)
-	f.clock.Step(holdTime)
+	f.clock.Step(holdTimeout)
 	failure := errors.New("no quota")
 	f.kube.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return failure != nil, nil, failure
@@ -857,7 +857,7 @@ func TestARejectedLoginThatIsUndoneAndMadeAgainIsNotRepeatedAtOnce(t *testing.T)
 	f.sees(t)
 	f.rotate(t, "hidden")
 	f.sees(t)
-	f.clock.Step(trial.RememberTime)
+	f.clock.Step(trial.RememberPeriod)
 	f.sees(t)
 	require.Nil(t, f.submitted(t))
 }

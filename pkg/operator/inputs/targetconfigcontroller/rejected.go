@@ -116,10 +116,10 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 	}
 	former.Image, former.Flags = image, flags
 	if image {
-		current.standIns[diagnostic.Image] = "until then, the former image stays in use"
+		current.fallbacks[diagnostic.Image] = "until then, the former image stays in use"
 	}
 	if flags {
-		current.standIns[diagnostic.Configuration] = "until then, the former flags stay in use"
+		current.fallbacks[diagnostic.Configuration] = "until then, the former flags stay in use"
 	}
 	return former, nil
 }

@@ -35,7 +35,7 @@ func (g *gating) settle(ctx context.Context) error {
 	if g.record.Leading.Counts(g.status.LatestAvailableRevision, now) {
 		left.Leading = g.record.Leading
 	}
-	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), trial.RememberTime)
+	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), trial.RememberPeriod)
 	return left.Save(ctx, g.Secrets)
 }
 

@@ -206,7 +206,7 @@ func TestARestartedOperatorGoesOnWithWhatWaits(t *testing.T) {
 	f.restart()
 	f.sees(t)
 	require.Equal(t, former, f.balancers(t), "it has seen no leader for 20 s")
-	f.waits(t, holdTime)
+	f.waits(t, holdTimeout)
 	require.Equal(t, changed, f.balancers(t))
 }
 

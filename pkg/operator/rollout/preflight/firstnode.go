@@ -22,15 +22,16 @@ import (
 )
 
 const (
-	// enoughEnds is how often the container must have ended since one has settled: a single end may be the node's fault.
-	enoughEnds = 2
+	// minRestarts is how often the container must have ended since one has settled: a single end may be the node's fault.
+	minRestarts = 2
 
-	// hangTime is how long a container may run without being Ready. It hangs if its log tells that it waits for no cloud.
-	hangTime = 30 * time.Second
+	// hangTimeout is how long a container may run without being Ready. It hangs if its log tells that it waits for no
+	// cloud.
+	hangTimeout = 30 * time.Second
 
-	// cloudTime is how long a container that may wait for its cloud may not be Ready. Its cloud may be down, but the
+	// cloudTimeout is how long a container that may wait for its cloud may not be Ready. Its cloud may be down, but the
 	// former revision leads all that time.
-	cloudTime = trial.LeadHold
+	cloudTimeout = trial.LeadHold
 
 	// hangInterval is how often logs are read meanwhile.
 	hangInterval = 10 * time.Second
@@ -43,8 +44,8 @@ type rollout struct {
 	pod *corev1.Pod
 }
 
-// ends is how often the container of a pod had ended.
-type ends struct {
+// restarts is how often the container of a pod has ended.
+type restarts struct {
 	pod   types.UID
 	count int
 }
@@ -90,7 +91,7 @@ func (s *state) watchFirstNode(ctx context.Context) error {
 		return nil
 	}
 	s.after(lookInterval)
-	if err := s.forgiveEnds(first.pod); err != nil {
+	if err := s.ignoreSettledRestarts(first.pod); err != nil {
 		return err
 	}
 	isFirst := func(node *corev1.Node) bool {
@@ -119,12 +120,13 @@ func (s *state) hasLoggedIn(first *rollout) bool {
 
 // forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
 func (s *state) forgetUnready() {
-	s.unready, s.running, s.mute = patience.Since[string]{}, patience.Since[string]{}, patience.Since[string]{}
+	s.unready, s.running, s.emptyLog = patience.Since[string]{}, patience.Since[string]{}, patience.Since[string]{}
 }
 
-// forgiveEnds stops counting the ends of a container before a run that has settled: those of days are no failure of a
-// revision. A container that is Ready for a moment may fail at each start. What moves the lead ends it, too.
-func (s *state) forgiveEnds(pod *corev1.Pod) error {
+// ignoreSettledRestarts stops counting the ends of a container before a run that has settled: those of days are no
+// failure of a revision. A container that is Ready for a moment may fail at each start. What moves the lead ends it,
+// too.
+func (s *state) ignoreSettledRestarts(pod *corev1.Pod) error {
 	moves, err := controlplane.Moves(s.Pods.Lister())
 	if err != nil {
 		return err
@@ -136,7 +138,7 @@ func (s *state) forgiveEnds(pod *corev1.Pod) error {
 	hasSettled := s.now.Sub(s.ready.See(ready, s.now)) >= controlplane.SettleTime && ready != ""
 	run := controlplane.Terminated(status)
 	if hasSettled || run != nil && controlplane.EndedByMove(run, pod.Spec.NodeName, moves) {
-		s.forgiven = ends{pod: pod.UID, count: endsOf(status)}
+		s.ignored = restarts{pod: pod.UID, count: endsOf(status)}
 	}
 	return nil
 }
@@ -156,10 +158,10 @@ func (s *state) judgeFirstNode(ctx context.Context, first *rollout) *trial.Verdi
 	e := &evidence{now: s.now, pod: first.pod, since: s.unready.See(string(first.pod.UID), s.now)}
 	status := controlplane.ContainerStatus(first.pod, operand.Name)
 	count := endsOf(status)
-	if s.forgiven.pod == first.pod.UID {
-		count -= s.forgiven.count
+	if s.ignored.pod == first.pod.UID {
+		count -= s.ignored.count
 	}
-	if end := controlplane.Terminated(status); end != nil && count >= enoughEnds {
+	if end := controlplane.Terminated(status); end != nil && count >= minRestarts {
 		verdict := e.ended(end)
 		isRevoked := verdict.Class == nodecause.Unauthenticated.String() && s.hasLoggedIn(first)
 		if !isRevoked && (verdict.Result == trial.Failed || verdict.Class != crash) {
@@ -173,21 +175,21 @@ func (s *state) judgeFirstNode(ctx context.Context, first *rollout) *trial.Verdi
 func (s *state) judgeHang(
 	ctx context.Context, first *rollout, e *evidence, status corev1.ContainerStatus,
 ) *trial.Verdict {
-	runs := status.State.Running != nil && e.now.Sub(s.running.See(status.ContainerID, e.now)) >= hangTime
+	runs := status.State.Running != nil && e.now.Sub(s.running.See(status.ContainerID, e.now)) >= hangTimeout
 	switch {
-	case e.now.Sub(e.since) >= cloudTime:
+	case e.now.Sub(e.since) >= cloudTimeout:
 		return e.verdict(trial.Failed, hang, fmt.Sprintf("it was not Ready within %s, while one of revision %d led; "+
-			"correct what was changed", cloudTime, first.former))
-	case !runs || e.now.Sub(s.asked) < hangInterval:
+			"correct what was changed", cloudTimeout, first.former))
+	case !runs || e.now.Sub(s.lastLogRead) < hangInterval:
 		return nil
 	}
-	s.asked = e.now
+	s.lastLogRead = e.now
 	waitsFor := s.waitsForNoCloud(ctx, first.pod.Name, status.ContainerID)
 	if waitsFor == "" {
 		return nil // Its cloud may be down.
 	}
 	return e.verdict(trial.Failed, hang, fmt.Sprintf("it was not Ready within %s, and %s; correct what was changed",
-		hangTime, waitsFor))
+		hangTimeout, waitsFor))
 }
 
 // asksForLease is what client-go (tools/leaderelection/leaderelection.go) logs when a process begins to stand by. A
@@ -204,8 +206,8 @@ func (s *state) waitsForNoCloud(ctx context.Context, pod, container string) stri
 	case err != nil:
 		return ""
 	case strings.TrimSpace(text) == "":
-		if s.now.Sub(s.mute.See(container, s.now)) < lookInterval {
-			s.asked = time.Time{}
+		if s.now.Sub(s.emptyLog.See(container, s.now)) < lookInterval {
+			s.lastLogRead = time.Time{}
 			return ""
 		}
 		return "it has logged nothing"

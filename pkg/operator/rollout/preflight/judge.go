@@ -20,27 +20,27 @@ import (
 )
 
 const (
-	// settleTime is how long the process must lead its own lease. One whose provider cannot be built, or whose
+	// settlePeriod is how long the process must lead its own lease. One whose provider cannot be built, or whose
 	// controllers cannot start, ends within a second of the acquisition.
-	settleTime = 5 * time.Second
+	settlePeriod = 5 * time.Second
 
-	// unseenTime is how long it must have led at the last renewal where the log cannot be read, so no look-up is seen.
-	unseenTime = 20 * time.Second
+	// unseenPeriod is how long it must have led at the last renewal where the log cannot be read, so no look-up is seen.
+	unseenPeriod = 20 * time.Second
 
-	// patienceTime is how long a process may take to lead and to look up its nodes. With the start of the pod, what hangs
+	// lookupTimeout is how long a process may take to lead and to look up its nodes. With the start of the pod, what hangs
 	// is named within a minute.
-	patienceTime = 45 * time.Second
+	lookupTimeout = 45 * time.Second
 
-	// startTime is how long the pod may take to start, and pullTime how long the pull of its image may take.
-	startTime = 2 * time.Minute
-	pullTime  = 10 * time.Minute
+	// podStartTimeout is how long the pod may take to start, and pullTimeout how long the pull of its image may take.
+	podStartTimeout = 2 * time.Minute
+	pullTimeout     = 10 * time.Minute
 
-	// probedTime is the least that the kubelet takes to end a process that hangs.
-	probedTime = 40 * time.Second
+	// probePeriod is the least that the kubelet takes to end a process that hangs.
+	probePeriod = 40 * time.Second
 
-	// enough is how many failed look-ups show nothing good, however many nodes there are: the log that is read is
-	// limited.
-	enough = 100
+	// maxFailedLookups is how many failed look-ups show nothing good, however many nodes there are: the log that is
+	// read is limited.
+	maxFailedLookups = 100
 
 	// signaled is the exit code of a process that a signal ended, less the signal (signal(7)).
 	signaled   = 128
@@ -138,9 +138,9 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*trial.Verdict, stri
 	if waiting.Message != "" {
 		waitsFor += fmt.Sprintf(" (%s: %s)", waiting.Reason, terminationmessage.Summary(waiting.Message))
 	}
-	limit := startTime
+	limit := podStartTimeout
 	if slices.ContainsFunc(e.pod.Status.Conditions, hasSandbox) {
-		limit = pullTime
+		limit = pullTimeout
 	}
 	switch {
 	case slices.Contains(unpulled, waiting.Reason):
@@ -177,10 +177,10 @@ func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 		return verdict, ""
 	}
 	switch {
-	case e.unread != "" && e.held >= unseenTime:
+	case e.unread != "" && e.held >= unseenPeriod:
 		return e.verdict(trial.Successful, "",
-			fmt.Sprintf("it led for %s; its log was not read: %s", unseenTime, e.unread)), ""
-	case e.now.Sub(e.startedAt) < patienceTime:
+			fmt.Sprintf("it led for %s; its log was not read: %s", unseenPeriod, e.unread)), ""
+	case e.now.Sub(e.startedAt) < lookupTimeout:
 		return nil, "its look-up of the nodes"
 	case e.isKeptFromLeading():
 		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("it did not lead: %q holds lease/%s in %s, the "+
@@ -201,26 +201,26 @@ func (e *evidence) isKeptFromLeading() bool {
 	return e.holder != "" && hasLogged && nodecause.ClassOf(errorOf(e.log)) == nodecause.Other
 }
 
-// overdue judges a process that runs, but has looked up no node for patienceTime. So this is no crash.
+// overdue judges a process that runs, but has looked up no node for lookupTimeout. So this is no crash.
 func (e *evidence) overdue(led time.Duration) *trial.Verdict {
 	text := errorOf(e.log)
 	switch {
 	case e.log == "":
 		return e.verdict(trial.Failed, hang, fmt.Sprintf("within %s, it logged nothing; correct what was changed",
-			patienceTime))
+			lookupTimeout))
 	case nodecause.ClassOf(text) != nodecause.Other:
 		return e.failed(text)
-	case e.provenByStart() && led >= settleTime && !nodecause.AsksAzure(e.log):
+	case e.provenByStart() && led >= settlePeriod && !nodecause.AsksAzure(e.log):
 		// It does not wait for the cloud.
 		return e.verdict(trial.Failed, nodecause.Deaf.String(), fmt.Sprintf("within %s, it led, and its controller of "+
-			"nodes did not begin; correct what was changed", patienceTime))
+			"nodes did not begin; correct what was changed", lookupTimeout))
 	}
 	said := "logged no error"
 	if text != "" {
 		said = fmt.Sprintf("logged %q last", terminationmessage.Cut(text))
 	}
 	return e.verdict(trial.Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node and "+
-		"%s; %s", patienceTime, said, nodecause.NoAnswer.Action()))
+		"%s; %s", lookupTimeout, said, nodecause.NoAnswer.Action()))
 }
 
 // provenByStart reports whether the cloud-controller-manager looks up no node anyway.
@@ -233,9 +233,9 @@ func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *trial
 	switch {
 	case !lookups.Ended:
 		return nil
-	case lookups.Nodes > 0 && lookups.Failed >= min(lookups.Nodes, enough):
+	case lookups.Nodes > 0 && lookups.Failed >= min(lookups.Nodes, maxFailedLookups):
 		return e.lookupsFailed(lookups)
-	case led < settleTime:
+	case led < settlePeriod:
 		return nil
 	case e.provenByStart():
 		return e.verdict(trial.Successful, "", "its start has read from the cloud, and it led; it looks up no node")
@@ -284,7 +284,7 @@ func isSignal(end *corev1.ContainerStateTerminated) bool {
 // wasKilled reports whether somebody else than the kubelet has ended a process that had led for that time: the kubelet
 // does so after three failures of the liveness probe, 20 seconds apart, or for its memory.
 func wasKilled(end *corev1.ContainerStateTerminated, led time.Duration) bool {
-	return isSignal(end) && end.Reason != "OOMKilled" && led < probedTime
+	return isSignal(end) && end.Reason != "OOMKilled" && led < probePeriod
 }
 
 // failed returns the verdict about an error. What it is quoted with may lack the words that tell its class.

@@ -409,5 +409,5 @@ func TestWhenTheLeadersLoginIsRejected(t *testing.T) {
 func TestAPreflightOutlivesThePatienceWithIt(t *testing.T) {
 	var pod corev1.Pod
 	require.NoError(t, yaml.Unmarshal(bindata.MustRead("assets/pod/preflight-patch.yaml"), &pod))
-	require.Greater(t, *pod.Spec.ActiveDeadlineSeconds, int64((startTime + pullTime + patienceTime).Seconds()))
+	require.Greater(t, *pod.Spec.ActiveDeadlineSeconds, int64((podStartTimeout + pullTimeout + lookupTimeout).Seconds()))
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// roundTime is how old the end of the leader's last round of look-ups may be: a CCM begins one five minutes after the
+// roundPeriod is how old the end of the leader's last round of look-ups may be: a CCM begins one five minutes after the
 // end of the former one (--node-status-update-frequency), and this lets it take half a minute. If none has ended
 // since, the leader may hang in its cloud, and what it was answered before says nothing about the cloud now.
-const roundTime = 330 * time.Second
+const roundPeriod = 330 * time.Second
 
 // worksSince reports whether every node has the latest revision, which has what the candidate changes, and a process
 // that acquired the lease since then has settled. The leader's node rolls last, so that process has the change.
@@ -38,7 +38,7 @@ func (s *state) worksSince(verdict time.Time) bool {
 func (s *state) compareWithLeader(ctx context.Context, verdict *trial.Verdict) *trial.Verdict {
 	if verdict.AwaitsLeader() && s.record.Inputs[diagnostic.Credentials] != "" {
 		// These credentials are rejected, whatever happens to the running ones.
-		if verdict.LeaderRejected = s.isRejectedToo(ctx, roundTime); verdict.LeaderRejected {
+		if verdict.LeaderRejected = s.isRejectedToo(ctx, roundPeriod); verdict.LeaderRejected {
 			verdict.Message += "; the login of the running one is rejected too"
 		}
 		return verdict
@@ -47,7 +47,7 @@ func (s *state) compareWithLeader(ctx context.Context, verdict *trial.Verdict) *
 	if pod == "" {
 		return verdict
 	}
-	lookups, err := s.lookupsWithin(ctx, pod, roundTime)
+	lookups, err := s.lookupsWithin(ctx, pod, roundPeriod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
 	}

@@ -202,7 +202,7 @@ func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 	if since := s.leading.well.See(well, s.now); well != "" {
 		p.wellFor = s.now.Sub(since)
 	}
-	if s.now.Sub(p.record.Since.Time) >= startLimit {
+	if s.now.Sub(p.record.Since.Time) >= startTimeout {
 		text, _, _ := operandlog.Read(ctx, s.Kube.CoreV1(), first.Name)
 		p.log, _ = s.Mask(text) // It only explains.
 	}
@@ -319,7 +319,7 @@ func (s *state) watchLeaders(ctx context.Context) error {
 		return nil // The revision has logged in before: its credentials have expired, or were revoked.
 	}
 	l.ends = append(l.ends, process.Identity)
-	if len(l.ends) < enoughEnds || len(s.objects.Changes(latest, present.Former)) == 0 {
+	if len(l.ends) < minRestarts || len(s.objects.Changes(latest, present.Former)) == 0 {
 		return nil // The former revision may be pruned: then there is nothing to go back to.
 	}
 	failed := present.In(trial.LeadFailed, verdict.Message, s.now)
@@ -330,7 +330,7 @@ func (s *state) watchLeaders(ctx context.Context) error {
 // isOver reports whether the ends of the leaders so far do not count against a revision.
 func (s *state) isOver(record *trial.Leading) bool {
 	return s.view.Holder().State == controlplane.Leading || record.State == trial.LeadFailed ||
-		record.Why == acceptedByAdmin || s.now.Sub(record.Began.Time) >= recentTime
+		record.Why == acceptedByAdmin || s.now.Sub(record.Began.Time) >= watchPeriod
 }
 
 // endOfLeader returns the verdict about a process of a revision that led and has ended before it had settled, nil if it

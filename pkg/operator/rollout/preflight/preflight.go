@@ -47,11 +47,11 @@ const (
 	// lookInterval is how often a preflight is looked at: only its log tells that it has looked up the nodes.
 	lookInterval = time.Second
 
-	// endTime is how long a kubelet may take to end a pod, whose grace period is 5 seconds.
-	endTime = 30 * time.Second
+	// endTimeout is how long a kubelet may take to end a pod, whose grace period is 5 seconds.
+	endTimeout = 30 * time.Second
 
-	// quietTime is how long a preflight may last before the condition says what it waits for.
-	quietTime = time.Minute
+	// quietPeriod is how long a preflight may last before the condition says what it waits for.
+	quietPeriod = time.Minute
 )
 
 // Options are the dependencies of New; all are required.
@@ -78,19 +78,19 @@ type Options struct {
 
 type controller struct {
 	Options
-	// seen, started and led are the pod that was seen, the one whose container ran, and the one that led, by their UIDs.
-	// ending is the one that is being deleted, and forced the one that was deleted without its kubelet.
-	seen, started, led, ending patience.Since[string]
-	forced                     types.UID
+	// podSeen, containerStarted and leaseAcquired are when the pod of a UID was seen first, its container ran and it led.
+	// podEnding is the one that is being deleted, and forced the one that was deleted without its kubelet.
+	podSeen, containerStarted, leaseAcquired, podEnding patience.Since[string]
+	forced                                              types.UID
 	// lasts is the digest of the candidate without a verdict.
 	lasts patience.Since[string]
 	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and running its container that
-	// runs, by its ID. mute is the one whose log was empty, and asked is when logs were read because of it.
-	unready, running, mute patience.Since[string]
-	asked                  time.Time
-	// ready is its container that is Ready, by its ID, and forgiven are the ends of it that do not count.
-	ready    patience.Since[string]
-	forgiven ends
+	// runs, by its ID. emptyLog is the one whose log was empty, and lastLogRead is when logs were read because of it.
+	unready, running, emptyLog patience.Since[string]
+	lastLogRead                time.Time
+	// ready is its container that is Ready, by its ID, and ignored are its restarts that do not count.
+	ready   patience.Since[string]
+	ignored restarts
 	// leading is about the proof of a revision.
 	leading leading
 }
@@ -274,7 +274,7 @@ func (s *state) create(ctx context.Context) (*trial.Verdict, string, error) {
 	created, err := s.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		s.seen.See(string(created.UID), s.now)
+		s.podSeen.See(string(created.UID), s.now)
 	case !apierrors.IsAlreadyExists(err):
 		return nil, "", fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 	}
@@ -310,17 +310,17 @@ func (s *state) node() string {
 func (s *state) evidence(ctx context.Context) (*evidence, error) {
 	uid := string(s.pod.UID)
 	e := &evidence{
-		now: s.now, pod: s.pod, since: s.seen.See(uid, s.now), changesImage: s.record.Inputs[diagnostic.Image] != "",
+		now: s.now, pod: s.pod, since: s.podSeen.See(uid, s.now), changesImage: s.record.Inputs[diagnostic.Image] != "",
 	}
 	state := controlplane.ContainerStatus(s.pod, operand.Name).State
 	if state.Running == nil && state.Terminated == nil {
 		return e, nil
 	}
 	if state.Running != nil {
-		e.startedAt = s.started.See(uid, s.now)
+		e.startedAt = s.containerStarted.See(uid, s.now)
 	}
 	if leads(s.lease, s.pod) {
-		e.ledAt, e.held = s.led.See(uid, s.now), leaseholder.HeldFor(s.lease)
+		e.ledAt, e.held = s.leaseAcquired.See(uid, s.now), leaseholder.HeldFor(s.lease)
 	} else if s.lease != nil {
 		e.holder = leaseholder.Identity(s.lease)
 	}
@@ -359,7 +359,7 @@ func (s *state) end(ctx context.Context, verdict *trial.Verdict) error {
 		return err
 	}
 	if s.pod.DeletionTimestamp != nil {
-		s.after(max(lookInterval, s.ending.At().Add(endTime).Sub(s.now)))
+		s.after(max(lookInterval, s.podEnding.At().Add(endTimeout).Sub(s.now)))
 	}
 	return s.report(ctx, verdict, "")
 }
@@ -370,7 +370,7 @@ func (s *state) deletePod(ctx context.Context) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.pod.UID))}
 	isForced := s.pod.DeletionTimestamp != nil
 	if isForced {
-		if s.now.Sub(s.ending.See(string(s.pod.UID), s.now)) < endTime || s.forced == s.pod.UID {
+		if s.now.Sub(s.podEnding.See(string(s.pod.UID), s.now)) < endTimeout || s.forced == s.pod.UID {
 			return nil
 		}
 		options.GracePeriodSeconds = ptr.To[int64](0)
@@ -382,7 +382,7 @@ func (s *state) deletePod(ctx context.Context) error {
 	}
 	s.forced = s.pod.UID // It may stay, if it has a finalizer.
 	s.Recorder.Warningf("PreflightPodForced", "deleted pod/%s without the kubelet of node/%s, which has not ended it "+
-		"for %s; check the node", s.pod.Name, s.pod.Spec.NodeName, endTime)
+		"for %s; check the node", s.pod.Name, s.pod.Spec.NodeName, endTimeout)
 	return nil
 }
 

@@ -13,24 +13,25 @@ import (
 )
 
 const (
-	// wellTime is how long a process must have led with all its controllers. The last check that can end it is that of
+	// wellPeriod is how long a process must have led with all its controllers. The last check that can end it is that of
 	// the API server's health, 10 seconds after they have started.
-	wellTime = 15 * time.Second
+	wellPeriod = 15 * time.Second
 
-	// unlistedTime is how long it must have led where it does not list its controllers. Alibaba Cloud's, the slowest,
+	// unlistedPeriod is how long it must have led where it does not list its controllers. Alibaba Cloud's, the slowest,
 	// ends after two minutes if its caches have not synced.
-	unlistedTime = 130 * time.Second
+	unlistedPeriod = 130 * time.Second
 
-	// startLimit is how long it may take to start its controllers. Azure's retries last for more than a minute.
-	startLimit = 2 * time.Minute
+	// startTimeout is how long it may take to start its controllers. Azure's retries last for more than a minute.
+	startTimeout = 2 * time.Minute
 
-	// moveLimit is how long the lead may take to move to the first node. After unledTime without a leader, or without the
-	// process of another node, which the move needs, the rollout does not wait for it: the change may be the cure.
-	moveLimit = 3 * time.Minute
-	unledTime = time.Minute
+	// moveTimeout is how long the lead may take to move to the first node. After unledTimeout without a leader, or
+	// without the process of another node, which the move needs, the rollout does not wait for it: the change may be
+	// the cure.
+	moveTimeout  = 3 * time.Minute
+	unledTimeout = time.Minute
 
-	// recentTime is for how long after its proof began a revision is taken back if its leaders end.
-	recentTime = time.Hour
+	// watchPeriod is for how long after its proof began a revision is taken back if its leaders end.
+	watchPeriod = time.Hour
 )
 
 // proof is what is known at one moment about a revision that is to lead on its first node.
@@ -95,13 +96,13 @@ func (p *proof) next() (*trial.Leading, *trial.Verdict) {
 // staysAway returns why the rollout does not wait any more for the lead to move, "" while it does.
 func (p *proof) staysAway(age time.Duration) string {
 	switch {
-	case p.unled >= unledTime:
-		return fmt.Sprintf("nobody has led for %s, and the change may be the cure", unledTime)
-	case p.lost >= unledTime:
+	case p.unled >= unledTimeout:
+		return fmt.Sprintf("nobody has led for %s, and the change may be the cure", unledTimeout)
+	case p.lost >= unledTimeout:
 		return fmt.Sprintf("a process of another node has ended and was not Ready for %s, and the change may be the cure",
-			unledTime)
-	case age >= moveLimit:
-		return fmt.Sprintf("the lead did not move to node/%s within %s", p.record.Node, moveLimit)
+			unledTimeout)
+	case age >= moveTimeout:
+		return fmt.Sprintf("the lead did not move to node/%s within %s", p.record.Node, moveTimeout)
 	}
 	return ""
 }
@@ -110,11 +111,11 @@ func (p *proof) staysAway(age time.Duration) string {
 func (p *proof) leads(age time.Duration) *trial.Leading {
 	r := p.record
 	switch {
-	case p.wellFor >= wellTime, len(p.started) == 0 && !p.tells() && age >= unlistedTime:
+	case p.wellFor >= wellPeriod, len(p.started) == 0 && !p.tells() && age >= unlistedPeriod:
 		return r.In(trial.LeadProven, "", p.now)
 	case p.isElsewhere:
 		return p.hold("another process has taken the lead")
-	case age >= startLimit && p.tells():
+	case age >= startTimeout && p.tells():
 		next := p.hold(p.hangs())
 		next.Hangs = true
 		return next
@@ -150,9 +151,9 @@ func (p *proof) held(age time.Duration) (*trial.Leading, *trial.Verdict) {
 	case r.Hangs && len(r.Controllers) > 0 && p.formerStarts():
 		verdict := &trial.Verdict{Result: trial.Failed, Class: hang, Node: r.Node, Message: fmt.Sprintf(
 			"%s; one of revision %d has started them since", r.Why, r.Former)}
-		verdict.Ended.Time, verdict.Took.Duration = r.Since.Time, startLimit
+		verdict.Ended.Time, verdict.Took.Duration = r.Since.Time, startTimeout
 		return r.In(trial.LeadFailed, verdict.Message, p.now), verdict
-	case r.End != nil && p.isElsewhere && age < trial.LeadHold+moveLimit:
+	case r.End != nil && p.isElsewhere && age < trial.LeadHold+moveTimeout:
 		return r, nil // The one that leads may settle, and may answer late.
 	case age >= trial.LeadHold:
 		return r.In(trial.LeadUnproved, fmt.Sprintf("it was held for %s: %s", trial.LeadHold, r.Why), p.now), nil
@@ -169,7 +170,7 @@ func (p *proof) formerLeads() bool { return p.isSettled && p.formerStarts() }
 // hangs describes a process that has not started its controllers in time.
 func (p *proof) hangs() string {
 	missing := p.missing()
-	text := fmt.Sprintf("within %s, it did not start %s", startLimit, strings.Join(missing, ", "))
+	text := fmt.Sprintf("within %s, it did not start %s", startTimeout, strings.Join(missing, ", "))
 	last := errorOf(p.log)
 	if class := nodecause.ClassOf(last); class != nodecause.Other {
 		return fmt.Sprintf("%s: %s: %q; %s", text, class.Cause(), terminationmessage.Cut(last), class.Action())

@@ -19,10 +19,10 @@ const deadlineExceeded = "DeadlineExceeded"
 func (s *state) isUnwatched() bool {
 	hasEnded := s.pod.Status.Phase == corev1.PodFailed || s.pod.Status.Phase == corev1.PodSucceeded ||
 		controlplane.ContainerStatus(s.pod, operand.Name).State.Terminated != nil
-	if hasEnded && s.seen.Value() != string(s.pod.UID) {
+	if hasEnded && s.podSeen.Value() != string(s.pod.UID) {
 		return true
 	}
-	s.seen.See(string(s.pod.UID), s.now)
+	s.podSeen.See(string(s.pod.UID), s.now)
 	return hasEnded && s.pod.Status.Reason == deadlineExceeded
 }
 
