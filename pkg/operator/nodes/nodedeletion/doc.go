@@ -33,6 +33,9 @@
 //	| candidate     |                    | no probe has ended yet, or the turn has not come                          |
 //
 // Nothing waits without an end. Times are those of the states themselves; a probe and a pass of the CCM come on top.
+// Three ends are events and not minutes, because no time makes the deletion safe: a Node that no CCM ever found may
+// have another name in the cloud, a kubelet that reports lives, and a cloud that denies living machines tells nothing.
+// A condition names each.
 //
 //	| what waits              | ends                                                                                  |
 //	|-------------------------|---------------------------------------------------------------------------------------|
