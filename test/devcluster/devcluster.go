@@ -24,7 +24,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/nodekeeper"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/process"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 )
 
@@ -45,8 +44,7 @@ type Options struct {
 	// Repository is the directory of the operator's module. Default: found upwards from the working directory.
 	Repository string
 	// Platform is the cluster's platform: a platform type or, where a type is several platforms, a name of the
-	// operator's registry in any case, such as AzureStack. Default: OpenStack. Without a stand-in for its cloud, a
-	// platform has the configuration of an example, and its nodes are never initialized.
+	// operator's registry in any case, such as AzureStack. Default: OpenStack.
 	Platform configv1.PlatformType
 	// CCM is a cloud-controller-manager that runs instead of the built one, or on a platform that has none. Default: the
 	// built one.
@@ -77,7 +75,6 @@ type Cluster struct {
 
 	controlPlane *controlplane.ControlPlane
 	cloud        standIn
-	example      *seed.Example
 	// given is the cloud-controller-manager of Options.CCM, nil without one, and command its path in its image.
 	given   *ccm.Program
 	command string
@@ -119,8 +116,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	c := &Cluster{options: options, progress: newProgress(options.Progress), workers: map[string]bool{},
 		moved: map[int]string{}}
 	for _, step := range []func(context.Context) error{
-		c.openCCM, c.claim, c.readExample, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload,
-		c.startNodes,
+		c.openCCM, c.claim, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload, c.startNodes,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))

@@ -91,20 +91,14 @@ func (c *Cluster) sayWhatRuns() {
 	if c.nodeManager != nil {
 		fmt.Fprintln(c.progress, "the cloud-node-manager is", c.nodeManager)
 	}
-	if c.given != nil && c.registered().Name == "external" {
-		fmt.Fprintln(c.progress, "it starts with the command and arguments of the example, so set spec.custom of "+
-			"cloudcontrollermanager/cluster to those of yours (docs/external.md)")
+	if c.given != nil && c.registered().Name == external {
+		fmt.Fprintln(c.progress, "it starts with the arguments of OpenStack's, whose stand-in is the cloud here, so set "+
+			"spec.custom of cloudcontrollermanager/cluster to those of yours (docs/external.md)")
 	}
-	switch {
-	case !c.Managed() || c.options.Nodes == 0:
-	case !c.HasOperand():
+	if c.Managed() && c.options.Nodes > 0 && !c.HasOperand() {
 		fmt.Fprintf(c.progress, "no cloud-controller-manager runs on %s: its source is in no Go module that can be "+
 			"downloaded; set %s to its binary (docs/hacking.md, \"A CCM that is not built here\")\n", c.options.Platform,
 			ccm.BinaryVariable)
-	case !c.HasCloud():
-		fmt.Fprintf(c.progress, "the cloud of %s has no stand-in: the cloud-controller-manager starts, and revisions "+
-			"roll out, but no Node is initialized, and the process may exit when its cloud does not answer\n",
-			c.options.Platform)
 	}
 }
 
@@ -197,7 +191,7 @@ func (c *Cluster) programFiles(tag string, target build.Target) map[string]strin
 	if c.nodeManager != nil && tag == c.registered().NodeManagerImage {
 		return c.nodeManager.Files(target.Path)
 	}
-	return map[string]string{target.Path: filepath.Join(c.BinDir(), tag)}
+	return map[string]string{target.Path: filepath.Join(c.BinDir(), target.Name)}
 }
 
 // CCM returns the cloud-controller-manager that the user gave, nil if the built one runs.

@@ -35,8 +35,6 @@ func TestTheArgumentsOfEveryPlatformAreKnownBeforeAClusterStarts(t *testing.T) {
 func TestWhatAPlatformCannotShowIsSaidBeforeTheStart(t *testing.T) {
 	given := &ccm.Program{Module: "example.com/ccm", Version: "v1.2.3", SHA256: "0123"}
 	beside := &ccm.Program{Module: "example.com/cnm", Version: "v1.2.3", SHA256: "4567"}
-	const withoutCloud = "has no stand-in: the cloud-controller-manager starts, and revisions roll out, but no Node is " +
-		"initialized, and the process may exit when its cloud does not answer\n"
 	for name, tc := range map[string]struct {
 		platform configv1.PlatformType
 		given    *ccm.Program
@@ -53,11 +51,10 @@ func TestWhatAPlatformCannotShowIsSaidBeforeTheStart(t *testing.T) {
 		"a platform without a program": {platform: "AlibabaCloud",
 			want: "no cloud-controller-manager runs on AlibabaCloud: its source is in no Go module that can be downloaded; " +
 				"set CCM to its binary (docs/hacking.md, \"A CCM that is not built here\")\n"},
-		"a platform without a stand-in and with a given program": {platform: "External", given: given,
+		"a platform whose cloud is another one's stand-in": {platform: "External", given: given,
 			want: "the cloud-controller-manager is example.com/ccm v1.2.3 sha256:0123\n" +
-				"it starts with the command and arguments of the example, so set spec.custom of cloudcontrollermanager/cluster " +
-				"to those of yours (docs/external.md)\n" +
-				"the cloud of External " + withoutCloud},
+				"it starts with the arguments of OpenStack's, whose stand-in is the cloud here, so set spec.custom of " +
+				"cloudcontrollermanager/cluster to those of yours (docs/external.md)\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said bytes.Buffer

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,6 +26,9 @@ const examplesDir = "pkg/operand/testdata"
 var Platforms = []string{"OpenStack", "AWS", "Azure", "AzureStack", "VSphere", "AlibabaCloud", "DigitalOcean",
 	"External", "GCP", "IBMCloud", "Nutanix", "PowerVS", "BareMetal", "None"}
 
+// external is the platform in the registry whose cloud-controller-manager spec.custom describes. Its cloud is OpenStack's.
+const external = "external"
+
 // platformName returns a platform as Platforms has it.
 func platformName(given string) (string, error) {
 	for _, name := range Platforms {
@@ -47,19 +49,6 @@ func (c *Cluster) registered() platform.Platform {
 	return found
 }
 
-// readExample reads the installation of a platform without a stand-in for its cloud.
-func (c *Cluster) readExample(context.Context) error {
-	if c.HasCloud() || !c.registered().Managed() {
-		return nil
-	}
-	example, err := seed.ReadExample(filepath.Join(c.options.Repository, examplesDir, c.registered().Name))
-	if err != nil {
-		return fmt.Errorf("platform %s: %w", c.options.Platform, err)
-	}
-	c.example = example
-	return nil
-}
-
 // operands are the programs of the platform's images that can be built here or that the user gives, by tag in the
 // payload.
 func (c *Cluster) operands() map[string]build.Target {
@@ -68,6 +57,9 @@ func (c *Cluster) operands() map[string]build.Target {
 		if target, known := build.Operands()[tag]; known {
 			found[tag] = target
 		}
+	}
+	if c.registered().Name == external {
+		found[c.OperandTag()] = build.OpenStack()
 	}
 	if c.given != nil {
 		found[c.OperandTag()] = build.Target{Name: c.OperandTag(), Path: c.command}
@@ -96,10 +88,7 @@ func (c *Cluster) Managed() bool { return c.registered().Managed() }
 // HasOperand reports whether the platform's cloud-controller-manager is given, or can be built here. If not, an
 // installer pod waits for a missing image.
 func (c *Cluster) HasOperand() bool {
-	if c.given != nil {
-		return true
-	}
-	_, known := build.Operands()[c.registered().Image]
+	_, known := c.operands()[c.OperandTag()]
 	return known
 }
 
@@ -152,11 +141,7 @@ func (c *Cluster) declareCustom(ctx context.Context, client *objects.Client, ins
 		return nil
 	}
 	for _, secret := range custom.Secrets {
-		data := installed.Credentials
-		if secret.Delivery == ccmv1.CustomCloudControllerManagerSecretDeliveryReloaded {
-			data = map[string][]byte{"session": []byte("an example")}
-		}
-		if err := client.Create(ctx, seed.Secret(secret.Name, data)); err != nil {
+		if err := client.Create(ctx, seed.Secret(secret.Name, installed.Credentials)); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,10 @@ var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, 
 		return azure.Start(ctx, azure.Options{Listen: o.listen, Dir: o.dir, Stack: true})
 	},
 	"digitalocean": usual(digitalocean.Start),
-	"gcp":          usual(gcp.Start),
+	external: func(ctx context.Context, o standInOptions) (standIn, error) {
+		return openstack.Start(ctx, openstack.Options{Listen: o.listen, Host: o.host, Dir: o.dir, External: true})
+	},
+	"gcp": usual(gcp.Start),
 	"ibmcloud": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return ibm.Start(ctx, ibm.Options{Listen: o.listen, Dir: o.dir})
 	},
@@ -106,7 +109,7 @@ func (c *Cluster) AWS() *aws.Server { return cloudOf[*aws.Server](c) }
 // Azure returns the stand-in for Azure or an Azure Stack Hub, nil on other platforms.
 func (c *Cluster) Azure() *azure.Server { return cloudOf[*azure.Server](c) }
 
-// Cloud returns the stand-in for OpenStack, nil on other platforms.
+// Cloud returns the stand-in for OpenStack, which is also that of External; nil on other platforms.
 func (c *Cluster) Cloud() *openstack.Server { return cloudOf[*openstack.Server](c) }
 
 // DigitalOcean returns the stand-in for DigitalOcean, nil on other platforms.
@@ -174,12 +177,15 @@ func (c *Cluster) cloudPort() string {
 
 // installation returns what the operator reads of the cluster on its platform; nil without a cloud.
 func (c *Cluster) installation() *seed.Example {
-	installed := c.example
-	if c.cloud != nil {
-		installed = c.cloud.Installation()
+	if c.cloud == nil {
+		return nil
 	}
-	if installed != nil && installed.Custom != nil {
+	installed := c.cloud.Installation()
+	if installed.Custom != nil {
 		installed.Custom.Image = ImageRef(c.OperandTag())
+		if c.given != nil && c.registered().Name == external {
+			installed.Custom.Command = []string{c.command}
+		}
 	}
 	return installed
 }

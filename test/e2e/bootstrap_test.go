@@ -166,6 +166,7 @@ func (s *cloudStory) writeInstallerFiles(t *testing.T, dir string) {
 		writeManifest(t, filepath.Join(dir, "manifests/cloud-provider-config.yaml"), cloudConfig)
 	}
 	if custom := s.Custom(); custom != nil {
+		s.writeCustomConfig(t, dir)
 		resource := &unstructured.Unstructured{}
 		resource.SetGroupVersionKind(ccmv1.Kind)
 		resource.SetName(ccmv1.InstanceName)
@@ -195,6 +196,25 @@ func (s *cloudStory) writeInstallerFiles(t *testing.T, dir string) {
 	content, err := json.Marshal(references)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "image-references"), content, 0o600))
+}
+
+// writeCustomConfig writes the ConfigMap that spec.custom names, if any.
+func (s *cloudStory) writeCustomConfig(t *testing.T, dir string) {
+	t.Helper()
+	if s.Custom().CloudConfig.Name == "" {
+		return
+	}
+	configMap, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(t.Context(), s.cloudConfigName(), metav1.GetOptions{})
+	require.NoError(t, err)
+	writeManifest(t, filepath.Join(dir, "manifests/99_cloud-config.yaml"), configMap)
+}
+
+// cloudConfigName returns the ConfigMap with the cloud configuration.
+func (s *cloudStory) cloudConfigName() string {
+	if custom := s.Custom(); custom != nil && custom.CloudConfig.Name != "" {
+		return custom.CloudConfig.Name
+	}
+	return "cloud-provider-config"
 }
 
 // installerCredentials returns the Secret that the installer writes for cloud-credential-operator, or the one that its

@@ -31,6 +31,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ibm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/permissions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
@@ -120,6 +121,9 @@ type storyPlatform struct {
 	// looksEvery is the period in which the cloud-controller-manager looks for the machines of Nodes, if that is longer
 	// than a few seconds.
 	looksEvery time.Duration
+	// notAsked says that the operator does not ask the cloud-controller-manager for machines, and waits for no announcement
+	// of a deletion, because it knows nothing about it.
+	notAsked bool
 	// described is the endpoint that describes an instance, if the cloud-controller-manager does not notice there that
 	// it is stopped.
 	described string
@@ -186,6 +190,15 @@ var storyPlatforms = map[string]storyPlatform{
 		given:           true,
 		hasNoZones:      true,
 		trustsProxy:     true,
+	},
+	// An administrator gives OpenStack's as spec.custom.
+	"external": {
+		platform:     configv1.ExternalPlatformType,
+		secret:       openstack.ExternalCredentials,
+		api:          func(s *suite) cloudAPI { return s.Cloud() },
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+		binary:       "openstack-cloud-controller-manager",
+		notAsked:     true,
 	},
 	"gcp": {
 		platform:     configv1.GCPPlatformType,
@@ -334,11 +347,15 @@ func (s *cloudStory) machineSteps() []step {
 			{"a lie of the cloud costs at most one of two silent Nodes", s.testRareLie},
 		}
 	}
+	lie := step{"a lie of the cloud costs no Node", s.testLie}
+	if s.notAsked {
+		lie = step{"a lie of the cloud costs at most one of two silent Nodes", s.testRareLie}
+	}
 	return []step{
 		{"the Node of a deleted instance goes", s.testDeletedInstance},
 		{"the Node of a stopped instance stays", s.testStoppedInstance},
 		{"the Node of a stopped machine stays while the cloud's API is down", s.testCloudOutage},
-		{"a lie of the cloud costs no Node", s.testLie},
+		lie,
 	}
 }
 
@@ -574,7 +591,7 @@ func (s *cloudStory) testDeletedInstance(t *testing.T) {
 	require.NoError(t, s.RemoveNode(t.Context(), lost))
 	began := time.Now()
 	limit := s.noticed()
-	if s.hasNodeManager {
+	if s.hasNodeManager || s.notAsked {
 		limit += turn // The operator lets one Node go at a time there, and the step before has deleted another one.
 	}
 	s.await(t, "node/"+lost+" to be deleted", limit, func(ctx context.Context) error {
@@ -887,7 +904,7 @@ func (s *cloudStory) trust(t *testing.T, bundles ...[]byte) time.Time {
 	if s.trustsProxy {
 		return s.setConfigKey(t, "user-ca-bundle", "ca-bundle.crt", bundle)
 	}
-	return s.setCloudConfigKey(t, "ca-bundle.pem", bundle)
+	return s.setConfigKey(t, s.cloudConfigName(), "ca-bundle.pem", bundle)
 }
 
 // reinitialize makes the leader ask the cloud for a Node.

@@ -2,7 +2,10 @@ package openstack
 
 import (
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/utils/ptr"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/machines"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 )
@@ -18,8 +21,25 @@ ca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle
 use-octavia = True
 `
 
+// externalCloudConfig is the configuration that docs/external.md gives an administrator of platform External.
+const externalCloudConfig = `[Global]
+use-clouds = true
+clouds-file = /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/clouds.yaml
+cloud = openstack
+ca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem
+`
+
+// The objects that spec.custom names on platform External.
+const (
+	ExternalCloudConfig = "acme-cloud-config"
+	ExternalCredentials = "acme-credentials"
+)
+
 // Installation returns what the installer leaves in a cluster on this cloud, whose API is at the server's address.
 func (s *Server) Installation() *seed.Example {
+	if s.external {
+		return s.externalInstallation()
+	}
 	return &seed.Example{
 		Spec: configv1.PlatformSpec{Type: configv1.OpenStackPlatformType, OpenStack: &configv1.OpenStackPlatformSpec{}},
 		Status: configv1.PlatformStatus{Type: configv1.OpenStackPlatformType,
@@ -30,6 +50,26 @@ func (s *Server) Installation() *seed.Example {
 			}},
 		CloudConfig: map[string]string{seed.CloudConfigKey: cloudConfig, seed.CABundleKey: string(s.CABundle())},
 		Credentials: s.Credentials(),
+	}
+}
+
+// externalInstallation returns what a cluster has whose administrator gives the cloud-controller-manager of this cloud as
+// spec.custom, without its image.
+func (s *Server) externalInstallation() *seed.Example {
+	return &seed.Example{
+		Spec: configv1.PlatformSpec{Type: configv1.ExternalPlatformType,
+			External: &configv1.ExternalPlatformSpec{PlatformName: "Acme"}},
+		Status: configv1.PlatformStatus{Type: configv1.ExternalPlatformType,
+			External: &configv1.ExternalPlatformStatus{CloudControllerManager: configv1.CloudControllerManagerStatus{
+				State: configv1.CloudControllerManagerExternal}}},
+		CloudConfig: map[string]string{seed.CloudConfigKey: externalCloudConfig, seed.CABundleKey: string(s.CABundle())},
+		Credentials: s.Credentials(),
+		Custom: &ccmv1.CustomCloudControllerManager{
+			Command:     []string{build.OpenStack().Path},
+			Args:        []string{"--cloud-provider=openstack"},
+			CloudConfig: ccmv1.CustomCloudControllerManagerCloudConfig{Name: ExternalCloudConfig, Key: ptr.To("cloud.conf")},
+			Secrets:     []ccmv1.CustomCloudControllerManagerSecret{{Name: ExternalCredentials}},
+		},
 	}
 }
 

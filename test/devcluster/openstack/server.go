@@ -63,6 +63,9 @@ type Options struct {
 	// Dir is the directory that receives ca.crt, clouds.yaml (0600) and requests.log for a human to look around with;
 	// it is created when missing. Empty means that nothing is written.
 	Dir string
+	// External makes Installation that of platform External, whose administrator gives this cloud's
+	// cloud-controller-manager as spec.custom.
+	External bool
 }
 
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
@@ -70,7 +73,8 @@ type Server struct {
 	*standin.Server
 	// Denial is as in another project.
 	machines.Denial
-	host string
+	host     string
+	external bool
 
 	mutex    sync.Mutex
 	password string
@@ -100,7 +104,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, host: options.Host, password: standin.NewSecret(), tokens: map[string]tokenInfo{},
+	s := &Server{Server: server, host: options.Host, external: options.External, password: standin.NewSecret(), tokens: map[string]tokenInfo{},
 		stopped: map[string]bool{}, portGroups: map[string][]string{}, withdrawn: map[string]bool{}}
 	if err := s.writeCloudsYAML(); err != nil {
 		return nil, errors.Join(err, server.Close())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -92,8 +93,10 @@ func (e *Example) cloudConfigMap() *corev1.ConfigMap {
 	if e.Custom == nil || e.Custom.CloudConfig.Name == "" {
 		return cloudConfigMap(e.CloudConfig)
 	}
-	key := cmp.Or(ptr.Deref(e.Custom.CloudConfig.Key, ""), CloudConfigKey)
-	named := cloudConfigMap(map[string]string{key: e.CloudConfig[CloudConfigKey]})
+	data := maps.Clone(e.CloudConfig)
+	delete(data, CloudConfigKey)
+	data[cmp.Or(ptr.Deref(e.Custom.CloudConfig.Key, ""), CloudConfigKey)] = e.CloudConfig[CloudConfigKey]
+	named := cloudConfigMap(data)
 	named.Name = e.Custom.CloudConfig.Name
 	return named
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 )
 
@@ -105,6 +107,19 @@ func TestAnExampleIsWhatTheOperatorsRenderingIsTestedWith(t *testing.T) {
 	}
 	_, err := seed.ReadExample("nowhere")
 	require.EqualError(t, err, "example: open nowhere/observed.yaml: no such file or directory")
+}
+
+func TestTheConfigurationOfACustomCloudControllerManagerKeepsTheCA(t *testing.T) {
+	installed := cluster(configv1.ExternalPlatformType)
+	installed.Example = &seed.Example{
+		CloudConfig: map[string]string{"config": "[Global]\n", "ca-bundle.pem": "the cloud's CA\n"},
+		Custom: &ccmv1.CustomCloudControllerManager{
+			CloudConfig: ccmv1.CustomCloudControllerManagerCloudConfig{Name: "acme", Key: ptr.To("cloud.conf")}},
+	}
+	objects, err := installed.Objects()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"cloud.conf": "[Global]\n", "ca-bundle.pem": "the cloud's CA\n"},
+		find[*corev1.ConfigMap](t, objects).Data)
 }
 
 func TestASingleNodeIsASingleReplica(t *testing.T) {
