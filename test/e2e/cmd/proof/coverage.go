@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -59,7 +60,7 @@ func (d document) steps() ran {
 	for name, section := range d.subsections(givenHeading) {
 		for line := range strings.Lines(section) {
 			if cells := cellsOf(line); len(cells) > 1 {
-				found.add(name, cells[0], "given")
+				found.add(name, cells[0], "given"+markOf(cells))
 			}
 		}
 	}
@@ -77,6 +78,10 @@ func (d document) addBuilt(found ran) {
 			platforms = nil // another table begins, or this one ends
 		case cells[0] == "step":
 			platforms = cells[1:]
+		case platforms == nil:
+			if i := slices.Index(found[cells[0]][cells[1]], "built"); i >= 0 {
+				found[cells[0]][cells[1]][i] += markOf(cells)
+			}
 		default:
 			for i, name := range platforms {
 				if strings.HasSuffix(cells[1+i], " s") && !strings.Contains(name, ", cold") {
@@ -85,6 +90,14 @@ func (d document) addBuilt(found ran) {
 			}
 		}
 	}
+}
+
+// markOf returns the mark of a row, empty if it has none.
+func markOf(cells []string) string {
+	if strings.HasSuffix(cells[len(cells)-1], mark) {
+		return mark
+	}
+	return ""
 }
 
 // cellsOf returns the cells of a line of a table; nil for another line.
