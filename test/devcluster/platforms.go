@@ -2,6 +2,7 @@ package devcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -142,6 +143,12 @@ func (c *Cluster) declareCustom(ctx context.Context, client *objects.Client, ins
 	}
 	for _, secret := range custom.Secrets {
 		if err := client.Create(ctx, seed.Secret(secret.Name, installed.Credentials)); err != nil {
+			return err
+		}
+	}
+	if installed.Rules != nil {
+		role, binding := installed.Role()
+		if err := errors.Join(client.Create(ctx, role), client.Create(ctx, binding)); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/alibabacloud"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
@@ -194,6 +196,14 @@ func (c *Cluster) installation() *seed.Example {
 func (c *Cluster) Custom() *ccmv1.CustomCloudControllerManager {
 	if installed := c.installation(); installed != nil {
 		return installed.Custom
+	}
+	return nil
+}
+
+// CustomRules returns what the administrator permits a custom cloud-controller-manager beyond what all need.
+func (c *Cluster) CustomRules() []rbacv1.PolicyRule {
+	if installed := c.installation(); installed != nil {
+		return installed.Rules
 	}
 	return nil
 }

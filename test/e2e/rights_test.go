@@ -74,6 +74,10 @@ func (s *suite) requireRights(t *testing.T, name string) []rights.Right {
 			return r.Identity != ours[0] && r.Identity != prometheus
 		})
 	}
+	for _, rule := range s.CustomRules() {
+		granted = append(granted, rights.Right{Identity: ours[1], Group: rule.APIGroups[0], Resource: rule.Resources[0],
+			Verbs: rule.Verbs})
+	}
 	s.requireGranted(t, granted)
 	require.Empty(t, s.denied(t), "denied requests")
 	requests := s.requests(t)

@@ -2,6 +2,7 @@ package openstack
 
 import (
 	configv1 "github.com/openshift/api/config/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -70,6 +71,8 @@ func (s *Server) externalInstallation() *seed.Example {
 			CloudConfig: ccmv1.CustomCloudControllerManagerCloudConfig{Name: ExternalCloudConfig, Key: ptr.To("cloud.conf")},
 			Secrets:     []ccmv1.CustomCloudControllerManagerSecret{{Name: ExternalCredentials}},
 		},
+		// The provider notes in a Service what it built for it (PatchService in pkg/util/util.go).
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"patch"}}},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -32,6 +33,8 @@ type Example struct {
 	Credentials map[string][]byte
 	// Custom is spec.custom of the operator's resource; nil where it is not set.
 	Custom *ccmv1.CustomCloudControllerManager
+	// Rules are what the administrator permits a custom cloud-controller-manager beyond what all need.
+	Rules []rbacv1.PolicyRule
 }
 
 // The files of an example, which are those that the operator's own rendering is tested with.
@@ -99,6 +102,19 @@ func (e *Example) cloudConfigMap() *corev1.ConfigMap {
 	named := cloudConfigMap(data)
 	named.Name = e.Custom.CloudConfig.Name
 	return named
+}
+
+// Role returns a ClusterRole with the Rules, and the binding of the operand's ServiceAccount, as docs/external.md has them.
+func (e *Example) Role() (*rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding) {
+	const name, version = "acme-ccm", "rbac.authorization.k8s.io/v1"
+	meta := metav1.ObjectMeta{Name: name}
+	return &rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"}, ObjectMeta: meta,
+			Rules: e.Rules},
+		&rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"},
+			ObjectMeta: meta,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: TargetNamespace,
+				Name: "cloud-controller-manager"}}}
 }
 
 // Secret returns a Secret in the namespace that the payload makes.
