@@ -55,7 +55,7 @@ func (d *Document) find(fields []Field, e *Entry) (Field, bool) {
 }
 
 // checkObject checks a mapping with the names of known.Fields and normalizes it as Document promises.
-func (d *Document) checkObject(known Field, path string, n, decoded *Node) {
+func (d *Document) checkObject(known Field, path string, n *Node) {
 	misspelled := map[string]bool{}
 	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
 		field, ok := d.find(known.Fields, e)
@@ -68,7 +68,7 @@ func (d *Document) checkObject(known Field, path string, n, decoded *Node) {
 		}
 		return isDropped
 	})
-	n.Entries = d.onePerName(path, n.Entries, known.Fields, decoded)
+	n.Entries = d.onePerName(path, n.Entries, known.Fields)
 	for _, e := range n.Entries {
 		if field, ok := d.find(known.Fields, e); ok {
 			e.Name = field.Name
@@ -76,7 +76,7 @@ func (d *Document) checkObject(known Field, path string, n, decoded *Node) {
 			if e.Sub != "" {
 				inner += " " + Quoted(e.Sub)
 			}
-			e.Value = d.checkValue(field, inner, e.Value, decoded.Get(field.Name))
+			e.Value = d.checkValue(field, inner, e.Value)
 		}
 	}
 	d.checkRequired(slices.DeleteFunc(slices.Clone(known.Fields), func(f Field) bool {
@@ -199,12 +199,12 @@ func (d *Document) missing(f *Field, path string, n *Node) {
 }
 
 // checkValue checks a value and returns the value that the provider's library reads.
-func (d *Document) checkValue(field Field, path string, n, decoded *Node) *Node {
+func (d *Document) checkValue(field Field, path string, n *Node) *Node {
 	switch {
 	case field.Is == List && d.Format != INI:
-		d.checkList(field, path, n, decoded)
+		d.checkList(field, path, n)
 	case field.Is == Map || field.Is == Object:
-		d.checkMap(field, path, n, decoded)
+		d.checkMap(field, path, n)
 	case field.Is == Any:
 	default:
 		typed, wanted := d.typed(field, path, n)
@@ -288,29 +288,29 @@ func oneOf(values []string) string {
 	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
 }
 
-func (d *Document) checkList(field Field, path string, n, decoded *Node) {
+func (d *Document) checkList(field Field, path string, n *Node) {
 	if n.Kind != ListNode {
 		d.wrongType(field, path, n, "a list")
 		return
 	}
 	for i, item := range n.Items {
 		if item.Kind != NullNode {
-			n.Items[i] = d.checkValue(*field.Of, fmt.Sprintf("%s[%d]", path, i), item, decoded.item(i))
+			n.Items[i] = d.checkValue(*field.Of, fmt.Sprintf("%s[%d]", path, i), item)
 		}
 	}
 }
 
-func (d *Document) checkMap(field Field, path string, n, decoded *Node) {
+func (d *Document) checkMap(field Field, path string, n *Node) {
 	switch {
 	case n.Kind != MapNode:
 		d.wrongType(field, path, n, "a mapping of keys to values")
 	case field.Is == Object:
-		d.checkObject(field, path, n, decoded)
+		d.checkObject(field, path, n)
 	default:
-		n.Entries = d.onePerName(path, n.Entries, nil, decoded)
+		n.Entries = d.onePerName(path, n.Entries, nil)
 		for _, e := range n.Entries {
 			if e.Value.Kind != NullNode {
-				e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value, decoded.Get(e.Name))
+				e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value)
 			}
 		}
 	}

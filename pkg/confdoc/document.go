@@ -49,18 +49,17 @@ type Document struct {
 func (r Reader) Read(text []byte, list *diagnostic.List) *Document {
 	d := &Document{Reader: r, Root: NewMap(), Findings: list, text: text}
 	root, errs := d.parse()
-	for _, p := range errs {
-		d.ReportAt(p.Position, diagnostic.Invalid, "%s", p.message)
+	for _, err := range errs {
+		d.ReportPair(err.Position, err.SeeLine, diagnostic.Invalid, err.Message)
 	}
 	d.incomplete = len(errs) > 0
 	d.check(root)
-	d.checkDecodable()
 	return d
 }
 
 // parse returns the root of the text, nil if no part of it can be read. An empty text has a null root.
-func (d *Document) parse() (*Node, []syntaxError) {
-	root, errs := &Node{}, []syntaxError(nil)
+func (d *Document) parse() (*Node, []SyntaxError) {
+	root, errs := &Node{}, []SyntaxError(nil)
 	switch {
 	case len(bytes.TrimSpace(d.text)) == 0:
 	case d.Format == INI:
@@ -71,7 +70,7 @@ func (d *Document) parse() (*Node, []syntaxError) {
 		}
 	}
 	if len(errs) > 0 && d.otherFormat(d.text) != "" {
-		return nil, []syntaxError{{errs[0].Position, d.otherFormat(d.text)}}
+		return nil, []SyntaxError{{Position: errs[0].Position, Message: d.otherFormat(d.text)}}
 	}
 	return root, errs
 }
@@ -89,15 +88,21 @@ func (d *Document) check(root *Node) {
 	case d.List && root.Kind == ListNode:
 		d.Root.Set("", root)
 		d.Readable = true
-		d.checkList(d.field(), "", root, d.decoded())
+		d.checkList(d.field(), "", root)
 	case d.List || root.Kind != MapNode:
 		d.Rejectf(root, "%s", cmp.Or(d.otherFormat(d.text), "this has no keys with values: "+d.Empty))
 	default:
 		d.Root, d.Readable = root, true
-		if d.Format != INI {
-			d.reportRest(d.text)
-		}
-		d.checkObject(d.field(), "", root, d.decoded())
+		d.reportRest()
+		d.checkObject(d.field(), "", root)
+	}
+}
+
+// reportRest reports text after the document, which the libraries ignore silently.
+func (d *Document) reportRest() {
+	if at, _ := Rest(d.text); at.Line > 0 && d.Format != INI {
+		d.ReportAt(Position{Line: at.Line, Column: 1}, diagnostic.Typo, "the document ends before this line, and "+
+			"the cloud-controller-manager ignores the rest: look for an extra bracket or a line ---")
 	}
 }
 
@@ -146,11 +151,11 @@ func LooksLikeINI(text []byte) bool {
 }
 
 // parseINI returns a mapping of sections. Sections with the same name are merged.
-func (d *Document) parseINI(text []byte) (*Node, []syntaxError) {
+func (d *Document) parseINI(text []byte) (*Node, []SyntaxError) {
 	sections, parseErrs := gcfg.Parse(text)
-	var errs []syntaxError
+	var errs []SyntaxError
 	for _, e := range parseErrs {
-		errs = append(errs, syntaxError{e.Pos, e.Message + d.suggestion(e.Name)})
+		errs = append(errs, SyntaxError{Position: e.Pos, Message: e.Message + d.suggestion(e.Name)})
 	}
 	root, found := NewMap(), map[[2]string]*Node{}
 	for _, s := range sections {

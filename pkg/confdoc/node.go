@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/gcfg"
 )
@@ -29,6 +32,8 @@ type Node struct {
 	Text string
 	// written is a boolean or number as it is written in the document.
 	written string
+	// Style is how YAML writes the value.
+	Style yaml.Style
 	// Blank means that the key has no equals sign, which INI allows.
 	Blank   bool
 	Items   []*Node
@@ -81,12 +86,36 @@ func (n *Node) Entry(name string) *Entry {
 	return nil
 }
 
-// Get returns the value at a path of names, or nil if there is none.
-func (n *Node) Get(path ...string) *Node {
-	for _, name := range path {
-		n = cmp.Or(n.Entry(name), &Entry{}).Value
+// Find returns the value at a path and the place of its key. The items of a list are found by their index or name.
+// Without such a value, the place is that of the nearest value above.
+func (n *Node) Find(path ...string) (value *Node, at Position, found bool) {
+	if n == nil {
+		return nil, at, false
 	}
-	return n
+	value, at = n, n.Position
+	for _, name := range path {
+		e := value.member(name)
+		if e == nil {
+			return nil, at, false
+		}
+		value, at = e.Value, e.Position
+	}
+	return value, at, true
+}
+
+func (n *Node) member(name string) *Entry {
+	for i, item := range n.Items {
+		if strconv.Itoa(i) == name || item.String("name") == name {
+			return &Entry{Value: item, Position: item.Position}
+		}
+	}
+	return n.Entry(name)
+}
+
+// Get returns the value at a path, or nil if there is none.
+func (n *Node) Get(path ...string) *Node {
+	value, _, _ := n.Find(path...)
+	return value
 }
 
 // String returns the text of the value at a path of names, or an empty string if there is none.
@@ -94,14 +123,6 @@ func (n *Node) String(path ...string) string { return cmp.Or(n.Get(path...), &No
 
 // IsEmpty reports whether a value is missing or an empty string.
 func (n *Node) IsEmpty() bool { return n == nil || n.Kind == TextNode && n.Text == "" }
-
-// item returns an item of a list, or nil if there is none.
-func (n *Node) item(i int) *Node {
-	if n == nil || i >= len(n.Items) {
-		return nil
-	}
-	return n.Items[i]
-}
 
 // Set sets the value of a name. It replaces the value of an existing entry or appends an entry.
 func (n *Node) Set(name string, value *Node) {

@@ -6,18 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	yamlv2 "go.yaml.in/yaml/v2"
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/gcfg"
 )
 
 const byteOrderMark = "\ufeff"
@@ -40,211 +35,58 @@ func (f Format) decode(text []byte, into any) error {
 	}
 }
 
-// syntaxError is a reason why a text cannot be read.
-type syntaxError struct {
-	Position
-	message string
-}
-
 // parse returns the text as nodes, or the errors because of which it cannot be read. JSON is parsed as YAML, after a
 // check that it is valid JSON.
-func (f Format) parse(text []byte) (*Node, []syntaxError) {
-	if p := unprintable(text, f); p != nil {
-		return nil, []syntaxError{*p}
+func (f Format) parse(text []byte) (*Node, []SyntaxError) {
+	found := unprintable(text, f != JSON)
+	if found == nil && f == JSON {
+		found = jsonError(text)
 	}
-	isJSON := bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
-	if p := jsonError(text); p != nil && f == JSON {
-		return nil, []syntaxError{*p}
+	if found != nil {
+		return nil, []SyntaxError{*found}
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
-		if p := jsonError(text); p != nil && isJSON {
-			return nil, []syntaxError{*p} // the JSON library gives a more precise position
-		}
-		return nil, []syntaxError{yamlError(text, err)}
+		return nil, []SyntaxError{*YAMLError(text, err)}
 	}
 	if len(document.Content) == 0 {
 		return &Node{}, nil
 	}
 	err := f.decode(text, new(any))
 	if err != nil && bytes.ContainsRune(text, '*') {
-		return nil, []syntaxError{yamlError(text, err)} // do not expand aliases, which may be recursive
+		return nil, []SyntaxError{*YAMLError(text, err)} // do not expand aliases, which may be recursive
 	}
 	p := &parser{format: f}
 	root := p.node(document.Content[0])
 	if err != nil && len(p.errs) == 0 {
-		p.errs = []syntaxError{yamlError(text, err)}
+		p.errs = []SyntaxError{*YAMLError(text, err)}
 	}
 	return root, p.errs
 }
 
-// unprintable returns an error for the first character that YAML does not allow.
-func unprintable(text []byte, f Format) *syntaxError {
-	at := Unprintable(text, f != JSON)
-	if at < 0 {
-		return nil
+// Tree returns a document in YAML or JSON for the places of its values. It has no values if the text cannot be read.
+func Tree(text []byte) *Node {
+	root, _ := YAMLAsJSON.parse(text)
+	if root == nil || root.Line == 0 {
+		root = &Node{Position: Position{Line: 1, Column: 1}}
 	}
-	r, _ := utf8.DecodeRune(text[at:])
-	return &syntaxError{gcfg.At(text, at), fmt.Sprintf("invalid character %U: remove it, or save the text as UTF-8", r)}
+	return root
 }
-
-// Unprintable returns the offset of the first character that YAML does not allow, -1 if there is none. A text may begin
-// with a byte order mark if mark is true.
-func Unprintable(text []byte, mark bool) int {
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		isMark := mark && i == 0 && r == '\ufeff'
-		if r == utf8.RuneError && size == 1 || !Printable(r) && !isMark {
-			return i
-		}
-		i += size
-	}
-	return -1
-}
-
-// Printable reports whether every reader accepts the character and interprets it in the same way.
-func Printable(r rune) bool {
-	switch {
-	case r == '\t', r == '\n', r == '\r':
-		return true
-	case r < 0x20, r > 0x7e && r < 0xa0, r == '\ufeff', r == 0xfffe, r == 0xffff:
-		return false
-	}
-	return true
-}
-
-const notJSON = "this is not JSON: "
-
-// startOfJSON matches what YAML's flow mappings rarely begin with.
-var startOfJSON = regexp.MustCompile(`^\s*\{\s*"`)
-
-// jsonError returns the position at which a text stops being JSON, or nil if it is JSON. The message does not quote
-// the text.
-func jsonError(text []byte) *syntaxError {
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(text, new(json.RawMessage)); !errors.As(err, &syntax) {
-		return nil
-	}
-	at, message := max(0, int(syntax.Offset)-1), syntax.Error()
-	if !strings.Contains(message, "' ") {
-		at = min(at+1, len(text))
-	}
-	return &syntaxError{gcfg.At(text, at), notJSON + jsonReason(message)}
-}
-
-// jsonReasons are the messages of encoding/json and what they mean for the author of a text.
-var jsonReasons = []struct{ message, reason string }{
-	{"looking for beginning of object key string", "a key in quotes is expected; JSON has no comments, and no comma " +
-		"after the last key"},
-	{"looking for beginning of value", "a value is expected: a string in quotes, a number, true, false, null, { or ["},
-	{"after object key:value pair", "a comma or } is missing before this"},
-	{"after object key", "a colon is missing after the key"},
-	{"after array element", "a comma or ] is missing before this"},
-	{"after top-level value", "the JSON ends before this: remove the rest, or look for an extra bracket"},
-	{"in string literal", `a string has a line break or a control character: write \n, or close the quotes`},
-	{"in string escape code", `a backslash starts an unknown escape: write \\`},
-	{`in \u`, `a backslash starts an unknown escape: write \\`},
-	{"in literal", "a value is expected: true, false and null are the only words without quotes"},
-	{"in numeric literal", "this is not a number: put it in quotes"},
-	{"in exponent of numeric literal", "this is not a number: put it in quotes"},
-	{"after decimal point", "this is not a number: put it in quotes"},
-	{"unexpected end of JSON input", "the text ends too early: a closing bracket or quote is missing"},
-	{"exceeded max depth", "too many brackets are open"},
-}
-
-func jsonReason(message string) string {
-	for _, known := range jsonReasons {
-		if strings.Contains(message, known.message) {
-			return known.reason
-		}
-	}
-	return "an unexpected character"
-}
-
-var yamlLine = regexp.MustCompile(`(?:^|: |\s)line (\d+): `)
-
-// maxPrefixLines is the maximum number of lines for which yamlError parses one prefix of the text after the other.
-const maxPrefixLines = 300
-
-func yamlError(text []byte, err error) syntaxError {
-	at, reason := YAMLDefect(text, err)
-	return syntaxError{at, "this is not YAML: " + reason}
-}
-
-// YAMLLine returns the line that an error of a YAML library names, 1 if it names none.
-func YAMLLine(err error) int {
-	found := yamlLine.FindStringSubmatch(err.Error())
-	if found == nil {
-		return 1
-	}
-	line, _ := strconv.Atoi(found[1]) // the pattern has digits only
-	return line
-}
-
-// YAMLDefect returns the position and the reason why a text is not YAML. The library reports the start of the block
-// around the error, or no line at all. The first line after the longest prefix that can be parsed is closer. Messages
-// of the library that quote the text are replaced. JSON, which may have one line only, has its own reason.
-func YAMLDefect(text []byte, err error) (Position, string) {
-	if p := jsonError(text); p != nil && startOfJSON.Match(text) {
-		return p.Position, strings.TrimPrefix(p.message, notJSON)
-	}
-	line := YAMLLine(err)
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	if len(lines) <= maxPrefixLines && !isYAML(text) {
-		line = len(lines)
-		for line > 1 && !isYAML(bytes.Join(lines[:line-1], nil)) {
-			line--
-		}
-	}
-	for line < len(lines) && isBlankOrComment(lines[line-1]) {
-		line++
-	}
-	whole := lines[min(line, len(lines))-1]
-	indent := whole[:len(whole)-len(bytes.TrimLeft(whole, " \t"))]
-	if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
-		return Position{Line: line, Column: tab + 1}, "a tab in the indentation: indent with spaces"
-	}
-	return Position{Line: line, Column: len(indent) + 1}, yamlReason(err.Error())
-}
-
-// yamlReason is YAMLReason without the place, for a text that is not YAML.
-func yamlReason(message string) string {
-	if found := yamlLine.FindStringIndex(message); found != nil {
-		message = message[found[1]:]
-	}
-	message = unprefixed(message)
-	reason := YAMLReason(message)
-	switch {
-	case strings.Contains(message, "already"):
-		return "duplicate key: keep one"
-	case reason == message && strings.ContainsAny(message, "`\"'\n"):
-		return "an alias, an anchor, a tag or a key does not fit here: put the value in quotes"
-	}
-	return reason
-}
-
-func isBlankOrComment(line []byte) bool {
-	line = bytes.TrimSpace(line)
-	return len(line) == 0 || line[0] == '#'
-}
-
-func isYAML(text []byte) bool { return yaml.Unmarshal(text, new(yaml.Node)) == nil }
 
 // parser converts the nodes of the YAML library.
 type parser struct {
 	format Format
-	errs   []syntaxError
+	errs   []SyntaxError
 }
 
 func (p *parser) fail(n *yaml.Node, message string) {
-	p.errs = append(p.errs, syntaxError{Position{Line: n.Line, Column: n.Column}, message})
+	p.errs = append(p.errs, *errorAt(n, "%s", message))
 }
 
 func (p *parser) node(n *yaml.Node) *Node {
-	out := &Node{Position: Position{Line: n.Line, Column: n.Column}}
+	out := &Node{Position: Position{Line: n.Line, Column: n.Column}, Style: n.Style &^ yaml.TaggedStyle}
 	if n.Style&yaml.TaggedStyle != 0 {
 		p.fail(n, "YAML tags are not supported: remove the tag")
-		return out
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -276,7 +118,7 @@ func (p *parser) scalar(n *yaml.Node, out *Node) {
 	switch {
 	case strings.ContainsFunc(n.Value, func(r rune) bool { return !Printable(r) }):
 		p.fail(n, "this value contains a control character: remove it")
-	case n.Style != 0: // in quotes, or a block
+	case out.Style != 0: // in quotes, or a block
 	case p.format != JSON:
 		out.Kind, out.Text = plainKind(n.Value)
 	case n.Value == "null":
@@ -377,22 +219,22 @@ func convertedText(n *Node) string {
 	return made.V
 }
 
-// reportRest reports text after the first document, which the libraries ignore silently.
-func (d *Document) reportRest(text []byte) {
+// Rest returns the place of what follows the first document of a text, which the libraries ignore silently. isDocument
+// is false for content that is no document either, and the line is 0 if nothing follows.
+func Rest(text []byte) (at Position, isDocument bool) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document yaml.Node
 	if decoder.Decode(&document) != nil {
-		return
+		return Position{}, false
 	}
-	err := decoder.Decode(&document)
-	if errors.Is(err, io.EOF) {
-		return
+	switch err := decoder.Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return Position{}, false
+	case err == nil:
+		return Position{Line: document.Line, Column: max(1, document.Column)}, true
+	case strings.Contains(err.Error(), "document start"):
+		return Position{Line: lineOf(err) + 1, Column: 1}, false // this error of the library counts lines from 0
+	default:
+		return Position{Line: lineOf(err), Column: 1}, false
 	}
-	line := document.Line
-	if p := jsonError(text); err != nil && p != nil {
-		line = p.Line
-	}
-	d.ReportAt(Position{Line: line, Column: 1}, diagnostic.Typo,
-		"the document ends before this line, and the cloud-controller-manager ignores the rest: "+
-			"look for an extra bracket or a line ---")
 }

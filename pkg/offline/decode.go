@@ -6,17 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	kjson "sigs.k8s.io/json"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
@@ -45,7 +41,7 @@ func (m Manifest) Decode(into any) error {
 // wrongType returns an error with the place of a value that does not have its field's type.
 func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 	path := pathAt(m.json, wrong.Offset)
-	place := m.place(parseDocument(m.document.data), path)
+	place := m.place(path...)
 	is, wants := confdoc.JSONTypes(wrong)
 	action := "correct it"
 	if wrong.Type.Kind() == reflect.String {
@@ -74,7 +70,7 @@ func (m Manifest) notBase64() error {
 				field == "data" && m.GVK.Kind != secretKind {
 				continue
 			}
-			place := m.place(parseDocument(m.document.data), []string{field, key})
+			place := m.place(field, key)
 			action := "encode it"
 			if m.GVK.Kind == secretKind {
 				action += ", or write it under stringData"
@@ -117,84 +113,25 @@ func pathAt(data []byte, offset int64) []string {
 	return path
 }
 
-// json converts the document to JSON. Errors start with the line and the column in the file.
-func (d yamlDocument) json() ([]byte, error) {
-	if trimmed := bytes.TrimSpace(d.data); trimmed[0] == '{' && json.Valid(trimmed) {
-		return trimmed, d.checkDuplicates(trimmed)
+// find returns the value at a path in the object and the place of its key in the file, or of the nearest value above.
+// An object of a cluster has no places.
+func (m Manifest) find(path ...string) (value *confdoc.Node, at position, found bool) {
+	if m.document == nil {
+		return nil, position{}, false
 	}
-	converted, err := sigsyaml.YAMLToJSONStrict(d.data)
-	if err == nil {
-		return converted, nil
-	}
-	if slip := d.slip(); slip != nil {
-		return nil, slip
-	}
-	place, reason := confdoc.YAMLDefect(d.data, err)
-	return nil, d.failf(place, "invalid YAML: %s", reason)
+	value, at, found = m.document.tree().Find(m.inDocument(path)...)
+	return value, m.document.inFile(at), found
 }
 
-func (d yamlDocument) failf(at position, format string, args ...any) error {
-	at = d.inFile(at)
-	return fmt.Errorf("%d:%d: "+format, append([]any{at.Line, at.Column}, args...)...)
+func (m Manifest) place(path ...string) position {
+	_, at, _ := m.find(path...)
+	return at
 }
 
-// checkDuplicates returns an error for duplicate keys in JSON. The YAML library does so for YAML.
-func (d yamlDocument) checkDuplicates(object []byte) error {
-	var ignored map[string]any
-	duplicates, err := kjson.UnmarshalStrict(object, &ignored, kjson.DisallowDuplicateFields)
-	if err != nil || len(duplicates) == 0 {
-		return nil //nolint:nilerr // Decode reports the error.
-	}
-	if slip := d.slip(); slip != nil {
-		return slip
-	}
-	return d.failf(position{Line: 1, Column: 1}, "%w: keep one", errors.Join(duplicates...))
-}
+// inDocument returns the path in the document of a path in the object.
+func (m Manifest) inDocument(path []string) []string { return slices.Concat(m.item, path) }
 
-// atEnd returns an error if a second document follows, which the YAML library ignores.
-func (d yamlDocument) atEnd() error {
-	decoder := yaml.NewDecoder(bytes.NewReader(d.data))
-	var first, second yaml.Node
-	if err := decoder.Decode(&first); err != nil {
-		return nil //nolint:nilerr // The converter accepted it as YAML 1.1.
-	}
-	switch err := decoder.Decode(&second); {
-	case errors.Is(err, io.EOF):
-		return nil
-	case err != nil:
-		line := confdoc.YAMLLine(err)
-		if strings.Contains(err.Error(), "document start") {
-			line++ // this error of the library counts lines from 0
-		}
-		return d.failf(position{Line: line, Column: 1}, "content after the end of the document: write --- on a line of its "+
-			"own before another document")
-	}
-	return d.failf(position{Line: second.Line, Column: max(1, second.Column)},
-		"a second document starts here: write --- on a line of its own before it")
-}
-
-// CheckSingle returns an error if a file has a second document.
-func CheckSingle(file string, data []byte) error {
-	for i, d := range nonEmptyDocuments(data) {
-		if i > 0 {
-			return fmt.Errorf("%s:%d:1: a second document starts here: move it to a file of its own", file, d.line)
-		}
-		if err := d.atEnd(); err != nil {
-			return fmt.Errorf("%s:%w", file, err)
-		}
-	}
-	return nil
-}
-
-func (m Manifest) place(parsed *document, path []string) position {
-	return m.document.inFile(parsed.place(m.inDocument(path)...))
-}
-
-// inFile translates a place in the document to one in the file.
-func (d yamlDocument) inFile(place position) position {
-	if place.Line == 1 {
-		place.Column += d.column
-	}
-	place.Line += d.line - 1
-	return place
+func (m Manifest) has(path ...string) bool {
+	_, _, found := m.find(path...)
+	return found
 }

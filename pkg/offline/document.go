@@ -1,106 +1,163 @@
 package offline
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
 type position = confdoc.Position
 
-// document is a parsed YAML or JSON document, which tells where its values are.
+// document is a YAML or JSON document of a file. Its own positions start at 1:1.
 type document struct {
-	// root is nil if the document cannot be parsed; the decoder reports the error.
-	root  *yaml.Node
-	lines []string
+	// line is the document's first line in its file, 1-based.
+	line int
+	// column is the number of characters before it in that line.
+	column int
+	data   []byte
+	// parsed is what tree returns, nil before.
+	parsed *confdoc.Node
 }
 
-func positionOf(n *yaml.Node) position { return position{Line: n.Line, Column: n.Column} }
-
-func parseDocument(data []byte) *document {
-	var node yaml.Node
-	if err := yaml.Unmarshal(data, &node); err != nil || len(node.Content) != 1 {
-		return &document{}
-	}
-	return &document{root: node.Content[0], lines: strings.Split(string(data), "\n")}
+// nonEmptyDocuments returns a file's documents without those that have only whitespace and comments.
+func nonEmptyDocuments(data []byte) []*document {
+	return slices.DeleteFunc(splitDocuments(data), func(d *document) bool { return isBlank(d.data) })
 }
 
-// find returns the value at the path and the position of its key, or of the item of a list. If there is no such value,
-// found is false and the position is that of the nearest value above.
-func (d *document) find(path ...string) (value *yaml.Node, at position, found bool) {
-	if d.root == nil {
-		return nil, position{Line: 1, Column: 1}, false
-	}
-	value, at = d.root, positionOf(d.root)
-	for _, name := range path {
-		key, member := memberOf(resolve(value), name)
-		if member == nil {
-			return nil, at, false
+// splitDocuments splits a file at its document separators. The rest of a separator's line belongs to the document.
+func splitDocuments(data []byte) []*document {
+	current, start, offset, number := &document{line: 1}, 0, 0, 0
+	documents := []*document{current}
+	for line := range bytes.Lines(data) {
+		number++
+		if isSeparator(line) {
+			current.data = data[start:offset]
+			current, start = &document{line: number, column: len("---")}, offset+len("---")
+			documents = append(documents, current)
 		}
-		value, at = member, positionOf(key)
+		offset += len(line)
 	}
-	return resolve(value), at, true
+	current.data = data[start:]
+	return documents
 }
 
-func (d *document) place(path ...string) position {
-	_, at, _ := d.find(path...)
-	return at
+func isSeparator(line []byte) bool {
+	rest, found := bytes.CutPrefix(line, []byte("---"))
+	return found && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
-func (d *document) has(path ...string) bool {
-	_, _, found := d.find(path...)
-	return found
-}
-
-// resolve returns the node behind an alias: it is what the user has to edit.
-func resolve(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
-// memberOf returns a member of a mapping, or the item of a list with that index or name. An item is its own key.
-func memberOf(n *yaml.Node, name string) (key, value *yaml.Node) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		for i := len(n.Content) - 2; i >= 0; i -= 2 { // of duplicate keys the decoder takes the last
-			if n.Content[i].Value == name {
-				return n.Content[i], n.Content[i+1]
-			}
+// isBlank reports whether a document has only whitespace and comments.
+func isBlank(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return false
 		}
-	case yaml.SequenceNode:
-		for i, item := range n.Content {
-			if strconv.Itoa(i) == name || hasName(resolve(item), name) {
-				return item, item
-			}
+	}
+	return true
+}
+
+// CheckSingle returns an error if a file has a second document.
+func CheckSingle(file string, data []byte) error {
+	for i, d := range nonEmptyDocuments(data) {
+		if i > 0 {
+			return fmt.Errorf("%s:%d:1: a second document starts here: move it to a file of its own", file, d.line)
 		}
-	default:
+		if err := d.checkEnd(); err != nil {
+			return fmt.Errorf("%s:%w", file, err)
+		}
 	}
-	return nil, nil
+	return nil
 }
 
-func hasName(item *yaml.Node, name string) bool {
-	if item.Kind != yaml.MappingNode {
-		return false
+// withoutBar matches a key whose value is INI without the vertical bar in front of it.
+var withoutBar = regexp.MustCompile(
+	`(?m)^([ ]*)([A-Za-z0-9._-]+):[ ]*\r?\n[ ]*\[[ ]*[A-Za-z][A-Za-z0-9 "._-]*\][ ]*\r?$`)
+
+// json converts the document to JSON. Errors start with the line and the column in the file.
+func (d *document) json() ([]byte, error) {
+	asJSON := bytes.TrimSpace(d.data)
+	var err error
+	if asJSON[0] == '{' && json.Valid(asJSON) {
+		err = duplicateIn(asJSON)
+	} else if asJSON, err = sigsyaml.YAMLToJSONStrict(d.data); err != nil {
+		if found := withoutBar.FindSubmatchIndex(d.data); found != nil {
+			key := string(d.data[found[4]:found[5]])
+			return nil, d.failf(confdoc.PositionAt(d.data, found[4]), "%s has no vertical bar, so its text is read as YAML: "+
+				"write %q and indent the text below it", key, key+": |")
+		}
 	}
-	_, value := memberOf(item, "name")
-	return value != nil && resolve(value).Kind == yaml.ScalarNode && resolve(value).Value == name
+	if err == nil {
+		return asJSON, nil
+	}
+	defect := confdoc.YAMLError(d.data, err)
+	if defect.SeeLine > 0 {
+		defect.Message += fmt.Sprintf(" (see line %d)", d.inFile(position{Line: defect.SeeLine}).Line)
+	}
+	return nil, d.failf(defect.Position, "%s", defect.Message)
 }
 
-// inBlock returns the position of a line and column of the string at the path. Only a literal block has the lines of
-// the string as they are; known is false for any other style.
+// duplicateIn returns an error for duplicate keys in JSON. The YAML library does so for YAML.
+func duplicateIn(object []byte) error {
+	var ignored map[string]any
+	duplicates, err := kjson.UnmarshalStrict(object, &ignored, kjson.DisallowDuplicateFields)
+	if err != nil || len(duplicates) == 0 {
+		return nil //nolint:nilerr // Decode reports the error.
+	}
+	return fmt.Errorf("a key is already set: %w", duplicates[0])
+}
+
+func (d *document) failf(at position, format string, args ...any) error {
+	at = d.inFile(at)
+	return fmt.Errorf("%d:%d: "+format, append([]any{at.Line, at.Column}, args...)...)
+}
+
+// inFile translates a place in the document to one in the file.
+func (d *document) inFile(place position) position {
+	if place.Line == 1 {
+		place.Column += d.column
+	}
+	place.Line += d.line - 1
+	return place
+}
+
+// checkEnd returns an error if content follows the document, which the YAML library ignores.
+func (d *document) checkEnd() error {
+	at, isDocument := confdoc.Rest(d.data)
+	switch {
+	case at.Line == 0:
+		return nil
+	case isDocument:
+		return d.failf(at, "a second document starts here: write --- on a line of its own before it")
+	}
+	return d.failf(at, "content after the end of the document: write --- on a line of its own before another document")
+}
+
+// tree returns the values of the document. It has none if the document cannot be read; json reports that.
+func (d *document) tree() *confdoc.Node {
+	if d.parsed == nil {
+		d.parsed = confdoc.Tree(d.data)
+	}
+	return d.parsed
+}
+
+// inBlock returns the place in the file of a line and column of the string at the path. Only a literal block has the
+// lines of the string as they are; known is false for any other style.
 func (d *document) inBlock(path []string, line, column int) (at position, known bool) {
-	value, _, found := d.find(path...)
-	if !found || value.Kind != yaml.ScalarNode || value.Style&yaml.LiteralStyle == 0 {
+	value, _, found := d.tree().Find(path...)
+	if !found || value.Style != yaml.LiteralStyle {
 		return position{}, false
 	}
-	text := strings.Split(strings.TrimSuffix(value.Value, "\n"), "\n")
+	text := strings.Split(strings.TrimSuffix(value.Text, "\n"), "\n")
 	if line > len(text) { // the end of the string
 		line, column = len(text), utf8.RuneCountInString(text[len(text)-1])+1
 	}
@@ -109,18 +166,15 @@ func (d *document) inBlock(path []string, line, column int) (at position, known 
 	if i < 0 {
 		return position{}, false
 	}
-	first, wanted := d.line(value.Line+1+i), d.line(value.Line+line)
-	indent, isIndented := strings.CutSuffix(first, text[i])
+	lines := strings.Split(strings.ReplaceAll(string(d.data), "\r\n", "\n"), "\n")
+	if len(lines) <= value.Line+max(i, line-1) {
+		return position{}, false
+	}
+	wanted := lines[value.Line+line-1]
+	indent, isIndented := strings.CutSuffix(lines[value.Line+i], text[i])
 	isSame := strings.TrimRight(wanted, " ") == strings.TrimRight(indent+text[line-1], " ")
 	if !isIndented || strings.Trim(indent, " ") != "" || !isSame {
 		return position{}, false // for example an anchor in the line above the header
 	}
-	return position{Line: value.Line + line, Column: len(indent) + column}, true
-}
-
-func (d *document) line(number int) string {
-	if number > len(d.lines) {
-		return ""
-	}
-	return strings.TrimSuffix(d.lines[number-1], "\r")
+	return d.inFile(position{Line: value.Line + line, Column: len(indent) + column}), true
 }

@@ -27,7 +27,7 @@ type header struct {
 func (h header) isList() bool { return strings.HasSuffix(h.Kind, "List") && h.Metadata.Name == "" }
 
 // readDocument returns the object of a document, or the items of a list.
-func readDocument(file string, d yamlDocument) ([]Manifest, error) {
+func readDocument(file string, d *document) ([]Manifest, error) {
 	if bytes.Contains(d.data, []byte("\nkind: CustomResourceDefinition\n")) {
 		// CRDs are the largest part of the rendered manifests, and none of them is an input.
 		return nil, nil
@@ -40,7 +40,7 @@ func readDocument(file string, d yamlDocument) ([]Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.atEnd(); err != nil {
+	if err := d.checkEnd(); err != nil {
 		return nil, fmt.Errorf("%s:%w", file, err)
 	}
 	return objects, nil
@@ -130,7 +130,7 @@ func (m Manifest) start() position {
 	if len(m.item) == 0 {
 		return position{Line: m.document.line, Column: 1}
 	}
-	return m.place(parseDocument(m.document.data), nil)
+	return m.place()
 }
 
 // itemName returns the object's field in the list, empty if it is not in a list.

@@ -25,7 +25,7 @@ type Manifest struct {
 	Namespace, Name string
 
 	json     []byte
-	document yamlDocument
+	document *document
 	// item is the path of a list item in the document, empty for other objects.
 	item []string
 	// defect is why the object cannot be read, nil if it can.
@@ -223,51 +223,6 @@ func (e *noObjectError) Error() string {
 	}
 	return fmt.Sprintf("%s:%d:%d: %s is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file,
 		e.at.Line, e.at.Column, this)
-}
-
-type yamlDocument struct {
-	// line is the document's first line in its file, 1-based.
-	line int
-	// column is the number of characters before it in that line.
-	column int
-	data   []byte
-}
-
-// nonEmptyDocuments returns a file's documents without those that have only whitespace and comments.
-func nonEmptyDocuments(data []byte) []yamlDocument {
-	return slices.DeleteFunc(splitDocuments(data), func(d yamlDocument) bool { return isBlank(d.data) })
-}
-
-// splitDocuments splits a file at its document separators. The rest of a separator's line belongs to the document.
-func splitDocuments(data []byte) []yamlDocument {
-	var documents []yamlDocument
-	current, start, offset, number := yamlDocument{line: 1}, 0, 0, 0
-	for line := range bytes.Lines(data) {
-		number++
-		if isSeparator(line) {
-			current.data = data[start:offset]
-			documents = append(documents, current)
-			current, start = yamlDocument{line: number, column: len("---")}, offset+len("---")
-		}
-		offset += len(line)
-	}
-	current.data = data[start:]
-	return append(documents, current)
-}
-
-func isSeparator(line []byte) bool {
-	rest, found := bytes.CutPrefix(line, []byte("---"))
-	return found && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
-}
-
-// isBlank reports whether a document has only whitespace and comments.
-func isBlank(data []byte) bool {
-	for line := range bytes.Lines(data) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
-			return false
-		}
-	}
-	return true
 }
 
 // maxFileBytes exceeds the size of any manifest: the API server accepts objects of a few megabytes.

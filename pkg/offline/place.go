@@ -11,13 +11,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// places adds files and positions to diagnostics. It parses each document once.
+// places adds files and positions to diagnostics.
 type places struct {
 	// manifests are the objects that diagnostics may name.
 	manifests []Manifest
 	// fallback is the object for diagnostics about an object without a file.
-	fallback  Manifest
-	documents map[string]*document
+	fallback Manifest
 }
 
 // locate returns d with its file and position. The line and column of d are positions in the value of its key. If that
@@ -27,7 +26,7 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 	message := strings.ReplaceAll(strings.TrimSpace(d.Message), "\n", "; ") + p.see(m, path, d)
 	if !found {
 		object := diagnostic.Diagnostic{Object: d.Object, Key: d.Key, Message: message}
-		start := m.place(p.document(m), nil)
+		start := m.place()
 		return diagnostic.Diagnostic{
 			File: m.File, Line: start.Line, Column: start.Column, Severity: severity,
 			Object: d.Object, Key: d.Key, Message: object.String(), Cause: d.Cause, Kind: d.Kind,
@@ -35,7 +34,7 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 	}
 	place, exact := p.inBlock(m, path, d.Line, d.Column)
 	if !exact {
-		place = m.place(p.document(m), path)
+		place = m.place(path...)
 	}
 	if message = p.folded(m, path, d, message); strings.HasPrefix(message, foldedMark) {
 		exact = true // there is one message for the whole value
@@ -48,7 +47,7 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 	case d.Key == "":
 	case d.Line > 0 && !exact:
 		message = fmt.Sprintf("line %d:%d of the value of %s: %s", d.Line, d.Column, name, message)
-	case m.GVK.Group != "" || !p.document(m).has(m.inDocument(path)...):
+	case m.GVK.Group != "" || !m.has(path...):
 		message = fmt.Sprintf("%s: %s", name, message) // no place shows which key is meant
 	}
 	return diagnostic.Diagnostic{
@@ -66,9 +65,9 @@ const foldedMark = "the greater-than sign joins the lines of the text"
 // folded returns the message about a place in a folded block: the library's message is about a text that the user did
 // not write. It returns any other message as it is.
 func (p *places) folded(m Manifest, path []string, d diagnostic.Diagnostic, message string) string {
-	value, _, found := p.document(m).find(m.inDocument(path)...)
-	if !found || d.Line == 0 || isBase64(m, path) || value.Style&yaml.FoldedStyle == 0 ||
-		!joinedHeader.MatchString(value.Value) {
+	value, _, found := m.find(path...)
+	if !found || d.Line == 0 || isBase64(m, path) || value.Style != yaml.FoldedStyle ||
+		!joinedHeader.MatchString(value.Text) {
 		return message
 	}
 	return fmt.Sprintf("%s: write %q", foldedMark, d.Key+": |")
@@ -94,7 +93,7 @@ func (p *places) find(d diagnostic.Diagnostic) (m Manifest, path []string, found
 	}
 	// A Secret's stringData takes precedence over its data.
 	for _, field := range []string{"stringData", "data", "binaryData"} {
-		if p.document(m).has(m.inDocument([]string{field, d.Key})...) {
+		if m.has(field, d.Key) {
 			return m, []string{field, d.Key}, true
 		}
 	}
@@ -124,11 +123,10 @@ func fieldPath(field string) []string {
 
 // inBlock returns the place in the file of a line and column of the literal block at the path.
 func (p *places) inBlock(m Manifest, path []string, line, column int) (position, bool) {
-	if line == 0 || isBase64(m, path) {
+	if line == 0 || m.document == nil || isBase64(m, path) {
 		return position{}, false
 	}
-	at, known := p.document(m).inBlock(m.inDocument(path), line, column)
-	return m.document.inFile(at), known
+	return m.document.inBlock(m.inDocument(path), line, column)
 }
 
 // see returns the reference to the other line of a diagnostic, if possible as a line of the file.
@@ -145,19 +143,4 @@ func (p *places) see(m Manifest, path []string, d diagnostic.Diagnostic) string 
 // isBase64 reports whether the value at the path is in base64.
 func isBase64(m Manifest, path []string) bool {
 	return m.GVK.Group == "" && len(path) > 0 && (path[0] == "binaryData" || m.GVK.Kind == "Secret" && path[0] == "data")
-}
-
-// inDocument returns the path in the document of a path in the object.
-func (m Manifest) inDocument(path []string) []string { return slices.Concat(m.item, path) }
-
-func (p *places) document(m Manifest) *document {
-	if p.documents == nil {
-		p.documents = map[string]*document{}
-	}
-	// All items of a list are in one document.
-	key := fmt.Sprintf("%s:%d", m.File, m.document.line)
-	if p.documents[key] == nil {
-		p.documents[key] = parseDocument(m.document.data)
-	}
-	return p.documents[key]
 }

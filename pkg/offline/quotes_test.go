@@ -61,7 +61,7 @@ func TestAnErrorQuotesNoValueOfAFile(t *testing.T) {
 			secret + "  password: !!binary hunter2\n", "5:13: invalid YAML: the value does not have the type that the exclamation marks name: put all of it in quotes",
 		},
 		"a bad number": {
-			secret + "metadata: {creationTimestamp: hunter2}\n", `5:1: duplicate key "metadata" (see line 3): keep one`,
+			secret + "metadata: {creationTimestamp: hunter2}\n", `5:1: duplicate key "metadata": keep one (see line 3)`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

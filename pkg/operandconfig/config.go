@@ -155,7 +155,7 @@ func Decode(merged []byte) (*Config, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(merged)
 	if err != nil {
 		// The library quotes values, and a flag may have a secret.
-		return nil, fmt.Errorf("the operand's configuration is not valid YAML: %s", confdoc.YAMLReason(err.Error()))
+		return nil, fmt.Errorf("the operand's configuration: %s", confdoc.YAMLError(merged, err).Message)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(asJSON))
 	decoder.DisallowUnknownFields()

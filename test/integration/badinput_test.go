@@ -140,7 +140,7 @@ var badInputs = map[string]badInput{
 	"a clouds.yaml that is no YAML": {
 		makeBad:   credentialsSecret(func(s *corev1.Secret) { s.Data["clouds.yaml"] = []byte("clouds:\n\topenstack: {}\n") }),
 		condition: "CredentialsDegraded",
-		message:   credentials + ", key clouds.yaml, line 2:1: this is not YAML: a tab in the indentation: indent with spaces",
+		message:   credentials + ", key clouds.yaml, line 2:1: invalid YAML: a tab in the indentation: indent with spaces",
 	},
 	"a clouds.yaml with another cloud": {
 		makeBad: credentialsSecret(func(s *corev1.Secret) {

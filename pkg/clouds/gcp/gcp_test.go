@@ -81,16 +81,16 @@ func TestGCPRejectsUnusableCredentials(t *testing.T) {
 		"INI instead of JSON": {"[default]\naws_access_key_id = s3cr3t\n", []string{
 			"credentials service_account.json:1:2: this looks like INI, but must be JSON"}},
 		"base64": {"eyJ0eXBlIjogInNlcnZpY2VfYWNjb3VudCJ9\n", []string{
-			"credentials service_account.json:1:1: this is not JSON: " +
+			"credentials service_account.json:1:1: invalid JSON: " +
 				"a value is expected: a string in quotes, a number, true, false, null, { or ["}},
 		"a truncated file": {"{\n  \"type\": \"service_account\",\n  \"private_key\": \"s3cr3t", []string{
-			"credentials service_account.json:3:25: this is not JSON: the text ends too early: a closing bracket or quote is missing"}},
+			"credentials service_account.json:3:25: invalid JSON: the text ends too early: a closing bracket or quote is missing"}},
 		"an extra comma": {"{\n  \"type\": \"service_account\",\n}", []string{
-			"credentials service_account.json:3:1: this is not JSON: a key in quotes is expected; " +
+			"credentials service_account.json:3:1: invalid JSON: a key in quotes is expected; " +
 				"JSON has no comments, and no comma after the last key"}},
 		"line breaks in the key": {"{\n  \"type\": \"service_account\",\n  \"private_key\": \"-----BEGIN\ns3cr3t\"}",
 			[]string{
-				"credentials service_account.json:3:29: this is not JSON: a string has a line break or a control character: write \\n, or close the quotes"}},
+				"credentials service_account.json:3:29: invalid JSON: a string has a line break or a control character: write \\n, or close the quotes"}},
 		"no type": {`{"client_email": "a@b"}`, []string{
 			`credentials service_account.json: there is no type: ` +
 				`write "type": "service_account" for a key or "external_account" for workload identity`}},

@@ -287,21 +287,21 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 			`credentials clouds.yaml:10:10: "/k" will not exist for the cloud-controller-manager: ` +
 				`only the keys of the credentials Secret are delivered, in /etc/openstack/secret`}},
 		"a duplicate key": {cloudsYAML(goodClouds + "    region_name: x\n"), []string{
-			"credentials clouds.yaml:9:5: this is not YAML: duplicate key: keep one"}},
+			`credentials clouds.yaml:9:5: duplicate key "region_name": keep one (see line 7)`}},
 		"a mapping instead of a string and a string instead of a boolean": {
 			cloudsYAML(goodClouds + "    cacert: {a: b}\n    verify: s3cr3t-v4lue\n"), []string{
 				"credentials clouds.yaml:9:13: clouds.openstack.cacert is a mapping, but must be a string",
 				"credentials clouds.yaml:10:13: clouds.openstack.verify is a hidden value, but must be true or false"}},
 		"a tab": {cloudsYAML("clouds:\n\topenstack:\n"), []string{
-			"credentials clouds.yaml:2:1: this is not YAML: a tab in the indentation: indent with spaces"}},
+			"credentials clouds.yaml:2:1: invalid YAML: a tab in the indentation: indent with spaces"}},
 		"wrong indentation": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      a: 1\n     b: 2\n"), []string{
-			"credentials clouds.yaml:5:6: this is not YAML: a key is expected here: check the indentation and the colons"}},
+			"credentials clouds.yaml:5:6: invalid YAML: a key is expected here: check the indentation and the colons"}},
 		"an unclosed quote": {
 			cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: \"s3cr3t-v4lue\n      username: x\n"),
-			[]string{"credentials clouds.yaml:4:7: this is not YAML: the text ends inside quotes: close them"}},
+			[]string{"credentials clouds.yaml:4:7: invalid YAML: the text ends inside quotes: close them"}},
 		"a value that reads as an alias": {
 			cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: *s3cr3t-v4lue\n"), []string{
-				"credentials clouds.yaml:4:7: this is not YAML: " +
+				"credentials clouds.yaml:4:7: invalid YAML: " +
 					"an alias has no anchor: put a value that starts with * in quotes"}},
 		"a tag": {
 			cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: !!int s3cr3t-v4lue\n"), []string{

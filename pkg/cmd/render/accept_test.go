@@ -75,14 +75,14 @@ func TestAFileThatIsNoInputDoesNotStopAnInstallation(t *testing.T) {
 		}, message: "manifests/broken.yaml:8:1: invalid YAML: there is a second colon, or the indentation is wrong: put the value in quotes or correct the indentation"},
 		"an object with a key twice": {prepare: func(n node) {
 			n.write("manifests/twice.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  name: b\n")
-		}, message: "manifests/twice.yaml:5:3: duplicate key \"name\" (see line 4): keep one"},
+		}, message: "manifests/twice.yaml:5:3: duplicate key \"name\": keep one (see line 4)"},
 		"a document that is no object": {
 			prepare: func(n node) { n.write("manifests/list.yaml", "\n- a\n- b\n") },
 			message: "manifests/list.yaml:1:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
 		},
 		"a binary file": {
 			prepare: func(n node) { n.write("manifests/binary.yaml", "\x00\x01\x02") },
-			message: "manifests/binary.yaml:1:1: invalid YAML: invalid character U+0000: remove it, or save the file as UTF-8",
+			message: "manifests/binary.yaml:1:1: invalid character U+0000: remove it, or save the text as UTF-8",
 		},
 		"JSON without apiVersion": {
 			prepare: func(n node) { n.write("manifests/kindless.json", `{"kind": "Proxy", "metadata": {"name": "cluster"}}`) },

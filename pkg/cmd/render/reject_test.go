@@ -46,7 +46,7 @@ func TestABrokenInputStopsAnInstallationInWhateverFormItIsWritten(t *testing.T) 
 		},
 		"JSON on one line that is cut off": {
 			`{"apiVersion":"config.openshift.io/v1","kind":"Proxy","metadata":{"name":"cluster"},"status":{}`,
-			":1:96: invalid YAML: the text ends too early: a closing bracket or quote is missing",
+			":1:96: invalid JSON: the text ends too early: a closing bracket or quote is missing",
 		},
 		"metadata on one line": {
 			"apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nspec: {\n",
@@ -62,7 +62,7 @@ func TestABrokenInputStopsAnInstallationInWhateverFormItIsWritten(t *testing.T) 
 		},
 		"an item of a list": {
 			"apiVersion: v1\nkind: List\nitems:\n" + item + "  spec:\n    httpProxy: a\n    httpProxy: b\n",
-			":9:5: duplicate key \"httpProxy\" (see line 8): keep one",
+			":9:5: duplicate key \"httpProxy\": keep one (see line 8)",
 		},
 		"an item of a list in which another item is broken": {
 			"apiVersion: v1\nkind: List\nitems:\n" + item + "- {\n",
@@ -279,7 +279,7 @@ func TestWithAnInputThatTheCloudControllerManagerWouldExitForThereIsNoPod(t *tes
 		"a cloud config with a key twice": {
 			prepare: func(n node) { n.edit(cloudFile, "metadata:\n", "metadata:\n  name: other\n") },
 			flags:   []string{"--cloud-config-file="},
-			message: cloudFile + ":6:3: duplicate key \"name\" (see line 4): keep one",
+			message: cloudFile + ":6:3: duplicate key \"name\": keep one (see line 4)",
 		},
 		"a cloud config whose section is not closed": {
 			prepare: withConfig("[Global]", "[Global"),
@@ -336,7 +336,7 @@ func TestWithAnInputThatTheCloudControllerManagerWouldExitForThereIsNoPod(t *tes
 		},
 		"credentials that are no YAML": {
 			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      openstack: [\n"),
-			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: this is not YAML: a value is expected here: check the brackets, or put the value in quotes [CCM0001]",
+			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: invalid YAML: a value is expected here: check the brackets, or put the value in quotes [CCM0001]",
 		},
 		"credentials without the cloud": {
 			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      devstack: {}\n"),

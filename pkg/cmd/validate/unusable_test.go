@@ -180,11 +180,11 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a key twice": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\n  config: b\n") },
-			message: `cloud.yaml:8:3: duplicate key "config" (see line 7): keep one`,
+			message: `cloud.yaml:8:3: duplicate key "config": keep one (see line 7)`,
 		},
 		"a key twice in the line of a separator": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "--- {kind: ConfigMap, kind: ConfigMap}\n") },
-			message: `cloud.yaml:1:23: duplicate key "kind" (see line 1): keep one`,
+			message: `cloud.yaml:1:23: duplicate key "kind": keep one (see line 1)`,
 		},
 		"a key twice in JSON": {
 			prepare: func(f workspace) {
@@ -193,19 +193,19 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 					`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"config": "a", "config": "b"}}`,
 				)
 			},
-			message: `cloud.yaml:1:94: duplicate key "config" (see line 1): keep one`,
+			message: `cloud.yaml:1:94: duplicate key "config": keep one (see line 1)`,
 		},
 		"a NUL": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\x00b\n") },
-			message: "cloud.yaml:7:12: invalid YAML: invalid character U+0000: remove it, or save the file as UTF-8",
+			message: "cloud.yaml:7:12: invalid character U+0000: remove it, or save the text as UTF-8",
 		},
 		"a binary file": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "\x7fELF\x02\x01\x01\x00\xff\xfe") },
-			message: "cloud.yaml:1:1: invalid YAML: invalid character U+007F: remove it, or save the file as UTF-8",
+			message: "cloud.yaml:1:1: invalid character U+007F: remove it, or save the text as UTF-8",
 		},
 		"JSON that ends too early": {
 			prepare: func(f workspace) { f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap"`) },
-			message: "cloud.yaml:1:41: invalid YAML: the text ends too early: a closing bracket or quote is missing",
+			message: "cloud.yaml:1:41: invalid JSON: the text ends too early: a closing bracket or quote is missing",
 		},
 		"an alias of itself": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: &a [*a]\n") },
@@ -226,7 +226,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"a named file that ends too early": {
 			prepare: func(f workspace) { f.write("secret.json", `{"apiVersion": "v1", "kind": "Sec`) },
 			flags:   []string{"--rendered-manifest-files=secret.json"},
-			message: "secret.json:1:34: invalid YAML: the text ends too early: a closing bracket or quote is missing",
+			message: "secret.json:1:34: invalid JSON: the text ends too early: a closing bracket or quote is missing",
 		},
 		"no Infrastructure among the manifests": {
 			prepare: func(f workspace) { f.write("manifests/a.yaml", configMap) },

@@ -3,10 +3,19 @@ package confdoc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+func TestAReasonHasNoPrefixOfTheYAMLLibraries(t *testing.T) {
+	for _, prefix := range []string{"", "yaml: ", "error converting YAML to JSON: yaml: ", "error converting YAML to JSON: "} {
+		require.Equal(t, "control characters", yamlReason(prefix+"control characters"), prefix)
+		require.Equal(t, "invalid YAML: an alias, an anchor, a tag or a key does not fit here: put the value in quotes",
+			YAMLError([]byte("a: b\n"), errors.New(prefix+"unmarshal errors:\n  a")).Message, prefix)
+	}
+}
 
 func TestJSONReasonHasNoWordsOfTheLibraryAndNoValue(t *testing.T) {
 	type typed struct {

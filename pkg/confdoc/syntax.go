@@ -1,0 +1,324 @@
+package confdoc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/gcfg"
+)
+
+// SyntaxError is why a text cannot be read. Its message has the cause and the action, and no word of a library and no
+// value, which may be a secret.
+type SyntaxError struct {
+	Position
+	// SeeLine is the line of the first of two duplicate keys, otherwise 0.
+	SeeLine int
+	Message string
+}
+
+// unprintable returns an error for the first character that YAML does not allow, nil if there is none. A text may start
+// with a byte order mark if mark is true.
+func unprintable(text []byte, mark bool) *SyntaxError {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		isMark := mark && i == 0 && r == '\ufeff'
+		if r == utf8.RuneError && size == 1 || !Printable(r) && !isMark {
+			message := fmt.Sprintf("invalid character %U: remove it, or save the text as UTF-8", r)
+			return &SyntaxError{Position: gcfg.At(text, i), Message: message}
+		}
+		i += size
+	}
+	return nil
+}
+
+// Printable reports whether every reader accepts the character and interprets it in the same way.
+func Printable(r rune) bool {
+	switch {
+	case r == '\t', r == '\n', r == '\r':
+		return true
+	case r < 0x20, r > 0x7e && r < 0xa0, r == '\ufeff', r == 0xfffe, r == 0xffff:
+		return false
+	}
+	return true
+}
+
+// translation is a part of a library's message and what the message means for the author of a text.
+type translation struct{ message, reason string }
+
+func translate(message string, known []translation) string {
+	for _, t := range known {
+		if strings.Contains(message, t.message) {
+			return t.reason
+		}
+	}
+	return ""
+}
+
+// jsonReasons are the messages of encoding/json.
+var jsonReasons = []translation{
+	{"looking for beginning of object key string", "a key in quotes is expected; JSON has no comments, and no comma " +
+		"after the last key"},
+	{"looking for beginning of value", "a value is expected: a string in quotes, a number, true, false, null, { or ["},
+	{"after object key:value pair", "a comma or } is missing before this"},
+	{"after object key", "a colon is missing after the key"},
+	{"after array element", "a comma or ] is missing before this"},
+	{"after top-level value", "the JSON ends before this: remove the rest, or look for an extra bracket"},
+	{"in string literal", `a string has a line break or a control character: write \n, or close the quotes`},
+	{"in string escape code", `a backslash starts an unknown escape: write \\`},
+	{`in \u`, `a backslash starts an unknown escape: write \\`},
+	{"in literal", "a value is expected: true, false and null are the only words without quotes"},
+	{"in numeric literal", "this is not a number: put it in quotes"},
+	{"in exponent of numeric literal", "this is not a number: put it in quotes"},
+	{"after decimal point", "this is not a number: put it in quotes"},
+	{"unexpected end of JSON input", "the text ends too early: a closing bracket or quote is missing"},
+	{"exceeded max depth", "too many brackets are open"},
+	{"", "an unexpected character"},
+}
+
+// yamlReasons are the messages of the YAML libraries.
+var yamlReasons = []translation{
+	{"unknown anchor", "an alias has no anchor: put a value that starts with * in quotes"},
+	{"contains itself", containsItself},
+	{"did not find expected key", "a key is expected here: check the indentation and the colons"},
+	{"could not find expected ':'", "there is no colon after the key: write key: value"},
+	{"mapping values are not allowed", "there is a second colon, or the indentation is wrong: " +
+		"put the value in quotes or correct the indentation"},
+	{"block sequence entries are not allowed", "a list cannot start here: start it on a line of its own"},
+	{"did not find expected '-' indicator", "this is not an item of the list above: check the indentation"},
+	{"did not find expected ',' or", "a comma or a closing bracket is missing"},
+	{"did not find expected node content", "a value is expected here: check the brackets, or put the value in quotes"},
+	{"unknown directive", "a line cannot start with % here: put the value in quotes"},
+	{"expected tag URI", "a value cannot start with ! here: put it in quotes"},
+	{"excessive aliasing", "the aliases repeat too much: write the values themselves"},
+	{"exceeded max depth", "the values are nested too deeply"},
+	{"unsupported value", "a number cannot be infinite: put the value in quotes"},
+	{"found unexpected end of stream", "the text ends inside quotes: close them"},
+	{"found unexpected document indicator", "the document ends inside quotes: close them"},
+	{"found character that cannot start any token", "a value cannot start with this character: put it in quotes"},
+	{"found unknown escape character", `a backslash in double quotes starts an escape: write \\`},
+	{"while scanning an anchor", "a value cannot start with & here: put it in quotes"},
+	{"while scanning an alias", "a value cannot start with * here: put it in quotes"},
+	{"already", "duplicate key: keep one"},
+}
+
+const containsItself = "the value of an anchor contains itself: put a value that starts with * in quotes"
+
+// jsonError returns the position at which a text stops being JSON, or nil if it is JSON.
+func jsonError(text []byte) *SyntaxError {
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(text, new(json.RawMessage)); !errors.As(err, &syntax) {
+		return nil
+	}
+	at, message := max(0, int(syntax.Offset)-1), syntax.Error()
+	if !strings.Contains(message, "' ") {
+		at = min(at+1, len(text))
+	}
+	return &SyntaxError{Position: gcfg.At(text, at), Message: "invalid JSON: " + translate(message, jsonReasons)}
+}
+
+// startOfJSON matches what YAML's flow mappings rarely start with: a key in quotes, or a comment.
+var startOfJSON = regexp.MustCompile(`^\s*\{\s*["/]`)
+
+// YAMLError returns the position and the reason of an error of a YAML library. The library reports the start of the
+// block around the defect, or no line at all. JSON has its own reason: it may have one line only.
+func YAMLError(text []byte, err error) *SyntaxError {
+	if found := unprintable(text, true); found != nil {
+		return found
+	}
+	if found := jsonError(text); found != nil && startOfJSON.Match(text) {
+		return found
+	}
+	var document yaml.Node
+	if yaml.Unmarshal(text, &document) == nil {
+		if found := misfit(&document); found != nil {
+			return found
+		}
+		if found := duplicate(&document); found != nil && strings.Contains(err.Error(), "already") {
+			return found
+		}
+	}
+	line := defectiveLine(text, err)
+	indent := line.text[:len(line.text)-len(bytes.TrimLeft(line.text, " \t"))]
+	at, reason := Position{Line: line.number, Column: len(indent) + 1}, yamlReason(err.Error())
+	if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
+		at.Column, reason = tab+1, "a tab in the indentation: indent with spaces"
+	}
+	return &SyntaxError{Position: at, Message: "invalid YAML: " + reason}
+}
+
+// maxPrefixLines is the maximum number of lines for which defectiveLine parses one prefix of the text after the other.
+const maxPrefixLines = 300
+
+type numberedLine struct {
+	number int
+	text   []byte
+}
+
+// defectiveLine returns the first line after the longest prefix of a text that can be parsed, or the line that the
+// library names.
+func defectiveLine(text []byte, err error) numberedLine {
+	line, lines := lineOf(err), bytes.SplitAfter(text, []byte("\n"))
+	if len(lines) <= maxPrefixLines && !isYAML(text) {
+		line = len(lines)
+		for line > 1 && !isYAML(bytes.Join(lines[:line-1], nil)) {
+			line--
+		}
+	}
+	for line < len(lines) && isBlankOrComment(lines[line-1]) {
+		line++
+	}
+	return numberedLine{line, lines[min(line, len(lines))-1]}
+}
+
+func isYAML(text []byte) bool { return yaml.Unmarshal(text, new(yaml.Node)) == nil }
+
+func isBlankOrComment(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) == 0 || line[0] == '#'
+}
+
+var (
+	yamlLine   = regexp.MustCompile(`(?:^|: |\s)line (\d+): `)
+	yamlPrefix = regexp.MustCompile(`^(error converting YAML to JSON: )?(yaml: )?`)
+	// libraryQuotes match what the scanner of the YAML libraries itself expects: ',' or '}'.
+	libraryQuotes = regexp.MustCompile(`'.'|'<[a-z ]+>'`)
+)
+
+// lineOf returns the line that an error of a YAML library names, 1 if it names none.
+func lineOf(err error) int {
+	found := yamlLine.FindStringSubmatch(err.Error())
+	if found == nil {
+		return 1
+	}
+	line, _ := strconv.Atoi(found[1]) // the pattern has digits only
+	return line
+}
+
+// yamlReason returns what a message of a YAML library means, without what it quotes of the text.
+func yamlReason(message string) string {
+	if reason := translate(message, yamlReasons); reason != "" {
+		return reason
+	}
+	if found := yamlLine.FindStringIndex(message); found != nil {
+		message = message[found[1]:]
+	}
+	message = yamlPrefix.ReplaceAllString(message, "")
+	if strings.ContainsAny(libraryQuotes.ReplaceAllString(message, ""), "`\"'\n") ||
+		strings.Contains(message, "map key") {
+		return "an alias, an anchor, a tag or a key does not fit here: put the value in quotes"
+	}
+	return message
+}
+
+func errorAt(n *yaml.Node, format string, args ...any) *SyntaxError {
+	return &SyntaxError{Position: Position{Line: n.Line, Column: n.Column}, Message: fmt.Sprintf(format, args...)}
+}
+
+// duplicate returns an error for the first key that a mapping has twice.
+func duplicate(n *yaml.Node) *SyntaxError {
+	first := map[string]*yaml.Node{}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if before := first[child.Value]; before != nil && child.Kind == yaml.ScalarNode {
+				found := errorAt(child, "duplicate key %s: keep one", Quoted(child.Value))
+				found.SeeLine = before.Line
+				return found
+			}
+			first[child.Value] = child
+			continue
+		}
+		if found := duplicate(child); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// misfit returns an error for the first node that YAML's grammar permits and that has no value.
+func misfit(n *yaml.Node, above ...*yaml.Node) *SyntaxError {
+	above = append(above, n)
+	for i, child := range n.Content {
+		reason := ""
+		switch {
+		case n.Kind == yaml.MappingNode && i%2 == 0:
+			reason = misfitOfKey(child, n.Content[i+1])
+		case child.Kind == yaml.AliasNode && slices.Contains(above, child.Alias):
+			reason = containsItself
+		case child.Kind == yaml.ScalarNode && child.Style&yaml.TaggedStyle != 0 && child.Decode(new(any)) != nil:
+			reason = "the value does not have the type that the exclamation marks name: put all of it in quotes"
+		}
+		if reason != "" {
+			return errorAt(child, "invalid YAML: %s", reason)
+		}
+		if found := misfit(child, above...); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func misfitOfKey(key, value *yaml.Node) string {
+	switch {
+	case key.Kind == yaml.MappingNode, key.Kind == yaml.SequenceNode:
+		return "a list or a mapping cannot be a key: put it in quotes"
+	case key.Tag == "!!merge" && value.Kind == yaml.ScalarNode:
+		return "the key << merges a mapping, and this is none: put the key in quotes"
+	}
+	return ""
+}
+
+// JSONReason returns what an error of encoding/json means for the author of a text, without the library's words and
+// without the value, which may be a secret.
+func JSONReason(err error) string {
+	var wrongType *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &wrongType):
+		is, wants := JSONTypes(wrongType)
+		reason := fmt.Sprintf("%s where %s must be", is, wants)
+		if wrongType.Field == "" {
+			return reason
+		}
+		// The library names no key of a map, so the value may be that of a key below the field.
+		return fmt.Sprintf("in %s: %s", wrongType.Field, reason)
+	case errors.As(err, &syntax):
+		return "it is not valid JSON"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ") // unknown field "x"
+}
+
+// JSONTypes names the type of a value and the type that its field has.
+func JSONTypes(wrong *json.UnmarshalTypeError) (is, wants string) {
+	kind, _, _ := strings.Cut(wrong.Value, " ") // a number comes with its digits
+	is = map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean"}[kind]
+	if is == "" {
+		is = "a " + kind
+	}
+	switch wrong.Type.Kind() {
+	case reflect.String:
+		return is, "a string"
+	case reflect.Struct, reflect.Map:
+		return is, "a mapping"
+	case reflect.Slice:
+		if wrong.Type.Elem().Kind() == reflect.Uint8 {
+			return is, "a string in base64"
+		}
+		return is, "a list"
+	case reflect.Bool:
+		return is, "true or false"
+	case reflect.Int32, reflect.Int64:
+		return is, "a number"
+	default:
+		return is, "a " + wrong.Type.String()
+	}
+}
