@@ -100,11 +100,13 @@ func (p *parser) node(n *yaml.Node) *Node {
 		}
 	case yaml.MappingNode:
 		out.Kind = MapNode
+		hasMerge := false
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if key, value := n.Content[i], n.Content[i+1]; key.ShortTag() == "!!merge" {
 				p.merge(out, p.node(value))
+				hasMerge = true
 			} else if e := p.entry(key, value); e != nil {
-				out.add(e)
+				out.add(e, hasMerge)
 			}
 		}
 	default:
@@ -153,11 +155,13 @@ func (p *parser) entry(key, value *yaml.Node) *Entry {
 
 // add adds an entry to a mapping. A name after a merge key replaces the merged entry. A name before it is ambiguous:
 // gopkg.in/yaml.v2 uses the merged value, contrary to the standard.
-func (n *Node) add(e *Entry) {
-	isMerged := func(other *Entry) bool { return other.merged && other.Name == e.Name }
-	if i := slices.IndexFunc(n.Entries, isMerged); i >= 0 {
-		n.Entries[i] = e
-		return
+func (n *Node) add(e *Entry, hasMerge bool) {
+	if hasMerge { // a search for each name takes long
+		isMerged := func(other *Entry) bool { return other.merged && other.Name == e.Name }
+		if i := slices.IndexFunc(n.Entries, isMerged); i >= 0 {
+			n.Entries[i] = e
+			return
+		}
 	}
 	n.Entries = append(n.Entries, e)
 }
