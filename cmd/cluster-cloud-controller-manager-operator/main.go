@@ -123,7 +123,6 @@ func newCommand(ctx context.Context) *cobra.Command {
 	return root
 }
 
-// versionText describes the running build.
 func versionText() string {
 	info := version.Get()
 	return fmt.Sprintf("%s (commit %s, %s, %s)", info.GitVersion, info.GitCommit, info.GoVersion, info.Platform)

@@ -27,7 +27,6 @@ func run(args []string) error {
 	return fmt.Errorf("expected at most one argument, the path of the copy; got %q", args)
 }
 
-// copyTo copies this program to path.
 func copyTo(path string) (err error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -35,7 +35,6 @@ func observePlatform(listers Listers, existing map[string]any) (any, error) {
 		"restore the former value", previous, d.Name)
 }
 
-// decision is the current platform and what determines it.
 type decision struct {
 	platform.Platform
 	infrastructure *configv1.Infrastructure

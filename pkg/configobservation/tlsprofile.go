@@ -62,7 +62,6 @@ func observeTLSProfile(
 	return observed, []error{&TLSProfileError{}}
 }
 
-// servingInfo returns the TLS profile of an observed configuration.
 func servingInfo(config map[string]any) operandconfig.ServingInfo {
 	version, _, _ := unstructured.NestedString(config, operandconfig.MinTLSVersionPath...)
 	suites, _, _ := unstructured.NestedStringSlice(config, operandconfig.CipherSuitesPath...)

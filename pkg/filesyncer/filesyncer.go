@@ -63,7 +63,6 @@ type Options struct {
 	Clock        clock.PassiveClock
 }
 
-// object names an object whose files are synced.
 type object struct{ resource, name string }
 
 func (o object) String() string {
@@ -165,7 +164,6 @@ func (s *syncer) processNext(ctx context.Context) bool {
 	return true
 }
 
-// sync writes the files of an object to its directory.
 func (s *syncer) sync(ctx context.Context, o object) error {
 	if o.name == ReportConfigMap {
 		return s.report(ctx)
@@ -238,7 +236,6 @@ func (s *syncer) event(ctx context.Context, kind, reason, message string) {
 	}
 }
 
-// filesOf returns the files of a ConfigMap or Secret.
 func filesOf(o *unstructured.Unstructured) (nodefiles.Files, error) {
 	data, _, err := unstructured.NestedStringMap(o.Object, "data")
 	if err != nil {

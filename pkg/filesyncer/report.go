@@ -66,7 +66,6 @@ func ParseReport(text string) (Report, error) {
 	return report, nil
 }
 
-// bounded returns the start of a text as one printable line.
 func bounded(text string) string {
 	if len(text) > maxReport {
 		text = text[:maxReport]
@@ -104,7 +103,6 @@ func (s *syncer) report(ctx context.Context) error {
 	return err
 }
 
-// look returns the report of this moment.
 func (s *syncer) look() (current Report, err error) {
 	current.At = metav1.NewTime(s.Clock.Now())
 	if current.Directory, err = nodefiles.DigestOf(s.RevisionDirectory); err != nil {

@@ -72,7 +72,6 @@ type Credentials struct {
 	Reloaded []string
 }
 
-// records is the metadata of the stored bytes.
 type records struct {
 	Platform    string   `json:"platform"`
 	CloudConfig *record  `json:"cloudConfig,omitempty"`

@@ -53,7 +53,6 @@ func (filter) FilterS(msg string, keysAndValues []any) (string, []any) {
 	return redact(msg), redactAll(keysAndValues)
 }
 
-// redact returns a text without secrets.
 func redact(text string) string { return redaction.Text(redaction.Logins(text)) }
 
 func redactAll(args []any) []any {

@@ -161,7 +161,6 @@ type discoveries struct {
 	err    string
 }
 
-// read reads a message of the log.
 func (d *discoveries) read(message string) {
 	if parts := discoveryFound.FindStringSubmatch(message); parts != nil {
 		if d.found == nil {

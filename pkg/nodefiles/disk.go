@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disk is the real disk.
 type disk struct{}
 
 func (disk) makeDirectory(path string) error { return os.MkdirAll(path, directoryMode) }

@@ -139,7 +139,6 @@ func replaceDirectory(on operations, directory string, files Files) (replaced bo
 	return true, nil
 }
 
-// stage writes the files into a new directory.
 func stage(on operations, staging string, files Files) error {
 	directories := map[string]bool{staging: true}
 	for path := range files {
@@ -210,7 +209,6 @@ func stageFile(on operations, file string, data []byte) (replace func() error, e
 	}, nil
 }
 
-// write creates a file and flushes it.
 func write(on operations, path string, data []byte) error {
 	if err := on.write(path, data); err != nil {
 		return err

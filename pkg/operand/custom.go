@@ -51,7 +51,6 @@ func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config)
 	c.warnings = append(c.warnings, warnings...)
 }
 
-// overridden returns a field of the overrides as messages name it.
 func overridden(in Inputs, field string) string {
 	if in.Phase.Files != nil {
 		return field // of a file in --config-override-files
@@ -59,7 +58,6 @@ func overridden(in Inputs, field string) string {
 	return "spec.unsupportedConfigOverrides." + field
 }
 
-// checkFlags rejects overrides of flags that the operator relies on.
 func (c *checkedInputs) checkFlags(in Inputs, config *config) {
 	if len(config.overriddenFlags) > 0 {
 		c.reject(diagnostic.Diagnostic{

@@ -37,7 +37,6 @@ type deliveredFile struct {
 	data   []byte
 }
 
-// path returns the path of the file in the containers.
 func (f deliveredFile) path() string {
 	resource := map[Kind]string{ConfigMap: "configmaps", Secret: "secrets"}[f.kind]
 	dir := resourceDir
@@ -118,7 +117,6 @@ func kubeconfig(server, user, tokenFile string) ([]byte, error) {
 	return data, nil
 }
 
-// files returns the delivered files with their names on the node.
 func (l *FileLayout) files(delivered []deliveredFile) []File {
 	files := make([]File, 0, len(delivered))
 	for _, f := range delivered {
@@ -136,7 +134,6 @@ func (l *FileLayout) name(f deliveredFile) string {
 	return l.Prefix + f.object + "-" + f.key
 }
 
-// onHost reports whether the phase delivers files on the host.
 func (l *FileLayout) onHost() bool { return l != nil && l.Volume == "" }
 
 // items adds the volume with every delivered file at its path below resourceDir.

@@ -67,7 +67,6 @@ func StaticPodOf(podConfigMap *corev1.ConfigMap) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// installedManifest returns the manifest of the revision's static pod.
 func installedManifest(podConfigMap *corev1.ConfigMap, revision int32) ([]byte, error) {
 	pod, err := StaticPodOf(podConfigMap)
 	if err != nil {

@@ -130,7 +130,6 @@ func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, er
 	return daemonSet, nil
 }
 
-// setImage replaces the asset's placeholder for the image.
 func setImage(pod *corev1.PodSpec, images Images) error {
 	if len(pod.Containers) != 1 || pod.Containers[0].Name != NodeManagerContainer ||
 		pod.Containers[0].Image != "node-manager" {

@@ -146,7 +146,6 @@ func CredentialsDigest(in Inputs) string {
 	return digest(nil, []*corev1.Secret{{Data: in.Credentials.Data}}, "")
 }
 
-// usedCredentials returns the value of credentialsAnnotation.
 func usedCredentials(in Inputs) string {
 	if in.delivered == nil && len(in.Credentials.Data) == 0 {
 		return ""

@@ -163,7 +163,6 @@ type Credentials struct {
 	Sources map[string]string
 }
 
-// sourceOf returns the object that has the key.
 func (c Credentials) sourceOf(key string) string { return cmp.Or(c.Sources[key], c.Source) }
 
 // TrustSource is one PEM bundle of the trusted CAs.
@@ -247,7 +246,6 @@ type Checked struct {
 	Changes []diagnostic.Diagnostic
 }
 
-// config is the decoded configuration together with its bytes.
 type config struct {
 	*operandconfig.Config
 	yaml []byte

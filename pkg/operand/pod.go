@@ -48,7 +48,6 @@ func containersWith(pod *corev1.Pod, image string) []string {
 	return names
 }
 
-// buildPod applies the configuration to the base pod.
 func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*corev1.Pod, error) {
 	if err := setImages(pod, in.Images); err != nil {
 		return nil, err
@@ -75,7 +74,6 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	return pod, nil
 }
 
-// operandContainer returns the container of the cloud-controller-manager.
 func operandContainer(pod *corev1.Pod) *corev1.Container {
 	isOperand := func(c corev1.Container) bool { return c.Name == Name }
 	return &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, isOperand)]
@@ -100,7 +98,6 @@ func mountsNamedBy(init *corev1.Container, mounts []corev1.VolumeMount) []corev1
 	return named
 }
 
-// proxyEnv returns the environment variables of the cluster's proxy.
 func proxyEnv(c *config) []corev1.EnvVar {
 	var env []corev1.EnvVar
 	for _, name := range slices.Sorted(maps.Keys(c.Proxy)) {
@@ -134,7 +131,6 @@ func merge(what string, into any, base []byte, patches ...[]byte) error {
 	return nil
 }
 
-// setImages replaces the assets' placeholders for images.
 func setImages(pod *corev1.Pod, images Images) error {
 	specs := map[string]string{operandImage: images.Operand, operatorImage: images.Operator}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {

@@ -239,7 +239,6 @@ func platformAsset(platform, file string) ([]byte, error) {
 	return data, err
 }
 
-// checkedInputs is the result of the check.
 type checkedInputs struct {
 	cloud       clouds.Result
 	trust       []byte

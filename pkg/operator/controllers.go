@@ -113,7 +113,6 @@ func (w *wiring) inputs() []factory.Controller {
 	}
 }
 
-// targetConfig returns the options for the controller that renders the candidate.
 func (w *wiring) targetConfig() targetconfigcontroller.Options {
 	return targetconfigcontroller.Options{
 		Operator:         w.client,
@@ -141,7 +140,6 @@ func (w *wiring) targetConfig() targetconfigcontroller.Options {
 	}
 }
 
-// observed returns the listers that the observers read.
 func (w *wiring) observed() configobservation.Listers {
 	listers := configobservation.NewListers(w.client, operatorclient.Custom(w.resource),
 		operatorclient.NodeInitialization(w.resource), w.informers.config.Config().V1(),
@@ -195,7 +193,6 @@ func (w *wiring) staticResources() staticresources.Options {
 	}
 }
 
-// demands are the informers that not every cluster needs.
 func (w *wiring) demands() []ondemand.Demand {
 	return []ondemand.Demand{
 		{Informers: w.informers.policies, Needed: platform.Platform.Managed},
@@ -347,7 +344,6 @@ func (w *wiring) nodes() []factory.Controller {
 	}
 }
 
-// services returns the controllers that report about Services.
 func (w *wiring) services() []factory.Controller {
 	return []factory.Controller{
 		loadbalancers.New(loadbalancers.Options{
@@ -412,7 +408,6 @@ func (w *wiring) removal() removal.Options {
 	}
 }
 
-// status returns the controllers that report the operator's status.
 func (w *wiring) status() []factory.Controller {
 	return []factory.Controller{
 		versions.New(versions.Options{

@@ -142,7 +142,6 @@ func (i informerSet) byNamespace() v1helpers.KubeInformersForNamespaces {
 	})
 }
 
-// start starts every informer that a controller has requested.
 func (i informerSet) start(stop <-chan struct{}) {
 	for _, factory := range []interface{ Start(<-chan struct{}) }{
 		i.target, i.lease, i.preflight, i.namespace, i.operator, i.userConfig, i.managedConfig, i.kubeSystem, i.nodes,

@@ -60,7 +60,6 @@ type Options struct {
 	Dial operandhealth.Dial `optional:"nil for the network"`
 }
 
-// wiring has the dependencies of the controllers.
 type wiring struct {
 	Options
 	*controllercmd.ControllerContext

@@ -56,7 +56,6 @@ func newCluster(ctx context.Context, config *rest.Config) (*cluster, error) {
 	return c, nil
 }
 
-// get is an offline.Live.
 func (c *cluster) get(group, kind, namespace, name string) ([]byte, error) {
 	if kind == secretKind {
 		if namespace != operand.Namespace {

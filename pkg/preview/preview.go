@@ -73,7 +73,6 @@ func Of(ctx context.Context, config *rest.Config, request offline.Request) (*Pre
 	return p.preview(status)
 }
 
-// preview is the state of one Of.
 type preview struct {
 	cluster *cluster
 	version string
@@ -114,7 +113,6 @@ func (p *preview) overlay(request offline.Request) error {
 	return err
 }
 
-// side reads the files and observes the objects.
 func (p *preview) side(request offline.Request, live offline.Live) (*side, error) {
 	overlay, err := offline.NewOverlay(request, live)
 	if err != nil {

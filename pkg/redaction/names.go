@@ -66,7 +66,6 @@ func words(name string) []string {
 	return strings.Fields(split.String())
 }
 
-// normalize returns a name in lower case without separators.
 func normalize(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -149,7 +149,6 @@ func (r *Redactor) File(data []byte) string {
 	return r.embedded.replace(redacted) // secrets outside values too, for example in names
 }
 
-// redactInPlace redacts INI or JSON and keeps its layout.
 func (r *Redactor) redactInPlace(data []byte, values []value) string {
 	var out strings.Builder
 	at := 0
@@ -283,7 +282,6 @@ func (r *Redactor) nameOf(v value) string {
 	return v.name()
 }
 
-// marker returns the string that replaces a secret.
 func marker(name string) string {
 	return "<" + strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -293,7 +291,6 @@ func marker(name string) string {
 	}, name) + ">"
 }
 
-// passwordsInURLs returns the passwords of all URLs in a value.
 func passwordsInURLs(text string) []string {
 	var passwords []string
 	for {

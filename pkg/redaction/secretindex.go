@@ -115,7 +115,6 @@ func (i secretIndex) find(text string) []secretSpan {
 	return spans
 }
 
-// replace returns the text with markers in place of secrets.
 func (i secretIndex) replace(text string) string {
 	var out strings.Builder
 	at := 0

@@ -14,7 +14,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/gcfg"
 )
 
-// value is a value, a key or a comment of a file. YAML comments are not listed.
 type value struct {
 	// names are the keys above the value, the outermost first. The items of a list have the names of the list.
 	names []string
@@ -28,7 +27,6 @@ type value struct {
 	start, end int
 	// quote encloses the replacement of an INI or JSON value.
 	quote string
-	// node is the scalar of a YAML value.
 	node *yaml.Node
 }
 
@@ -97,7 +95,6 @@ func iniValues(data []byte, spans []gcfg.Span) []value {
 	return values
 }
 
-// jsonValues lists the values of valid JSON.
 func jsonValues(data []byte) []value {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()

@@ -41,7 +41,6 @@ type Step struct {
 	Text string `json:"text"`
 }
 
-// walk is an Explanation under way.
 type walk struct {
 	*Explanation
 

@@ -25,7 +25,6 @@ const indexFile = "index.yaml"
 // maxFileBytes limits a file of a directory. A must-gather has all Events of a namespace in one file.
 const maxFileBytes = 64 << 20
 
-// index is the content of indexFile.
 type index struct {
 	// Taken is the time of the snapshot, Version that of the command that wrote it.
 	Taken   time.Time `json:"taken"`

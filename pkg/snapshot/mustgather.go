@@ -48,7 +48,6 @@ func gathered() []string {
 // mustGather reads what oc adm must-gather, or oc adm inspect, has written.
 type mustGather struct {
 	root *os.Root
-	// images are the directories with objects.
 	images []string
 	seen   map[string]bool
 	s      *Snapshot

@@ -69,7 +69,6 @@ func Reason(message string) string {
 	return redaction.Text(oneLine(withoutPage(s.text)))
 }
 
-// selection is what was selected of the lines so far.
 type selection struct {
 	best rank
 	text string
@@ -77,7 +76,6 @@ type selection struct {
 	continues, inStack bool
 }
 
-// isStack reports whether a line belongs to a stack.
 func (s *selection) isStack(line string) bool {
 	s.inStack = !header().MatchString(line) && (s.inStack || goroutine().MatchString(line))
 	s.continues = s.continues && !s.inStack
@@ -105,7 +103,6 @@ func Alike(a, b string) bool {
 
 var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9A-Fa-f-]{8,}|\d+`) })
 
-// rankOf returns the line's rank and its content without klog's header.
 func rankOf(line string) (rank, string) {
 	if parts := header().FindStringSubmatch(line); parts != nil {
 		return severities[parts[1]], parts[2]

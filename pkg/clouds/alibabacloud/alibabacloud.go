@@ -63,7 +63,6 @@ func (a rewriter) useRegion() {
 	}
 }
 
-// useCredentials merges the access key of the Secret.
 func (a rewriter) useCredentials(hasGlobal bool) {
 	login := a.SecretTexts(idKey, secretKey)
 	id, secret := login[idKey], login[secretKey]

@@ -16,7 +16,6 @@ type profile struct {
 
 func (p *profile) has(key string) bool { return p.settings[key] != nil }
 
-// shown returns the header as messages show it.
 func (p *profile) shown() string { return "[" + confdoc.Cut(p.name) + "]" }
 
 func (p *profile) value(key string) string { return p.settings[key].String() }

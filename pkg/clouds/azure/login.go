@@ -123,7 +123,6 @@ func (a *rewriter) missingLogin(login map[string]string) string {
 	return message
 }
 
-// merge writes the Secret's login into the configuration.
 func (a *rewriter) merge(login map[string]string) {
 	isFederated := login[tokenFileKey] != ""
 	if id := login[clientIDKey]; id != "" {
@@ -158,7 +157,6 @@ func (a *rewriter) merge(login map[string]string) {
 		"workload identity would take precedence over the client secret of the Secret")
 }
 
-// unset changes a key from true to false.
 func (a *rewriter) unset(key string, kind diagnostic.Kind, reason string) {
 	if a.IsTrue(key) {
 		a.Put(confdoc.NewBool(false), kind, reason, key)

@@ -78,10 +78,8 @@ func (g *rewriter) credentials() (map[string][]byte, []clouds.Token) {
 	return map[string][]byte{credentialsFile: text}, nil
 }
 
-// account is a credentials file.
 type account struct{ *confdoc.Document }
 
-// checkKey checks the key of a service account.
 func (a account) checkKey() {
 	a.require("client_email", "private_key")
 	if key := a.Value("private_key"); isText(key) && !isRSAKey(key.Text) {

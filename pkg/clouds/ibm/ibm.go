@@ -128,7 +128,6 @@ func (i *rewriter) useKubeconfig() {
 		"the provider's own Kubernetes client has no other file in a static pod", "kubernetes", "config-file")
 }
 
-// useKeyFile points g2Credentials to the delivered API key.
 func (i *rewriter) useKeyFile() {
 	kind := diagnostic.Rewritten
 	if i.Text("provider", "g2Credentials") == "/etc/vpc/ibmcloud_api_key" {

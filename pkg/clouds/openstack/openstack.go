@@ -255,7 +255,6 @@ func (o rewriter) delivered(file string) bool {
 	return clouds.IsTrustStore(file)
 }
 
-// useClouds makes the provider log in with the delivered clouds.yaml.
 func (o rewriter) useClouds() {
 	const reason = "the cloud-controller-manager logs in with the clouds.yaml of its own credentials Secret"
 	o.FirstSection("Global")

@@ -124,7 +124,6 @@ func serversOf(wanted []vCenter) string {
 	return quotedFew(servers)
 }
 
-// hostName has the characters of host names and IP addresses.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._:%-]+$`)
 
 // checkServer reports a name at which the provider cannot reach a server.
@@ -270,7 +269,6 @@ func (v *rewriter) merge(e *confdoc.Entry, w vCenter, name string, value, byDefa
 		confdoc.Quoted(w.Server), name, change, platformSpec, clouds.Infrastructure)
 }
 
-// without returns the texts that are not in others.
 func without(texts, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), sets.New(others...).Has)
 }

@@ -35,7 +35,6 @@ var (
 // vim25/soap/client.go).
 var thumbprint = regexp.MustCompile(`^[0-9A-F]{2}((:[0-9A-F]{2}){19}|(:[0-9A-F]{2}){31})$`)
 
-// virtualCenter is the section of a vCenter in the INI form.
 const virtualCenter = "VirtualCenter"
 
 // section is a section of the INI form with its key in the YAML form. Each vCenter has a section of its own.
@@ -92,7 +91,6 @@ var schema = slices.Concat([]confdoc.Field{
 	confdoc.Dropped("the cloud-controller-manager takes the networks from nodeNetworking of Infrastructure", "Network"),
 	confdoc.Dropped(legacyNSXT, "LoadBalancer", "NSXT", "Route"))
 
-// tree reads the YAML form.
 var tree = confdoc.Reader{
 	Format: confdoc.YAML,
 	Input:  diagnostic.CloudConfig,

@@ -123,7 +123,6 @@ func (v *rewriter) checkNetworks(n nodeNetwork, wanted []string) bool {
 	return len(*v.Findings) == before
 }
 
-// source returns the field of Infrastructure as messages name it.
 func (n nodeNetwork) source() string {
 	return platformSpec + ".nodeNetworking." + n.field + " of " + clouds.Infrastructure
 }

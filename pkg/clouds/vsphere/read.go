@@ -16,7 +16,6 @@ import (
 const maxVCenters = 20
 
 var (
-	// comment matches a comment line of either form.
 	comment = regexp.MustCompile(`(?m)^[ \t]*[#;].*$`)
 	// iniHeader matches a line that cannot be YAML, unless the file starts with a list of lists.
 	iniHeader = regexp.MustCompile(`(?m)^\[[ \t]*[A-Za-z][A-Za-z0-9-]*([ \t]+"[^"\n]*")?[ \t]*\][ \t\r]*$`)
@@ -24,7 +23,6 @@ var (
 	yamlKey = regexp.MustCompile(`(?m)^[ \t]*(global|vcenter|labels|nodes)[ \t]*:[ \t\r]*$`)
 )
 
-// empty returns a document in the YAML form without settings.
 func empty(findings *diagnostic.List) *confdoc.Document {
 	return &confdoc.Document{Reader: tree, Root: confdoc.NewMap(), Findings: findings}
 }

@@ -83,7 +83,6 @@ func sortEntries(n *confdoc.Node, object confdoc.Field) {
 	}
 }
 
-// vCenters returns the entries of the vCenters.
 func (v *rewriter) vCenters() []*confdoc.Entry { return v.Value("vcenter").Members() }
 
 // everywhere returns the paths at which a setting has a value: for the whole configuration, and for each vCenter.

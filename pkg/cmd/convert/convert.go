@@ -71,7 +71,6 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	return code, usage.WriteError(err)
 }
 
-// withoutChanges returns the diagnostics that the diff does not list.
 func withoutChanges(report *offline.Report) []diagnostic.Diagnostic {
 	return slices.DeleteFunc(slices.Clone(report.Diagnostics), func(d diagnostic.Diagnostic) bool {
 		d.Severity = diagnostic.Change
@@ -79,7 +78,6 @@ func withoutChanges(report *offline.Report) []diagnostic.Diagnostic {
 	})
 }
 
-// file is a file before and after the conversion.
 type file struct {
 	// title is the name of the source, empty if there is none.
 	title, name   string

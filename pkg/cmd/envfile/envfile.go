@@ -62,7 +62,6 @@ func NewCommand() *cobra.Command {
 	return cmd
 }
 
-// variable is one line of the file.
 type variable struct{ name, value string }
 
 // run reads everything before it writes anything.

@@ -84,7 +84,6 @@ func explainRollout(ctx context.Context, from *source.Source, _ []string) (*repo
 	return report.ExplainRollout(s)
 }
 
-// subcommand returns a command that writes an explanation.
 func subcommand(use, short string, explain explanation) *cobra.Command {
 	from := &source.Source{}
 	var format usage.Format

@@ -19,7 +19,6 @@ import (
 // retryPeriod is how long to wait after a request that the API server did not answer.
 const retryPeriod = time.Second
 
-// named returns the name of an object of the revision.
 func (o *options) named(name string) string { return fmt.Sprintf("%s-%d", name, o.revision) }
 
 // readRevision reads the revision's objects and checks that they are one complete candidate.

@@ -111,7 +111,6 @@ func (p *Pod) LockCerts(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// staticPod returns the name of the mirror pod on the node.
 func (p *Pod) staticPod() string { return operand.Name + "-" + p.Node }
 
 // AwaitEnd waits until the kubelet has deleted the mirror pod of a UID, or any one if that is empty, which it does when

@@ -74,7 +74,6 @@ func (o *options) remove(ctx context.Context) error {
 	return nil
 }
 
-// revisionDirectory matches the name of a revision's directory.
 var revisionDirectory = regexp.MustCompile(`^` + regexp.QuoteMeta(operand.PodConfigMap) + `-\d+$`)
 
 // directories returns the paths of the revisions, also of those that an installer did not finish.

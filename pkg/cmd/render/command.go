@@ -39,7 +39,6 @@ type options struct {
 	configHostPath  string
 	secretsHostPath string
 
-	// warnings are printed on stderr.
 	warnings []string
 }
 
@@ -117,7 +116,6 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// warnIgnored adds a warning for every ignored flag that is set.
 func (o *options) warnIgnored(cmd *cobra.Command) {
 	for name, reason := range ignoredFlags {
 		if cmd.Flags().Changed(name) {

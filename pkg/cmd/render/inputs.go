@@ -7,10 +7,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// files are the parsed input files.
 type files struct {
 	*offline.Cluster
-	// images are the release's images by tag.
 	images map[string]string
 	// overrides is the merged content of --config-override-files.
 	overrides []byte

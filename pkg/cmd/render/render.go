@@ -353,7 +353,6 @@ func (o *options) nodeManagerManifests(r *operand.Resources) ([]output, error) {
 	return outputs, nil
 }
 
-// manifest returns an object as YAML.
 func manifest(object runtime.Object) ([]byte, error) {
 	document, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

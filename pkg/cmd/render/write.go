@@ -26,7 +26,6 @@ const (
 	oldPrefix = "." + filePrefix + "render-old-"
 )
 
-// output is one file to write.
 type output struct {
 	path string
 	mode os.FileMode
@@ -133,7 +132,6 @@ func sweep(d disk, outputs []output) error {
 	return nil
 }
 
-// differing returns the outputs that differ from the disk.
 func differing(outputs []output) ([]output, error) {
 	var pending []output
 	seen := map[string]bool{}
@@ -166,7 +164,6 @@ func differing(outputs []output) ([]output, error) {
 	return pending, nil
 }
 
-// transaction is a write in progress.
 type transaction struct {
 	disk
 	// undo has the operations that undo the write, in the order of the write.
@@ -183,7 +180,6 @@ func oldName(path string) string {
 	return filepath.Join(filepath.Dir(path), oldPrefix+filepath.Base(path))
 }
 
-// stage writes the data to a temporary file beside the output.
 func (t *transaction) stage(o output) error {
 	if err := t.makeDir(filepath.Dir(o.path)); err != nil {
 		return err
@@ -193,7 +189,6 @@ func (t *transaction) stage(o output) error {
 	return t.write(staged, o.data, o.mode)
 }
 
-// makeDir creates a directory and its missing parents.
 func (t *transaction) makeDir(dir string) error {
 	switch info, err := os.Stat(dir); {
 	case err == nil && !info.IsDir():
@@ -211,7 +206,6 @@ func (t *transaction) makeDir(dir string) error {
 	return nil
 }
 
-// hide renames a file away until commit.
 func (t *transaction) hide(path string) error {
 	hidden := oldName(path)
 	switch err := t.rename(path, hidden); {
@@ -244,7 +238,6 @@ func (t *transaction) replace(path string) error {
 	return t.rename(newName(path), path)
 }
 
-// rollback undoes everything in reverse order.
 func (t *transaction) rollback() error {
 	var errs []error
 	for _, undo := range slices.Backward(t.undo) {

@@ -16,7 +16,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 )
 
-// options are the flags.
 type options struct {
 	request        offline.Request
 	format         usage.Format
@@ -104,7 +103,6 @@ func (o *options) run(out io.Writer) (code int, err error) {
 	return o.code(report), printText(out, o.request, report)
 }
 
-// code returns the exit code.
 func (o *options) code(report *offline.Report) int {
 	if o.failOn == diagnostic.Warning && report.Count(diagnostic.Warning) > 0 {
 		return usage.Wrong
@@ -112,7 +110,6 @@ func (o *options) code(report *offline.Report) int {
 	return diagnostics.Code(report)
 }
 
-// silentChanges returns the changes that no diagnostic reports.
 func silentChanges(report *offline.Report) []diagnostic.Diagnostic {
 	return slices.DeleteFunc(slices.Clone(report.Changes), func(change diagnostic.Diagnostic) bool {
 		return slices.ContainsFunc(report.Diagnostics, func(d diagnostic.Diagnostic) bool {
@@ -131,7 +128,6 @@ func printText(out io.Writer, request offline.Request, report *offline.Report) e
 	return usage.WriteError(err)
 }
 
-// summary is the last line for a person.
 func summary(report *offline.Report, inputs string) string {
 	return fmt.Sprintf("%s, %s in %s, checked for platform %s\n",
 		usage.Counted(report.Count(diagnostic.Error), "error"),

@@ -48,7 +48,6 @@ func readPage(
 	return d.next, d.err
 }
 
-// decoder decodes a list.
 type decoder struct {
 	*json.Decoder
 
@@ -59,7 +58,6 @@ type decoder struct {
 	ended bool
 }
 
-// list reads the list until item ends it.
 func (d *decoder) list() error {
 	if err := d.expect('{'); err != nil {
 		return err

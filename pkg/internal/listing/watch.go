@@ -66,7 +66,6 @@ func (d *eventDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	return watch.EventType(event.Type), object, nil
 }
 
-// line returns the next line that is not too long.
 func (d *eventDecoder) line() ([]byte, error) {
 	for tooLong := false; ; {
 		line, err := d.ReadSlice('\n')

@@ -86,7 +86,6 @@ func Overridden(field string, p platform.Platform) diagnostic.Diagnostic {
 	return newDiagnostic(field, "%[1]s cannot be overridden; remove the field and change %[1]s instead", Field)
 }
 
-// report collects the results of a check.
 type report struct {
 	diagnostics []diagnostic.Diagnostic
 	warnings    []diagnostic.Diagnostic

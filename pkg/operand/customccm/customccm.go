@@ -86,7 +86,6 @@ func (c CCM) arguments(defaults []string) []string {
 // value is a string that Spec puts into the pod.
 type value struct{ field, value string }
 
-// values returns every string that Spec puts into the pod.
 func (c CCM) values() []value {
 	all := []value{{at("image"), c.Spec.Image}}
 	for i, word := range c.Spec.Command {
@@ -104,5 +103,4 @@ func (c CCM) values() []value {
 	return all
 }
 
-// at returns the path of a field of spec.custom.
 func at(format string, args ...any) string { return Field + "." + fmt.Sprintf(format, args...) }

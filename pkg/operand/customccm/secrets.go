@@ -105,7 +105,6 @@ func (s *Secrets) add(secret SourceSecret, into map[string][]byte, sources map[s
 	}
 }
 
-// checkSize rejects data that exceeds the Secret that delivers it.
 func (s *Secrets) checkSize(delivery operatorv1.CustomCloudControllerManagerSecretDelivery, data map[string][]byte) {
 	size := 0
 	for key, value := range data {

@@ -29,7 +29,6 @@ import (
 // targetKey is the file name in the operand's flags.
 const targetKey = "ca-bundle.crt"
 
-// bundles are the target ConfigMaps and their keys in the source.
 var bundles = []struct{ target, sourceKey string }{
 	{operand.ClientCAConfigMap, "client-ca-file"},
 	{operand.RequestHeaderClientCAConfigMap, "requestheader-client-ca-file"},

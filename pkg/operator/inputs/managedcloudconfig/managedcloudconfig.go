@@ -169,7 +169,6 @@ func render(
 	}, nil
 }
 
-// notUpdated returns the error for a ConfigMap that stays unchanged.
 func notUpdated(diagnostics ...diagnostic.Diagnostic) error {
 	var lines []string
 	for _, d := range diagnostics {

@@ -36,7 +36,6 @@ type cloudTokens struct {
 	issuer Issuer
 }
 
-// wanted is the required content of the Secret.
 type wanted struct {
 	// audiences are the tokens' audiences by key. If a revision differs from the candidate, the candidate wins.
 	audiences map[string]string

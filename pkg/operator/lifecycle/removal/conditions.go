@@ -24,7 +24,6 @@ const (
 	paused = "Waiting"
 )
 
-// block reports why the removal has not begun.
 func (c *controller) block(ctx context.Context, o obstacles) error {
 	var causes []string
 	if len(o.nodes) > 0 {
@@ -59,7 +58,6 @@ func (c *controller) wait(ctx context.Context, start time.Time, generation int64
 	return err
 }
 
-// stepMessages describe the steps.
 var stepMessages = map[observedplatform.Removal]string{
 	observedplatform.RemovingStaticPods: "removing the static pods and their files from the control-plane nodes",
 	observedplatform.RemovingObjects:    "removing the objects that the operator created",
@@ -68,7 +66,6 @@ var stepMessages = map[observedplatform.Removal]string{
 		"balancers; set spec.managementState to Managed to install it again",
 }
 
-// enter persists the step.
 func (c *controller) enter(ctx context.Context, step observedplatform.Removal) error {
 	return c.report(ctx, step, nil, nil)
 }
@@ -88,7 +85,6 @@ func (c *controller) report(ctx context.Context, step observedplatform.Removal, 
 		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionTrue, string(step), message))
 }
 
-// release drops our conditions.
 func (c *controller) release(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
 	if v1helpers.FindOperatorCondition(status.Conditions, observedplatform.RemovingCondition) == nil &&
 		v1helpers.FindOperatorCondition(status.Conditions, DegradedCondition) == nil {

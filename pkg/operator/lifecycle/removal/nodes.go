@@ -21,7 +21,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// appRemoval is the label app of the removal pods.
 const appRemoval = "removal"
 
 // retryPeriod is how long a failed removal pod stays, so that its log can be read and a node is not busy with them.
@@ -165,7 +164,6 @@ func (c *controller) endWriters(ctx context.Context, node string) (waiting strin
 	return waiting, nil
 }
 
-// podsOf returns the pods of these apps by name.
 func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
 	pods, err := operatorclient.All(c.pods, "pods in "+operand.Namespace)
 	if err != nil {
@@ -206,7 +204,6 @@ func (c *controller) staticPodExists(node string) (bool, error) {
 	return pod != nil, err
 }
 
-// failureOf returns why a removal pod failed.
 func failureOf(pod *corev1.Pod) string {
 	for _, status := range pod.Status.ContainerStatuses {
 		if ended := status.State.Terminated; ended != nil && ended.Message != "" {
@@ -219,7 +216,6 @@ func failureOf(pod *corev1.Pod) string {
 	return "read its log"
 }
 
-// endOf returns when a failed pod ended.
 func endOf(pod *corev1.Pod) time.Time {
 	end := pod.CreationTimestamp.Time
 	for _, status := range pod.Status.ContainerStatuses {

@@ -157,7 +157,6 @@ func (c *controller) proceed(ctx context.Context, syncCtx factory.SyncContext, s
 	return c.enter(ctx, observedplatform.RemovingStaticPods)
 }
 
-// isFinal reports whether a removal has not started or is complete.
 func isFinal(step observedplatform.Removal) bool {
 	return step == "" || step == observedplatform.Removed
 }

@@ -24,7 +24,6 @@ const (
 	eventLimit = 10
 )
 
-// cause is a node and why it waits.
 type cause struct {
 	node  string
 	class nodecause.Class

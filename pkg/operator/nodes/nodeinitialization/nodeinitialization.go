@@ -224,7 +224,6 @@ func (c *controller) drifts(wrong map[string]drift) (texts []string, next time.D
 	return texts, next
 }
 
-// withDrifts adds the drifts to the notices.
 func withDrifts(notices *operatorclient.Condition, drifts []string) *operatorclient.Condition {
 	if len(drifts) == 0 {
 		return notices

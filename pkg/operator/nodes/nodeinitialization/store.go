@@ -56,7 +56,6 @@ type wait struct {
 
 var _ cache.ReflectorStore = &store{}
 
-// newReflector returns the reflector that fills s with the cluster's nodes.
 func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
 	return filteredwatch.NewReflector(filteredwatch.Source[*corev1.Node, *corev1.NodeList]{
 		Name:       "uninitialized-nodes",
@@ -77,7 +76,6 @@ func (s *store) isRelevant(node *corev1.Node) bool {
 	return controlplane.IsUninitialized(node) || nodecause.DriftOf(node) != nodecause.Drift{}
 }
 
-// stripped returns the fields of a node that the store reads.
 func stripped(node *corev1.Node) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -172,7 +170,6 @@ func (s *store) set(node *corev1.Node, since time.Time) bool {
 	}
 }
 
-// lose remembers that a Node lost its address.
 func (s *store) lose(node string) {
 	if s.lost == nil {
 		s.lost = map[string][]time.Time{}

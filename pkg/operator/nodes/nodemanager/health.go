@@ -45,7 +45,6 @@ type possibleFailure struct {
 	failure
 }
 
-// failure is a pod that does not run.
 type failure struct {
 	// text has the node and the reason.
 	text, advice string
@@ -194,7 +193,6 @@ func nodeOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// joinNames lists the first nodes and the number of the others.
 func joinNames(all []failure) string {
 	var names []string
 	for _, f := range all {
@@ -203,7 +201,6 @@ func joinNames(all []failure) string {
 	return diagnostic.Few(names)
 }
 
-// joinAdvice lists the recommended actions without duplicates.
 func joinAdvice(all []failure) string {
 	advice := sets.New[string]()
 	for _, f := range all {

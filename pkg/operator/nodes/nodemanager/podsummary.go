@@ -23,7 +23,6 @@ import (
 )
 
 const (
-	// page is the page size of a list of pods.
 	page = 250
 
 	// Pods are listed at most every shortInterval, and every longInterval while a node is away or a failure lasts.
@@ -31,7 +30,6 @@ const (
 	longInterval  = 5 * time.Minute
 )
 
-// podSummary is the result of one list of the pods.
 type podSummary struct {
 	at     time.Time
 	status appsv1.DaemonSetStatus

@@ -21,7 +21,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// object is a Kubernetes object of any kind.
 type object interface {
 	runtime.Object
 	metav1.Object
@@ -53,7 +52,6 @@ type kind struct {
 // applyFunc is a function of resourceapply that is bound to its client.
 type applyFunc[T object] func(ctx context.Context, recorder events.Recorder, required T) error
 
-// with binds a function of resourceapply to its client.
 func with[C any, T object](client C, apply func(context.Context, C, events.Recorder, T) (T, bool, error)) applyFunc[T] {
 	return func(ctx context.Context, recorder events.Recorder, required T) error {
 		_, _, err := apply(ctx, client, recorder, required)

@@ -192,7 +192,6 @@ func (c *controller) removeAll(ctx context.Context, recorder events.Recorder) (f
 	return remove(ctx, recorder, append([]resource{c.nodeManager()}, all...))
 }
 
-// resource is a decoded asset.
 type resource struct {
 	kind   kind
 	object object
@@ -206,7 +205,6 @@ func (r resource) String() string {
 	return fmt.Sprintf("%s/%s", r.kind.name, r.object.GetName())
 }
 
-// resources returns a platform's resources in the order of application.
 func (c *controller) resources(p platform.Platform) ([]resource, error) {
 	found, err := files(p)
 	if err != nil {
@@ -260,7 +258,6 @@ func (c *controller) nodeManager() resource {
 	return resource{c.removable, c.removable.read(bindata.MustRead(nodeManager))}
 }
 
-// files returns the assets of a platform.
 func files(p platform.Platform) ([]string, error) {
 	patterns := []string{everywhere, fmt.Sprintf(platformResources, p.Name)}
 	if p.NodeManagerImage != "" {
@@ -289,7 +286,6 @@ func kindOf(file string) string {
 	return name
 }
 
-// read decodes assets and sorts them by kind.
 func (c *controller) read(files []string) ([]resource, error) {
 	var all []resource
 	for _, k := range c.kinds {

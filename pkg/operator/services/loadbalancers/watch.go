@@ -83,7 +83,6 @@ func (w *Watch) run(ctx context.Context) {
 	}
 }
 
-// stripped returns the fields of a Service that a Watch reads.
 func stripped(service *corev1.Service) *corev1.Service {
 	kept := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

@@ -58,7 +58,6 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-// isForeign reports whether no controller of this release writes the condition.
 func (c *controller) isForeign(condition *operatorv1.OperatorCondition) bool {
 	return condition.Type != name+"Degraded" && !slices.Contains(c.Written, condition.Type) &&
 		suffixes.MatchString(condition.Type)
