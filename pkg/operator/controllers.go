@@ -10,12 +10,14 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -54,9 +56,21 @@ import (
 func (w *wiring) controllers() []factory.Controller {
 	all := slices.Concat(w.inputs(), w.resources(), w.rollout(), w.leader(), w.nodes(), w.services(), w.lifecycle(),
 		w.status())
-	return append(all, staleconditions.New(staleconditions.Options{
-		Operator: w.client, Written: conditionsOf(all), Recorder: w.EventRecorder,
-	}))
+	return append(all, staleconditions.New(w.deps(), conditionsOf(all)))
+}
+
+// deps returns what every controller gets.
+func (w *wiring) deps() dependencies.Deps {
+	return dependencies.Deps{
+		Operator:        w.client,
+		Kube:            w.kube,
+		Target:          w.informers.target,
+		Nodes:           w.informers.nodes.Core().V1().Nodes(),
+		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+		Lease:           w.lease,
+		Clock:           w.Clock,
+		Recorder:        w.EventRecorder,
+	}
 }
 
 // inputs returns the controllers that observe the cluster's configuration, render it, and write the objects that static
@@ -64,52 +78,19 @@ func (w *wiring) controllers() []factory.Controller {
 func (w *wiring) inputs() []factory.Controller {
 	userConfig := w.informers.userConfig
 	managedConfig := w.informers.managedConfig.Core().V1().ConfigMaps()
-	target := w.informers.target.Core().V1()
 	return []factory.Controller{
 		configobservation.New(w.client, w.observed(), w.EventRecorder),
-		managedcloudconfig.New(managedcloudconfig.Options{
-			Operator:      w.client,
-			UserConfig:    userConfig,
-			ManagedConfig: managedConfig,
-			Client:        w.kube.CoreV1(),
-			Recorder:      w.EventRecorder,
-		}),
+		managedcloudconfig.New(w.deps(), userConfig, managedConfig),
 		targetconfigcontroller.New(w.targetConfig()),
-		trustedca.New(trustedca.Options{
-			Operator:      w.client,
-			UserConfig:    userConfig,
-			ManagedConfig: managedConfig,
-			Clock:         w.Clock,
-			Recorder:      w.EventRecorder,
-		}),
-		clientca.New(clientca.Options{
-			Operator: w.client,
-			Source:   w.informers.kubeSystem.Core().V1().ConfigMaps(),
-			Target:   target.ConfigMaps(),
-			Client:   w.kube.CoreV1(),
-			Recorder: w.EventRecorder,
-		}),
-		tokens.New(tokens.Options{
-			Operator:          w.client,
-			ServiceAccounts:   target.ServiceAccounts(),
-			ConfigMaps:        target.ConfigMaps(),
-			Secrets:           target.Secrets(),
-			Client:            w.kube.CoreV1(),
-			Clock:             w.Clock,
-			Recorder:          w.EventRecorder,
-			KubeTokenLifetime: w.TokenLifetime,
-		}),
-		servingcert.New(servingcert.Options{
-			Operator:      w.client,
-			SignerSecrets: w.informers.operator.Core().V1().Secrets(),
-			Secrets:       target.Secrets(),
-			ConfigMaps:    target.ConfigMaps(),
-			PKIs:          w.informers.pki.Config().V1alpha1().PKIs(),
-			Client:        w.kube.CoreV1(),
-			Clock:         w.Clock,
-			Recorder:      w.EventRecorder,
-			Validity:      w.Validity,
-		}),
+		trustedca.New(w.deps(), userConfig, managedConfig),
+		clientca.New(w.deps(), w.informers.kubeSystem.Core().V1().ConfigMaps()),
+		tokens.New(w.deps(), w.TokenLifetime),
+		servingcert.New(
+			w.deps(),
+			w.informers.operator.Core().V1().Secrets(),
+			w.informers.pki.Config().V1alpha1().PKIs(),
+			w.Validity,
+		),
 	}
 }
 
@@ -167,29 +148,23 @@ func (w *wiring) works(status *operatorv1.StaticPodOperatorStatus) (int32, error
 // resources returns the controllers that apply fixed objects, and start the informers that not every cluster needs.
 func (w *wiring) resources() []factory.Controller {
 	return []factory.Controller{
-		staticresources.New(w.staticResources()),
-		admissionpolicies.New(admissionpolicies.Options{
-			Operator: w.client,
-			Policies: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicies(),
-			Bindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
-			Rights:   staticresources.Rights,
-			Client:   w.kube.AdmissionregistrationV1(),
-			Recorder: w.EventRecorder,
-		}),
+		staticresources.New(w.deps(), w.bindings()),
+		admissionpolicies.New(
+			w.deps(),
+			w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicies(),
+			w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+			staticresources.Rights,
+		),
 		ondemand.New(w.client, w.EventRecorder, w.demands()...),
 	}
 }
 
-// staticResources returns the options for the controller and for the removal of its objects.
-func (w *wiring) staticResources() staticresources.Options {
-	return staticresources.Options{
-		Operator:            w.client,
-		Target:              w.informers.target,
-		ClusterRoleBindings: w.informers.bindings.Rbac().V1().ClusterRoleBindings(),
-		KubeSystem:          w.informers.kubeSystemBindings.Rbac().V1().RoleBindings(),
-		PolicyBindings:      w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
-		Kube:                w.kube,
-		Recorder:            w.EventRecorder,
+// bindings returns the informers of bindings outside the operand's namespace.
+func (w *wiring) bindings() staticresources.Bindings {
+	return staticresources.Bindings{
+		Cluster:    w.informers.bindings.Rbac().V1().ClusterRoleBindings(),
+		KubeSystem: w.informers.kubeSystemBindings.Rbac().V1().RoleBindings(),
+		Policies:   w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
 	}
 }
 
@@ -317,43 +292,25 @@ func (w *wiring) nodes() []factory.Controller {
 			Clock:      w.Clock,
 			Recorder:   w.EventRecorder,
 		}),
-		nodeinitialization.New(nodeinitialization.Options{
-			Operator:        w.client,
-			Nodes:           w.kube.CoreV1().Nodes(),
-			Lease:           w.lease,
-			Pods:            w.informers.target.Core().V1().Pods(),
-			PodClient:       w.kube.CoreV1(),
-			Events:          w.kube.CoreV1(),
-			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-			Started:         w.started,
-			Mask:            w.informers.target.Mask,
-			Report:          w.facts.NodesWait,
-			Deafness:        w.deafness,
-			Clock:           w.Clock,
-			Recorder:        w.EventRecorder,
-			Threshold:       w.UninitializedThreshold,
+		nodeinitialization.New(w.deps(), nodeinitialization.Options{
+			Started:   w.started,
+			Mask:      w.informers.target.Mask,
+			Report:    w.facts.NodesWait,
+			Deafness:  w.deafness,
+			Threshold: w.UninitializedThreshold,
 		}),
-		nodemanager.New(nodemanager.Options{
-			Operator:   w.client,
-			DaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
-			Pods:       w.kube.CoreV1(),
-			Nodes:      w.kube.CoreV1(),
-			Clock:      w.Clock,
-			Recorder:   w.EventRecorder,
-		}),
+		nodemanager.New(w.deps(), w.informers.nodeManager.Apps().V1().DaemonSets()),
 	}
 }
 
 func (w *wiring) services() []factory.Controller {
 	return []factory.Controller{
-		loadbalancers.New(loadbalancers.Options{
-			Operator: w.client,
-			Services: w.loadBalancers,
-			Events:   loadbalancers.ReadEvents(w.kube.CoreV1().RESTClient()),
-			Mask:     w.informers.target.Mask,
-			Clock:    w.Clock,
-			Recorder: w.EventRecorder,
-		}),
+		loadbalancers.New(
+			w.deps(),
+			w.loadBalancers,
+			loadbalancers.ReadEvents(w.kube.CoreV1().RESTClient()),
+			w.informers.target.Mask,
+		),
 	}
 }
 
@@ -361,12 +318,8 @@ func (w *wiring) services() []factory.Controller {
 func (w *wiring) lifecycle() []factory.Controller {
 	return []factory.Controller{
 		takeover.New(w.takeover()),
-		removal.New(w.removal()),
-		unmanaged.New(unmanaged.Options{
-			Operator:    w.client,
-			Deployments: w.informers.target.Apps().V1().Deployments(),
-			Recorder:    w.EventRecorder,
-		}),
+		removal.New(w.deps(), w.removal()),
+		unmanaged.New(w.deps()),
 	}
 }
 
@@ -390,80 +343,61 @@ func (w *wiring) takeover() takeover.Options {
 
 func (w *wiring) removal() removal.Options {
 	return removal.Options{
-		Operator:              w.client,
 		Policy:                operatorclient.RemovalPolicy(w.resource),
 		Annotate:              operatorclient.Annotate(w.dynamic),
-		Target:                w.informers.target,
-		Lease:                 w.informers.lease.Coordination().V1().Leases(),
-		PreflightLease:        w.informers.preflight.Coordination().V1().Leases(),
-		Nodes:                 w.informers.nodes.Core().V1().Nodes(),
-		Kube:                  w.kube,
+		Leases:                w.informers.lease.Coordination().V1().Leases(),
+		PreflightLeases:       w.informers.preflight.Coordination().V1().Leases(),
 		Metadata:              w.metadata,
-		RemoveStaticResources: staticresources.NewRemover(w.staticResources()),
+		RemoveStaticResources: staticresources.NewRemover(w.deps(), w.bindings()),
 		ServingCA:             servingcert.CAConfigMap,
 		SignerSecret:          servingcert.SignerSecret,
 		OperatorImage:         w.OperatorImage,
-		Clock:                 w.Clock,
-		Recorder:              w.EventRecorder,
 	}
 }
 
 func (w *wiring) status() []factory.Controller {
 	return []factory.Controller{
-		versions.New(versions.Options{
-			Operator:        w.client,
-			ConfigMaps:      w.informers.target.Core().V1().ConfigMaps(),
-			DaemonSets:      w.informers.nodeManager.Apps().V1().DaemonSets(),
-			Deployments:     w.informers.target.Apps().V1().Deployments(),
-			Versions:        w.versions,
-			OperatorVersion: w.OperatorVersion,
-			OperandVersion:  w.OperandVersion,
-			OperatorImage:   w.OperatorImage,
-			HeldBy: []string{
+		versions.New(
+			w.deps(),
+			w.informers.nodeManager.Apps().V1().DaemonSets(),
+			w.versions,
+			versions.Release{
+				OperatorVersion: w.OperatorVersion, OperandVersion: w.OperandVersion, OperatorImage: w.OperatorImage,
+			},
+			[]string{
 				string(diagnostic.Configuration) + "Degraded", string(diagnostic.Image) + "Degraded", preflight.Condition,
 				staticpod.HeldBackCondition,
 			},
-			Recorder: w.EventRecorder,
-		}),
-		clusteroperatorstatus.New(clusteroperatorstatus.Options{
-			Operator:         w.client,
-			ClusterOperators: w.config.ConfigV1(),
-			Informer:         w.informers.clusterOperator.Config().V1().ClusterOperators(),
-			Versions:         w.versions,
-			Rights:           staticresources.Rights,
-			Inertia:          Inertia(),
-			Clock:            w.Clock,
-			Recorder:         w.EventRecorder,
-		}),
+		),
+		clusteroperatorstatus.New(
+			w.deps(),
+			w.config.ConfigV1(),
+			w.informers.clusterOperator.Config().V1().ClusterOperators(),
+			w.versions,
+			staticresources.Rights,
+			Inertia(),
+		),
 		reconciler.Again(loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder), w.EventRecorder,
 			w.client.Informer()),
 	}
 }
 
-// metrics returns the options for the collector of the operator's own metrics.
-func (w *wiring) metrics() metrics.Options {
+// metrics returns the collector of the operator's own metrics.
+func (w *wiring) metrics() prometheus.Collector {
 	target := w.informers.target.Core().V1()
 	credential := func(secret string, expiry func(*corev1.Secret) time.Time) metrics.Credential {
 		return metrics.Credential{
 			Name: secret, Secrets: target.Secrets(), Namespace: operand.Namespace, Secret: secret, Expiry: expiry,
 		}
 	}
-	return metrics.Options{
-		Operator:        w.client,
-		Lease:           w.lease,
-		Pods:            target.Pods(),
-		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-		Credentials: []metrics.Credential{
-			credential(operand.KubeTokenSecret, tokens.Expiry),
-			credential(operand.CloudTokensSecret, tokens.Expiry),
-			credential(operand.ServingCertSecret, servingcert.Expiry),
-			{
-				Name: "serving-signer", Secrets: w.informers.operator.Core().V1().Secrets(),
-				Namespace: operatorclient.OperatorNamespace, Secret: servingcert.SignerSecret, Expiry: servingcert.Expiry,
-			},
+	credentials := []metrics.Credential{
+		credential(operand.KubeTokenSecret, tokens.Expiry),
+		credential(operand.CloudTokensSecret, tokens.Expiry),
+		credential(operand.ServingCertSecret, servingcert.Expiry),
+		{
+			Name: "serving-signer", Secrets: w.informers.operator.Core().V1().Secrets(),
+			Namespace: operatorclient.OperatorNamespace, Secret: servingcert.SignerSecret, Expiry: servingcert.Expiry,
 		},
-		Facts:   w.facts,
-		Version: w.OperatorVersion,
-		Clock:   w.Clock,
 	}
+	return metrics.New(w.deps(), credentials, w.facts, w.OperatorVersion)
 }

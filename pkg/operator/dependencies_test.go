@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
@@ -33,19 +33,26 @@ func TestEachConstructorGetsTheDependenciesOfTheGoldenFile(t *testing.T) {
 	o.SystemTrust.Source = "the system's trust"
 	w, err := newWiring(o, cc)
 	require.NoError(t, err)
-	var accepted []any
+	accepted := []acceptedBy{{"what all get", []any{w.deps()}}}
 	before := dependencies.Accepted
-	dependencies.Accepted = func(options any) { accepted = append(accepted, options) }
+	dependencies.Accepted = func(all []any) {
+		caller, _, _, _ := runtime.Caller(2) // of Require
+		accepted = append(accepted, acceptedBy{path.Base(runtime.FuncForPC(caller).Name()), all})
+	}
 	defer func() { dependencies.Accepted = before }()
 	w.controllers()
-	metrics.New(w.metrics())
+	w.metrics()
 	names := namesOf(w)
 	var got strings.Builder
-	for _, options := range accepted {
-		value := reflect.Indirect(reflect.ValueOf(options))
-		fmt.Fprintln(&got, value.Type())
-		for field, v := range value.Fields() {
-			fmt.Fprintf(&got, "  %s: %s\n", field.Name, describe(v, names))
+	shared := described(accepted[0].all[0], names)
+	for i, by := range accepted {
+		fmt.Fprintln(&got, by.constructor)
+		for _, dependency := range by.all {
+			text := described(dependency, names)
+			if _, ok := dependency.(dependencies.Deps); ok && i > 0 && text == shared {
+				text = "  what all get\n"
+			}
+			got.WriteString(text)
 		}
 	}
 	if os.Getenv("UPDATE_GOLDEN") != "" {
@@ -54,6 +61,24 @@ func TestEachConstructorGetsTheDependenciesOfTheGoldenFile(t *testing.T) {
 	want, err := os.ReadFile(goldenWiring)
 	require.NoError(t, err)
 	require.Equal(t, string(want), got.String(), "run make update-golden")
+}
+
+type acceptedBy struct {
+	constructor string
+	all         []any
+}
+
+// described returns lines about a dependency: each field of a struct.
+func described(dependency any, names map[uintptr]string) string {
+	value := reflect.ValueOf(dependency)
+	if value.Kind() != reflect.Struct || value.NumField() == 0 {
+		return "  " + describe(value, names) + "\n"
+	}
+	var text strings.Builder
+	for field, v := range value.Fields() {
+		fmt.Fprintf(&text, "  %s: %s\n", field.Name, describe(v, names))
+	}
+	return text.String()
 }
 
 // namesOf returns the names of the wiring's objects and informers by their addresses.
@@ -117,7 +142,8 @@ func describe(v reflect.Value, names map[uintptr]string) string {
 	if informer, ok := v.Interface().(interface {
 		Informer() cache.SharedIndexInformer
 	}); ok {
-		return names[addressOf(reflect.ValueOf(informer.Informer()))] + " " + v.Type().Name()
+		name := cmp.Or(v.Type().Name(), reflect.Indirect(v).Type().Name())
+		return names[addressOf(reflect.ValueOf(informer.Informer()))] + " " + name
 	}
 	switch v.Kind() {
 	case reflect.Slice:
@@ -133,6 +159,8 @@ func describe(v reflect.Value, names map[uintptr]string) string {
 		return fmt.Sprintf("%s of %s", v.Type(), slices.Sorted(maps.Keys(stringKeys(v))))
 	case reflect.Interface:
 		return v.Elem().Type().String()
+	case reflect.Pointer:
+		return v.Type().String()
 	case reflect.Struct:
 		var parts []string
 		for field, inner := range v.Fields() {

@@ -94,7 +94,7 @@ func Run(ctx context.Context, o Options, cc *controllercmd.ControllerContext) er
 	for _, controller := range w.controllers() {
 		controllers.WithController(controller, 1)
 	}
-	unregister, err := metrics.Register(metrics.New(w.metrics()))
+	unregister, err := metrics.Register(w.metrics())
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		facts:             &metrics.Facts{},
 		deafness:          &controlplane.Deafness{},
 	}
-	dependencies.Require(w)
+	dependencies.Require(*w)
 	dependencies.Require(w.informers)
 	return w, nil
 }

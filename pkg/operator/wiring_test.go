@@ -32,13 +32,19 @@ func TestEveryConstructorRefusesAMissingDependency(t *testing.T) {
 			if !ok || !strings.HasPrefix(function.Name.Name, "New") || len(function.Type.Params.List) == 0 {
 				continue
 			}
-			options, ok := function.Type.Params.List[0].Type.(*ast.Ident)
-			if !ok || !strings.HasSuffix(options.Name, "Options") {
+			first := formatted(t, function.Type.Params.List[0].Type)
+			if !strings.HasSuffix(first, "Options") && first != "dependencies.Deps" {
 				continue
 			}
 			checked++
-			first := formatted(t, function.Body.List[0])
-			require.Equal(t, "dependencies.Require(o)", first, "%s, the first statement of %s", name, function.Name.Name)
+			var parameters []string
+			for _, parameter := range function.Type.Params.List {
+				for _, name := range parameter.Names {
+					parameters = append(parameters, name.Name)
+				}
+			}
+			require.Equal(t, "dependencies.Require("+strings.Join(parameters, ", ")+")", formatted(t, function.Body.List[0]),
+				"%s, the first statement of %s", name, function.Name.Name)
 		}
 	}
 	require.Greater(t, checked, 20)

@@ -27,7 +27,7 @@ type value struct {
 	start, end int
 	// quote encloses the replacement of an INI or JSON value.
 	quote string
-	node *yaml.Node
+	node  *yaml.Node
 }
 
 // hiddenKey is the name of a value that has none, or whose name may be a part of a secret.

@@ -47,7 +47,7 @@ func gathered() []string {
 
 // mustGather reads what oc adm must-gather, or oc adm inspect, has written.
 type mustGather struct {
-	root *os.Root
+	root   *os.Root
 	images []string
 	seen   map[string]bool
 	s      *Snapshot

@@ -96,7 +96,10 @@ var layers = []layer{
 	},
 
 	// What several controllers share.
-	{dir: "pkg/internal", ours: []string{"pkg/operand", "pkg/operandconfig", "pkg/patience", "pkg/platform"}},
+	{
+		dir:  "pkg/internal",
+		ours: []string{"pkg/controlplane", "pkg/operand", "pkg/operandconfig", "pkg/patience", "pkg/platform"},
+	},
 	// The wiring may import every package. layerOf defines the layers of the controllers below it.
 	{dir: "pkg/operator", ours: []string{"pkg", "bindata", "manifests"}},
 	{dir: "pkg/regularfile"},
@@ -189,7 +192,7 @@ var layers = []layer{
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
 	{dir: "test/apitest"},
 	{dir: "test/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
-	{dir: "test/controllertest"},
+	{dir: "test/controllertest", ours: []string{"pkg/controlplane"}},
 	{dir: "test/controlplanetest", ours: []string{"pkg/controlplane"}},
 	{dir: "test/snapshottest", ours: []string{"pkg/apis"}},
 	{dir: "test/simulation"},

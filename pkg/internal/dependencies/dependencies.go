@@ -1,22 +1,54 @@
-// Package dependencies refuses to build a controller without one of its dependencies. The compiler accepts a struct
-// without all fields, and a controller notices a missing one only when it uses it, perhaps after months.
+// Package dependencies has what most controllers need, and refuses to build one without one of its dependencies. The
+// compiler accepts a nil one, and a controller notices that only when it uses it, perhaps after months.
 package dependencies
 
 import (
 	"fmt"
 	"reflect"
+
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/client-go/informers"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
-// Accepted is called with each struct that Require accepts. Only a test of the wiring replaces it.
-var Accepted = func(any) {}
+// Deps are what most controllers need, the same for all of them.
+type Deps struct {
+	Operator v1helpers.StaticPodOperatorClient
+	Kube     kubernetes.Interface
+	// Target has the informers of the operand's namespace, Nodes that of the control-plane Nodes.
+	Target informers.SharedInformerFactory
+	Nodes  corev1informers.NodeInformer
+	// Infrastructures has the topology of the control plane.
+	Infrastructures configinformers.InfrastructureInformer
+	// Lease is the operand's.
+	Lease    *controlplane.Lease
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
+}
 
-// Require panics if a field of the struct, or of the struct that the pointer has, is not set: an interface, a function,
-// a pointer or a channel is nil, or a string, a slice or a map is empty. It includes embedded structs and unexported
-// fields. Other kinds have a zero value that selects a default, as has a field with the tag optional, whose value is
+// Accepted is called with what Require accepts. Only a test of the wiring replaces it.
+var Accepted = func([]any) {}
+
+// Require panics if one of the dependencies is not set: an interface, a function, a pointer or a channel is nil, or a
+// string, a slice or a map is empty. Of a struct it requires each field, also of embedded structs and if it is not
+// exported. Other kinds have a zero value that selects a default, as has a field with the tag optional, whose value is
 // the reason.
-func Require(options any) {
-	require(reflect.Indirect(reflect.ValueOf(options)))
-	Accepted(options)
+func Require(dependencies ...any) {
+	for i, dependency := range dependencies {
+		switch value := reflect.ValueOf(dependency); {
+		case !value.IsValid() || !isSet(value):
+			panic(fmt.Sprintf("dependency %d is not set", i))
+		case value.Kind() == reflect.Struct:
+			require(value)
+		}
+	}
+	Accepted(dependencies)
 }
 
 func require(options reflect.Value) {

@@ -32,9 +32,8 @@ func complete() options {
 }
 
 func TestOptionsWithAllDependenciesAreAccepted(t *testing.T) {
-	o := complete()
-	dependencies.Require(o)
-	dependencies.Require(&o)
+	dependencies.Require(complete(), time.Second, time.Duration(0), "a", []int{1}, func() {}, &time.Time{})
+	dependencies.Require()
 }
 
 func TestAMissingDependencyIsNamed(t *testing.T) {
@@ -52,6 +51,14 @@ func TestAMissingDependencyIsNamed(t *testing.T) {
 			o := complete()
 			omit(&o)
 			require.PanicsWithValue(t, "dependencies_test."+field+" is not set", func() { dependencies.Require(o) })
+		})
+	}
+	var missing fmt.Stringer
+	for name, dependency := range map[string]any{
+		"no interface": missing, "no pointer": none, "no function": (func())(nil), "no text": "", "no list": []int{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.PanicsWithValue(t, "dependency 1 is not set", func() { dependencies.Require(complete(), dependency) })
 		})
 	}
 	t.Run("an interface with a nil pointer is not set", func(t *testing.T) {

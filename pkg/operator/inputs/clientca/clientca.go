@@ -10,12 +10,10 @@ import (
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
@@ -34,31 +32,23 @@ var bundles = []struct{ target, sourceKey string }{
 	{operand.RequestHeaderClientCAConfigMap, "requestheader-client-ca-file"},
 }
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-	// Source watches ConfigMaps in kube-system, at least extension-apiserver-authentication.
-	Source corev1informers.ConfigMapInformer
-	// Target watches ConfigMaps in the operand's namespace.
-	Target   corev1informers.ConfigMapInformer
-	Client   corev1client.ConfigMapsGetter
-	Recorder events.Recorder
+type controller struct {
+	dependencies.Deps
+	source corev1informers.ConfigMapInformer
 }
 
-type controller struct{ Options }
-
-// New returns the controller that copies the client CAs from kube-system's extension-apiserver-authentication, where
-// the API server publishes them, into the ConfigMaps client-ca and requestheader-client-ca. It reports a missing or
+// New returns the controller that copies the client CAs from kube-system's extension-apiserver-authentication, which
+// the source watches and where the API server publishes them, into the ConfigMaps client-ca and requestheader-client-ca. It reports a missing or
 // invalid source as ClientCADegraded and keeps the last valid copy.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	c := &controller{o}
+func New(d dependencies.Deps, source corev1informers.ConfigMapInformer) factory.Controller {
+	dependencies.Require(d, source)
+	c := &controller{Deps: d, source: source}
 	f := factory.New().
-		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.APIServerAuthentication), o.Source.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.APIServerAuthentication), source.Informer()).
 		WithFilteredEventsInformers(
 			factory.NamesFilter(operand.ClientCAConfigMap, operand.RequestHeaderClientCAConfigMap),
-			o.Target.Informer())
-	return reconciler.From(f, "ClientCA", o.Operator, o.Recorder, c.sync)
+			d.Target.Core().V1().ConfigMaps().Informer())
+	return reconciler.From(f, "ClientCA", d.Operator, d.Recorder, c.sync)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -67,7 +57,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	const object = "configmap/" + operatorclient.APIServerAuthentication + " in " + operatorclient.KubeSystemNamespace
-	sources := c.Source.Lister().ConfigMaps(operatorclient.KubeSystemNamespace)
+	sources := c.source.Lister().ConfigMaps(operatorclient.KubeSystemNamespace)
 	source, err := sources.Get(operatorclient.APIServerAuthentication)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s does not exist; kube-apiserver writes it: check its health", object)
@@ -95,9 +85,9 @@ func (c *controller) copy(
 		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: target},
 		Data:       map[string]string{targetKey: pem},
 	}
-	existing, err := c.Target.Lister().ConfigMaps(operand.Namespace).Get(target)
+	existing, err := c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace).Get(target)
 	if err == nil && maps.Equal(existing.Data, required.Data) {
 		return nil
 	}
-	return configmaps.Apply(ctx, c.Client, recorder, required)
+	return configmaps.Apply(ctx, c.Kube.CoreV1(), recorder, required)
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -116,13 +119,12 @@ func TestSync(t *testing.T) {
 				require.NoError(t, indexer.Add(target))
 				require.NoError(t, client.Tracker().Add(target))
 			}
-			c := &controller{Options{
-				Operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
-					&operatorv1.OperatorStatus{}, nil),
-				Source: kube.Core().V1().ConfigMaps(),
-				Target: kube.Core().V1().ConfigMaps(),
-				Client: client.CoreV1(),
-			}}
+			c := &controller{Deps: dependencies.Deps{
+				Operator: controllertest.StaticPods(v1helpers.NewFakeOperatorClient(
+					&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}}, &operatorv1.OperatorStatus{}, nil)),
+				Target: kube,
+				Kube:   client,
+			}, source: kube.Core().V1().ConfigMaps()}
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			err := c.sync(t.Context(), factory.NewSyncContext("test", recorder))
 			if tc.wantErr == "" {

@@ -13,12 +13,10 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -38,21 +36,10 @@ const (
 	acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 )
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-
-	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed. Of the
-	// latter, the controller reads only operatorclient.ManagedCloudConfig.
-	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
-
-	Client   corev1client.ConfigMapsGetter
-	Recorder events.Recorder
-}
-
 type controller struct {
-	Options
-	reader inputs.Reader
+	dependencies.Deps
+	managedConfig coreinformers.ConfigMapInformer
+	reader        inputs.Reader
 }
 
 // New returns the controller that renders configmap/kube-cloud-config in openshift-config-managed from the user's
@@ -60,18 +47,19 @@ type controller struct {
 // without ManagedConfig and while the feature gate is off. If the configuration is rejected or was deleted, the
 // ConfigMap stays unchanged. A cluster without a user's configuration is rendered from Infrastructure alone. Errors
 // become ManagedCloudConfigDegraded.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
+func New(d dependencies.Deps, userConfig, managedConfig coreinformers.ConfigMapInformer) factory.Controller {
+	dependencies.Require(d, userConfig, managedConfig)
 	f := factory.New().
-		WithInformers(o.UserConfig.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), o.ManagedConfig.Informer())
-	return reconciler.From(f, "ManagedCloudConfig", o.Operator, o.Recorder.WithComponentSuffix("managed-cloud-config"),
-		newController(o).sync)
+		WithInformers(userConfig.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), managedConfig.Informer())
+	return reconciler.From(f, "ManagedCloudConfig", d.Operator, d.Recorder.WithComponentSuffix("managed-cloud-config"),
+		newController(d, userConfig, managedConfig).sync)
 }
 
-func newController(o Options) *controller {
+func newController(d dependencies.Deps, userConfig, managedConfig coreinformers.ConfigMapInformer) *controller {
 	return &controller{
-		Options: o, reader: inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
+		Deps: d, managedConfig: managedConfig,
+		reader: inputs.Listers{UserConfig: userConfig.Lister(), ManagedConfig: managedConfig.Lister()},
 	}
 }
 
@@ -188,5 +176,5 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, curren
 		current.Annotations[acceptedAnnotation] == wanted.Annotations[acceptedAnnotation] {
 		return nil
 	}
-	return configmaps.Apply(ctx, c.Client, recorder, wanted)
+	return configmaps.Apply(ctx, c.Kube.CoreV1(), recorder, wanted)
 }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -195,14 +198,12 @@ func newTestController(t *testing.T, kube *fake.Clientset, observed string, obje
 		require.NoError(t, configMaps.Informer().GetStore().Add(object))
 	}
 	recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
-	return newController(Options{
-		Operator: v1helpers.NewFakeOperatorClient(
-			&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}}, &operatorv1.OperatorStatus{}, nil),
-		UserConfig:    configMaps,
-		ManagedConfig: configMaps,
-		Client:        kube.CoreV1(),
-		Recorder:      recorder,
-	}), recorder
+	return newController(dependencies.Deps{
+		Operator: controllertest.StaticPods(v1helpers.NewFakeOperatorClient(
+			&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}}, &operatorv1.OperatorStatus{}, nil)),
+		Kube:     kube,
+		Recorder: recorder,
+	}, configMaps, configMaps), recorder
 }
 
 // verbs returns all requests in their order.

@@ -38,11 +38,11 @@ func (c *controller) readKeyPolicy(ctx context.Context) (*keyPolicy, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	if !cache.WaitForCacheSync(ctx.Done(), c.PKIs.Informer().HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), c.pkis.Informer().HasSynced) {
 		return nil, errors.New("pki.config.openshift.io/cluster has not been read yet, and decides the keys of " +
 			"certificates; check that the API server serves pkis.config.openshift.io")
 	}
-	provider := pki.NewClusterPKIProfileProvider(c.PKIs.Lister())
+	provider := pki.NewClusterPKIProfileProvider(c.pkis.Lister())
 	if _, err := provider.PKIProfile(); apierrors.IsNotFound(err) {
 		profile := pki.DefaultPKIProfile()
 		return &keyPolicy{profile: pki.NewStaticPKIProfileProvider(&profile)}, nil

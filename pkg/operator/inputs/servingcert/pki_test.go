@@ -26,8 +26,8 @@ func withPKI(t *testing.T, observed string, policy *configv1alpha1.PKICertificat
 	w := newWorld(t, observed, Validity{})
 	w.clock.SetTime(time.Now())
 	config := configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0)
-	w.PKIs = config.Config().V1alpha1().PKIs()
-	w.PKIs.Informer()
+	w.pkis = config.Config().V1alpha1().PKIs()
+	w.pkis.Informer()
 	config.Start(t.Context().Done())
 	config.WaitForCacheSync(t.Context().Done())
 	w.configure(t, policy)
@@ -37,7 +37,7 @@ func withPKI(t *testing.T, observed string, policy *configv1alpha1.PKICertificat
 func (w *world) configure(t *testing.T, policy *configv1alpha1.PKICertificateManagement) {
 	t.Helper()
 	if policy != nil {
-		require.NoError(t, w.PKIs.Informer().GetIndexer().Add(&configv1alpha1.PKI{
+		require.NoError(t, w.pkis.Informer().GetIndexer().Add(&configv1alpha1.PKI{
 			ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: configv1alpha1.PKISpec{CertificateManagement: *policy},
 		}))
 	}
@@ -171,7 +171,7 @@ func TestAnUnsupportedPKIConfigurationKeepsThePreviousKindOfKey(t *testing.T) {
 
 func TestNothingIsIssuedBeforeThePKIConfigurationIsRead(t *testing.T) {
 	w := newWorld(t, gated, Validity{})
-	w.PKIs = configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0).Config().V1alpha1().PKIs()
+	w.pkis = configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0).Config().V1alpha1().PKIs()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	require.EqualError(t, w.sync(ctx, factory.NewSyncContext("test", w.recorder)),

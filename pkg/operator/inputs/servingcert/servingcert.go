@@ -22,7 +22,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourcehelper"
 	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/openshift/library-go/pkg/pki"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -67,43 +65,41 @@ type Client interface {
 	corev1client.ConfigMapsGetter
 }
 
-// Options are the dependencies of New; all but Validity are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-	// SignerSecrets watches Secrets in the operator's namespace.
-	SignerSecrets corev1informers.SecretInformer
-	// Secrets and ConfigMaps watch the operand's namespace.
-	Secrets    corev1informers.SecretInformer
-	ConfigMaps corev1informers.ConfigMapInformer
-	// PKIs watches the PKI configuration while its feature gate is enabled.
-	PKIs     configv1alpha1informers.PKIInformer
-	Client   Client
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
-
-	// Validity has the validity periods; defaultValidity replaces zero fields.
-	Validity Validity
+type controller struct {
+	dependencies.Deps
+	signerSecrets corev1informers.SecretInformer
+	pkis          configv1alpha1informers.PKIInformer
+	validity      Validity
 }
-
-type controller struct{ Options }
 
 // New returns the controller that maintains a signer, its CA bundle and the Secret serving-cert with the operand's
 // certificate. It reads from listers and sends no request while no rotation is due. It checks a certificate's
 // content, so it replaces a certificate that another client changed. Errors become ServingCertificateDegraded.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
+//
+// signerSecrets watches the operator's namespace, and pkis the PKI configuration while its feature gate is enabled.
+// defaultValidity replaces zero fields of the validity.
+func New(
+	d dependencies.Deps, signerSecrets corev1informers.SecretInformer, pkis configv1alpha1informers.PKIInformer,
+	validity Validity,
+) factory.Controller {
+	dependencies.Require(d, signerSecrets, pkis, validity)
+	target := d.Target.Core().V1()
 	f := factory.New().
-		WithFilteredEventsInformers(factory.NamesFilter(SignerSecret), o.SignerSecrets.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(operand.ServingCertSecret), o.Secrets.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(CAConfigMap), o.ConfigMaps.Informer()).
-		WithInformers(ondemand.Informer{SharedIndexInformer: o.PKIs.Informer()})
-	return reconciler.From(f, "ServingCertificate", o.Operator, o.Recorder, newController(o).sync)
+		WithFilteredEventsInformers(factory.NamesFilter(SignerSecret), signerSecrets.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operand.ServingCertSecret), target.Secrets().Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(CAConfigMap), target.ConfigMaps().Informer()).
+		WithInformers(ondemand.Informer{SharedIndexInformer: pkis.Informer()})
+	return reconciler.From(f, "ServingCertificate", d.Operator, d.Recorder,
+		newController(d, signerSecrets, pkis, validity).sync)
 }
 
-func newController(o Options) *controller {
-	o.Validity.Signer = cmp.Or(o.Validity.Signer, defaultValidity.Signer)
-	o.Validity.Leaf = cmp.Or(o.Validity.Leaf, defaultValidity.Leaf)
-	return &controller{o}
+func newController(
+	d dependencies.Deps, signerSecrets corev1informers.SecretInformer, pkis configv1alpha1informers.PKIInformer,
+	validity Validity,
+) *controller {
+	validity.Signer = cmp.Or(validity.Signer, defaultValidity.Signer)
+	validity.Leaf = cmp.Or(validity.Leaf, defaultValidity.Leaf)
+	return &controller{Deps: d, signerSecrets: signerSecrets, pkis: pkis, validity: validity}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -150,7 +146,7 @@ func (c *controller) rotate(
 func (c *controller) ensureSigner(
 	ctx context.Context, recorder events.Recorder, policy *keyPolicy,
 ) (*crypto.CA, time.Time, error) {
-	current, err := operatorclient.Find(c.SignerSecrets.Lister().Secrets(operatorclient.OperatorNamespace), "secret",
+	current, err := operatorclient.Find(c.signerSecrets.Lister().Secrets(operatorclient.OperatorNamespace), "secret",
 		operatorclient.OperatorNamespace, SignerSecret)
 	if err != nil {
 		return nil, time.Time{}, err
@@ -161,17 +157,17 @@ func (c *controller) ensureSigner(
 	if reason == "" && !pair.Certs[0].IsCA {
 		reason = "the previous one is not a CA certificate"
 	}
-	if reason == "" && !now.Before(signerDue(pair.Certs[0], c.Validity.Signer)) {
+	if reason == "" && !now.Before(signerDue(pair.Certs[0], c.validity.Signer)) {
 		reason = "half of the previous one's validity has passed"
 	}
 	if reason != "" {
-		if pair, err = makeSigner(c.Clock.Now, c.Validity.Signer, key); err != nil {
+		if pair, err = makeSigner(c.Clock.Now, c.validity.Signer, key); err != nil {
 			return nil, time.Time{}, fmt.Errorf("making a signer: %w", err)
 		}
 	}
 	meta := objectMeta(operatorclient.OperatorNamespace, SignerSecret, "signer",
 		"Signs the serving certificate of the cloud-controller-manager.")
-	if err := c.writePair(ctx, recorder, current, pair, meta, c.Validity.Signer); err != nil {
+	if err := c.writePair(ctx, recorder, current, pair, meta, c.validity.Signer); err != nil {
 		return nil, time.Time{}, err
 	}
 	if reason != "" {
@@ -179,14 +175,14 @@ func (c *controller) ensureSigner(
 			SignerSecret, operatorclient.OperatorNamespace, reason)
 	}
 	signer := &crypto.CA{Config: pair, SerialGenerator: &crypto.RandomSerialGenerator{}}
-	return signer, signerDue(pair.Certs[0], c.Validity.Signer), nil
+	return signer, signerDue(pair.Certs[0], c.validity.Signer), nil
 }
 
 // ensureBundle adds the signer to the CA bundle and removes expired signers.
 func (c *controller) ensureBundle(
 	ctx context.Context, recorder events.Recorder, signer *crypto.CA,
 ) ([]*x509.Certificate, error) {
-	current, err := operatorclient.Find(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmap",
+	current, err := operatorclient.Find(c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace), "configmap",
 		operand.Namespace, CAConfigMap)
 	if err != nil {
 		return nil, err
@@ -211,14 +207,14 @@ func (c *controller) ensureBundle(
 		}
 	}
 	desired.Data, desired.BinaryData = data, nil
-	return bundle, write(ctx, recorder, c.Client.ConfigMaps(operand.Namespace), desired, current == nil)
+	return bundle, write(ctx, recorder, c.Kube.CoreV1().ConfigMaps(operand.Namespace), desired, current == nil)
 }
 
 // confirmSigner returns a conflict unless the API server has this signer. The caches of the signer and of the bundle
 // come from two watches: after both were deleted, the cache may still have the signer but not the bundle, and a new
 // bundle would trust the deleted signer until it expires.
 func (c *controller) confirmSigner(ctx context.Context, signer *crypto.CA) error {
-	current, err := c.Client.Secrets(operatorclient.OperatorNamespace).Get(ctx, SignerSecret, metav1.GetOptions{})
+	current, err := c.Kube.CoreV1().Secrets(operatorclient.OperatorNamespace).Get(ctx, SignerSecret, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
 	}
@@ -232,7 +228,7 @@ func (c *controller) confirmSigner(ctx context.Context, signer *crypto.CA) error
 func (c *controller) ensureLeaf(
 	ctx context.Context, recorder events.Recorder, signer *crypto.CA, bundle []*x509.Certificate, policy *keyPolicy,
 ) (time.Time, error) {
-	current, err := operatorclient.Find(c.Secrets.Lister().Secrets(operand.Namespace), "secret",
+	current, err := operatorclient.Find(c.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace), "secret",
 		operand.Namespace, operand.ServingCertSecret)
 	if err != nil {
 		return time.Time{}, err
@@ -243,24 +239,24 @@ func (c *controller) ensureLeaf(
 	if reason == "" {
 		reason = rejection(pair.Certs[0], bundle)
 	}
-	if reason == "" && !now.Before(leafDue(pair.Certs[0], signer.Config.Certs[0], c.Validity.Leaf)) {
+	if reason == "" && !now.Before(leafDue(pair.Certs[0], signer.Config.Certs[0], c.validity.Leaf)) {
 		reason = "half of the previous one's validity has passed"
 	}
 	if reason != "" {
-		if pair, err = makeLeaf(signer, now, c.Validity.Leaf, key); err != nil {
+		if pair, err = makeLeaf(signer, now, c.validity.Leaf, key); err != nil {
 			return time.Time{}, fmt.Errorf("making a certificate: %w", err)
 		}
 	}
 	meta := objectMeta(operand.Namespace, operand.ServingCertSecret, "target",
 		"Serves health and metrics of the cloud-controller-manager on port 10258.")
-	if err := c.writePair(ctx, recorder, current, pair, meta, c.Validity.Leaf); err != nil {
+	if err := c.writePair(ctx, recorder, current, pair, meta, c.validity.Leaf); err != nil {
 		return time.Time{}, err
 	}
 	if reason != "" {
 		recorder.Eventf("ServingCertificateIssued", "secret/%s in %s has a new certificate, because %s",
 			operand.ServingCertSecret, operand.Namespace, reason)
 	}
-	return leafDue(pair.Certs[0], signer.Config.Certs[0], c.Validity.Leaf), nil
+	return leafDue(pair.Certs[0], signer.Config.Certs[0], c.validity.Leaf), nil
 }
 
 // writePair writes the Secret if it differs from pair and meta.
@@ -281,7 +277,7 @@ func (c *controller) writePair(
 		return nil
 	}
 	desired.Type, desired.Data = corev1.SecretTypeTLS, data
-	return write(ctx, recorder, c.Client.Secrets(meta.Namespace), desired, current == nil)
+	return write(ctx, recorder, c.Kube.CoreV1().Secrets(meta.Namespace), desired, current == nil)
 }
 
 // writer is the client of Secrets or ConfigMaps.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -49,17 +51,14 @@ func newWorld(t *testing.T, observed string, validity Validity) *world {
 	kube := informers.NewSharedInformerFactory(client, 0)
 	clock := clocktesting.NewFakePassiveClock(start)
 	recorder := events.NewInMemoryRecorder("test", clock)
-	return &world{client: client, kube: kube, clock: clock, recorder: recorder, controller: newController(Options{
-		Operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
-			&operatorv1.OperatorStatus{}, nil),
-		SignerSecrets: kube.Core().V1().Secrets(),
-		Secrets:       kube.Core().V1().Secrets(),
-		ConfigMaps:    kube.Core().V1().ConfigMaps(),
-		Client:        client.CoreV1(),
-		Clock:         clock,
-		Recorder:      recorder,
-		Validity:      validity,
-	})}
+	return &world{client: client, kube: kube, clock: clock, recorder: recorder, controller: newController(dependencies.Deps{
+		Operator: controllertest.StaticPods(v1helpers.NewFakeOperatorClient(
+			&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}}, &operatorv1.OperatorStatus{}, nil)),
+		Target:   kube,
+		Kube:     client,
+		Clock:    clock,
+		Recorder: recorder,
+	}, kube.Core().V1().Secrets(), nil, validity)}
 }
 
 // syncOnce returns the requests of one sync and then updates the informers.

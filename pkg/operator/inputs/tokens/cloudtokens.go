@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
@@ -32,7 +33,7 @@ const cloudTokenLifetime = 12 * time.Hour
 // keys of spec.custom's Secrets. It keeps keys of revisions that are installed or may be rolled back to. It removes
 // keys that neither the candidate nor a revision uses.
 type cloudTokens struct {
-	Options
+	dependencies.Deps
 	issuer Issuer
 }
 
@@ -46,7 +47,7 @@ type wanted struct {
 }
 
 func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
-	secrets := c.Secrets.Lister().Secrets(operand.Namespace)
+	secrets := c.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
 	current, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.CloudTokensSecret)
 	if err != nil || current == nil {
 		// staticresources creates the Secret and reports errors; the Secret's event requeues.
@@ -73,7 +74,7 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	if err != nil || !complete {
 		return nil, err
 	}
-	all, err := operatorclient.All(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
+	all, err := operatorclient.All(c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (c *cloudTokens) delivered(spec *operatorv1.OperatorSpec) (delivered map[st
 	if err != nil {
 		return nil, false, err
 	}
-	custom, err := inputs.CustomSecrets(inputs.Listers{Secrets: c.Secrets.Lister()}, observed)
+	custom, err := inputs.CustomSecrets(inputs.Listers{Secrets: c.Target.Core().V1().Secrets().Lister()}, observed)
 	if err != nil {
 		return nil, false, err
 	}
@@ -163,7 +164,7 @@ func (c *cloudTokens) update(
 		next = patience.Sooner(next, wait)
 	}
 	if !maps.EqualFunc(data, current.Data, bytes.Equal) {
-		if err := apply(ctx, c.Client, recorder, operand.CloudTokensSecret, data, records); err != nil {
+		if err := apply(ctx, c.Kube.CoreV1(), recorder, operand.CloudTokensSecret, data, records); err != nil {
 			return 0, errors.Join(append(errs, err)...)
 		}
 		for _, message := range issued {

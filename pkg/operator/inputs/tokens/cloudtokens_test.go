@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -63,13 +65,12 @@ func newWorld(t *testing.T, observed string) *world {
 			ExpirationTimestamp: metav1.NewTime(w.clock.Now().Add(3 * time.Hour)),
 		}}, nil
 	})
-	w.controller = newController(Options{
+	w.controller = newController(dependencies.Deps{
 		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 			ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
 		}}, &operatorv1.StaticPodOperatorStatus{NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1}}}, nil, nil),
-		ServiceAccounts: core.ServiceAccounts(), ConfigMaps: core.ConfigMaps(), Secrets: core.Secrets(),
-		Client: w.client.CoreV1(), Clock: w.clock,
-	})
+		Target: w.informers, Kube: w.client, Clock: w.clock,
+	}, 0)
 	require.NoError(t, core.ServiceAccounts().Informer().GetStore().Add(&corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager", UID: "uid-1"},
 	}))

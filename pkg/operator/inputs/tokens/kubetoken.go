@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -20,7 +21,7 @@ const kubeTokenKey = "token"
 
 // kubeToken maintains the Secret kube-token.
 type kubeToken struct {
-	Options
+	dependencies.Deps
 	issuer Issuer
 }
 
@@ -28,7 +29,7 @@ func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, accou
 	if account == nil {
 		return nil
 	}
-	secrets := k.Secrets.Lister().Secrets(operand.Namespace)
+	secrets := k.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
 	current, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.KubeTokenSecret)
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func (k *kubeToken) issue(
 		return err
 	}
 	data, records := map[string][]byte{kubeTokenKey: token}, Records{kubeTokenKey: record}
-	if err := apply(ctx, k.Client, recorder, operand.KubeTokenSecret, data, records); err != nil {
+	if err := apply(ctx, k.Kube.CoreV1(), recorder, operand.KubeTokenSecret, data, records); err != nil {
 		return err
 	}
 	recorder.Eventf("KubeTokenIssued", "secret/%s in %s has a new token, valid until %s, because %s",

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -102,13 +104,12 @@ func run(t *testing.T, f fixture) (outcome, error) {
 	clock := clocktesting.NewFakePassiveClock(f.at)
 	recorder := events.NewInMemoryRecorder("test", clock)
 	w := &world{}
-	c := newController(Options{
+	c := newController(dependencies.Deps{
 		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 			ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"` + f.platform + `"}`)},
 		}}, &operatorv1.StaticPodOperatorStatus{}, nil, nil),
-		ServiceAccounts: kube.Core().V1().ServiceAccounts(), ConfigMaps: kube.Core().V1().ConfigMaps(), Secrets: kube.Core().V1().Secrets(),
-		Client: client.CoreV1(), Clock: clock, Recorder: recorder, KubeTokenLifetime: f.lifetime,
-	})
+		Target: kube, Kube: client, Clock: clock, Recorder: recorder,
+	}, f.lifetime)
 	err := c.kube(t.Context(), syncContext{factory.NewSyncContext("test", recorder), w})
 
 	for _, action := range client.Actions() {

@@ -11,12 +11,8 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
@@ -46,24 +42,8 @@ type Client interface {
 	corev1client.ServiceAccountsGetter
 }
 
-// Options are the dependencies of New; all but KubeTokenLifetime are required.
-type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-	// ServiceAccounts, ConfigMaps and Secrets watch the operand's namespace.
-	ServiceAccounts corev1informers.ServiceAccountInformer
-	ConfigMaps      corev1informers.ConfigMapInformer
-	Secrets         corev1informers.SecretInformer
-	Client          Client
-	Clock           clock.PassiveClock
-	Recorder        events.Recorder
-
-	// KubeTokenLifetime is the requested lifetime, defaultKubeTokenLifetime if zero. The API server rejects less than
-	// ten minutes. The returned expiry applies.
-	KubeTokenLifetime time.Duration
-}
-
 type controller struct {
-	Options
+	dependencies.Deps
 	kube, cloud factory.SyncFunc
 }
 
@@ -71,19 +51,23 @@ type controller struct {
 // passed, when another client changed the Secret, and when the ServiceAccount was recreated. Tokens are not bound to
 // their Secret: deleting the Secret must not invalidate the token of running operands. Errors become
 // KubeTokenDegraded and CloudTokensDegraded.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
+//
+// The lifetime is the requested one of the kube token, defaultKubeTokenLifetime if zero. The API server rejects less
+// than ten minutes. The returned expiry applies.
+func New(d dependencies.Deps, lifetime time.Duration) factory.Controller {
+	dependencies.Require(d, lifetime)
+	core := d.Target.Core().V1()
 	f := factory.New().
-		WithInformers(o.Operator.Informer(), o.Secrets.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(ServiceAccount), o.ServiceAccounts.Informer()).
-		WithFilteredEventsInformers(isPodConfigMap, o.ConfigMaps.Informer())
-	return reconciler.Unreported(f, name, o.Recorder, newController(o).sync)
+		WithInformers(d.Operator.Informer(), core.Secrets().Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(ServiceAccount), core.ServiceAccounts().Informer()).
+		WithFilteredEventsInformers(isPodConfigMap, core.ConfigMaps().Informer())
+	return reconciler.Unreported(f, name, d.Recorder, newController(d, lifetime).sync)
 }
 
-func newController(o Options) *controller {
-	c := &controller{Options: o}
-	kube := &kubeToken{Options: o, issuer: c.issuer(cmp.Or(o.KubeTokenLifetime, defaultKubeTokenLifetime))}
-	cloud := &cloudTokens{Options: o, issuer: c.issuer(cloudTokenLifetime)}
+func newController(d dependencies.Deps, lifetime time.Duration) *controller {
+	c := &controller{Deps: d}
+	kube := &kubeToken{Deps: d, issuer: c.issuer(cmp.Or(lifetime, defaultKubeTokenLifetime))}
+	cloud := &cloudTokens{Deps: d, issuer: c.issuer(cloudTokenLifetime)}
 	// Each sync retries its own conflicts, independently of the other.
 	c.kube = writeconflict.Retried(c.withAccount(kube.sync))
 	c.cloud = writeconflict.Retried(c.withAccount(cloud.sync))
@@ -91,7 +75,7 @@ func newController(o Options) *controller {
 }
 
 func (c *controller) issuer(lifetime time.Duration) Issuer {
-	return Issuer{Client: c.Client, Clock: c.Clock, Lifetime: lifetime}
+	return Issuer{Client: c.Kube.CoreV1(), Clock: c.Clock, Lifetime: lifetime}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -118,7 +102,7 @@ func (c *controller) withAccount(
 		if err != nil || !known || !managed {
 			return err
 		}
-		accounts := c.ServiceAccounts.Lister().ServiceAccounts(operand.Namespace)
+		accounts := c.Target.Core().V1().ServiceAccounts().Lister().ServiceAccounts(operand.Namespace)
 		account, err := operatorclient.Find(accounts, "serviceaccount", operand.Namespace, ServiceAccount)
 		if err != nil {
 			return err

@@ -10,11 +10,9 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
@@ -38,30 +36,20 @@ const (
 	ahead = 30 * 24 * time.Hour
 )
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed. Of the
-	// latter, the controller reads only operatorclient.ManagedCloudConfig.
-	UserConfig, ManagedConfig corev1informers.ConfigMapInformer
-
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
-}
-
 type controller struct {
-	Options
+	dependencies.Deps
 	reader inputs.Reader
 }
 
 // New returns the controller that reports expired and expiring certificates in TrustedCANotices, and in an event when
-// that changes. It reads the user's objects. targetconfigcontroller reports certificates that do not parse.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
+// that changes. It reads the user's objects: the ConfigMaps of openshift-config, and of openshift-config-managed
+// operatorclient.ManagedCloudConfig. targetconfigcontroller reports certificates that do not parse.
+func New(d dependencies.Deps, userConfig, managedConfig corev1informers.ConfigMapInformer) factory.Controller {
+	dependencies.Require(d, userConfig, managedConfig)
 	c := &controller{
-		Options: o, reader: inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
+		Deps: d, reader: inputs.Listers{UserConfig: userConfig.Lister(), ManagedConfig: managedConfig.Lister()},
 	}
-	return reconciler.New(name, o.Operator, o.Recorder, c.sync, o.UserConfig.Informer(), o.ManagedConfig.Informer())
+	return reconciler.New(name, d.Operator, d.Recorder, c.sync, userConfig.Informer(), managedConfig.Informer())
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -121,7 +123,7 @@ func TestSync(t *testing.T) {
 				&operatorv1.OperatorStatus{Conditions: tc.previous}, nil)
 			clock := clocktesting.NewFakePassiveClock(now)
 			recorder := events.NewInMemoryRecorder("test", clock)
-			c := &controller{Options: Options{Operator: operator, Clock: clock}, reader: readerOf(kube)}
+			c := &controller{Deps: dependencies.Deps{Operator: controllertest.StaticPods(operator), Clock: clock}, reader: readerOf(kube)}
 			require.NoError(t, c.sync(t.Context(), factory.NewSyncContext("test", recorder)))
 
 			_, status, _, err := operator.GetOperatorState()
@@ -147,7 +149,7 @@ func TestTheTimerIsSetForTheNextChange(t *testing.T) {
 		"not for one that has expired":           {ca(t, "old", -day), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &controller{Options: Options{Clock: clocktesting.NewFakePassiveClock(now)}}
+			c := &controller{Deps: dependencies.Deps{Clock: clocktesting.NewFakePassiveClock(now)}}
 			_, next := c.inspect(operand.TrustSource{Source: "x", Key: "ca-bundle.crt", Data: []byte(tc.bundle)})
 			require.Equal(t, tc.want, next)
 		})
@@ -164,7 +166,7 @@ func TestItComesBackByItselfWhenACertificateAges(t *testing.T) {
 		Raw: []byte(`{"platform":"openstack","trustedCA":"user-ca-bundle"}`),
 	}}, &operatorv1.OperatorStatus{}, nil)
 	clock := clocktesting.NewFakePassiveClock(now)
-	c := &controller{Options: Options{Operator: operator, Clock: clock}, reader: readerOf(kube)}
+	c := &controller{Deps: dependencies.Deps{Operator: controllertest.StaticPods(operator), Clock: clock}, reader: readerOf(kube)}
 	recorder := events.NewInMemoryRecorder("test", clock)
 
 	calls, err := controllertest.NewTimer(clock, recorder).Run(t.Context(), c.sync, 200*day)

@@ -73,7 +73,7 @@ func (c *controller) endLeases(ctx context.Context) error {
 // or of another one, then need not wait until the lease expires. A lease stays if its holder is not on a node of the
 // control plane, or if a pod on that node could be the holder.
 func (c *controller) releaseLease(ctx context.Context) error {
-	leases := c.Lease.Lister().Leases(operand.Namespace)
+	leases := c.Leases.Lister().Leases(operand.Namespace)
 	lease, err := operatorclient.Find(leases, "lease", operand.Namespace, operand.Lease)
 	if err != nil || lease == nil {
 		return err
@@ -95,7 +95,7 @@ func (c *controller) releaseLease(ctx context.Context) error {
 
 // deletePreflightLease deletes the lease of preflights, which is of no use without them.
 func (c *controller) deletePreflightLease(ctx context.Context) error {
-	leases := c.PreflightLease.Lister().Leases(operand.Namespace)
+	leases := c.PreflightLeases.Lister().Leases(operand.Namespace)
 	lease, err := operatorclient.Find(leases, "lease", operand.Namespace, operand.PreflightName)
 	if err != nil || lease == nil {
 		return err

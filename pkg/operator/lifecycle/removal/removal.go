@@ -13,13 +13,9 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/informers"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/metadata"
-	"k8s.io/utils/clock"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -49,19 +45,14 @@ const (
 // Inertia is that of the condition.
 var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.DefaultInertia}
 
-// Options are the dependencies of New; all are required.
+// Options are what New needs besides the Deps; all are required.
 type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
 	// Policy returns spec.removalPolicy.
 	Policy func() (ccmv1.CloudControllerManagerRemovalPolicy, error)
 	// Annotate sets annotations of the operator's resource.
 	Annotate func(ctx context.Context, annotations map[string]string) error
-	// Target has the informers of the operand's namespace, Nodes that of the control-plane Nodes.
-	Target informers.SharedInformerFactory
-	Nodes  coreinformers.NodeInformer
-	// Lease and PreflightLease watch the operand's lease and that of preflights.
-	Lease, PreflightLease coordinationinformers.LeaseInformer
-	Kube                  kubernetes.Interface
+	// Leases and PreflightLeases watch the operand's lease and that of preflights.
+	Leases, PreflightLeases coordinationinformers.LeaseInformer
 	// Metadata lists Services.
 	Metadata metadata.Interface
 	// RemoveStaticResources deletes the static resources of every platform and the cloud-node-manager. It reports
@@ -72,11 +63,10 @@ type Options struct {
 	ServingCA, SignerSecret string
 	// OperatorImage is this operator's image, which removal pods run.
 	OperatorImage string
-	Clock         clock.PassiveClock
-	Recorder      events.Recorder
 }
 
 type controller struct {
+	dependencies.Deps
 	Options
 	pods       corelisters.PodNamespaceLister
 	accounts   corelisters.ServiceAccountNamespaceLister
@@ -95,18 +85,19 @@ func (o obstacles) exist() bool { return len(o.nodes) > 0 || len(o.services) > 0
 
 // New returns the controller. A removal that is not safe changes nothing. One that has begun goes on until everything
 // is removed, or until spec.managementState changes: then the other controllers install again what is missing.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	core := o.Target.Core().V1()
-	return reconciler.New(name, o.Operator, o.Recorder, newController(o).sync,
-		o.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),
-		core.ServiceAccounts().Informer(), o.Lease.Informer(), o.PreflightLease.Informer(),
-		o.Target.Apps().V1().Deployments().Informer())
+func New(d dependencies.Deps, o Options) factory.Controller {
+	dependencies.Require(d, o)
+	core := d.Target.Core().V1()
+	return reconciler.New(name, d.Operator, d.Recorder, newController(d, o).sync,
+		d.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),
+		core.ServiceAccounts().Informer(), o.Leases.Informer(), o.PreflightLeases.Informer(),
+		d.Target.Apps().V1().Deployments().Informer())
 }
 
-func newController(o Options) *controller {
-	core := o.Target.Core().V1()
+func newController(d dependencies.Deps, o Options) *controller {
+	core := d.Target.Core().V1()
 	return &controller{
+		Deps:       d,
 		Options:    o,
 		pods:       core.Pods().Lister().Pods(operand.Namespace),
 		accounts:   core.ServiceAccounts().Lister().ServiceAccounts(operand.Namespace),

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/apiserver/jsonpatch"
@@ -216,21 +218,22 @@ func (w *world) process(t *testing.T) (c *controller, stop func()) {
 		func(o *metav1.ListOptions) { o.LabelSelector = "node-role.kubernetes.io/master=" }))
 	scheme := metadatafake.NewTestScheme()
 	require.NoError(t, metav1.AddMetaToScheme(scheme))
-	c = newController(Options{
-		Operator: w.operatorResource, Policy: func() (ccmv1.CloudControllerManagerRemovalPolicy, error) { return w.policy, nil },
+	c = newController(dependencies.Deps{
+		Operator: w.operatorResource, Target: target, Nodes: nodes.Core().V1().Nodes(), Kube: w.kube, Clock: w.clock, Recorder: w.recorder,
+	}, Options{
+		Policy: func() (ccmv1.CloudControllerManagerRemovalPolicy, error) { return w.policy, nil },
 		Annotate: func(_ context.Context, annotations map[string]string) error {
 			maps.Copy(w.meta.Annotations, annotations)
 			return nil
 		},
-		Target: target, Nodes: nodes.Core().V1().Nodes(), Kube: w.kube,
-		Lease: target.Coordination().V1().Leases(), PreflightLease: target.Coordination().V1().Leases(),
+		Leases: target.Coordination().V1().Leases(), PreflightLeases: target.Coordination().V1().Leases(),
 		Metadata: metadatafake.NewSimpleMetadataClient(scheme, w.services...),
 		RemoveStaticResources: func(context.Context, events.Recorder) (bool, error) {
 			found := w.static > 0
 			w.static = max(0, w.static-1)
 			return found, nil
 		},
-		ServingCA: "serving-ca", SignerSecret: "signer", OperatorImage: "operator", Clock: w.clock, Recorder: w.recorder,
+		ServingCA: "serving-ca", SignerSecret: "signer", OperatorImage: "operator",
 	})
 	// New requests these informers.
 	nodes.Core().V1().Nodes().Informer()

@@ -21,7 +21,7 @@ func TestConditionsOfTwoOwnersAreRemovedAsAWhole(t *testing.T) {
 		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
 	}, &operatorv1.OperatorStatus{Conditions: written}, nil)
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	c := New(Options{Operator: client, Deployments: deployments(t), Recorder: recorder})
+	c := newTestController(t, client, recorder)
 	require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 	patch, err := client.GetPatchedOperatorStatus().Marshal()
 	require.NoError(t, err)

@@ -9,9 +9,6 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	appsinformers "k8s.io/client-go/informers/apps/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
@@ -57,22 +54,15 @@ var messages = map[platform.Absence]string{
 		"administrator runs; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster",
 }
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-	// Deployments watches the operand's namespace, for those of the predecessor.
-	Deployments appsinformers.DeploymentInformer
-	Recorder    events.Recorder
-}
-
-type controller struct{ Options }
+type controller struct{ dependencies.Deps }
 
 // New returns the controller that reports Available on platforms without a cloud-controller-manager, and once a
 // removal has begun. No static pod will run there, and an upgrade waits until a controller reports Available. The
 // controller does nothing on managed platforms and while the platform is unknown.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	return reconciler.New(name, o.Operator, o.Recorder, (&controller{o}).sync, o.Deployments.Informer())
+func New(d dependencies.Deps) factory.Controller {
+	dependencies.Require(d)
+	return reconciler.New(name, d.Operator, d.Recorder, (&controller{d}).sync,
+		d.Target.Apps().V1().Deployments().Informer())
 }
 
 func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
@@ -115,7 +105,7 @@ func (c *controller) degraded(reason platform.Absence) (*operatorclient.Conditio
 	if err != nil {
 		return nil, err
 	}
-	deployments, err := predecessor.Deployments(c.Deployments.Lister())
+	deployments, err := predecessor.Deployments(c.Target.Apps().V1().Deployments().Lister())
 	if err != nil || len(deployments) == 0 || spec.ManagementState != operatorv1.Removed {
 		return asExpected, err
 	}

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -15,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
-	appsinformers "k8s.io/client-go/informers/apps/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -58,7 +60,7 @@ func TestWhatWasSaidIsTakenBackWhenSomethingIsToRun(t *testing.T) {
 				ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
 			}, &operatorv1.OperatorStatus{Conditions: tc.status}, nil)}
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			c := New(Options{Operator: client, Deployments: deployments(t), Recorder: recorder})
+			c := newTestController(t, client, recorder)
 			require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			require.Equal(t, tc.want, client.count)
 		})
@@ -97,7 +99,7 @@ func TestSync(t *testing.T) {
 				ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
 			}, &operatorv1.OperatorStatus{}, nil)
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			c := New(Options{Operator: operator, Deployments: deployments(t), Recorder: recorder})
+			c := newTestController(t, operator, recorder)
 			for range 2 {
 				require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			}
@@ -127,7 +129,7 @@ func TestARemovalIsReported(t *testing.T) {
 				ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
 			}, &operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{removing}}, nil)
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			c := New(Options{Operator: operator, Deployments: deployments(t), Recorder: recorder})
+			c := newTestController(t, operator, recorder)
 			require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			_, got, _, err := operator.GetOperatorState()
 			require.NoError(t, err)
@@ -142,15 +144,20 @@ func withProgress(conditions []operatorv1.OperatorCondition) []operatorv1.Operat
 }
 
 // deployments returns the informer with Deployments of these names.
-func deployments(t *testing.T, names ...string) appsinformers.DeploymentInformer {
+// newTestController returns the controller of a cluster that has these Deployments.
+func newTestController(
+	t *testing.T, client v1helpers.OperatorClient, recorder events.Recorder, names ...string,
+) factory.Controller {
 	t.Helper()
-	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Apps().V1().Deployments()
+	target := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	for _, name := range names {
-		require.NoError(t, informer.Informer().GetStore().Add(&appsv1.Deployment{
+		require.NoError(t, target.Apps().V1().Deployments().Informer().GetStore().Add(&appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: name},
 		}))
 	}
-	return informer
+	return New(controllertest.Complete(t, dependencies.Deps{
+		Operator: controllertest.StaticPods(client), Target: target, Recorder: recorder,
+	}))
 }
 
 func TestThePredecessorBesideARemovedOperandIsReported(t *testing.T) {
@@ -175,7 +182,7 @@ func TestThePredecessorBesideARemovedOperandIsReported(t *testing.T) {
 				{Type: "Removing", Status: "True", Reason: tc.step},
 			}}, nil)
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			c := New(Options{Operator: operator, Deployments: deployments(t, tc.runs), Recorder: recorder})
+			c := newTestController(t, operator, recorder, tc.runs)
 			require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			_, got, _, err := operator.GetOperatorState()
 			require.NoError(t, err)

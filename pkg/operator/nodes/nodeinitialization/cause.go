@@ -47,7 +47,7 @@ type investigation struct {
 // per logInterval, and again if another process leads.
 func (c *controller) investigate(ctx context.Context, nodes []string) error {
 	i := &c.investigation
-	view, err := controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock)
+	view, err := controlplane.Look(c.Lease, c.Target.Core().V1().Pods().Lister(), c.Infrastructures.Lister(), c.Clock)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (c *controller) readFindings(
 		return f.class == nodecause.NoLeader || f.class == nodecause.Deaf
 	})
 	c.investigation.deaf = false
-	log, complete, err := operandlog.Read(ctx, c.PodClient, pod.Name)
+	log, complete, err := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The cause of uninitialized nodes is not known", "err", err)
 		return nil
@@ -157,7 +157,7 @@ func (c *controller) startOf(
 	if start.Seen && nodecause.Acquires(log, leader.Acquired) || complete {
 		return start
 	}
-	begin, err := operandlog.ReadBegin(ctx, c.PodClient, pod)
+	begin, err := operandlog.ReadBegin(ctx, c.Kube.CoreV1(), pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("It is not known whether the leader looks at nodes", "err", err)
 		return nodecause.Start{}

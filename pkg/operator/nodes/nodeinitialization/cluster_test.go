@@ -1,6 +1,7 @@
 package nodeinitialization
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -10,6 +11,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -55,6 +61,27 @@ type cluster struct {
 	reads []string
 }
 
+// logsAndEvents is an API whose Events, and Nodes if they are set, are in memory.
+type logsAndEvents struct {
+	kubernetes.Interface
+	events kubernetes.Interface
+	nodes  corev1client.NodeInterface
+}
+
+func (k logsAndEvents) CoreV1() corev1client.CoreV1Interface {
+	return core{CoreV1Interface: k.Interface.CoreV1(), events: k.events.CoreV1(), nodes: k.nodes}
+}
+
+type core struct {
+	corev1client.CoreV1Interface
+	events corev1client.EventsGetter
+	nodes  corev1client.NodeInterface
+}
+
+func (c core) Events(namespace string) corev1client.EventInterface { return c.events.Events(namespace) }
+
+func (c core) Nodes() corev1client.NodeInterface { return cmp.Or(c.nodes, c.CoreV1Interface.Nodes()) }
+
 // start returns the control plane, on which m0 leads, at now.
 func start(t *testing.T, observed string) *cluster {
 	t.Helper()
@@ -92,13 +119,14 @@ func start(t *testing.T, observed string) *cluster {
 	c.operator = v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
 		ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
 	}, &operatorv1.OperatorStatus{}, nil)
-	c.controller = New(Options{
-		Operator: c.operator, Nodes: api.CoreV1().Nodes(), Lease: lease, Pods: factory.Core().V1().Pods(), PodClient: api.CoreV1(), Events: c.events.CoreV1(),
-		Infrastructures: infrastructures, Mask: func(text string) (string, error) { return text, nil },
+	c.controller = New(controllertest.Complete(t, dependencies.Deps{
+		Operator: controllertest.StaticPods(c.operator), Kube: logsAndEvents{Interface: api, events: c.events}, Lease: lease,
+		Target: factory, Infrastructures: infrastructures, Clock: c.clock,
+	}), Options{
+		Mask:     func(text string) (string, error) { return text, nil },
 		Started:  func(context.Context, *corev1.Pod) ([]string, error) { return c.started, nil },
 		Deafness: &controlplane.Deafness{},
 		Report:   func(waiting []nodecause.Waiting) { c.reported = waiting },
-		Clock:    c.clock, Recorder: events.NewInMemoryRecorder("test", c.clock),
 	}).(*controller)
 	c.factory = factory
 	c.settle(t)
@@ -108,7 +136,7 @@ func start(t *testing.T, observed string) *cluster {
 // settle updates the caches.
 func (c *cluster) settle(t *testing.T) {
 	t.Helper()
-	pods := c.controller.Pods.Informer().GetStore()
+	pods := c.controller.Target.Core().V1().Pods().Informer().GetStore()
 	require.NoError(t, pods.Replace(nil, ""))
 	for _, pod := range c.Pods {
 		require.NoError(t, pods.Add(pod))

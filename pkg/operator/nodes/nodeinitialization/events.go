@@ -59,7 +59,7 @@ func (c *controller) tell(ctx context.Context, nodes []string, waiting map[strin
 // the node's name for a UID.
 func (c *controller) record(ctx context.Context, node, message string) error {
 	now := c.Clock.Now()
-	_, err := c.Events.Events(metav1.NamespaceDefault).Create(ctx, &corev1.Event{
+	_, err := c.Kube.CoreV1().Events(metav1.NamespaceDefault).Create(ctx, &corev1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", node, now.UnixNano())},
 		InvolvedObject:      corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(node)},
 		Source:              corev1.EventSource{Component: eventSource},

@@ -13,14 +13,8 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	corev1informers "k8s.io/client-go/informers/core/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -55,16 +49,8 @@ const (
 	name = "NodeInitializationController"
 )
 
-// Options are the dependencies of New; all but Threshold are required.
+// Options are what New needs besides the Deps; all but Threshold are required.
 type Options struct {
-	Operator v1helpers.OperatorClient
-	Nodes    corev1client.NodeInterface
-	// Lease is the operand's, Pods watches its namespace, and PodClient reads the leader's log.
-	Lease           *controlplane.Lease
-	Pods            corev1informers.PodInformer
-	PodClient       corev1client.PodsGetter
-	Events          corev1client.EventsGetter
-	Infrastructures configinformers.InfrastructureInformer
 	// Started returns the controllers that the cloud-controller-manager of a static pod has started.
 	Started func(ctx context.Context, pod *corev1.Pod) ([]string, error)
 	// Mask removes the values of the operand's Secrets from a text.
@@ -73,15 +59,13 @@ type Options struct {
 	Report func([]nodecause.Waiting)
 	// Deafness gets the leader that looks at no node, in every sync.
 	Deafness *controlplane.Deafness
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
-
 	// Threshold is how long a node may stay uninitialized before the operator degrades, defaultThreshold if zero.
 	Threshold time.Duration
 }
 
 type controller struct {
 	factory.Controller
+	dependencies.Deps
 	Options
 	store         *store
 	investigation investigation
@@ -95,28 +79,28 @@ type controller struct {
 // the taint appeared. On unmanaged platforms, and while the platform is unknown, the controller writes no condition. It
 // runs its own watch of Nodes and stores only the uninitialized ones. While some wait, a timer looks for the cause
 // again.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	syncCtx := factory.NewSyncContext(name, o.Recorder)
+func New(d dependencies.Deps, o Options) factory.Controller {
+	dependencies.Require(d, o)
+	syncCtx := factory.NewSyncContext(name, d.Recorder)
 	o.Threshold = cmp.Or(o.Threshold, defaultThreshold)
-	c := &controller{Options: o, store: &store{
-		clock:   o.Clock,
+	c := &controller{Deps: d, Options: o, store: &store{
+		clock:   d.Clock,
 		waiting: map[string]wait{},
 		wrong:   map[string]drift{},
 		changed: func() { syncCtx.Queue().Add(factory.DefaultQueueKey) },
 	}}
 	f := factory.New().
 		// The leader matters only while a node waits, and then a timer runs.
-		WithBareInformers(o.Lease, o.Pods.Informer(), o.Infrastructures.Informer()).
+		WithBareInformers(d.Lease, d.Target.Core().V1().Pods().Informer(), d.Infrastructures.Informer()).
 		WithSyncContext(syncCtx)
-	c.Controller = reconciler.From(f, name, o.Operator, o.Recorder, c.sync)
+	c.Controller = reconciler.From(f, name, d.Operator, d.Recorder, c.sync)
 	return c
 }
 
 // Run watches Nodes and runs the controller until ctx ends and both have ended.
 func (c *controller) Run(ctx context.Context, workers int) {
 	var reflector sync.WaitGroup
-	reflector.Go(func() { newReflector(c.Nodes, c.store).RunWithContext(ctx) })
+	reflector.Go(func() { newReflector(c.Kube.CoreV1().Nodes(), c.store).RunWithContext(ctx) })
 	c.Controller.Run(ctx, workers)
 	reflector.Wait()
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -276,7 +278,9 @@ func TestSync(t *testing.T) {
 }
 
 func TestTheTimerIsSetForTheNextNode(t *testing.T) {
-	c := &controller{Options: Options{Clock: clocktesting.NewFakePassiveClock(now), Threshold: defaultThreshold}}
+	c := &controller{
+		Deps: dependencies.Deps{Clock: clocktesting.NewFakePassiveClock(now)}, Options: Options{Threshold: defaultThreshold},
+	}
 	overdue, late, next := c.split(map[string]wait{
 		"a": {since: now.Add(-time.Hour)}, "b": {since: now.Add(-4 * time.Minute)}, "c": {since: now.Add(-time.Minute)},
 	})

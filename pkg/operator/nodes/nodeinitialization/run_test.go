@@ -32,8 +32,8 @@ func TestItEndsWithItsWatch(t *testing.T) {
 	nodes := &slowNodes{begun: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	c := start(t, `{"platform":"openstack"}`)
-	c.controller.Nodes = nodes
-	lease, pods := c.controller.Lease, c.controller.Pods
+	c.controller.Kube = logsAndEvents{Interface: c.controller.Kube, events: c.events, nodes: nodes}
+	lease, pods := c.controller.Lease, c.controller.Target.Core().V1().Pods()
 	c.factory.Start(ctx.Done())
 	require.True(t, cache.WaitForCacheSync(ctx.Done(), lease.HasSynced, pods.Informer().HasSynced))
 	go c.controller.Infrastructures.Informer().Run(ctx.Done())

@@ -11,13 +11,10 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
@@ -48,21 +45,10 @@ const (
 	untilSynced = 5 * time.Second
 )
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-	// DaemonSets watches the cloud-node-manager on platforms that have one.
-	DaemonSets appsinformers.DaemonSetInformer
-	// Pods and Nodes are listed, not watched.
-	Pods     corev1client.PodsGetter
-	Nodes    corev1client.NodesGetter
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
-}
-
 type controller struct {
-	Options
-	synced func() bool
+	dependencies.Deps
+	daemonSets appsinformers.DaemonSetInformer
+	synced     func() bool
 
 	// short reports whether nodes have no pod.
 	short patience.Since[bool]
@@ -73,16 +59,16 @@ type controller struct {
 }
 
 // New returns the controller that writes NodeManagerProgressing, -Degraded and -Notices on platforms with a
-// cloud-node-manager. Elsewhere it does nothing. Sync must not run concurrently with itself; the single queue key
+// cloud-node-manager, where its DaemonSet is watched. Elsewhere it does nothing. Sync must not run concurrently with itself; the single queue key
 // ensures this.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	return reconciler.New(name+"Controller", o.Operator, o.Recorder, newController(o).sync,
-		ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()})
+func New(d dependencies.Deps, daemonSets appsinformers.DaemonSetInformer) factory.Controller {
+	dependencies.Require(d, daemonSets)
+	return reconciler.New(name+"Controller", d.Operator, d.Recorder, newController(d, daemonSets).sync,
+		ondemand.Informer{SharedIndexInformer: daemonSets.Informer()})
 }
 
-func newController(o Options) *controller {
-	return &controller{Options: o, synced: o.DaemonSets.Informer().HasSynced}
+func newController(d dependencies.Deps, daemonSets appsinformers.DaemonSetInformer) *controller {
+	return &controller{Deps: d, daemonSets: daemonSets, synced: daemonSets.Informer().HasSynced}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -98,7 +84,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
+	daemonSets := c.daemonSets.Lister().DaemonSets(operand.Namespace)
 	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)
 	if err != nil {
 		return err

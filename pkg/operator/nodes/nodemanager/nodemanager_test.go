@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -158,9 +161,9 @@ func (f fixture) start(t *testing.T) *world {
 	w.operator = v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
 		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"` + f.platform + `"}`)},
 	}, &operatorv1.OperatorStatus{Conditions: f.conditions}, nil)
-	w.controller = newController(Options{
-		Operator: w.operator, DaemonSets: shared.Apps().V1().DaemonSets(), Pods: w.kube.CoreV1(), Nodes: w.kube.CoreV1(), Clock: w.clock,
-	})
+	w.controller = newController(dependencies.Deps{
+		Operator: controllertest.StaticPods(w.operator), Kube: w.kube, Clock: w.clock,
+	}, shared.Apps().V1().DaemonSets())
 	w.synced = func() bool { return !f.unsynced }
 	w.short.See(true, f.shortSince)
 	w.set(t, f.daemonSet, f.pods, f.nodes)

@@ -97,7 +97,7 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 	waits := patience.Each[types.UID, bool]{}
 	digest := daemonSet.Spec.Template.Annotations[operand.NodeManagerDigestAnnotation]
 	lists := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
-		return c.Pods.Pods(operand.Namespace).List(ctx, options)
+		return c.Kube.CoreV1().Pods(operand.Namespace).List(ctx, options)
 	}))
 	lists.PageSize, lists.PageBufferSize = page, 0
 	ofDaemonSet := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(operand.NodeManagerLabels()).String()}
@@ -172,7 +172,7 @@ func (c *controller) nodeHealth(ctx context.Context, name string) (healthy bool,
 	if name == "" {
 		return true, time.Time{}, nil
 	}
-	node, err := operatorclient.ReadNode(ctx, c.Nodes.Nodes(), name, "0")
+	node, err := operatorclient.ReadNode(ctx, c.Kube.CoreV1().Nodes(), name, "0")
 	if err != nil || node == nil {
 		return false, time.Time{}, err
 	}

@@ -14,8 +14,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,20 +64,12 @@ var Inertia = operatorclient.Inertia{
 	ConditionType + "/" + policyChanged: 10 * time.Minute,
 }
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-	// Policies and Bindings have at least the objects that match Selector. They run on managed platforms.
-	Policies admissioninformers.ValidatingAdmissionPolicyInformer
-	Bindings admissioninformers.ValidatingAdmissionPolicyBindingInformer
-	// Rights lists what the operator binds on a platform, with the policies of the payload that are not bound there.
-	Rights   func(platform.Platform) ([]configv1.ObjectReference, error)
-	Client   admissionv1client.AdmissionregistrationV1Interface
-	Recorder events.Recorder
-}
-
 type controller struct {
-	Options
+	dependencies.Deps
+	policies admissioninformers.ValidatingAdmissionPolicyInformer
+	bindings admissioninformers.ValidatingAdmissionPolicyBindingInformer
+	// rights lists what the operator binds on a platform, with the policies of the payload that are not bound there.
+	rights  func(platform.Platform) ([]configv1.ObjectReference, error)
 	payload payload
 	synced  func() bool
 }
@@ -89,15 +79,25 @@ type controller struct {
 // right to create bindings, which staticresources needs, can only forbid more. It changes and creates nothing else.
 // With the right to update these bindings, the operator could release itself; with the right to create policies, it
 // could lock everybody out.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	policies, bindings := o.Policies.Informer(), o.Bindings.Informer()
+//
+// The informers have at least the objects that match Selector, and run on managed platforms.
+func New(
+	d dependencies.Deps, policies admissioninformers.ValidatingAdmissionPolicyInformer,
+	bindings admissioninformers.ValidatingAdmissionPolicyBindingInformer,
+	rights func(platform.Platform) ([]configv1.ObjectReference, error),
+) factory.Controller {
+	dependencies.Require(d, policies, bindings, rights)
 	c := &controller{
-		Options: o, payload: readPayload(),
-		synced: func() bool { return policies.HasSynced() && bindings.HasSynced() },
+		Deps: d, policies: policies, bindings: bindings, rights: rights, payload: readPayload(),
+		synced: func() bool { return policies.Informer().HasSynced() && bindings.Informer().HasSynced() },
 	}
-	return reconciler.New(name, o.Operator, o.Recorder, c.sync,
-		ondemand.Informer{SharedIndexInformer: policies}, ondemand.Informer{SharedIndexInformer: bindings})
+	return reconciler.New(name, d.Operator, d.Recorder, c.sync,
+		ondemand.Informer{SharedIndexInformer: policies.Informer()},
+		ondemand.Informer{SharedIndexInformer: bindings.Informer()})
+}
+
+func (c *controller) client() admissionv1client.AdmissionregistrationV1Interface {
+	return c.Kube.AdmissionregistrationV1()
 }
 
 // finding is a policy that is not enforced, or perhaps not.
@@ -142,7 +142,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 // needed returns the policies of the payload that are bound on a platform: those with a binding in the payload, and
 // those that the operator binds there.
 func (c *controller) needed(observed platform.Platform) ([]*admissionv1.ValidatingAdmissionPolicy, error) {
-	rights, err := c.Rights(observed)
+	rights, err := c.rights(observed)
 	if err != nil {
 		return nil, fmt.Errorf("listing the policies of platform %s: %w", observed.Name, err)
 	}
@@ -183,7 +183,7 @@ func (c *controller) compare(ctx context.Context, policy *admissionv1.Validating
 // wait for ever where the API server does not serve them, which is no finding.
 func (c *controller) compareLabels(ctx context.Context) ([]finding, error) {
 	want, binding := c.payload.labels, c.payload.labelsBinding
-	live, err := c.Client.MutatingAdmissionPolicies().Get(ctx, want.Name, metav1.GetOptions{})
+	live, err := c.client().MutatingAdmissionPolicies().Get(ctx, want.Name, metav1.GetOptions{})
 	if isUnserved(err) {
 		return nil, nil
 	}
@@ -192,7 +192,7 @@ func (c *controller) compareLabels(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	bound, err := c.Client.MutatingAdmissionPolicyBindings().Get(ctx, binding.Name, metav1.GetOptions{})
+	bound, err := c.client().MutatingAdmissionPolicyBindings().Get(ctx, binding.Name, metav1.GetOptions{})
 	found, err := assess(object{"mutatingadmissionpolicybinding", binding.Name, labelsPurpose, bindingMissing}, err,
 		func() bool { return equality.Semantic.DeepEqual(bound.Spec, binding.Spec) })
 	return append(findings, found...), err
@@ -228,7 +228,7 @@ const restored = "the cluster-version-operator restores it within minutes, unles
 
 // policy reads from the cache, and from the API what the cache lacks: an object may have lost its label.
 func (c *controller) policy(ctx context.Context, name string) (*admissionv1.ValidatingAdmissionPolicy, error) {
-	return operatorclient.Cached(c.Policies.Lister().Get, c.Client.ValidatingAdmissionPolicies().Get)(
+	return operatorclient.Cached(c.policies.Lister().Get, c.client().ValidatingAdmissionPolicies().Get)(
 		ctx, name, metav1.GetOptions{})
 }
 
@@ -236,13 +236,13 @@ func (c *controller) policy(ctx context.Context, name string) (*admissionv1.Vali
 func (c *controller) binding(
 	ctx context.Context, name string,
 ) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
-	return operatorclient.Cached(c.Bindings.Lister().Get, c.Client.ValidatingAdmissionPolicyBindings().Get)(
+	return operatorclient.Cached(c.bindings.Lister().Get, c.client().ValidatingAdmissionPolicyBindings().Get)(
 		ctx, name, metav1.GetOptions{})
 }
 
 // bind creates a binding, and records that it was missing.
 func (c *controller) bind(ctx context.Context, binding *admissionv1.ValidatingAdmissionPolicyBinding) error {
-	_, err := c.Client.ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{})
+	_, err := c.client().ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

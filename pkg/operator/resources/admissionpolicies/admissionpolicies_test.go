@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -83,17 +85,15 @@ func newWorld(t *testing.T, observed string, change func(all *payload)) *world {
 		require.NoError(t, w.informer["bindings"].Add(binding))
 	}
 	w.controller = &controller{
-		Options: Options{
-			Operator: w.operator, Policies: shared.ValidatingAdmissionPolicies(),
-			Bindings: shared.ValidatingAdmissionPolicyBindings(), Client: client.AdmissionregistrationV1(), Recorder: w.recorder,
-			Rights: func(p platform.Platform) ([]configv1.ObjectReference, error) {
-				if p.NodeManagerImage == "" {
-					return nil, nil
-				}
-				return []configv1.ObjectReference{{
-					Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies", Name: manager,
-				}}, nil
-			},
+		Deps:     dependencies.Deps{Operator: controllertest.StaticPods(w.operator), Kube: client, Recorder: w.recorder},
+		policies: shared.ValidatingAdmissionPolicies(), bindings: shared.ValidatingAdmissionPolicyBindings(),
+		rights: func(p platform.Platform) ([]configv1.ObjectReference, error) {
+			if p.NodeManagerImage == "" {
+				return nil, nil
+			}
+			return []configv1.ObjectReference{{
+				Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies", Name: manager,
+			}}, nil
 		},
 		payload: readPayload(), synced: func() bool { return true },
 	}

@@ -15,6 +15,7 @@ import (
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	rbacv1listers "k8s.io/client-go/listers/rbac/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -38,21 +39,21 @@ type cachedClient struct {
 	policiesWatched, kubeSystemWatched func() bool
 }
 
-func newCachedClient(o Options) cachedClient {
+func newCachedClient(d dependencies.Deps, bindings Bindings) cachedClient {
 	return cachedClient{
-		core:                o.Kube.CoreV1(),
-		rbac:                o.Kube.RbacV1(),
-		admission:           o.Kube.AdmissionregistrationV1(),
-		apps:                o.Kube.AppsV1(),
-		serviceAccounts:     o.Target.Core().V1().ServiceAccounts().Lister(),
-		secrets:             o.Target.Core().V1().Secrets().Lister(),
-		services:            o.Target.Core().V1().Services().Lister(),
-		roleBindings:        o.Target.Rbac().V1().RoleBindings().Lister(),
-		kubeSystemBindings:  o.KubeSystem.Lister(),
-		clusterRoleBindings: o.ClusterRoleBindings.Lister(),
-		policyBindings:      o.PolicyBindings.Lister(),
-		policiesWatched:     o.PolicyBindings.Informer().HasSynced,
-		kubeSystemWatched:   o.KubeSystem.Informer().HasSynced,
+		core:                d.Kube.CoreV1(),
+		rbac:                d.Kube.RbacV1(),
+		admission:           d.Kube.AdmissionregistrationV1(),
+		apps:                d.Kube.AppsV1(),
+		serviceAccounts:     d.Target.Core().V1().ServiceAccounts().Lister(),
+		secrets:             d.Target.Core().V1().Secrets().Lister(),
+		services:            d.Target.Core().V1().Services().Lister(),
+		roleBindings:        d.Target.Rbac().V1().RoleBindings().Lister(),
+		kubeSystemBindings:  bindings.KubeSystem.Lister(),
+		clusterRoleBindings: bindings.Cluster.Lister(),
+		policyBindings:      bindings.Policies.Lister(),
+		policiesWatched:     bindings.Policies.Informer().HasSynced,
+		kubeSystemWatched:   bindings.KubeSystem.Informer().HasSynced,
 	}
 }
 

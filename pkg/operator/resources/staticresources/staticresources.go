@@ -15,10 +15,8 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceread"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	"k8s.io/client-go/informers"
 	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -50,19 +48,14 @@ const (
 	policyBindingsKind = "validatingadmissionpolicybinding"
 )
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-	// Target is the informer factory of the operand's namespace.
-	Target informers.SharedInformerFactory
-	// ClusterRoleBindings has at least the objects that match Selector, like KubeSystem.
-	ClusterRoleBindings rbacinformers.ClusterRoleBindingInformer
+// Bindings have the informers of bindings that are not in the operand's namespace.
+type Bindings struct {
+	// Cluster has at least the objects that match Selector, like KubeSystem.
+	Cluster rbacinformers.ClusterRoleBindingInformer
 	// KubeSystem has the RoleBindings of kube-system. It runs on platforms for which NeedsKubeSystem is true.
 	KubeSystem rbacinformers.RoleBindingInformer
-	// PolicyBindings runs on managed platforms.
-	PolicyBindings admissioninformers.ValidatingAdmissionPolicyBindingInformer
-	Kube           kubernetes.Interface
-	Recorder       events.Recorder
+	// Policies runs on managed platforms.
+	Policies admissioninformers.ValidatingAdmissionPolicyBindingInformer
 }
 
 type controller struct {
@@ -80,19 +73,19 @@ type controller struct {
 // Once the platform is known, the controller deletes the resources with our label that belong only to other
 // platforms. Running pods of another platform lose their rights with them; those pods are about to be replaced. On an
 // unmanaged platform everything stays: existing static pods stay installed, and without rights they would fail.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	core := o.Target.Core().V1()
-	return reconciler.New("StaticResources", o.Operator, o.Recorder, newController(o).sync,
-		o.ClusterRoleBindings.Informer(), o.Target.Rbac().V1().RoleBindings().Informer(),
-		ondemand.Informer{SharedIndexInformer: o.KubeSystem.Informer()},
-		ondemand.Informer{SharedIndexInformer: o.PolicyBindings.Informer()},
+func New(d dependencies.Deps, bindings Bindings) factory.Controller {
+	dependencies.Require(d, bindings)
+	core := d.Target.Core().V1()
+	return reconciler.New("StaticResources", d.Operator, d.Recorder, newController(d, bindings).sync,
+		bindings.Cluster.Informer(), d.Target.Rbac().V1().RoleBindings().Informer(),
+		ondemand.Informer{SharedIndexInformer: bindings.KubeSystem.Informer()},
+		ondemand.Informer{SharedIndexInformer: bindings.Policies.Informer()},
 		core.ServiceAccounts().Informer(), core.Secrets().Informer(), core.Services().Informer())
 }
 
-func newController(o Options) *controller {
-	client := newCachedClient(o)
-	return &controller{operator: o.Operator, kinds: client.kinds(), removable: client.daemonSets()}
+func newController(d dependencies.Deps, bindings Bindings) *controller {
+	client := newCachedClient(d, bindings)
+	return &controller{operator: d.Operator, kinds: client.kinds(), removable: client.daemonSets()}
 }
 
 // NeedsKubeSystem reports whether a platform has a RoleBinding in kube-system.
@@ -178,10 +171,12 @@ func remove(ctx context.Context, recorder events.Recorder, resources []resource)
 }
 
 // NewRemover returns a function that deletes the static resources of every platform, and the cloud-node-manager. It
-// reports whether there were any. o.Operator is not used.
-func NewRemover(o Options) func(ctx context.Context, recorder events.Recorder) (found bool, err error) {
-	dependencies.Require(o)
-	return newController(o).removeAll
+// reports whether there were any.
+func NewRemover(
+	d dependencies.Deps, bindings Bindings,
+) func(ctx context.Context, recorder events.Recorder) (found bool, err error) {
+	dependencies.Require(d, bindings)
+	return newController(d, bindings).removeAll
 }
 
 func (c *controller) removeAll(ctx context.Context, recorder events.Recorder) (found bool, err error) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -45,16 +47,10 @@ type world struct {
 func newWorld(observed string, existing ...runtime.Object) *world {
 	client := fake.NewClientset(existing...)
 	kube := informers.NewSharedInformerFactory(client, 0)
-	o := Options{
-		Operator: v1helpers.NewFakeOperatorClient(
-			&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
-			&operatorv1.OperatorStatus{}, nil),
-		Target:              kube,
-		ClusterRoleBindings: kube.Rbac().V1().ClusterRoleBindings(),
-		KubeSystem:          kube.Rbac().V1().RoleBindings(),
-		PolicyBindings:      kube.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
-		Kube:                client,
-	}
+	operator := v1helpers.NewFakeOperatorClient(
+		&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
+		&operatorv1.OperatorStatus{}, nil)
+	policyBindings := kube.Admissionregistration().V1().ValidatingAdmissionPolicyBindings()
 	w := &world{
 		client:            client,
 		kubeSystemWatched: true,
@@ -64,13 +60,15 @@ func newWorld(observed string, existing ...runtime.Object) *world {
 			"services":                          kube.Core().V1().Services().Informer().GetIndexer(),
 			"rolebindings":                      kube.Rbac().V1().RoleBindings().Informer().GetIndexer(),
 			"clusterrolebindings":               kube.Rbac().V1().ClusterRoleBindings().Informer().GetIndexer(),
-			"validatingadmissionpolicybindings": o.PolicyBindings.Informer().GetIndexer(),
+			"validatingadmissionpolicybindings": policyBindings.Informer().GetIndexer(),
 		},
 	}
-	cached := newCachedClient(o)
+	cached := newCachedClient(dependencies.Deps{Target: kube, Kube: client}, Bindings{
+		Cluster: kube.Rbac().V1().ClusterRoleBindings(), KubeSystem: kube.Rbac().V1().RoleBindings(), Policies: policyBindings,
+	})
 	cached.policiesWatched = func() bool { return w.policiesWatched }
 	cached.kubeSystemWatched = func() bool { return w.kubeSystemWatched }
-	w.controller = &controller{operator: o.Operator, kinds: cached.kinds(), removable: cached.daemonSets()}
+	w.controller = &controller{operator: operator, kinds: cached.kinds(), removable: cached.daemonSets()}
 	return w
 }
 

@@ -13,10 +13,7 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
@@ -50,21 +47,11 @@ const (
 	name = "LoadBalancerController"
 )
 
-// Options are the dependencies of New, which are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-	// Services is started on the platforms that Needed selects.
-	Services *Watch
-	// Events is ReadEvents.
-	Events Events
-	// Mask removes the values of the operand's Secrets from a text.
-	Mask     func(string) (string, error)
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
-}
-
 type controller struct {
-	Options
+	dependencies.Deps
+	services *Watch
+	events   Events
+	mask     func(string) (string, error)
 	// quotes are what the cloud-controller-manager said about the Services that the message names.
 	quotes map[types.NamespacedName]quote
 }
@@ -74,13 +61,16 @@ func Needed(p platform.Platform) bool { return p.Managed() && !p.WithoutLoadBala
 
 // New returns the controller that sets LoadBalancerNotices while a Service without a class has waited for two minutes
 // for its address, or for the deletion of its load balancer, or for half a minute if the cloud-controller-manager has
-// reported an error. It reads the Events of three Services at most, and only while they wait.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	syncCtx := factory.NewSyncContext(name, o.Recorder)
-	o.Services.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, quietPeriod) })
-	c := &controller{Options: o}
-	return reconciler.From(factory.New().WithSyncContext(syncCtx), name, o.Operator, o.Recorder, c.sync)
+// reported an error. It reads the Events of three Services at most, and only while they wait, by ReadEvents. The Watch
+// runs on the platforms that Needed selects, and mask removes the values of the operand's Secrets from a text.
+func New(
+	d dependencies.Deps, services *Watch, events Events, mask func(string) (string, error),
+) factory.Controller {
+	dependencies.Require(d, services, events, mask)
+	syncCtx := factory.NewSyncContext(name, d.Recorder)
+	services.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, quietPeriod) })
+	c := &controller{Deps: d, services: services, events: events, mask: mask}
+	return reconciler.From(factory.New().WithSyncContext(syncCtx), name, d.Operator, d.Recorder, c.sync)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -88,7 +78,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !Needed(observed) {
 		return err
 	}
-	needs, more, synced := c.Services.snapshot()
+	needs, more, synced := c.services.snapshot()
 	if !synced {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -44,10 +46,13 @@ func start(t *testing.T, platform string) *cluster {
 		ObservedConfig: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"platform":%q}`, platform)},
 	}, &operatorv1.OperatorStatus{}, nil)
 	c.watch = NewWatch(nil, c.clock)
-	c.sync = New(Options{
-		Operator: c.operator, Services: c.watch, Events: c.read, Clock: c.clock, Recorder: c.recorder,
-		Mask: func(text string) (string, error) { return strings.ReplaceAll(text, "hunter2", "<redacted>"), nil },
-	}).Sync
+	c.sync = New(
+		controllertest.Complete(t, dependencies.Deps{
+			Operator: controllertest.StaticPods(c.operator), Clock: c.clock, Recorder: c.recorder,
+		}),
+		c.watch, c.read,
+		func(text string) (string, error) { return strings.ReplaceAll(text, "hunter2", "<redacted>"), nil },
+	).Sync
 	return c
 }
 

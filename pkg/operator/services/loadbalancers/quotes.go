@@ -56,7 +56,7 @@ func (c *controller) readQuotes(
 		if err != nil {
 			klog.FromContext(ctx).V(2).Info("Not known why a Service waits", "service", service, "err", err)
 		}
-		masked, err := c.Mask(message)
+		masked, err := c.mask(message)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (c *controller) lastWarning(ctx context.Context, service types.NamespacedNa
 		"source": loadbalancer.EventSource, "type": corev1.EventTypeWarning,
 	}.String()}
 	var last []*corev1.Event
-	err := c.Events(ctx, service.Namespace, options, func(event *corev1.Event) {
+	err := c.events(ctx, service.Namespace, options, func(event *corev1.Event) {
 		if later := loadbalancer.LastWarning(append(last, event), service.Name, uid); later != nil {
 			last = []*corev1.Event{later}
 		}

@@ -9,13 +9,10 @@ import (
 	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
 	configv1informers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/status"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
@@ -23,49 +20,38 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator         v1helpers.OperatorClient
-	ClusterOperators configv1client.ClusterOperatorsGetter
-	// Informer watches at least the ClusterOperator cloud-controller-manager.
-	Informer configv1informers.ClusterOperatorInformer
-	// Versions are the versions that the controllers report once their operands have reached them. The
-	// ClusterOperator keeps an older version until then.
-	Versions status.VersionGetter
-	// Rights lists the roles, bindings and policies of a platform.
-	Rights func(platform.Platform) ([]configv1.ObjectReference, error)
-	// Inertia has that of every Degraded condition.
-	Inertia  operatorclient.Inertia
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
-}
+// Rights lists the roles, bindings and policies of a platform.
+type Rights func(platform.Platform) ([]configv1.ObjectReference, error)
 
-// New returns the controller that aggregates all conditions of the operator resource by their suffixes.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
+// New returns the controller that aggregates all conditions of the operator resource by their suffixes. The informer
+// watches at least the ClusterOperator cloud-controller-manager. The versions are those that the controllers report once
+// their operands have reached them; the ClusterOperator keeps an older version until then. inertia has that of every
+// Degraded condition.
+func New(
+	d dependencies.Deps, clusterOperators configv1client.ClusterOperatorsGetter,
+	informer configv1informers.ClusterOperatorInformer, versions status.VersionGetter, rights Rights,
+	inertia operatorclient.Inertia,
+) factory.Controller {
+	dependencies.Require(d, clusterOperators, informer, versions, rights, inertia)
 	syncer := status.NewClusterOperatorStatusController(
 		operatorclient.ClusterOperator,
 		RelatedObjects(),
-		successor{o.ClusterOperators, o.Informer.Lister()},
-		o.Informer,
-		o.Operator,
-		o.Versions,
-		o.Recorder,
-		o.Clock,
-	).WithDegradedInertia(o.Inertia.Of)
-	syncer.WithRelatedObjectsFunc(o.relatedObjects)
+		successor{clusterOperators, informer.Lister()},
+		informer,
+		d.Operator,
+		versions,
+		d.Recorder,
+		d.Clock,
+	).WithDegradedInertia(inertia.Of)
+	syncer.WithRelatedObjectsFunc(func() (known bool, objects []configv1.ObjectReference) {
+		observed, known, err := observedplatform.Get(d.Operator)
+		if err != nil || !known {
+			return false, nil // The ClusterOperator keeps its current list.
+		}
+		objects, err = PlatformObjects(observed, rights)
+		return err == nil, objects
+	})
 	return syncer
-}
-
-// relatedObjects returns the objects of the observed platform. While the platform is unknown, the ClusterOperator
-// keeps its current list.
-func (o Options) relatedObjects() (known bool, objects []configv1.ObjectReference) {
-	observed, known, err := observedplatform.Get(o.Operator)
-	if err != nil || !known {
-		return false, nil
-	}
-	objects, err = PlatformObjects(observed, o.Rights)
-	return err == nil, objects
 }
 
 // RelatedObjects returns what must-gather collects on every platform, the same as in the ClusterOperator's manifest.
@@ -124,9 +110,7 @@ const (
 
 // PlatformObjects returns what must-gather collects additionally on a platform: the rights that the operator grants
 // there, and the CredentialsRequest. It returns none for an unmanaged platform.
-func PlatformObjects(
-	p platform.Platform, rights func(platform.Platform) ([]configv1.ObjectReference, error),
-) ([]configv1.ObjectReference, error) {
+func PlatformObjects(p platform.Platform, rights Rights) ([]configv1.ObjectReference, error) {
 	if !p.Managed() {
 		return nil, nil
 	}

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
@@ -63,12 +66,12 @@ func TestTheClusterOperatorShowsConfigurationAtOnceAndKeepsVersions(t *testing.T
 	require.NoError(t, informers.Config().V1().ClusterOperators().Informer().GetIndexer().Add(existing))
 	versions := status.NewVersionGetter()
 	recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
-	controller := New(Options{
-		Inertia:  operatorclient.Inertia{"CloudConfigDegraded": operatorclient.AtOnce, "NodeControllerDegraded": 10 * time.Minute},
-		Operator: operator, ClusterOperators: client.ConfigV1(), Informer: informers.Config().V1().ClusterOperators(),
-		Versions: versions, Clock: clock.RealClock{}, Recorder: recorder,
-		Rights: func(platform.Platform) ([]configv1.ObjectReference, error) { return nil, nil },
-	})
+	controller := New(
+		controllertest.Complete(t, dependencies.Deps{Operator: controllertest.StaticPods(operator), Recorder: recorder}),
+		client.ConfigV1(), informers.Config().V1().ClusterOperators(), versions,
+		func(platform.Platform) ([]configv1.ObjectReference, error) { return nil, nil },
+		operatorclient.Inertia{"CloudConfigDegraded": operatorclient.AtOnce, "NodeControllerDegraded": 10 * time.Minute},
+	)
 	sync := func() *configv1.ClusterOperator {
 		require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 		got, err := client.ConfigV1().ClusterOperators().Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
@@ -134,14 +137,14 @@ func TestRelatedObjectsFollowThePlatform(t *testing.T) {
 			informers := configinformers.NewSharedInformerFactory(client, 0)
 			require.NoError(t, informers.Config().V1().ClusterOperators().Informer().GetIndexer().Add(existing))
 			recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
-			controller := New(Options{
-				Operator: operator, ClusterOperators: client.ConfigV1(), Informer: informers.Config().V1().ClusterOperators(),
-				Versions: status.NewVersionGetter(), Clock: clock.RealClock{}, Recorder: recorder,
-				Inertia: operatorclient.Inertia{"CloudConfigDegraded": operatorclient.AtOnce},
-				Rights: func(p platform.Platform) ([]configv1.ObjectReference, error) {
+			controller := New(
+				controllertest.Complete(t, dependencies.Deps{Operator: controllertest.StaticPods(operator), Recorder: recorder}),
+				client.ConfigV1(), informers.Config().V1().ClusterOperators(), status.NewVersionGetter(),
+				func(p platform.Platform) ([]configv1.ObjectReference, error) {
 					return []configv1.ObjectReference{right(p)}, tc.err
 				},
-			})
+				operatorclient.Inertia{"CloudConfigDegraded": operatorclient.AtOnce},
+			)
 			require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			got, err := client.ConfigV1().ClusterOperators().Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
 			require.NoError(t, err)

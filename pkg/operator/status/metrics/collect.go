@@ -17,8 +17,8 @@ import (
 // Collect implements prometheus.Collector. What is not known is omitted, so that an alert sees no wrong value.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	now := c.Clock.Now()
-	ch <- prometheus.MustNewConstMetric(repairs, prometheus.CounterValue, float64(c.Facts.repairs.Load()))
-	ch <- prometheus.MustNewConstMetric(deafLeaders, prometheus.CounterValue, float64(c.Facts.deafLeaders.Load()))
+	ch <- prometheus.MustNewConstMetric(repairs, prometheus.CounterValue, float64(c.facts.repairs.Load()))
+	ch <- prometheus.MustNewConstMetric(deafLeaders, prometheus.CounterValue, float64(c.facts.deafLeaders.Load()))
 	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		klog.V(2).InfoS("The operator's metrics are incomplete", "err", err)
@@ -26,14 +26,14 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	effective, known, err := observedplatform.Effective(&spec.OperatorSpec, &status.OperatorStatus)
 	if err == nil && known {
-		send(ch, info, 1, c.Version, effective.Name, string(spec.ManagementState))
+		send(ch, info, 1, c.version, effective.Name, string(spec.ManagementState))
 	}
 	collectConditions(ch, status.Conditions, now)
 	if !effective.Managed() {
 		return
 	}
 	collectRevisions(ch, status)
-	for _, waiting := range c.Facts.nodesWaiting() {
+	for _, waiting := range c.facts.nodesWaiting() {
 		cause := waiting.Cause.String()
 		send(ch, nodesWaiting, float64(waiting.Nodes), cause)
 		send(ch, nodesWaitingOldest, now.Sub(waiting.Since).Seconds(), cause)
@@ -72,7 +72,7 @@ func collectRevisions(ch chan<- prometheus.Metric, status *operatorv1.StaticPodO
 }
 
 func (c *collector) collectCredentials(ch chan<- prometheus.Metric) {
-	for i, credential := range c.Credentials {
+	for i, credential := range c.credentials {
 		secret, err := operatorclient.Find(c.secrets[i], "secret", credential.Namespace, credential.Secret)
 		if err != nil || secret == nil {
 			continue
@@ -89,7 +89,7 @@ func (c *collector) collectLease(ch chan<- prometheus.Metric) error {
 	if err != nil || record.Lease == nil {
 		return err
 	}
-	vanished := c.Facts.nodesVanished()
+	vanished := c.facts.nodesVanished()
 	present := view.On(func(node string) bool { return !slices.Contains(vanished, node) }, vanished)
 	holder, age := present.Holder(), max(0, view.Now().Sub(record.Since).Seconds())
 	send(ch, leaseHolder, 1, holder.Node, holder.State.String())

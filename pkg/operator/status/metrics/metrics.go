@@ -9,17 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	configlisters "github.com/openshift/client-go/config/listers/config/v1"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/utils/clock"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 )
@@ -118,32 +114,25 @@ type Credential struct {
 	Expiry func(*corev1.Secret) time.Time
 }
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-	Lease    *controlplane.Lease
-	// Pods watches the operand's namespace.
-	Pods            corev1informers.PodInformer
-	Infrastructures configinformers.InfrastructureInformer
-	Credentials     []Credential
-	Facts           *Facts
-	// Version is the operator's in the release payload.
-	Version string
-	Clock   clock.PassiveClock
-}
-
 type collector struct {
-	Options
+	dependencies.Deps
+	credentials     []Credential
+	facts           *Facts
+	version         string
 	pods            corev1listers.PodLister
 	infrastructures configlisters.InfrastructureLister
 	secrets         []corev1listers.SecretNamespaceLister
 }
 
-// New returns the collector. It requests its informers, and reads only their caches.
-func New(o Options) prometheus.Collector {
-	dependencies.Require(o)
-	c := &collector{Options: o, pods: o.Pods.Lister(), infrastructures: o.Infrastructures.Lister()}
-	for _, credential := range o.Credentials {
+// New returns the collector. It requests its informers, and reads only their caches. The version is the operator's in
+// the release payload.
+func New(d dependencies.Deps, credentials []Credential, facts *Facts, version string) prometheus.Collector {
+	dependencies.Require(d, credentials, facts, version)
+	c := &collector{
+		Deps: d, credentials: credentials, facts: facts, version: version,
+		pods: d.Target.Core().V1().Pods().Lister(), infrastructures: d.Infrastructures.Lister(),
+	}
+	for _, credential := range credentials {
 		dependencies.Require(credential)
 		c.secrets = append(c.secrets, credential.Secrets.Lister().Secrets(credential.Namespace))
 	}

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
@@ -90,11 +93,7 @@ func (c *cluster) collector(t *testing.T) prometheus.Collector {
 		renewed.Spec.RenewTime.Time = renewed.Spec.RenewTime.Add(time.Second)
 		lease.See(renewed, controlplanetest.At(-10))
 	}
-	o := Options{
-		Operator: v1helpers.NewFakeStaticPodOperatorClient(c.spec, c.status, nil, nil),
-		Lease:    lease, Pods: core.Pods(), Infrastructures: infrastructures,
-		Facts: c.facts, Version: "4.22.0", Clock: clock,
-	}
+	var credentials []Credential
 	for _, name := range []string{"kube-token", "serving-cert"} {
 		expiry, exists := c.secrets[name]
 		if exists {
@@ -102,12 +101,15 @@ func (c *cluster) collector(t *testing.T) prometheus.Collector {
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			}))
 		}
-		o.Credentials = append(o.Credentials, Credential{
+		credentials = append(credentials, Credential{
 			Name: name, Secrets: core.Secrets(), Namespace: namespace, Secret: name,
 			Expiry: func(*corev1.Secret) time.Time { return expiry },
 		})
 	}
-	return New(o)
+	return New(controllertest.Complete(t, dependencies.Deps{
+		Operator: v1helpers.NewFakeStaticPodOperatorClient(c.spec, c.status, nil, nil),
+		Lease:    lease, Target: caches, Infrastructures: infrastructures, Clock: clock,
+	}), credentials, c.facts, "4.22.0")
 }
 
 // scrape returns the samples without the operator's prefix.

@@ -8,8 +8,6 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -23,24 +21,20 @@ const name = "StaleConditionsController"
 // a step, which the release that wrote it may continue.
 var suffixes = regexp.MustCompile("(Degraded|Available|Progressing|Upgradeable|Notices)$")
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.OperatorClient
-	// Written are the conditions that any other controller of this release writes, whether it has started or not.
-	Written  []string
-	Recorder events.Recorder
+type controller struct {
+	dependencies.Deps
+	written []string
 }
 
-type controller struct{ Options }
-
-// New returns the controller that removes conditions that this release does not write. The operator that wrote them no
+// New returns the controller that removes conditions that no controller of this release writes, whether it has started
+// or not: all but those that are written. The operator that wrote them no
 // longer runs, because the controllers of this one run only while it holds the lock. Nothing else clears such a
 // condition: a release that is being replaced reports what the next one's manifests take from it, such as a right, and
 // the ClusterOperator would stay Degraded.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	c := &controller{o}
-	return reconciler.New(name, o.Operator, o.Recorder, c.sync)
+func New(d dependencies.Deps, written []string) factory.Controller {
+	dependencies.Require(d, written)
+	c := &controller{Deps: d, written: written}
+	return reconciler.New(name, d.Operator, d.Recorder, c.sync)
 }
 
 func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
@@ -59,6 +53,6 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 }
 
 func (c *controller) isForeign(condition *operatorv1.OperatorCondition) bool {
-	return condition.Type != name+"Degraded" && !slices.Contains(c.Written, condition.Type) &&
+	return condition.Type != name+"Degraded" && !slices.Contains(c.written, condition.Type) &&
 		suffixes.MatchString(condition.Type)
 }

@@ -3,6 +3,9 @@ package staleconditions_test
 import (
 	"testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -51,9 +54,10 @@ func TestConditionsOfAnotherReleaseAreRemoved(t *testing.T) {
 			}
 			client := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{}, status, nil)
 			recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
-			controller := staleconditions.New(staleconditions.Options{
-				Operator: client, Written: []string{"CloudConfigDegraded", "PreflightNotices"}, Recorder: recorder,
-			})
+			controller := staleconditions.New(
+				controllertest.Complete(t, dependencies.Deps{Operator: controllertest.StaticPods(client), Recorder: recorder}),
+				[]string{"CloudConfigDegraded", "PreflightNotices"},
+			)
 			require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			if tc.want == "" {
 				require.Nil(t, client.GetPatchedOperatorStatus())

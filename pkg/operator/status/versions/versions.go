@@ -14,13 +14,11 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -47,47 +45,41 @@ const (
 	operatorImage   = "operator-image"
 )
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-	// ConfigMaps watches the operand's namespace. DaemonSets watches the cloud-node-manager on platforms that have
-	// one.
-	ConfigMaps coreinformers.ConfigMapInformer
-	DaemonSets appsinformers.DaemonSetInformer
-	// Deployments watches the operand's namespace, for those of the predecessor.
-	Deployments appsinformers.DeploymentInformer
-	// Versions is shared with the ClusterOperator's status controller.
-	Versions status.VersionGetter
-	// OperatorVersion and OperandVersion are the versions in the release payload. OperatorImage is this operator's
-	// image.
-	OperatorVersion, OperandVersion, OperatorImage string
-	// HeldBy are the conditions that say why a release is not rendered, in their order.
-	HeldBy []string
-
-	Recorder events.Recorder
-}
+// Release has the versions in the release payload, and the operator's image.
+type Release struct{ OperatorVersion, OperandVersion, OperatorImage string }
 
 type controller struct {
-	Options
-	rendered string
-	publish  map[string]string
+	dependencies.Deps
+	Release
+	daemonSets appsinformers.DaemonSetInformer
+	versions   status.VersionGetter
+	heldBy     []string
+	rendered   string
+	publish    map[string]string
 }
 
 // New returns the controller that publishes all versions at once. On an unmanaged platform it publishes them as soon
 // as the platform is known. On others it waits until every control-plane node runs what this operator version
 // rendered and the cloud-node-manager has rolled out. It never withdraws a version; during a rollout the
 // ClusterOperator keeps the previous one.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
+//
+// The DaemonSet of the cloud-node-manager is watched on platforms that have one. The versions are shared with the
+// ClusterOperator's status controller. heldBy are the conditions that say why a release is not rendered, in their order.
+func New(
+	d dependencies.Deps, daemonSets appsinformers.DaemonSetInformer, versions status.VersionGetter, release Release,
+	heldBy []string,
+) factory.Controller {
+	dependencies.Require(d, daemonSets, versions, release, heldBy)
 	c := &controller{
-		Options:  o,
-		rendered: operand.RenderedBy(o.OperatorVersion, o.OperatorImage),
+		Deps: d, Release: release, daemonSets: daemonSets, versions: versions, heldBy: heldBy,
+		rendered: operand.RenderedBy(release.OperatorVersion, release.OperatorImage),
 		publish: map[string]string{
-			operatorVersion: o.OperatorVersion, operatorImage: o.OperatorImage, operand.Name: o.OperandVersion,
+			operatorVersion: release.OperatorVersion, operatorImage: release.OperatorImage,
+			operand.Name: release.OperandVersion,
 		},
 	}
-	return reconciler.New(name, o.Operator, o.Recorder, c.sync, o.ConfigMaps.Informer(), o.Deployments.Informer(),
-		ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()})
+	return reconciler.New(name, d.Operator, d.Recorder, c.sync, d.Target.Core().V1().ConfigMaps().Informer(),
+		d.Target.Apps().V1().Deployments().Informer(), ondemand.Informer{SharedIndexInformer: daemonSets.Informer()})
 }
 
 func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
@@ -107,12 +99,12 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err := c.report(ctx, false); err != nil {
 		return err
 	}
-	current := c.Versions.GetVersions()
+	current := c.versions.GetVersions()
 	for of, version := range c.publish {
 		// Every call wakes the status controller, even without a change.
 		if current[of] != version {
 			klog.V(2).InfoS("Reporting a version", "of", of, "version", version)
-			c.Versions.SetVersion(of, version)
+			c.versions.SetVersion(of, version)
 		}
 	}
 	return nil
@@ -128,7 +120,7 @@ func (c *controller) report(ctx context.Context, notBegun bool) error {
 		return err
 	}
 	var causes []string
-	for _, held := range c.HeldBy {
+	for _, held := range c.heldBy {
 		found := v1helpers.FindOperatorCondition(operatorStatus.Conditions, held)
 		if found != nil && found.Status == operatorv1.ConditionTrue {
 			causes = append(causes, held+": "+found.Message)
@@ -165,7 +157,7 @@ func (c *controller) reached(observed platform.Platform) error {
 	if err := c.nodesReached(); err != nil || observed.NodeManagerImage == "" {
 		return err
 	}
-	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
+	daemonSets := c.daemonSets.Lister().DaemonSets(operand.Namespace)
 	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)
 	if err != nil {
 		return err
@@ -187,7 +179,7 @@ func (c *controller) removedReached() error {
 	if observedplatform.RemovalOf(&operatorStatus.OperatorStatus) == "" {
 		return nil
 	}
-	deployments, err := predecessor.Deployments(c.Deployments.Lister())
+	deployments, err := predecessor.Deployments(c.Target.Apps().V1().Deployments().Lister())
 	if err != nil || len(deployments) == 0 {
 		return err
 	}
@@ -204,7 +196,7 @@ func (c *controller) nodesReached() error {
 		// The manifests after the ClusterOperator delete what the predecessor needs while it runs.
 		return pendingf("the predecessor still runs")
 	}
-	configMaps := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace)
+	configMaps := c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
 	candidate, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, operand.PodConfigMap)
 	if err != nil {
 		return err
@@ -231,7 +223,7 @@ func (c *controller) untilRevision(
 	configMaps corelisters.ConfigMapNamespaceLister, latest int32, digest string, err error,
 ) error {
 	var pending *pendingError
-	if !errors.As(err, &pending) || c.Versions.GetVersions()[operatorVersion] == c.OperatorVersion {
+	if !errors.As(err, &pending) || c.versions.GetVersions()[operatorVersion] == c.OperatorVersion {
 		return err
 	}
 	copied, err := operatorclient.Find(configMaps, "configmap", operand.Namespace,

@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -172,13 +175,12 @@ func syncTimes(
 	versions.operator = v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 		ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
 	}}, operatorStatus, nil, nil)
-	c := New(Options{
-		Operator:   versions.operator,
-		ConfigMaps: factories.Core().V1().ConfigMaps(), DaemonSets: factories.Apps().V1().DaemonSets(),
-		Deployments: factories.Apps().V1().Deployments(),
-		Versions:    versions, OperatorVersion: "4.23.0", OperandVersion: "4.23.1", OperatorImage: "registry/operator@sha256:2", Recorder: recorder,
-		HeldBy: []string{"ConfigurationDegraded", "ImageDegraded", "PreflightNotices"},
-	})
+	c := New(
+		controllertest.Complete(t, dependencies.Deps{Operator: versions.operator, Target: factories, Recorder: recorder}),
+		factories.Apps().V1().DaemonSets(), versions,
+		Release{OperatorVersion: "4.23.0", OperandVersion: "4.23.1", OperatorImage: "registry/operator@sha256:2"},
+		[]string{"ConfigurationDegraded", "ImageDegraded", "PreflightNotices"},
+	)
 	for range times {
 		require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 	}
