@@ -57,7 +57,7 @@ func (f *Former) instead(in Inputs, c *config, rendered *corev1.Pod) (*corev1.Po
 	return pod, nil
 }
 
-// inPhase applies what the platform changes in this phase again.
+// inPhase applies what this phase changes again, and what the platform changes in it.
 func inPhase(in Inputs, pod *corev1.Pod) (*corev1.Pod, error) {
 	patch, err := platformAsset(in.Platform.Name, in.Phase.Name+"-patch.yaml")
 	if err != nil {
@@ -68,7 +68,7 @@ func inPhase(in Inputs, pod *corev1.Pod) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("encoding the pod of phase %s: %w", in.Phase.Name, err)
 	}
 	patched := &corev1.Pod{}
-	return patched, merge("pod", patched, base, patch)
+	return patched, merge("pod", patched, base, in.Phase.PodPatch, patch)
 }
 
 // withPinned returns former arguments with those of the rendered ones whose flags are pinned, in the order of rendered
