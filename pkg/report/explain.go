@@ -50,8 +50,8 @@ type walk struct {
 	status   *Status
 }
 
-// Fine reports whether nothing waits.
-func (e *Explanation) Fine() bool { return e.Cause == "" }
+// Healthy reports whether nothing waits.
+func (e *Explanation) Healthy() bool { return e.Cause == "" }
 
 func (e *Explanation) step(ok bool, format string, args ...any) bool {
 	e.Steps = append(e.Steps, Step{ok, fmt.Sprintf(format, args...)})
@@ -66,8 +66,8 @@ func (e *Explanation) either(ok bool, yes, no string) bool {
 	return e.step(ok, "%s", yes)
 }
 
-// because ends the explanation. The first cause counts.
-func (e *Explanation) because(cause, action string) *Explanation {
+// withCause ends the explanation. The first cause counts.
+func (e *Explanation) withCause(cause, action string) *Explanation {
 	if e.Cause == "" {
 		e.Cause, e.Action = cause, action
 	}
@@ -89,12 +89,12 @@ func (e *Explanation) condition(c Condition) *Explanation {
 	where := fmt.Sprintf("(condition %s, reason %s)", c.Type, reasonAndCode(c.Reason))
 	code, found := codes.Find(c.Code)
 	if found && !strings.HasPrefix(code.Do, "run explain") {
-		return e.because(c.Message, code.Do+" "+where)
+		return e.withCause(c.Message, code.Do+" "+where)
 	}
 	if cause, action := cut(c.Message); action != "" {
-		return e.because(cause, action+" "+where)
+		return e.withCause(cause, action+" "+where)
 	}
-	return e.because(c.Message, "do what the cause names "+where)
+	return e.withCause(c.Message, "do what the cause names "+where)
 }
 
 // WriteText writes the explanation as text.
@@ -112,7 +112,7 @@ func (e *Explanation) WriteText(out io.Writer, color bool) error {
 		t.wrapped(mark, "  ", step.Text)
 	}
 	t.out.WriteByte('\n')
-	if e.Fine() {
+	if e.Healthy() {
 		t.wrapped("", "", "nothing waits")
 	} else {
 		t.wrapped("cause:  ", "        ", e.Cause)
@@ -144,7 +144,7 @@ func begin(s *snapshot.Snapshot) (*walk, error) {
 func (e *walk) unmanaged(cause, action string) bool {
 	if c, isRemoving := e.firstTrue(observedplatform.RemovingCondition); isRemoving {
 		e.step(false, "condition %s since %s, reason %s", c.Type, stamp(c.Since), reasonAndCode(c.Reason))
-		e.because(cut(c.Message))
+		e.withCause(cut(c.Message))
 		if e.Action == "" { // a step that is under way
 			e.Action = "wait: status --wait"
 		}
@@ -154,7 +154,7 @@ func (e *walk) unmanaged(cause, action string) bool {
 		return false
 	}
 	e.step(false, "platform %q has no cloud-controller-manager of this operator", e.platform.Name)
-	e.because(cause, action)
+	e.withCause(cause, action)
 	return true
 }
 

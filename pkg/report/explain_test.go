@@ -39,10 +39,16 @@ func requireExplained(t *testing.T, name string, e *report.Explanation, err erro
 	requireGolden(t, "explain/"+name+".txt", out.String())
 }
 
-// waits makes a worker wait whose last attempt failed with the error.
+// waitsUnnamed makes a worker wait that the operator has not named yet.
+func waitsUnnamed(w *world) {
+	nodesWait(w)
+	w.condition("NodeInitializationDegraded", "False", "AsExpected", "")
+}
+
+// waits makes a worker wait whose last attempt failed with the error, before the operator has named it.
 func waits(failure string) func(*world) {
 	return func(w *world) {
-		nodesWait(w)
+		waitsUnnamed(w)
 		w.Logs["cloud-controller-manager-master-0"] = "I1121 09:00:10.123456       1 node_controller.go:236] error syncing 'worker-1': " +
 			"failed to get instance metadata for node worker-1: " + failure + ", requeuing\n"
 	}
@@ -58,16 +64,20 @@ func TestANodeIsExplained(t *testing.T) {
 			nodesWait(w)
 			w.Forbidden = []string{"log"}
 		},
-		"no-leader": func(w *world) {
+		"named-in-the-condition-and-in-the-log": func(w *world) {
+			waits("Expected HTTP response code [200] but got 429 instead")(w)
 			nodesWait(w)
+		},
+		"no-leader": func(w *world) {
+			waitsUnnamed(w)
 			noLeader(w)
 		},
 		"deaf-leader": func(w *world) {
-			nodesWait(w)
+			waitsUnnamed(w)
 			w.condition("DeafLeaderNotices", "True", "LeaderDeaf", "the leader looks at no node")
 		},
 		"deaf-leader-that-says-why": func(w *world) {
-			nodesWait(w)
+			waitsUnnamed(w)
 			w.condition("DeafLeaderNotices", "True", "LeaderDeaf", "the leader looks at no node")
 			w.Logs["cloud-controller-manager-master-0"] = "W1121 09:00:09.100000       1 core.go:55] failed to start cloud node " +
 				"controller: Expected HTTP response code [200] but got 503 instead\n"
@@ -79,6 +89,7 @@ func TestANodeIsExplained(t *testing.T) {
 		},
 		"operator-down": func(w *world) {
 			waits("instance not found")(w)
+			nodesWait(w)
 			operatorDown(w)
 		},
 		"removed": func(w *world) {

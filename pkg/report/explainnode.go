@@ -27,15 +27,15 @@ func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	}
 	node := e.kubelet(name)
 	if node == nil {
-		return e.because("no kubelet has registered the Node",
+		return e.withCause("no kubelet has registered the Node",
 			"check the machine, its kubelet's log, and the requests in: oc get csr"), nil
 	}
 	if !controlplane.IsUninitialized(node) {
 		return e.initialized(node), nil
 	}
-	e.step(false, "it has the taint by which it waits for its initialization, for %s at most",
+	e.step(false, "it has had the uninitialized taint for up to %s",
 		humanDuration(s.Taken.Sub(node.CreationTimestamp.Time)))
-	if e.unmanaged("nobody removes the taint on this platform",
+	if e.unmanaged("no controller removes the taint on this platform",
 		"start the kubelet without --cloud-provider=external, or run a cloud-controller-manager") {
 		return e.Explanation, nil
 	}
@@ -45,18 +45,20 @@ func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		if isTrue {
 			return e.condition(c), nil
 		}
-	} else {
-		e.attempt(node)
 	}
-	if e.Cause != "" {
-		return e.Explanation, nil
+	leader, leads := controlplane.Holder{}, false
+	if e.platform.NodeManagerImage == "" {
+		leader, leads = e.leads()
 	}
 	for _, conditionType := range []string{nodeinitialization.DegradedCondition, nodeinitialization.NoticesCondition} {
-		if c, found := e.naming(conditionType, "node/"+name); found {
+		if c, found := e.naming(conditionType, "node/"+name); found && e.status.Operator.Problem == "" {
 			return e.condition(c), nil
 		}
 	}
-	return e.because("not known yet: the operator names the cause 30 seconds after a node began to wait",
+	if e.platform.NodeManagerImage == "" && e.attempt(node, leader, leads) {
+		return e.Explanation, nil
+	}
+	return e.withCause("not known yet: the operator names the cause 30 seconds after a node began to wait",
 		"ask again in a minute"), nil
 }
 
@@ -69,12 +71,12 @@ func (e *Explanation) initialized(node *corev1.Node) *Explanation {
 		return e
 	}
 	cause, action := cut(drift.Explain())
-	return e.because(cause, strings.ReplaceAll(action, "<node>", node.Name))
+	return e.withCause(cause, strings.ReplaceAll(action, "<node>", node.Name))
 }
 
-// attempt reads the leader's log like the operator, and takes the cause from the same table.
-func (e *walk) attempt(node *corev1.Node) {
-	leader, leads := e.leads()
+// attempt reads the leader's log like the operator, takes the cause from the same table, and reports whether it knows
+// one: the operator names no cause before a node has waited for 30 seconds.
+func (e *walk) attempt(node *corev1.Node, leader controlplane.Holder, leads bool) bool {
 	evidence := nodecause.Evidence{Leaderless: !leads, Deaf: leads && e.isDeaf()}
 	log, why := e.shot.Log, ""
 	if leads && log.Pod != "" {
@@ -84,7 +86,7 @@ func (e *walk) attempt(node *corev1.Node) {
 	}
 	class := nodecause.Of(evidence)
 	if class == nodecause.Unknown {
-		return
+		return false
 	}
 	cause := class.Cause()
 	machine := nodeinitialization.MachineOf(node)
@@ -94,7 +96,8 @@ func (e *walk) attempt(node *corev1.Node) {
 	if why != "" {
 		cause += fmt.Sprintf(" (%q)", why)
 	}
-	e.because(cause, class.ActionFor(e.platform.Lookup, machine))
+	e.withCause(cause, class.ActionFor(e.platform.Lookup, machine))
+	return true
 }
 
 // ofLog adds the step of the leader's log. It returns why a leader looks at no node, "" if it says nothing about that.
@@ -135,20 +138,20 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		return e.Explanation, nil
 	}
 	if controlplane.KubeletOf(node) == controlplane.KubeletReady {
-		return e.because("the kubelet reports, which proves that the machine exists",
+		return e.withCause("the kubelet reports, which proves that the machine exists",
 			"if the machine is to go, delete it, or stop its kubelet"), nil
 	}
 	providerID := nodeinitialization.MachineOf(node).ProviderID
 	if !e.either(providerID != "", fmt.Sprintf("it was initialized, providerID %q", providerID),
 		"no cloud-controller-manager has initialized it: it has no providerID") {
-		return e.because("no cloud-controller-manager may delete a Node that none has initialized",
+		return e.withCause("no cloud-controller-manager may delete a Node that none has initialized",
 			deleteByHand(name)), nil
 	}
-	if e.unmanaged("nobody deletes Nodes on this platform", deleteByHand(name)) {
+	if e.unmanaged("no controller deletes Nodes on this platform", deleteByHand(name)) {
 		return e.Explanation, nil
 	}
 	if e.platform.Deletions.Never {
-		return e.because("the cloud-controller-manager of this platform deletes no Node: it reports that every machine "+
+		return e.withCause("the cloud-controller-manager of this platform deletes no Node: it reports that every machine "+
 			"exists", "delete the Machine, whose controller deletes the Node: oc get machines -A; without one, "+
 			deleteByHand(name)), nil
 	}
@@ -162,7 +165,7 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		return e.condition(c), nil
 	}
 	if !leads {
-		return e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
+		return e.withCause(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
 	}
 	return e.unconfirmed(node, permission), nil
 }
@@ -173,14 +176,14 @@ func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
 	if !e.platform.Deletions.Unannounced && !e.either(!announced.IsZero(),
 		"the cloud-controller-manager announced at "+stamp(announced)+" that it wants to delete it",
 		"the cloud-controller-manager has not announced that it wants to delete it") {
-		return e.because("the cloud-controller-manager does not want to delete it: the cloud knows the machine, or the "+
+		return e.withCause("the cloud-controller-manager does not want to delete it: the cloud knows the machine, or the "+
 			"kubelet has been silent for less than a minute", "check that the machine is deleted in the cloud")
 	}
 	if permission == "" {
-		return e.because("the operator has not confirmed the deletion yet: it waits until the kubelet has been silent for "+
+		return e.withCause("the operator has not confirmed the deletion yet: it waits until the kubelet has been silent for "+
 			"a minute, and asks the cloud-controller-manager for living nodes first", "ask again in two minutes")
 	}
-	return e.because("the cloud-controller-manager may delete it, and has not tried again yet",
+	return e.withCause("the cloud-controller-manager may delete it, and has not tried again yet",
 		"ask again in a minute; then read the leader's log")
 }
 

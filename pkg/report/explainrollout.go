@@ -57,13 +57,13 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 		return e.leftOver(), nil
 	}
 	if len(down) == len(behind) {
-		return e.because("nothing can be installed where the kubelet does not work: "+strings.Join(down, ", "),
+		return e.withCause("nothing can be installed where the kubelet does not work: "+strings.Join(down, ", "),
 			"start the kubelet there, or replace the machine"), nil
 	}
 	if c, blocked := e.firstTrue(blockers...); blocked {
 		return e.condition(c), nil
 	}
-	return e.because(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
+	return e.withCause(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
 		e.status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
 }
 
@@ -102,7 +102,7 @@ var heldChanges = []string{
 func (e *walk) leftOver() *Explanation {
 	for _, input := range e.status.Inputs {
 		if input.Rejected {
-			return e.because(input.Message, "correct "+input.Source)
+			return e.withCause(input.Message, "correct "+input.Source)
 		}
 	}
 	if c, isHeld := e.firstTrue(heldChanges...); isHeld {

@@ -26,20 +26,20 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	service := s.Service(namespace, name)
 	if why := s.Missing(fmt.Sprintf("service/%s in %s", name, namespace)); service == nil && why != "" {
 		e.step(false, "service/%s in %s is %s", name, namespace, why)
-		return e.because("the Service could not be read",
+		return e.withCause("the Service could not be read",
 			fmt.Sprintf("read it in the cluster: oc get service %s -n %s", name, namespace)), nil
 	}
 	if service == nil {
 		e.step(false, "service/%s does not exist in %s", name, namespace)
-		return e.because("there is no such Service", "check its name and namespace"), nil
+		return e.withCause("there is no such Service", "check its name and namespace"), nil
 	}
 	isBalanced := service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	if !e.step(isBalanced, "service/%s in %s has type %s", name, namespace, service.Spec.Type) {
-		return e.because("only a Service of type LoadBalancer gets a load balancer", "set spec.type"), nil
+		return e.withCause("only a Service of type LoadBalancer gets a load balancer", "set spec.type"), nil
 	}
 	if class := ptr.Deref(service.Spec.LoadBalancerClass, ""); class != "" {
 		e.step(false, "spec.loadBalancerClass is %q", class)
-		return e.because("the cloud-controller-manager leaves a Service with a class to another controller",
+		return e.withCause("the cloud-controller-manager leaves a Service with a class to another controller",
 			"check that controller, or create the Service without a class"), nil
 	}
 	isDeleted := loadbalancer.NeedOf(service) == loadbalancer.Deletion
@@ -66,16 +66,16 @@ func (e *walk) noBalancers() {
 	}
 	if e.platform.WithoutLoadBalancers {
 		e.step(false, "the cloud-controller-manager of platform %q makes no load balancers", e.platform.Name)
-		e.because("the cloud-controller-manager of this platform makes no load balancers", otherBalancer)
+		e.withCause("the cloud-controller-manager of this platform makes no load balancers", otherBalancer)
 		return
 	}
 	if _, leads := e.leads(); !leads {
-		e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action())
+		e.withCause(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action())
 		return
 	}
 	if nodecause.StartOf(e.shot.Log.Text).WithoutServices {
 		e.step(false, "the log of pod/%s: it has started no controller of Services", e.shot.Log.Pod)
-		e.because("the cloud-controller-manager makes no load balancers with this cloud configuration", "enable them there, "+
+		e.withCause("the cloud-controller-manager makes no load balancers with this cloud configuration", "enable them there, "+
 			"on OpenStack by enabled = true in [LoadBalancer], or "+otherBalancer)
 	}
 }
@@ -96,7 +96,7 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 		return e.condition(notice)
 	}
 	if event == nil {
-		return e.because("the cloud-controller-manager has not reported a failure: the cloud may take minutes",
+		return e.withCause("the cloud-controller-manager has not reported a failure: the cloud may take minutes",
 			"ask again in a minute; then read the leader's log")
 	}
 	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time),
@@ -111,7 +111,7 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 		action = fmt.Sprintf("first look for the event in the log of pod/%s, because every user with the right to create "+
 			"Events in namespace %s can write one; then %s", LeadingPod(e.shot), service.Namespace, action)
 	}
-	return e.because(cause, action)
+	return e.withCause(cause, action)
 }
 
 // removeFinalizer returns what ends the deletion of a Service without the CCM. The command fails if the finalizers have

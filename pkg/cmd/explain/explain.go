@@ -100,7 +100,7 @@ func subcommand(use, short string, explain explanation) *cobra.Command {
 			return 0, err
 		}
 		code := usage.OK
-		if !explanation.Fine() {
+		if !explanation.Healthy() {
 			code = usage.Wrong
 		}
 		return code, usage.Write(cmd.OutOrStdout(), format, explanation, explanation.WriteText)
