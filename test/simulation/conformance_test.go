@@ -35,10 +35,8 @@ func TestTheStoriesGoAsOnADevelopmentCluster(t *testing.T) {
 	}
 	record, err := transitions.Read(recordedStories)
 	require.NoError(t, err)
-	// The drain is only played: its times differed by up to 12 s between two recordings on a cluster. What a kubelet does
-	// in that time is not modelled.
 	for _, name := range []string{
-		transitions.Installation, transitions.Rollout, transitions.Rejected, transitions.Death,
+		transitions.Installation, transitions.Rollout, transitions.Rejected, transitions.Reboot, transitions.Death,
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := record.Of(name)

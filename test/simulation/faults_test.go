@@ -31,6 +31,7 @@ var kinds = map[string]fault{
 	"machine-off":        {"machine", powerOff},
 	"machine-gone":       {"machine", vanish},
 	"drained":            {"machine", drain},
+	"disk-full":          {"", func(w *world) (func(), func() bool) { return fillDisk(w, w.someMaster()) }},
 	"operator-killed":    {"operator", operatorFault(func(w *world) { w.operator.restart(w.between(time.Second, time.Minute)) })},
 	"operator-replaced":  {"operator", operatorFault(func(w *world) { w.operator.replace(true, w.between(time.Second, 5*time.Second)) })},
 	"operator-dies-at":   {"operator", dieAtWrite},
@@ -142,6 +143,20 @@ func powerOff(w *world) (func(), func() bool) {
 	isSeen := m.static != nil && !m.static.ccm.exited
 	m.powerOff()
 	return func() { isSeen = isSeen || !w.isNodeReady(m.name); m.reboot() }, func() bool { return isSeen }
+}
+
+// fillDisk has an effect if an installer fails because of it.
+func fillDisk(w *world, m *machine) (func(), func() bool) {
+	w.note("FAULT the disk of %s is full", m.name)
+	return during(func(is bool) {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		m.isFull = is
+	}, func() int {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		return m.unwritten
+	})
 }
 
 // isNodeReady reports whether a Node exists and is Ready.

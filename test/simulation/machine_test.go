@@ -39,9 +39,11 @@ type machine struct {
 	name, ip string
 	// exists in the cloud. isOff is without power, isHung has a kubelet that does nothing.
 	exists, isOff, isHung bool
-	// root is the directory of its disk.
-	root  string
-	boots int
+	// root is the directory of its disk. isFull has its installers fail, which unwritten counts.
+	root      string
+	isFull    bool
+	unwritten int
+	boots     int
 	// missed counts the rounds that a hung kubelet owes somebody.
 	missed int
 	boot   context.Context //nolint:containedctx // It ends when the power does.

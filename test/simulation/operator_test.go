@@ -161,6 +161,16 @@ func (d *deployment) actsSince() (time.Time, bool) {
 	return d.since, !d.since.IsZero()
 }
 
+// podSince returns when the pod was created, whose processes share what they have seen of the CCMs' lease.
+func (d *deployment) podSince() time.Time {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.pod == nil {
+		return time.Time{}
+	}
+	return d.pod.started
+}
+
 func (d *deployment) configuration(
 	link *apitest.Link, pod *operatorPod,
 ) (*controllercmd.ControllerContext, operator.Options) {
@@ -172,7 +182,7 @@ func (d *deployment) configuration(
 	recorder := libraryevents.NewRecorder(kube.CoreV1().Events(namespace), operatorName,
 		&corev1.ObjectReference{Kind: "Namespace", Namespace: namespace, Name: namespace}, clock.RealClock{})
 	return &controllercmd.ControllerContext{
-			Clock: clock.RealClock{}, KubeConfig: config, ProtoKubeConfig: config, EventRecorder: recorder,
+			Clock: &workingClock{}, KubeConfig: config, ProtoKubeConfig: config, EventRecorder: recorder,
 			OperatorNamespace: namespace,
 		}, operator.Options{
 			OperatorImage: "registry.example.com/operator:" + version(d.release), OperatorVersion: version(d.release),
@@ -182,6 +192,34 @@ func (d *deployment) configuration(
 			},
 			LeaderMemory: pod.memory, Dial: w.dial, TokenLifetime: w.tokenLifetime,
 		}
+}
+
+// workingClock lets work take time. Without it, time would stand still for a controller that library-go wakes at the
+// moment that it waits for, and that waits for a moment after it: installer_controller.go, "Backing off".
+type workingClock struct {
+	clock.RealClock
+	mutex sync.Mutex
+	last  time.Time
+	calls int
+}
+
+// atOnce is how often all controllers look at the clock at one moment, and more.
+const atOnce = 2000
+
+// Now implements clock.PassiveClock.
+func (c *workingClock) Now() time.Time {
+	c.mutex.Lock()
+	now := time.Now()
+	if !now.Equal(c.last) {
+		c.last, c.calls = now, 0
+	}
+	c.calls++
+	waits := c.calls > atOnce
+	c.mutex.Unlock()
+	if waits {
+		<-time.After(time.Millisecond)
+	}
+	return now
 }
 
 // report writes the status of the pod, as its kubelet does.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/remove"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
@@ -133,8 +135,8 @@ func (p *ordinaryPod) run(pod *corev1.Pod) {
 	m.mutex.Lock()
 	p.phase, p.started = corev1.PodRunning, time.Now()
 	m.mutex.Unlock()
-	if pod.Labels["app"] == operand.PreflightName {
-		p.preflight(pod)
+	if pod.Labels["app"] == operand.PreflightName || predecessor.IsPod(pod) {
+		p.serve(pod)
 		return
 	}
 	err := p.command(pod)
@@ -147,15 +149,19 @@ func (p *ordinaryPod) run(pod *corev1.Pod) {
 	}
 }
 
-// preflight runs a CCM with the candidate's files.
-func (p *ordinaryPod) preflight(pod *corev1.Pod) {
-	m := p.m
+// serve runs a CCM: with the candidate's files, or the predecessor's.
+func (p *ordinaryPod) serve(pod *corev1.Pod) {
+	m, lease := p.m, operand.Lease
+	if !predecessor.IsPod(pod) {
+		lease = operand.PreflightName
+	}
 	m.mutex.Lock()
-	p.ccm = m.newProcess(operand.PreflightName, pod)
-	if secret := apitest.Load[corev1.Secret](m.api.Get(secrets, target+"/"+operand.PreflightName)); secret != nil {
+	p.ccm = m.newProcess(lease, pod)
+	p.ccm.inputs = inputs{password(0), networkID(0)}
+	if secret := apitest.Load[corev1.Secret](m.api.Get(secrets, target+"/"+lease)); secret != nil {
 		p.ccm.inputs = inputsOf(secret.Data)
 	}
-	p.ccm.isPreflight = true
+	p.ccm.isPreflight = lease == operand.PreflightName
 	ccm := p.ccm
 	m.mutex.Unlock()
 	context.AfterFunc(p.ctx, ccm.stop)
@@ -175,6 +181,15 @@ func (p *ordinaryPod) command(pod *corev1.Pod) error {
 		return nil
 	}
 	pause(p.ctx, m.between(400*time.Millisecond, 900*time.Millisecond)) // The process starts.
+	m.mutex.Lock()
+	isFull := m.isFull && args[0] == "installer"
+	if isFull {
+		m.unwritten++
+	}
+	m.mutex.Unlock()
+	if isFull {
+		return fmt.Errorf("writing the revision: %w", syscall.ENOSPC)
+	}
 	config := p.link.Config()
 	config.Timeout = 15 * time.Second
 	client, err := kubernetes.NewForConfig(config)

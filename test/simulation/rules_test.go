@@ -19,6 +19,8 @@ var bounds = map[string]struct {
 	why   string
 }{
 	"nobody leads": {195 * time.Second, "the lease of 137 s after the last renewal, and one attempt of a standby"},
+	"nobody leads, and the operator has not seen the renewal": {252 * time.Second, "a standby sees the last renewal up to " +
+		"57 s later, and waits for 137 s from then on: client-go's observedTime; an operator that has not seen it does not know whose it was"},
 	"two leaders after somebody wrote the lease": {135 * time.Second,
 		"a holder renews it after up to 26 s, and tries for 107 s, --leader-elect-renew-deadline; leaderelection.go: renew"},
 	"credentials are held back": {150 * time.Second,
@@ -89,11 +91,14 @@ type rules struct {
 	// checks counts the seconds in which each rule could be broken, and excuses those in which it was excused, by why.
 	checks  map[string]int
 	excuses map[string]map[string]int
+	// lasted is the longest that what each rule forbids has lasted.
+	lasted map[string]time.Duration
 }
 
 func newRules(w *world) *rules {
 	return &rules{world: w, since: map[string]time.Time{}, values: map[string]condition{},
-		changes: map[string][]time.Time{}, quiet: time.Now(), checks: map[string]int{}, excuses: map[string]map[string]int{}}
+		changes: map[string][]time.Time{}, quiet: time.Now(), checks: map[string]int{}, excuses: map[string]map[string]int{},
+		lasted: map[string]time.Duration{}}
 }
 
 // limit returns a bound, which is longer where leases are.
@@ -142,6 +147,12 @@ func (r *rules) lasts(what string, is bool, now time.Time) time.Duration {
 		r.since[what] = now
 	}
 	return now.Sub(r.since[what])
+}
+
+// exceeds reports whether something has lasted for longer than its bound, and keeps the longest.
+func (r *rules) exceeds(rule string, lasted, bound time.Duration) bool {
+	r.lasted[rule] = max(r.lasted[rule], lasted)
+	return lasted > bound
 }
 
 func (w *world) facts() facts {
@@ -216,7 +227,11 @@ func (r *rules) leaders(f facts) {
 		gap = 0
 	}
 	r.longest = max(r.longest, gap)
-	if gap > r.limit("nobody leads") {
+	bound := r.limit("nobody leads")
+	if r.world.operator.podSince().After(f.renewed) {
+		bound += bounds["nobody leads, and the operator has not seen the renewal"].limit - bounds["nobody leads"].limit
+	}
+	if r.exceeds("nobody leads", gap, bound) {
 		r.world.violate("nobody leads", "for %s after the last renewal: Ready %v, Available %v, Degraded %v", gap, f.ready,
 			f.state.conditions["Available"], f.state.conditions["Degraded"])
 	}
@@ -252,7 +267,7 @@ func (r *rules) credentials(f facts) {
 	w.trace.Lock()
 	bound := bounds["credentials are held back"].limit + min(10*time.Minute, max(0, r.since["held"].Sub(w.rotated)))
 	w.trace.Unlock()
-	if heldFor > bound && isInstalled(f) && len(f.ready) > 0 {
+	if isInstalled(f) && len(f.ready) > 0 && r.exceeds("credentials are held back", heldFor, bound) {
 		w.violate("credentials are held back", "%s have been valid for more than %s, and the leader has %q", written, bound,
 			f.leads.password)
 	}
@@ -266,24 +281,25 @@ func isInstalled(f facts) bool {
 // the rights, and the end of a fault, once for each.
 func (r *rules) progress(f facts) {
 	w, bound := r.world, bounds["a rollout stands still"].limit
+	if !f.allReady {
+		bound += bounds["a CCM is not Ready"].limit
+	}
 	since, acts := w.operator.actsSince()
 	leader := ""
 	if len(f.leaders) > 0 {
 		leader = f.leaders[0].identity
 	}
-	notReady := r.lasts("not Ready", !f.allReady, f.now)
-	text := fmt.Sprint(f.state.nodes, leader, w.helpers(), since, w.network.back(), r.quiet)
+	text := fmt.Sprint(f.state.nodes, f.ready, leader, w.helpers(), since, w.network.back(), r.quiet)
 	free := !f.state.settled && isInstalled(f) && r.applies("a rollout stands still",
 		excuse{"the operator is away", !acts}, excuse{"the API is down", f.down},
 		excuse{"the operator's rights are away", w.network.forbidden()},
-		excuse{"a CCM is not Ready", !f.allReady && notReady <= bounds["a CCM is not Ready"].limit},
 		excuse{"a machine or a kubelet does not work", !f.up}, excuse{"nobody leads", len(f.leaders) == 0},
 		excuse{"the cloud does not work", !w.cloud.isWell()},
 		excuse{"a person has to decide", r.asksPerson},
 		excuse{"somebody wrote the lease", !f.now.After(r.excused)},
 		excuse{"requests of the operator fail", w.network.hinders()}) && text == r.text
 	r.text = text
-	if r.lasts("moves", free, f.now) > bound {
+	if r.exceeds("a rollout stands still", r.lasts("moves", free, f.now), bound) {
 		w.violate("a rollout stands still", "for more than %s, all Ready %v: %s; Progressing %v, Degraded %v", bound, f.allReady,
 			f.state.nodes, f.state.conditions["Progressing"], f.state.conditions["Degraded"])
 	}
@@ -337,7 +353,8 @@ func (r *rules) available(f facts) {
 	}
 	_, acts := r.world.operator.actsSince()
 	if isInstalled(f) && f.state.is("Available", "True") &&
-		r.applies("Available is not true", excuse{"the operator is away", !acts}) && unsteady > bound {
+		r.applies("Available is not true", excuse{"the operator is away", !acts}) &&
+		r.exceeds("Available is not true", unsteady, bound) {
 		r.world.violate("Available is not true", "nobody has led for a minute for more than %s, %d leaders have ended: %v",
 			bound, f.deaths, f.state.conditions["Available"])
 	}
@@ -358,7 +375,7 @@ func (r *rules) degraded(f facts) {
 		excuse{"a person has to decide", r.asksPerson}, excuse{"a CCM has ended by itself", f.now.Sub(f.lastExit) <= 10*time.Minute},
 		excuse{"a fault is active, or has just ended", r.faults > 0 || f.now.Sub(r.quiet) <= 20*time.Second},
 		excuse{"the rights have just come back", f.now.Sub(w.network.back()) <= time.Minute})...)
-	if bound := bounds["Degraded is not true"].limit; r.lasts("well", well, f.now) > bound {
+	if bound := bounds["Degraded is not true"].limit; r.exceeds("Degraded is not true", r.lasts("well", well, f.now), bound) {
 		w.violate("Degraded is not true", "all has been well for more than %s: %s", bound, c.message)
 	}
 	loops := map[string]bool{}
@@ -366,7 +383,8 @@ func (r *rules) degraded(f facts) {
 		loops[match[1]] = c.status == "True"
 	}
 	for node := range f.exits {
-		if r.lasts("no loop on "+node, loops[node] && f.exits[node] < 3, f.now) > bounds["no crash loop"].limit {
+		lasted := r.lasts("no loop on "+node, loops[node] && f.exits[node] < 3, f.now)
+		if r.exceeds("no crash loop", lasted, bounds["no crash loop"].limit) {
 			w.violate("no crash loop", "the process on %s has ended %d times in 20 minutes: %s", node, f.exits[node], c.message)
 		}
 	}
@@ -402,7 +420,8 @@ func (r *rules) machines(f facts) {
 		stays := isGone && r.applies("the Node of a machine that is gone stays", append(r.operatorAway(f),
 			excuse{"nobody has led for a while", len(f.leaders) == 0 || f.ledFor < settling},
 			excuse{"the leader looks at no node", f.deaf}, excuse{"the cloud does not work", !w.cloud.isWell()})...)
-		if bound := bounds["the Node of a machine that is gone stays"].limit; r.lasts("gone "+name, stays, f.now) > bound {
+		lasted, bound := r.lasts("gone "+name, stays, f.now), bounds["the Node of a machine that is gone stays"].limit
+		if r.exceeds("the Node of a machine that is gone stays", lasted, bound) {
 			w.violate("the Node of a machine that is gone stays", "%s, for more than %s", name, bound)
 		}
 	}

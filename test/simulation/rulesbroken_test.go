@@ -35,6 +35,11 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 	"nobody leads": func(w *world, f *facts) {
 		f.leaders, f.renewed = nil, w.start
 	},
+	"nobody leads, and the operator has not seen the renewal": func(w *world, f *facts) {
+		f.leaders, f.renewed = nil, w.start
+		w.operator.pod = &operatorPod{started: time.Now(), process: &operatorProcess{
+			link: w.api.Connect("test", nil), stop: func() {}, ended: make(chan struct{})}}
+	},
 	"too many static pods are away": func(_ *world, f *facts) { f.taken = []string{"m0", "m1", "m2"} },
 	"the operator takes the last CCM away": func(w *world, f *facts) {
 		if w.now() > 10*time.Second {
@@ -67,9 +72,10 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 
 // alsoBreaks has the rules that another bound is of.
 var alsoBreaks = map[string]string{
-	"two leaders after somebody wrote the lease": "two leaders",
-	"a CCM is not Ready":                         "a rollout stands still",
-	"Available is not true while leaders end":    "Available is not true",
+	"two leaders after somebody wrote the lease":              "two leaders",
+	"nobody leads, and the operator has not seen the renewal": "nobody leads",
+	"a CCM is not Ready":                      "a rollout stands still",
+	"Available is not true while leaders end": "Available is not true",
 }
 
 // boundOf is when a rule is to be broken: an excuse that ends leaves the rule its own bound.

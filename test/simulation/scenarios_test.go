@@ -306,3 +306,14 @@ func TestALateWatchOfSecretsCreatesOneRevision(t *testing.T) {
 		require.Equal(w, was+1, w.state().latest)
 	})
 }
+
+// library-go waits for ten seconds, and more, before it tries an installer again.
+func TestAnInstallerThatFailsIsTriedAgainOnceTheDiskHasSpace(t *testing.T) {
+	scenario(t, func(w *world) {
+		end, had := fillDisk(w, w.machines["m1"])
+		w.configure(1)
+		w.pass(3*time.Minute, nil)
+		end()
+		require.True(w, had(), "no installer has failed")
+	})
+}

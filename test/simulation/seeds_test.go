@@ -18,10 +18,14 @@ const (
 	dropVariable     = "SIMULATION_DROP"
 	platformVariable = "SIMULATION_PLATFORM"
 	reduceVariable   = "SIMULATION_REDUCE"
+	hoursVariable    = "SIMULATION_HOURS"
 )
 
 // fixedSeeds run in the ordinary tests. What a seed draws changes with the list of kinds.
 var fixedSeeds = []uint64{4, 12}
+
+// busyDays is a kind of its own: its seeds draw changes only.
+const busyDays = "busy-day"
 
 // step is one fault of a seed.
 type step struct {
@@ -113,12 +117,13 @@ type outcome struct {
 	timeline   []string
 	checks     map[string]int
 	excuses    map[string]map[string]int
+	lasted     map[string]time.Duration
 }
 
 // runSeed plays the steps of a seed, without those that are dropped.
 func runSeed(t *testing.T, seed uint64, kind string, drop []int) (out outcome) {
 	t.Helper()
-	if kind == "busy-day" {
+	if kind == busyDays {
 		return play(t, seed, []step{{kind: kind}}, (*world).busyDay)
 	}
 	var steps []step
@@ -157,7 +162,7 @@ func play(t *testing.T, seed uint64, steps []step, f func(w *world)) (out outcom
 		w.rest(3 * time.Minute)
 		out.longest, out.simulated, out.cpu = w.rules.longest, w.now(), cpu()-begun
 		out.violations, out.timeline = w.broken(), w.timeline
-		out.checks, out.excuses = w.rules.checks, w.rules.excuses
+		out.checks, out.excuses, out.lasted = w.rules.checks, w.rules.excuses, w.rules.lasted
 	})
 	return out
 }
@@ -273,14 +278,13 @@ func TestSeeds(t *testing.T) {
 	if platform := os.Getenv(platformVariable); platform != "" && platform != "OpenStack" {
 		t.Fatalf("there is no model of %s: PLATFORM=OpenStack", platform)
 	}
-	seeds, kind := fixedSeeds, os.Getenv(kindVariable)
+	seeds, kind, drop := fixedSeeds, os.Getenv(kindVariable), []int(nil)
 	if text := os.Getenv(seedsVariable); text != "" {
 		var err error
 		if seeds, err = seedsOf(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var drop []int
 	for text := range strings.FieldsFuncSeq(os.Getenv(dropVariable), func(r rune) bool { return r == ',' }) {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -290,23 +294,60 @@ func TestSeeds(t *testing.T) {
 	}
 	all := newTally()
 	defer func() { all.report(t) }()
-	for _, seed := range seeds {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			out := runSeed(t, seed, kind, drop)
-			all.add(out)
-			t.Logf("%s; recovered after %s, longest without a leader %s, %s simulated, %s CPU, without effect: %v",
-				out.describe(), out.recovered.Round(time.Second), out.longest.Round(time.Second),
-				out.simulated.Round(time.Second), out.cpu.Round(100*time.Millisecond), out.effectless)
-			if len(out.violations) == 0 {
-				return
-			}
-			t.Errorf("%s\n\n%s\n\nrun it again: make simulate SEEDS=%d KIND=%s", strings.Join(out.timeline, "\n"),
-				strings.Join(out.violations, "\n"), seed, kind)
-			if os.Getenv(reduceVariable) != "" && kind != "busy-day" {
-				reduce(t, seed, kind, drop, rule(out.violations[0]))
-			}
-		})
+	if hours, err := strconv.ParseFloat(os.Getenv(hoursVariable), 64); err == nil {
+		all.playLong(t, time.Duration(hours*float64(time.Hour)))
+		return
 	}
+	for _, seed := range seeds {
+		all.play(t, seed, kind, drop)
+	}
+}
+
+// ending is how long before the deadline of the test no other seed begins.
+const ending = 2 * time.Minute
+
+// playLong goes on with the seeds of the record. Each tenth one is a busy day.
+func (a *tally) playLong(t *testing.T, long time.Duration) {
+	t.Helper()
+	next := uint64(2001)
+	for _, p := range readRecord(t) {
+		if n, err := strconv.ParseUint(p.seed, 10, 64); err == nil {
+			next = max(next, n+1)
+		}
+	}
+	for done := time.Duration(0); done < long; next++ {
+		if deadline, limited := t.Deadline(); limited && time.Until(deadline) < ending {
+			return
+		}
+		kind := ""
+		if next%10 == 0 {
+			kind = busyDays
+		}
+		appendRecord(t, fmt.Sprint(next))
+		a.play(t, next, kind, nil)
+		line := a.all[len(a.all)-1]
+		appendRecord(t, strings.TrimPrefix(line.String(), line.seed))
+		done += line.simulated
+	}
+}
+
+func (a *tally) play(t *testing.T, seed uint64, kind string, drop []int) {
+	t.Helper()
+	t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		out := runSeed(t, seed, kind, drop)
+		a.add(seed, out)
+		t.Logf("%s; recovered after %s, longest without a leader %s, %s simulated, %s CPU, without effect: %v",
+			out.describe(), out.recovered.Round(time.Second), out.longest.Round(time.Second),
+			out.simulated.Round(time.Second), out.cpu.Round(100*time.Millisecond), out.effectless)
+		if len(out.violations) == 0 {
+			return
+		}
+		t.Errorf("%s\n\n%s\n\nrun it again: make simulate SEEDS=%d KIND=%s", strings.Join(out.timeline, "\n"),
+			strings.Join(out.violations, "\n"), seed, kind)
+		if os.Getenv(reduceVariable) != "" && kind != busyDays {
+			reduce(t, seed, kind, drop, rule(out.violations[0]))
+		}
+	})
 }
 
 func (o outcome) describe() string {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -152,6 +153,7 @@ func (p plan) simulate(t *testing.T, seed uint64, scenario func(w *world)) {
 	silence()
 	directory := diskDirectory(t)
 	defer tolerateLeaks()
+	defer watch()()
 	synctest.Test(t, func(t *testing.T) {
 		// k8s.io/apimachinery/pkg/util/runtime keeps the time of the last error of the process, and sleeps until then at
 		// the next one. So each world begins after the former one's end.
@@ -178,6 +180,36 @@ func (p plan) simulate(t *testing.T, seed uint64, scenario func(w *world)) {
 		scenario(w)
 		w.report()
 	})
+}
+
+// stuck is how much CPU time a world may use while its time stands still.
+const stuck = 2 * time.Minute
+
+// passed counts the seconds of all worlds.
+var passed atomic.Int64
+
+// watch ends the process if time stands still, until the function that it returns is called. It lives outside of the
+// bubble, in real time.
+func watch() (end func()) {
+	timer := time.NewTicker(time.Second)
+	done := make(chan struct{})
+	go func() {
+		last, since := int64(-1), cpu()
+		for {
+			select {
+			case <-done:
+				return
+			case <-timer.C:
+			}
+			if now := passed.Load(); now != last {
+				last, since = now, cpu()
+			} else if cpu()-since > stuck {
+				debug.SetTraceback("all")
+				panic(fmt.Sprintf("the simulated time has stood still for %s of CPU time", stuck))
+			}
+		}
+	}()
+	return func() { timer.Stop(); close(done) }
 }
 
 // tolerateLeaks recovers from the panic about goroutines that outlive their bubble: library-go never ends the
@@ -326,6 +358,7 @@ func (w *world) pass(limit time.Duration, until func() bool) bool {
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		<-time.After(time.Second)
 		synctest.Wait()
+		passed.Add(1)
 		w.rules.look()
 		if until != nil && until() {
 			return true

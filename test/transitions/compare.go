@@ -12,11 +12,20 @@ import (
 const (
 	share   = 0.2
 	seconds = 3.0
-
-	// election is how many seconds the next leader's time varies if the former one dies: it has renewed the lease up to
-	// 26 s before, and a standby looks again after 26 to 57 s (leaderelection.JitterFactor).
-	election = 57.0
 )
+
+// spreads are how many seconds the times of a story vary from a transition on.
+var spreads = map[string]struct {
+	from    string
+	seconds float64
+	why     string
+}{
+	Death: {leaseAcquired, 57, "the dead leader has renewed the lease up to 26 s before, and a standby looks again " +
+		"after 26 to 57 s (leaderelection.JitterFactor)"},
+	Reboot: {"3 cloud-controller-managers are Ready", 15, "a kubelet that fails to start a pod waits for 10 to 15 s " +
+		"(kubelet.go: backOffPeriod, pod_workers.go: workerBackOffPeriodJitterFactor); two recordings were 8 and 12 s " +
+		"apart from here on"},
+}
 
 // tolerance returns how many seconds a transition may differ at a time.
 func tolerance(at float64) float64 { return max(seconds, share*at) }
@@ -26,15 +35,15 @@ type between struct{ first, last float64 }
 
 // Compare returns how simulated runs of a story differ from recorded ones. Transitions correspond by their names and
 // occurrences. What is random on a cluster, as the retries of a leader election, differs among runs, so the times of
-// several runs are a range. If a leader dies in the story, the times vary more from the next leader on.
+// several runs are a range. The times of a story in spreads vary more from a transition on.
 func Compare(recorded, simulated []Story) []string {
 	cluster, model := occurrences(recorded), occurrences(simulated)
 	var differences []string
 	var spread float64
 	for _, name := range byTime(cluster) {
 		r, m := cluster[name], model[name]
-		if name == leaseAcquired && recorded[0].Name == Death {
-			spread = election
+		if s := spreads[recorded[0].Name]; name == s.from {
+			spread = s.seconds
 		}
 		switch {
 		case len(m) == 0:
@@ -113,12 +122,15 @@ func byTime(times map[string][]float64) []string {
 	})
 }
 
-// Table shows recorded and simulated runs of a story side by side, in Markdown.
+// Table shows recorded and simulated runs of a story side by side, in Markdown, and what else they may differ by.
 func Table(recorded, simulated []Story) string {
 	cluster, model := occurrences(recorded), occurrences(simulated)
 	all := maps.Clone(model)
 	maps.Copy(all, cluster)
 	var b strings.Builder
+	if s, varies := spreads[recorded[0].Name]; varies {
+		fmt.Fprintf(&b, "From %q on, the times may differ by %.0f s more: %s.\n\n", s.from, s.seconds, s.why)
+	}
 	b.WriteString("| transition | cluster | simulation |\n|---|---|---|\n")
 	for _, name := range byTime(all) {
 		show := func(times []float64) string {

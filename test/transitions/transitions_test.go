@@ -36,6 +36,10 @@ func TestCompareNamesEachDifference(t *testing.T) {
 			[]Story{{Death, []Transition{{"a", 50}, {leaseAcquired, 100}, {"b", 110}}}},
 			[]Story{{Death, []Transition{{"a", 70}, {leaseAcquired, 176}, {"b", 190}}}},
 			[]string{"a at 50.0 s: 70.0 s in the simulation", "b at 110.0 s: 190.0 s in the simulation"}},
+		{"a back-off of a kubelet in a reboot, and no more",
+			[]Story{{Reboot, []Transition{{"a", 10}, {"3 cloud-controller-managers are Ready", 18.3}, {"b", 42.2}}}},
+			[]Story{{Reboot, []Transition{{"a", 18}, {"3 cloud-controller-managers are Ready", 26.4}, {"b", 66.6}}}},
+			[]string{"a at 10.0 s: 18.0 s in the simulation", "b at 42.2 s: 66.6 s in the simulation"}},
 		{"another order", []Story{run(Transition{"a", 100}, Transition{"b", 110})},
 			[]Story{run(Transition{"b", 100}, Transition{"a", 110})}, []string{"b comes before a in the simulation"}},
 	} {

@@ -149,6 +149,7 @@ func (r records) writeRest(out io.Writer) {
 		{givenHeading, len(r.given()) > 0, r.writeGiven},
 		{"Lies of the cloud", len(r.lies) > 0, r.writeLies},
 		{faultsHeading, len(r.faults) > 0, r.writeFaults},
+		{"Simulated time", false, nil}, // test/simulation writes it.
 	} {
 		if section.seen {
 			section.write(out)
