@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 )
 
 // Attempt is an attempt of a CCM to initialize a node.
@@ -69,7 +71,7 @@ func (r *reasons) of(text string) string {
 // messageOf returns the message in a line of a log, without its header. ok is false for a line that is not complete,
 // and for one without a header: it belongs to a value, such as an error that quotes a tenant.
 func messageOf(line string) (message string, ok bool) {
-	_, message, ok = cutHeader(line)
+	_, message, ok = operandlog.CutHeader(line)
 	return strings.TrimSpace(message), ok && strings.HasSuffix(line, "\n")
 }
 

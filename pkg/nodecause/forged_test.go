@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 )
 
 // values are what cloud-controller-managers log with %v or %s: annotations of Services, names and answers of clouds.
@@ -120,7 +122,7 @@ func TestNoForgedLineOfAValueIsBelievedAndNoTrueOneIsLost(t *testing.T) {
 	for _, message := range truth {
 		genuine.says(message)
 	}
-	want := facts(Genuine(genuine.log.String(), true))
+	want := facts(operandlog.Genuine(genuine.log.String(), true))
 	require.Contains(t, want, "failed to find object")
 	corpus := 0
 	for where, format := range values {
@@ -139,7 +141,7 @@ func TestNoForgedLineOfAValueIsBelievedAndNoTrueOneIsLost(t *testing.T) {
 					if after == len(truth) {
 						c.forges(format, message, clock)
 					}
-					if got := facts(Genuine(c.log.String(), true)); got != want {
+					if got := facts(operandlog.Genuine(c.log.String(), true)); got != want {
 						require.Equal(t, want, got, "%s; %s; %s; after %d true ones", where, message, when, after)
 					}
 				}
@@ -164,7 +166,7 @@ func TestALogIsGenuineAlsoWhere(t *testing.T) {
 		"the last line is cut":                  {line("2026-11-27T03:00:00.1Z", "1127 03:00:00.000000") + "2026-11-27T03:00", plain},
 		"Azure's SDK logs in a form of its own": {"2026-11-27T03:00:00.1Z [Nov 27 03:00:00.000000] Retry: x\n2026-11-27T03:00:00.1Z [Nov 27 02:00:00.000000] Retry: y\n", "[Nov 27 03:00:00.000000] Retry: x\n"},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, Genuine(tc.log, true)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, operandlog.Genuine(tc.log, true)) })
 	}
 	require.NotContains(t, facts("2026-11-27T03:00:00.1Z I1127 03:00:00.100000       1 a.go:1] successfully acquired lease\n"), "true")
 }
@@ -185,7 +187,7 @@ func TestALineThatFollowsAValueIsNotLostOnASlowNode(t *testing.T) {
 				}
 				now = now.Add(100 * time.Microsecond)
 			}
-			require.Equal(t, want, Genuine(log, true))
+			require.Equal(t, want, operandlog.Genuine(log, true))
 		})
 	}
 }
@@ -196,7 +198,7 @@ func TestNoLineIsBelievedOfAValueInWhichTheEndOfALogBegins(t *testing.T) {
 		log += now.Add(time.Duration(i)*time.Microsecond).Format("2006-01-02T15:04:05.000000000Z07:00") +
 			" E" + now.Add(-100*time.Millisecond).Format(klogTime) + "       1 a.go:1] " + forgeries[i%len(forgeries)] + "\n"
 	}
-	require.Equal(t, facts(""), facts(Genuine(log, false)))
+	require.Equal(t, facts(""), facts(operandlog.Genuine(log, false)))
 	log += now.Add(time.Second).Format(time.RFC3339Nano) + " I" + now.Add(time.Second).Format(klogTime) + "       1 a.go:1] m\n"
-	require.Equal(t, "I1127 03:00:01.000000       1 a.go:1] m\n", Genuine(log, false))
+	require.Equal(t, "I1127 03:00:01.000000       1 a.go:1] m\n", operandlog.Genuine(log, false))
 }

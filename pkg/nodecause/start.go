@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 )
 
 // The messages about the begin of a process's lead, of k8s.io/client-go/tools/leaderelection/leaderelection.go and of
@@ -66,9 +68,9 @@ const maxApart = 10 * time.Second
 // node. A tenant can write such a line only with the time at which it is logged.
 func Acquires(log string, acquired time.Time) bool {
 	for line := range strings.Lines(log) {
-		at, message, ok := cutHeader(line)
+		header, message, ok := operandlog.CutHeader(line)
 		if ok && strings.Contains(strings.ToLower(message), acquiredLease) &&
-			withYear(at, acquired).Sub(acquired).Abs() <= maxApart {
+			header.Near(acquired).Sub(acquired).Abs() <= maxApart {
 			return true
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -30,7 +29,7 @@ const (
 func Read(ctx context.Context, pods corev1client.PodsGetter, pod string) (log string, complete bool, err error) {
 	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{})
 	complete = isWhole(log, isCut)
-	return nodecause.Genuine(log, complete), complete && err == nil, err
+	return Genuine(log, complete), complete && err == nil, err
 }
 
 // isWhole reports whether the end of a log is all that was to be read.
@@ -41,19 +40,19 @@ func isWhole(log string, isCut bool) bool { return !isCut && strings.Count(log, 
 func ReadLast(ctx context.Context, pods corev1client.PodsGetter, pod string, last time.Duration) (string, error) {
 	options := corev1.PodLogOptions{SinceSeconds: ptr.To(int64(last / time.Second))}
 	log, isCut, err := readEnd(ctx, pods, pod, options)
-	return nodecause.Genuine(log, isWhole(log, isCut)), err
+	return Genuine(log, isWhole(log, isCut)), err
 }
 
 // ReadBegin returns the beginning of the log.
 func ReadBegin(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
 	log, _, err := read(ctx, pods, pod, corev1.PodLogOptions{})
-	return nodecause.Genuine(log, true), err
+	return Genuine(log, true), err
 }
 
 // ReadFormer returns the end of what the former process of the container logged.
 func ReadFormer(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
 	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{Previous: true})
-	return nodecause.Genuine(log, isWhole(log, isCut)), err
+	return Genuine(log, isWhole(log, isCut)), err
 }
 
 // readEnd returns the last lines of what the options select, and whether there is more. A kubelet omits the end of

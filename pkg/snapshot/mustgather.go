@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
@@ -238,7 +238,7 @@ func (m *mustGather) log(pod string) error {
 		if err != nil {
 			return fmt.Errorf("reading the must-gather: %w", err)
 		}
-		m.s.Log = Log{Pod: pod, Text: nodecause.Genuine(text, isComplete), Complete: isComplete}
+		m.s.Log = Log{Pod: pod, Text: operandlog.Genuine(text, isComplete), Complete: isComplete}
 		return nil
 	}
 	m.s.Unread = append(m.s.Unread, Unread{logOf(pod), notInIt})

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
@@ -32,11 +33,6 @@ const (
 )
 
 var (
-	// header matches klog's header: severity, date, time, process and position. It differs in each run and is
-	// removed.
-	header = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^([IWEF])\d{4} \d{2}:\d{2}:\d{2}\.\d+ +\d+ [^\]\s]+\] ?(.*)$`)
-	})
 	severities = map[string]rank{"I": info, "W": warning, "E": logged, "F": fatal}
 
 	// goroutine matches the start of a stack, which ends at klog's next line.
@@ -77,9 +73,14 @@ type selection struct {
 }
 
 func (s *selection) isStack(line string) bool {
-	s.inStack = !header().MatchString(line) && (s.inStack || goroutine().MatchString(line))
+	s.inStack = !isKlog(line) && (s.inStack || goroutine().MatchString(line))
 	s.continues = s.continues && !s.inStack
 	return s.inStack
+}
+
+func isKlog(line string) bool {
+	header, _, _ := operandlog.CutHeader(line)
+	return header.Severity != ""
 }
 
 func (s *selection) read(line string) {
@@ -89,7 +90,7 @@ func (s *selection) read(line string) {
 		s.text += " " + content
 	case r != noise && r >= s.best && strings.TrimSpace(content) != "":
 		s.best, s.text = r, content
-		s.continues = r >= logged && header().MatchString(line)
+		s.continues = r >= logged && isKlog(line)
 	case r != noise:
 		s.continues = false
 	}
@@ -104,8 +105,8 @@ func Alike(a, b string) bool {
 var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9A-Fa-f-]{8,}|\d+`) })
 
 func rankOf(line string) (rank, string) {
-	if parts := header().FindStringSubmatch(line); parts != nil {
-		return severities[parts[1]], parts[2]
+	if header, message, _ := operandlog.CutHeader(line); header.Severity != "" {
+		return severities[header.Severity], message
 	}
 	switch {
 	case goroutine().MatchString(line), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "FLAG: "),

@@ -54,6 +54,10 @@ func TestEachFactHasOneHome(t *testing.T) {
 				"pkg/operator/nodes/nodemanager/health.go": "it maps the reasons of the kubelet to an action",
 			},
 		},
+		"the header of a line of a log is read": {
+			computed: regexp.MustCompile(`\[IWEF\]`),
+			home:     "pkg/operandlog/genuine.go",
+		},
 		"a Node is Ready": {
 			computed: regexp.MustCompile(`corev1\.NodeReady\b`),
 			home:     "pkg/controlplane/node.go",

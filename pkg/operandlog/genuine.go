@@ -1,4 +1,4 @@
-package nodecause
+package operandlog
 
 import (
 	"regexp"
@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// The headers of a log: that of klog, and that of Azure's SDK. Both have the local time of the container, which is UTC,
-// in microseconds.
+// The headers of a log: that of klog, with the severity, and that of Azure's SDK. Both have the local time of the
+// container, which is UTC, in microseconds.
 var headers = sync.OnceValue(func() []header {
 	return []header{
-		{regexp.MustCompile(`^[IWEF](\d{4} \d{2}:\d{2}:\d{2}\.\d{6}) +\d+ [^\s\]]+:\d+\] `), "0102 15:04:05.000000"},
-		{regexp.MustCompile(`^\[([A-Z][a-z]{2} +\d+ \d{2}:\d{2}:\d{2}\.\d{6})\] `), time.StampMicro},
+		{regexp.MustCompile(`^([IWEF])(\d{4} \d{2}:\d{2}:\d{2}\.\d{6}) +\d+ [^\s\]]+:\d+\] ?`), "0102 15:04:05.000000"},
+		{regexp.MustCompile(`^()\[([A-Z][a-z]{2} +\d+ \d{2}:\d{2}:\d{2}\.\d{6})\] `), time.StampMicro},
 	}
 })
 
@@ -21,16 +21,23 @@ type header struct {
 	layout  string
 }
 
-// cutHeader returns the time in the header of a line, as the header has it, and the rest of the line. ok is false for
-// a line without a header.
-func cutHeader(line string) (at time.Time, message string, ok bool) {
-	for _, h := range headers() {
-		if found := h.pattern.FindStringSubmatchIndex(line); found != nil {
-			at, _ = time.Parse(h.layout, line[found[2]:found[3]])
-			return at, line[found[1]:], true
+// Header is the header of a line.
+type Header struct {
+	// Severity is I, W, E or F as in klog, and empty in the header of Azure's SDK.
+	Severity string
+	// At is the time as the header has it: klog's has no year.
+	At time.Time
+}
+
+// CutHeader returns the header of a line, and the rest of the line. ok is false for a line without a header.
+func CutHeader(line string) (h Header, message string, ok bool) {
+	for _, kind := range headers() {
+		if found := kind.pattern.FindStringSubmatchIndex(line); found != nil {
+			at, _ := time.Parse(kind.layout, line[found[4]:found[5]])
+			return Header{line[found[2]:found[3]], at}, line[found[1]:], true
 		}
 	}
-	return time.Time{}, "", false
+	return Header{}, "", false
 }
 
 // Genuine returns a log that was read with the kubelet's timestamps without them, and without the lines that are only
@@ -53,8 +60,8 @@ func Genuine(stamped string, isComplete bool) string {
 		if !ok && c.stamp.IsZero() {
 			return stamped // The server does not stamp lines. A value cannot be the first line of a log.
 		}
-		if at, _, isHeader := cutHeader(text); isHeader {
-			isForged = !c.fits(at, stamp)
+		if h, _, isHeader := CutHeader(text); isHeader {
+			isForged = !c.fits(h.Near(stamp), stamp)
 		} else if ok {
 			c.written = later(c.written, stamp.Add(-c.lag))
 		}
@@ -102,7 +109,6 @@ func (c *chronology) fits(at, stamp time.Time) bool {
 		*c = chronology{} // The node's clock was set back.
 	}
 	c.stamp = stamp
-	at = withYear(at, stamp)
 	switch lag := stamp.Sub(at); {
 	case lag < 0 || lag > maxLag || at.Before(c.written.Add(-maxSkew)):
 		c.misfit = stamp
@@ -121,9 +127,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// withYear returns a time without a year in the year that brings it next to another one.
-func withYear(at, near time.Time) time.Time {
-	at = at.AddDate(near.Year()-at.Year(), 0, 0)
+// Near returns the time in the year that brings it next to another time.
+func (h Header) Near(near time.Time) time.Time {
+	at := h.At.AddDate(near.Year()-h.At.Year(), 0, 0)
 	const half = 183 * 24 * time.Hour
 	switch {
 	case at.Sub(near) > half:
