@@ -283,15 +283,7 @@ func (w *wiring) leader() []factory.Controller {
 // nodes returns the controllers that act on Nodes, or report about them.
 func (w *wiring) nodes() []factory.Controller {
 	return []factory.Controller{
-		nodedeletion.New(nodedeletion.Options{
-			Operator:   w.client,
-			Nodes:      w.informers.everyNode(),
-			Events:     w.announcements,
-			Lease:      w.lease,
-			NodeClient: w.kube.CoreV1(),
-			Clock:      w.Clock,
-			Recorder:   w.EventRecorder,
-		}),
+		nodedeletion.New(w.deps(), w.informers.everyNode(), w.announcements),
 		nodeinitialization.New(w.deps(), nodeinitialization.Options{
 			Started:   w.started,
 			Mask:      w.informers.target.Mask,

@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
@@ -132,13 +133,13 @@ func newCluster(t testing.TB, platform string, names ...string) *cluster {
 	c.operator = &operatorClient{StaticPodOperatorClient: v1helpers.NewFakeStaticPodOperatorClient(
 		spec, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
 	factory := informers.NewSharedInformerFactory(c.kube, 0)
-	o := Options{
-		Operator: c.operator, Nodes: factory.Core().V1().Nodes().Informer(), Events: NewAnnouncements(c.kube.CoreV1()),
-		Lease: &controlplane.Lease{}, NodeClient: c.kube.CoreV1(), Clock: c.clock, Recorder: c.recorder,
-	}
-	c.nodes = serverNodes{cache.NewStore(cache.MetaNamespaceKeyFunc), o.Nodes.GetStore()}
-	c.logs = serverEvents{cache.NewStore(cache.MetaNamespaceKeyFunc), o.Events}
-	c.controller = &controller{Options: o, memory: newMemory(), synced: func() bool { return true }}
+	every, announced := factory.Core().V1().Nodes().Informer(), NewAnnouncements(c.kube.CoreV1())
+	c.nodes = serverNodes{cache.NewStore(cache.MetaNamespaceKeyFunc), every.GetStore()}
+	c.logs = serverEvents{cache.NewStore(cache.MetaNamespaceKeyFunc), announced}
+	c.controller = newController(dependencies.Deps{
+		Operator: c.operator, Kube: c.kube, Lease: &controlplane.Lease{}, Clock: c.clock, Recorder: c.recorder,
+	}, every, announced)
+	c.controller.synced = func() bool { return true }
 	c.timer = controllertest.NewTimer(c.clock, c.recorder)
 	c.kube.PrependReactor("patch", "nodes", c.patched)
 	for _, name := range names {

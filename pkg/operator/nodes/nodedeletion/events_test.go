@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 // watched is an operator client whose informer is a real one, so that a controller can run. It announces what the
@@ -55,12 +57,10 @@ func TestAnEventCallsTheController(t *testing.T) {
 	lease, err := controlplane.NewLease(factory.Coordination().V1().Leases(), clock.RealClock{})
 	require.NoError(t, err)
 	announcements := NewAnnouncements(kube.CoreV1())
-	controller := New(Options{
+	controller := New(controllertest.Complete(t, dependencies.Deps{
 		Operator: watched{model.operator, factory.Core().V1().Secrets().Informer(), applied},
-		Nodes:    factory.Core().V1().Nodes().Informer(), Events: announcements,
-		Lease: lease, NodeClient: kube.CoreV1(),
-		Clock: clock.RealClock{}, Recorder: model.recorder,
-	})
+		Kube:     kube, Lease: lease, Recorder: model.recorder,
+	}), factory.Core().V1().Nodes().Informer(), announcements)
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
 	require.NoError(t, announcements.Replace(nil, "1"))

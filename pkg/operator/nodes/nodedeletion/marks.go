@@ -43,7 +43,7 @@ func (c *controller) act(ctx context.Context, o *observation) error {
 		if wanted == (change{}) {
 			continue
 		}
-		version, err := patch(ctx, c.NodeClient.Nodes(), n, wanted)
+		version, err := patch(ctx, c.Kube.CoreV1().Nodes(), n, wanted)
 		if err != nil {
 			failed = append(failed, err)
 			continue

@@ -7,13 +7,8 @@ import (
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -54,23 +49,12 @@ const (
 // Inertia is that of the condition.
 var Inertia = operatorclient.Inertia{ConditionType: operatorclient.AtOnce}
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-	// Nodes watches every Node, and has the transform StripNode: its cache has Facts. Events watches what the CCM
-	// announces. Both may start late: until they have synced, nothing is decided.
-	Nodes  cache.SharedIndexInformer
-	Events *Announcements
-	Lease  *controlplane.Lease
-
-	NodeClient corev1client.NodesGetter
-	Clock      clock.PassiveClock
-	Recorder   events.Recorder
-}
-
 type controller struct {
-	Options
-	synced func() bool
+	dependencies.Deps
+	// every has Facts about every Node, and announced what the CCM announces.
+	every     cache.SharedIndexInformer
+	announced *Announcements
+	synced    func() bool
 	// waiting is since when this process waits for the caches.
 	waiting    patience.Since[bool]
 	memory     memory
@@ -80,17 +64,24 @@ type controller struct {
 // New returns the controller that confirms deletions of Nodes by the cloud-controller-manager, and sets
 // NodeDeletionDegraded while the CCM wants to delete a Node that the controller does not believe to be gone. On
 // unmanaged platforms it removes its marks from Nodes, and while the platform is unknown, it does nothing.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	synced := func() bool { return o.Nodes.HasSynced() && o.Events.HasSynced() }
-	c := &controller{Options: o, memory: newMemory(), synced: synced}
-	syncCtx := factory.NewSyncContext(name, o.Recorder)
+//
+// every watches every Node, and has the transform StripNode. announced watches what the CCM announces. Both may start
+// late: until they have synced, nothing is decided.
+func New(d dependencies.Deps, every cache.SharedIndexInformer, announced *Announcements) factory.Controller {
+	dependencies.Require(d, every, announced)
+	c := newController(d, every, announced)
+	c.synced = func() bool { return every.HasSynced() && announced.HasSynced() }
+	syncCtx := factory.NewSyncContext(name, d.Recorder)
 	// The handler is called only after the informers have started, which depends on the platform. The controller must not
 	// wait for their caches. Every deletion begins with an Event; from then on the controller looks again by itself. A CCM
 	// that wants to delete many Nodes writes many Events, for which one look suffices.
-	o.Events.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, lookSoon) })
-	return reconciler.From(factory.New().WithInformers(o.Lease).WithSyncContext(syncCtx), name, o.Operator, o.Recorder,
+	announced.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, lookSoon) })
+	return reconciler.From(factory.New().WithInformers(d.Lease).WithSyncContext(syncCtx), name, d.Operator, d.Recorder,
 		c.sync)
+}
+
+func newController(d dependencies.Deps, every cache.SharedIndexInformer, announced *Announcements) *controller {
+	return &controller{Deps: d, every: every, announced: announced, memory: newMemory()}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {

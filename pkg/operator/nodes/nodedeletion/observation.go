@@ -82,14 +82,14 @@ func (c *controller) look(p platform.Platform) (*observation, error) {
 		// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
 		canProbe: p.NodeManagerImage == "" && !p.Deletions.Unannounced,
 	}
-	for _, object := range c.Nodes.GetStore().List() {
+	for _, object := range c.every.GetStore().List() {
 		if facts, ok := object.(*Facts); ok {
 			o.all = append(o.all, facts)
 		}
 	}
 	lease := c.Lease.Record()
 	o.leader = lease.Term(o.now) // What a dead leader does not find proves nothing.
-	c.memory.readEvents(o.now, c.Events.snapshot())
+	c.memory.readEvents(o.now, c.announced.snapshot())
 	for _, facts := range o.all {
 		o.add(facts, &c.memory)
 	}
@@ -160,7 +160,7 @@ func (n *node) canBeReference() bool {
 func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
 	lag, blocked := false, false
 	for _, s := range status.NodeStatuses {
-		object, _, err := c.Nodes.GetStore().GetByKey(s.NodeName)
+		object, _, err := c.every.GetStore().GetByKey(s.NodeName)
 		if err != nil {
 			return false, fmt.Errorf("getting node/%s: %w", s.NodeName, err)
 		}
