@@ -114,8 +114,8 @@ unwire:
 e2e-all:
 	@hack/test.sh --long
 
-# What happens to a cluster in its cloud: PLATFORM=AWS, Azure, AzureStack, OpenStack or
-# vSphere. CCM=path runs that cloud-controller-manager instead of the built one.
+# What happens to a cluster in its cloud: PLATFORM=AWS, Azure, AzureStack, External,
+# OpenStack or vSphere. CCM=path runs that cloud-controller-manager instead of the built one.
 .PHONY: e2e
 e2e:
 	@hack/e2e.sh $(PLATFORM)
@@ -124,6 +124,11 @@ e2e:
 .PHONY: preflights
 preflights:
 	@hack/e2e.sh $(PLATFORM) TestPreflights
+
+# Lies of a cloud about its machines: PLATFORM=AWS, OpenStack or vSphere.
+.PHONY: lies
+lies:
+	@hack/e2e.sh $(PLATFORM) TestTwentyLiesCostNoNode
 
 # Goes back to the release of a former commit of this repository and forth again, twice: FROM=commit.
 .PHONY: e2e-upgrade

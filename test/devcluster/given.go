@@ -183,6 +183,9 @@ func (c *Cluster) OperandTag() string {
 	return c.registered().Name + "-cloud-controller-manager"
 }
 
+// OperandPath returns the path of the cloud-controller-manager's program in its image.
+func (c *Cluster) OperandPath() string { return c.operands()[c.OperandTag()].Path }
+
 // programFiles returns the files of the image with a tag, whose program the target is.
 func (c *Cluster) programFiles(tag string, target build.Target) map[string]string {
 	if c.given != nil && tag == c.OperandTag() {

@@ -185,7 +185,7 @@ func (c *Cluster) adaptPredecessorDeployment(deployment *appsv1.Deployment, opti
 	container.Command = slices.DeleteFunc(container.Command, func(arg string) bool {
 		return strings.HasPrefix(arg, "--cloud-")
 	})
-	container.Command[0] = c.operands()[c.OperandTag()].Path
+	container.Command[0] = c.OperandPath()
 	container.Command = append(container.Command, operand.args...)
 	container.Command = append(container.Command, "--cloud-config="+predecessorFiles+"/cloud.conf")
 	container.Env = append(container.Env, operand.env...)

@@ -110,19 +110,22 @@ helps the operator in between. The columns:
 `
 
 const (
+	liesHeading   = "Lies of the cloud"
 	faultsHeading = "Faults"
 	faultsHeader  = "| fault | visible | converged | no leader | serving | invariants | commit |\n"
 )
 
 const aboutLies = `
-## Lies of the cloud
+## ` + liesHeading + `
 
 The cloud-controller-manager deletes the Node of a machine that its cloud does not know; see
 [operations.md](operations.md#deletions-of-nodes). In each row the cloud denies machines that exist.
 The kubelet of one node is silent, unless the row says otherwise, so that its deletion depends on
 the cloud's word alone. No Node was deleted. Without a reason the cloud-controller-manager cannot
-act on the lie.
+act on the lie. [hacking.md](hacking.md#lies-on-other-platforms) says why the others have none.
+`
 
+const liesHeader = `
 | lie | reason of NodeDeletionDegraded | after | ended after | commit |
 |---|---|---|---|---|
 `
@@ -147,7 +150,7 @@ func (r records) writeRest(out io.Writer) {
 		{"A rollout over time", r.rollout != nil, r.writeRollout},
 		{"Platforms", len(r.built()) > 0, r.writeSteps},
 		{givenHeading, len(r.given()) > 0, r.writeGiven},
-		{"Lies of the cloud", len(r.lies) > 0, r.writeLies},
+		{liesHeading, len(r.lies) > 0, r.writeLies},
 		{faultsHeading, len(r.faults) > 0, r.writeFaults},
 		{"Simulated time", false, nil}, // test/simulation writes it.
 	} {
@@ -165,15 +168,27 @@ func (r records) writeRollout(out io.Writer) {
 }
 
 func (r records) writeLies(out io.Writer) {
-	fmt.Fprint(out, aboutLies)
+	sections := r.former.subsections(liesHeading)
+	text := map[string]*strings.Builder{}
 	for _, l := range r.lies {
+		if text[l.Platform] == nil {
+			text[l.Platform] = &strings.Builder{}
+			fmt.Fprintf(text[l.Platform], "\n### %s\n%s", l.Platform, liesHeader)
+		}
 		reason, visible, cleared := "", "", ""
 		if l.Reason != "" {
 			reason, visible, cleared = "`"+l.Reason+"`", seconds(l.Visible), seconds(l.Cleared)
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", cell(l.Name), reason, visible, cleared, l.Commit)
+		fmt.Fprintf(text[l.Platform], "| %s | %s | %s | %s | %s |\n", cell(l.Name), reason, visible, cleared, l.Commit)
 	}
-	r.writeDeletions(out)
+	for platform, b := range text {
+		r.writeDeletions(b, platform)
+		sections[platform] = b.String()
+	}
+	fmt.Fprint(out, aboutLies)
+	for _, platform := range slices.Sorted(maps.Keys(sections)) {
+		fmt.Fprint(out, sections[platform])
+	}
 }
 
 func (r records) writeFaults(out io.Writer) {

@@ -21,8 +21,10 @@ func TestEachRecordIsARow(t *testing.T) {
 		{Platform: "openstack", Story: record.Deletions, Name: "an instance is deleted", Detail: "gone", Commit: "0123"},
 	},
 		lies: []record.Lie{
-			{Name: "nothing is found", Reason: "NodeReports", Visible: record.Seconds(time.Second), Commit: "0123"},
-			{Name: "the cloud is down"},
+			{Platform: "openstack", Name: "nothing is found", Reason: "NodeReports", Visible: record.Seconds(time.Second),
+				Commit: "0123"},
+			{Platform: "aws", Name: "nothing is found"},
+			{Platform: "openstack", Name: "the cloud is down"},
 		},
 		faults: []record.Fault{
 			{Name: "a manifest is deleted", Condition: "NodeFilesRepaired", Visible: record.Seconds(time.Second),
@@ -30,7 +32,8 @@ func TestEachRecordIsARow(t *testing.T) {
 				Limits: []string{"none leads for 1s of at most 30s"}, Commit: "0123"},
 			{Name: "the operator is killed", Invariants: "two processes led"},
 		}}.write(&b)
-	require.Contains(t, b.String(), "| nothing is found | `NodeReports` | 1.0 s | 0.0 s | 0123 |\n| the cloud is down |  |  |  |  |\n")
+	require.Contains(t, b.String(), "\n### aws\n"+liesHeader+"| nothing is found |  |  |  |  |\n\n### openstack\n"+liesHeader+
+		"| nothing is found | `NodeReports` | 1.0 s | 0.0 s | 0123 |\n| the cloud is down |  |  |  |  |\n\nTrue answers")
 	require.Contains(t, b.String(), `| step | aws | openstack | openstack, cold |
 |---|---|---|---|
 | it starts | – | 60.0 s | 3600.0 s |

@@ -92,8 +92,8 @@ func (r records) writeSteps(out io.Writer) {
 }
 
 // writeDeletions writes what is the opposite of a lie.
-func (r records) writeDeletions(out io.Writer) {
-	steps := r.stories(record.Deletions)
+func (r records) writeDeletions(out io.Writer, platform string) {
+	steps := slices.DeleteFunc(r.stories(record.Deletions), func(s record.Step) bool { return s.Platform != platform })
 	if len(steps) > 0 {
 		fmt.Fprint(out, "\nTrue answers in the same run:\n\n| step | seen | commit |\n|---|---|---|\n")
 	}

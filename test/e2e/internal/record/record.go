@@ -110,6 +110,8 @@ type Step struct {
 
 // Lie is the result of one wrong answer of a cloud about machines that exist.
 type Lie struct {
+	// Platform is the name in the operator's registry.
+	Platform string `json:"platform"`
 	// Name is the sentence of the lie. Order sorts the lies.
 	Name  string `json:"name"`
 	Order int    `json:"order"`
@@ -183,7 +185,7 @@ func WriteStep(dir string, step *Step) error {
 
 // WriteLie replaces the record of the lie with the same name.
 func WriteLie(dir string, lie *Lie) error {
-	return write(filepath.Join(dir, liesDir, slug(lie.Name)+".json"), lie)
+	return write(filepath.Join(dir, liesDir, slug(lie.Platform)+"--"+slug(lie.Name)+".json"), lie)
 }
 
 // WriteRollout replaces the record of the rollout.
