@@ -27,7 +27,8 @@ const examplesDir = "pkg/operand/testdata"
 var Platforms = []string{"OpenStack", "AWS", "Azure", "AzureStack", "VSphere", "AlibabaCloud", "DigitalOcean",
 	"External", "GCP", "IBMCloud", "Nutanix", "PowerVS", "BareMetal", "None"}
 
-// external is the platform in the registry whose cloud-controller-manager spec.custom describes. Its cloud is OpenStack's.
+// external is the platform in the registry whose cloud-controller-manager spec.custom describes. Its cloud is
+// OpenStack's.
 const external = "external"
 
 // platformName returns a platform as Platforms has it.

@@ -54,8 +54,8 @@ func (s *Server) Installation() *seed.Example {
 	}
 }
 
-// externalInstallation returns what a cluster has whose administrator gives the cloud-controller-manager of this cloud as
-// spec.custom, without its image.
+// externalInstallation returns what a cluster has whose administrator gives the cloud-controller-manager of this cloud
+// as spec.custom, without its image.
 func (s *Server) externalInstallation() *seed.Example {
 	return &seed.Example{
 		Spec: configv1.PlatformSpec{Type: configv1.ExternalPlatformType,

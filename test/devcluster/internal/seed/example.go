@@ -104,7 +104,8 @@ func (e *Example) cloudConfigMap() *corev1.ConfigMap {
 	return named
 }
 
-// Role returns a ClusterRole with the Rules, and the binding of the operand's ServiceAccount, as docs/external.md has them.
+// Role returns a ClusterRole with the Rules, and the binding of the operand's ServiceAccount, as docs/external.md has
+// them.
 func (e *Example) Role() (*rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding) {
 	const name, version = "acme-ccm", "rbac.authorization.k8s.io/v1"
 	meta := metav1.ObjectMeta{Name: name}
