@@ -42,6 +42,11 @@ func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config)
 		Container: container,
 		Lease:     fmt.Sprintf("lease/%s in %s", Lease, Namespace),
 		Paths:     c.paths(in),
+
+		CloudConfig: in.CloudConfig.Data,
+		Source: diagnostic.Diagnostic{
+			Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key,
+		},
 	}
 	if in.Identity != nil {
 		candidate.ServiceAccount = fmt.Sprintf("serviceaccount/%s in %s", Name, Namespace)

@@ -32,6 +32,10 @@ type Candidate struct {
 	ServiceAccount string
 
 	Paths Paths
+
+	// CloudConfig is the content of cloud.conf, and Source its place for a diagnostic.
+	CloudConfig []byte
+	Source      diagnostic.Diagnostic
 }
 
 // Paths are the paths that exist for the containers below some directories.
@@ -68,7 +72,7 @@ func (c CCM) Check(candidate Candidate) (diagnostics, warnings []diagnostic.Diag
 	r.checkElection(c, candidate)
 	r.checkEnvironment(c.Spec, candidate.Container.Env)
 	r.checkProbe(c.Spec, candidate.Container.Args)
-	r.checkPaths(c, candidate.Paths)
+	r.checkPaths(c, candidate)
 	if candidate.ServiceAccount != "" {
 		r.warn(Field, "the cloud-controller-manager runs as %s, which has only the permissions that all "+
 			"cloud-controller-managers need; bind a role to it if it needs more", candidate.ServiceAccount)
@@ -229,8 +233,10 @@ func (r *report) checkProbe(spec *operatorv1.CustomCloudControllerManager, defau
 	}
 }
 
-// checkPaths rejects the path of a file that is not delivered, which would cause a crash loop on the node.
-func (r *report) checkPaths(c CCM, paths Paths) {
+// checkPaths rejects the path of a file that is not delivered, which would cause a crash loop on the node. In the cloud
+// configuration it may be in a comment, so it gets a warning there.
+func (r *report) checkPaths(c CCM, candidate Candidate) {
+	paths := candidate.Paths
 	if len(r.diagnostics) > 0 || paths.Files == nil {
 		return
 	}
@@ -239,6 +245,12 @@ func (r *report) checkPaths(c CCM, paths Paths) {
 			if !paths.exists(named) {
 				r.reject(v.field, "the file %s does not exist%s", named, paths.near(named))
 			}
+		}
+	}
+	for _, named := range paths.in(string(candidate.CloudConfig)) {
+		if !paths.exists(named) {
+			candidate.Source.Message = fmt.Sprintf("the file %s does not exist%s", named, paths.near(named))
+			r.warnings = append(r.warnings, candidate.Source)
 		}
 	}
 }

@@ -397,6 +397,21 @@ func TestPathsThatAreOnTheNodeAreAccepted(t *testing.T) {
 	}
 }
 
+func TestAFileOfTheCloudConfigurationThatIsNotDeliveredIsANotice(t *testing.T) {
+	const resources = "/etc/kubernetes/static-pod-resources/"
+	in := customInputs(t, operand.OperatorPhase(), `{image: registry/ccm:1, secrets: [{name: a}]}`,
+		map[string]map[string][]byte{"a": {"clouds.yaml": nil}})
+	in.CloudConfig = operand.CloudConfig{Source: "configmap/acme in openshift-config", Key: "cloud.conf",
+		Data: []byte("kubeconfig = " + resources + "configmaps/kubeconfigs/cloud-controller-manager.kubeconfig\n" +
+			"clouds-file = \"" + resources + "secrets/cloud-credentials/cloud.yaml\"\nother = /etc/acme\n")}
+	rendered, err := operand.Render(in)
+	require.NoError(t, err, "a line that the cloud-controller-manager ignores may name it")
+	require.Len(t, rendered.Warnings, 2)
+	require.Equal(t, "configmap/acme in openshift-config, key cloud.conf: the file "+resources+
+		"secrets/cloud-credentials/cloud.yaml does not exist; its directory has clouds.yaml; correct the path",
+		rendered.Warnings[0].String())
+}
+
 func TestASecretThatFitsIsDelivered(t *testing.T) {
 	const maxBytes = 1032192
 	secrets := map[string]map[string][]byte{"a": {"key": make([]byte, maxBytes-len("key"))}}
