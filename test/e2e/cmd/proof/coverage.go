@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -13,7 +12,8 @@ const aboutCoverage = `
 ## What ran where
 
 Each cell names the CCMs with which the step has passed in a run below: built here from upstream's
-module, or given, which is OpenShift's fork or the cloud's own. The columns:
+module, or given, which is OpenShift's fork or the cloud's own. On external it is OpenStack's, which
+an administrator gives as ` + "`spec.custom`" + `. The columns:
 
 - R: the operator renders the pod and its files (the goldens of ` + "`pkg/operand`" + `)
 - S: the CCM of the bootstrap node starts and leads, and the first control-plane node is initialized
@@ -39,8 +39,7 @@ var covered = [][]string{
 
 // uncovered are the platforms without a story, and why.
 var uncovered = map[string]string{
-	"external": "the CCM is an administrator's own; `custom_test.go` in `test/integration` shows its input",
-	"none":     "no CCM runs there (`TestNone` in `test/e2e`)",
+	"none": "no CCM runs there (`TestNone` in `test/e2e`)",
 }
 
 // ran are the CCMs with which a step has passed, by platform and step.
@@ -67,27 +66,20 @@ func (d document) steps() ran {
 	return found
 }
 
-// addBuilt adds the steps of the table with a column for each platform.
+// addBuilt adds the steps of the table with a column for each platform, with the marks of their figures.
 func (d document) addBuilt(found ran) {
-	var platforms []string
-	for line := range strings.Lines(d["Platforms"]) {
-		cells := cellsOf(line)
-		switch {
-		case strings.HasPrefix(line, "|--"):
-		case len(cells) < 2 || cells[0] == "platform":
-			platforms = nil // another table begins, or this one ends
-		case cells[0] == "step":
-			platforms = cells[1:]
-		case platforms == nil:
-			if i := slices.Index(found[cells[0]][cells[1]], "built"); i >= 0 {
-				found[cells[0]][cells[1]][i] += markOf(cells)
-			}
-		default:
-			for i, name := range platforms {
-				if strings.HasSuffix(cells[1+i], " s") && !strings.Contains(name, ", cold") {
-					found.add(name, cells[0], "built")
-				}
-			}
+	stories := d.built()
+	for title, steps := range stories.took {
+		marks := map[string]string{}
+		for _, row := range stories.figures[title] {
+			cells := cellsOf(row)
+			marks[cells[1]] = markOf(cells)
+		}
+		if strings.Contains(title, ", cold") {
+			continue
+		}
+		for step := range steps {
+			found.add(title, step, "built"+marks[step])
 		}
 	}
 }

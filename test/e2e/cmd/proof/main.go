@@ -148,7 +148,7 @@ func (r records) writeRest(out io.Writer) {
 		write   func(io.Writer)
 	}{
 		{"A rollout over time", r.rollout != nil, r.writeRollout},
-		{"Platforms", len(r.built()) > 0, r.writeSteps},
+		{platformsHeading, len(r.built()) > 0, r.writeSteps},
 		{givenHeading, len(r.given()) > 0, r.writeGiven},
 		{liesHeading, len(r.lies) > 0, r.writeLies},
 		{faultsHeading, len(r.faults) > 0, r.writeFaults},

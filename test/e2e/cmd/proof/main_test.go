@@ -128,6 +128,35 @@ About the table.
 `)
 }
 
+func TestTheColumnOfAPlatformWithoutARecordStays(t *testing.T) {
+	former := parse(`# Proof
+
+## Platforms
+
+| step | aws | vsphere |
+|---|---|---|
+| it starts | 4.4 s | 5.5 s |
+| it balances | 6.6 s | – |
+
+| platform | step | seen | commit |
+|---|---|---|---|
+| aws | it starts | a former run | 0123 |
+| vsphere | it starts | a run | 0123 |
+`)
+	var b strings.Builder
+	records{former: former, steps: []record.Step{
+		{Platform: "aws", Name: "it starts", Duration: record.Seconds(time.Second), Detail: "another run", Commit: "4567"},
+		{Platform: "external", Name: "it ends", Order: 2, Duration: record.Seconds(time.Minute)},
+	}}.write(&b)
+	require.Contains(t, b.String(), `| step | aws | external | vsphere |
+|---|---|---|---|
+| it starts | 1.0 s | – | 5.5 s |
+| it ends | – | 60.0 s | – |
+`+aboutFigures+`| aws | it starts | another run | 4567 |
+| vsphere | it starts | a run | 0123 |
+`)
+}
+
 func TestTheTableOfCoverageIsThatOfTheStories(t *testing.T) {
 	former := parse(`# Proof
 
