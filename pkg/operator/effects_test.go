@@ -48,7 +48,7 @@ func startWorld(t *testing.T) *world {
 	// k8s.io/apimachinery/pkg/util/runtime keeps the time at which the process started, and sleeps until then at the
 	// first error.
 	<-time.After(time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)))
-	server := apitest.StartInBubble(t, addToScheme)
+	server := apitest.Start(t, addToScheme)
 	o, cc := assemble(t, server)
 	ctx, stop := context.WithCancel(t.Context())
 	w := &world{server, kubernetes.NewForConfigOrDie(server.Config), stop, make(chan error, 1)}

@@ -8,26 +8,12 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 )
-
-// StartInBubble is Start without a socket, so that its clients work in a bubble of testing/synctest.
-func StartInBubble(tb testing.TB, addToScheme ...func(*runtime.Scheme) error) *Server {
-	tb.Helper()
-	s := newServer(tb, addToScheme...)
-	s.isSilent = true
-	s.Config = s.Connect("test", nil).Config()
-	return s
-}
-
-func configOf(host string) *rest.Config {
-	return &rest.Config{Host: host, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
-}
 
 // latency is that of each request. Without one, controllers that answer each other's writes would stop the time.
 const latency = 2 * time.Millisecond
@@ -68,9 +54,8 @@ func (s *Server) Connect(user string, network Network) *Link {
 
 // Config returns the configuration of a client.
 func (l *Link) Config() *rest.Config {
-	config := configOf("http://apiserver")
-	config.Transport = l
-	return config
+	return &rest.Config{Host: "http://apiserver", QPS: -1, Transport: l,
+		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
 }
 
 // Cut ends the connection for good, as the end of the process does: nothing that it still does reaches the server.

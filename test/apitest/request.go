@@ -131,10 +131,8 @@ func (s *Server) read(r *http.Request, t target, request Request, due func() tim
 	if err != nil {
 		return failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, t, err.Error())
 	}
-	if !s.isSilent {
-		s.requests = append(s.requests, Request{Path: request.Path, Labels: request.Labels, Fields: request.Fields,
-			Watch: request.Watch, TimeoutSeconds: request.TimeoutSeconds, Limit: request.Limit})
-	}
+	s.requests = append(s.requests, Request{Path: request.Path, Labels: request.Labels, Fields: request.Fields,
+		Watch: request.Watch, TimeoutSeconds: request.TimeoutSeconds, Limit: request.Limit})
 	if request.Watch {
 		return s.watch(r.Context(), t, request, selects, due)
 	}

@@ -5,8 +5,6 @@
 package apitest
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -44,28 +42,15 @@ type Server struct {
 	collections map[schema.GroupVersionResource]*collection
 	watches     []*watcher
 	observers   []func(Change)
-	// requests has the lists and watches, unless isSilent.
+	// requests has the lists and watches.
 	requests []Request
-	isSilent bool
 	// logs are those of pods, by name.
 	logs map[string]string
 }
 
-// Start starts a server without objects that stops after the test. addToScheme adds types beyond those of Kubernetes
-// and config.openshift.io.
+// Start starts a server without objects, and without a socket: its clients work in a bubble of testing/synctest too.
+// addToScheme adds types beyond those of Kubernetes and config.openshift.io.
 func Start(tb testing.TB, addToScheme ...func(*runtime.Scheme) error) *Server {
-	tb.Helper()
-	s := newServer(tb, addToScheme...)
-	server := httptest.NewServer(s)
-	tb.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	s.Config = configOf(server.URL)
-	return s
-}
-
-func newServer(tb testing.TB, addToScheme ...func(*runtime.Scheme) error) *Server {
 	tb.Helper()
 	s := &Server{
 		types:       runtime.NewScheme(),
@@ -84,6 +69,7 @@ func newServer(tb testing.TB, addToScheme ...func(*runtime.Scheme) error) *Serve
 	s.definition, err = operatorDefinition()
 	require.NoError(tb, err)
 	s.kinds[s.definition.resource] = s.definition.kind
+	s.Config = s.Connect("test", nil).Config()
 	return s
 }
 
@@ -126,35 +112,6 @@ func (s *Server) AwaitWatches(tb testing.TB, count int) {
 		defer s.lock.Unlock()
 		return len(s.watches) == count
 	}, time.Minute, 10*time.Millisecond)
-}
-
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := s.serve("test", r, func() time.Time { return time.Time{} })
-	w.Header().Set("Content-Type", a.contentType())
-	w.WriteHeader(a.code)
-	if a.watch == nil {
-		_, _ = w.Write(a.body)
-		return
-	}
-	defer func() { _ = a.watch.Close() }()
-	flush := func() {
-		if flusher, ok := w.(http.Flusher); ok {
-			flusher.Flush()
-		}
-	}
-	flush()
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := a.watch.Read(buffer)
-		if n > 0 {
-			_, _ = w.Write(buffer[:n])
-			flush()
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // parse returns what the path of a request is about.

@@ -153,11 +153,7 @@ func (n processNetwork) Pass(user string, r apitest.Request) apitest.Passage {
 	return passage
 }
 
-func (p *process) frozen() bool {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.isFrozen
-}
+func (p *process) frozen() bool { return locked(&p.mutex, func() bool { return p.isFrozen }) }
 
 // say logs a line.
 func (p *process) say(level, file, format string, args ...any) {

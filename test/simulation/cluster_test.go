@@ -2,21 +2,16 @@ package simulation
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"github.com/openshift/library-go/pkg/crypto"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,30 +129,30 @@ func (w *world) given() []runtime.Object {
 		&corev1.ConfigMap{ObjectMeta: named("openshift-config-managed", "kube-cloud-config"),
 			Data: map[string]string{"cloud.conf": fmt.Sprintf(cloudConf, networkID(0))}},
 		&corev1.ConfigMap{ObjectMeta: named("kube-system", "extension-apiserver-authentication"), Data: map[string]string{
-			"client-ca-file": authority(w, "client"), "requestheader-client-ca-file": authority(w, "front-proxy"),
+			"client-ca-file": authority(), "requestheader-client-ca-file": authority(),
 			"requestheader-allowed-names":        `["kube-apiserver-proxy","system:openshift-aggregator"]`,
 			"requestheader-username-headers":     `["X-Remote-User"]`,
 			"requestheader-group-headers":        `["X-Remote-Group"]`,
 			"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
 		}},
-		&corev1.ConfigMap{ObjectMeta: named(target, "kube-root-ca.crt"), Data: map[string]string{"ca.crt": authority(w, "root")}},
+		&corev1.ConfigMap{ObjectMeta: named(target, "kube-root-ca.crt"), Data: map[string]string{"ca.crt": authority()}},
 		&corev1.Secret{ObjectMeta: named(target, "openstack-cloud-credentials"),
 			Data: map[string][]byte{"clouds.yaml": fmt.Appendf(nil, cloudsYAML, password(0))}},
 	}
 }
 
-// authority returns a certificate authority in PEM.
-func authority(w *world, name string) string {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(w, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(20, 0, 0), KeyUsage: x509.KeyUsageCertSign,
+// authority is a certificate authority in PEM.
+var authority = sync.OnceValue(func() string {
+	config, err := crypto.MakeSelfSignedCAConfig("authority", 7300*24*time.Hour)
+	if err != nil {
+		panic(err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(w, err)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-}
+	content, _, err := config.GetPEMBytes()
+	if err != nil {
+		panic(err)
+	}
+	return string(content)
+})
 
 // configure changes the cloud configuration, which cluster-config-operator copies.
 func (w *world) configure(network int) {

@@ -105,7 +105,7 @@ func (s *storyteller) drainAndReboot() {
 	s.cordon(leader.name, true)
 	s.await(func() bool { now := s.leader(); return now != nil && now != leader })
 	s.await(func() bool { return s.facts().allReady })
-	s.off(leader)
+	leader.turnOff()
 	s.pass(transitions.Off, nil)
 	leader.reboot()
 	s.await(func() bool { return s.isNodeReady(leader.name) })
@@ -114,13 +114,7 @@ func (s *storyteller) drainAndReboot() {
 
 func (s *storyteller) leaderDies() {
 	leader := s.leader()
-	s.off(leader)
+	leader.turnOff()
 	s.await(func() bool { now := s.leader(); return now != nil && now != leader })
 	leader.reboot()
-}
-
-func (s *storyteller) off(m *machine) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.powerOff()
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,20 +70,16 @@ func during(set func(is bool), count func() int) (end func(), had func() bool) {
 }
 
 // counted reads a count of the network.
-func (n *network) counted(count *int) func() int {
-	return func() int {
-		n.mutex.Lock()
-		defer n.mutex.Unlock()
-		return *count
-	}
+func (n *network) counted(count *int) func() int { return counted(&n.mutex, count) }
+
+// counted reads a count that a lock guards.
+func counted(lock sync.Locker, count *int) func() int {
+	return func() int { return locked(lock, func() int { return *count }) }
 }
 
 // number returns a number that no change has had.
 func (w *world) number() int {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.changes++
-	return w.changes
+	return locked(&w.mutex, func() int { w.changes++; return w.changes })
 }
 
 // someMaster is the leader's machine in half of the cases.
@@ -121,15 +118,8 @@ func hang(w *world) (func(), func() bool) {
 func hangKubelet(w *world) (func(), func() bool) {
 	m := w.someMaster()
 	w.note("FAULT the kubelet of %s hangs", m.name)
-	return during(func(is bool) {
-		w.mutex.Lock()
-		defer w.mutex.Unlock()
-		m.isHung = is
-	}, func() int {
-		w.mutex.Lock()
-		defer w.mutex.Unlock()
-		return m.missed
-	})
+	return during(func(is bool) { locked(&w.mutex, func() bool { m.isHung = is; return is }) },
+		counted(&w.mutex, &m.missed))
 }
 
 func powerOff(w *world) (func(), func() bool) {
@@ -148,15 +138,8 @@ func powerOff(w *world) (func(), func() bool) {
 // fillDisk has an effect if an installer fails because of it.
 func fillDisk(w *world, m *machine) (func(), func() bool) {
 	w.note("FAULT the disk of %s is full", m.name)
-	return during(func(is bool) {
-		w.mutex.Lock()
-		defer w.mutex.Unlock()
-		m.isFull = is
-	}, func() int {
-		w.mutex.Lock()
-		defer w.mutex.Unlock()
-		return m.unwritten
-	})
+	return during(func(is bool) { locked(&w.mutex, func() bool { m.isFull = is; return is }) },
+		counted(&w.mutex, &m.unwritten))
 }
 
 // isNodeReady reports whether a Node exists and is Ready.
@@ -177,9 +160,7 @@ func drain(w *world) (func(), func() bool) {
 	w.cordon(m.name, true)
 	go func() {
 		if pause(w.ctx, w.between(10*time.Second, 90*time.Second)) {
-			m.mutex.Lock()
-			m.powerOff()
-			m.mutex.Unlock()
+			m.turnOff()
 		}
 	}()
 	return func() {
@@ -340,15 +321,8 @@ func cloudFault(set func(c *cloud, is bool)) func(w *world) (func(), func() bool
 		return during(func(is bool) {
 			w.note("the cloud fails: %v", is)
 			w.cloud.set(func() { set(w.cloud, is) })
-		}, w.cloud.wrong)
+		}, counted(&w.cloud.mutex, &w.cloud.asked))
 	}
-}
-
-// wrong counts the requests that a fault has changed.
-func (c *cloud) wrong() int {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.asked
 }
 
 // damage changes the manifest of a static pod on its node.
@@ -386,9 +360,7 @@ func rotateValid(w *world) (func(), func() bool) {
 
 // used reports whether somebody has logged in with a password.
 func (c *cloud) used(password string) bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.logins[password] > 0
+	return locked(&c.mutex, func() bool { return c.logins[password] > 0 })
 }
 
 // misleading is an outage that looks like a mistake: the cloud refuses every login, or knows no machine. A change that
@@ -414,7 +386,7 @@ func credentialsLag(w *world) (func(), func() bool) {
 			w.note("the cloud accepts %s", password(next))
 			w.cloud.accept(next)
 		}
-	}, w.cloud.wrong)
+	}, counted(&w.cloud.mutex, &w.cloud.asked))
 }
 
 func configKills(w *world) (func(), func() bool) {
@@ -425,11 +397,7 @@ func configKills(w *world) (func(), func() bool) {
 		} else {
 			w.configure(w.number())
 		}
-	}, func() int {
-		w.mutex.Lock()
-		defer w.mutex.Unlock()
-		return w.lacking
-	})
+	}, counted(&w.mutex, &w.lacking))
 }
 
 func rejoin(w *world) (func(), func() bool) {

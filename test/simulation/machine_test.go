@@ -112,6 +112,13 @@ func (m *machine) powerOff() {
 	}
 }
 
+// turnOff takes the power away.
+func (m *machine) turnOff() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.powerOff()
+}
+
 // reboot powers a machine on that is off. Its kubelet reports that its pods have ended.
 func (m *machine) reboot() {
 	m.mutex.Lock()

@@ -116,11 +116,7 @@ func isOperator(user string) bool {
 
 const operatorUser = "system:serviceaccount:" + operatorclient.OperatorNamespace + ":cluster-cloud-controller-manager"
 
-func (n *network) down() bool {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	return n.isDown
-}
+func (n *network) down() bool { return locked(&n.mutex, func() bool { return n.isDown }) }
 
 // set changes the network.
 func (n *network) set(change func()) {
@@ -181,16 +177,12 @@ func (c *cloud) accept(passwords ...int) {
 
 // accepts reports whether the cloud accepts a password and answers.
 func (c *cloud) accepts(password string) bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return !c.down && !c.rejects && (c.valid == nil || c.valid[password])
+	return locked(&c.mutex, func() bool { return !c.down && !c.rejects && (c.valid == nil || c.valid[password]) })
 }
 
 // isWell reports whether the cloud answers whoever has valid credentials.
 func (c *cloud) isWell() bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return !c.down && !c.rejects && !c.denies
+	return locked(&c.mutex, func() bool { return !c.down && !c.rejects && !c.denies })
 }
 
 // login returns why a login fails.

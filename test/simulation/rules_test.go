@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -306,29 +307,18 @@ func (r *rules) progress(f facts) {
 }
 
 // forbidden reports whether the operator's rights are away.
-func (n *network) forbidden() bool {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	return n.isForbidden
-}
+func (n *network) forbidden() bool { return locked(&n.mutex, func() bool { return n.isForbidden }) }
 
 // hinders reports whether a fault delays or refuses some requests or events of the operator.
 func (n *network) hinders() bool {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	lag := time.Duration(0)
-	for _, d := range n.lag {
-		lag = max(lag, d)
-	}
-	return n.fails > 0 || n.refuses != nil || lag > 0
+	return locked(&n.mutex, func() bool {
+		return n.fails > 0 || n.refuses != nil || slices.ContainsFunc(slices.Collect(maps.Values(n.lag)),
+			func(d time.Duration) bool { return d > 0 })
+	})
 }
 
 // back returns when the operator's rights came back last.
-func (n *network) back() time.Time {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	return n.rightsBack
-}
+func (n *network) back() time.Time { return locked(&n.mutex, func() time.Time { return n.rightsBack }) }
 
 // helpers describes the pods of the operator that are at work.
 func (w *world) helpers() string {

@@ -27,9 +27,7 @@ func changeAndReboot(w *world) {
 	w.fault(func() {
 		leader := w.someLeader()
 		w.note("FAULT the machine %s is off", leader.name)
-		leader.mutex.Lock()
-		leader.powerOff()
-		leader.mutex.Unlock()
+		leader.turnOff()
 		w.pass(3*time.Minute, nil)
 		leader.reboot()
 	})
@@ -94,11 +92,9 @@ func TestARemovalLeavesNoStaticPodAndIsUndone(t *testing.T) {
 func TestAClusterThatWasOffForDaysLeadsSoonAfterItsStart(t *testing.T) {
 	scenario(t, func(w *world) {
 		w.operator.kill()
-		w.mutex.Lock()
 		for _, m := range w.machines {
-			m.powerOff()
+			m.turnOff()
 		}
-		w.mutex.Unlock()
 		w.network.set(func() { w.network.isDown = true })
 		pause(w.ctx, 49*time.Hour)
 		require.Zero(w, w.expired.Load())

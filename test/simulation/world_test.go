@@ -237,7 +237,7 @@ func diskDirectory(t *testing.T) string {
 func newWorld(ctx context.Context, t *testing.T, seed uint64, directory string) *world {
 	t.Helper()
 	w := &world{
-		T: t, ctx: ctx, start: time.Now(), directory: directory, api: apitest.StartInBubble(t, addToScheme),
+		T: t, ctx: ctx, start: time.Now(), directory: directory, api: apitest.Start(t, addToScheme),
 		machines: map[string]*machine{}, rng: rand.New(rand.NewPCG(seed, 1)),
 		dirty: map[string]map[string]bool{}, policies: map[string]bool{}, first: map[string]time.Time{},
 	}
@@ -314,19 +314,20 @@ func (w *world) report() {
 	}
 }
 
+// locked returns what f returns while the lock is held.
+func locked[T any](lock sync.Locker, f func() T) T {
+	lock.Lock()
+	defer lock.Unlock()
+	return f()
+}
+
 // between returns a random duration.
 func (w *world) between(from, to time.Duration) time.Duration {
-	w.chance.Lock()
-	defer w.chance.Unlock()
-	return from + time.Duration(w.rng.Int64N(int64(to-from)+1))
+	return from + time.Duration(locked(&w.chance, func() int64 { return w.rng.Int64N(int64(to-from) + 1) }))
 }
 
 // n returns a random number below limit.
-func (w *world) n(limit int) int {
-	w.chance.Lock()
-	defer w.chance.Unlock()
-	return w.rng.IntN(limit)
-}
+func (w *world) n(limit int) int { return locked(&w.chance, func() int { return w.rng.IntN(limit) }) }
 
 // pause waits, and reports false if the context ends first.
 func pause(ctx context.Context, d time.Duration) bool {
