@@ -193,7 +193,6 @@ var allControllers = []string{
 	"ClientCA",
 	"ConfigObserver",
 	"Handover",
-	"HeldBackRevisionController",
 	"ImagePullController",
 	"Installer",
 	"LeaderElection",

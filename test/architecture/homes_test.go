@@ -27,9 +27,9 @@ func TestEachFactHasOneHome(t *testing.T) {
 			computed: regexp.MustCompile(`FieldManager\(\w+, "conditions?"\)|[fF]ieldManager = "|\.ApplyOperatorStatus\(`),
 			home:     "pkg/operatorclient/conditions.go",
 			others: map[string]string{
-				"pkg/operatorclient/retry.go":                    "it is the client",
-				"pkg/operator/rollout/staticpod/listers.go":      "it adapts the client for library-go",
-				"pkg/operator/rollout/staticpod/lostrevision.go": "it adapts the client for library-go",
+				"pkg/operatorclient/retry.go":                "it is the client",
+				"pkg/operator/rollout/staticpod/listers.go":  "it adapts the client for library-go",
+				"pkg/operator/rollout/staticpod/revision.go": "it writes the latest revision",
 			},
 		},
 		"a read of the operator's resource has failed": {

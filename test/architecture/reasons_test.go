@@ -24,13 +24,13 @@ var reasonLike = regexp.MustCompile(`^[A-Z][a-z]+[A-Za-z]*$`)
 // noReasons are strings of pkg/operator that look like a reason and are none.
 var noReasons = []string{
 	// Names of controllers, and parts of names.
-	"Controller", "Degraded", "HeldBackRevisionController", "ImagePullController", "NodeManager",
-	"RolloutProgressController",
+	"Controller", "Degraded", "ImagePullController", "NodeManager",
+	"RevisionController", "RolloutProgressController",
 	// Conditions of others, and conditions with other suffixes.
 	"CloudConfigController", "CloudControllerOwner", "TakingOver", "TrustedCABundleControllerController",
 	// Feature gates, kinds, values of annotations, and what kubelets report.
 	"Allowed", "CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook", "ClusterRole",
-	"ConfigurablePKI", "Confirmed", "ContainerCreating", "ControllerManagerReleaseLeaderElectionLockOnExit",
+	"ConfigMap", "ConfigurablePKI", "Confirmed", "ContainerCreating", "ControllerManagerReleaseLeaderElectionLockOnExit",
 	"CrashLoopBackOff", "DeadlineExceeded", "ErrImageNeverPull", "Failed", "ImagePullBackOff", "InvalidImageName",
 	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Secret", "Service", "Unknown",
 	// The reason of an event.

@@ -104,11 +104,6 @@ var wires = []wire{
 	{controller: "StaticPodControllers", does: "starts the static-pod controllers", proof: startsStaticPodControllers},
 	{controller: "Takeover", does: "looks for a predecessor", proof: hasCondition("TakingOver")},
 	{controller: "RevisionController", does: "makes a revision", proof: provesRevision},
-	{
-		controller: "HeldBackRevisionController",
-		does:       "reports revisions that are held back",
-		proof:      hasCondition("RevisionHeldBackDegraded"),
-	},
 	{controller: "cloud-controller-manager-Node", does: "counts the control-plane nodes", proof: provesNodes},
 	{controller: "Installer", does: "installs the revision on the node", proof: provesInstaller},
 	{

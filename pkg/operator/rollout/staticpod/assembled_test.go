@@ -148,7 +148,7 @@ func TestTheControllersAreAssembled(t *testing.T) {
 			names = append(names, controller.Name())
 		}
 		require.Equal(t, []string{
-			"RevisionController", "HeldBackRevisionController", "Installer", "RolloutProgressController", "ImagePullController",
+			"RevisionController", "Installer", "RolloutProgressController", "ImagePullController",
 			"cloud-controller-manager-InstallerState", "cloud-controller-manager-Node",
 			"cloud-controller-manager-StaticPodState",
 			"MissingStaticPodController", "PruneController", "cloud-controller-manager-UnsupportedConfigOverrides",
@@ -318,7 +318,7 @@ func TestTheOperatorEndsAfterItsStaticPodControllers(t *testing.T) {
 // library-go's queue waits for up to 1000 seconds after a spell of failing requests.
 func TestEachControllerTriesAgainWithinAMinuteWhatHasFailed(t *testing.T) {
 	// These sync every minute, whatever their queue waits for.
-	resyncs := []string{"RevisionController", "cloud-controller-manager-InstallerState",
+	resyncs := []string{"cloud-controller-manager-InstallerState",
 		"cloud-controller-manager-StaticPodState", "MissingStaticPodController"}
 	a := newWired(t, 1)
 	a.operator.fails = errors.New("forbidden")

@@ -16,7 +16,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/management"
-	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
 	library "github.com/openshift/library-go/pkg/operator/staticpod"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installerstate"
@@ -205,35 +204,6 @@ func newOriginal(
 	return o
 }
 
-// revisionObjects are the complete copies of a candidate, and the candidate itself without a revision.
-func revisionObjects(t *testing.T, revision int) []runtime.Object {
-	t.Helper()
-	suffix := ""
-	var objects []runtime.Object
-	if revision > 0 {
-		suffix = fmt.Sprintf("-%d", revision)
-		objects = append(objects, revisionStatusOf(revision))
-	}
-	configMaps, secrets := candidate(t, suffix)
-	for _, configMap := range configMaps {
-		objects = append(objects, configMap)
-	}
-	for _, secret := range secrets {
-		objects = append(objects, secret)
-	}
-	return objects
-}
-
-func revisionStatusOf(revision int) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: target, Name: fmt.Sprintf("revision-status-%d", revision),
-			Annotations: map[string]string{readyAnnotation: "true"},
-		},
-		Data: map[string]string{"revision": fmt.Sprint(revision)},
-	}
-}
-
 func (o *original) sync(t *testing.T, controller interface {
 	Sync(ctx context.Context, syncCtx factory.SyncContext) error
 }) error {
@@ -252,11 +222,6 @@ func (o *original) installer(pods corev1client.PodsGetter) *installer.InstallerC
 	return installer.NewInstallerController("cloud-controller-manager", target, "cloud-controller-manager",
 		revisioned("ConfigMap"), revisioned("Secret"), []string{"installer"}, o.caches, o.operator,
 		o.kube.CoreV1(), o.kube.CoreV1(), pods, o.recorder)
-}
-
-func (o *original) revision(configMaps corev1client.ConfigMapsGetter) factory.Controller {
-	return revisioncontroller.NewRevisionController("cloud-controller-manager", target,
-		revisioned("ConfigMap"), revisioned("Secret"), o.caches, o.operator, configMaps, o.kube.CoreV1(), o.recorder, nil, nil)
 }
 
 func (o *original) pruner() factory.Controller {
@@ -312,39 +277,6 @@ func TestWhatMinReadyDurationComparesByItself(t *testing.T) {
 			})
 		})
 	}
-}
-
-// These are the reasons for revisionClient and lostRevisions, and what the latter relies on.
-func TestWhatTheRevisionControllerDoesByItself(t *testing.T) {
-	restored := func(t *testing.T) *original {
-		// etcd was restored from a backup with revision 2. A controller has written the status from its cache.
-		return newOriginal(t, 4, nil, append(revisionObjects(t, 0), revisionObjects(t, 2)...)...)
-	}
-	t.Run("it goes back from a latest revision whose objects are gone, forever", func(t *testing.T) {
-		o := restored(t)
-		controller := o.revision(o.kube.CoreV1())
-		for range 2 {
-			require.EqualError(t, o.sync(t, controller),
-				"cloud-controller-manager-RevisionController: latestAvailableRevision must only increase")
-		}
-		_, err := o.kube.CoreV1().ConfigMaps(target).Get(t.Context(), "revision-status-5", metav1.GetOptions{})
-		require.EqualError(t, err, `configmaps "revision-status-5" not found`)
-	})
-	t.Run("it believes its cache of ConfigMaps", func(t *testing.T) {
-		o := restored(t)
-		former := fake.NewClientset(revisionStatusOf(6))
-		require.NoError(t, o.sync(t, o.revision(former.CoreV1())))
-		require.Equal(t, int32(6), o.operator.status.LatestAvailableRevision)
-	})
-	t.Run("it creates the next one if a revision is listed whose objects are gone", func(t *testing.T) {
-		o := restored(t)
-		listed := lostRevisions{ConfigMapsGetter: o.kube.CoreV1(), live: o.kube.CoreV1(), operator: o.operator}
-		require.NoError(t, o.sync(t, o.revision(listed)))
-		require.Equal(t, int32(5), o.operator.status.LatestAvailableRevision)
-		created, err := o.kube.CoreV1().ConfigMaps(target).Get(t.Context(), "revision-status-5", metav1.GetOptions{})
-		require.NoError(t, err)
-		require.Equal(t, "true", created.Annotations[readyAnnotation])
-	})
 }
 
 // These are the reasons for nodePods and pullImages.
@@ -643,9 +575,7 @@ func TestWhatTheControllersDoDuringARemovalByThemselves(t *testing.T) {
 	t.Run("those of an operator that is always managed install again", func(t *testing.T) {
 		management.SetOperatorAlwaysManaged()
 		t.Cleanup(management.SetOperatorUnmanageable)
-		o := removed(newOriginal(t, 0, []operatorv1.NodeStatus{{NodeName: "m0"}}, revisionObjects(t, 0)...))
-		require.NoError(t, o.sync(t, o.revision(o.kube.CoreV1())))
-		require.Equal(t, int32(1), o.operator.status.LatestAvailableRevision)
+		o := removed(newOriginal(t, 1, []operatorv1.NodeStatus{{NodeName: "m0"}}, revisionObjects(t, 1)...))
 		for range 2 {
 			require.NoError(t, o.sync(t, o.installer(o.kube.CoreV1())))
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/condition"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installerstate"
 	missingstaticpod "github.com/openshift/library-go/pkg/operator/staticpod/controller/missingstaticpod"
@@ -53,7 +52,7 @@ var Inertia = operatorclient.Inertia{
 func Conditions() []string {
 	return []string{
 		HeldBackCondition, ImagePullCondition, InstallerStartCondition,
-		heldBackController + "Degraded", progressController + "Degraded", imagePullController + "Degraded",
+		progressController + "Degraded", imagePullController + "Degraded",
 		condition.NodeControllerDegradedConditionType,
 		condition.StaticPodsDegradedConditionType,
 		condition.StaticPodsAvailableConditionType,
@@ -108,7 +107,6 @@ func controllers(o Options) []factory.Controller {
 	operator := o.Operator.Informer()
 	return []factory.Controller{
 		newRevisionController(o),
-		newHeldBackController(o),
 		newInstallerController(o, pods),
 		newProgressController(o),
 		newImagePullController(o),
@@ -126,29 +124,6 @@ func controllers(o Options) []factory.Controller {
 		reconciler.Again(unsupportedconfigoverridescontroller.NewUnsupportedConfigOverridesController(operand.Name,
 			o.Operator, o.Recorder), o.Recorder, operator),
 	}
-}
-
-func newRevisionController(o Options) factory.Controller {
-	return revisioncontroller.NewRevisionController(
-		operand.Name,
-		operand.Namespace,
-		revisioned(operand.ConfigMap),
-		revisioned(operand.Secret),
-		o.Target,
-		revisionClient{StaticPodOperatorClient: o.Operator, configMaps: o.Kube.CoreV1()},
-		lostRevisions{ConfigMapsGetter: o.ConfigMaps, live: o.Kube.CoreV1(), operator: o.Operator},
-		lateSecrets{SecretsGetter: o.Secrets, live: o.Kube.CoreV1()},
-		o.Recorder,
-		unless(heldBack(o)),
-		completeRevision(o.Kube.CoreV1()),
-	)
-}
-
-// heldBack returns why no revision may be created now.
-func heldBack(o Options) reason {
-	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
-	secrets := o.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
-	return firstOf(incomplete(configMaps, secrets), missingTokens(configMaps, secrets))
 }
 
 func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {

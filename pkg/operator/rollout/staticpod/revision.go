@@ -1,0 +1,317 @@
+package staticpod
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+)
+
+const (
+	// HeldBackCondition is True while an accepted configuration cannot become a revision.
+	HeldBackCondition = "RevisionHeldBackDegraded"
+
+	// heldBackGracePeriod is how long a revision may be held back before the operator degrades. The objects of a
+	// candidate are written one after the other, and its tokens are requested afterwards.
+	heldBackGracePeriod = time.Minute
+
+	revisionController = "RevisionController"
+
+	revisionStatus = "revision-status"
+
+	// readyAnnotation marks a revision-status ConfigMap, with the value true, once the revision is complete.
+	readyAnnotation = "operator.openshift.io/revision-ready"
+
+	instanceLabel     = "operator.openshift.io/controller-instance-name"
+	revisionsInstance = "cloud-controller-manager-RevisionController"
+)
+
+// revisions copies an accepted candidate into a revision. Objects, annotations, events and status are those of
+// library-go's revision controller. That one decides by its caches, see
+// docs/decisions/021-a-revision-controller-of-its-own.md; here the caches only say that there is something to do.
+type revisions struct {
+	Options
+	held patience.Since[bool]
+}
+
+// newRevisionController returns the controller that creates revisions, and reports why it creates none.
+func newRevisionController(o Options) factory.Controller {
+	core := o.Target.Core().V1()
+	return reconciler.New(revisionController, o.Operator, o.Recorder, (&revisions{Options: o}).sync,
+		core.ConfigMaps().Informer(), core.Secrets().Informer())
+}
+
+func (c *revisions) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	_, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return err
+	}
+	core := c.Target.Core().V1()
+	objects, err := operatorclient.Objects(
+		core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), core.Secrets().Lister().Secrets(operand.Namespace))
+	if err != nil {
+		return err
+	}
+	held, heldErr := heldBack(objects)
+	if heldErr == nil {
+		heldErr = c.report(ctx, syncCtx, objects, held)
+	}
+	adopts, creates := nextRevision(status, objects, held != "" || heldErr != nil)
+	switch {
+	case adopts != 0:
+		err = c.adopt(ctx, adopts)
+	case creates != 0:
+		err = c.create(ctx, syncCtx.Recorder(), objects, creates)
+	}
+	return errors.Join(heldErr, err)
+}
+
+// nextRevision returns, by the caches, the revision that the status does not name as its latest yet, or else the one
+// that does not exist yet, 0 if there is neither.
+func nextRevision(
+	status *operatorv1.StaticPodOperatorStatus, objects operand.Objects, isHeld bool,
+) (adopts, creates int32) {
+	latest := max(claimed(status), newest(objects.ConfigMaps))
+	switch {
+	case status.LatestAvailableRevision != latest:
+		return latest, 0
+	case isHeld || difference(objects, objects, latest) == "":
+		return 0, 0
+	}
+	return 0, latest + 1
+}
+
+// claimed returns the latest revision that the status names. A controller whose cache is behind may write, after a
+// restore of etcd, that a node is at a revision that exists no more.
+func claimed(status *operatorv1.StaticPodOperatorStatus) int32 {
+	latest := status.LatestAvailableRevision
+	for _, node := range status.NodeStatuses {
+		latest = max(latest, node.CurrentRevision, node.TargetRevision)
+	}
+	return latest
+}
+
+// newest returns the latest complete revision, 0 if there is none.
+func newest(configMaps []*corev1.ConfigMap) (latest int32) {
+	for _, configMap := range configMaps {
+		if strings.HasPrefix(configMap.Name, revisionStatus+"-") && isReady(configMap) {
+			revision, _ := strconv.ParseInt(configMap.Data["revision"], 10, 32) // 0 if it is no number
+			latest = max(latest, int32(revision))
+		}
+	}
+	return latest
+}
+
+func isReady(status *corev1.ConfigMap) bool { return status.Annotations[readyAnnotation] == "true" }
+
+// difference returns why the candidate differs from the copies of a revision, "" if it does not.
+func difference(candidate, copies operand.Objects, revision int32) string {
+	configMaps, missing := changed(operand.ConfigMap, revision, candidate.ConfigMap, copies.ConfigMap,
+		func(a, b *corev1.ConfigMap) bool { return equality.Semantic.DeepEqual(a.Data, b.Data) })
+	if missing != "" {
+		return missing
+	}
+	secrets, missing := changed(operand.Secret, revision, candidate.Secret, copies.Secret,
+		func(a, b *corev1.Secret) bool { return equality.Semantic.DeepEqual(a.Data, b.Data) })
+	return cmp.Or(missing, strings.Join(slices.Concat(secrets, configMaps), ","))
+}
+
+func changed[T any](
+	kind operand.Kind, revision int32, candidate, copies func(name string) *T, equal func(a, b *T) bool,
+) (texts []string, missing string) {
+	for _, name := range operand.DeliveredBy(kind, operand.Revisioned) {
+		copied := copies(copyName(name, revision))
+		if copied == nil {
+			return nil, fmt.Sprintf("%s %q not found", strings.ToLower(string(kind)), copyName(name, revision))
+		}
+		if !equal(candidate(name), copied) {
+			texts = append(texts, fmt.Sprintf("required %s/%s has changed", strings.ToLower(string(kind)), name))
+		}
+	}
+	return texts, ""
+}
+
+// adopt writes the latest revision into the status. After a restore of etcd, the cache has revisions that exist no more
+// until its watch notices. Their number is not written, because the validation of the resource does not let it
+// decrease, unless the API's status has it: then the next revision has to follow it.
+func (c *revisions) adopt(ctx context.Context, revision int32) error {
+	name := copyName(revisionStatus, revision)
+	status, err := c.Kube.CoreV1().ConfigMaps(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading configmap/%s in %s: %w", name, operand.Namespace, err)
+	}
+	if err != nil || !isReady(status) {
+		_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
+		if err != nil {
+			return err
+		}
+		if claimed(live) < revision {
+			klog.V(2).InfoS("The latest revision in the cache exists no more", "revision", revision)
+			return nil
+		}
+	}
+	return c.write(ctx, revision)
+}
+
+// write writes the latest revision into the status.
+func (c *revisions) write(ctx context.Context, revision int32) error {
+	return c.Operator.ApplyOperatorStatus(ctx, revisionsInstance, applyoperatorv1.OperatorStatus().
+		WithLatestAvailableRevision(revision))
+}
+
+// create creates a revision, or completes it, unless only a cache that is behind says that it is needed. An event of
+// that cache brings the controller back.
+func (c *revisions) create(
+	ctx context.Context, recorder events.Recorder, candidate operand.Objects, revision int32,
+) error {
+	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
+	if err != nil || claimed(live) != revision-1 {
+		return err
+	}
+	former, err := c.copies(ctx, revision-1)
+	if err != nil {
+		return err
+	}
+	reason := difference(candidate, former, revision-1)
+	if reason == "" {
+		return nil
+	}
+	recorder.Eventf("StartingNewRevision", "new revision %d triggered by %q", revision, reason)
+	status, err := c.begin(ctx, revision, reason)
+	if err != nil || isReady(status) {
+		return err
+	}
+	if err := c.copy(ctx, recorder, revision, status); err != nil {
+		return err
+	}
+	// The caches may not have copies that were written a moment ago.
+	copies, err := c.copies(ctx, revision)
+	if err != nil {
+		return err
+	}
+	if mismatch := operand.CopiesMatch(copies.ConfigMaps, copies.Secrets, revision); mismatch != nil {
+		klog.V(2).InfoS("The revision is not ready yet", "revision", revision, "reason", mismatch.Error())
+		return nil
+	}
+	status.Annotations = map[string]string{readyAnnotation: "true"}
+	_, err = c.ConfigMaps.ConfigMaps(operand.Namespace).Update(ctx, status, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("completing configmap/%s in %s: %w", status.Name, operand.Namespace, err)
+	}
+	recorder.Eventf("RevisionTriggered", "new revision %d triggered by %q", revision, reason)
+	return c.write(ctx, revision)
+}
+
+// begin creates the revision-status ConfigMap, and returns it as it is if it exists.
+func (c *revisions) begin(ctx context.Context, revision int32, reason string) (*corev1.ConfigMap, error) {
+	name := copyName(revisionStatus, revision)
+	created, err := c.ConfigMaps.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: operand.Namespace, Name: name,
+			Annotations: map[string]string{readyAnnotation: "false"},
+			Labels:      map[string]string{instanceLabel: revisionsInstance},
+		},
+		Data: map[string]string{"revision": strconv.Itoa(int(revision)), "reason": reason},
+	}, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return c.Kube.CoreV1().ConfigMaps(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
+	case err != nil:
+		return nil, fmt.Errorf("creating configmap/%s in %s: %w", name, operand.Namespace, err)
+	}
+	return created, nil
+}
+
+// copy copies the candidate. The copies go when the revision-status ConfigMap goes.
+func (c *revisions) copy(
+	ctx context.Context, recorder events.Recorder, revision int32, status *corev1.ConfigMap,
+) error {
+	labels := map[string]string{instanceLabel: revisionsInstance}
+	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: status.Name, UID: status.UID}}
+	for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {
+		_, _, err := resourceapply.SyncConfigMapWithLabels(ctx, c.ConfigMaps, recorder, operand.Namespace, name,
+			operand.Namespace, copyName(name, revision), owners, labels)
+		if err != nil {
+			return fmt.Errorf("copying configmap/%s in %s: %w", name, operand.Namespace, err)
+		}
+	}
+	for _, name := range operand.DeliveredBy(operand.Secret, operand.Revisioned) {
+		_, _, err := resourceapply.SyncSecretWithLabels(ctx, c.Secrets, recorder, operand.Namespace, name,
+			operand.Namespace, copyName(name, revision), owners, labels)
+		if err != nil {
+			return fmt.Errorf("copying secret/%s in %s: %w", name, operand.Namespace, err)
+		}
+	}
+	return nil
+}
+
+// copies reads live those copies of a revision that exist.
+func (c *revisions) copies(ctx context.Context, revision int32) (o operand.Objects, err error) {
+	core := c.Kube.CoreV1()
+	o.ConfigMaps, err = copiesOf(ctx, operand.ConfigMap, revision, core.ConfigMaps(operand.Namespace).Get)
+	if err != nil {
+		return o, err
+	}
+	o.Secrets, err = copiesOf(ctx, operand.Secret, revision, core.Secrets(operand.Namespace).Get)
+	return o, err
+}
+
+func copiesOf[T any](
+	ctx context.Context, kind operand.Kind, revision int32, get operatorclient.GetFunc[*T],
+) ([]*T, error) {
+	var found []*T
+	for _, name := range operand.DeliveredBy(kind, operand.Revisioned) {
+		name = copyName(name, revision)
+		object, err := get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			found = append(found, object)
+		} else if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading %s/%s in %s: %w", strings.ToLower(string(kind)), name, operand.Namespace, err)
+		}
+	}
+	return found, nil
+}
+
+func copyName(name string, revision int32) string { return fmt.Sprintf("%s-%d", name, revision) }
+
+// report writes the condition about a revision that is held back. Until there is a candidate, targetconfigcontroller
+// reports what is missing.
+func (c *revisions) report(
+	ctx context.Context, syncCtx factory.SyncContext, objects operand.Objects, text string,
+) error {
+	if objects.ConfigMap(operand.PodConfigMap) == nil {
+		text = ""
+	}
+	now := c.Clock.Now()
+	since := c.held.See(text != "", now)
+	condition := operatorclient.AsExpected(HeldBackCondition)
+	if text != "" {
+		if wait := since.Add(heldBackGracePeriod).Sub(now); wait > 0 {
+			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+			return nil
+		}
+		condition = operatorclient.NewCondition(HeldBackCondition, operatorv1.ConditionTrue, "CandidateIncomplete",
+			"the accepted configuration is not rolled out: "+text+"; check the other Degraded conditions for the cause")
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, revisionController, condition)
+}
