@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -41,7 +40,6 @@ func (m Manifest) Decode(into any) error {
 // wrongType returns an error with the place of a value that does not have its field's type.
 func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 	path := pathAt(m.json, wrong.Offset)
-	place := m.place(path...)
 	is, wants := confdoc.JSONTypes(wrong)
 	action := "correct it"
 	if wrong.Type.Kind() == reflect.String {
@@ -51,35 +49,31 @@ func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 			action = fmt.Sprintf("write %q and indent the text below it", path[len(path)-1]+": |")
 		}
 	}
-	return fmt.Errorf("%s:%d:%d: %s in %s is %s, but must be %s: %s",
-		m.File, place.Line, place.Column, strings.Join(path, "."), m, is, wants, action)
+	return m.failf(path, "%s in %s is %s, but must be %s: %s", strings.Join(path, "."), m, is, wants, action)
 }
 
 // notBase64 returns an error with the place of the first value that is not base64.
 func (m Manifest) notBase64() error {
-	var object map[string]json.RawMessage
-	_ = json.Unmarshal(m.json, &object) // it was read before
+	tree, action := confdoc.Tree(m.json), "encode it"
+	if m.GVK.Kind == secretKind {
+		action += ", or write it under stringData"
+	}
 	for _, field := range []string{"data", "binaryData"} {
-		var values map[string]string
-		if json.Unmarshal(object[field], &values) != nil {
-			continue // ConfigMaps may have any text in data
-		}
-		for _, key := range slices.Sorted(maps.Keys(values)) {
+		for _, e := range tree.Get(field).Members() { // in order
+			path := []string{field, e.Name}
 			var decoded []byte
-			if quoted, err := json.Marshal(values[key]); err != nil || json.Unmarshal(quoted, &decoded) == nil ||
-				field == "data" && m.GVK.Kind != secretKind {
-				continue
+			if quoted, _ := json.Marshal(e.Value.Text); isBase64(m, path) && json.Unmarshal(quoted, &decoded) != nil {
+				return m.failf(path, "%s.%s in %s is not base64: %s", field, e.Name, m, action)
 			}
-			place := m.place(field, key)
-			action := "encode it"
-			if m.GVK.Kind == secretKind {
-				action += ", or write it under stringData"
-			}
-			return fmt.Errorf("%s:%d:%d: %s.%s in %s is not base64: %s", m.File, place.Line, place.Column, field, key, m,
-				action)
 		}
 	}
 	return fmt.Errorf("%s: a value is not base64: encode it", m.Source())
+}
+
+// failf returns an error with the place of the value at a path.
+func (m Manifest) failf(path []string, format string, args ...any) error {
+	at := m.place(path...)
+	return fmt.Errorf("%s:%d:%d: "+format, append([]any{m.File, at.Line, at.Column}, args...)...)
 }
 
 // pathAt returns the path of the JSON value at the offset.
