@@ -57,13 +57,12 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 		return nil, nil // Nothing refers to an object whose name the API server makes up.
 	}
 	if err != nil || h.Kind == "" || h.APIVersion == "" || h.Metadata.Name == "" {
-		place := m.start()
-		return nil, &noObjectError{file: m.File, at: place, item: m.itemName()}
+		return nil, &noObjectError{file: m.File, at: m.place(), item: m.itemName()}
 	}
 	version, err := schema.ParseGroupVersion(h.APIVersion)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%d:%d: apiVersion %q has more than one slash: write a group and a version, such as "+
-			"config.openshift.io/v1", m.File, m.start().Line, m.start().Column, h.APIVersion)
+		return nil, m.failf([]string{"apiVersion"}, "apiVersion %q has more than one slash: write a group and a version, "+
+			"such as config.openshift.io/v1", h.APIVersion)
 	}
 	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
 	return []Manifest{m}, nil
@@ -94,8 +93,7 @@ func itemsOf(m Manifest, h header) ([]Manifest, error) {
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := utiljson.Unmarshal(m.json, &list); err != nil {
-		return nil, fmt.Errorf("%s:%d:%d: items of this %s must be a list: write each item after a dash", m.File,
-			m.start().Line, m.start().Column, h.Kind)
+		return nil, m.failf([]string{"items"}, "items of this %s must be a list: write each item after a dash", h.Kind)
 	}
 	var objects []Manifest
 	var errs []error
@@ -124,13 +122,6 @@ func withKind(item json.RawMessage, list header) []byte {
 		return item
 	}
 	return completed
-}
-
-func (m Manifest) start() position {
-	if len(m.item) == 0 {
-		return position{Line: m.document.line, Column: 1}
-	}
-	return m.place()
 }
 
 // itemName returns the object's field in the list, empty if it is not in a list.

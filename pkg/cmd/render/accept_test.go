@@ -78,7 +78,7 @@ func TestAFileThatIsNoInputDoesNotStopAnInstallation(t *testing.T) {
 		}, message: "manifests/twice.yaml:5:3: duplicate key \"name\": keep one (see line 4)"},
 		"a document that is no object": {
 			prepare: func(n node) { n.write("manifests/list.yaml", "\n- a\n- b\n") },
-			message: "manifests/list.yaml:1:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
+			message: "manifests/list.yaml:2:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
 		},
 		"a binary file": {
 			prepare: func(n node) { n.write("manifests/binary.yaml", "\x00\x01\x02") },

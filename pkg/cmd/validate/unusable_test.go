@@ -113,7 +113,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a list whose items are none": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: {}\n") },
-			message: "cloud.yaml:1:1: items of this List must be a list: write each item after a dash",
+			message: "cloud.yaml:3:1: items of this List must be a list: write each item after a dash",
 		},
 		"a Secret": {
 			prepare: func(f workspace) {
