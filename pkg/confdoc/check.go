@@ -29,7 +29,6 @@ func (d *Document) inside(path, name string) string {
 	return Inside(path, name)
 }
 
-// owner returns the object at a path, as messages show it.
 func (d *Document) owner(path string) string {
 	if d.Format == INI {
 		return "[" + path + "]"
@@ -48,7 +47,6 @@ func (d *Document) Header(e *Entry) string {
 // isSection reports whether the names of the path are sections.
 func (d *Document) isSection(path string) bool { return d.Format == INI && path == "" }
 
-// find returns the known field of an entry.
 func (d *Document) find(fields []Field, e *Entry) (Field, bool) {
 	field, ok := d.Format.Find(fields, e.Name)
 	return field, ok && (e.Sub == "" || field.Named)
@@ -84,7 +82,6 @@ func (d *Document) checkObject(known Field, path string, n *Node) {
 	}), path, n)
 }
 
-// reportDropped adds a diagnostic about a legacy name.
 func (d *Document) reportDropped(field Field, path string, e *Entry) {
 	if field.Only != nil && e.Value.Text != *field.Only {
 		d.Reportf(e.Value, diagnostic.Typo, "%s is %s, but only its default %q can be used (%s): remove the line",
@@ -143,7 +140,6 @@ func (d *Document) unknownName(fields []Field, path string, n *Node, e *Entry) (
 	return ""
 }
 
-// knownPlaces returns the places where the name is known, as messages show them.
 func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 	var found []string
 	for _, f := range fields {
@@ -189,7 +185,6 @@ func (d *Document) checkRequired(fields []Field, path string, n *Node) {
 	}
 }
 
-// missing reports that a mapping does not have a required name.
 func (d *Document) missing(f *Field, path string, n *Node) {
 	if path == "" {
 		d.Rejectf(nil, "there is no %s: %s", f.Name, f.Required)
@@ -198,31 +193,38 @@ func (d *Document) missing(f *Field, path string, n *Node) {
 	d.Rejectf(n, "%s has no %s: %s", d.owner(path), f.Name, f.Required)
 }
 
-// checkValue checks a value and returns the value that the provider's library reads.
+// checkValue checks a value and returns it as the provider's library reads it.
 func (d *Document) checkValue(field Field, path string, n *Node) *Node {
-	switch {
-	case field.Is == List && d.Format != INI:
-		d.checkList(field, path, n)
-	case field.Is == Map || field.Is == Object:
-		d.checkMap(field, path, n)
-	case field.Is == Any:
-	default:
-		typed, wanted := d.typed(field, path, n)
-		if wanted != "" {
-			d.wrongType(field, path, n, wanted)
-			return n
-		}
-		d.checkMeaning(field, path, typed)
-		return typed
+	if n.Kind == NullNode {
+		return n
 	}
-	return n
+	typed, wanted := d.typed(field, path, n)
+	switch {
+	case wanted != "":
+		d.wrongType(field, path, n, wanted)
+		return n
+	case field.Is == Any:
+	case field.Is == Object:
+		d.checkObject(field, path, typed)
+	case field.Is == Map:
+		typed.Entries = d.onePerName(path, typed.Entries, nil)
+		for _, e := range typed.Entries {
+			e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value)
+		}
+	case typed.Kind == ListNode:
+		for i, item := range typed.Items {
+			typed.Items[i] = d.checkValue(*field.Of, fmt.Sprintf("%s[%d]", path, i), item)
+		}
+	default:
+		d.checkMeaning(field, path, typed)
+	}
+	return typed
 }
 
-// checkMeaning checks the schema's restrictions on a value that has the right type.
 func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	switch wanted := field.wanted(n.Text); {
 	case n.Text == "":
-	case n.Kind == TextNode && d.isSlip(field, path, n):
+	case n.Kind == TextNode && d.isSuspicious(field, path, n):
 	case field.Schemes != nil && !IsURL(n.Text, field.Schemes...):
 		kind := diagnostic.Invalid
 		if field.Passed && strings.TrimSpace(n.Text) != "" {
@@ -288,39 +290,10 @@ func oneOf(values []string) string {
 	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
 }
 
-func (d *Document) checkList(field Field, path string, n *Node) {
-	if n.Kind != ListNode {
-		d.wrongType(field, path, n, "a list")
-		return
-	}
-	for i, item := range n.Items {
-		if item.Kind != NullNode {
-			n.Items[i] = d.checkValue(*field.Of, fmt.Sprintf("%s[%d]", path, i), item)
-		}
-	}
-}
-
-func (d *Document) checkMap(field Field, path string, n *Node) {
-	switch {
-	case n.Kind != MapNode:
-		d.wrongType(field, path, n, "a mapping of keys to values")
-	case field.Is == Object:
-		d.checkObject(field, path, n)
-	default:
-		n.Entries = d.onePerName(path, n.Entries, nil)
-		for _, e := range n.Entries {
-			if e.Value.Kind != NullNode {
-				e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value)
-			}
-		}
-	}
-}
-
-// wrongType reports a value that the provider rejects, and what is wanted instead.
 func (d *Document) wrongType(field Field, path string, n *Node, wanted string) {
 	message := fmt.Sprintf("%s is %s, but must be %s", path, shown(field, n), wanted)
 	switch {
-	case field.Is == Refused:
+	case field.Is == Unsettable:
 		message = path + " cannot be set here: remove the line"
 	case n.Blank:
 		message = fmt.Sprintf("%s has no value: write %s = value or remove the line", path, path)
@@ -335,7 +308,6 @@ func (d *Document) wrongType(field Field, path string, n *Node, wanted string) {
 	d.Rejectf(n, "%s", message)
 }
 
-// shown returns a value as messages show it.
 func shown(field Field, n *Node) string {
 	switch {
 	case n.Kind == ListNode:

@@ -75,7 +75,6 @@ func (d *Document) parse() (*Node, []SyntaxError) {
 	return root, errs
 }
 
-// check checks the parsed text against the schema and makes it the document's root.
 func (d *Document) check(root *Node) {
 	switch {
 	case root == nil || root.Kind == NullNode && d.incomplete:
@@ -88,7 +87,7 @@ func (d *Document) check(root *Node) {
 	case d.List && root.Kind == ListNode:
 		d.Root.Set("", root)
 		d.Readable = true
-		d.checkList(d.field(), "", root)
+		d.checkValue(d.field(), "", root)
 	case d.List || root.Kind != MapNode:
 		d.Rejectf(root, "%s", cmp.Or(d.otherFormat(d.text), "this has no keys with values: "+d.Empty))
 	default:
@@ -106,7 +105,6 @@ func (d *Document) reportRest() {
 	}
 }
 
-// field returns the field that describes the whole document.
 func (r Reader) field() Field {
 	f := Field{Is: Object, Fields: r.Fields}
 	if r.List {
@@ -255,7 +253,6 @@ func (d *Document) Drop(path ...string) {
 	}
 }
 
-// known returns the schema's field at a path.
 func (d *Document) known(path ...string) Field {
 	field := d.field()
 	for _, name := range path {
@@ -296,8 +293,8 @@ func (d *Document) Default(value *Node, reason string, path ...string) {
 // Shown returns a path as messages show it.
 func (d *Document) Shown(path ...string) string {
 	name := path[len(path)-1]
-	if e := d.Value(path[:len(path)-1]...).Entry(name); e != nil && e.Written != "" {
-		return e.Written
+	if e := d.Value(path[:len(path)-1]...).Entry(name); e != nil && e.Label != "" {
+		return e.Label
 	}
 	if d.Format == INI {
 		return name

@@ -77,21 +77,16 @@ func (d *Document) setsNull(field Field) bool {
 // checkReplaced reports a value that a later one replaces, if the provider's library cannot set it: it fails at the
 // first that it cannot.
 func (d *Document) checkReplaced(field Field, path string, n *Node) {
+	if n.Kind == NullNode {
+		return
+	}
+	typed, wanted := d.typed(field, path, n)
 	switch {
-	case n.Kind == NullNode, field.Is == Any:
-	case field.Is == List && n.Kind == ListNode:
-		for i, item := range n.Items {
+	case wanted != "":
+		d.wrongType(field, path, n, wanted)
+	case field.Is == List:
+		for i, item := range typed.Items {
 			d.checkReplaced(*field.Of, fmt.Sprintf("%s[%d]", path, i), item)
-		}
-	case field.Is == List && d.Format != INI:
-		d.wrongType(field, path, n, "a list")
-	case field.Is == Map || field.Is == Object:
-		if n.Kind != MapNode {
-			d.wrongType(field, path, n, "a mapping of keys to values")
-		}
-	default:
-		if _, wanted := d.typed(field, path, n); wanted != "" {
-			d.wrongType(field, path, n, wanted)
 		}
 	}
 }

@@ -96,7 +96,6 @@ func yamlText(text string) *yaml.Node {
 	return out
 }
 
-// encodeINI returns a mapping of sections in the format of gopkg.in/gcfg.v1.
 func encodeINI(root *Node) []byte {
 	sections := make([]gcfg.Section, len(root.Entries))
 	for i, e := range root.Entries {

@@ -55,8 +55,8 @@ type Entry struct {
 	Sub   string
 	Value *Node
 	Position
-	// Written is how messages refer to the entry; empty means by its path.
-	Written string
+	// Label is how messages refer to the entry; empty means by its path.
+	Label string
 	// merged means that the entry comes from a YAML merge key.
 	merged bool
 }

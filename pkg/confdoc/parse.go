@@ -21,7 +21,6 @@ const byteOrderMark = "\ufeff"
 // quotes are added.
 const maxKeyLength = 1000
 
-// decode decodes a text with the provider's library.
 func (f Format) decode(text []byte, into any) error {
 	switch f {
 	case YAML:
@@ -114,7 +113,6 @@ func (p *parser) node(n *yaml.Node) *Node {
 	return out
 }
 
-// scalar fills in a value that is neither a list nor a mapping.
 func (p *parser) scalar(n *yaml.Node, out *Node) {
 	out.Kind, out.Text, out.written = TextNode, n.Value, n.Value
 	switch {
@@ -134,7 +132,6 @@ func (p *parser) scalar(n *yaml.Node, out *Node) {
 	}
 }
 
-// entry returns an entry of a mapping. It reports a key of an unsupported type or length and returns nil.
 func (p *parser) entry(key, value *yaml.Node) *Entry {
 	name := p.node(key)
 	e := &Entry{Name: name.Text, Position: name.Position}
@@ -214,7 +211,6 @@ func plainKind(word string) (NodeKind, string) {
 	return TextNode, word
 }
 
-// convertedText returns the string to which sigs.k8s.io/yaml converts a boolean or number.
 func convertedText(n *Node) string {
 	var made struct {
 		V string `json:"v"`

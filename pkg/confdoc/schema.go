@@ -26,17 +26,17 @@ type Type int
 
 // The types of fields.
 const (
-	Text     Type = iota // a string
-	Bool                 // true or false
-	Int                  // a whole number
-	Float                // a number
-	List                 // a list with items of type Field.Of; in INI, a key that may occur on several lines
-	Map                  // a mapping of names that the user chooses to values of type Field.Of
-	Object               // a mapping with the names of Field.Fields; in INI, a section
-	Any                  // a value that is not checked
-	Word                 // in INI, a string without whitespace
-	Duration             // in INI, a duration as time.ParseDuration reads it
-	Refused              // in INI, a key that the library finds but cannot set
+	Text       Type = iota // a string
+	Bool                   // true or false
+	Int                    // a whole number
+	Float                  // a number
+	List                   // a list with items of type Field.Of; in INI, a key that may occur on several lines
+	Map                    // a mapping of names that the user chooses to values of type Field.Of
+	Object                 // a mapping with the names of Field.Fields; in INI, a section
+	Any                    // a value that is not checked
+	Word                   // in INI, a string without whitespace
+	Duration               // in INI, a duration as time.ParseDuration reads it
+	Unsettable             // in INI, a key that the library finds but cannot set
 )
 
 // Field is a name that a cloud provider reads, or used to read.
@@ -145,7 +145,6 @@ func (f Format) Find(fields []Field, name string) (Field, bool) {
 	return fields[i], true
 }
 
-// allows reports whether the text is one of Values.
 func (f Field) allows(text string) bool {
 	return f.Values == nil || slices.ContainsFunc(f.Values, func(value string) bool {
 		return value == text || f.FoldValues && strings.EqualFold(value, f.trimmed(text))
@@ -159,10 +158,8 @@ func (f Field) trimmed(text string) string {
 	return text
 }
 
-// isRead reports whether the cloud-controller-manager reads the field.
-func (f Field) isRead() bool { return f.Legacy == "" && f.Is != Refused }
+func (f Field) isRead() bool { return f.Legacy == "" && f.Is != Unsettable }
 
-// readNames returns the names that the cloud-controller-manager reads.
 func readNames(fields []Field) []string {
 	var names []string
 	for i := range fields {

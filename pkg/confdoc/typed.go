@@ -13,18 +13,30 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// typed returns a scalar as the provider reads it, or a description of the type that the provider expects.
+// typed returns a value as the provider reads it, or a description of the type that the provider expects.
 func (d *Document) typed(field Field, path string, n *Node) (typed *Node, wanted string) {
 	switch {
+	case field.Is == Any:
+		return n, ""
+	case field.Is == Map, field.Is == Object:
+		return n.typedIf(n.Kind == MapNode, "a mapping of keys to values")
 	case d.Format == INI:
 		return typedINI(field, n)
+	case field.Is == List:
+		return n.typedIf(n.Kind == ListNode, "a list")
+	}
+	return d.typedScalar(field, path, n)
+}
+
+func (d *Document) typedScalar(field Field, path string, n *Node) (typed *Node, wanted string) {
+	switch {
 	case field.Is == Int:
 		return d.typedInt(field, n)
-	case field.Is == Bool && n.Kind != BoolNode:
-		return nil, "true or false"
-	case field.Is == Float && !n.isNumber():
-		return nil, "a number"
-	case field.Is == Bool, field.Is == Float, n.Kind == TextNode:
+	case field.Is == Bool:
+		return n.typedIf(n.Kind == BoolNode, "true or false")
+	case field.Is == Float:
+		return n.typedIf(n.isNumber(), "a number")
+	case n.Kind == TextNode:
 		return n, ""
 	case d.Format == JSON, n.Kind != BoolNode && !n.isNumber():
 		return nil, "a string"
@@ -38,7 +50,7 @@ func (d *Document) typedInt(field Field, n *Node) (typed *Node, wanted string) {
 		text = wholeNumber(text)
 	}
 	number, ok := whole(field, text)
-	return n.typedAs(IntNode, number, ok && n.isNumber(), wholeWanted(field))
+	return n.as(IntNode, number).typedIf(ok && n.isNumber(), wholeWanted(field))
 }
 
 func (n *Node) isNumber() bool { return n.Kind == IntNode || n.Kind == FloatNode }
@@ -47,15 +59,14 @@ func (n *Node) as(kind NodeKind, text string) *Node {
 	return &Node{Kind: kind, Text: text, written: n.written, Position: n.Position}
 }
 
-// typedAs returns the node with another type and text, or what is wanted if that is not ok.
-func (n *Node) typedAs(kind NodeKind, text string, ok bool, wanted string) (*Node, string) {
+// typedIf returns the node, or what is wanted if that is not ok.
+func (n *Node) typedIf(ok bool, wanted string) (*Node, string) {
 	if !ok {
 		return nil, wanted
 	}
-	return n.as(kind, text), ""
+	return n, ""
 }
 
-// textOf returns the string to which a YAML library converts a number or boolean.
 func (d *Document) textOf(field Field, path string, n *Node) *Node {
 	as := n.written
 	if d.Format == YAMLAsJSON {
@@ -83,7 +94,7 @@ var iniBools = map[string]string{
 func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	n.written = n.Text
 	switch {
-	case field.Is == Refused:
+	case field.Is == Unsettable:
 		return nil, "nothing"
 	case n.Blank && field.Is == Bool:
 		return &Node{Kind: BoolNode, Text: "true", Blank: true, Position: n.Position}, ""
@@ -93,16 +104,16 @@ func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	switch field.Is {
 	case Bool:
 		value, ok := iniBools[strings.ToLower(n.Text)]
-		return n.typedAs(BoolNode, value, ok, "true or false")
+		return n.as(BoolNode, value).typedIf(ok, "true or false")
 	case Int:
 		number, ok := scannedWhole(field, strings.TrimSpace(n.Text))
-		return n.typedAs(IntNode, number, ok, wholeWanted(field))
+		return n.as(IntNode, number).typedIf(ok, wholeWanted(field))
 	case Word:
 		one, ok := scanned[word](n.Text, 'v')
-		return n.typedAs(TextNode, one, ok, "one word")
+		return n.as(TextNode, one).typedIf(ok, "one word")
 	case Duration:
 		_, err := time.ParseDuration(n.Text)
-		return n.typedAs(TextNode, n.Text, err == nil, "a duration with a unit, such as 5s or 1m30s")
+		return n.as(TextNode, n.Text).typedIf(err == nil, "a duration with a unit, such as 5s or 1m30s")
 	default:
 		return n, ""
 	}
@@ -120,7 +131,6 @@ func scanned[T any](text string, verb rune) (string, bool) {
 	return fmt.Sprint(target), n == 1 && errors.Is(err, io.EOF)
 }
 
-// scannedWhole returns an integer of an INI file in canonical form.
 func scannedWhole(field Field, text string) (string, bool) {
 	verb := 'd'
 	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x") {
@@ -135,7 +145,6 @@ func scannedWhole(field Field, text string) (string, bool) {
 	return scanned[int](text, verb)
 }
 
-// whole returns an integer of a YAML or JSON file in canonical form.
 func whole(field Field, text string) (string, bool) {
 	base := 10
 	if digits, isHex := strings.CutPrefix(text, "0x"); isHex {

@@ -94,7 +94,6 @@ func (p *parser) peek() byte {
 	return p.src[p.offset]
 }
 
-// next reads a byte. There must be one.
 func (p *parser) next() byte {
 	c := p.src[p.offset]
 	p.offset++
@@ -114,7 +113,6 @@ func (p *parser) take(pattern *regexp.Regexp) string {
 
 func (p *parser) skipSpace() { p.take(spacePattern) }
 
-// skipLine moves to the start of the next line.
 func (p *parser) skipLine() {
 	start, isComment := p.offset, p.peek() == ';' || p.peek() == '#'
 	p.take(linePattern)
@@ -126,7 +124,6 @@ func (p *parser) skipLine() {
 	}
 }
 
-// atLineEnd reports whether the rest of the line is empty or a comment.
 func (p *parser) atLineEnd() bool { return slices.Contains([]byte{end, '\n', ';', '#'}, p.peek()) }
 
 func (p *parser) line() {
@@ -243,7 +240,6 @@ func (p *parser) brokenName(name string, pos Position) {
 	}
 }
 
-// value reads a value up to the end of the line or, outside quotes, a comment.
 func (p *parser) value(key string) (string, bool) {
 	var b strings.Builder
 	keep := 0 // the length of b without trailing whitespace

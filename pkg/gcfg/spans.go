@@ -29,7 +29,6 @@ func Spans(src []byte) (spans []Span, ok bool) {
 	return p.spans, len(p.errors) == 0
 }
 
-// addSpan adds a span that ends here, without trailing whitespace.
 func (p *parser) addSpan(s Span, start int) {
 	s.Start = start
 	s.End = start + len(bytes.TrimRight(p.src[start:p.offset], " \t\r\n"))

@@ -11,7 +11,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -30,7 +29,6 @@ type Request struct {
 	Occasion Occasion
 }
 
-// check returns an error for a request that names no files, or standard input several times.
 func (r Request) check() error {
 	if r.Infrastructure == "" && len(r.Manifests) == 0 {
 		return errors.New("--infra-config-file is required: the Infrastructure determines the platform")
@@ -38,7 +36,6 @@ func (r Request) check() error {
 	return r.checkStdin()
 }
 
-// checkStdin returns an error for a request that names standard input several times.
 func (r Request) checkStdin() error {
 	files := append([]string{r.Infrastructure, r.CloudConfig}, r.Manifests...)
 	if first := slices.Index(files, Stdin); first >= 0 && slices.Contains(files[first+1:], Stdin) {
@@ -60,7 +57,6 @@ const (
 	Takeover Occasion = "takeover"
 )
 
-// policy returns the policy under which the operator checks on this occasion.
 func (o Occasion) policy() diagnostic.Policy {
 	if o == Installation || o == Takeover {
 		return diagnostic.Lenient
@@ -168,14 +164,12 @@ func nothingToCheck(platformName string, reason platform.Absence) string {
 	}
 }
 
-// readGiven returns the only ConfigMap of a file, nil without a file.
 func readGiven(file string) (*Manifest, error) {
 	if file == "" {
 		return nil, nil
 	}
 	objects, err := ReadObjects(file)
-	var noObject *noObjectError
-	if errors.As(err, &noObject) {
+	if errors.Is(err, errNoObject) {
 		return nil, fmt.Errorf("%w; specify the ConfigMap that has the cloud configuration, not the configuration "+
 			"itself", err)
 	}
@@ -205,14 +199,9 @@ func (c *Cluster) observed(payloadVersion string) ([]byte, *operandconfig.Config
 	return observed, config, err
 }
 
-// onlyVersion returns the version in the FeatureGate if it has exactly one entry.
 func (c *Cluster) onlyVersion() (string, error) {
-	found := c.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
-	if found == nil {
-		return "", nil
-	}
 	gate := &configv1.FeatureGate{}
-	if err := found.Decode(gate); err != nil || len(gate.Status.FeatureGates) != 1 {
+	if _, err := c.config("FeatureGate", gate); err != nil || len(gate.Status.FeatureGates) != 1 {
 		return "", err
 	}
 	return gate.Status.FeatureGates[0].Version, nil

@@ -81,7 +81,6 @@ func read(files Files, live Live) (*Cluster, error) {
 	return c, err
 }
 
-// addFile adds the only object of a file, if there is one, which must have the given kind and name.
 func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
 	if file == "" {
 		return nil
@@ -123,15 +122,15 @@ func held(objects []Manifest) string {
 
 // checkInfrastructure returns an error if the platform is not set, because unknown is not None.
 func (c *Cluster) checkInfrastructure() error {
-	found := c.find(configv1.GroupName, "Infrastructure", "", operatorclient.Instance)
+	infrastructure := &configv1.Infrastructure{}
+	found, err := c.config("Infrastructure", infrastructure)
 	if found == nil {
 		err := fmt.Errorf("infrastructure.%s/%s is not among the manifests: specify its file with --infra-config-file",
 			configv1.GroupName, operatorclient.Instance)
 		return errors.Join(append(c.objects.ignored(), err)...)
 	}
 	c.Infrastructure = *found
-	infrastructure := &configv1.Infrastructure{}
-	if err := found.Decode(infrastructure); err != nil {
+	if err != nil {
 		return err
 	}
 	if _, err := platform.Of(infrastructure, nil); err != nil {
@@ -162,11 +161,8 @@ func (c *Cluster) WithoutCapability() (*Manifest, error) {
 	if found == nil {
 		found = c.objects.find(configv1.GroupName, kind, "", "version")
 	}
-	if found == nil {
-		return nil, nil
-	}
 	version := &configv1.ClusterVersion{}
-	if err := found.Decode(version); err != nil {
+	if _, err := decodeInto(found, version); found == nil || err != nil {
 		return nil, err
 	}
 	spec := version.Spec.Capabilities

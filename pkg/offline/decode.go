@@ -37,7 +37,6 @@ func (m Manifest) Decode(into any) error {
 	return fmt.Errorf("%s: a value does not have the form of its field: correct it", m.Source())
 }
 
-// wrongType returns an error with the place of a value that does not have its field's type.
 func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 	path := pathAt(m.json, wrong.Offset)
 	is, wants := confdoc.JSONTypes(wrong)
@@ -52,7 +51,6 @@ func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 	return m.failf(path, "%s in %s is %s, but must be %s: %s", strings.Join(path, "."), m, is, wants, action)
 }
 
-// notBase64 returns an error with the place of the first value that is not base64.
 func (m Manifest) notBase64() error {
 	tree, action := confdoc.Tree(m.json), "encode it"
 	if m.GVK.Kind == secretKind {
@@ -70,7 +68,6 @@ func (m Manifest) notBase64() error {
 	return fmt.Errorf("%s: a value is not base64: encode it", m.Source())
 }
 
-// failf returns an error with the place of the value at a path.
 func (m Manifest) failf(path []string, format string, args ...any) error {
 	at := m.place(path...)
 	return fmt.Errorf("%s:%d:%d: "+format, append([]any{m.File, at.Line, at.Column}, args...)...)
@@ -122,7 +119,6 @@ func (m Manifest) place(path ...string) position {
 	return at
 }
 
-// inDocument returns the path in the document of a path in the object.
 func (m Manifest) inDocument(path []string) []string { return slices.Concat(m.item, path) }
 
 func (m Manifest) has(path ...string) bool {

@@ -29,12 +29,11 @@ type document struct {
 	parsed *confdoc.Node
 }
 
-// nonEmptyDocuments returns a file's documents without those that have only whitespace and comments.
 func nonEmptyDocuments(data []byte) []*document {
 	return slices.DeleteFunc(splitDocuments(data), func(d *document) bool { return isBlank(d.data) })
 }
 
-// splitDocuments splits a file at its document separators. The rest of a separator's line belongs to the document.
+// splitDocuments splits a file at its separators. The rest of a separator's line belongs to the document.
 func splitDocuments(data []byte) []*document {
 	current, start, offset, number := &document{line: 1}, 0, 0, 0
 	documents := []*document{current}
@@ -56,7 +55,6 @@ func isSeparator(line []byte) bool {
 	return found && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
-// isBlank reports whether a document has only whitespace and comments.
 func isBlank(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
@@ -121,7 +119,6 @@ func (d *document) failf(at position, format string, args ...any) error {
 	return fmt.Errorf("%d:%d: "+format, append([]any{at.Line, at.Column}, args...)...)
 }
 
-// inFile translates a place in the document to one in the file.
 func (d *document) inFile(place position) position {
 	if place.Line == 1 {
 		place.Column += d.column

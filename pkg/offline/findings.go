@@ -60,7 +60,6 @@ func (k *check) run(request Request, observed []byte) error {
 	return nil
 }
 
-// findUnobserved adds an error for each missing field of the Infrastructure.
 func (k *check) findUnobserved(err error) {
 	missing := []error{err}
 	if aggregate, is := err.(utilerrors.Aggregate); is { //nolint:errorlint // Only the error itself is a list.
@@ -151,7 +150,6 @@ func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	}
 }
 
-// remarkOnOccasion says how many likely mistakes have another severity under the other policy.
 func (k *check) remarkOnOccasion(policy diagnostic.Policy, checked *operand.Checked) {
 	likely := 0
 	for _, d := range slices.Concat(checked.Diagnostics, checked.Warnings) {
@@ -195,7 +193,6 @@ func isReformatted(before, after []byte) bool {
 	return !bytes.Equal(before, after) && slices.Equal(words(before), words(after))
 }
 
-// words returns the names and values in a configuration of any format, sorted.
 func words(text []byte) []string {
 	found := strings.FieldsFunc(strings.ToLower(string(text)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_./@%+-", r)
@@ -226,7 +223,7 @@ func (k *check) sort(diagnostics []diagnostic.Diagnostic) {
 	})
 }
 
-// NoneOf returns the beginning of a message that all Secrets for a platform's credentials are missing. It is empty if
+// NoneOf returns the start of a message that all Secrets for a platform's credentials are missing. It is empty if
 // the platform has no Secret.
 func NoneOf(c platform.Credentials) string {
 	var names []string

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
+
+// errNoObject is the error for a document or a list item that is valid YAML, but not an object.
+var errNoObject = errors.New("is not a Kubernetes object: it needs apiVersion, kind and metadata.name")
 
 type header struct {
 	APIVersion string `json:"apiVersion"`
@@ -26,7 +30,6 @@ type header struct {
 // isList reports whether it is a list, such as the one that "oc get a b -o yaml" prints.
 func (h header) isList() bool { return strings.HasSuffix(h.Kind, "List") && h.Metadata.Name == "" }
 
-// readDocument returns the object of a document, or the items of a list.
 func readDocument(file string, d *document) ([]Manifest, error) {
 	if bytes.Contains(d.data, []byte("\nkind: CustomResourceDefinition\n")) {
 		// CRDs are the largest part of the rendered manifests, and none of them is an input.
@@ -57,7 +60,7 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 		return nil, nil // Nothing refers to an object whose name the API server makes up.
 	}
 	if err != nil || h.Kind == "" || h.APIVersion == "" || h.Metadata.Name == "" {
-		return nil, &noObjectError{file: m.File, at: m.place(), item: m.itemName()}
+		return nil, m.failf(nil, "%s %w", cmp.Or(m.itemName(), "this"), errNoObject)
 	}
 	version, err := schema.ParseGroupVersion(h.APIVersion)
 	if err != nil {
@@ -108,7 +111,6 @@ func itemsOf(m Manifest, h header) ([]Manifest, error) {
 	return objects, errors.Join(errs...)
 }
 
-// withKind adds the kind to an item of a typed list, such as ConfigMapList.
 func withKind(item json.RawMessage, list header) []byte {
 	var own map[string]json.RawMessage
 	kind := strings.TrimSuffix(list.Kind, "List")

@@ -111,7 +111,6 @@ func sameObject(a, b Manifest) bool {
 		reflect.DeepEqual(left, right)
 }
 
-// ignored returns the defects of objects that no command needed.
 func (ms manifests) ignored() []error {
 	var errs []error
 	for _, m := range ms {
@@ -207,22 +206,6 @@ func ReadObjects(file string) ([]Manifest, error) {
 		return m.defect != nil
 	})
 	return objects, errors.Join(errs...)
-}
-
-// noObjectError is the error for a document or a list item that is valid YAML, but not an object.
-type noObjectError struct {
-	file string
-	at   position
-	item string
-}
-
-func (e *noObjectError) Error() string {
-	this := "this"
-	if e.item != "" {
-		this = e.item
-	}
-	return fmt.Sprintf("%s:%d:%d: %s is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file,
-		e.at.Line, e.at.Column, this)
 }
 
 // maxFileBytes exceeds the size of any manifest: the API server accepts objects of a few megabytes.

@@ -60,7 +60,6 @@ func encode(observed map[string]any) ([]byte, error) {
 	return data, nil
 }
 
-// listers returns what the observers read.
 func (c *Cluster) listers(payloadVersion string) (configobservation.Listers, error) {
 	var errs []error
 	index := func(kind string, object object) cache.Indexer {
@@ -120,12 +119,9 @@ func (c *Cluster) WithoutGate(gate configv1.FeatureGateName, payloadVersion stri
 
 // gatesOf returns the FeatureGate and its entry for a release. It returns neither if there is no FeatureGate.
 func (c *Cluster) gatesOf(payloadVersion string) (*Manifest, *configv1.FeatureGateDetails, error) {
-	found := c.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
-	if found == nil {
-		return nil, nil, nil
-	}
 	gate := &configv1.FeatureGate{}
-	if err := found.Decode(gate); err != nil {
+	found, err := c.config("FeatureGate", gate)
+	if found == nil || err != nil {
 		return nil, nil, err
 	}
 	isOfPayload := func(d configv1.FeatureGateDetails) bool { return d.Version == payloadVersion }
@@ -149,11 +145,11 @@ type object interface {
 
 // index returns an index with the only object of the kind, decoded into object. A missing object is like an empty one.
 func (c *Cluster) index(kind string, object object) (cache.Indexer, error) {
-	if found := c.find(configv1.GroupName, kind, "", operatorclient.Instance); found != nil {
-		if err := found.Decode(object); err != nil {
-			return nil, err
-		}
-	} else if c.live != nil {
+	found, err := c.config(kind, object)
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil && c.live != nil:
 		return newIndex(), nil // the operator keeps what it has observed before
 	}
 	object.SetName(operatorclient.Instance)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -62,14 +63,24 @@ func (c *Cluster) find(group, kind, namespace, name string) *Manifest {
 	return found
 }
 
+// config decodes an object of config.openshift.io. It returns nil if there is none.
+func (c *Cluster) config(kind string, into any) (*Manifest, error) {
+	return decodeInto(c.find(configv1.GroupName, kind, "", operatorclient.Instance), into)
+}
+
+// decodeInto decodes a manifest, if there is one.
+func decodeInto(found *Manifest, into any) (*Manifest, error) {
+	if found == nil {
+		return nil, nil
+	}
+	return found, found.Decode(into)
+}
+
 // Resource returns the operator's resource. It is empty if it does not exist.
 func (o *Overlay) Resource() (*ccmv1.CloudControllerManager, error) {
 	resource := &ccmv1.CloudControllerManager{}
-	found := o.findResource()
-	if found == nil {
-		return resource, nil
-	}
-	return resource, found.Decode(resource)
+	_, err := decodeInto(o.findResource(), resource)
+	return resource, err
 }
 
 // Observed returns what the observers make of the objects over what they have observed before, as JSON, and what they
@@ -111,7 +122,6 @@ func (o *Overlay) Observed(former []byte, version string) ([]byte, []diagnostic.
 	return data, diagnostics, o.placeGiven(config)
 }
 
-// placeGiven makes the file with the cloud configuration the ConfigMap that the cluster uses.
 func (o *Overlay) placeGiven(config *operandconfig.Config) error {
 	if o.given == nil {
 		return nil

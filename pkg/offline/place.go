@@ -23,54 +23,44 @@ type places struct {
 // value is not a literal block, the position is the key's, and the message has line and column.
 func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) diagnostic.Diagnostic {
 	m, path, found := p.find(d)
-	message := strings.ReplaceAll(strings.TrimSpace(d.Message), "\n", "; ") + p.see(m, path, d)
-	if !found {
-		object := diagnostic.Diagnostic{Object: d.Object, Key: d.Key, Message: message}
-		start := m.place()
-		return diagnostic.Diagnostic{
-			File: m.File, Line: start.Line, Column: start.Column, Severity: severity,
-			Object: d.Object, Key: d.Key, Message: object.String(), Cause: d.Cause, Kind: d.Kind,
-		}
-	}
-	place, exact := p.inBlock(m, path, d.Line, d.Column)
-	if !exact {
-		place = m.place(path...)
-	}
-	if message = p.folded(m, path, d, message); strings.HasPrefix(message, foldedMark) {
-		exact = true // there is one message for the whole value
-	}
-	name := "key " + d.Key
-	if m.GVK.Group != "" {
-		name = d.Key // the API has a field for it
-	}
-	switch {
-	case d.Key == "":
-	case d.Line > 0 && !exact:
-		message = fmt.Sprintf("line %d:%d of the value of %s: %s", d.Line, d.Column, name, message)
-	case m.GVK.Group != "" || !m.has(path...):
-		message = fmt.Sprintf("%s: %s", name, message) // no place shows which key is meant
+	object, at := m.String(), m.place(path...)
+	message := strings.ReplaceAll(strings.TrimSpace(d.Message), "\n", "; ") + m.see(path, d.SeeLine)
+	if found {
+		at, message = m.locate(path, d, message)
+	} else {
+		object, message = d.Object, diagnostic.Diagnostic{Object: d.Object, Key: d.Key, Message: message}.String()
 	}
 	return diagnostic.Diagnostic{
-		File: m.File, Line: place.Line, Column: place.Column, Severity: severity,
-		Object: m.String(), Key: d.Key, Message: message, Cause: d.Cause, Kind: d.Kind,
+		File: m.File, Line: at.Line, Column: at.Column, Severity: severity,
+		Object: object, Key: d.Key, Message: message, Cause: d.Cause, Kind: d.Kind,
 	}
 }
 
 // joinedHeader matches the header of a section in front of the line that was below it.
 var joinedHeader = regexp.MustCompile(`^\[[^\]\n]*\][ \t]*[^\s#;]`)
 
-// foldedMark starts the message about a folded block.
-const foldedMark = "the greater-than sign joins the lines of the text"
-
-// folded returns the message about a place in a folded block: the library's message is about a text that the user did
-// not write. It returns any other message as it is.
-func (p *places) folded(m Manifest, path []string, d diagnostic.Diagnostic, message string) string {
-	value, _, found := m.find(path...)
-	if !found || d.Line == 0 || isBase64(m, path) || value.Style != yaml.FoldedStyle ||
-		!joinedHeader.MatchString(value.Text) {
-		return message
+// locate returns the place of a diagnostic in the file, and its message with what the place does not show.
+func (m Manifest) locate(path []string, d diagnostic.Diagnostic, message string) (position, string) {
+	value, at, has := m.find(path...)
+	place, exact := m.inBlock(path, d.Line, d.Column)
+	if exact {
+		at = place
 	}
-	return fmt.Sprintf("%s: write %q", foldedMark, d.Key+": |")
+	isFolded := has && value.Style == yaml.FoldedStyle && !isBase64(m, path) && joinedHeader.MatchString(value.Text)
+	name := "key " + d.Key
+	if m.GVK.Group != "" {
+		name = d.Key // the API has a field for it
+	}
+	switch {
+	case d.Key == "":
+	case d.Line > 0 && isFolded: // the library's message is about a text that the user did not write
+		message = fmt.Sprintf("the greater-than sign joins the lines of the text: write %q", d.Key+": |")
+	case d.Line > 0 && !exact:
+		message = fmt.Sprintf("line %d:%d of the value of %s: %s", d.Line, d.Column, name, message)
+	case m.GVK.Group != "" || !has:
+		message = fmt.Sprintf("%s: %s", name, message) // no place shows which key is meant
+	}
+	return at, message
 }
 
 // find returns the object of a diagnostic and the path of its key.
@@ -121,26 +111,24 @@ func fieldPath(field string) []string {
 	return path
 }
 
-// inBlock returns the place in the file of a line and column of the literal block at the path.
-func (p *places) inBlock(m Manifest, path []string, line, column int) (position, bool) {
+func (m Manifest) inBlock(path []string, line, column int) (position, bool) {
 	if line == 0 || m.document == nil || isBase64(m, path) {
 		return position{}, false
 	}
 	return m.document.inBlock(m.inDocument(path), line, column)
 }
 
-// see returns the reference to the other line of a diagnostic, if possible as a line of the file.
-func (p *places) see(m Manifest, path []string, d diagnostic.Diagnostic) string {
-	if d.SeeLine == 0 {
+// see returns the reference to another line of a value, if possible as a line of the file.
+func (m Manifest) see(path []string, line int) string {
+	if line == 0 {
 		return ""
 	}
-	if at, known := p.inBlock(m, path, d.SeeLine, 1); known {
+	if at, known := m.inBlock(path, line, 1); known {
 		return fmt.Sprintf(" (see line %d)", at.Line)
 	}
-	return fmt.Sprintf(" (see line %d of the value)", d.SeeLine)
+	return fmt.Sprintf(" (see line %d of the value)", line)
 }
 
-// isBase64 reports whether the value at the path is in base64.
 func isBase64(m Manifest, path []string) bool {
 	return m.GVK.Group == "" && len(path) > 0 && (path[0] == "binaryData" || m.GVK.Kind == "Secret" && path[0] == "data")
 }

@@ -21,7 +21,6 @@ type resource struct {
 	Status   any                              `json:"status"`
 }
 
-// findResource returns the operator's resource among the manifests, or nil.
 func (c *Cluster) findResource() *Manifest {
 	return c.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
 }
@@ -29,23 +28,16 @@ func (c *Cluster) findResource() *Manifest {
 // spec returns the specification of the operator's resource. It is empty if no manifest has the resource.
 func (c *Cluster) spec() (ccmv1.CloudControllerManagerSpec, error) {
 	var r resource
-	found := c.findResource()
-	if found == nil {
-		return r.Spec, nil
-	}
-	err := found.Decode(&r)
+	_, err := decodeInto(c.findResource(), &r)
 	return r.Spec, err
 }
 
 // UnknownFields returns an error for each field of the operator's resource that does not exist. The API server would
 // drop these fields, and a misspelled setting would be missing without notice.
 func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
-	found := c.findResource()
-	if found == nil {
-		return nil, nil
-	}
 	var r resource
-	if err := found.Decode(&r); err != nil {
+	found, err := decodeInto(c.findResource(), &r)
+	if found == nil || err != nil {
 		return nil, err
 	}
 	unknown, err := kjson.UnmarshalStrict(found.json, &r, kjson.DisallowUnknownFields)

@@ -34,22 +34,19 @@ func (c *Cluster) Gather(observed *operandconfig.Config, p platform.Platform) (*
 
 // ConfigMap implements inputs.Reader.
 func (c *Cluster) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
-	found := c.find(corev1.GroupName, configMapKind, namespace, name)
-	if found == nil {
-		return nil, nil
-	}
 	configMap := &corev1.ConfigMap{}
-	return configMap, found.Decode(configMap)
+	found, err := decodeInto(c.find(corev1.GroupName, configMapKind, namespace, name), configMap)
+	if found == nil || err != nil {
+		return nil, err
+	}
+	return configMap, nil
 }
 
 // Secret implements inputs.Reader. It moves stringData to Data, as the API server does.
 func (c *Cluster) Secret(namespace, name string) (*corev1.Secret, error) {
-	found := c.find(corev1.GroupName, secretKind, namespace, name)
-	if found == nil {
-		return nil, nil
-	}
 	secret := &corev1.Secret{}
-	if err := found.Decode(secret); err != nil {
+	found, err := decodeInto(c.find(corev1.GroupName, secretKind, namespace, name), secret)
+	if found == nil || err != nil {
 		return nil, err
 	}
 	data := map[string][]byte{}

@@ -37,7 +37,7 @@ func kindText(f confdoc.Field) string {
 	}
 	kind := map[confdoc.Type]string{
 		confdoc.Text: "text", confdoc.Bool: "bool", confdoc.Int: "int", confdoc.Float: "float", confdoc.List: "list",
-		confdoc.Any: "any", confdoc.Word: "word", confdoc.Duration: "duration", confdoc.Refused: "refused",
+		confdoc.Any: "any", confdoc.Word: "word", confdoc.Duration: "duration", confdoc.Unsettable: "refused",
 	}[f.Is]
 	if f.Unsigned {
 		kind = "u" + kind

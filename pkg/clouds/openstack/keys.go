@@ -49,7 +49,7 @@ var schema = []confdoc.Field{
 		confdoc.FieldsOf(confdoc.Duration, "monitor-delay", "monitor-timeout"),
 		[]confdoc.Field{
 			{Name: "max-shared-lb", Is: confdoc.Int},
-			{Name: "lbclasses", Is: confdoc.Refused},
+			{Name: "lbclasses", Is: confdoc.Unsettable},
 			{Name: "lb-method", Values: algorithms, Passed: true},
 			{Name: "monitor-max-retries", Is: confdoc.Int, Unsigned: true, Max: maxRetries, Passed: true},
 			{Name: "monitor-max-retries-down", Is: confdoc.Int, Unsigned: true, Max: maxRetries, Passed: true},

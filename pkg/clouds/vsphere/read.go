@@ -92,7 +92,7 @@ func readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
 		settings.Position = e.Position
 		for _, f := range sections[i].fields {
 			if setting := e.Value.Entry(iniName(f.Name)); setting != nil {
-				setting.Written = fmt.Sprintf("%s in %s", setting.Name, ini.Header(e))
+				setting.Label = fmt.Sprintf("%s in %s", setting.Name, ini.Header(e))
 				setting.Name = f.Name
 				if f.Is == confdoc.List {
 					setting.Value = split(setting.Value)

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// A slip is a part of a value that was not meant to be there: quotes that the format does not know, a character that
+// A suspicious value has a part that was not meant to be there: quotes that the format does not know, a character that
 // nobody sees, or a placeholder of a document.
 
 // quotes are pairs of characters that look like quotes. The value says whether only INI takes them literally.
@@ -21,8 +21,8 @@ var quotes = map[[2]rune]bool{
 
 var placeholder = regexp.MustCompile(`^<[A-Za-z][^<>]*>$`)
 
-// isSlip reports a slip in a string and returns whether there is one.
-func (d *Document) isSlip(field Field, path string, n *Node) bool {
+// isSuspicious reports a suspicious string and returns whether it is one.
+func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
 	first, _ := utf8.DecodeRuneInString(n.Text)
 	last, size := utf8.DecodeLastRuneInString(n.Text)
 	onlyINI, isPair := quotes[[2]rune{first, last}]
