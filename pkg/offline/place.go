@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -41,19 +42,17 @@ var joinedHeader = regexp.MustCompile(`^\[[^\]\n]*\][ \t]*[^\s#;]`)
 
 // locate returns the place of a diagnostic in the file, and its message with what the place does not show.
 func (m Manifest) locate(path []string, d diagnostic.Diagnostic, message string) (position, string) {
-	value, at, has := m.find(path...)
-	place, exact := m.inBlock(path, d.Line, d.Column)
-	if exact {
-		at = place
-	}
-	isFolded := has && value.Style == yaml.FoldedStyle && !isBase64(m, path) && joinedHeader.MatchString(value.Text)
+	value, key, has := m.find(path...)
+	at, exact := m.inBlock(path, d.Line, d.Column)
+	at = cmp.Or(at, key)
+	isJoined := has && value.Style == yaml.FoldedStyle && joinedHeader.MatchString(value.Text) && !isBase64(m, path)
 	name := "key " + d.Key
 	if m.GVK.Group != "" {
 		name = d.Key // the API has a field for it
 	}
 	switch {
 	case d.Key == "":
-	case d.Line > 0 && isFolded: // the library's message is about a text that the user did not write
+	case d.Line > 0 && isJoined: // the library's message is about a text that the user did not write
 		message = fmt.Sprintf("the greater-than sign joins the lines of the text: write %q", d.Key+": |")
 	case d.Line > 0 && !exact:
 		message = fmt.Sprintf("line %d:%d of the value of %s: %s", d.Line, d.Column, name, message)
