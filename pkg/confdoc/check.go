@@ -242,8 +242,6 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 // wanted describes what a value must be. It is empty if the value is that, or if the provider uses another one instead.
 func (f Field) wanted(text string) string {
 	switch {
-	case f.Port && !isPort(text):
-		return "a port from 1 to 65535"
 	case f.Max > 0 && !isUpTo(f.Max, text):
 		return fmt.Sprintf("a number from 1 to %d", f.Max)
 	case f.Valid != nil && !f.Valid(text):
@@ -269,11 +267,6 @@ func (d *Document) notAllowed(field Field, path string, n *Node, wanted string) 
 func isUpTo(most int, text string) bool {
 	number, err := strconv.Atoi(text)
 	return err == nil && number >= 1 && number <= most
-}
-
-func isPort(text string) bool {
-	port, err := strconv.ParseUint(text, 10, 16)
-	return err == nil && port > 0
 }
 
 // IsURL reports whether the address is an absolute URL with a host and one of the schemes.

@@ -72,7 +72,7 @@ type Field struct {
 	// Hint describes the strings that Valid allows. Without Valid it ends the message about a value that is not in
 	// Values; empty where that message says enough.
 	Hint string
-	// Passed means that the provider starts with a value that Schemes, Port, Valid, Values or Max do not allow: it ignores
+	// Passed means that the provider starts with a value that Schemes, Valid, Values or Max do not allow: it ignores
 	// the value, or passes it on to its cloud, which rejects it. Such a value is a likely mistake.
 	Passed bool
 	// Max is the largest allowed number of an integer. It is 0 if any number is allowed.
@@ -82,8 +82,6 @@ type Field struct {
 	Fallback string
 	// Schemes are the schemes of a string that must be a URL. If it is nil, the string need not be a URL.
 	Schemes []string
-	// Port means that a number must be from 1 to 65535.
-	Port bool
 	// Secret means that no message may show the value.
 	Secret bool
 	// Bits is the size of an integer; 0 means 64.
@@ -93,6 +91,9 @@ type Field struct {
 	// Pointer means that the provider distinguishes a zero value from an unset one.
 	Pointer bool
 }
+
+// MaxPort is the largest number of a port.
+const MaxPort = 65535
 
 // For returns a copy of the field for each name.
 func (f Field) For(names ...string) []Field {
@@ -146,16 +147,12 @@ func (f Format) Find(fields []Field, name string) (Field, bool) {
 }
 
 func (f Field) allows(text string) bool {
-	return f.Values == nil || slices.ContainsFunc(f.Values, func(value string) bool {
-		return value == text || f.FoldValues && strings.EqualFold(value, f.trimmed(text))
-	})
-}
-
-func (f Field) trimmed(text string) string {
 	if f.TrimValues {
-		return strings.TrimSpace(text)
+		text = strings.TrimSpace(text)
 	}
-	return text
+	return f.Values == nil || slices.ContainsFunc(f.Values, func(value string) bool {
+		return value == text || f.FoldValues && strings.EqualFold(value, text)
+	})
 }
 
 func (f Field) isRead() bool { return f.Legacy == "" && f.Is != Unsettable }

@@ -168,19 +168,14 @@ func readGiven(file string) (*Manifest, error) {
 	if file == "" {
 		return nil, nil
 	}
-	objects, err := ReadObjects(file)
+	found, err := onlyObject(file, "one ConfigMap with the cloud configuration", func(m Manifest) bool {
+		return m.GVK.Group == "" && m.GVK.Kind == configMapKind
+	})
 	if errors.Is(err, errNoObject) {
 		return nil, fmt.Errorf("%w; specify the ConfigMap that has the cloud configuration, not the configuration "+
 			"itself", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if len(objects) != 1 || objects[0].GVK.Group != "" || objects[0].GVK.Kind != configMapKind {
-		return nil, fmt.Errorf("%s must have exactly one ConfigMap with the cloud configuration, but has %s", file,
-			held(objects))
-	}
-	return &objects[0], nil
+	return found, err
 }
 
 func (c *Cluster) observed(payloadVersion string) ([]byte, *operandconfig.Config, error) {

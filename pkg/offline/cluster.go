@@ -13,6 +13,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -85,18 +86,32 @@ func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
 	if file == "" {
 		return nil
 	}
-	objects, err := ReadObjects(file)
+	wanted := Manifest{GVK: schema.GroupVersionKind{Group: group, Kind: kind}, Namespace: namespace, Name: name}
+	found, err := onlyObject(file, wanted.String(), func(m Manifest) bool {
+		return m.GVK.GroupKind() == wanted.GVK.GroupKind() && m.Namespace == namespace && m.Name == name
+	})
 	if err != nil {
 		return err
 	}
-	wanted := manifests(objects).find(group, kind, namespace, name)
-	if len(objects) != 1 || wanted == nil {
-		expected := Manifest{Namespace: namespace, Name: name}
-		expected.GVK.Group, expected.GVK.Kind = group, kind
-		return fmt.Errorf("%s must have exactly %s, but has %s", file, expected, held(objects))
-	}
-	c.objects = c.objects.add(*wanted)
+	c.objects = c.objects.add(*found)
 	return nil
+}
+
+// onlyObject returns the only object of a file, which must match.
+func onlyObject(file, wanted string, matches func(Manifest) bool) (*Manifest, error) {
+	objects, err := ReadObjects(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(objects) == 1 && matches(objects[0]) {
+		return &objects[0], nil
+	}
+	var names []string
+	for _, m := range objects {
+		names = append(names, m.String())
+	}
+	return nil, fmt.Errorf("%s must have exactly %s, but has %s", file, wanted,
+		cmp.Or(strings.Join(names, " and "), "no object"))
 }
 
 // Ignored returns a message for each manifest that cannot be used, but that was not needed as an input either. Call it
@@ -107,17 +122,6 @@ func (c *Cluster) Ignored() []string {
 		messages = append(messages, "ignored, because it seems to be no input of the cloud-controller-manager: "+err.Error())
 	}
 	return messages
-}
-
-func held(objects []Manifest) string {
-	if len(objects) == 0 {
-		return "no object"
-	}
-	names := make([]string, 0, len(objects))
-	for _, m := range objects {
-		names = append(names, m.String())
-	}
-	return strings.Join(names, " and ")
 }
 
 // checkInfrastructure returns an error if the platform is not set, because unknown is not None.

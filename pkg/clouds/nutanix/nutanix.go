@@ -28,7 +28,7 @@ var nutanixFields = []confdoc.Field{
 		Required: "write the address, the port and the credentials of Prism Central", Fields: []confdoc.Field{
 			{Name: "address", Required: "write the name or address of Prism Central", Valid: isHost,
 				Hint: "only a name or address, such as prism.example.com"},
-			{Name: "port", Is: confdoc.Int, Bits: 32, Port: true,
+			{Name: "port", Is: confdoc.Int, Bits: 32, Max: confdoc.MaxPort,
 				Required: "write the port of Prism Central, which usually is 9440"},
 			{Name: "insecure", Is: confdoc.Bool},
 			{Name: "additionalTrustBundle", Is: confdoc.Object, Fields: []confdoc.Field{
