@@ -26,7 +26,8 @@ var schema = []confdoc.Field{
 			// An unknown family is ignored.
 			{Name: "NodeIPFamilies", Is: confdoc.List, Passed: true, Values: []string{"ipv4", "ipv6"},
 				Hint: "for both, write two lines"},
-			{Name: "ClusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Passed: true, Bits: 32, Max: confdoc.MaxPort},
+			{Name: "ClusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Passed: true, Bits: 32,
+				Max: confdoc.MaxPort},
 			{Name: "OverrideEndpoints", Mistaken: true, Legacy: "a section " + overrideForm + " needs no other key"},
 			{Name: "ServiceOverrides", Mistaken: true, Legacy: "the cloud-controller-manager would call the public endpoints; " +
 				"write a section " + overrideForm + " with Service, Region, URL and SigningRegion for each endpoint"},
