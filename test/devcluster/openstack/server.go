@@ -105,7 +105,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Server: server, host: options.Host, external: options.External, password: standin.NewSecret(),
-		tokens: map[string]tokenInfo{}, stopped: map[string]bool{}, portGroups: map[string][]string{}, withdrawn: map[string]bool{}}
+		tokens: map[string]tokenInfo{}, stopped: map[string]bool{}, portGroups: map[string][]string{},
+		withdrawn: map[string]bool{}}
 	if err := s.writeCloudsYAML(); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}

@@ -102,7 +102,8 @@ func (r records) writeSteps(out io.Writer) {
 		}
 	}
 	titles := slices.Sorted(maps.Keys(all.took))
-	fmt.Fprintf(out, "%s| step | %s |\n|---|%s\n", aboutSteps, strings.Join(titles, " | "), strings.Repeat("---|", len(titles)))
+	fmt.Fprintf(out, "%s| step | %s |\n|---|%s\n", aboutSteps, strings.Join(titles, " | "),
+		strings.Repeat("---|", len(titles)))
 	for _, name := range slices.SortedFunc(maps.Keys(all.order), func(a, b string) int {
 		return cmp.Or(cmp.Compare(all.order[a], all.order[b]), strings.Compare(a, b))
 	}) {
