@@ -136,32 +136,23 @@ func (r *report) checkBuiltIn(spec *operatorv1.CustomCloudControllerManager, p p
 
 // checkEnums repeats the CRD's validation for manifests.
 func (r *report) checkEnums(spec *operatorv1.CustomCloudControllerManager) {
-	switch spec.ArgsPolicy {
-	case "", operatorv1.CustomCloudControllerManagerArgsPolicyExtend,
-		operatorv1.CustomCloudControllerManagerArgsPolicyReplace:
-	default:
-		r.reject(at("argsPolicy"), "it is %q; use Extend or Replace", spec.ArgsPolicy)
-	}
+	r.checkEnum(at("argsPolicy"), string(spec.ArgsPolicy), "Extend", "Replace")
 	for _, s := range spec.Secrets {
-		switch s.Delivery {
-		case "", operatorv1.CustomCloudControllerManagerSecretDeliveryReadOnce,
-			operatorv1.CustomCloudControllerManagerSecretDeliveryReloaded:
-		default:
-			r.reject(at("secrets[%s].delivery", s.Name), "it is %q; use ReadOnce or Reloaded", s.Delivery)
-		}
+		r.checkEnum(at("secrets[%s].delivery", s.Name), string(s.Delivery), "ReadOnce", "Reloaded")
 	}
 	if spec.Probe != nil {
 		r.checkProbeFields(spec.Probe)
 	}
 }
 
-func (r *report) checkProbeFields(probe *operatorv1.CustomCloudControllerManagerProbe) {
-	switch probe.Scheme {
-	case "", operatorv1.CustomCloudControllerManagerProbeSchemeHTTP,
-		operatorv1.CustomCloudControllerManagerProbeSchemeHTTPS:
-	default:
-		r.reject(at("probe.scheme"), "it is %q; use HTTP or HTTPS", probe.Scheme)
+func (r *report) checkEnum(field, value string, allowed ...string) {
+	if value != "" && !slices.Contains(allowed, value) {
+		r.reject(field, "it is %q; use %s", value, strings.Join(allowed, " or "))
 	}
+}
+
+func (r *report) checkProbeFields(probe *operatorv1.CustomCloudControllerManagerProbe) {
+	r.checkEnum(at("probe.scheme"), string(probe.Scheme), "HTTP", "HTTPS")
 	if path := ptr.Deref(probe.Path, ""); path != "" && !strings.HasPrefix(path, "/") {
 		r.reject(at("probe.path"), "it is %q; start it with a slash", path)
 	}
