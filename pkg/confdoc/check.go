@@ -66,7 +66,7 @@ func (d *Document) checkObject(known Field, path string, n *Node) {
 		}
 		return isDropped
 	})
-	n.Entries = d.onePerName(path, n.Entries, known.Fields)
+	d.onePerName(known, path, n)
 	for _, e := range n.Entries {
 		if field, ok := d.find(known.Fields, e); ok {
 			e.Name = field.Name
@@ -207,7 +207,7 @@ func (d *Document) checkValue(field Field, path string, n *Node) *Node {
 	case field.Is == Object:
 		d.checkObject(field, path, typed)
 	case field.Is == Map:
-		typed.Entries = d.onePerName(path, typed.Entries, nil)
+		d.onePerName(field, path, typed)
 		for _, e := range typed.Entries {
 			e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value)
 		}

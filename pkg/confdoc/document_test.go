@@ -439,6 +439,9 @@ func TestAnAmbiguousKeyHasTheValueThatTheLibraryDecodes(t *testing.T) {
 			Address string `json:"address" yaml:"address"`
 			Verify  bool   `json:"verify" yaml:"verify"`
 		} `json:"server" yaml:"server"`
+		Zones map[string]struct {
+			Region string `json:"region" yaml:"region"`
+		} `json:"zones" yaml:"zones"`
 	}
 	decode := map[Format]func([]byte, any) error{
 		JSON: json.Unmarshal, YAML: yamlv2.Unmarshal,
@@ -461,9 +464,14 @@ func TestAnAmbiguousKeyHasTheValueThatTheLibraryDecodes(t *testing.T) {
 			`{"name": "a", "server": {"address": "x"}, "Server": {"verify": true}}`},
 		"two mappings in YAML": {YAML,
 			"name: a\nserver: {address: x, verify: true}\nserver: {address: y}\n"},
-		"two lists in JSON": {JSON, `{"name": "a", "networks": ["x", "y"], "networks": ["z"]}`},
-		"two lists in YAML": {YAML, "name: a\nnetworks: [x, y]\nnetworks: [z]\n"},
-		"a label twice":     {YAML, "name: a\nlabels: {b: c, b: d}\n"},
+		"two lists in JSON":  {JSON, `{"name": "a", "networks": ["x", "y"], "networks": ["z"]}`},
+		"two lists in YAML":  {YAML, "name: a\nnetworks: [x, y]\nnetworks: [z]\n"},
+		"a label twice":      {YAML, "name: a\nlabels: {b: c, b: d}\n"},
+		"null after a label": {JSON, `{"name": "a", "labels": {"b": "c", "b": null}}`},
+		"a mapping of a chosen name twice": {JSON,
+			`{"name": "a", "zones": {"b": {"region": "c"}}, "zones": {"b": {}, "d": {"region": "e"}}}`},
+		"two cases of a mapping and of its keys": {YAMLAsJSON,
+			"name: a\nServer: {Verify: true, address: b}\nserver: {Address: c}\n"},
 		"a name before a merge key": {YAML,
 			"x: &x {color: red, count: 1}\nname: a\ncolor: green\n<<: *x\n"},
 		"numbers and booleans": {YAMLAsJSON,
@@ -473,6 +481,7 @@ func TestAnAmbiguousKeyHasTheValueThatTheLibraryDecodes(t *testing.T) {
 			d, got := readTree(c.format, c.text)
 			require.True(t, slices.ContainsFunc(got,
 				func(line string) bool { return strings.HasPrefix(line, "Ambiguous ") }), "%s", got)
+			require.NotContains(t, strings.Join(got, "\n"), "Invalid")
 			var theirs, ours config
 			require.NoError(t, decode[c.format]([]byte(c.text), &theirs))
 			require.NoError(t, json.Unmarshal(EncodeJSON(d.Root), &ours))
@@ -509,7 +518,9 @@ func TestEveryValueOfADuplicateKeyIsChecked(t *testing.T) {
 		"YAML": {YAML, "name: a\ncount: x\ncount: 1\n", []string{
 			`Invalid 2:8 count is "x", but must be a whole number`, `Ambiguous 3:1 duplicate key "count": keep one (see line 2)`}},
 		"YAML that becomes JSON first": {YAMLAsJSON, "name: a\ncount: x\ncount: 1\n", []string{`Ambiguous 3:1 duplicate key "count": keep one (see line 2)`}},
-		"values that all fit":          {JSON, `{"name":"a","count":2,"count":1}`, []string{`Ambiguous 1:23 duplicate key "count": keep one (see line 1)`}},
+		"a mapping that null replaces": {JSON, `{"name":"a","labels":{"b":[1]},"labels":null}`, []string{
+			"Invalid 1:27 labels.b is a list, but must be a string", `Ambiguous 1:32 duplicate key "labels": keep one (see line 1)`}},
+		"values that all fit": {JSON, `{"name":"a","count":2,"count":1}`, []string{`Ambiguous 1:23 duplicate key "count": keep one (see line 1)`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, findings := readTree(c.format, c.text)

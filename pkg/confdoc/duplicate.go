@@ -1,6 +1,7 @@
 package confdoc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -11,82 +12,113 @@ import (
 // that also sets it. Readers differ in which value they use, so a change with an ambiguous key is rejected. Where an
 // ambiguous text is accepted, the value is the one that the provider's own library would use.
 
-// onePerName reports ambiguous names and keeps one entry for each name. A null value of a known name means that the
-// name is not set.
-func (d *Document) onePerName(path string, entries []*Entry, fields []Field) []*Entry {
+// onePerName reports ambiguous names of a mapping and keeps one entry for each. A null value of a known name means that
+// the name is not set.
+func (d *Document) onePerName(mapping Field, path string, n *Node) {
 	type id struct{ name, sub string }
 	var kept []*Entry
-	used := map[id]*Entry{}
-	for _, e := range entries {
-		field, known := d.find(fields, e)
-		this := id{e.Name, e.Sub}
-		if known {
-			this.name = field.Name
-		}
-		before := used[this]
-		if before == nil || d.Format == INI && (field.Is == List || !known) {
-			used[this] = e
-			kept = append(kept, e)
+	same := map[id][]*Entry{}
+	idOf := func(e *Entry) (id, Field, bool) {
+		field, known := d.member(mapping, e)
+		return id{cmp.Or(field.Name, e.Name), e.Sub}, field, known
+	}
+	for _, e := range n.Entries {
+		this, field, known := idOf(e)
+		if before := same[this]; len(before) > 0 && (d.Format != INI || known && field.Is != List) {
+			where := ""
+			if path != "" {
+				where = " in " + d.owner(path)
+			}
+			d.ReportPair(e.Position, before[0].Line, diagnostic.Ambiguous,
+				fmt.Sprintf("duplicate key %s%s: keep one", Quoted(this.name), where))
+			same[this] = append(before, e)
 			continue
 		}
-		where := ""
-		if path != "" {
-			where = " in " + d.owner(path)
-		}
-		d.ReportPair(e.Position, before.Line, diagnostic.Ambiguous,
-			fmt.Sprintf("duplicate key %s%s: keep one", Quoted(this.name), where))
-		d.merge(field, d.inside(path, this.name), before, e)
+		same[this] = []*Entry{e}
+		kept = append(kept, e)
 	}
-	return slices.DeleteFunc(kept, func(e *Entry) bool {
-		_, known := d.find(fields, e)
+	for _, e := range kept {
+		if this, field, _ := idOf(e); len(same[this]) > 1 {
+			e.Value = d.lastValue(mapping, field, d.inside(path, this.name), n.copy(same[this]))
+		}
+	}
+	n.Entries = slices.DeleteFunc(kept, func(e *Entry) bool {
+		_, known := d.find(mapping.Fields, e)
 		return known && e.Value.Kind == NullNode
 	})
 }
 
-// merge gives an entry the value that the provider's library uses if a second entry of the same name follows. A library
-// sets one value after the other, and mappings into each other.
-func (d *Document) merge(field Field, path string, kept, next *Entry) {
-	before, after := kept.Value, next.Value
-	if d.Format == YAMLAsJSON { // JSON has the keys in order, and only the last value of each
-		if kept.Name == next.Name {
-			kept.Value = after
-			return
-		}
-		if kept.Name > next.Name {
-			before, after = after, before
-		}
-		kept.Name = max(kept.Name, next.Name)
+// member returns the field of an entry of a mapping.
+func (d *Document) member(mapping Field, e *Entry) (Field, bool) {
+	if mapping.Is == Map {
+		return *mapping.Of, true
 	}
-	isMapping := before.Kind == MapNode && after.Kind == MapNode && (field.Is == Map || field.Is == Object)
-	switch {
-	case after.Kind == NullNode && !d.setsNull(field):
-		kept.Value = before
-	case isMapping:
-		kept.Value = &Node{Kind: MapNode, Position: after.Position, Entries: slices.Concat(before.Entries, after.Entries)}
-	default:
-		d.checkReplaced(field, path, before)
-		kept.Value = after
+	field, known := d.find(mapping.Fields, e)
+	if !known {
+		return Field{Is: Any}, false
 	}
+	return field, true
 }
 
-// setsNull reports whether null replaces a value that the field already has. encoding/json keeps most values.
+// copy returns a mapping with other entries.
+func (n *Node) copy(entries []*Entry) *Node {
+	return &Node{Kind: MapNode, Position: n.Position, Entries: entries, ordered: n.ordered}
+}
+
+// lastValue returns what a library makes of the values of one name. It sets one after the other, and mappings with
+// known names into each other.
+func (d *Document) lastValue(mapping, field Field, path string, values *Node) *Node {
+	entries := d.inOrder(values)
+	last := entries[0].Value
+	for _, e := range entries[1:] {
+		before, after := last, e.Value
+		isMapping := before.Kind == MapNode && after.Kind == MapNode && field.Is != Any
+		switch {
+		case mapping.Is != Map && after.Kind == NullNode && !d.setsNull(field): // keeps the value
+		case mapping.Is != Map && isMapping:
+			last = after.copy(slices.Concat(d.inOrder(before), d.inOrder(after)))
+			last.ordered = true
+		default:
+			d.checkReplaced(field, path, before)
+			last = after
+		}
+	}
+	return last
+}
+
+// setsNull reports whether null unsets a field. encoding/json keeps most values.
 func (d *Document) setsNull(field Field) bool {
 	return d.Format == YAML || field.Pointer || field.Is == List || field.Is == Map
+}
+
+// inOrder returns the entries of a mapping in the order in which the library reads them. JSON that is made from YAML
+// has its keys sorted, and only the last value of each.
+func (d *Document) inOrder(n *Node) []*Entry {
+	if d.Format != YAMLAsJSON || n.ordered {
+		return n.Entries
+	}
+	sorted := slices.Clone(n.Entries)
+	slices.Reverse(sorted)
+	slices.SortStableFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(sorted, func(a, b *Entry) bool { return a.Name == b.Name })
 }
 
 // checkReplaced reports a value that a later one replaces, if the provider's library cannot set it: it fails at the
 // first that it cannot.
 func (d *Document) checkReplaced(field Field, path string, n *Node) {
-	if n.Kind == NullNode {
+	if n.Kind == NullNode || field.Is == Any {
 		return
 	}
 	typed, wanted := d.typed(field, path, n)
-	switch {
-	case wanted != "":
+	if wanted != "" {
 		d.wrongType(field, path, n, wanted)
-	case field.Is == List:
-		for i, item := range typed.Items {
-			d.checkReplaced(*field.Of, fmt.Sprintf("%s[%d]", path, i), item)
-		}
+		return
+	}
+	for i, item := range typed.Items {
+		d.checkReplaced(*field.Of, fmt.Sprintf("%s[%d]", path, i), item)
+	}
+	for _, e := range typed.Entries {
+		inner, _ := d.member(field, e)
+		d.checkReplaced(inner, d.inside(path, Cut(e.Name)), e.Value)
 	}
 }

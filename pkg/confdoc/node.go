@@ -38,6 +38,8 @@ type Node struct {
 	Blank   bool
 	Items   []*Node
 	Entries []*Entry
+	// ordered means that the entries are in the order in which the provider's library reads them.
+	ordered bool
 	// Position is zero for a value that does not come from the document.
 	Position
 }
