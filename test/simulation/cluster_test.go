@@ -143,7 +143,7 @@ func (w *world) given() []runtime.Object {
 
 // authority is a certificate authority in PEM.
 var authority = sync.OnceValue(func() string {
-	config, err := crypto.MakeSelfSignedCAConfig("authority", 7300*24*time.Hour)
+	config, err := crypto.MakeSelfSignedCAConfig("authority", 3000*24*time.Hour)
 	if err != nil {
 		panic(err)
 	}
