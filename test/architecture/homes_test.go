@@ -65,7 +65,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 		"a Pod is Ready": {
 			computed: regexp.MustCompile(`corev1\.PodReady\b`),
 			home:     "pkg/controlplane/controlplane.go",
-			others:   map[string]string{"pkg/operator/rollout/staticpod/gate.go": "it changes the condition"},
+			others:   map[string]string{"pkg/operator/rollout/staticpod/podviews.go": "it changes the condition"},
 		},
 		"a container is found by its name, and is Ready": {
 			computed: regexp.MustCompile(`\.ContainerStatuses\b[^\n]*\n[^\n]*\.Name [!=]= `),

@@ -101,7 +101,7 @@ func TestWhatTheInstallerControllerDoesByItself(t *testing.T) {
 	})
 }
 
-// These are the reasons for the corrections in installerreports.go, and for the progress controller.
+// These are the reasons for the corrections in installerclient.go, and for the progress controller.
 func TestWhatTheInstallerControllerReportsByItself(t *testing.T) {
 	t.Run("an outage while no node has a revision", func(t *testing.T) {
 		s := newSimulated(t, "m0")
@@ -251,7 +251,7 @@ func (o *original) pod(t *testing.T, name string) *corev1.Pod {
 	return found
 }
 
-// This is the reason for settledPods: the kubelet of the node writes the time, and the operator compares it with its
+// This is the reason for settling: the kubelet of the node writes the time, and the operator compares it with its
 // own clock.
 func TestWhatMinReadyDurationComparesByItself(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -385,7 +385,7 @@ func reasons(recorder events.InMemoryRecorder) []string {
 	return all
 }
 
-// These are the reasons for rollingPods and stuckImages.
+// These are the reasons for rolling and stuckImages.
 func TestWhatTheControllersReportOnARolloutByThemselves(t *testing.T) {
 	for name, state := range map[string]corev1.ContainerState{
 		"the end of the former static pod is a failure":  ended("", "lost the lease").State,
@@ -395,18 +395,12 @@ func TestWhatTheControllersReportOnARolloutByThemselves(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, operatorv1.ConditionTrue, staticPodsDegraded(t, rollout{state: state, revision: "1", target: 2},
-				func(pods corev1client.PodsGetter, _ v1helpers.StaticPodOperatorClient) corev1client.PodsGetter {
-					return pods
-				}))
+			require.Equal(t, operatorv1.ConditionTrue, staticPodsDegraded(t, time.Time{}, nil, rollout{state: state, revision: "1", target: 2}))
 		})
 	}
 	t.Run("a container that initializes is none", func(t *testing.T) {
 		state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
-		require.Equal(t, operatorv1.ConditionFalse, staticPodsDegraded(t, rollout{state: state, revision: "2", target: 2},
-			func(pods corev1client.PodsGetter, _ v1helpers.StaticPodOperatorClient) corev1client.PodsGetter {
-				return pods
-			}))
+		require.Equal(t, operatorv1.ConditionFalse, staticPodsDegraded(t, time.Time{}, nil, rollout{state: state, revision: "2", target: 2}))
 	})
 	waiting := func(reason string) []corev1.ContainerStatus {
 		return []corev1.ContainerStatus{{Name: "a", State: corev1.ContainerState{

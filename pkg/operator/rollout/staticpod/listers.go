@@ -10,9 +10,11 @@ import (
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -77,4 +79,17 @@ func (c sortedLines) ApplyOperatorStatus(
 		}
 	}
 	return c.StaticPodOperatorClient.ApplyOperatorStatus(ctx, fieldManager, status)
+}
+
+// noEvents are the Events that library-go's installer-state controller reads while an installer pod waits: it lists all
+// of the namespace, where the cloud-controller-manager may write large ones, to find a pod without a network. The
+// installer pods are on the host's network.
+type noEvents struct{ corev1client.EventInterface }
+
+// Events implements corev1client.EventsGetter.
+func (noEvents) Events(string) corev1client.EventInterface { return noEvents{} }
+
+// List implements corev1client.EventInterface.
+func (noEvents) List(context.Context, metav1.ListOptions) (*corev1.EventList, error) {
+	return &corev1.EventList{}, nil
 }

@@ -31,19 +31,25 @@ type nodePods struct {
 	server func() (*url.URL, error)
 	// image is this operator's image, which these pods run. library-go would read it from its environment.
 	image string
+	// view returns a static pod as the controller is to see it. It is nil if that is as it is.
+	view func(pod *corev1.Pod) (*corev1.Pod, error)
+}
+
+// seenAs returns the client with a view.
+func (p nodePods) seenAs(view func(pod *corev1.Pod) (*corev1.Pod, error)) nodePods {
+	p.view = view
+	return p
 }
 
 // Pods implements corev1client.PodsGetter.
 func (p nodePods) Pods(namespace string) corev1client.PodInterface {
-	return namespacedNodePods{PodInterface: p.PodsGetter.Pods(namespace), lister: p.lister.Pods(namespace),
-		server: p.server, image: p.image}
+	return namespacedNodePods{PodInterface: p.PodsGetter.Pods(namespace), nodePods: p, pods: p.lister.Pods(namespace)}
 }
 
 type namespacedNodePods struct {
 	corev1client.PodInterface
-	lister corelisters.PodNamespaceLister
-	server func() (*url.URL, error)
-	image  string
+	nodePods
+	pods corelisters.PodNamespaceLister
 }
 
 func (p namespacedNodePods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
@@ -54,11 +60,14 @@ func (p namespacedNodePods) Get(ctx context.Context, name string, options metav1
 		}
 		return withInitFailures(pod), nil
 	}
-	pod, err := p.lister.Get(name)
+	pod, err := p.pods.Get(name)
 	if err != nil {
 		return nil, err
 	}
-	return summarized(pod), nil
+	if pod = summarized(pod); p.view == nil || !controlplane.IsOperand(pod) {
+		return pod, nil
+	}
+	return p.view(pod)
 }
 
 // withInitFailures returns the pod with its failed init containers among its containers if it has failed. library-go
@@ -107,7 +116,7 @@ func (p namespacedNodePods) List(_ context.Context, options metav1.ListOptions) 
 	if err != nil {
 		return nil, fmt.Errorf("listing pods by labels %q: %w", options.LabelSelector, err)
 	}
-	pods, err := p.lister.List(selector)
+	pods, err := p.pods.List(selector)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@
 package staticpod
 
 import (
+	"context"
 	"net/url"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/condition"
 	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installerstate"
 	missingstaticpod "github.com/openshift/library-go/pkg/operator/staticpod/controller/missingstaticpod"
@@ -33,6 +35,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // reboot is what a reboot takes on bare metal, for a node that reboots and the static pod on it.
@@ -105,6 +108,7 @@ func controllers(o Options) []factory.Controller {
 	// the same in many upgrades, so its result is discarded.
 	ignored := status.NewVersionGetter()
 	operator := o.Operator.Informer()
+	rolling := rolling{clock: o.Clock, target: targetOf(o.Operator), pods: o.Target.Core().V1().Pods().Lister()}
 	return []factory.Controller{
 		newRevisionController(o),
 		newInstallerController(o, pods),
@@ -115,7 +119,7 @@ func controllers(o Options) []factory.Controller {
 		reconciler.Again(node.NewNodeController(operand.Name, o.Operator, sortedNodes(o.Nodes), o.Recorder, nil), o.Recorder,
 			operator, o.Nodes.Core().V1().Nodes().Informer()),
 		staticpodstate.NewStaticPodStateController(operand.Name, operand.Namespace, operand.Name, operand.Name,
-			o.Target, o.Operator, newRollingPods(o, pods), ignored, o.Recorder),
+			o.Target, o.Operator, pods.seenAs(rolling.view), ignored, o.Recorder),
 		missingstaticpod.New(sortedLines{o.Operator}, currentInstallers(o.Target, o.Nodes.Core().V1().Nodes().Lister()),
 			o.Recorder, operand.Namespace, operand.Name, operand.Name, o.Infrastructures),
 		reconciler.Again(prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{hostpod.Binary, "prune"},
@@ -126,38 +130,42 @@ func controllers(o Options) []factory.Controller {
 	}
 }
 
-func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {
-	settled := newSettledPods(pods, o.Clock, targetOf(o.Operator))
-	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
+// newInstallerController returns library-go's, synced again when a node's kubelet changes, when a static pod may have
+// settled, and when the rollout may give up a node.
+func newInstallerController(o Options, pods nodePods) factory.Controller {
+	settling := &settling{clock: o.Clock, target: targetOf(o.Operator), ready: patience.Each[string, string]{}}
+	core, nodes := o.Target.Core().V1(), o.Nodes.Core().V1().Nodes()
 	client := &installerClient{
 		StaticPodOperatorClient: o.Operator,
 		next: &nextNode{
-			nodes: o.Nodes.Core().V1().Nodes().Lister(),
-			pods:  o.Target.Core().V1().Pods().Lister(),
-			lease: o.Lease,
-
-			configMaps: o.Target.Core().V1().ConfigMaps().Lister(),
-			secrets:    o.Target.Core().V1().Secrets().Lister(),
-			clock:      o.Clock,
+			nodes: nodes.Lister(), pods: core.Pods().Lister(), lease: o.Lease,
+			configMaps: core.ConfigMaps().Lister(), secrets: core.Secrets().Lister(), clock: o.Clock,
 		},
 	}
-	return installerController(o, installer.NewInstallerController(
-		operand.Name,
-		operand.Namespace,
-		operand.Name,
-		revisioned(operand.ConfigMap),
-		revisioned(operand.Secret),
-		[]string{hostpod.Binary, "installer"},
-		o.Target,
-		client,
-		o.ConfigMaps,
-		o.Secrets,
-		settled,
+	inner := installer.NewInstallerController(operand.Name, operand.Namespace, operand.Name,
+		revisioned(operand.ConfigMap), revisioned(operand.Secret), []string{hostpod.Binary, "installer"}, o.Target, client,
+		o.ConfigMaps, o.Secrets, pods.seenAs(settling.view),
 		installerEvents(o.Recorder, func() bool { return client.chosen.isRepair() }),
 	).
 		WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret)).
-		WithInstallerPodMutationFn(pullImages(configMaps, o.OperatorImage)).
-		WithInstallerPodMutationFn(nameHolder(o.Lease)), client, settled)
+		WithInstallerPodMutationFn(pullImages(core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), o.OperatorImage)).
+		WithInstallerPodMutationFn(nameHolder(o.Lease))
+	sync := func(ctx context.Context, syncCtx factory.SyncContext) error {
+		if err := client.abandon(ctx, pods); err != nil {
+			return err
+		}
+		err := inner.Sync(ctx, syncCtx)
+		for _, left := range []time.Duration{settling.remaining(), client.chosen.wait} {
+			if left > 0 {
+				syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
+			}
+		}
+		return err
+	}
+	// The controller reports its errors as InstallerControllerDegraded, which installerclient.go corrects.
+	informers := factory.New().WithInformers(o.Operator.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(),
+		core.Secrets().Informer(), nodes.Informer())
+	return reconciler.Unreported(informers, inner.Name(), o.Recorder, sync)
 }
 
 // apiServer returns a function that reads the control plane's URL of the API server from observedConfig.
@@ -173,4 +181,24 @@ func apiServer(operator v1helpers.OperatorClient) func() (*url.URL, error) {
 		}
 		return observed.APIServer()
 	}
+}
+
+// synced returns the objects of one kind that the installer writes into operand.CertDir and the file-syncer keeps up
+// to date there.
+func synced(kind operand.Kind) []installer.UnrevisionedResource {
+	var resources []installer.UnrevisionedResource
+	for _, name := range operand.DeliveredBy(kind, operand.Synced) {
+		resources = append(resources, installer.UnrevisionedResource{Name: name})
+	}
+	return resources
+}
+
+// revisioned returns the objects of one kind that are copied for each revision. None is optional: an object that
+// appears later would cause a rollout.
+func revisioned(kind operand.Kind) []revisioncontroller.RevisionResource {
+	var resources []revisioncontroller.RevisionResource
+	for _, name := range operand.DeliveredBy(kind, operand.Revisioned) {
+		resources = append(resources, revisioncontroller.RevisionResource{Name: name})
+	}
+	return resources
 }

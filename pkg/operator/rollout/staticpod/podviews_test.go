@@ -1,6 +1,7 @@
 package staticpod
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -16,10 +17,95 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
+
+// staticPod is a mirror pod with the operand's container of this ID.
+func staticPod(id string, ready bool) *corev1.Pod {
+	p := pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager", "revision": "1"})
+	p.Spec.NodeName = "master-0"
+	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[ready]
+	p.Status = corev1.PodStatus{
+		Phase:      corev1.PodRunning,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}},
+		ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "file-syncer", Ready: true}, {Name: "cloud-controller-manager", ContainerID: id, Ready: ready},
+		},
+	}
+	return p
+}
+
+func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// seen are the pod's states, one per second.
+		seen []*corev1.Pod
+		want []bool
+		left time.Duration
+		// elsewhere says that this node is not being installed.
+		elsewhere bool
+	}{
+		"its node is not being installed": {
+			seen: repeated(staticPod("1", true), 1), want: []bool{true}, left: 5 * time.Second, elsewhere: true,
+		},
+		"it stays Ready": {
+			seen: repeated(staticPod("1", true), 6), want: []bool{false, false, false, false, false, true},
+		},
+		"it stays Ready, and the operand's container is the first of it": {
+			seen: repeated(operandFirst(staticPod("1", true)), 6), want: []bool{false, false, false, false, false, true},
+		},
+		"it has just become Ready": {
+			seen: repeated(staticPod("1", true), 2), want: []bool{false, false}, left: 4 * time.Second,
+		},
+		"its container is another one after two seconds": {
+			seen: append(repeated(staticPod("1", true), 2), repeated(staticPod("2", true), 6)...),
+			want: []bool{false, false, false, false, false, false, false, true},
+		},
+		"it is not Ready for a second": {
+			seen: append(append(repeated(staticPod("1", true), 6), staticPod("1", false)), staticPod("1", true)),
+			want: []bool{false, false, false, false, false, true, false, false}, left: 5 * time.Second,
+		},
+		"it is not Ready": {seen: repeated(staticPod("1", false), 7), want: make([]bool, 7)},
+		"the kubelet reports no container": {
+			seen: []*corev1.Pod{
+				pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"}),
+			}, want: []bool{false},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
+			pods := &settling{clock: clock, ready: patience.Each[string, string]{}, target: func(string) (int32, error) {
+				return map[bool]int32{false: 4}[tc.elsewhere], nil
+			}}
+			for second, seen := range tc.seen {
+				if second > 0 {
+					clock.SetTime(clock.Now().Add(time.Second))
+				}
+				got, err := pods.view(seen)
+				require.NoError(t, err)
+				ready := len(got.Status.Conditions) == 1 && got.Status.Conditions[0].Status == corev1.ConditionTrue
+				require.Equal(t, tc.want[second], ready, "second %d", second)
+			}
+			require.Equal(t, tc.left, pods.remaining())
+		})
+	}
+}
+
+func repeated(p *corev1.Pod, times int) []*corev1.Pod {
+	var all []*corev1.Pod
+	for range times {
+		all = append(all, p)
+	}
+	return all
+}
+
+// operandFirst reverses the containers: the kubelet sorts them by name.
+func operandFirst(p *corev1.Pod) *corev1.Pod {
+	slices.Reverse(p.Status.ContainerStatuses)
+	return p
+}
 
 func TestARolloutAsPlannedIsNoFailureOfStaticPods(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -46,11 +132,8 @@ func TestARolloutAsPlannedIsNoFailureOfStaticPods(t *testing.T) {
 		"the same revision is installed again and fails": {crashing, "1", 1, time.Hour, operatorv1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tc.degraded, staticPodsDegraded(t, rollout{tc.state, tc.revision, tc.target, now.Add(-tc.age)},
-				func(pods corev1client.PodsGetter, operator v1helpers.StaticPodOperatorClient) corev1client.PodsGetter {
-					return rollingPods{PodsGetter: pods, clock: clocktesting.NewFakePassiveClock(now), target: targetOf(operator),
-						moves: informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Pods().Lister()}
-				}))
+			require.Equal(t, tc.degraded, staticPodsDegraded(t, now, nil,
+				rollout{tc.state, tc.revision, tc.target, now.Add(-tc.age)}))
 		})
 	}
 }
@@ -85,15 +168,8 @@ func TestAMoveOfTheLeadIsNoFailureOfStaticPods(t *testing.T) {
 		"nothing moved": {ended, nil, operatorv1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-			if tc.move != nil {
-				require.NoError(t, target.Core().V1().Pods().Informer().GetStore().Add(tc.move))
-			}
-			require.Equal(t, tc.degraded, staticPodsDegraded(t, rollout{tc.state, "1", 0, now.Add(-5 * time.Second)},
-				func(pods corev1client.PodsGetter, operator v1helpers.StaticPodOperatorClient) corev1client.PodsGetter {
-					return rollingPods{PodsGetter: pods, clock: clocktesting.NewFakePassiveClock(now), target: targetOf(operator),
-						moves: target.Core().V1().Pods().Lister()}
-				}))
+			require.Equal(t, tc.degraded, staticPodsDegraded(t, now, tc.move,
+				rollout{tc.state, "1", 0, now.Add(-5 * time.Second)}))
 		})
 	}
 }
@@ -106,22 +182,28 @@ type rollout struct {
 	created  time.Time
 }
 
-// staticPodsDegraded returns what library-go's static-pod-state controller reports with these pods.
-func staticPodsDegraded(
-	t *testing.T, r rollout, pods func(corev1client.PodsGetter, v1helpers.StaticPodOperatorClient) corev1client.PodsGetter,
-) operatorv1.ConditionStatus {
+// staticPodsDegraded returns what library-go's static-pod-state controller reports during a rollout, and a move of the
+// lead if there is one. It sees the static pod as it is if there is no time.
+func staticPodsDegraded(t *testing.T, now time.Time, move *corev1.Pod, r rollout) operatorv1.ConditionStatus {
 	t.Helper()
 	pod := staticPod("1", false)
 	pod.Labels["revision"], pod.CreationTimestamp = r.revision, metav1.NewTime(r.created)
 	pod.Spec.Containers = []corev1.Container{{Name: "cloud-controller-manager", Image: "a"}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cloud-controller-manager", State: r.state}}
-	kube := fake.NewClientset(pod)
+	kube, cached := fake.NewClientset(), []*corev1.Pod{pod}
+	if move != nil {
+		cached = append(cached, move)
+	}
+	pods := newNodePods(t, kube, cached...)
 	operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{
 		NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1, TargetRevision: r.target}},
 	}, nil, nil)
+	if !now.IsZero() {
+		pods = pods.seenAs(rolling{clocktesting.NewFakePassiveClock(now), targetOf(operator), pods.lister}.view)
+	}
 	recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
 	controller := staticpodstate.NewStaticPodStateController("a", target, "cloud-controller-manager",
-		"cloud-controller-manager", informers.NewSharedInformerFactory(kube, 0), operator, pods(kube.CoreV1(), operator),
+		"cloud-controller-manager", informers.NewSharedInformerFactory(kube, 0), operator, pods,
 		status.NewVersionGetter(), recorder)
 	require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 	_, got, _, err := operator.GetStaticPodOperatorState()

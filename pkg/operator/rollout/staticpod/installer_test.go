@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -27,99 +26,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
-
-// staticPod is a mirror pod with the operand's container of this ID.
-func staticPod(id string, ready bool) *corev1.Pod {
-	p := pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager", "revision": "1"})
-	p.Spec.NodeName = "master-0"
-	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[ready]
-	p.Status = corev1.PodStatus{
-		Phase:      corev1.PodRunning,
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}},
-		ContainerStatuses: []corev1.ContainerStatus{
-			{Name: "file-syncer", Ready: true}, {Name: "cloud-controller-manager", ContainerID: id, Ready: ready},
-		},
-	}
-	return p
-}
-
-func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
-	for name, tc := range map[string]struct {
-		// seen are the pod's states, one per second.
-		seen []*corev1.Pod
-		want []bool
-		left time.Duration
-		// elsewhere says that this node is not being installed.
-		elsewhere bool
-	}{
-		"its node is not being installed": {
-			seen: repeated(staticPod("1", true), 1), want: []bool{true}, left: 5 * time.Second, elsewhere: true,
-		},
-		"it stays Ready": {
-			seen: repeated(staticPod("1", true), 6), want: []bool{false, false, false, false, false, true},
-		},
-		"it stays Ready, and the operand's container is the first of it": {
-			seen: repeated(operandFirst(staticPod("1", true)), 6), want: []bool{false, false, false, false, false, true},
-		},
-		"it has just become Ready": {
-			seen: repeated(staticPod("1", true), 2), want: []bool{false, false}, left: 4 * time.Second,
-		},
-		"its container is another one after two seconds": {
-			seen: append(repeated(staticPod("1", true), 2), repeated(staticPod("2", true), 6)...),
-			want: []bool{false, false, false, false, false, false, false, true},
-		},
-		"it is not Ready for a second": {
-			seen: append(append(repeated(staticPod("1", true), 6), staticPod("1", false)), staticPod("1", true)),
-			want: []bool{false, false, false, false, false, true, false, false}, left: 5 * time.Second,
-		},
-		"it is not Ready": {seen: repeated(staticPod("1", false), 7), want: make([]bool, 7)},
-		"the kubelet reports no container": {
-			seen: []*corev1.Pod{
-				pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"}),
-			}, want: []bool{false},
-		},
-		"it is the installer's pod": {
-			seen: []*corev1.Pod{withApp(staticPod("1", true), "installer")}, want: []bool{true},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
-			kube := fake.NewClientset()
-			pods := newSettledPods(kube.CoreV1(), clock, func(string) (int32, error) { return map[bool]int32{false: 4}[tc.elsewhere], nil })
-			for second, seen := range tc.seen {
-				if second > 0 {
-					clock.SetTime(clock.Now().Add(time.Second))
-				}
-				_ = kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), target, seen.Name)
-				require.NoError(t, kube.Tracker().Add(seen.DeepCopy()))
-				got, err := pods.Pods(target).Get(t.Context(), seen.Name, metav1.GetOptions{})
-				require.NoError(t, err)
-				ready := len(got.Status.Conditions) == 1 && got.Status.Conditions[0].Status == corev1.ConditionTrue
-				require.Equal(t, tc.want[second], ready, "second %d", second)
-			}
-			require.Equal(t, tc.left, pods.remaining())
-		})
-	}
-}
-
-func repeated(p *corev1.Pod, times int) []*corev1.Pod {
-	var all []*corev1.Pod
-	for range times {
-		all = append(all, p)
-	}
-	return all
-}
-
-// operandFirst reverses the containers: the kubelet sorts them by name.
-func operandFirst(p *corev1.Pod) *corev1.Pod {
-	slices.Reverse(p.Status.ContainerStatuses)
-	return p
-}
-
-func withApp(p *corev1.Pod, app string) *corev1.Pod {
-	p.Labels["app"] = app
-	return p
-}
 
 // newInstaller returns the installer controller of a cluster with this status. The objects of the latest revision
 // exist; its static pod has the images openstack and operator.
