@@ -73,7 +73,7 @@ func (c *installerClient) GetStaticPodOperatorState() (
 
 // ApplyStaticPodOperatorStatus writes all nodes: what the controller applies replaces what it applied before, so a node
 // that is left out would vanish. Therefore it is a conflict if a node has changed since the controller was shown one:
-// the target of a repair would be taken back. A node that the rollout passes by is not being installed any more: the
+// the target of a repair would be taken back. A node that the rollout abandons is not being installed any more: the
 // validation of the resource lets only one node be. A node's revision never decreases, not even one that the controller
 // was not shown.
 func (c *installerClient) ApplyStaticPodOperatorStatus(
@@ -140,30 +140,30 @@ func (c *installerClient) merged(
 		WithLastFailedRevisionErrors(current.LastFailedRevisionErrors...)
 	node.LastFailedTime = current.LastFailedTime
 	if slices.ContainsFunc(
-		c.chosen.passedBy, func(n operatorv1.NodeStatus) bool { return n.NodeName == current.NodeName },
+		c.chosen.abandoned, func(n operatorv1.NodeStatus) bool { return n.NodeName == current.NodeName },
 	) {
 		node.WithTargetRevision(0)
 	}
 	return node
 }
 
-// abandon deletes the installers of the nodes that the rollout passes by, if their kubelets have not started them. Such
+// abandon deletes the installers of the nodes that the rollout abandons, if their kubelets have not started them. Such
 // a kubelet would otherwise start its installer when it works again, while another node is being installed. One that
-// was started ends what it has begun, so that its node is not left without a static pod.
+// was started ends what it does, so that its node is not left without a static pod.
 func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGetter) error {
 	_, status, _, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
 	if err != nil {
 		return err
 	}
 	next, err := c.next.choose(status)
-	if err != nil || len(next.passedBy) == 0 {
+	if err != nil || len(next.abandoned) == 0 {
 		return err
 	}
 	installers, err := controlplane.Installers(c.next.pods)
 	if err != nil {
 		return err
 	}
-	for _, node := range next.passedBy {
+	for _, node := range next.abandoned {
 		for _, pod := range installers {
 			if !controlplane.Installs(pod, node.NodeName, node.TargetRevision) || hasStarted(pod) ||
 				pod.DeletionTimestamp != nil {

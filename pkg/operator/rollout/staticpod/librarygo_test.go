@@ -395,12 +395,12 @@ func TestWhatTheControllersReportOnARolloutByThemselves(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, operatorv1.ConditionTrue, staticPodsDegraded(t, time.Time{}, nil, rollout{state: state, revision: "1", target: 2}))
+			require.Equal(t, operatorv1.ConditionTrue, staticPodsDegraded(t, time.Time{}, nil, rolledPod{state: state, revision: "1", target: 2}))
 		})
 	}
 	t.Run("a container that initializes is none", func(t *testing.T) {
 		state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
-		require.Equal(t, operatorv1.ConditionFalse, staticPodsDegraded(t, time.Time{}, nil, rollout{state: state, revision: "2", target: 2}))
+		require.Equal(t, operatorv1.ConditionFalse, staticPodsDegraded(t, time.Time{}, nil, rolledPod{state: state, revision: "2", target: 2}))
 	})
 	waiting := func(reason string) []corev1.ContainerStatus {
 		return []corev1.ContainerStatus{{Name: "a", State: corev1.ContainerState{

@@ -2,6 +2,7 @@ package staticpod
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -20,21 +21,23 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// proofLimit is how long a rollout waits for the proof of its revision, whatever becomes of that. Package preflight
-// ends each before.
-const proofLimit = 20 * time.Minute
+const (
+	// proofTimeout is how long a rollout waits for the proof of its revision, whatever becomes of that. Package preflight
+	// ends each before.
+	proofTimeout = 20 * time.Minute
 
-// notReadyPatience is how long a rollout waits for the node that it is at when its kubelet reports that it is not
-// Ready. The kubelet may have lost only the pod network, which an installer does not need.
-const notReadyPatience = time.Minute
+	// notReadyTimeout is how long a rollout waits for the node that it is at when its kubelet reports that it is not
+	// Ready. The kubelet may have lost only the pod network, which an installer does not need.
+	notReadyTimeout = time.Minute
 
-// watchInterval is how often a rollout looks again whether somebody renews the lease. The lease is released when nobody
-// has renewed it for as long as it lasts, so no rollout waits for longer.
-const watchInterval = 5 * time.Second
+	// watchPeriod is how often a rollout looks again whether somebody renews the lease. The lease is released when nobody
+	// has renewed it for as long as it lasts, so no rollout waits for longer.
+	watchPeriod = 5 * time.Second
+)
 
 // nextNode chooses the one node that library-go's installer controller may act upon, see installerClient.
 //
-// A rollout reaches one node at a time, and is at a node until its static pod has settled. It passes by a node whose
+// A rollout reaches one node at a time, and is at a node until its static pod has settled. It abandons a node whose
 // kubelet cannot do anything now: one that is silent, and one that is not Ready as long as another node can be
 // installed. Such a node gets the revision when its kubelet works again. No second node is without its
 // cloud-controller-manager because of that: an installer that has not started there is deleted, see abandon, so the
@@ -61,8 +64,8 @@ type choice struct {
 	node *operatorv1.NodeStatus
 	// latest is the revision that the node is to get.
 	latest int32
-	// passedBy are the nodes that were being installed and are not any more.
-	passedBy []operatorv1.NodeStatus
+	// abandoned are the nodes that were being installed and are not any more.
+	abandoned []operatorv1.NodeStatus
 	// wait is the time until another node may be chosen without any event, 0 if there is none.
 	wait time.Duration
 }
@@ -70,12 +73,12 @@ type choice struct {
 // isRepair reports whether the node gets the revision that it is at.
 func (c choice) isRepair() bool { return c.node != nil && controlplane.IsRepair(c.node) }
 
-// place is a node as a rollout sees it.
-type place struct {
+// nodeState is a node as a rollout sees it.
+type nodeState struct {
 	*operatorv1.NodeStatus
 	kubelet controlplane.Kubelet
-	// begun reports whether the latest revision was to be installed there before.
-	begun bool
+	// hasStarted reports whether an installation of the latest revision was started there before.
+	hasStarted bool
 	// failed reports whether its revision has led badly.
 	failed bool
 	// works reports whether the CCM there was Ready when the kubelet reported last. The pod's condition says less: the
@@ -89,175 +92,129 @@ type place struct {
 	watches bool
 }
 
+// rollout is what a choice is made from, read once.
+type rollout struct {
+	status *operatorv1.StaticPodOperatorStatus
+	latest int32
+	nodes  []nodeState
+	// leader is the node that the lease names, "" if it names none. Whatever the state of the process is, a View's holder
+	// is known: it may lead again.
+	leader  string
+	objects operand.Objects
+	proof   *trial.Leading
+	moves   []*corev1.Pod
+	now     time.Time
+}
+
 func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, error) {
-	places, err := n.places(status)
+	r, err := n.observe(status)
 	if err != nil {
 		return choice{}, err
 	}
-	leader := n.leader(status)
-	n.mark(places, leader)
-	latest := status.LatestAvailableRevision
-	chosen := choice{latest: latest}
-	behind := behindOf(places, latest)
-	for i := range places {
-		if places[i].TargetRevision == 0 {
+	// The last node of a rollout waits until it has led for a moment: a lead that moves again before it has settled is
+	// no lead.
+	n.led.See(r.leader, r.now)
+	chosen := choice{latest: r.latest}
+	behind := r.behind()
+	for _, node := range r.nodes {
+		if node.TargetRevision == 0 {
 			continue
 		}
-		passes, wait := n.passesBy(places[i], behind)
-		if !passes {
-			unproved, err := n.waitsForProof(status, leader)
-			chosen.node, chosen.wait = places[i].NodeStatus, wait
-			chosen.latest = revisionFor(places[i], places, latest, unproved > 0)
-			return chosen, err
+		abandons, wait := n.abandons(node, behind, r.now)
+		if !abandons {
+			chosen.node, chosen.wait = node.NodeStatus, wait
+			chosen.latest = r.revisionFor(node, n.proofWait(r) > 0)
+			return chosen, nil
 		}
-		chosen.passedBy = append(chosen.passedBy, *places[i].NodeStatus)
+		chosen.abandoned = append(chosen.abandoned, *node.NodeStatus)
 	}
 	if len(behind) == 0 {
 		return chosen, nil
 	}
 	next := slices.MinFunc(behind, byTurn)
-	chosen.wait, err = n.waits(status, leader, places, next)
-	if chosen.wait == 0 {
+	if chosen.wait = n.waits(r, next); chosen.wait == 0 {
 		chosen.node = next.NodeStatus
 	}
-	return chosen, err
+	return chosen, nil
 }
 
 // waits returns how long the next node waits at most, 0 if it does not wait.
-func (n *nextNode) waits(
-	status *operatorv1.StaticPodOperatorStatus, leader string, places []place, next place,
-) (time.Duration, error) {
-	wait, err := n.waitsForProof(status, leader)
-	if wait > 0 || err != nil {
-		return wait, err
+func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
+	if wait := n.proofWait(r); wait > 0 {
+		return wait
 	}
-	hasLatest := func(p place) bool { return p.CurrentRevision == status.LatestAvailableRevision }
-	if leader == next.NodeName && slices.ContainsFunc(places, hasLatest) {
-		wait = max(0, n.led.At().Add(controlplane.SettleTime).Sub(n.clock.Now()))
-	}
-	if wait == 0 && next.watches {
-		wait = watchInterval
-	}
-	if wait > 0 {
-		return wait, nil
-	}
-	return n.moves()
-}
-
-// moves returns for how long the lead may still be moving, 0 if it is not. A move takes up to two static pods away for
-// a moment, so a rollout that went on would take the last one.
-func (n *nextNode) moves() (left time.Duration, err error) {
-	pods, err := controlplane.Moves(n.pods)
-	for _, pod := range pods {
-		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			left = max(left, pod.CreationTimestamp.Add(controlplane.MoveTimeout).Sub(n.clock.Now()))
+	hasLatest := func(n nodeState) bool { return n.CurrentRevision == r.latest }
+	if r.leader == next.NodeName && slices.ContainsFunc(r.nodes, hasLatest) {
+		if wait := n.led.At().Add(controlplane.SettleTime).Sub(r.now); wait > 0 {
+			return wait
 		}
 	}
-	return left, err
+	if next.watches {
+		return watchPeriod
+	}
+	return r.moveWait()
 }
 
-// leader returns the node that the lease names, "" if it names none. The last node of a rollout waits until it has led
-// for a moment: a lead that moves again before it has settled is no lead.
-func (n *nextNode) leader(status *operatorv1.StaticPodOperatorStatus) string {
-	leader := n.holder(nodeNames(status))
-	n.led.See(leader, n.clock.Now())
-	return leader
-}
-
-// holder returns the one of nodes that the lease names. Whatever the state of the process is, a View's holder is known:
-// it may lead again.
-func (n *nextNode) holder(nodes []string) string {
-	record := n.lease.Record()
-	if record.Lease == nil || !record.Exists {
-		return ""
-	}
-	return leaseholder.Node(record.Lease, nodes)
-}
-
-// mark finds the standby that has waited for the longest time for a lease that nobody renews. client-go counts the
-// duration of the lease from each process's own first look. A rollout that restarted that standby, too, would leave the
-// cluster without a leader for as long again, also if the operator was replaced and has seen nothing.
-func (n *nextNode) mark(places []place, leader string) {
-	record := n.lease.Record()
-	if !record.IsUnrenewed(n.clock.Now()) {
-		return
-	}
-	var longest *place
-	for i := range places {
-		p := &places[i]
-		if p.works && p.NodeName != leader && p.kubelet == controlplane.KubeletReady &&
-			(longest == nil || p.started.Before(&longest.started)) {
-			longest = p
-		}
-	}
-	if longest != nil {
-		longest.watches = true
-	}
-}
-
-// waitsForProof returns how long the second node of a rollout waits at most until the revision has proved itself on the
+// proofWait returns how long the second node of a rollout waits at most until the revision has proved itself on the
 // first one, 0 if it does not wait. Only a process that leads shows what a leader starts.
-func (n *nextNode) waitsForProof(
-	status *operatorv1.StaticPodOperatorStatus, leader string,
-) (time.Duration, error) {
-	_, former := controlplane.Halfway(status, leader)
-	if former == 0 {
-		return 0, nil
+func (n *nextNode) proofWait(r rollout) time.Duration {
+	_, former := controlplane.Halfway(r.status, r.leader)
+	if former == 0 || !r.proof.NeedsProof(r.objects, r.latest, former) {
+		return 0
 	}
-	objects, err := operatorclient.Objects(
-		n.configMaps.ConfigMaps(operand.Namespace), n.secrets.Secrets(operand.Namespace))
-	if err != nil {
-		return 0, err
-	}
-	record := trial.Of(objects.Secret(operand.PreflightName)).Leading
-	latest := status.LatestAvailableRevision
-	if !record.NeedsProof(objects, latest, former) {
-		return 0, nil
-	}
-	now := n.clock.Now()
-	return max(0, n.unproved.See(latest, now).Add(proofLimit).Sub(now)), nil
+	return max(0, n.unproved.See(r.latest, r.now).Add(proofTimeout).Sub(r.now))
 }
 
-// record returns the record of a proof, nil if there is none.
-func (n *nextNode) record() (*trial.Leading, error) {
-	secret, err := operatorclient.Find(n.secrets.Secrets(operand.Namespace), "secret", operand.Namespace,
-		operand.PreflightName)
-	return trial.Of(secret).Leading, err
-}
-
-// behindOf returns the nodes that can be installed and do not have the latest revision. Those that are not Ready have
-// to wait for the others.
-func behindOf(places []place, latest int32) []place {
-	behind := slices.DeleteFunc(slices.Clone(places), func(p place) bool {
-		return p.kubelet == controlplane.KubeletSilent || p.CurrentRevision == latest
-	})
-	isReady := func(p place) bool { return p.kubelet == controlplane.KubeletReady }
-	if !slices.ContainsFunc(behind, isReady) {
-		return behind
+// abandons reports whether the rollout goes on without the node that it is at, or else after which time it may.
+func (n *nextNode) abandons(at nodeState, behind []nodeState, now time.Time) (abandons bool, wait time.Duration) {
+	isOther := func(n nodeState) bool { return n.NodeName != at.NodeName && n.kubelet == controlplane.KubeletReady }
+	if at.kubelet != controlplane.KubeletNotReady || !slices.ContainsFunc(behind, isOther) {
+		n.notReady.See("", now)
+		return at.kubelet == controlplane.KubeletSilent, 0
 	}
-	return slices.DeleteFunc(behind, func(p place) bool { return !isReady(p) })
-}
-
-// passesBy reports whether the rollout goes on without the node that it is at, or else after which time it may.
-func (n *nextNode) passesBy(at place, behind []place) (passes bool, wait time.Duration) {
-	isOther := func(p place) bool { return p.NodeName != at.NodeName && p.kubelet == controlplane.KubeletReady }
-	switch {
-	case at.kubelet == controlplane.KubeletSilent:
-		n.notReady.See("", n.clock.Now())
-		return true, 0
-	case at.kubelet == controlplane.KubeletReady || !slices.ContainsFunc(behind, isOther):
-		n.notReady.See("", n.clock.Now())
-		return false, 0
-	}
-	now := n.clock.Now()
-	wait = n.notReady.See(at.NodeName, now).Add(notReadyPatience).Sub(now)
+	wait = n.notReady.See(at.NodeName, now).Add(notReadyTimeout).Sub(now)
 	return wait <= 0, max(wait, 0)
 }
 
-// byTurn orders the nodes that are behind: first the one where the revision was begun, so that a failure stays on one
+// moveWait returns for how long the lead may still be moving, 0 if it is not. A move takes up to two static pods away
+// for a moment, so a rollout that went on would take the last one.
+func (r rollout) moveWait() (left time.Duration) {
+	for _, pod := range r.moves {
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			left = max(left, pod.CreationTimestamp.Add(controlplane.MoveTimeout).Sub(r.now))
+		}
+	}
+	return left
+}
+
+// behind returns the nodes that can be installed and do not have the latest revision. Those that are not Ready have to
+// wait for the others.
+func (r rollout) behind() []nodeState {
+	behind := slices.DeleteFunc(slices.Clone(r.nodes), func(n nodeState) bool {
+		return n.kubelet == controlplane.KubeletSilent || n.CurrentRevision == r.latest
+	})
+	isReady := func(n nodeState) bool { return n.kubelet == controlplane.KubeletReady }
+	if !slices.ContainsFunc(behind, isReady) {
+		return behind
+	}
+	return slices.DeleteFunc(behind, func(n nodeState) bool { return !isReady(n) })
+}
+
+// revisionFor returns the revision that a node gets that is being installed. A repair goes on to the latest revision
+// like any installation, unless that one is unproved, or was started on another node and may fail there.
+func (r rollout) revisionFor(at nodeState, isUnproved bool) int32 {
+	if controlplane.IsRepair(at.NodeStatus) && (isUnproved || slices.ContainsFunc(r.nodes, func(n nodeState) bool {
+		return n.NodeName != at.NodeName && n.hasStarted && n.CurrentRevision != r.latest
+	})) {
+		return at.TargetRevision
+	}
+	return r.latest
+}
+
+// byTurn orders the nodes that are behind: first the one where the revision was started, so that a failure stays on one
 // node; then one whose revision has failed; then those without a working CCM; then the oldest; the leader's
 // last; a standby that watches an unrenewed lease after the others.
-func byTurn(a, b place) int {
+func byTurn(a, b nodeState) int {
 	first := func(a, b bool) int {
 		switch {
 		case a == b:
@@ -267,80 +224,84 @@ func byTurn(a, b place) int {
 		}
 		return 1
 	}
-	return cmp.Or(first(a.begun, b.begun), first(a.failed, b.failed), first(!a.works, !b.works),
+	return cmp.Or(first(a.hasStarted, b.hasStarted), first(a.failed, b.failed), first(!a.works, !b.works),
 		cmp.Compare(a.CurrentRevision, b.CurrentRevision), cmp.Compare(a.last, b.last),
 		first(!a.watches, !b.watches))
 }
 
-// revisionFor returns the revision that a node gets that is being installed. A repair goes on to the latest revision
-// like any installation, unless that one is unproved, or was begun on another node and may fail there.
-func revisionFor(at place, places []place, latest int32, unproved bool) int32 {
-	if controlplane.IsRepair(at.NodeStatus) && (unproved || slices.ContainsFunc(places, func(p place) bool {
-		return p.NodeName != at.NodeName && p.begun && p.CurrentRevision != latest
-	})) {
-		return at.TargetRevision
+func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (rollout, error) {
+	r := rollout{status: status, latest: status.LatestAvailableRevision, now: n.clock.Now()}
+	record := n.lease.Record()
+	if record.Lease != nil && record.Exists {
+		r.leader = leaseholder.Node(record.Lease, nodeNames(status))
 	}
-	return latest
-}
-
-func (n *nextNode) places(status *operatorv1.StaticPodOperatorStatus) ([]place, error) {
-	last, err := n.last(nodeNames(status))
-	if err != nil {
-		return nil, err
+	objects, objectsErr := operatorclient.Objects(
+		n.configMaps.ConfigMaps(operand.Namespace), n.secrets.Secrets(operand.Namespace))
+	moves, movesErr := controlplane.Moves(n.pods)
+	installers, installersErr := controlplane.Installers(n.pods)
+	last, lastErr := n.last(r.leader)
+	if err := errors.Join(objectsErr, movesErr, installersErr, lastErr); err != nil {
+		return rollout{}, err
 	}
-	installers, err := controlplane.Installers(n.pods)
-	if err != nil {
-		return nil, err
-	}
-	record, err := n.record()
-	if err != nil {
-		return nil, err
-	}
-	var places []place
+	r.objects, r.moves, r.proof = objects, moves, trial.Of(objects.Secret(operand.PreflightName)).Leading
 	for i := range status.NodeStatuses {
-		p := place{NodeStatus: &status.NodeStatuses[i]}
-		p.last = 1 + slices.Index(last, p.NodeName)
-		if p.kubelet, err = kubeletOf(n.nodes, p.NodeName); err != nil {
-			return nil, err
-		}
-		p.begun = p.LastFailedRevision == status.LatestAvailableRevision ||
-			slices.ContainsFunc(installers, func(pod *corev1.Pod) bool {
-				return controlplane.Installs(pod, p.NodeName, status.LatestAvailableRevision) && pod.DeletionTimestamp == nil
-			})
-		static, err := controlplane.StaticPod(n.pods, p.NodeName)
+		state := nodeState{NodeStatus: &status.NodeStatuses[i]}
+		kubelet, static, err := runningOn(n.nodes, n.pods, state.NodeName)
 		if err != nil {
-			return nil, err
+			return rollout{}, err
 		}
+		state.kubelet, state.last = kubelet, 1+slices.Index(last, state.NodeName)
+		state.failed = r.proof.HasFailed(state.CurrentRevision)
+		state.hasStarted = state.LastFailedRevision == r.latest ||
+			slices.ContainsFunc(installers, func(pod *corev1.Pod) bool {
+				return controlplane.Installs(pod, state.NodeName, r.latest) && pod.DeletionTimestamp == nil
+			})
 		if static != nil {
 			container := controlplane.ContainerStatus(static, operand.Name)
-			p.works = container.Ready
+			state.works = container.Ready
 			if container.State.Running != nil {
-				p.started = container.State.Running.StartedAt
+				state.started = container.State.Running.StartedAt
 			}
 		}
-		p.failed = record.HasFailed(p.CurrentRevision)
-		places = append(places, p)
+		r.nodes = append(r.nodes, state)
 	}
-	return places, nil
+	if record.IsUnrenewed(r.now) {
+		r.markWatching()
+	}
+	return r, nil
+}
+
+// markWatching finds the standby that has waited for the longest time for a lease that nobody renews. client-go counts
+// the duration of the lease from each process's own first look. A rollout that restarted that standby, too, would leave
+// the cluster without a leader for as long again, also if the operator was replaced and has seen nothing.
+func (r rollout) markWatching() {
+	var longest *nodeState
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.works && n.NodeName != r.leader && n.kubelet == controlplane.KubeletReady &&
+			(longest == nil || n.started.Before(&longest.started)) {
+			longest = n
+		}
+	}
+	if longest != nil {
+		longest.watches = true
+	}
 }
 
 // last returns the nodes that a rollout reaches last, in this order: those where the predecessor's pods run, which may
 // occupy the port of the static pod, and the leader's. A rollout then moves the leadership once, to a node that has the
 // new revision. A node that becomes the leader meanwhile is last too.
-func (n *nextNode) last(nodes []string) ([]string, error) {
-	var last []string
+func (n *nextNode) last(leader string) (last []string, err error) {
 	predecessors, err := predecessor.Pods(n.pods)
-	if err != nil {
-		return nil, err
-	}
 	for _, pod := range predecessors {
-		last = append(last, pod.Spec.NodeName)
+		if pod.Spec.NodeName != leader {
+			last = append(last, pod.Spec.NodeName)
+		}
 	}
-	leader := n.holder(nodes)
-	if leader == "" {
-		return last, nil
+	if leader != "" {
+		last = append(last, leader)
 	}
-	return append(slices.DeleteFunc(last, func(node string) bool { return node == leader }), leader), nil
+	return last, err
 }
 
 func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
@@ -351,8 +312,11 @@ func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 	return names
 }
 
-// kubeletOf returns the state of a node's kubelet.
-func kubeletOf(nodes corev1listers.NodeLister, name string) (controlplane.Kubelet, error) {
-	node, err := operatorclient.Find(nodes, "node", "", name)
-	return controlplane.KubeletOf(node), err
+// runningOn returns the state of a node's kubelet, and the static pod there, nil if there is none.
+func runningOn(
+	nodes corev1listers.NodeLister, pods corev1listers.PodLister, name string,
+) (controlplane.Kubelet, *corev1.Pod, error) {
+	node, nodeErr := operatorclient.Find(nodes, "node", "", name)
+	static, podErr := controlplane.StaticPod(pods, name)
+	return controlplane.KubeletOf(node), static, errors.Join(nodeErr, podErr)
 }

@@ -133,7 +133,7 @@ func TestARolloutAsPlannedIsNoFailureOfStaticPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.degraded, staticPodsDegraded(t, now, nil,
-				rollout{tc.state, tc.revision, tc.target, now.Add(-tc.age)}))
+				rolledPod{tc.state, tc.revision, tc.target, now.Add(-tc.age)}))
 		})
 	}
 }
@@ -169,13 +169,13 @@ func TestAMoveOfTheLeadIsNoFailureOfStaticPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.degraded, staticPodsDegraded(t, now, tc.move,
-				rollout{tc.state, "1", 0, now.Add(-5 * time.Second)}))
+				rolledPod{tc.state, "1", 0, now.Add(-5 * time.Second)}))
 		})
 	}
 }
 
-// rollout is the static pod of a node with a target revision.
-type rollout struct {
+// rolledPod is the static pod of a node with a target revision.
+type rolledPod struct {
 	state    corev1.ContainerState
 	revision string
 	target   int32
@@ -184,7 +184,7 @@ type rollout struct {
 
 // staticPodsDegraded returns what library-go's static-pod-state controller reports during a rollout, and a move of the
 // lead if there is one. It sees the static pod as it is if there is no time.
-func staticPodsDegraded(t *testing.T, now time.Time, move *corev1.Pod, r rollout) operatorv1.ConditionStatus {
+func staticPodsDegraded(t *testing.T, now time.Time, move *corev1.Pod, r rolledPod) operatorv1.ConditionStatus {
 	t.Helper()
 	pod := staticPod("1", false)
 	pod.Labels["revision"], pod.CreationTimestamp = r.revision, metav1.NewTime(r.created)

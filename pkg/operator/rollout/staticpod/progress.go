@@ -114,11 +114,7 @@ func (c *progress) proof(revision int32) ([]string, error) {
 
 // remark returns why a node does not count as being at its revision, "" if it does.
 func (c *progress) remark(node *operatorv1.NodeStatus, latest int32) (string, error) {
-	state, err := kubeletOf(c.nodes, node.NodeName)
-	if err != nil {
-		return "", err
-	}
-	static, err := controlplane.StaticPod(c.pods, node.NodeName)
+	state, static, err := runningOn(c.nodes, c.pods, node.NodeName)
 	if err != nil {
 		return "", err
 	}
