@@ -9,8 +9,11 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
@@ -28,29 +31,24 @@ type damagedNode struct {
 
 	machine machine
 	status  operatorv1.NodeStatus
+	// installers are the node's installer pods of the revision that is installed again.
+	installers []*corev1.Pod
 }
 
 // damagedNodes returns the nodes that have differed for long enough. A rollout may be stuck on another node for long.
 // It does not keep a node without a static pod from its repair, which takes nothing away. A node whose static pod runs
 // waits for the end of the rollout: its repair would end another static pod. Those that have waited for long enough are
 // the problems. wait is the time until another node will have differed for long enough.
-func (c *controller) damagedNodes(status *operatorv1.StaticPodOperatorStatus) (
+func (c *controller) damagedNodes(s snapshot) (
 	damaged []damagedNode, waiting []problem, wait time.Duration, err error,
 ) {
-	rollsOut, err := c.rollsOut(status)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	for _, n := range status.NodeStatuses {
-		node, err := c.readyNode(n.NodeName)
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		found, err := c.found(&s, n)
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		found, err := c.found(node, &n, status.LatestAvailableRevision, rollsOut)
-		if err != nil {
-			return nil, nil, 0, err
-		}
-		waits := rollsOut && n.TargetRevision == 0 && !found.missing
+		waits := s.rollsOut && n.TargetRevision == 0 && !found.missing
 		if waits {
 			found.patience = waitingPatience
 		}
@@ -61,10 +59,10 @@ func (c *controller) damagedNodes(status *operatorv1.StaticPodOperatorStatus) (
 			wait = patience.Sooner(wait, left)
 		case waits:
 			waiting = append(waiting, problem{"RepairWaits", fmt.Sprintf(
-				"node/%s: %s; its revision is installed again after the rollout of revision %d", n.NodeName, found.text,
-				status.LatestAvailableRevision)})
+				"node/%s: %s; its revision is installed again after the rollout of revision %d", n.NodeName, found.text, s.latest)})
 		default:
-			damaged = append(damaged, damagedNode{found, machine{n.NodeName, node.UID}, n})
+			damaged = append(damaged, damagedNode{found, machine{n.NodeName, n.node.UID}, n.NodeStatus,
+				s.installersOf(n.NodeName, cmp.Or(n.TargetRevision, n.CurrentRevision))})
 		}
 	}
 	// The others wait for the one that is being installed.
@@ -74,50 +72,6 @@ func (c *controller) damagedNodes(status *operatorv1.StaticPodOperatorStatus) (
 	return damaged, waiting, wait, nil
 }
 
-// found returns how a node differs from its revision. node is nil if its kubelet does not work. A node where the
-// rollout has begun is the rollout's concern.
-func (c *controller) found(
-	node *corev1.Node, status *operatorv1.NodeStatus, latest int32, rollsOut bool,
-) (damage, error) {
-	switch {
-	case node == nil:
-		return damage{}, nil
-	case status.TargetRevision != 0:
-		return c.stuckInstallation(node, status)
-	case status.CurrentRevision == 0:
-		return damage{}, nil
-	}
-	if rollsOut && status.CurrentRevision != latest {
-		begun, err := c.installers(node.Name, latest)
-		if err != nil || len(begun) > 0 {
-			return damage{}, err
-		}
-	}
-	return c.damageOf(node, status)
-}
-
-// repairing reports whether the revision of a node is being installed again.
-func repairing(status *operatorv1.StaticPodOperatorStatus) bool {
-	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return controlplane.IsRepair(&n)
-	})
-}
-
-// rollsOut reports whether a node gets another revision, or waits for that, while no node is repaired. A node whose
-// kubelet is silent gets nothing: the rollout passes by it.
-func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
-	for _, n := range status.NodeStatuses {
-		if n.CurrentRevision != 0 && n.CurrentRevision >= status.LatestAvailableRevision && n.TargetRevision == 0 {
-			continue
-		}
-		node, err := c.node(n.NodeName)
-		if err != nil || controlplane.KubeletOf(node) != controlplane.KubeletSilent {
-			return true, err
-		}
-	}
-	return false, nil
-}
-
 // remaining returns how long the damage of a node must still persist before it is repaired. It starts the clock on
 // first sight.
 func (c *controller) remaining(since patience.Each[string, bool], node string, wrong damage) time.Duration {
@@ -125,79 +79,107 @@ func (c *controller) remaining(since patience.Each[string, bool], node string, w
 	return since.See(node, wrong.text != "", now).Add(wrong.patience).Sub(now)
 }
 
-// damageOf returns how a node that is not being installed differs from its revision.
-func (c *controller) damageOf(node *corev1.Node, status *operatorv1.NodeStatus) (damage, error) {
-	installers, err := c.installers(node.Name, status.CurrentRevision)
-	if err != nil {
-		return damage{}, err
+// found returns how a node differs from its revision. One where the rollout was started is the rollout's concern.
+func (c *controller) found(s *snapshot, n *nodeState) (damage, error) {
+	switch {
+	case !n.isReady():
+		return damage{}, nil
+	case n.TargetRevision != 0:
+		return n.stuckInstallation(s.installersOf(n.NodeName, n.TargetRevision)), nil
+	case n.CurrentRevision == 0,
+		s.rollsOut && n.CurrentRevision != s.latest && len(s.installersOf(n.NodeName, s.latest)) > 0:
+		return damage{}, nil
 	}
-	if wrong, err := c.staticPodOf(node, status.CurrentRevision, installers); err != nil || wrong.text != "" {
-		return wrong, err
+	wrong := n.staticPodDamage(n.CurrentRevision, s.installersOf(n.NodeName, n.CurrentRevision))
+	if wrong.text != "" || n.reportText == "" {
+		return wrong, nil
 	}
-	report, text, err := c.reportOf(node.Name)
-	if err != nil || text == "" {
-		return damage{}, err
-	}
-	want, err := c.digestsOf(status.CurrentRevision)
+	want, err := c.digestsOf(n.CurrentRevision)
 	if err != nil || want == nil {
 		return damage{}, err
 	}
-	wrong := damage{patience: filesPatience}
+	wrong = damage{patience: filesPatience}
 	switch {
-	case report.Manifest != want.manifest:
-		wrong.text = fmt.Sprintf("the manifest of the static pod differs from revision %d", status.CurrentRevision)
-	case report.Directory != want.directory:
-		wrong.text = fmt.Sprintf("the files of revision %d differ from its objects", status.CurrentRevision)
+	case n.report.Manifest != want.manifest:
+		wrong.text = fmt.Sprintf("the manifest of the static pod differs from revision %d", n.CurrentRevision)
+	case n.report.Directory != want.directory:
+		wrong.text = fmt.Sprintf("the files of revision %d differ from its objects", n.CurrentRevision)
 	}
 	return wrong, nil
 }
 
 // stuckInstallation returns why the result of the node's installer pod does not count: it ran on a former machine of
 // this name, or before etcd was restored. library-go's installer controller would wait for its static pod forever.
-func (c *controller) stuckInstallation(node *corev1.Node, status *operatorv1.NodeStatus) (damage, error) {
-	installers, err := c.installers(node.Name, status.TargetRevision)
-	if err != nil || !slices.ContainsFunc(installers, hasSucceeded) {
-		return damage{}, err
+func (n *nodeState) stuckInstallation(installers []*corev1.Pod) damage {
+	if !slices.ContainsFunc(installers, hasSucceeded) {
+		return damage{}
 	}
-	return c.staticPodOf(node, status.TargetRevision, installers)
+	return n.staticPodDamage(n.TargetRevision, installers)
 }
 
-// staticPodOf returns what is wrong with the node's mirror pod, which should be that of the revision.
-func (c *controller) staticPodOf(node *corev1.Node, revision int32, installers []*corev1.Pod) (damage, error) {
-	pod, err := controlplane.StaticPod(c.Pods.Lister(), node.Name)
-	if err != nil {
-		return damage{}, err
-	}
-	if pod == nil || isOfFormerNode(pod, node) {
+// staticPodDamage returns what is wrong with the node's mirror pod, which should be that of the revision.
+func (n *nodeState) staticPodDamage(revision int32, installers []*corev1.Pod) damage {
+	if n.static == nil || n.isOfFormerNode() {
 		if slices.ContainsFunc(installers, func(installer *corev1.Pod) bool {
-			return hasSucceeded(installer) && installer.CreationTimestamp.Before(&node.CreationTimestamp)
+			return hasSucceeded(installer) && installer.CreationTimestamp.Before(&n.node.CreationTimestamp)
 		}) {
-			return damage{"the machine was replaced, and the static pod does not exist", replacedPatience, true}, nil
+			return damage{"the machine was replaced, and the static pod does not exist", replacedPatience, true}
 		}
-		return damage{"the static pod does not exist", filesPatience, true}, nil
+		return damage{"the static pod does not exist", filesPatience, true}
 	}
-	if runs := pod.Labels["revision"]; runs != "" && runs != strconv.Itoa(int(revision)) {
-		return damage{fmt.Sprintf("the static pod runs revision %s, want %d", runs, revision), filesPatience, false}, nil
+	if runs := n.static.Labels["revision"]; runs != "" && runs != strconv.Itoa(int(revision)) {
+		return damage{fmt.Sprintf("the static pod runs revision %s, want %d", runs, revision), filesPatience, false}
 	}
-	return damage{}, nil
+	return damage{}
 }
 
 // isOfFormerNode reports whether the kubelet of a deleted Node of the same name created the mirror pod.
-func isOfFormerNode(pod *corev1.Pod, node *corev1.Node) bool {
-	for _, owner := range pod.OwnerReferences {
-		if owner.Kind == "Node" && owner.UID != node.UID {
-			return true
-		}
-	}
-	return false
-}
-
-// installers returns the node's installer pods of a revision.
-func (c *controller) installers(node string, revision int32) ([]*corev1.Pod, error) {
-	pods, err := controlplane.Installers(c.Pods.Lister())
-	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		return !controlplane.Installs(pod, node, revision)
-	}), err
+func (n *nodeState) isOfFormerNode() bool {
+	return slices.ContainsFunc(n.static.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind == "Node" && owner.UID != n.node.UID
+	})
 }
 
 func hasSucceeded(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }
+
+// digests are what a file-syncer reports about a node that has all files of its revision.
+type digests struct{ manifest, directory string }
+
+// computed has the digests of objects of the informers, which replace an object, never change it.
+type computed struct {
+	configMaps []*corev1.ConfigMap
+	secrets    []*corev1.Secret
+	digests    *digests
+}
+
+// digestsOf returns the digests of a revision on a node, nil if its objects are not complete. It computes them only if
+// an object differs: each status that a kubelet writes asks, and the answer is a third of the CPU time at rest.
+func (c *controller) digestsOf(revision int32) (*digests, error) {
+	objects, err := operatorclient.Objects(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace),
+		c.Secrets.Lister().Secrets(operand.Namespace))
+	if err != nil {
+		return nil, err
+	}
+	var of computed
+	for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {
+		of.configMaps = append(of.configMaps, objects.ConfigMap(operand.NameIn(name, revision)))
+	}
+	for _, name := range operand.DeliveredBy(operand.Secret, operand.Revisioned) {
+		of.secrets = append(of.secrets, objects.Secret(operand.NameIn(name, revision)))
+	}
+	if slices.Equal(of.configMaps, c.computed.configMaps) && slices.Equal(of.secrets, c.computed.secrets) {
+		return c.computed.digests, nil
+	}
+	c.computed = of
+	if slices.Contains(of.configMaps, nil) || slices.Contains(of.secrets, nil) {
+		return c.computed.digests, nil
+	}
+	// The installer could not install an incomplete revision either, and says so.
+	if installed, err := operand.InstalledOf(of.configMaps, of.secrets, revision); err == nil {
+		c.computed.digests = &digests{
+			manifest:  nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}),
+			directory: nodefiles.Digest(installed.Files),
+		}
+	}
+	return c.computed.digests, nil
+}

@@ -5,28 +5,25 @@ package noderepair
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -89,16 +86,6 @@ type controller struct {
 	computed computed
 }
 
-// digests are what a file-syncer reports about a node that has all files of its revision.
-type digests struct{ manifest, directory string }
-
-// computed has the digests of objects of the informers, which replace an object, never change it.
-type computed struct {
-	configMaps []*corev1.ConfigMap
-	secrets    []*corev1.Secret
-	digests    *digests
-}
-
 // machine is a Node object. A machine that is replaced under its own name has another one.
 type machine struct {
 	name string
@@ -126,168 +113,103 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !managed {
 		return err
 	}
-	if err := c.ensureReports(ctx); err != nil {
-		return err
-	}
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		return err
 	}
-	if err := c.deletePastFailures(ctx, status); err != nil {
-		return err
-	}
-	found, waiting, wait, err := c.damagedNodes(status)
+	s, err := c.observe(status)
 	if err != nil {
 		return err
 	}
-	problems, again, err := c.problems(status)
+	if err := errors.Join(c.ensureReports(ctx, s), c.deletePastFailures(ctx, s)); err != nil {
+		return err
+	}
+	found, waiting, wait, err := c.damagedNodes(s)
 	if err != nil {
 		return err
 	}
-	wait = patience.Sooner(wait, again)
 	postponed, next, err := c.repairFirst(ctx, found)
 	if err != nil {
 		return err
 	}
-	problems, wait = slices.Concat(problems, waiting, postponed), patience.Sooner(wait, next)
+	problems, again := c.problems(s)
+	wait = patience.Sooner(wait, patience.Sooner(next, again))
 	if wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditionOf(problems))
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditionOf(slices.Concat(problems, waiting, postponed)))
 }
 
-// repairFirst repairs the first node that was repaired fewer than maxRepairs times in repairPeriod, and returns a
-// problem for each one before it. next is the time until one of those may be repaired.
-func (c *controller) repairFirst(ctx context.Context, nodes []damagedNode) (
-	problems []problem, next time.Duration, err error,
-) {
-	now := c.Clock.Now()
-	for _, node := range nodes {
-		recent := slices.DeleteFunc(c.repairs[node.machine], func(at time.Time) bool { return now.Sub(at) >= repairPeriod })
-		c.repairs[node.machine] = recent
-		if len(recent) < maxRepairs {
-			repaired, err := c.repairNode(ctx, node)
-			if err != nil {
-				return nil, 0, err
-			}
-			if repaired {
-				c.repairs[node.machine] = append(recent, now)
-				c.Repaired()
-				delete(c.since, node.machine.name)
-			}
-			return problems, next, nil
+// nodeState is a node as the caches have it.
+type nodeState struct {
+	operatorv1.NodeStatus
+	// node is nil if the Node does not exist, static if there is no static pod.
+	node   *corev1.Node
+	static *corev1.Pod
+	// report is what its file-syncer reported last, and reportText the text of that, "" if it has not reported.
+	report     filesyncer.Report
+	reportText string
+}
+
+// isReady reports whether the kubelet of the node works.
+func (n *nodeState) isReady() bool {
+	return controlplane.KubeletOf(n.node) == controlplane.KubeletReady
+}
+
+// snapshot is what a sync decides by.
+type snapshot struct {
+	latest     int32
+	nodes      []nodeState
+	installers []*corev1.Pod
+	// reports is the ConfigMap of the file-syncers' reports, nil if it does not exist.
+	reports *corev1.ConfigMap
+	// rollsOut reports whether another revision than that of a repair is on its way.
+	rollsOut bool
+}
+
+func (c *controller) observe(status *operatorv1.StaticPodOperatorStatus) (s snapshot, err error) {
+	s.latest = status.LatestAvailableRevision
+	var reportsErr error
+	s.installers, err = controlplane.Installers(c.Pods.Lister())
+	s.reports, reportsErr = operatorclient.Find(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmap",
+		operand.Namespace, filesyncer.ReportConfigMap)
+	for _, n := range status.NodeStatuses {
+		node, nodeErr := c.node(n.NodeName)
+		static, podErr := controlplane.StaticPod(c.Pods.Lister(), n.NodeName)
+		report, text := reportOf(s.reports, n.NodeName)
+		s.nodes = append(s.nodes, nodeState{n, node, static, report, text})
+		err = errors.Join(err, nodeErr, podErr)
+	}
+	if err := errors.Join(err, reportsErr); err != nil {
+		return snapshot{}, err
+	}
+	s.rollsOut, err = c.rollsOut(status)
+	return s, err
+}
+
+// node returns the Node, nil if it does not exist.
+func (c *controller) node(name string) (*corev1.Node, error) {
+	return operatorclient.Find(c.Nodes.Lister(), "node", "", name)
+}
+
+// installersOf returns the node's installer pods of a revision.
+func (s *snapshot) installersOf(node string, revision int32) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(s.installers), func(pod *corev1.Pod) bool {
+		return !controlplane.Installs(pod, node, revision)
+	})
+}
+
+// rollsOut reports whether a node gets another revision, or waits for that, while no node is repaired. A node whose
+// kubelet is silent gets nothing: the rollout abandons it.
+func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
+	for _, n := range status.NodeStatuses {
+		if n.CurrentRevision != 0 && n.CurrentRevision >= status.LatestAvailableRevision && n.TargetRevision == 0 {
+			continue
 		}
-		left := recent[0].Add(repairPeriod).Sub(now)
-		next = patience.Sooner(next, left)
-		problems = append(problems, problem{"RepairedTooOften", fmt.Sprintf(
-			"node/%s: %s, and its files were repaired %d times within the last hour: find out what changes files below "+
-				"/etc/kubernetes there; the next repair is in %s",
-			node.machine.name, node.text, maxRepairs, left.Round(time.Minute))})
-	}
-	return problems, next, nil
-}
-
-// repairNode repairs a node unless a live read shows that another one is being repaired.
-func (c *controller) repairNode(ctx context.Context, node damagedNode) (repaired bool, err error) {
-	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
-	if err != nil {
-		return false, err
-	}
-	if node.status.TargetRevision != 0 {
-		return true, c.retryInstallation(ctx, node)
-	}
-	if repairing(live) {
-		return false, nil
-	}
-	rollsOut, err := c.rollsOut(live)
-	if err != nil || rollsOut && !node.missing {
-		return false, err
-	}
-	return true, c.repair(ctx, node, live)
-}
-
-// ensureReports creates the ConfigMap for the file-syncers' reports.
-func (c *controller) ensureReports(ctx context.Context) error {
-	reports, err := c.reports()
-	if err != nil || reports != nil {
-		return err
-	}
-	_, err = c.Client.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: operand.Namespace, Name: filesyncer.ReportConfigMap,
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("creating configmap/%s in %s: %w", filesyncer.ReportConfigMap, operand.Namespace, err)
-	}
-	return nil
-}
-
-// digestsOf returns the digests of a revision on a node, nil if its objects are not complete. It computes them only if
-// an object differs: each status that a kubelet writes asks, and the answer is a third of the CPU time at rest.
-func (c *controller) digestsOf(revision int32) (*digests, error) {
-	configMaps, err := copies(operand.ConfigMap, revision, c.ConfigMaps.Lister().ConfigMaps(operand.Namespace))
-	if err != nil {
-		return nil, err
-	}
-	secrets, err := copies(operand.Secret, revision, c.Secrets.Lister().Secrets(operand.Namespace))
-	if err != nil {
-		return nil, err
-	}
-	if slices.Equal(configMaps, c.computed.configMaps) && slices.Equal(secrets, c.computed.secrets) {
-		return c.computed.digests, nil
-	}
-	c.computed = computed{configMaps: configMaps, secrets: secrets}
-	// The installer could not install an incomplete revision either, and says so.
-	if installed, err := operand.InstalledOf(configMaps, secrets, revision); err == nil {
-		c.computed.digests = &digests{
-			manifest:  nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}),
-			directory: nodefiles.Digest(installed.Files),
+		node, err := c.node(n.NodeName)
+		if err != nil || controlplane.KubeletOf(node) != controlplane.KubeletSilent {
+			return true, err
 		}
 	}
-	return c.computed.digests, nil
-}
-
-// copies returns those of a revision's objects of one kind that exist.
-func copies[T any](
-	kind operand.Kind, revision int32, lister interface{ Get(name string) (*T, error) },
-) ([]*T, error) {
-	var found []*T
-	for _, name := range operand.DeliveredBy(kind, operand.Revisioned) {
-		object, err := operatorclient.Find(lister, strings.ToLower(string(kind)), operand.Namespace,
-			fmt.Sprintf("%s-%d", name, revision))
-		if err != nil {
-			return nil, err
-		}
-		if object != nil {
-			found = append(found, object)
-		}
-	}
-	return found, nil
-}
-
-// repair makes the installer controller install the node's revision again, by setting it as the node's target. That
-// controller takes a revision as installed if the installer pod of the node and revision has succeeded, so that pod
-// goes first. The node's revision itself may not decrease, by the validation of NodeStatus, and only one node may have
-// a target. A rollout that is at another node goes on there when the repair has ended.
-func (c *controller) repair(
-	ctx context.Context, node damagedNode, live *operatorv1.StaticPodOperatorStatus,
-) error {
-	revision := node.status.CurrentRevision
-	if err := c.deleteInstallers(ctx, node.machine.name, revision); err != nil {
-		return err
-	}
-	status := applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(applyoperatorv1.NodeStatus().
-		WithNodeName(node.machine.name).WithCurrentRevision(revision).WithTargetRevision(revision))
-	for _, other := range live.NodeStatuses {
-		if other.TargetRevision != 0 && other.NodeName != node.machine.name {
-			status.WithNodeStatuses(applyoperatorv1.NodeStatus().
-				WithNodeName(other.NodeName).WithCurrentRevision(other.CurrentRevision).WithTargetRevision(0))
-		}
-	}
-	manager := factory.ControllerFieldManager(name, "repair")
-	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, manager, status); err != nil {
-		return fmt.Errorf("setting the target of node/%s in cloudcontrollermanager/cluster: %w", node.machine.name, err)
-	}
-	c.Recorder.Warningf("NodeFilesRepaired", "Installing revision %d on node/%s again: %s",
-		revision, node.machine.name, node.text)
-	return nil
+	return false, nil
 }

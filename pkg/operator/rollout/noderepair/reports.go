@@ -1,15 +1,16 @@
 package noderepair
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -33,41 +34,32 @@ func conditionOf(problems []problem) *operatorclient.Condition {
 }
 
 // problems returns what the file-syncers cannot do. wait is the time until more may be a problem.
-func (c *controller) problems(status *operatorv1.StaticPodOperatorStatus) (
-	problems []problem, wait time.Duration, err error,
-) {
-	for _, node := range status.NodeStatuses {
-		ready, err := c.readyNode(node.NodeName)
-		if err != nil {
-			return nil, 0, err
-		}
-		if ready == nil || node.CurrentRevision == 0 || node.TargetRevision != 0 {
-			delete(c.heard, node.NodeName)
+func (c *controller) problems(s snapshot) (problems []problem, wait time.Duration) {
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if !n.isReady() || n.CurrentRevision == 0 || n.TargetRevision != 0 {
+			delete(c.heard, n.NodeName)
 			continue
 		}
-		report, text, err := c.reportOf(node.NodeName)
-		if err != nil {
-			return nil, 0, err
-		}
-		silent := c.silence(node.NodeName, text)
+		silent := c.silence(n.NodeName, n.reportText)
 		wait = patience.Sooner(wait, maxSilence-silent)
-		failing := c.remaining(c.failing, node.NodeName, damage{text: report.NotWritten, patience: filesPatience})
+		failing := c.remaining(c.failing, n.NodeName, damage{text: n.report.NotWritten, patience: filesPatience})
 		switch {
 		case silent >= maxSilence:
 			problems = append(problems, problem{"NotReported", fmt.Sprintf(
 				"node/%s: the file-syncer has not reported for more than %s, so tokens and certificates may expire there: "+
-					"read the logs of container file-syncer in pod/%s-%s in %s", node.NodeName, maxSilence,
-				operand.Name, node.NodeName, operand.Namespace)})
-		case report.NotWritten == "":
+					"read the logs of container file-syncer in pod/%s-%s in %s", n.NodeName, maxSilence,
+				operand.Name, n.NodeName, operand.Namespace)})
+		case n.report.NotWritten == "":
 		case failing > 0:
 			wait = patience.Sooner(wait, failing)
 		default:
 			problems = append(problems, problem{"NotWritten", fmt.Sprintf(
-				"node/%s: files cannot be written below /etc/kubernetes/static-pod-resources: %s", node.NodeName,
-				report.NotWritten)})
+				"node/%s: files cannot be written below /etc/kubernetes/static-pod-resources: %s", n.NodeName,
+				n.report.NotWritten)})
 		}
 	}
-	return problems, wait, nil
+	return problems, wait
 }
 
 // silence records a node's report and returns for how long it has been the last one, by the operator's clock.
@@ -76,36 +68,30 @@ func (c *controller) silence(node, text string) time.Duration {
 	return now.Sub(c.heard.See(node, text, now))
 }
 
-// reports returns the ConfigMap for the file-syncers' reports, nil if it does not exist.
-func (c *controller) reports() (*corev1.ConfigMap, error) {
-	return operatorclient.Find(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmap", operand.Namespace,
-		filesyncer.ReportConfigMap)
+// ensureReports creates the ConfigMap for the file-syncers' reports.
+func (c *controller) ensureReports(ctx context.Context, s snapshot) error {
+	if s.reports != nil {
+		return nil
+	}
+	_, err := c.Client.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: operand.Namespace, Name: filesyncer.ReportConfigMap,
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("creating configmap/%s in %s: %w", filesyncer.ReportConfigMap, operand.Namespace, err)
+	}
+	return nil
 }
 
 // reportOf returns what the node's file-syncer reported last, and the text of that, "" if it has not reported. What no
 // file-syncer writes is no report: it must neither cause a repair nor hold up those of other nodes.
-func (c *controller) reportOf(node string) (report filesyncer.Report, text string, err error) {
-	reports, err := c.reports()
-	if err != nil || reports == nil || reports.Data[node] == "" {
-		return filesyncer.Report{}, "", err
+func reportOf(reports *corev1.ConfigMap, node string) (filesyncer.Report, string) {
+	if reports == nil || reports.Data[node] == "" {
+		return filesyncer.Report{}, ""
 	}
-	if report, err = filesyncer.ParseReport(reports.Data[node]); err != nil {
+	report, err := filesyncer.ParseReport(reports.Data[node])
+	if err != nil {
 		klog.V(2).InfoS("Ignoring a report", "reason", err, "configmap", filesyncer.ReportConfigMap, "node", node)
-		return filesyncer.Report{}, "", nil
+		return filesyncer.Report{}, ""
 	}
-	return report, reports.Data[node], nil
-}
-
-// readyNode returns the Node if its kubelet works, otherwise nil.
-func (c *controller) readyNode(name string) (*corev1.Node, error) {
-	node, err := c.node(name)
-	if err != nil || controlplane.KubeletOf(node) != controlplane.KubeletReady {
-		return nil, err
-	}
-	return node, nil
-}
-
-// node returns the Node, nil if it does not exist.
-func (c *controller) node(name string) (*corev1.Node, error) {
-	return operatorclient.Find(c.Nodes.Lister(), "node", "", name)
+	return report, reports.Data[node]
 }

@@ -48,7 +48,7 @@ func TestARolloutThatIsStuckDoesNotSwitchOffRepairs(t *testing.T) {
 		"the manifest of another node was edited, and its static pod runs": {
 			[]happening{stuck, edited}, []string{"m0: 7 to 8"}, nil, waits,
 		},
-		"the rollout has begun on that node": {
+		"the rollout has started on that node": {
 			[]happening{stuck, deleted, func(t *testing.T, c *cluster) {
 				t.Helper()
 				c.addInstaller(t, "installer-8-m1", "m1", corev1.PodPending)
@@ -78,7 +78,7 @@ func TestARolloutThatIsStuckDoesNotSwitchOffRepairs(t *testing.T) {
 				c.setStatus(t, func(status *operatorv1.StaticPodOperatorStatus) { status.NodeStatuses[1].CurrentRevision = 0 })
 			}}, []string{"m0: 7 to 8"}, nil, expected,
 		},
-		"the rollout passes by a silent node, and is over": {
+		"the rollout abandons a silent node, and is over": {
 			[]happening{edited, func(t *testing.T, c *cluster) {
 				t.Helper()
 				require.NoError(t, c.caches.Core().V1().Nodes().Informer().GetStore().Add(&corev1.Node{

@@ -27,7 +27,7 @@ import (
 // that it may act upon, and adds the other nodes to what it writes.
 //
 // It works around these properties of that controller, which TestWhatTheInstallerControllerDoesByItself pins:
-//   - It begins with a node whose mirror pod is not Ready, which the node controller says of a silent kubelet's pods,
+//   - It starts with a node whose mirror pod is not Ready, which the node controller says of a silent kubelet's pods,
 //     also if the process there leads. It never goes on before the node has the revision, dead or alive.
 //   - It installs only a target that is newer than the node's revision, and goes on to the latest revision at once. So
 //     a node that is to get its own revision again is shown without a revision, and with no later one.

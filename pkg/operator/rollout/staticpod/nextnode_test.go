@@ -44,14 +44,14 @@ func TestTheNextNodeOfARollout(t *testing.T) {
 		"the one that is further behind": {
 			func(s *simulated) { s.operator.status.NodeStatuses[2].CurrentRevision = 0 }, "m2",
 		},
-		"the one where the revision was begun": {func(s *simulated) { installerOf(s, "installer-2-m2", "m2", nil) }, "m2"},
+		"the one where the revision was started": {func(s *simulated) { installerOf(s, "installer-2-m2", "m2", nil) }, "m2"},
 		"the one where the revision has failed": {
 			func(s *simulated) { s.operator.status.NodeStatuses[2].LastFailedRevision = 2 }, "m2",
 		},
-		"the one where it was begun before one without a static pod": {
+		"the one where it was started before one without a static pod": {
 			func(s *simulated) { installerOf(s, "installer-2-retry-1-m2", "m2", nil); s.deleteManifest("m1") }, "m2",
 		},
-		"not one where another revision was begun": {
+		"not one where another revision was started": {
 			func(s *simulated) { installerOf(s, "installer-20-m2", "m2", nil) }, "m1",
 		},
 		"not one whose installer is deleted": {

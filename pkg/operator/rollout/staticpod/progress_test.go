@@ -32,7 +32,7 @@ func TestANodeThatJoinsDoesNotProgress(t *testing.T) {
 				"False: 3 nodes are at revision 1",
 			},
 		},
-		"a rollout begins when it joins": {
+		"a rollout starts when it joins": {
 			happens: func(s *simulated) { s.join("m2"); s.revision(2) },
 			want: []string{
 				"False: 2 nodes are at revision 1",

@@ -87,7 +87,7 @@ func TestARepairDuringARollout(t *testing.T) {
 				s.repair("m2")
 			}, "m0 1, m1 1 to 2, m2 1", []string{"m1: 2", "m1: 2"},
 		},
-		"the rollout has not begun, so it begins with the repaired node": {
+		"the rollout has not started, so it starts with the repaired node": {
 			func(s *simulated) {
 				s.deleteManifest("m2")
 				s.repair("m2")
@@ -136,7 +136,7 @@ func TestProgressSaysWhereWhichRevisionIs(t *testing.T) {
 		"all have it": {
 			nodes{{CurrentRevision: 36}, {CurrentRevision: 36}, {CurrentRevision: 36}}, nil, "False: 3 nodes are at revision 36",
 		},
-		"a rollout begins": {
+		"a rollout starts": {
 			nodes{{CurrentRevision: 35}, {CurrentRevision: 35}, {CurrentRevision: 35}}, nil,
 			"True: 3 nodes are at revision 35; 0 nodes have achieved new revision 36",
 		},

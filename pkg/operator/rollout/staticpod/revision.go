@@ -197,7 +197,7 @@ func (c *revisions) create(
 		return nil
 	}
 	recorder.Eventf("StartingNewRevision", "new revision %d triggered by %q", revision, reason)
-	status, err := c.begin(ctx, revision, reason)
+	status, err := c.start(ctx, revision, reason)
 	if err != nil || isReady(status) {
 		return err
 	}
@@ -222,8 +222,8 @@ func (c *revisions) create(
 	return c.write(ctx, revision)
 }
 
-// begin creates the revision-status ConfigMap, and returns it as it is if it exists.
-func (c *revisions) begin(ctx context.Context, revision int32, reason string) (*corev1.ConfigMap, error) {
+// start creates the revision-status ConfigMap, and returns it as it is if it exists.
+func (c *revisions) start(ctx context.Context, revision int32, reason string) (*corev1.ConfigMap, error) {
 	name := copyName(revisionStatus, revision)
 	created, err := c.ConfigMaps.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{

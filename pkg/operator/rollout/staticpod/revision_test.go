@@ -230,7 +230,7 @@ func TestACandidateBecomesARevisionOnce(t *testing.T) {
 			want: 1, complete: []string{"revision-status-1", "revision-status-2"},
 			reason: "required secret/cloud-config has changed,required configmap/cloud-config has changed",
 		},
-		"the process before has begun it": {
+		"the process before has started it": {
 			status: latestIs(1), cached: edited(both(1), "cloud-config-1"),
 			live: unready(edited(both(1), "cloud-config-1")),
 			want: 2, complete: []string{"revision-status-1", "revision-status-2"},
@@ -330,7 +330,7 @@ func TestARequestThatFailsEndsTheSyncOfTheRevisionController(t *testing.T) {
 		"a Secret cannot be read": {
 			"get", "secrets", 1, "reading secret/cloud-config-1 in openshift-cloud-controller-manager: timed out",
 		},
-		"the revision cannot be begun": {
+		"the revision cannot be started": {
 			"create", "configmaps", 1, "creating configmap/revision-status-2 in openshift-cloud-controller-manager: timed out",
 		},
 		"a Secret cannot be copied": {

@@ -1,0 +1,153 @@
+package noderepair
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+)
+
+// repairFirst repairs the first node that was repaired fewer than maxRepairs times in repairPeriod, and returns a
+// problem for each one before it. next is the time until one of those may be repaired.
+func (c *controller) repairFirst(ctx context.Context, nodes []damagedNode) (
+	problems []problem, next time.Duration, err error,
+) {
+	now := c.Clock.Now()
+	for _, node := range nodes {
+		recent := slices.DeleteFunc(c.repairs[node.machine], func(at time.Time) bool { return now.Sub(at) >= repairPeriod })
+		c.repairs[node.machine] = recent
+		if len(recent) < maxRepairs {
+			repaired, err := c.repairNode(ctx, node)
+			if err != nil {
+				return nil, 0, err
+			}
+			if repaired {
+				c.repairs[node.machine] = append(recent, now)
+				c.Repaired()
+				delete(c.since, node.machine.name)
+			}
+			return problems, next, nil
+		}
+		left := recent[0].Add(repairPeriod).Sub(now)
+		next = patience.Sooner(next, left)
+		problems = append(problems, problem{"RepairedTooOften", fmt.Sprintf(
+			"node/%s: %s, and its files were repaired %d times within the last hour: find out what changes files below "+
+				"/etc/kubernetes there; the next repair is in %s",
+			node.machine.name, node.text, maxRepairs, left.Round(time.Minute))})
+	}
+	return problems, next, nil
+}
+
+// repairNode starts a repair unless a live read shows that another node is being repaired, or that a rollout has started
+// which the repair would disturb. library-go's installer controller repeats an installation if its pod is deleted.
+func (c *controller) repairNode(ctx context.Context, node damagedNode) (repaired bool, err error) {
+	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
+	if err != nil {
+		return false, err
+	}
+	if target := node.status.TargetRevision; target != 0 {
+		if err := c.deleteInstallers(ctx, node, target); err != nil {
+			return false, err
+		}
+		c.Recorder.Warningf("InstallationRepeated", "Installing revision %d on node/%s again: %s",
+			target, node.machine.name, node.text)
+		return true, nil
+	}
+	isRepair := func(n operatorv1.NodeStatus) bool { return controlplane.IsRepair(&n) }
+	if slices.ContainsFunc(live.NodeStatuses, isRepair) {
+		return false, nil
+	}
+	rollsOut, err := c.rollsOut(live)
+	if err != nil || rollsOut && !node.missing {
+		return false, err
+	}
+	return true, c.repair(ctx, node, live)
+}
+
+// repair makes the installer controller install the node's revision again, by setting it as the node's target. That
+// controller takes a revision as installed if the installer pod of the node and revision has succeeded, so that pod
+// goes first. The node's revision itself may not decrease, by the validation of NodeStatus, and only one node may have
+// a target. A rollout that is at another node goes on there when the repair has ended.
+func (c *controller) repair(
+	ctx context.Context, node damagedNode, live *operatorv1.StaticPodOperatorStatus,
+) error {
+	revision := node.status.CurrentRevision
+	if err := c.deleteInstallers(ctx, node, revision); err != nil {
+		return err
+	}
+	status := applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(applyoperatorv1.NodeStatus().
+		WithNodeName(node.machine.name).WithCurrentRevision(revision).WithTargetRevision(revision))
+	for _, other := range live.NodeStatuses {
+		if other.TargetRevision != 0 && other.NodeName != node.machine.name {
+			status.WithNodeStatuses(applyoperatorv1.NodeStatus().
+				WithNodeName(other.NodeName).WithCurrentRevision(other.CurrentRevision).WithTargetRevision(0))
+		}
+	}
+	manager := factory.ControllerFieldManager(name, "repair")
+	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, manager, status); err != nil {
+		return fmt.Errorf("setting the target of node/%s in cloudcontrollermanager/cluster: %w", node.machine.name, err)
+	}
+	c.Recorder.Warningf("NodeFilesRepaired", "Installing revision %d on node/%s again: %s",
+		revision, node.machine.name, node.text)
+	return nil
+}
+
+// deleteInstallers deletes the node's installer pods of a revision, also one that the cache does not have yet.
+func (c *controller) deleteInstallers(ctx context.Context, node damagedNode, revision int32) error {
+	names := []string{controlplane.InstallerName(revision, node.machine.name)}
+	for _, pod := range node.installers {
+		names = append(names, pod.Name)
+	}
+	slices.Sort(names)
+	for _, pod := range slices.Compact(names) {
+		err := operatorclient.Delete(ctx, c.Client.Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod,
+			metav1.DeleteOptions{})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deletePastFailures deletes the failed installer pods whose revision the node has, and those that a former machine of
+// its name ran. library-go's installer controller takes them by their names when the Node registers again: it would
+// report the old failure as a new one and start with a retry.
+func (c *controller) deletePastFailures(ctx context.Context, s snapshot) error {
+	for _, pod := range s.installers {
+		past, err := c.isPast(pod, s)
+		if err == nil && past && pod.Status.Phase == corev1.PodFailed {
+			err = operatorclient.Delete(ctx, c.Client.Pods(pod.Namespace).Delete, "pod", pod.Namespace, pod.Name,
+				metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isPast reports whether the node of an installer pod has its revision or a newer one, or is another Node by now.
+func (c *controller) isPast(pod *corev1.Pod, s snapshot) (bool, error) {
+	revision, isInstaller := controlplane.InstallerRevision(pod.Name)
+	if !isInstaller {
+		return false, nil
+	}
+	for _, n := range s.nodes {
+		if n.NodeName == pod.Spec.NodeName && n.TargetRevision == 0 && n.CurrentRevision >= revision {
+			return true, nil
+		}
+	}
+	node, err := c.node(pod.Spec.NodeName)
+	return node != nil && pod.CreationTimestamp.Before(&node.CreationTimestamp), err
+}
