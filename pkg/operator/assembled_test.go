@@ -193,7 +193,6 @@ var allControllers = []string{
 	"ClientCA",
 	"ConfigObserver",
 	"Handover",
-	"ImagePullController",
 	"Installer",
 	"LeaderElection",
 	"LoadBalancerController",

@@ -24,7 +24,7 @@ var reasonLike = regexp.MustCompile(`^[A-Z][a-z]+[A-Za-z]*$`)
 // noReasons are strings of pkg/operator that look like a reason and are none.
 var noReasons = []string{
 	// Names of controllers, and parts of names.
-	"Controller", "Degraded", "ImagePullController", "NodeManager",
+	"Controller", "Degraded", "NodeManager",
 	"RevisionController", "RolloutProgressController",
 	// Conditions of others, and conditions with other suffixes.
 	"CloudConfigController", "CloudControllerOwner", "TakingOver", "TrustedCABundleControllerController",

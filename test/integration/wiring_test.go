@@ -111,11 +111,6 @@ var wires = []wire{
 		proof: hasCondition("NodeInstallerProgressing"),
 	},
 	{
-		controller: "ImagePullController",
-		does:       "reports images that cannot be pulled",
-		proof:      hasCondition("ImagePullDegraded"),
-	},
-	{
 		controller: "cloud-controller-manager-InstallerState", does: "judges the installer pods",
 		proof: hasCondition("InstallerPodPendingDegraded"),
 	},

@@ -148,7 +148,7 @@ func TestTheControllersAreAssembled(t *testing.T) {
 			names = append(names, controller.Name())
 		}
 		require.Equal(t, []string{
-			"RevisionController", "Installer", "RolloutProgressController", "ImagePullController",
+			"RevisionController", "Installer", "RolloutProgressController",
 			"cloud-controller-manager-InstallerState", "cloud-controller-manager-Node",
 			"cloud-controller-manager-StaticPodState",
 			"MissingStaticPodController", "PruneController", "cloud-controller-manager-UnsupportedConfigOverrides",

@@ -385,7 +385,7 @@ func reasons(recorder events.InMemoryRecorder) []string {
 	return all
 }
 
-// These are the reasons for rolling and stuckImages.
+// These are the reasons for rolling and for what progress says about installer pods.
 func TestWhatTheControllersReportOnARolloutByThemselves(t *testing.T) {
 	for name, state := range map[string]corev1.ContainerState{
 		"the end of the former static pod is a failure":  ended("", "lost the lease").State,

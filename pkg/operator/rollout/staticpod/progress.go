@@ -2,6 +2,7 @@ package staticpod
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,11 +14,13 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
@@ -25,17 +28,22 @@ const progressController = "RolloutProgressController"
 
 // progress reports which revision is on which node, and which node fails to get one. library-go's installer controller
 // reports this too. But it counts nodes by their status, also those where nothing runs, or whose machine is gone, and
-// it reports nothing while it waits to retry.
+// it reports nothing while it waits to retry. progress also reports what keeps an installer from starting.
 type progress struct {
 	operator v1helpers.StaticPodOperatorClient
 	nodes    corev1listers.NodeLister
 	pods     corev1listers.PodLister
 	secrets  corev1listers.SecretLister
+	clock    clock.PassiveClock
+	// since has when a container was first seen waiting. It is nil before the first sync.
+	since patience.Each[stuckContainer, bool]
 }
 
 func newProgressController(o Options) factory.Controller {
 	pods, nodes, secrets := o.Target.Core().V1().Pods(), o.Nodes.Core().V1().Nodes(), o.Target.Core().V1().Secrets()
-	c := &progress{operator: o.Operator, nodes: nodes.Lister(), pods: pods.Lister(), secrets: secrets.Lister()}
+	c := &progress{
+		operator: o.Operator, nodes: nodes.Lister(), pods: pods.Lister(), secrets: secrets.Lister(), clock: o.Clock,
+	}
 	f := factory.New().
 		WithInformers(pods.Informer(), nodes.Informer()).
 		WithFilteredEventsInformers(isProof, secrets.Informer())
@@ -48,14 +56,19 @@ func isProof(obj any) bool {
 	return !ok || object.GetName() == operand.PreflightName
 }
 
-func (c *progress) sync(ctx context.Context, _ factory.SyncContext) error {
+func (c *progress) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	_, status, _, err := c.operator.GetStaticPodOperatorState()
 	if err != nil {
 		return err
 	}
-	text, err := c.describe(status)
-	if err != nil {
+	text, describeErr := c.describe(status)
+	installers, err := controlplane.Installers(c.pods)
+	if err := errors.Join(describeErr, err); err != nil {
 		return err
+	}
+	messages, next := c.stuck(status, installers)
+	if next > 0 {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
 	}
 	progressing := operatorclient.NewCondition(condition.NodeInstallerProgressingConditionType,
 		operatorv1.ConditionFalse, "AllNodesAtLatestRevision", text)
@@ -64,7 +77,9 @@ func (c *progress) sync(ctx context.Context, _ factory.SyncContext) error {
 		controlplane.RollsOut(status, condition.NodeInstallerProgressingConditionType) {
 		progressing.WithStatus(operatorv1.ConditionTrue).WithReason("")
 	}
-	return operatorclient.ApplyConditions(ctx, c.operator, progressController, progressing, failures(status))
+	return operatorclient.ApplyConditions(ctx, c.operator, progressController, progressing, failures(status),
+		conditionOf(ImagePullCondition, "ImageNotPulled", messages),
+		conditionOf(InstallerStartCondition, "NotStarted", messages))
 }
 
 // describe returns how many nodes are at which revision, and what is to be said about single nodes.

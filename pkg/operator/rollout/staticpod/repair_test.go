@@ -62,7 +62,7 @@ func TestARepairIsToldAsOne(t *testing.T) {
 			require.Equal(t, tc.want, told)
 			require.ElementsMatch(t, []string{
 				"NodeInstallerProgressing True", "NodeInstallerProgressing False", "NodeInstallerDegraded False",
-				"InstallerControllerDegraded False",
+				"InstallerControllerDegraded False", "ImagePullDegraded False", "InstallerPodStartDegraded False",
 			}, written.UnsortedList())
 			require.Equal(t, int32(1), s.machines["m0"].runs)
 			for _, event := range s.recorder.Events() {

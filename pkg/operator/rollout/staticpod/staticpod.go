@@ -55,7 +55,7 @@ var Inertia = operatorclient.Inertia{
 func Conditions() []string {
 	return []string{
 		HeldBackCondition, ImagePullCondition, InstallerStartCondition,
-		progressController + "Degraded", imagePullController + "Degraded",
+		progressController + "Degraded",
 		condition.NodeControllerDegradedConditionType,
 		condition.StaticPodsDegradedConditionType,
 		condition.StaticPodsAvailableConditionType,
@@ -113,7 +113,6 @@ func controllers(o Options) []factory.Controller {
 		newRevisionController(o),
 		newInstallerController(o, pods),
 		newProgressController(o),
-		newImagePullController(o),
 		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, noEvents{}, o.Operator,
 			operand.Namespace, o.Recorder),
 		reconciler.Again(node.NewNodeController(operand.Name, o.Operator, sortedNodes(o.Nodes), o.Recorder, nil), o.Recorder,

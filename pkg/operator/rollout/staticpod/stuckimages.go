@@ -2,7 +2,6 @@ package staticpod
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,15 +11,11 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
@@ -33,52 +28,14 @@ const (
 	// InstallerStartCondition is True while the kubelet has not started any container of an installer pod.
 	InstallerStartCondition = "InstallerPodStartDegraded"
 
-	imagePullController = "ImagePullController"
-
 	// imagePullGracePeriod is how long an init container may wait for its image, and an installer pod for its start,
 	// before the operator degrades. The kubelet pulls again after 10 seconds and after 20 more.
 	imagePullGracePeriod = 30 * time.Second
 )
 
-// stuckImages reports installer pods that wait for an image, or for a kubelet whose container runtime hangs: its node
-// stays Ready for minutes. library-go's installer-state controller reports a pending pod and a waiting container after
-// five minutes, and no init container.
-type stuckImages struct {
-	operator v1helpers.StaticPodOperatorClient
-	pods     corelisters.PodLister
-	clock    clock.PassiveClock
-	// since has when a container was first seen waiting. It is nil before the first sync.
-	since patience.Each[stuckContainer, bool]
-}
-
 type stuckContainer struct {
 	pod  types.UID
 	name string
-}
-
-// newImagePullController returns the controller that reports which image keeps a revision from being installed.
-func newImagePullController(o Options) factory.Controller {
-	pods := o.Target.Core().V1().Pods()
-	c := &stuckImages{operator: o.Operator, pods: pods.Lister(), clock: o.Clock}
-	return reconciler.New(imagePullController, o.Operator, o.Recorder, c.sync, pods.Informer())
-}
-
-func (c *stuckImages) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	_, status, _, err := c.operator.GetStaticPodOperatorState()
-	if err != nil {
-		return err
-	}
-	installers, err := controlplane.Installers(c.pods)
-	if err != nil {
-		return err
-	}
-	messages, next := c.stuck(status, installers)
-	if next > 0 {
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
-	}
-	return operatorclient.ApplyConditions(ctx, c.operator, imagePullController,
-		conditionOf(ImagePullCondition, "ImageNotPulled", messages),
-		conditionOf(InstallerStartCondition, "NotStarted", messages))
 }
 
 func conditionOf(conditionType, reason string, messages map[string][]string) *operatorclient.Condition {
@@ -89,16 +46,21 @@ func conditionOf(conditionType, reason string, messages map[string][]string) *op
 		strings.Join(slices.Sorted(slices.Values(messages[conditionType])), "\n"))
 }
 
-// stuck returns messages by condition for what has lasted for the grace period, and the time until something else will
-// have, 0 if there is nothing.
-func (c *stuckImages) stuck(
+// stuck returns, by condition, messages about installer pods that have waited for the grace period: for an image, or for
+// a kubelet whose container runtime hangs, since its node stays Ready for minutes. library-go's installer-state
+// controller reports a pending pod and a waiting container after five minutes, and no init container. next is the time
+// until another one will have waited for that long, 0 if there is none.
+func (c *progress) stuck(
 	status *operatorv1.StaticPodOperatorStatus, installers []*corev1.Pod,
 ) (messages map[string][]string, next time.Duration) {
 	now := c.clock.Now()
 	messages = map[string][]string{}
 	since := patience.Each[stuckContainer, bool]{}
 	for _, node := range status.NodeStatuses {
-		for _, pod := range installersOf(&node, installers) {
+		for _, pod := range installers {
+			if !installs(pod, &node) {
+				continue
+			}
 			found := delayOf(&node, pod, c.formerRevision(&node))
 			if found == nil {
 				continue
@@ -140,20 +102,11 @@ func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod, former string) *delay
 		"respond, and that they can pull the image of this operator", node.TargetRevision, node.NodeName, pod.Name)}
 }
 
-// installersOf returns the pods that install the node's target revision and have not started to. Those of an earlier
-// revision are superseded.
-func installersOf(node *operatorv1.NodeStatus, installers []*corev1.Pod) []*corev1.Pod {
-	if node.TargetRevision == 0 {
-		return nil
-	}
-	var found []*corev1.Pod
-	for _, pod := range installers {
-		if controlplane.Installs(pod, node.NodeName, node.TargetRevision) &&
-			pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
-			found = append(found, pod)
-		}
-	}
-	return found
+// installs reports whether a pod is to install the node's target revision, and has not started to. One of an earlier
+// revision is superseded.
+func installs(pod *corev1.Pod, node *operatorv1.NodeStatus) bool {
+	return node.TargetRevision != 0 && controlplane.Installs(pod, node.NodeName, node.TargetRevision) &&
+		pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil
 }
 
 // waitingContainer returns the init container that waits for something other than its turn, nil if there is none. It
@@ -183,7 +136,7 @@ func describeStuck(
 
 // formerRevision returns what a message says about the revision that the node runs meanwhile, "" if it has no static
 // pod.
-func (c *stuckImages) formerRevision(node *operatorv1.NodeStatus) string {
+func (c *progress) formerRevision(node *operatorv1.NodeStatus) string {
 	static, err := controlplane.StaticPod(c.pods, node.NodeName)
 	if err != nil || static == nil || controlplane.IsRepair(node) ||
 		static.Labels["revision"] != strconv.Itoa(int(node.CurrentRevision)) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -44,7 +45,16 @@ type installation struct {
 	clock  *clocktesting.FakePassiveClock
 	status *nodeStatuses
 	cache  cache.Store
-	*stuckImages
+	*progress
+}
+
+func newInstallationProgress(
+	operator v1helpers.StaticPodOperatorClient, pods corev1listers.PodLister, clock *clocktesting.FakePassiveClock,
+) *progress {
+	return &progress{
+		operator: operator, pods: pods, clock: clock, secrets: noSecrets(),
+		nodes: corev1listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)),
+	}
 }
 
 func newInstallation(t *testing.T, nodes ...operatorv1.NodeStatus) *installation {
@@ -54,7 +64,7 @@ func newInstallation(t *testing.T, nodes ...operatorv1.NodeStatus) *installation
 	status := &nodeStatuses{nodes: nodes, StaticPodOperatorClient: v1helpers.NewFakeStaticPodOperatorClient(
 		&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
 	i := &installation{clock: clock, status: status, cache: pods.Informer().GetStore()}
-	i.stuckImages = &stuckImages{operator: status, pods: pods.Lister(), clock: clock}
+	i.progress = newInstallationProgress(status, pods.Lister(), clock)
 	for _, node := range nodes {
 		if node.CurrentRevision > 0 {
 			i.store(
@@ -301,7 +311,7 @@ func TestAnOperatorThatRestartsKeepsReportingTheImage(t *testing.T) {
 	i := newInstallation(t, changing("master-0"))
 	i.store(t, waitingInstaller("installer-2-master-0", "ErrImagePull", "manifest unknown"))
 	require.Equal(t, reported, i.syncFor(t, imagePullGracePeriod))
-	i.stuckImages = &stuckImages{operator: i.operator, pods: i.pods, clock: i.clock}
+	i.progress = newInstallationProgress(i.status, i.pods, i.clock)
 	require.Equal(t, reported, i.syncFor(t, 0))
 }
 
@@ -332,7 +342,7 @@ func TestAnInstallerThatNoKubeletStartsIsReported(t *testing.T) {
 			require.Equal(t, asExpected, i.syncFor(t, time.Nanosecond), "no image is to blame")
 			require.Equal(t, reported, i.conditionOf(t, InstallerStartCondition))
 
-			i.stuckImages = &stuckImages{operator: i.operator, pods: i.pods, clock: i.clock}
+			i.progress = newInstallationProgress(i.status, i.pods, i.clock)
 			i.syncFor(t, 0)
 			require.Equal(t, reported, i.conditionOf(t, InstallerStartCondition), "another operator goes on")
 
