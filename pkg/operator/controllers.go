@@ -187,17 +187,10 @@ func (w *wiring) rollout() []factory.Controller {
 	target := w.informers.target.Core().V1()
 	return []factory.Controller{
 		staticpod.New(staticpod.Options{
-			Operator:        w.client,
-			Kube:            w.kube,
-			Target:          w.informers.target,
-			Nodes:           w.informers.nodes,
-			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-			ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-			Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-			Lease:           w.lease,
-			OperatorImage:   w.OperatorImage,
-			Clock:           w.Clock,
-			Recorder:        w.EventRecorder,
+			Deps:          w.deps(),
+			ConfigMaps:    v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			Secrets:       v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			OperatorImage: w.OperatorImage,
 		}),
 		preflight.New(preflight.Options{
 			Operator:        w.client,
@@ -214,17 +207,7 @@ func (w *wiring) rollout() []factory.Controller {
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
 		}),
-		noderepair.New(noderepair.Options{
-			Operator:   w.client,
-			ConfigMaps: target.ConfigMaps(),
-			Secrets:    target.Secrets(),
-			Pods:       target.Pods(),
-			Nodes:      w.informers.nodes.Core().V1().Nodes(),
-			Client:     w.kube.CoreV1(),
-			Repaired:   w.facts.NodeRepaired,
-			Clock:      w.Clock,
-			Recorder:   w.EventRecorder,
-		}),
+		noderepair.New(w.deps(), w.facts.NodeRepaired),
 	}
 }
 

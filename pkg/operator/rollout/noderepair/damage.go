@@ -155,8 +155,9 @@ type computed struct {
 // digestsOf returns the digests of a revision on a node, nil if its objects are not complete. It computes them only if
 // an object differs: each status that a kubelet writes asks, and the answer is a third of the CPU time at rest.
 func (c *controller) digestsOf(revision int32) (*digests, error) {
-	objects, err := operatorclient.Objects(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace),
-		c.Secrets.Lister().Secrets(operand.Namespace))
+	core := c.Target.Core().V1()
+	objects, err := operatorclient.Objects(
+		core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), core.Secrets().Lister().Secrets(operand.Namespace))
 	if err != nil {
 		return nil, err
 	}

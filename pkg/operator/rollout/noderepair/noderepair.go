@@ -11,13 +11,8 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1informers "k8s.io/client-go/informers/core/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
@@ -57,23 +52,10 @@ const (
 // Inertia is that of the condition.
 var Inertia = operatorclient.Inertia{Condition: operatorclient.DefaultInertia}
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-	// ConfigMaps, Secrets and Pods watch the operand's namespace, Nodes the control-plane Nodes.
-	ConfigMaps corev1informers.ConfigMapInformer
-	Secrets    corev1informers.SecretInformer
-	Pods       corev1informers.PodInformer
-	Nodes      corev1informers.NodeInformer
-	Client     corev1client.CoreV1Interface
-	// Repaired is called after each repair.
-	Repaired func()
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
-}
-
 type controller struct {
-	Options
+	dependencies.Deps
+	// repaired is called after each repair.
+	repaired func()
 	// since has, by node, when its files were first seen to differ.
 	since patience.Each[string, bool]
 	// failing has, by node, when its file-syncer was first seen to fail.
@@ -94,16 +76,17 @@ type machine struct {
 
 // New returns the controller that compares the files on the nodes, as the file-syncers report them, with the revisions
 // that the nodes are at. It repairs one node at a time, by making library-go's installer controller install the node's
-// revision again.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	return reconciler.New(name, o.Operator, o.Recorder, newController(o).sync,
-		o.ConfigMaps.Informer(), o.Secrets.Informer(), o.Pods.Informer(), o.Nodes.Informer())
+// revision again, and calls repaired after each repair.
+func New(d dependencies.Deps, repaired func()) factory.Controller {
+	dependencies.Require(d, repaired)
+	core := d.Target.Core().V1()
+	return reconciler.New(name, d.Operator, d.Recorder, newController(d, repaired).sync,
+		core.ConfigMaps().Informer(), core.Secrets().Informer(), core.Pods().Informer(), d.Nodes.Informer())
 }
 
-func newController(o Options) *controller {
+func newController(d dependencies.Deps, repaired func()) *controller {
 	return &controller{
-		Options: o, since: patience.Each[string, bool]{}, failing: patience.Each[string, bool]{},
+		Deps: d, repaired: repaired, since: patience.Each[string, bool]{}, failing: patience.Each[string, bool]{},
 		heard: patience.Each[string, string]{}, repairs: map[machine][]time.Time{},
 	}
 }
@@ -170,12 +153,13 @@ type snapshot struct {
 func (c *controller) observe(status *operatorv1.StaticPodOperatorStatus) (s snapshot, err error) {
 	s.latest = status.LatestAvailableRevision
 	var reportsErr error
-	s.installers, err = controlplane.Installers(c.Pods.Lister())
-	s.reports, reportsErr = operatorclient.Find(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmap",
+	core := c.Target.Core().V1()
+	s.installers, err = controlplane.Installers(core.Pods().Lister())
+	s.reports, reportsErr = operatorclient.Find(core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), "configmap",
 		operand.Namespace, filesyncer.ReportConfigMap)
 	for _, n := range status.NodeStatuses {
 		node, nodeErr := c.node(n.NodeName)
-		static, podErr := controlplane.StaticPod(c.Pods.Lister(), n.NodeName)
+		static, podErr := controlplane.StaticPod(core.Pods().Lister(), n.NodeName)
 		report, text := reportOf(s.reports, n.NodeName)
 		s.nodes = append(s.nodes, nodeState{n, node, static, report, text})
 		err = errors.Join(err, nodeErr, podErr)

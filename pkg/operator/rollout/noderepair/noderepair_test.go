@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -83,10 +84,9 @@ func newCluster(t *testing.T) *cluster {
 	c.operator = merging{v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform": "openstack"}`)},
 	}}, status, nil, nil)}
-	c.controller = newController(Options{
-		Operator: c.operator, ConfigMaps: core.ConfigMaps(), Secrets: core.Secrets(), Pods: core.Pods(), Nodes: core.Nodes(),
-		Client: kube.CoreV1(), Repaired: func() { c.repaired++ }, Clock: clock, Recorder: c.recorder,
-	})
+	c.controller = newController(dependencies.Deps{
+		Operator: c.operator, Kube: kube, Target: c.caches, Nodes: core.Nodes(), Clock: clock, Recorder: c.recorder,
+	}, func() { c.repaired++ })
 	return c
 }
 

@@ -34,7 +34,7 @@ func (c *controller) repairFirst(ctx context.Context, nodes []damagedNode) (
 			}
 			if repaired {
 				c.repairs[node.machine] = append(recent, now)
-				c.Repaired()
+				c.repaired()
 				delete(c.since, node.machine.name)
 			}
 			return problems, next, nil
@@ -111,7 +111,7 @@ func (c *controller) deleteInstallers(ctx context.Context, node damagedNode, rev
 	}
 	slices.Sort(names)
 	for _, pod := range slices.Compact(names) {
-		err := operatorclient.Delete(ctx, c.Client.Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod,
+		err := operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod,
 			metav1.DeleteOptions{})
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (c *controller) deletePastFailures(ctx context.Context, s snapshot) error {
 	for _, pod := range s.installers {
 		past, err := c.isPast(pod, s)
 		if err == nil && past && pod.Status.Phase == corev1.PodFailed {
-			err = operatorclient.Delete(ctx, c.Client.Pods(pod.Namespace).Delete, "pod", pod.Namespace, pod.Name,
+			err = operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(pod.Namespace).Delete, "pod", pod.Namespace, pod.Name,
 				metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 		}
 		if err != nil {

@@ -73,7 +73,7 @@ func (c *controller) ensureReports(ctx context.Context, s snapshot) error {
 	if s.reports != nil {
 		return nil
 	}
-	_, err := c.Client.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+	_, err := c.Kube.CoreV1().ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: operand.Namespace, Name: filesyncer.ReportConfigMap,
 	}}, metav1.CreateOptions{})
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
@@ -67,10 +68,11 @@ func newWired(t *testing.T, revision int32) *wired {
 		t, nodes.Core().V1().Nodes().Informer().GetStore().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0"}}),
 	)
 	a.controllers = controllers(Options{
-		Operator: a.operator, Kube: kube, Target: a.caches, Nodes: nodes, Infrastructures: infrastructures,
-		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), OperatorImage: "operator", Clock: clock,
-		Lease:    &controlplane.Lease{},
-		Recorder: events.NewInMemoryRecorder("test", clock),
+		Deps: dependencies.Deps{
+			Operator: a.operator, Kube: kube, Target: a.caches, Nodes: nodes.Core().V1().Nodes(), Clock: clock,
+			Infrastructures: infrastructures, Lease: &controlplane.Lease{}, Recorder: events.NewInMemoryRecorder("test", clock),
+		},
+		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), OperatorImage: "operator",
 	})
 	return a
 }
@@ -279,7 +281,7 @@ func TestTheOperatorEndsAfterItsStaticPodControllers(t *testing.T) {
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	started, end := make(chan struct{}), make(chan struct{})
 	s := &starter{
-		Options: Options{Recorder: recorder, Operator: newAppliedStatus(
+		Deps: dependencies.Deps{Recorder: recorder, Operator: newAppliedStatus(
 			operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)}},
 			&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: askedWith("AsExpected")}},
 		)},

@@ -30,6 +30,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
@@ -220,9 +221,11 @@ func newSimulated(t *testing.T, names ...string) *simulated {
 	}
 	s.operator = newAppliedStatus(operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}, status)
 	o := Options{
-		Operator: s.operator, Kube: kube, Target: s.caches, Nodes: s.nodes, ConfigMaps: kube.CoreV1(),
-		Secrets: kube.CoreV1(), Clock: clock, Lease: &s.lease,
-		Recorder: s.recorder, OperatorImage: "operator",
+		Deps: dependencies.Deps{
+			Operator: s.operator, Kube: kube, Target: s.caches, Nodes: s.nodes.Core().V1().Nodes(), Clock: clock,
+			Lease: &s.lease, Recorder: s.recorder,
+		},
+		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), OperatorImage: "operator",
 	}
 	s.controller = newInstallerController(o, nodePods{
 		PodsGetter: kube.CoreV1(), lister: s.caches.Core().V1().Pods().Lister(), image: "operator",

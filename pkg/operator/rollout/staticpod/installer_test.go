@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
@@ -69,9 +70,11 @@ func newInstaller(
 			OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed},
 		}, status, nil, nil)
 	return newInstallerController(Options{
-		Operator: operator, Kube: kube, Target: caches, Nodes: nodes, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(),
-		Clock: clock, Lease: &lease,
-		Recorder: events.NewInMemoryRecorder("test", clock), OperatorImage: "operator",
+		Deps: dependencies.Deps{
+			Operator: operator, Kube: kube, Target: caches, Nodes: nodes.Core().V1().Nodes(), Clock: clock, Lease: &lease,
+			Recorder: events.NewInMemoryRecorder("test", clock),
+		},
+		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), OperatorImage: "operator",
 	}, nodePods{
 		PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister(), image: "operator",
 		server: func() (*url.URL, error) { return url.Parse("https://api-int:6443") },

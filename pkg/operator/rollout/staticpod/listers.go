@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
+	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
@@ -24,9 +25,9 @@ import (
 // sortedNodes returns a factory that has only the informer of Nodes, whose lister has them in the order of their names.
 // library-go's node controller composes a condition and an event from the Nodes in the cache's order, which differs
 // from call to call.
-func sortedNodes(o informers.SharedInformerFactory) informers.SharedInformerFactory {
+func sortedNodes(nodes corev1informers.NodeInformer) informers.SharedInformerFactory {
 	return having(&corev1.Node{}, &listerview.Informer[*corev1.Node]{
-		SharedIndexInformer: o.Core().V1().Nodes().Informer(),
+		SharedIndexInformer: nodes.Informer(),
 		View: func(nodes []*corev1.Node) []*corev1.Node {
 			slices.SortFunc(nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 			return nodes

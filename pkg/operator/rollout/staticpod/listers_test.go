@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
@@ -51,9 +52,11 @@ func assemble(t *testing.T, objects ...runtime.Object) *assembled {
 		start:    func() { caches.Start(t.Context().Done()); config.Start(t.Context().Done()) },
 	}
 	a.all = controllers(Options{
-		Operator: a.operator, Kube: kube, Target: caches, Nodes: caches, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(),
-		Infrastructures: config.Config().V1().Infrastructures(), Clock: clock.RealClock{}, Recorder: a.recorder,
-		Lease: &controlplane.Lease{},
+		Deps: dependencies.Deps{
+			Operator: a.operator, Kube: kube, Target: caches, Nodes: caches.Core().V1().Nodes(), Clock: clock.RealClock{},
+			Infrastructures: config.Config().V1().Infrastructures(), Recorder: a.recorder, Lease: &controlplane.Lease{},
+		},
+		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(),
 	})
 	return a
 }

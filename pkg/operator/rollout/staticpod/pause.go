@@ -19,11 +19,11 @@ import (
 // because Unmanaged would stop them too. Some of them never look at it.
 func New(o Options) factory.Controller {
 	dependencies.Require(o)
-	return (&starter{Options: o, controllers: func() []factory.Controller { return controllers(o) }}).controller()
+	return (&starter{Deps: o.Deps, controllers: func() []factory.Controller { return controllers(o) }}).controller()
 }
 
 type starter struct {
-	Options
+	dependencies.Deps
 	// controllers returns new controllers: a controller that has ended cannot run again. The informers keep the event
 	// handlers of those that ended, which do nothing.
 	controllers func() []factory.Controller

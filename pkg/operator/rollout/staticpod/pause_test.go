@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 )
 
 func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
@@ -35,7 +37,7 @@ func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			ctx, stop := context.WithCancel(t.Context())
 			s := &starter{
-				Options: Options{
+				Deps: dependencies.Deps{
 					Operator: v1helpers.NewFakeStaticPodOperatorClient(
 						&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 							ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
@@ -121,7 +123,7 @@ func TestTheControllersPauseDuringARemoval(t *testing.T) {
 func TestNoControllerStartsOnceTheOperatorEnds(t *testing.T) {
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	s := &starter{
-		Options: Options{
+		Deps: dependencies.Deps{
 			Operator: v1helpers.NewFakeStaticPodOperatorClient(
 				&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 					ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
@@ -143,4 +145,5 @@ func TestNoControllerStartsOnceTheOperatorEnds(t *testing.T) {
 	// library-go gives a sync another context, which ends later than that of the hooks.
 	require.NoError(t, s.sync(t.Context(), nil))
 	require.Nil(t, s.stop, "nothing has started")
+
 }

@@ -40,7 +40,7 @@ type progress struct {
 }
 
 func newProgressController(o Options) factory.Controller {
-	pods, nodes, secrets := o.Target.Core().V1().Pods(), o.Nodes.Core().V1().Nodes(), o.Target.Core().V1().Secrets()
+	pods, nodes, secrets := o.Target.Core().V1().Pods(), o.Nodes, o.Target.Core().V1().Secrets()
 	c := &progress{
 		operator: o.Operator, nodes: nodes.Lister(), pods: pods.Lister(), secrets: secrets.Lister(), clock: o.Clock,
 	}

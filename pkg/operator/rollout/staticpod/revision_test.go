@@ -21,6 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
@@ -101,8 +102,11 @@ func newRevising(t *testing.T, status *operatorv1.StaticPodOperatorStatus, cache
 		operator: &behindResource{appliedStatus: newAppliedStatus(operatorv1.OperatorSpec{}, status)},
 	}
 	r.revisions = &revisions{Options: Options{
-		Operator: r.operator, Kube: r.kube, ConfigMaps: r.kube.CoreV1(), Secrets: r.kube.CoreV1(), Clock: clock,
-		Target: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		Deps: dependencies.Deps{
+			Operator: r.operator, Kube: r.kube, Clock: clock,
+			Target: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		},
+		ConfigMaps: r.kube.CoreV1(), Secrets: r.kube.CoreV1(),
 	}}
 	for _, object := range cached {
 		r.cache(t, object)

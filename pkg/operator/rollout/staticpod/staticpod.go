@@ -10,10 +10,8 @@ import (
 	"net/url"
 	"time"
 
-	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/condition"
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installerstate"
@@ -24,12 +22,9 @@ import (
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/unsupportedconfigoverridescontroller"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -73,28 +68,12 @@ func Conditions() []string {
 
 // Options are the dependencies of New; all are required.
 type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-	Kube     kubernetes.Interface
-
-	// Target has the informers of the operand's namespace, Nodes those of the control-plane Nodes. The controllers
-	// read only a Node's metadata and conditions.
-	Target, Nodes informers.SharedInformerFactory
-
-	Infrastructures configinformers.InfrastructureInformer
-
+	dependencies.Deps
 	// ConfigMaps and Secrets write to the operand's namespace and read from Target's caches.
 	ConfigMaps corev1client.ConfigMapsGetter
 	Secrets    corev1client.SecretsGetter
-
-	// Lease is the operand's.
-	Lease *controlplane.Lease
-
 	// OperatorImage is this operator's image, which installer and pruner pods run.
 	OperatorImage string
-
-	Clock clock.PassiveClock
-
-	Recorder events.Recorder
 }
 
 func controllers(o Options) []factory.Controller {
@@ -116,10 +95,10 @@ func controllers(o Options) []factory.Controller {
 		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, noEvents{}, o.Operator,
 			operand.Namespace, o.Recorder),
 		reconciler.Again(node.NewNodeController(operand.Name, o.Operator, sortedNodes(o.Nodes), o.Recorder, nil), o.Recorder,
-			operator, o.Nodes.Core().V1().Nodes().Informer()),
+			operator, o.Nodes.Informer()),
 		staticpodstate.NewStaticPodStateController(operand.Name, operand.Namespace, operand.Name, operand.Name,
 			o.Target, o.Operator, pods.seenAs(rolling.view), ignored, o.Recorder),
-		missingstaticpod.New(sortedLines{o.Operator}, currentInstallers(o.Target, o.Nodes.Core().V1().Nodes().Lister()),
+		missingstaticpod.New(sortedLines{o.Operator}, currentInstallers(o.Target, o.Nodes.Lister()),
 			o.Recorder, operand.Namespace, operand.Name, operand.Name, o.Infrastructures),
 		reconciler.Again(prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{hostpod.Binary, "prune"},
 			o.ConfigMaps, pods, o.Operator, o.Target, o.Recorder), o.Recorder,
@@ -133,11 +112,11 @@ func controllers(o Options) []factory.Controller {
 // settled, and when the rollout may give up a node.
 func newInstallerController(o Options, pods nodePods) factory.Controller {
 	settling := &settling{clock: o.Clock, target: targetOf(o.Operator), ready: patience.Each[string, string]{}}
-	core, nodes := o.Target.Core().V1(), o.Nodes.Core().V1().Nodes()
+	core := o.Target.Core().V1()
 	client := &installerClient{
 		StaticPodOperatorClient: o.Operator,
 		next: &nextNode{
-			nodes: nodes.Lister(), pods: core.Pods().Lister(), lease: o.Lease,
+			nodes: o.Nodes.Lister(), pods: core.Pods().Lister(), lease: o.Lease,
 			configMaps: core.ConfigMaps().Lister(), secrets: core.Secrets().Lister(), clock: o.Clock,
 		},
 	}
@@ -163,7 +142,7 @@ func newInstallerController(o Options, pods nodePods) factory.Controller {
 	}
 	// The controller reports its errors as InstallerControllerDegraded, which installerclient.go corrects.
 	informers := factory.New().WithInformers(o.Operator.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(),
-		core.Secrets().Informer(), nodes.Informer())
+		core.Secrets().Informer(), o.Nodes.Informer())
 	return reconciler.Unreported(informers, inner.Name(), o.Recorder, sync)
 }
 
