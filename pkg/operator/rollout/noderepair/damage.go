@@ -29,7 +29,8 @@ type damage struct {
 type damagedNode struct {
 	damage
 
-	machine machine
+	// machine is the name and the UID of the Node.
+	machine string
 	status  operatorv1.NodeStatus
 	// installers are the node's installer pods of the revision that is installed again.
 	installers []*corev1.Pod
@@ -61,7 +62,7 @@ func (c *controller) damagedNodes(s snapshot) (
 			waiting = append(waiting, problem{"RepairWaits", fmt.Sprintf(
 				"node/%s: %s; its revision is installed again after the rollout of revision %d", n.NodeName, found.text, s.latest)})
 		default:
-			damaged = append(damaged, damagedNode{found, machine{n.NodeName, n.node.UID}, n.NodeStatus,
+			damaged = append(damaged, damagedNode{found, n.NodeName + "/" + string(n.node.UID), n.NodeStatus,
 				s.installersOf(n.NodeName, cmp.Or(n.TargetRevision, n.CurrentRevision))})
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
@@ -60,18 +59,13 @@ type controller struct {
 	since patience.Each[string, bool]
 	// failing has, by node, when its file-syncer was first seen to fail.
 	failing patience.Each[string, bool]
-	// repairs has, by machine, the times of the repairs within repairPeriod.
-	repairs map[machine][]time.Time
+	// repairs has, by name and UID of the Node, the times of the repairs within repairPeriod. A machine that is replaced
+	// under its own name has another UID.
+	repairs map[string][]time.Time
 	// heard has, by node, the last report and when it was first seen.
 	heard patience.Each[string, string]
 	// computed has the digests that digestsOf computed last.
 	computed computed
-}
-
-// machine is a Node object. A machine that is replaced under its own name has another one.
-type machine struct {
-	name string
-	uid  types.UID
 }
 
 // New returns the controller that compares the files on the nodes, as the file-syncers report them, with the revisions
@@ -87,7 +81,7 @@ func New(d dependencies.Deps, repaired func()) factory.Controller {
 func newController(d dependencies.Deps, repaired func()) *controller {
 	return &controller{
 		Deps: d, repaired: repaired, since: patience.Each[string, bool]{}, failing: patience.Each[string, bool]{},
-		heard: patience.Each[string, string]{}, repairs: map[machine][]time.Time{},
+		heard: patience.Each[string, string]{}, repairs: map[string][]time.Time{},
 	}
 }
 

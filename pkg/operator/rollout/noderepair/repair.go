@@ -35,7 +35,7 @@ func (c *controller) repairFirst(ctx context.Context, nodes []damagedNode) (
 			if repaired {
 				c.repairs[node.machine] = append(recent, now)
 				c.repaired()
-				delete(c.since, node.machine.name)
+				delete(c.since, node.status.NodeName)
 			}
 			return problems, next, nil
 		}
@@ -44,13 +44,13 @@ func (c *controller) repairFirst(ctx context.Context, nodes []damagedNode) (
 		problems = append(problems, problem{"RepairedTooOften", fmt.Sprintf(
 			"node/%s: %s, and its files were repaired %d times within the last hour: find out what changes files below "+
 				"/etc/kubernetes there; the next repair is in %s",
-			node.machine.name, node.text, maxRepairs, left.Round(time.Minute))})
+			node.status.NodeName, node.text, maxRepairs, left.Round(time.Minute))})
 	}
 	return problems, next, nil
 }
 
-// repairNode starts a repair unless a live read shows that another node is being repaired, or that a rollout has started
-// which the repair would disturb. library-go's installer controller repeats an installation if its pod is deleted.
+// repairNode starts a repair unless a live read shows that another node is being repaired, or that the repair would
+// disturb a rollout. library-go's installer controller repeats an installation if its pod is deleted.
 func (c *controller) repairNode(ctx context.Context, node damagedNode) (repaired bool, err error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *controller) repairNode(ctx context.Context, node damagedNode) (repaired
 			return false, err
 		}
 		c.Recorder.Warningf("InstallationRepeated", "Installing revision %d on node/%s again: %s",
-			target, node.machine.name, node.text)
+			target, node.status.NodeName, node.text)
 		return true, nil
 	}
 	isRepair := func(n operatorv1.NodeStatus) bool { return controlplane.IsRepair(&n) }
@@ -87,25 +87,25 @@ func (c *controller) repair(
 		return err
 	}
 	status := applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(applyoperatorv1.NodeStatus().
-		WithNodeName(node.machine.name).WithCurrentRevision(revision).WithTargetRevision(revision))
+		WithNodeName(node.status.NodeName).WithCurrentRevision(revision).WithTargetRevision(revision))
 	for _, other := range live.NodeStatuses {
-		if other.TargetRevision != 0 && other.NodeName != node.machine.name {
+		if other.TargetRevision != 0 && other.NodeName != node.status.NodeName {
 			status.WithNodeStatuses(applyoperatorv1.NodeStatus().
 				WithNodeName(other.NodeName).WithCurrentRevision(other.CurrentRevision).WithTargetRevision(0))
 		}
 	}
 	manager := factory.ControllerFieldManager(name, "repair")
 	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, manager, status); err != nil {
-		return fmt.Errorf("setting the target of node/%s in cloudcontrollermanager/cluster: %w", node.machine.name, err)
+		return fmt.Errorf("setting the target of node/%s in cloudcontrollermanager/cluster: %w", node.status.NodeName, err)
 	}
 	c.Recorder.Warningf("NodeFilesRepaired", "Installing revision %d on node/%s again: %s",
-		revision, node.machine.name, node.text)
+		revision, node.status.NodeName, node.text)
 	return nil
 }
 
 // deleteInstallers deletes the node's installer pods of a revision, also one that the cache does not have yet.
 func (c *controller) deleteInstallers(ctx context.Context, node damagedNode, revision int32) error {
-	names := []string{controlplane.InstallerName(revision, node.machine.name)}
+	names := []string{controlplane.InstallerName(revision, node.status.NodeName)}
 	for _, pod := range node.installers {
 		names = append(names, pod.Name)
 	}

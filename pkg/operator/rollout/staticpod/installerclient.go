@@ -169,19 +169,17 @@ func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGet
 				pod.DeletionTimestamp != nil {
 				continue
 			}
-			if err := deleteUnchanged(ctx, pods.Pods(pod.Namespace), pod); err != nil {
+			// Its kubelet may start it at this moment.
+			unchanged := metav1.DeleteOptions{
+				Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion},
+			}
+			err := operatorclient.Delete(ctx, pods.Pods(pod.Namespace).Delete, "pod", pod.Namespace, pod.Name, unchanged)
+			if err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// deleteUnchanged deletes a pod unless it has changed: its kubelet may start it at this moment.
-func deleteUnchanged(ctx context.Context, pods corev1client.PodInterface, pod *corev1.Pod) error {
-	return operatorclient.Delete(ctx, pods.Delete, "pod", pod.Namespace, pod.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion},
-	})
 }
 
 // hasStarted reports whether the kubelet has started a container of the pod.

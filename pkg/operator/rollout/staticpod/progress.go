@@ -78,8 +78,8 @@ func (c *progress) sync(ctx context.Context, syncCtx factory.SyncContext) error 
 		progressing.WithStatus(operatorv1.ConditionTrue).WithReason("")
 	}
 	return operatorclient.ApplyConditions(ctx, c.operator, progressController, progressing, failures(status),
-		conditionOf(ImagePullCondition, "ImageNotPulled", messages),
-		conditionOf(InstallerStartCondition, "NotStarted", messages))
+		conditionOf(ImagePullCondition, "ImageNotPulled", slices.Sorted(slices.Values(messages[ImagePullCondition]))),
+		conditionOf(InstallerStartCondition, "NotStarted", slices.Sorted(slices.Values(messages[InstallerStartCondition]))))
 }
 
 // describe returns how many nodes are at which revision, and what is to be said about single nodes.
@@ -112,19 +112,12 @@ func (c *progress) describe(status *operatorv1.StaticPodOperatorStatus) (string,
 		texts = append(texts, fmt.Sprintf("0 nodes have achieved new revision %d", latest))
 	}
 	slices.Sort(remarks)
-	proof, err := c.proof(latest)
-	return strings.Join(slices.Concat(texts, remarks, proof), "; "), err
-}
-
-// proof returns what the rollout of a revision waits for, none if it does not wait for its proof.
-func (c *progress) proof(revision int32) ([]string, error) {
 	secret, err := operatorclient.Find(c.secrets.Secrets(operand.Namespace), "secret", operand.Namespace,
 		operand.PreflightName)
-	record := trial.Of(secret).Leading
-	if err != nil || !record.IsOpen(revision) {
-		return nil, err
+	if proof := trial.Of(secret).Leading; proof.IsOpen(latest) {
+		remarks = append(remarks, proof.Describe())
 	}
-	return []string{record.Describe()}, nil
+	return strings.Join(slices.Concat(texts, remarks), "; "), err
 }
 
 // remark returns why a node does not count as being at its revision, "" if it does.
@@ -167,9 +160,13 @@ func failures(status *operatorv1.StaticPodOperatorStatus) *operatorclient.Condit
 				strings.Join(node.LastFailedRevisionErrors, "\n")))
 		}
 	}
+	return conditionOf(condition.NodeInstallerDegradedConditionType, "InstallerPodFailed", messages)
+}
+
+// conditionOf returns a condition that is True if there are messages.
+func conditionOf(conditionType, reason string, messages []string) *operatorclient.Condition {
 	if len(messages) == 0 {
-		return operatorclient.AsExpected(condition.NodeInstallerDegradedConditionType)
+		return operatorclient.AsExpected(conditionType)
 	}
-	return operatorclient.NewCondition(condition.NodeInstallerDegradedConditionType, operatorv1.ConditionTrue,
-		"InstallerPodFailed", strings.Join(messages, "\n"))
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, strings.Join(messages, "\n"))
 }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
@@ -38,16 +36,8 @@ type stuckContainer struct {
 	name string
 }
 
-func conditionOf(conditionType, reason string, messages map[string][]string) *operatorclient.Condition {
-	if len(messages[conditionType]) == 0 {
-		return operatorclient.AsExpected(conditionType)
-	}
-	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason,
-		strings.Join(slices.Sorted(slices.Values(messages[conditionType])), "\n"))
-}
-
-// stuck returns, by condition, messages about installer pods that have waited for the grace period: for an image, or for
-// a kubelet whose container runtime hangs, since its node stays Ready for minutes. library-go's installer-state
+// stuck returns, by condition, messages about installer pods that have waited for the grace period: for an image, or
+// for a kubelet whose container runtime hangs, since its node stays Ready for minutes. library-go's installer-state
 // controller reports a pending pod and a waiting container after five minutes, and no init container. next is the time
 // until another one will have waited for that long, 0 if there is none.
 func (c *progress) stuck(
@@ -91,7 +81,9 @@ type delay struct{ condition, container, message string }
 // delayOf returns nil for a pod that makes progress. former is what runs on the node meanwhile. A kubelet that does not
 // start anything may be on a machine that has just died, so nothing is said about what runs there.
 func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod, former string) *delay {
-	if waiting := waitingContainer(pod); waiting != nil {
+	// An init container that is stuck waits for its image, or rarely for the container runtime.
+	if i := slices.IndexFunc(pod.Status.InitContainerStatuses, controlplane.IsStuck); i >= 0 {
+		waiting := &pod.Status.InitContainerStatuses[i]
 		return &delay{ImagePullCondition, waiting.Name, describeStuck(node, pod, waiting, former)}
 	}
 	if hasStarted(pod) {
@@ -107,16 +99,6 @@ func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod, former string) *delay
 func installs(pod *corev1.Pod, node *operatorv1.NodeStatus) bool {
 	return node.TargetRevision != 0 && controlplane.Installs(pod, node.NodeName, node.TargetRevision) &&
 		pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil
-}
-
-// waitingContainer returns the init container that waits for something other than its turn, nil if there is none. It
-// waits for its image, or rarely for the container runtime.
-func waitingContainer(pod *corev1.Pod) *corev1.ContainerStatus {
-	i := slices.IndexFunc(pod.Status.InitContainerStatuses, controlplane.IsStuck)
-	if i < 0 {
-		return nil
-	}
-	return &pod.Status.InitContainerStatuses[i]
 }
 
 func describeStuck(
