@@ -27,8 +27,8 @@ func main() {
 
 func run(args []string) error {
 	options := filesyncer.Options{
-		Pod: os.Getenv("POD_NAME"), Namespace: os.Getenv("POD_NAMESPACE"), Node: os.Getenv("NODE_NAME"),
-		Clock: clock.RealClock{},
+		Namespace: os.Getenv("POD_NAMESPACE"), Clock: clock.RealClock{},
+		StaticPod: filesyncer.StaticPod{Pod: os.Getenv("POD_NAME"), Node: os.Getenv("NODE_NAME")},
 	}
 	flags := pflag.NewFlagSet("file-syncer", pflag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "File with the API server and the credentials. Required.")

@@ -46,6 +46,14 @@ const (
 	secrets    = "secrets"
 )
 
+// StaticPod is the one that the syncer is a container of.
+type StaticPod struct {
+	// Pod is what the events are about, Node the node that it runs on.
+	Pod, Node string
+	// RevisionDirectory and Manifest are what the installer wrote, which is only reported; see Report.
+	RevisionDirectory, Manifest string
+}
+
 // Options are what Run requires. All are required.
 type Options struct {
 	Client    dynamic.Interface
@@ -54,10 +62,7 @@ type Options struct {
 	// DIRECTORY/secrets/NAME/KEY.
 	ConfigMaps, Secrets []string
 	Directory           string
-	// RevisionDirectory and Manifest are what the installer wrote, which is only reported; see Report.
-	RevisionDirectory, Manifest string
-	// Pod is the static pod that the events are about, Node the node that it runs on.
-	Pod, Node string
+	StaticPod
 	// RepairPeriod is how often the files are compared with the objects when nothing changes.
 	RepairPeriod time.Duration
 	Clock        clock.PassiveClock

@@ -54,7 +54,7 @@ func newNode(t *testing.T, repair time.Duration, objects ...runtime.Object) *nod
 	}, objects...)
 	return &node{client: client, ended: make(chan struct{}), Options: Options{
 		Client: client, Namespace: namespace, ConfigMaps: []string{"client-ca"}, Secrets: []string{"kube-token"},
-		Directory: t.TempDir(), Pod: "cloud-controller-manager-master-0", Node: "master-0", RepairPeriod: repair, Clock: clock.RealClock{},
+		Directory: t.TempDir(), StaticPod: StaticPod{Pod: "cloud-controller-manager-master-0", Node: "master-0"}, RepairPeriod: repair, Clock: clock.RealClock{},
 	}}
 }
 

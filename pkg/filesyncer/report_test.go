@@ -120,7 +120,7 @@ func TestAnUnchangedReportIsRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stored := newObject("ConfigMap", "node-files", "1", map[string]any{"master-0": tc.stored})
-			s := &syncer{Options: Options{Node: "master-0"}}
+			s := &syncer{Options: Options{StaticPod: StaticPod{Node: "master-0"}}}
 			require.Equal(t, tc.want, s.isCurrent(stored, Report{Directory: "d", Manifest: "m", At: now}))
 		})
 	}

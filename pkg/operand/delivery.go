@@ -43,6 +43,9 @@ const (
 	RequestHeaderClientCAConfigMap = "requestheader-client-ca"
 )
 
+// ServingCAConfigMap has the CAs of the serving certificate for clients. No node gets it.
+const ServingCAConfigMap = "serving-ca"
+
 // CertDir is the directory under /etc/kubernetes/static-pod-resources that holds the synced objects.
 const CertDir = "cloud-controller-manager-certs"
 

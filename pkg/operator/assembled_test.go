@@ -29,6 +29,7 @@ import (
 	"k8s.io/utils/clock"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/versions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
@@ -64,7 +65,8 @@ func operatorResource() *unstructured.Unstructured {
 func assemble(t *testing.T, server *apitest.Server) (Options, *controllercmd.ControllerContext) {
 	t.Helper()
 	return Options{
-			OperatorImage: "operator", OperandImages: map[string]string{"azure-cloud-controller-manager": "ccm"}, OperatorVersion: "1", OperandVersion: "1",
+			Release:       versions.Release{OperatorImage: "operator", OperatorVersion: "1", OperandVersion: "1"},
+			OperandImages: map[string]string{"azure-cloud-controller-manager": "ccm"},
 		}, &controllercmd.ControllerContext{
 			Clock: clock.RealClock{}, KubeConfig: server.Config, ProtoKubeConfig: server.Config,
 			EventRecorder: events.NewInMemoryRecorder(

@@ -214,9 +214,9 @@ func (w *wiring) rollout() []factory.Controller {
 // started returns the controllers that the cloud-controller-manager of a static pod has started.
 func (w *wiring) started(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	published, err := w.informers.target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace).Get(
-		servingcert.CAConfigMap)
+		operand.ServingCAConfigMap)
 	if err != nil {
-		return nil, fmt.Errorf("reading configmap/%s in %s: %w", servingcert.CAConfigMap, operand.Namespace, err)
+		return nil, fmt.Errorf("reading configmap/%s in %s: %w", operand.ServingCAConfigMap, operand.Namespace, err)
 	}
 	return operandhealth.Controllers(ctx, pod, []byte(published.Data[servingcert.CAKey]), w.Dial)
 }
@@ -324,7 +324,6 @@ func (w *wiring) removal() removal.Options {
 		PreflightLeases:       w.informers.preflight.Coordination().V1().Leases(),
 		Metadata:              w.metadata,
 		RemoveStaticResources: staticresources.NewRemover(w.deps(), w.bindings()),
-		ServingCA:             servingcert.CAConfigMap,
 		SignerSecret:          servingcert.SignerSecret,
 		OperatorImage:         w.OperatorImage,
 	}
@@ -336,9 +335,7 @@ func (w *wiring) status() []factory.Controller {
 			w.deps(),
 			w.informers.nodeManager.Apps().V1().DaemonSets(),
 			w.versions,
-			versions.Release{
-				OperatorVersion: w.OperatorVersion, OperandVersion: w.OperandVersion, OperatorImage: w.OperatorImage,
-			},
+			w.Release,
 			[]string{
 				string(diagnostic.Configuration) + "Degraded", string(diagnostic.Image) + "Degraded", preflight.Condition,
 				staticpod.HeldBackCondition,

@@ -28,18 +28,17 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/adminevents"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/versions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // Options come from the flags and the environment of the operator's Deployment. Zero durations select the defaults.
 type Options struct {
-	// OperatorImage is the pull specification of this operator. OperandImages are those of the
-	// cloud-controller-managers and cloud-node-managers, by tag in the release payload.
-	OperatorImage string
-	OperandImages map[string]string
+	versions.Release
 
-	// OperatorVersion and OperandVersion are the versions in the release payload.
-	OperatorVersion, OperandVersion string
+	// OperandImages are the pull specifications of the cloud-controller-managers and cloud-node-managers, by tag in the
+	// release payload.
+	OperandImages map[string]string
 
 	// SystemTrust is the trust bundle of the operator's image; it has no data if the image has no bundle.
 	SystemTrust operand.TrustSource

@@ -116,10 +116,10 @@ func expiriesOf(s *snapshot.Snapshot) []Expiry {
 			found = append(found, Expiry{"serving certificate", "secret/" + operand.ServingCertSecret, at.UTC()})
 		}
 	}
-	if bundle := s.ConfigMap(servingcert.CAConfigMap); bundle != nil {
+	if bundle := s.ConfigMap(operand.ServingCAConfigMap); bundle != nil {
 		if signers, err := cert.ParseCertsPEM([]byte(bundle.Data["ca-bundle.crt"])); err == nil {
 			last := slices.MaxFunc(signers, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
-			found = append(found, Expiry{"its signer", "configmap/" + servingcert.CAConfigMap, last.NotAfter.UTC()})
+			found = append(found, Expiry{"its signer", "configmap/" + operand.ServingCAConfigMap, last.NotAfter.UTC()})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Expiry) int { return a.At.Compare(b.At) })

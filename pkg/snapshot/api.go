@@ -33,7 +33,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/maskedpods"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -89,8 +88,8 @@ var (
 			lease, operatorclient.OperatorNamespace, OperatorLock, "",
 		},
 		{
-			"configmap/" + servingcert.CAConfigMap + " in " + operand.Namespace,
-			core("ConfigMap"), operand.Namespace, servingcert.CAConfigMap, "",
+			"configmap/" + operand.ServingCAConfigMap + " in " + operand.Namespace,
+			core("ConfigMap"), operand.Namespace, operand.ServingCAConfigMap, "",
 		},
 	}
 

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/tokens"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -71,7 +70,7 @@ var labelled = []string{"Pod", "Node"}
 var data = map[string][]string{
 	operand.AcceptedInputsSecret: {operand.AcceptedRecordsKey},
 	operand.ServingCertSecret:    {"tls.crt"},
-	servingcert.CAConfigMap:      {"ca-bundle.crt"},
+	operand.ServingCAConfigMap:   {"ca-bundle.crt"},
 }
 
 // reduce returns what is kept of an object, nil for a kind of which nothing is.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/operatorlock"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/versions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
@@ -185,8 +186,10 @@ func (d *deployment) configuration(
 			Clock: &workingClock{}, KubeConfig: config, ProtoKubeConfig: config, EventRecorder: recorder,
 			OperatorNamespace: namespace,
 		}, operator.Options{
-			OperatorImage: "registry.example.com/operator:" + version(d.release), OperatorVersion: version(d.release),
-			OperandVersion: version(d.release),
+			Release: versions.Release{
+				OperatorImage: "registry.example.com/operator:" + version(d.release), OperatorVersion: version(d.release),
+				OperandVersion: version(d.release),
+			},
 			OperandImages: map[string]string{
 				"openstack-cloud-controller-manager": fmt.Sprintf("registry.example.com/ccm:%d", d.image),
 			},

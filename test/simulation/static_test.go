@@ -150,7 +150,9 @@ func (s *staticPod) startSyncer() {
 	go filesyncer.Run(ctx, filesyncer.Options{
 		Client: client, Namespace: target, ConfigMaps: strings.Split(flags["configmaps"], ","),
 		Secrets: strings.Split(flags["secrets"], ","), Directory: flags["directory"],
-		RevisionDirectory: flags["revision-directory"], Manifest: flags["manifest"], Pod: s.pod.Name, Node: m.name,
+		StaticPod: filesyncer.StaticPod{
+			Pod: s.pod.Name, Node: m.name, RevisionDirectory: flags["revision-directory"], Manifest: flags["manifest"],
+		},
 		RepairPeriod: filesyncer.DefaultRepairPeriod, Clock: clock.RealClock{},
 	})
 }

@@ -44,9 +44,7 @@ const (
 	// every Secret of its own namespace on Nutanix.
 	SignerSecret = "cloud-controller-manager-serving-signer"
 
-	// CAConfigMap is the ConfigMap in the operand's namespace with the signers' certificates for clients.
-	CAConfigMap = "serving-ca"
-	// CAKey is the key of CAConfigMap that has them.
+	// CAKey is the key of operand.ServingCAConfigMap that has the signers' certificates for clients.
 	CAKey = "ca-bundle.crt"
 )
 
@@ -87,7 +85,7 @@ func New(
 	f := factory.New().
 		WithFilteredEventsInformers(factory.NamesFilter(SignerSecret), signerSecrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.ServingCertSecret), target.Secrets().Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(CAConfigMap), target.ConfigMaps().Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operand.ServingCAConfigMap), target.ConfigMaps().Informer()).
 		WithInformers(ondemand.Informer{SharedIndexInformer: pkis.Informer()})
 	return reconciler.From(f, "ServingCertificate", d.Operator, d.Recorder,
 		newController(d, signerSecrets, pkis, validity).sync)
@@ -134,7 +132,7 @@ func (c *controller) rotate(
 	// Clients must trust a signer before the operand serves a certificate of it.
 	bundle, err := c.ensureBundle(ctx, recorder, signer)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("maintaining configmap/%s in %s: %w", CAConfigMap, operand.Namespace, err)
+		return time.Time{}, fmt.Errorf("maintaining configmap/%s in %s: %w", operand.ServingCAConfigMap, operand.Namespace, err)
 	}
 	leafDue, err := c.ensureLeaf(ctx, recorder, signer, bundle, policy)
 	if err != nil {
@@ -183,7 +181,7 @@ func (c *controller) ensureBundle(
 	ctx context.Context, recorder events.Recorder, signer *crypto.CA,
 ) ([]*x509.Certificate, error) {
 	current, err := operatorclient.Find(c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace), "configmap",
-		operand.Namespace, CAConfigMap)
+		operand.Namespace, operand.ServingCAConfigMap)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +191,7 @@ func (c *controller) ensureBundle(
 	if err != nil {
 		return nil, fmt.Errorf("encoding certificates: %w", err)
 	}
-	meta := objectMeta(operand.Namespace, CAConfigMap, "ca-bundle",
+	meta := objectMeta(operand.Namespace, operand.ServingCAConfigMap, "ca-bundle",
 		"Verifies the serving certificate of the cloud-controller-manager.")
 	data := map[string]string{CAKey: string(text)}
 	desired, modified := existing.DeepCopy(), false

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -362,9 +363,9 @@ func TestADeletedSignerIsNotTrustedAgain(t *testing.T) {
 	old := w.trusted(t)
 
 	require.NoError(t, w.client.CoreV1().Secrets(operatorNamespace).Delete(t.Context(), SignerSecret, metav1.DeleteOptions{}))
-	bundle, err := w.client.CoreV1().ConfigMaps(targetNamespace).Get(t.Context(), CAConfigMap, metav1.GetOptions{})
+	bundle, err := w.client.CoreV1().ConfigMaps(targetNamespace).Get(t.Context(), operand.ServingCAConfigMap, metav1.GetOptions{})
 	require.NoError(t, err)
-	require.NoError(t, w.client.CoreV1().ConfigMaps(targetNamespace).Delete(t.Context(), CAConfigMap, metav1.DeleteOptions{}))
+	require.NoError(t, w.client.CoreV1().ConfigMaps(targetNamespace).Delete(t.Context(), operand.ServingCAConfigMap, metav1.DeleteOptions{}))
 	// The deletion of the bundle reaches the cache before that of the signer.
 	require.NoError(t, w.kube.Core().V1().ConfigMaps().Informer().GetIndexer().Delete(bundle))
 	require.Equal(t, []string{"get " + operatorNamespace + "/" + SignerSecret}, w.syncOnce(t))

@@ -167,7 +167,7 @@ func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 	}
 	for _, configMap := range configMaps {
 		if operand.IsOwnConfigMap(configMap.Name) ||
-			slices.Contains([]string{filesyncer.ReportConfigMap, c.ServingCA}, configMap.Name) {
+			slices.Contains([]string{filesyncer.ReportConfigMap, operand.ServingCAConfigMap}, configMap.Name) {
 			remove("configmap", configMap.Name, c.Kube.CoreV1().ConfigMaps(operand.Namespace).Delete)
 		}
 	}

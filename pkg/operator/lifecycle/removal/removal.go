@@ -58,9 +58,8 @@ type Options struct {
 	// RemoveStaticResources deletes the static resources of every platform and the cloud-node-manager. It reports
 	// whether there were any.
 	RemoveStaticResources func(ctx context.Context, recorder events.Recorder) (found bool, err error)
-	// ServingCA is the ConfigMap with the CA of the serving certificates, SignerSecret the Secret in the operator's
-	// namespace with its key.
-	ServingCA, SignerSecret string
+	// SignerSecret is the Secret in the operator's namespace with the key of the serving certificates' CA.
+	SignerSecret string
 	// OperatorImage is this operator's image, which removal pods run.
 	OperatorImage string
 }

@@ -233,7 +233,7 @@ func (w *world) process(t *testing.T) (c *controller, stop func()) {
 			w.static = max(0, w.static-1)
 			return found, nil
 		},
-		ServingCA: "serving-ca", SignerSecret: "signer", OperatorImage: "operator",
+		SignerSecret: "signer", OperatorImage: "operator",
 	})
 	// New requests these informers.
 	nodes.Core().V1().Nodes().Informer()

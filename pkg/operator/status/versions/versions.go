@@ -45,7 +45,7 @@ const (
 	operatorImage   = "operator-image"
 )
 
-// Release has the versions in the release payload, and the operator's image.
+// Release has the versions in the release payload, and the pull specification of the operator's image.
 type Release struct{ OperatorVersion, OperandVersion, OperatorImage string }
 
 type controller struct {
