@@ -39,27 +39,38 @@ func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		"start the kubelet without --cloud-provider=external, or run a cloud-controller-manager") {
 		return e.Explanation, nil
 	}
+	var named Condition
 	if e.platform.NodeManagerImage != "" {
 		c, isTrue := e.firstTrue(nodemanager.DegradedCondition, nodemanager.NoticesCondition)
 		e.either(!isTrue, "the cloud-node-manager on that node initializes it", "the cloud-node-manager fails on nodes")
-		if isTrue {
-			return e.condition(c), nil
-		}
+		named = c
 	}
+	return e.waiting(node, named), nil
+}
+
+// waiting ends the explanation of a Node that waits: with the condition if it is set, or with the one that names the
+// Node. Without a cloud-node-manager, the leader's log is read before the operator names a cause, and while it does not
+// run.
+func (e *walk) waiting(node *corev1.Node, c Condition) *Explanation {
 	leader, leads := controlplane.Holder{}, false
 	if e.platform.NodeManagerImage == "" {
 		leader, leads = e.leads()
 	}
 	for _, conditionType := range []string{nodeinitialization.DegradedCondition, nodeinitialization.NoticesCondition} {
-		if c, found := e.naming(conditionType, "node/"+name); found && e.status.Operator.Problem == "" {
-			return e.condition(c), nil
+		if found, isNamed := e.naming(conditionType, "node/"+node.Name); isNamed && c.Type == "" {
+			c = found
 		}
 	}
-	if e.platform.NodeManagerImage == "" && e.attempt(node, leader, leads) {
-		return e.Explanation, nil
+	switch {
+	case c.Type != "" && e.status.Operator.Problem == "":
+		return e.condition(c)
+	case e.platform.NodeManagerImage == "" && e.attempt(node, leader, leads):
+		return e.Explanation
+	case c.Type != "":
+		return e.condition(c)
 	}
 	return e.withCause("not known yet: the operator names the cause 30 seconds after a node began to wait",
-		"ask again in a minute"), nil
+		"ask again in a minute")
 }
 
 func (e *Explanation) initialized(node *corev1.Node) *Explanation {

@@ -75,8 +75,8 @@ func (e *walk) noBalancers() {
 	}
 	if nodecause.StartOf(e.shot.Log.Text).WithoutServices {
 		e.step(false, "the log of pod/%s: it has started no controller of Services", e.shot.Log.Pod)
-		e.withCause("the cloud-controller-manager makes no load balancers with this cloud configuration", "enable them there, "+
-			"on OpenStack by enabled = true in [LoadBalancer], or "+otherBalancer)
+		e.withCause("the cloud-controller-manager makes no load balancers with this cloud configuration",
+			"enable them there, on OpenStack by enabled = true in [LoadBalancer], or "+otherBalancer)
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
-// Complete returns the dependencies of a test, which are a dependencies.Deps, with empty ones for those that it does not
-// set. It has no type, because only pkg may import that one.
+// Complete returns the dependencies of a test, which are a dependencies.Deps, with empty ones for those that it does
+// not set. It has no type, because only pkg may import that one.
 func Complete[D any](t *testing.T, d D) D {
 	t.Helper()
 	deps := reflect.ValueOf(&d).Elem()

@@ -5,9 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
-
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -22,6 +19,9 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 // caPEM returns a CA certificate; its key is discarded.

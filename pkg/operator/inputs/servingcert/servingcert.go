@@ -132,7 +132,8 @@ func (c *controller) rotate(
 	// Clients must trust a signer before the operand serves a certificate of it.
 	bundle, err := c.ensureBundle(ctx, recorder, signer)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("maintaining configmap/%s in %s: %w", operand.ServingCAConfigMap, operand.Namespace, err)
+		return time.Time{}, fmt.Errorf("maintaining configmap/%s in %s: %w",
+			operand.ServingCAConfigMap, operand.Namespace, err)
 	}
 	leafDue, err := c.ensureLeaf(ctx, recorder, signer, bundle, policy)
 	if err != nil {
@@ -180,7 +181,8 @@ func (c *controller) ensureSigner(
 func (c *controller) ensureBundle(
 	ctx context.Context, recorder events.Recorder, signer *crypto.CA,
 ) ([]*x509.Certificate, error) {
-	current, err := operatorclient.Find(c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace), "configmap",
+	configMaps := c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
+	current, err := operatorclient.Find(configMaps, "configmap",
 		operand.Namespace, operand.ServingCAConfigMap)
 	if err != nil {
 		return nil, err

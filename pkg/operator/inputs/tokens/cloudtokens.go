@@ -74,7 +74,8 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	if err != nil || !complete {
 		return nil, err
 	}
-	all, err := operatorclient.All(c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace), "configmaps in "+operand.Namespace)
+	configMaps := c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
+	all, err := operatorclient.All(configMaps, "configmaps in "+operand.Namespace)
 	if err != nil {
 		return nil, err
 	}

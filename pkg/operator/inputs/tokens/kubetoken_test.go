@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
-
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -21,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)

@@ -59,8 +59,8 @@ type controller struct {
 }
 
 // New returns the controller that writes NodeManagerProgressing, -Degraded and -Notices on platforms with a
-// cloud-node-manager, where its DaemonSet is watched. Elsewhere it does nothing. Sync must not run concurrently with itself; the single queue key
-// ensures this.
+// cloud-node-manager, where its DaemonSet is watched. Elsewhere it does nothing. Sync must not run concurrently with
+// itself; the single queue key ensures this.
 func New(d dependencies.Deps, daemonSets appsinformers.DaemonSetInformer) factory.Controller {
 	dependencies.Require(d, daemonSets)
 	return reconciler.New(name+"Controller", d.Operator, d.Recorder, newController(d, daemonSets).sync,

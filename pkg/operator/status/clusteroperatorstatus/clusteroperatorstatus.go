@@ -24,9 +24,9 @@ import (
 type Rights func(platform.Platform) ([]configv1.ObjectReference, error)
 
 // New returns the controller that aggregates all conditions of the operator resource by their suffixes. The informer
-// watches at least the ClusterOperator cloud-controller-manager. The versions are those that the controllers report once
-// their operands have reached them; the ClusterOperator keeps an older version until then. inertia has that of every
-// Degraded condition.
+// watches at least the ClusterOperator cloud-controller-manager. The versions are those that the controllers report
+// once their operands have reached them; the ClusterOperator keeps an older version until then. inertia has that of
+// every Degraded condition.
 func New(
 	d dependencies.Deps, clusterOperators configv1client.ClusterOperatorsGetter,
 	informer configv1informers.ClusterOperatorInformer, versions status.VersionGetter, rights Rights,

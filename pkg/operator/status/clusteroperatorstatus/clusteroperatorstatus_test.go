@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
-
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
@@ -23,8 +20,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 const manifest = "../../../../manifests/0000_26_cloud-controller-manager-operator_12_clusteroperator.yaml"

@@ -3,9 +3,6 @@ package staleconditions_test
 import (
 	"testing"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
-
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -13,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/staleconditions"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 func TestConditionsOfAnotherReleaseAreRemoved(t *testing.T) {

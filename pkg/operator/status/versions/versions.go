@@ -64,7 +64,7 @@ type controller struct {
 // ClusterOperator keeps the previous one.
 //
 // The DaemonSet of the cloud-node-manager is watched on platforms that have one. The versions are shared with the
-// ClusterOperator's status controller. heldBy are the conditions that say why a release is not rendered, in their order.
+// ClusterOperator's status controller. heldBy are the conditions that say why a release is not rendered, in order.
 func New(
 	d dependencies.Deps, daemonSets appsinformers.DaemonSetInformer, versions status.VersionGetter, release Release,
 	heldBy []string,
