@@ -50,6 +50,17 @@ func Complete[D any](t *testing.T, d D) D {
 	return d
 }
 
+// Build returns what a constructor makes of dependencies by their names, and of empty ones for the others. It is for
+// modules that cannot import the type of the dependencies.
+func Build[D, C any](t *testing.T, construct func(D) C, named map[string]any) C {
+	t.Helper()
+	var d D
+	for name, value := range named {
+		reflect.ValueOf(&d).Elem().FieldByName(name).Set(reflect.ValueOf(value))
+	}
+	return construct(Complete(t, d))
+}
+
 // set sets a field that is nil.
 func set(deps reflect.Value, name string, value func() any) {
 	if field := deps.FieldByName(name); field.IsNil() {

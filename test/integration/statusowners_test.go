@@ -17,6 +17,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/lifecycle/unmanaged"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 // Two controllers write the summary conditions, one of them while the operand is managed, the other while it is not.
@@ -29,8 +30,8 @@ func TestTheSummaryConditionsChangeHands(t *testing.T) {
 	require.NoError(t, err)
 	deployments := informers.NewSharedInformerFactory(c.kube, 0)
 	recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
-	u := unmanaged.New(unmanaged.Options{
-		Operator: client, Deployments: deployments.Apps().V1().Deployments(), Recorder: recorder,
+	u := controllertest.Build(t, unmanaged.New, map[string]any{
+		"Operator": client, "Target": deployments, "Recorder": recorder,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
