@@ -161,6 +161,8 @@ func (v *Verdict) After(former *Verdict) *Verdict {
 		after.Ended = v.Ended
 	}
 	after.Tries = former.Tries + v.Tries
+	// Otherwise the leader's rejection would be found again, and each preflight repeated at once.
+	after.LeaderRejected = after.LeaderRejected || former.LeaderRejected && after.Class == RejectedLogin
 	return &after
 }
 

@@ -233,3 +233,15 @@ func TestTheLeadersRejectionConcernsEachRejectedLogin(t *testing.T) {
 	require.Equal(t, &marked, record.Verdict)
 	require.Equal(t, []trial.Rejection{others, {Inputs: credentials, Verdict: marked}}, record.Rejected)
 }
+
+// Otherwise it would be found again after each preflight, which would be repeated at once. Clouds lock accounts.
+func TestTheLeadersRejectionCountsForTheNextVerdict(t *testing.T) {
+	login := trial.Verdict{Result: trial.Failed, Class: trial.RejectedLogin, Tries: 1}
+	former := login
+	former.LeaderRejected, former.Tries = true, 0
+	after := login.After(&former)
+	require.False(t, after.AwaitsLeader())
+	require.Equal(t, 1, after.Tries)
+	crash := trial.Verdict{Result: trial.Failed, Class: "Crash", Tries: 1}
+	require.False(t, crash.After(&former).LeaderRejected, "another failure has another cause")
+}

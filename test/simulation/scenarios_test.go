@@ -313,3 +313,27 @@ func TestAnInstallerThatFailsIsTriedAgainOnceTheDiskHasSpace(t *testing.T) {
 		require.True(w, had(), "no installer has failed")
 	})
 }
+
+// A change meets a cloud that rejects logins while another one rolls out, whose process ends because of that too. Clouds
+// lock accounts whose logins fail often.
+func TestALoginThatTheCloudRejectsIsNotTriedEverySecond(t *testing.T) {
+	scenario(t, func(w *world) {
+		w.rules.asksPerson = true
+		go func() {
+			w.operator.upgrade(2 * time.Second)
+			pause(w.ctx, 12*time.Second)
+			w.configure(1)
+		}()
+		w.pass(8*time.Second, nil)
+		w.cloud.set(func() { w.cloud.rejects = true })
+		w.pass(2*time.Minute, nil)
+		runs := 0
+		for _, c := range w.writes {
+			if c.Key == target+"/preflight" && c.Resource == pods && c.Before == nil {
+				runs++
+			}
+		}
+		w.cloud.set(func() { w.cloud.rejects = false })
+		require.LessOrEqual(w, runs, 6)
+	})
+}
