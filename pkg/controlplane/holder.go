@@ -27,20 +27,20 @@ const (
 	Expired                        // the holder has stopped renewing
 	Other                          // the holder is not a container of ours
 	Predecessor                    // the holder is a pod of the predecessor that is Ready
-	CutOff                         // the holder is, or was, on a Node that vanished
+	NodeGone                       // the holder is, or was, on a deleted Node
 	Ended                          // the holder was a container of ours
 	Starting                       // the holder is a container of ours that has not held the lease for SettleTime yet
-	Silent                         // the holder is a container of ours that runs and does not renew the lease
+	NotRenewing                    // the holder is a container of ours that runs and does not renew the lease
 	Leading                        // the holder is a container of ours that has held the lease for SettleTime
 )
 
 // Runs reports whether the holder is a container of ours that runs.
-func (s HolderState) Runs() bool { return s == Starting || s == Silent || s == Leading }
+func (s HolderState) Runs() bool { return s == Starting || s == NotRenewing || s == Leading }
 
 // Leads reports whether the holder is a process of ours, or of the predecessor, that renews the lease.
 func (s HolderState) Leads() bool { return s == Starting || s == Leading || s == Predecessor }
 
-// String returns the name of the constant, in lower case.
+// String returns the state as the metric lease_holder names it.
 func (s HolderState) String() string {
 	return [...]string{
 		"vacant", "expired", "other", "predecessor", "cutoff", "ended", "starting", "silent", "leading",
@@ -85,7 +85,7 @@ func (v *View) Holder() Holder {
 }
 
 func (v *View) holder() Holder {
-	r := &v.record
+	r := &v.state.Record
 	if r.Lease == nil || !r.Exists {
 		return Holder{}
 	}
@@ -94,28 +94,28 @@ func (v *View) holder() Holder {
 		return h
 	}
 	duration := v.Duration()
-	h.ExpiresIn = r.remaining(min(duration, leaseholder.Duration(r.Lease)), v.now)
+	h.ExpiresIn = r.remaining(min(duration, leaseholder.Duration(r.Lease)), v.state.Now)
 	if h.ExpiresIn == 0 {
 		h.State = Expired
 		return h
 	}
 	h.Silence = leaseholder.Silence(duration)
-	h.SilentIn = max(0, h.Silence-v.now.Sub(r.Since))
+	h.SilentIn = max(0, h.Silence-v.state.Now.Sub(r.Since))
 	var nodes []string
 	for _, pod := range v.operand {
 		nodes = append(nodes, pod.Spec.NodeName)
 	}
 	if h.Node = leaseholder.NodeOf(h.Identity, nodes); h.Node == "" {
 		h.State = Other
-		if h.Node = leaseholder.NodeOf(h.Identity, v.vanished); h.Node != "" {
-			h.State = CutOff
+		if h.Node = leaseholder.NodeOf(h.Identity, v.deleted); h.Node != "" {
+			h.State = NodeGone
 		} else if h.Identity == r.Process.Identity {
 			// Its static pod was removed. An identity is unique.
 			h.State, h.Node = Ended, r.Process.Node
 		}
 		return h
 	}
-	h.compare(r, ContainerStatus(v.StaticPod(h.Node), operand.Name), v.now)
+	h.compare(r, ContainerStatus(v.StaticPod(h.Node), operand.Name), v.state.Now)
 	return h
 }
 
@@ -145,7 +145,7 @@ func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.T
 		// The container was restarted within the second of the acquisition, and the lease was not renewed since.
 		h.State = Ended
 	case h.SilentIn == 0:
-		h.State = Silent
+		h.State = NotRenewing
 	default:
 		h.State = Leading
 		if h.SettlesIn = max(0, SettleTime-now.Sub(r.HeldSince)); h.SettlesIn > 0 {

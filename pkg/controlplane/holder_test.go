@@ -121,15 +121,15 @@ func TestTheProcessBehindALease(t *testing.T) {
 			change: func(c *controlplanetest.Cluster) { c.Edit("intruder", 3600) }, want: controlplane.Other,
 		},
 		"the host of a Node that vanished": {
-			change: func(*controlplanetest.Cluster) {}, want: controlplane.CutOff, node: "m0",
+			change: func(*controlplanetest.Cluster) {}, want: controlplane.NodeGone, node: "m0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := controlplanetest.New("m0", "m1")
 			tc.change(c)
 			view := c.View(0)
-			if tc.want == controlplane.CutOff {
-				view = view.On(func(node string) bool { return node != "m0" }, []string{"m0"})
+			if tc.want == controlplane.NodeGone {
+				view = view.WithNodes(func(node string) bool { return node != "m0" }, []string{"m0"})
 			}
 			got := view.Holder()
 			require.Equal(t, tc.want, got.State)
@@ -143,14 +143,14 @@ func TestEachTenureHasAName(t *testing.T) {
 	require.Equal(t, "vacant", controlplane.Vacant.String())
 	require.Equal(t, "leading", controlplane.Leading.String())
 	require.True(t, controlplane.Predecessor.Leads())
-	require.False(t, controlplane.Silent.Leads())
+	require.False(t, controlplane.NotRenewing.Leads())
 }
 
 func TestAHolderThatDoesNotRenewIsSilentBeforeItsLeaseExpires(t *testing.T) {
 	c := controlplanetest.New("m0", "m1")
 	seen := c.Observe(0)
 	for after, want := range map[time.Duration]controlplane.HolderState{
-		time.Second: controlplane.Leading, 136 * time.Second: controlplane.Silent, 137 * time.Second: controlplane.Expired,
+		time.Second: controlplane.Leading, 136 * time.Second: controlplane.NotRenewing, 137 * time.Second: controlplane.Expired,
 	} {
 		view := c.ViewOf(seen, seen.Since.Add(after))
 		got := view.Holder()

@@ -42,12 +42,12 @@ type Record struct {
 	Since time.Time
 	// HeldSince is when the holder acquired the lease, by the operator's clock.
 	HeldSince time.Time
-	// Present reports whether a process has written the lease while this process of the operator watched. What it finds
+	// Observed reports whether a process has written the lease while this process of the operator watched. What it finds
 	// first may be stale: restored from an etcd snapshot, with the holder of that time. A lease that goes back after a
 	// restore is stale again. A holder that changes without a renewal or an acquisition was written by no process.
-	Present bool
-	// PastSince is when the lease was found, or went back.
-	PastSince time.Time
+	Observed bool
+	// ObservedStaleSince is when the lease was found, or went back.
+	ObservedStaleSince time.Time
 	// Process is the last process of ours that was seen to hold the lease.
 	Process Process
 }
@@ -147,7 +147,7 @@ func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 		if acquired := lease.Spec.AcquireTime; acquired != nil && acquired.Time.Before(r.HeldSince) {
 			r.HeldSince = acquired.Time // Nobody saw the acquisition.
 		}
-		r.Since, r.Present, r.PastSince = now, false, now
+		r.Since, r.Observed, r.ObservedStaleSince = now, false, now
 		return
 	}
 	sameHolder := leaseholder.Identity(former) == leaseholder.Identity(lease)
@@ -157,11 +157,11 @@ func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 	byTransitions := cmp.Compare(transitions(lease), transitions(former))
 	switch order := cmp.Or(byTransitions, renewed(lease).Compare(renewed(former))); {
 	case order < 0:
-		r.Since, r.Present, r.PastSince = now, false, now
+		r.Since, r.Observed, r.ObservedStaleSince = now, false, now
 	case order > 0:
-		r.Since, r.Present = now, true
+		r.Since, r.Observed = now, true
 	case !sameHolder:
-		r.Since, r.Present = now, false
+		r.Since, r.Observed = now, false
 	}
 }
 
@@ -194,7 +194,7 @@ func (r *Record) Term(now time.Time) string {
 // topology.
 func (r *Record) IsUnrenewed(now time.Time) bool {
 	return r.Lease != nil && r.Exists && leaseholder.Identity(r.Lease) != "" &&
-		(!r.Present || now.Sub(r.Since) > leaseholder.Overdue(r.Duration(configv1.SingleReplicaTopologyMode)))
+		(!r.Observed || now.Sub(r.Since) > leaseholder.Overdue(r.Duration(configv1.SingleReplicaTopologyMode)))
 }
 
 // remaining returns the time until the lease expires, if it lasts for the duration after a renewal. Like the standbys,
@@ -205,7 +205,7 @@ func (r *Record) remaining(duration time.Duration, now time.Time) time.Duration 
 		return 0
 	}
 	since := renewed(r.Lease)
-	if r.Present || r.Since.After(r.PastSince) {
+	if r.Observed || r.Since.After(r.ObservedStaleSince) {
 		since = r.Since
 	}
 	return max(0, since.Add(duration).Sub(now))

@@ -177,8 +177,8 @@ func TestWhatAChangeOfTheLeaseTells(t *testing.T) {
 			got := c.Observe(30)
 			require.Equal(t, controlplanetest.At(tc.want.since), got.Since, "since")
 			require.Equal(t, controlplanetest.At(tc.want.heldSince), got.HeldSince, "held since")
-			require.Equal(t, controlplanetest.At(tc.want.pastSince), got.PastSince, "past since")
-			require.Equal(t, tc.want.present, got.Present, "present")
+			require.Equal(t, controlplanetest.At(tc.want.pastSince), got.ObservedStaleSince, "past since")
+			require.Equal(t, tc.want.present, got.Observed, "present")
 		})
 	}
 }

@@ -30,7 +30,7 @@ func (l *Lease) Remember() ([]byte, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	r := &l.record
-	if !r.Exists || !r.Present || r.Process.Identity == "" || r.Process.Identity != leaseholder.Identity(r.Lease) {
+	if !r.Exists || !r.Observed || r.Process.Identity == "" || r.Process.Identity != leaseholder.Identity(r.Lease) {
 		return nil, nil
 	}
 	return json.Marshal(memory{
@@ -56,7 +56,7 @@ func (l *Lease) Recall(data []byte) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.former = &Record{
-		Lease: m.Lease, Exists: true, Since: m.Since, HeldSince: m.HeldSince, Present: true,
+		Lease: m.Lease, Exists: true, Since: m.Since, HeldSince: m.HeldSince, Observed: true,
 		Process: Process{
 			Identity: leaseholder.Identity(m.Lease), Node: m.Node, Duration: m.Duration,
 			lease: m.Lease, since: m.Since, manifest: m.Manifest, container: m.Container,

@@ -52,11 +52,11 @@ type End struct {
 // A process may have ended before its kubelet has reported that it runs. It was the last run of the container on its
 // node if the lease was acquired and renewed during that run, by the clock of the node.
 func (l *Lease) ObserveHolder(v View, certain bool) {
-	holder, seen := v.Holder(), v.record
+	holder, seen := v.Holder(), v.state.Record
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	r := &l.record
-	if r.PastSince.After(r.Process.since) {
+	if r.ObservedStaleSince.After(r.Process.since) {
 		r.Process = Process{Duration: r.Process.Duration}
 	}
 	var container corev1.ContainerStatus
@@ -113,7 +113,7 @@ func Led(run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease) bool
 func (l *Lease) EndOf(v View) End {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.record.Process.end(v.StaticPod(l.record.Process.Node), v.now)
+	return l.record.Process.end(v.StaticPod(l.record.Process.Node), v.state.Now)
 }
 
 func (p *Process) end(pod *corev1.Pod, now time.Time) End {
@@ -190,18 +190,18 @@ func (l *Lease) Lost(v View) *coordinationv1.LeaseSpec {
 		return nil
 	}
 	r.Exists = true
-	v.record = r
+	v.state.Record = r
 	holder, p := v.Holder(), &l.record.Process
 	switch {
 	case holder.Identity == "", holder.State == Expired:
 		return nil
-	case holder.Identity != p.Identity && r.Present && holder.State.isKnown():
+	case holder.Identity != p.Identity && r.Observed && holder.State.isKnown():
 		return &r.Lease.Spec
-	case r.PastSince.After(p.since) || !p.mayAct(v.StaticPod(p.Node), v.now):
+	case r.ObservedStaleSince.After(p.since) || !p.mayAct(v.StaticPod(p.Node), v.state.Now):
 		return nil
 	case holder.Identity == p.Identity:
 		return &r.Lease.Spec
-	case v.now.Sub(p.since) < p.Duration:
+	case v.state.Now.Sub(p.since) < p.Duration:
 		return &p.lease.Spec
 	default:
 		return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	configlisters "github.com/openshift/client-go/config/listers/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,21 +14,42 @@ import (
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
-// View is the lease at one moment, with all that tells who holds it: the pods that may, and the topology, on which the
-// duration of a lease of ours depends. Its fields are private because a holder that is judged without one of them may
-// be the wrong one: make it with Look.
+// View is the control plane at one moment: all that tells who leads, and what may be done about it. It does not change.
+// Its fields are private because a holder that is judged without one of them may be the wrong one. Controllers get it
+// from their dependencies.Deps.
 type View struct {
-	now      time.Time
-	record   Record
-	topology configv1.TopologyMode
+	state State
 	// operand are the operand's mirror pods, predecessors the pods of the predecessor.
 	operand, predecessors []*corev1.Pod
-	// vanished are deleted Nodes that ran a pod of the operand.
-	vanished []string
+	// deleted are the Nodes that were deleted while they ran a pod of the operand.
+	deleted []string
+}
+
+// State is what a View is made of.
+type State struct {
+	Now    time.Time
+	Record Record
+	// Topology decides on the duration of a lease of ours. It is "" if the Infrastructure does not exist.
+	Topology configv1.TopologyMode
+	// Pods are those of the operand's namespace, Nodes the control-plane Nodes.
+	Pods  []*corev1.Pod
+	Nodes []*corev1.Node
+	// Spec and Status are those of the operator's resource.
+	Spec   *operatorv1.StaticPodOperatorSpec
+	Status *operatorv1.StaticPodOperatorStatus
+}
+
+// NewView returns the view of a state, which nothing may change any more.
+func NewView(state State) View {
+	return View{
+		state: state, predecessors: predecessor.Of(state.Pods),
+		operand: slices.DeleteFunc(slices.Clone(state.Pods), func(pod *corev1.Pod) bool { return !IsOperand(pod) }),
+	}
 }
 
 // operandSelector selects the operand's mirror pods.
@@ -36,52 +58,61 @@ var operandSelector = labels.SelectorFromSet(labels.Set{"app": operand.Name})
 // IsOperand reports whether a pod is a mirror pod of the operand.
 func IsOperand(pod *corev1.Pod) bool { return operandSelector.Matches(labels.Set(pod.Labels)) }
 
-// Look reads the caches. The topology is "" if the Infrastructure does not exist.
+// Look returns a view of the lease and the pods that may hold it. Nothing else can be asked.
 func Look(
 	lease *Lease, pods corev1listers.PodLister, infrastructures configlisters.InfrastructureLister,
 	clock clock.PassiveClock,
 ) (View, error) {
-	v := View{now: clock.Now(), record: lease.Record()}
-	var err error
-	if v.operand, err = pods.Pods(operand.Namespace).List(operandSelector); err != nil {
-		return v, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
-	}
-	if v.predecessors, err = predecessor.Pods(pods); err != nil {
-		return v, err
-	}
-	infrastructure, err := infrastructures.Get("cluster")
-	if apierrors.IsNotFound(err) {
-		return v, nil
-	}
+	static, err := pods.Pods(operand.Namespace).List(operandSelector)
 	if err != nil {
-		return v, fmt.Errorf("reading infrastructure/cluster: %w", err)
+		return View{}, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
-	v.topology = infrastructure.Status.ControlPlaneTopology
-	return v, nil
-}
-
-// NewView returns the view of one who has no caches. pods are those of the operand's namespace.
-func NewView(now time.Time, record Record, pods []*corev1.Pod, topology configv1.TopologyMode) View {
-	return View{
-		now: now, record: record, topology: topology, predecessors: predecessor.Of(pods),
-		operand: slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !IsOperand(pod) }),
+	predecessors, err := predecessor.Pods(pods)
+	if err != nil {
+		return View{}, err
 	}
+	state := State{Now: clock.Now(), Record: lease.Record(), Pods: slices.Concat(static, predecessors)}
+	infrastructure, err := infrastructures.Get("cluster")
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return View{}, fmt.Errorf("reading infrastructure/cluster: %w", err)
+	default:
+		state.Topology = infrastructure.Status.ControlPlaneTopology
+	}
+	return NewView(state), nil
 }
 
 // Now returns the moment, by the operator's clock.
-func (v *View) Now() time.Time { return v.now }
+func (v *View) Now() time.Time { return v.state.Now }
 
 // Record returns the lease.
-func (v *View) Record() Record { return v.record }
+func (v *View) Record() Record { return v.state.Record }
 
 // Topology returns the topology of the control plane.
-func (v *View) Topology() configv1.TopologyMode { return v.topology }
+func (v *View) Topology() configv1.TopologyMode { return v.state.Topology }
+
+// Spec returns the spec of the operator's resource, Status its status.
+func (v *View) Spec() *operatorv1.StaticPodOperatorSpec { return v.state.Spec }
+
+// Status returns the status of the operator's resource.
+func (v *View) Status() *operatorv1.StaticPodOperatorStatus { return v.state.Status }
+
+// Pods returns all pods of the operand's namespace.
+func (v *View) Pods() []*corev1.Pod { return v.state.Pods }
 
 // StaticPods returns the operand's mirror pods.
 func (v *View) StaticPods() []*corev1.Pod { return v.operand }
 
 // Predecessors returns the pods of the predecessor that may still run, sorted by name.
 func (v *View) Predecessors() []*corev1.Pod { return v.predecessors }
+
+// Moves returns the pods that move the lead, or have moved it a while ago.
+func (v *View) Moves() []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(v.state.Pods), func(pod *corev1.Pod) bool {
+		return pod.Labels["app"] != HandoverApp
+	})
+}
 
 // StaticPod returns the operand's mirror pod on a node, nil if there is none.
 func (v *View) StaticPod(node string) *corev1.Pod {
@@ -93,14 +124,51 @@ func (v *View) StaticPod(node string) *corev1.Pod {
 	return nil
 }
 
-// Duration returns how long the lease lasts after a renewal by a process of ours.
-func (v *View) Duration() time.Duration { return v.record.Duration(v.topology) }
+// Nodes returns the control-plane Nodes.
+func (v *View) Nodes() []*corev1.Node { return v.state.Nodes }
 
-// On returns the view with the pods on these nodes only: a mirror pod outlives its Node by a minute. vanished are the
-// Nodes that were deleted while they ran a pod of the operand. Only a holder on one of them is CutOff.
-func (v *View) On(isNode func(name string) bool, vanished []string) View {
+// Node returns the control-plane Node of that name, nil if there is none.
+func (v *View) Node(name string) *corev1.Node {
+	for _, node := range v.state.Nodes {
+		if node.Name == name {
+			return node
+		}
+	}
+	return nil
+}
+
+// NodesOf returns the control-plane Nodes that a holder's identity may name.
+func (v *View) NodesOf(identity string) []*corev1.Node {
+	return slices.DeleteFunc(slices.Clone(v.state.Nodes), func(node *corev1.Node) bool {
+		return leaseholder.NodeOf(identity, []string{node.Name}) == ""
+	})
+}
+
+// Revisions returns the revisions of a node, zero if the status has none.
+func (v *View) Revisions(node string) operatorv1.NodeStatus {
+	for _, status := range v.state.Status.NodeStatuses {
+		if status.NodeName == node {
+			return status
+		}
+	}
+	return operatorv1.NodeStatus{}
+}
+
+// IsInstalled reports whether the operator has installed a revision on a node.
+func (v *View) IsInstalled() bool {
+	return slices.ContainsFunc(v.state.Status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		return n.CurrentRevision > 0
+	})
+}
+
+// Duration returns how long the lease lasts after a renewal by a process of ours.
+func (v *View) Duration() time.Duration { return v.state.Record.Duration(v.state.Topology) }
+
+// WithNodes returns the view with the pods on these nodes only: a mirror pod outlives its Node by a minute. deleted are
+// the Nodes that were deleted while they ran a pod of the operand. Only a holder on one of them is NodeGone.
+func (v *View) WithNodes(isNode func(name string) bool, deleted []string) View {
 	seen := *v
-	seen.vanished = vanished
+	seen.deleted = deleted
 	seen.operand = slices.DeleteFunc(slices.Clone(v.operand), func(pod *corev1.Pod) bool {
 		return !isNode(pod.Spec.NodeName)
 	})

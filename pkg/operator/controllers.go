@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -137,8 +136,8 @@ func (w *wiring) observed() configobservation.Listers {
 // works returns the revision of the cloud-controller-manager that works and that a change could break, 0 if there is
 // none.
 func (w *wiring) works(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
-	view, err := controlplane.Look(w.lease, w.informers.target.Core().V1().Pods().Lister(),
-		w.informers.config.Config().V1().Infrastructures().Lister(), w.Clock)
+	d := w.deps()
+	view, err := d.View()
 	if err != nil {
 		return 0, err
 	}
@@ -224,41 +223,14 @@ func (w *wiring) started(ctx context.Context, pod *corev1.Pod) ([]string, error)
 // leader returns the controllers that report which process leads, and decide it.
 func (w *wiring) leader() []factory.Controller {
 	return []factory.Controller{
-		availability.New(availability.Options{
-			Operator:        w.client,
-			Lease:           w.lease,
-			Pods:            w.informers.target.Core().V1().Pods(),
-			Nodes:           w.informers.nodes.Core().V1().Nodes(),
-			NodeClient:      w.kube.CoreV1(),
-			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-			Vanished:        w.facts.NodesVanished,
-			Clock:           w.Clock,
-			Recorder:        w.EventRecorder,
+		availability.New(w.deps(), w.facts.NodesVanished),
+		leaderelection.New(w.deps(), leaderelection.Options{
+			Memory: w.LeaderMemory,
 		}),
-		leaderelection.New(leaderelection.Options{
-			Operator:        w.client,
-			Lease:           w.lease,
-			Pods:            w.informers.target.Core().V1().Pods(),
-			Nodes:           w.informers.nodes.Core().V1().Nodes(),
-			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-			LeaseClient:     w.kube.CoordinationV1(),
-			Memory:          w.LeaderMemory,
-			Clock:           w.Clock,
-			Recorder:        w.EventRecorder,
-		}),
-		handover.New(handover.Options{
-			Operator:        w.client,
-			Lease:           w.lease,
-			Pods:            w.informers.target.Core().V1().Pods(),
-			Nodes:           w.informers.nodes.Core().V1().Nodes(),
-			Secrets:         w.informers.target.Core().V1().Secrets(),
-			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-			Client:          w.kube.CoreV1(),
-			OperatorImage:   w.OperatorImage,
-			Deafness:        w.deafness,
-			Replaced:        w.facts.LeaderReplaced,
-			Clock:           w.Clock,
-			Recorder:        w.EventRecorder,
+		handover.New(w.deps(), handover.Options{
+			OperatorImage: w.OperatorImage,
+			Deafness:      w.deafness,
+			Replaced:      w.facts.LeaderReplaced,
 		}),
 	}
 }
@@ -292,27 +264,13 @@ func (w *wiring) services() []factory.Controller {
 // lifecycle returns the controllers that take over from the predecessor, and hand back.
 func (w *wiring) lifecycle() []factory.Controller {
 	return []factory.Controller{
-		takeover.New(w.takeover()),
+		takeover.New(w.deps(), takeover.Options{
+			Deployments: w.informers.target.Apps().V1().Deployments(),
+			Namespaces:  w.informers.namespace.Core().V1().Namespaces(),
+			InTree:      takeover.InTree(w.dynamic),
+		}),
 		removal.New(w.deps(), w.removal()),
 		unmanaged.New(w.deps()),
-	}
-}
-
-func (w *wiring) takeover() takeover.Options {
-	return takeover.Options{
-		Operator:         w.client,
-		Deployments:      w.informers.target.Apps().V1().Deployments(),
-		Pods:             w.informers.target.Core().V1().Pods(),
-		Lease:            w.lease,
-		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
-		Infrastructures:  w.informers.config.Config().V1().Infrastructures(),
-		Nodes:            w.informers.nodes.Core().V1().Nodes(),
-		DeploymentClient: w.kube.AppsV1(),
-		LeaseClient:      w.kube.CoordinationV1(),
-		NamespaceClient:  w.kube.CoreV1(),
-		InTree:           takeover.InTree(w.dynamic),
-		Clock:            w.Clock,
-		Recorder:         w.EventRecorder,
 	}
 }
 

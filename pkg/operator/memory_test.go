@@ -36,7 +36,9 @@ func TestAnOperatorGoesOnWithWhatTheFormerContainerSawOfTheLease(t *testing.T) {
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}},
 		}}},
 	}
-	former.ObserveHolder(controlplane.NewView(now, former.Record(), []*corev1.Pod{pod}, ""), true)
+	former.ObserveHolder(controlplane.NewView(controlplane.State{
+		Now: now, Record: former.Record(), Pods: []*corev1.Pod{pod},
+	}), true)
 	data, err := former.Remember()
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "leader.json")
@@ -49,5 +51,5 @@ func TestAnOperatorGoesOnWithWhatTheFormerContainerSawOfTheLease(t *testing.T) {
 	w.lease.See(lease, now.Add(time.Second))
 	require.Equal(t, "m0_a", w.lease.Record().Process.Identity)
 	require.Equal(t, "m0", w.lease.Record().Process.Node)
-	require.True(t, w.lease.Record().Present)
+	require.True(t, w.lease.Record().Observed)
 }

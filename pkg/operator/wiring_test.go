@@ -116,6 +116,7 @@ func TestTheRevisionThatWorksIsThatOfTheLeader(t *testing.T) {
 	require.NoError(t, w.informers.config.Config().V1().Infrastructures().Informer().GetStore().Add(&configv1.Infrastructure{
 		ObjectMeta: metaOf("", "cluster"), Status: configv1.InfrastructureStatus{ControlPlaneTopology: c.Topology},
 	}))
+	require.NoError(t, w.client.Informer().GetStore().Add(operatorResource()))
 	w.lease.See(c.Lease, controlplanetest.At(0))
 	revision, err := w.works(c.Status)
 	require.NoError(t, err)

@@ -70,7 +70,9 @@ func leaderOf(s *snapshot.Snapshot) controlplane.Holder {
 	if infrastructure := s.Infrastructure(); infrastructure != nil {
 		topology = infrastructure.Status.ControlPlaneTopology
 	}
-	view := controlplane.NewView(s.Taken, seen.Record(), s.Pods(operand.Namespace), topology)
+	view := controlplane.NewView(controlplane.State{
+		Now: s.Taken, Record: seen.Record(), Topology: topology, Pods: s.Pods(operand.Namespace),
+	})
 	return view.Holder()
 }
 

@@ -85,6 +85,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 			home:     "pkg/controlplane/view.go",
 			others: map[string]string{
 				"pkg/report/nodes.go":                        "it has no caches",
+				"pkg/internal/dependencies/view.go":          "it reads the caches",
 				"pkg/operator/rollout/staticpod/nextnode.go": "it asks where pods of the predecessor run, not who leads",
 			},
 		},

@@ -97,8 +97,10 @@ var layers = []layer{
 
 	// What several controllers share.
 	{
-		dir:  "pkg/internal",
-		ours: []string{"pkg/controlplane", "pkg/operand", "pkg/operandconfig", "pkg/patience", "pkg/platform"},
+		dir: "pkg/internal",
+		ours: []string{
+			"pkg/controlplane", "pkg/operand", "pkg/operandconfig", "pkg/operatorclient", "pkg/patience", "pkg/platform",
+		},
 	},
 	// The wiring may import every package. layerOf defines the layers of the controllers below it.
 	{dir: "pkg/operator", ours: []string{"pkg", "bindata", "manifests"}},

@@ -78,9 +78,20 @@ type operatorOnly struct {
 	staticPods
 }
 
+// GetStaticPodOperatorState implements v1helpers.StaticPodOperatorClient. There are no nodes.
+func (o operatorOnly) GetStaticPodOperatorState() (
+	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
+) {
+	spec, status, version, err := o.GetOperatorState()
+	if err != nil {
+		return nil, nil, "", err
+	}
+	return &operatorv1.StaticPodOperatorSpec{OperatorSpec: *spec},
+		&operatorv1.StaticPodOperatorStatus{OperatorStatus: *status}, version, nil
+}
+
 // staticPods has the methods that a v1helpers.OperatorClient lacks.
 type staticPods interface {
-	GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error)
 	GetStaticPodOperatorStateWithQuorum(context.Context) (
 		*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error)
 	UpdateStaticPodOperatorStatus(context.Context, string, *operatorv1.StaticPodOperatorStatus) (

@@ -27,9 +27,11 @@ type Cluster struct {
 	Nodes        map[string]*corev1.Node
 	Pods         map[string]*corev1.Pod
 	Predecessors []*corev1.Pod
-	Lease        *coordinationv1.Lease
-	Topology     configv1.TopologyMode
-	Status       *operatorv1.StaticPodOperatorStatus
+	// Others are other pods of the operand's namespace.
+	Others   []*corev1.Pod
+	Lease    *coordinationv1.Lease
+	Topology configv1.TopologyMode
+	Status   *operatorv1.StaticPodOperatorStatus
 	// WithoutRole are Nodes without the label of a control-plane Node.
 	WithoutRole []string
 	// Seen is what the operator has seen of the lease.
@@ -228,6 +230,9 @@ func (c *Cluster) View(second int) controlplane.View { return c.ViewOf(c.Observe
 
 // ViewOf returns the view of the cluster with a lease that was seen before.
 func (c *Cluster) ViewOf(record controlplane.Record, now time.Time) controlplane.View {
-	pods := slices.Concat(slices.Collect(maps.Values(c.Pods)), c.Predecessors)
-	return controlplane.NewView(now, record, pods, c.Topology)
+	return controlplane.NewView(controlplane.State{
+		Now: now, Record: record, Topology: c.Topology, Status: c.Status,
+		Pods:  slices.Concat(slices.Collect(maps.Values(c.Pods)), c.Predecessors, c.Others),
+		Nodes: slices.Collect(maps.Values(c.Nodes)),
+	})
 }

@@ -21,7 +21,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 // caches are what a controller reads and writes.
@@ -73,14 +75,10 @@ func (c *cluster) controllerAndCaches(
 		nil,
 		nil,
 	)
-	return New(Options{
-		Operator: operator, Lease: &c.Seen, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
-		NodeClient: client.CoreV1(), Vanished: func(names []string) { c.vanished = names },
-		Infrastructures: config.Config().
-			V1().
-			Infrastructures(),
-		Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
-	}), caches{informers: kube, client: client, operator: operator}
+	return New(controllertest.Complete(t, dependencies.Deps{
+		Operator: operator, Lease: &c.Seen, Kube: client, Target: kube,
+		Infrastructures: config.Config().V1().Infrastructures(), Clock: clock,
+	}), func(names []string) { c.vanished = names }), caches{informers: kube, client: client, operator: operator}
 }
 
 // sync runs a controller once and returns the conditions that it wrote.
@@ -264,17 +262,15 @@ func TestOperandPodsAreTheFilter(t *testing.T) {
 func TestTheControllerReadsThePodsThatMoveTheLead(t *testing.T) {
 	c := threeMasters()
 	_, caches := c.controllerAndCaches(t, "openstack", clocktesting.NewFakePassiveClock(begin))
-	core, config := caches.informers.Core().V1(), configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0)
+	core := caches.informers.Core().V1()
 	move := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: operand.Namespace, Name: "handover-leave-m0", Labels: map[string]string{"app": controlplane.HandoverApp},
 	}}
 	require.NoError(t, core.Pods().Informer().GetIndexer().Add(move))
-	observing := &controller{
-		operator: caches.operator, pods: core.Pods().Lister(), lease: &c.Seen, nodes: core.Nodes().Lister(),
-		infrastructures: config.Config().V1().Infrastructures().Lister(), clock: clocktesting.NewFakePassiveClock(begin),
-		nodeClient: caches.client.CoreV1(),
-	}
-	s, err := observing.observe(t.Context())
+	observing := &controller{Deps: controllertest.Complete(t, dependencies.Deps{
+		Operator: caches.operator, Kube: caches.client, Target: caches.informers, Lease: &c.Seen,
+	})}
+	v, err := observing.view(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []*corev1.Pod{move}, s.moves)
+	require.Equal(t, []*corev1.Pod{move}, v.Moves())
 }

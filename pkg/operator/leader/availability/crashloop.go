@@ -253,9 +253,9 @@ func (c crashLoops) lastEnd(since time.Time) *crashLoop {
 // the API server. A single exit suffices for a series that an earlier process of the operator reported, and for a
 // cloud-controller-manager while each that leads ends, which leaderless has since when. Two exits may be those of two
 // long runs. A report ends when the container stays up.
-func (c crashLoops) condition(s snapshot, leaderless time.Time) (*operatorclient.Condition, time.Duration) {
+func (c crashLoops) condition(v view, leaderless time.Time) (*operatorclient.Condition, time.Duration) {
 	reported := ""
-	previous := v1helpers.FindOperatorCondition(s.status.Conditions, CrashLoopCondition)
+	previous := v1helpers.FindOperatorCondition(v.Status().Conditions, CrashLoopCondition)
 	if previous != nil && previous.Status == operatorv1.ConditionTrue {
 		reported = previous.Message
 	}
@@ -263,7 +263,7 @@ func (c crashLoops) condition(s snapshot, leaderless time.Time) (*operatorclient
 	var next time.Duration
 	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
 		loop := c[key]
-		left := crashLoopAfter - s.Now().Sub(loop.since)
+		left := crashLoopAfter - v.Now().Sub(loop.since)
 		switch {
 		case loop.stays:
 		case strings.Contains(reported, loop.subject), left <= 0 && loop.recurs(), loop.endedSince(key, leaderless):

@@ -322,10 +322,9 @@ func TestTheListOfCrashLoopsIsBounded(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"}[:count] {
 			loops[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 3, subject: name, end: "with code 1", action: "fix it"}
 		}
-		got, next := loops.condition(snapshot{
-			View:   controlplane.NewView(begin.Add(crashLoopAfter), controlplane.Record{}, nil, ""),
-			status: &operatorv1.StaticPodOperatorStatus{},
-		}, time.Time{})
+		got, next := loops.condition(view{View: controlplane.NewView(controlplane.State{
+			Now: begin.Add(crashLoopAfter), Status: &operatorv1.StaticPodOperatorStatus{},
+		})}, time.Time{})
 		require.Equal(t, "a, last with code 1; b, last with code 1; c, last with code 1; d, last with code 1; e, last with code 1"+
 			want+"; fix it", *got.Message)
 		require.Zero(t, next)
@@ -414,6 +413,7 @@ func TestAKillAfterTheRecordsOfMovesAreGoneIsNoCrashLoop(t *testing.T) {
 // move adds the pod of a move that ran on a node.
 func (c *cluster) move(node string, from, until int) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}
+	pod.Labels = map[string]string{"app": controlplane.HandoverApp}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{
 			StartedAt: controlplanetest.Stamp(at(from)), FinishedAt: controlplanetest.Stamp(at(until)),

@@ -6,7 +6,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions"
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
@@ -32,11 +32,10 @@ func TestEachEventCallsTheController(t *testing.T) {
 	lease, err := controlplane.NewLease(kube.Coordination().V1().Leases(), clock)
 	require.NoError(t, err)
 	var watched controllertest.Watched
-	controller := New(Options{
-		Operator: watched.Operator(), Lease: lease, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
-		NodeClient: client.CoreV1(), Infrastructures: infrastructures.Config().V1().Infrastructures(), Vanished: func([]string) {},
-		Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
-	})
+	controller := New(controllertest.Complete(t, dependencies.Deps{
+		Operator: watched.Operator(), Kube: client, Target: kube, Infrastructures: infrastructures.Config().V1().Infrastructures(),
+		Lease: lease, Clock: clock,
+	}), func([]string) {})
 	kube.Start(t.Context().Done())
 	infrastructures.Start(t.Context().Done())
 	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 3, &config.Fake: 1})

@@ -2,7 +2,6 @@ package availability
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,14 +62,14 @@ type member struct {
 }
 
 // observe records the Nodes and returns which are expected.
-func (h *nodeHistory) observe(s snapshot) expectedNodes {
-	now := h.members(s)
-	minimum := minimumOf(s.Topology())
+func (h *nodeHistory) observe(v view) expectedNodes {
+	now := h.members(v)
+	minimum := minimumOf(v.Topology())
 	if h.seen == nil {
 		// A Node may have been deleted between two processes of the operator, before either of them or library-go saw
 		// it.
 		h.seen, h.vanished = map[string]member{}, patience.Each[string, bool]{}
-		for _, status := range s.status.NodeStatuses {
+		for _, status := range v.Status().NodeStatuses {
 			h.seen[status.NodeName] = member{ran: status.CurrentRevision > 0}
 		}
 	}
@@ -79,18 +78,18 @@ func (h *nodeHistory) observe(s snapshot) expectedNodes {
 		_, is := now[name]
 		switch {
 		case is || !was.ran:
-		case slices.Contains(s.withoutRole, name), was.leaves && len(now) >= minimum:
+		case slices.Contains(v.withoutRole, name), was.leaves && len(now) >= minimum:
 			h.installed--
 		default:
-			h.vanished.See(name, true, s.Now())
+			h.vanished.See(name, true, v.Now())
 		}
 	}
 	h.seen = now
 	maps.DeleteFunc(h.vanished, func(name string, _ *patience.Since[bool]) bool {
 		_, back := now[name]
-		return back || slices.Contains(s.withoutRole, name)
+		return back || slices.Contains(v.withoutRole, name)
 	})
-	h.forgetGone(s, minimum)
+	h.forgetGone(v, minimum)
 	if len(h.vanished) == 0 || len(now) >= max(h.installed, minimum) {
 		h.vanished, h.installed = patience.Each[string, bool]{}, len(now)
 	}
@@ -98,19 +97,19 @@ func (h *nodeHistory) observe(s snapshot) expectedNodes {
 		installed: max(h.installed, minimum), minimum: minimum,
 		present:     slices.Sorted(maps.Keys(now)),
 		vanished:    slices.Sorted(maps.Keys(h.vanished)),
-		withoutRole: slices.Sorted(slices.Values(s.withoutRole)),
+		withoutRole: slices.Sorted(slices.Values(v.withoutRole)),
 	}
 }
 
 // forgetGone forgets the Nodes that have been missed for goneTimeout, if the others satisfy the topology. A deletion
 // without a cordon is all that the operator sees of a control-plane Node that an administrator removes for good. It
 // does not forget one whose process holds the lease, because that machine lives.
-func (h *nodeHistory) forgetGone(s snapshot, minimum int) {
+func (h *nodeHistory) forgetGone(v view, minimum int) {
 	if len(h.seen) < minimum {
 		return
 	}
 	for name, since := range h.vanished {
-		if s.Now().Sub(since.At()) >= goneTimeout && !holdsLease(s, name) {
+		if v.Now().Sub(since.At()) >= goneTimeout && !holdsLease(v, name) {
 			delete(h.vanished, name)
 			h.installed--
 		}
@@ -119,8 +118,8 @@ func (h *nodeHistory) forgetGone(s snapshot, minimum int) {
 
 // holdsLease reports whether the lease names a process on the node, also when it has expired or was deleted: then the
 // View has no holder, and nothing has led since.
-func holdsLease(s snapshot, node string) bool {
-	record := s.Record()
+func holdsLease(v view, node string) bool {
+	record := v.Record()
 	return record.Lease != nil && leaseholder.Node(record.Lease, []string{node}) != ""
 }
 
@@ -135,13 +134,13 @@ func (h *nodeHistory) goneIn(expected expectedNodes, now time.Time) (next time.D
 	return next
 }
 
-func (h *nodeHistory) members(s snapshot) map[string]member {
+func (h *nodeHistory) members(v view) map[string]member {
 	now := map[string]member{}
-	for _, node := range s.nodes {
+	for _, node := range v.Nodes() {
 		now[node.Name] = member{ran: h.seen[node.Name].ran,
 			leaves: controlplane.IsCordoned(node) || node.Annotations[operatorclient.NodeDeletionAnnotation] != ""}
 	}
-	for _, status := range s.status.NodeStatuses {
+	for _, status := range v.Status().NodeStatuses {
 		if m, ok := now[status.NodeName]; ok && status.CurrentRevision > 0 {
 			m.ran = true
 			now[status.NodeName] = m
@@ -152,8 +151,8 @@ func (h *nodeHistory) members(s snapshot) map[string]member {
 
 // condition reports static pods that were left on Nodes without the role, vanished and missing Nodes, and the delay
 // until the next assessment.
-func (h *nodeHistory) condition(expected expectedNodes, s snapshot) (*operatorclient.Condition, time.Duration) {
-	nodes, wait := h.nodesCondition(expected, s)
+func (h *nodeHistory) condition(expected expectedNodes, v view) (*operatorclient.Condition, time.Duration) {
+	nodes, wait := h.nodesCondition(expected, v)
 	if len(expected.withoutRole) == 0 {
 		return nodes, wait
 	}
@@ -168,10 +167,10 @@ func (h *nodeHistory) condition(expected expectedNodes, s snapshot) (*operatorcl
 }
 
 // nodesCondition reports vanished or missing Nodes, and the delay until the next assessment.
-func (h *nodeHistory) nodesCondition(expected expectedNodes, s snapshot) (*operatorclient.Condition, time.Duration) {
+func (h *nodeHistory) nodesCondition(expected expectedNodes, v view) (*operatorclient.Condition, time.Duration) {
 	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(expected.present), expected.installed)
 	if len(expected.vanished) > 0 {
-		h.short.See(false, s.Now())
+		h.short.See(false, v.Now())
 		message := fmt.Sprintf("%s vanished while the static pod %s ran there, %s; "+
 			"restart the kubelet so that the Node registers again, or replace the machine",
 			nodeList(expected.vanished), operand.Name, left)
@@ -180,25 +179,25 @@ func (h *nodeHistory) nodesCondition(expected expectedNodes, s snapshot) (*opera
 				"counts as removed", int(goneTimeout.Minutes()))
 		}
 		return operatorclient.NewCondition(
-			ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", message), h.goneIn(expected, s.Now())
+			ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", message), h.goneIn(expected, v.Now())
 	}
 	if len(expected.present) >= expected.installed {
-		h.short.See(false, s.Now())
+		h.short.See(false, v.Now())
 		return operatorclient.AsExpected(ControlPlaneNodesCondition), 0
 	}
-	previous := v1helpers.FindOperatorCondition(s.status.Conditions, ControlPlaneNodesCondition)
+	previous := v1helpers.FindOperatorCondition(v.Status().Conditions, ControlPlaneNodesCondition)
 	reported := previous != nil && previous.Status == operatorv1.ConditionTrue && previous.Reason != "StaticPodsLeft"
 	if reported && previous.Reason == "NodesVanished" {
 		// An earlier process of the operator knew the names of the missing Nodes.
 		return operatorclient.NewCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
 	}
-	since := h.short.See(true, s.Now())
-	if wait := joinTimeout - s.Now().Sub(since); wait > 0 && !reported {
+	since := h.short.See(true, v.Now())
+	if wait := joinTimeout - v.Now().Sub(since); wait > 0 && !reported {
 		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
 	}
 	return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(
 		"%s, but infrastructure/cluster has the topology %s; check the machines and kubelets of the missing Nodes",
-		left, s.Topology())), 0
+		left, v.Topology())), 0
 }
 
 // minimumOf returns the minimum number of control-plane Nodes of a topology, 0 if the topology defines none.
@@ -230,16 +229,6 @@ func (e expectedNodes) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
 // runs reports whether a Node exists that may run a pod of the operand, which one that lost the role may.
 func (e expectedNodes) runs(node string) bool {
 	return slices.Contains(e.present, node) || slices.Contains(e.withoutRole, node)
-}
-
-// withoutRole returns the names of the Nodes that exist without the role and run a pod of the operand.
-func (c *controller) withoutRole(ctx context.Context, s snapshot) ([]string, error) {
-	nodes, err := operatorclient.NodesWithoutRole(ctx, c.nodeClient, s.StaticPods(), s.nodes)
-	var names []string
-	for _, node := range nodes {
-		names = append(names, node.Name)
-	}
-	return names, err
 }
 
 func nodeList(names []string) string {

@@ -34,10 +34,10 @@ type operandState struct {
 
 // operandStateOf evaluates the operand's pods on the expected Nodes, and the lease, which a pod on a Node that lost the
 // role may hold. Messages contain nothing that changes with the clock, because every change is written to the API.
-func operandStateOf(s snapshot, pods []*corev1.Pod, expected expectedNodes) operandState {
+func operandStateOf(v view, pods []*corev1.Pod, expected expectedNodes) operandState {
 	ready := readyNodes(pods)
-	present := s.On(expected.runs, expected.vanished)
-	state := operandState{leader: present.Holder(), gracePeriod: max(minGracePeriod, s.Duration())}
+	present := v.WithNodes(expected.runs, expected.vanished)
+	state := operandState{leader: present.Holder(), gracePeriod: max(minGracePeriod, v.Duration())}
 	state.ready = len(ready) > 0 || state.leader.State == controlplane.Predecessor
 	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), expected.installed)
 	if !state.ready {
@@ -66,13 +66,13 @@ func describe(h controlplane.Holder, readyText string) (reason, message string) 
 	case controlplane.Predecessor:
 		return "PredecessorLeads", fmt.Sprintf("the cloud-controller-manager of this operator's predecessor on node/%s "+
 			"holds %s; the condition %s has the step of its replacement", h.Node, lease, predecessor.ConditionType)
-	case controlplane.CutOff:
+	case controlplane.NodeGone:
 		return "LeaderCutOff", fmt.Sprintf("%s on node/%s, which is no longer a control-plane Node; "+
 			"make sure that the machine is off, or that its kubelet registers the Node again", held, h.Node)
 	case controlplane.Ended:
 		return "LeaderEnded", fmt.Sprintf("%s, a container on node/%s that has ended; "+
 			"%s and may take over when the lease expires; if none does, check their logs", held, h.Node, readyText)
-	case controlplane.Silent:
+	case controlplane.NotRenewing:
 		return "LeaderSilent", fmt.Sprintf("%s on node/%s, which has not renewed it for %.0fs; "+
 			"%s and may take over when the lease expires; check the node, and the log of its container %s",
 			held, h.Node, h.Silence.Seconds(), readyText, operand.Name)

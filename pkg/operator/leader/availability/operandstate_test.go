@@ -1,8 +1,6 @@
 package availability
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -133,12 +131,10 @@ func TestTheStateOfTheOperand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := threeMasters()
 			a := newAssessor()
-			a.history.observe(snapshot{
-				View: c.ViewOf(controlplane.Record{}, at(-1)), nodes: slices.Collect(maps.Values(c.Nodes)), status: c.Status,
-			})
+			a.history.observe(view{View: c.ViewOf(controlplane.Record{}, at(-1))})
 			tc.change(c)
 			c.Observe(-tc.silentFor)
-			s := c.snapshot(0)
+			s := c.view(0)
 			expected := a.history.observe(s)
 			got := operandStateOf(s, expected.podsOnNodes(s.StaticPods()), expected)
 			require.Equal(t, tc.reason, got.reason)

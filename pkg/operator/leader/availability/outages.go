@@ -37,8 +37,8 @@ func (o *outages) see(v controlplane.View) {
 	if o.heldUntil.IsZero() {
 		o.heldUntil, o.taken = v.Now(), lease.Transitions()
 	}
-	if !lease.PastSince.Equal(o.lease.PastSince) {
-		o.heldUntil, o.granted = lease.PastSince.Add(v.Duration()), time.Time{}
+	if !lease.ObservedStaleSince.Equal(o.lease.ObservedStaleSince) {
+		o.heldUntil, o.granted = lease.ObservedStaleSince.Add(v.Duration()), time.Time{}
 		o.works, o.taken = patience.Since[bool]{}, lease.Transitions()
 	}
 	o.lease = lease
@@ -68,7 +68,7 @@ func (o *outages) observe(state operandState, now time.Time) time.Time {
 
 // follow records whether the lease has a leader that works.
 func (o *outages) follow(works bool, leader controlplane.Holder, now time.Time) {
-	if works && o.lease.Present {
+	if works && o.lease.Observed {
 		o.heldUntil, o.granted = now.Add(leader.ExpiresIn), time.Time{}
 	}
 	if works {

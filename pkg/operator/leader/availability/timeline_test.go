@@ -2,8 +2,6 @@ package availability
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -40,16 +38,14 @@ func newCluster(nodes ...string) *cluster {
 	return c
 }
 
-func (c *cluster) snapshot(second int) snapshot {
-	return snapshot{
-		View: c.View(second), nodes: slices.Collect(maps.Values(c.Nodes)), withoutRole: c.WithoutRole, status: c.Status,
-		moves: c.moves,
-	}
+func (c *cluster) view(second int) view {
+	c.Others = c.moves
+	return view{View: c.View(second), withoutRole: c.WithoutRole}
 }
 
 // apply writes conditions as the API server would.
 func (c *cluster) apply(second int, a *assessor) (changes []string, next time.Duration) {
-	conditions, next := a.assess(c.snapshot(second))
+	conditions, next := a.assess(c.view(second))
 	for _, condition := range conditions {
 		applied := operatorv1.OperatorCondition{
 			Type: *condition.Type, Status: *condition.Status, Reason: *condition.Reason, Message: ptr.Deref(condition.Message,

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -19,40 +19,40 @@ const DeafCondition = "DeafLeaderNotices"
 // begun to lead.
 const deafGrace = 2 * time.Minute
 
-// replacedAt returns when a deaf leader is due to be replaced. ok is false for a leader that is not deaf.
-func (c *controller) replacedAt(s snapshot, holder controlplane.Holder) (due time.Time, ok bool) {
-	since, _, ok := c.Deafness.Of(holder.Identity)
-	if !ok {
-		return time.Time{}, false
+// deafnessWanted is the move away from a process that looks at no node.
+func deafnessWanted(v *view) (wanted move, ok bool) {
+	if !v.isDeaf || v.isChanging() {
+		return move{}, false
 	}
-	due = since.Add(deafGrace)
-	if last := s.lastReplaced(); !last.IsZero() && last.Add(deafness.pause).After(due) {
-		due = last.Add(deafness.pause)
+	return move{deafness, v.replacedAt(), v.otherProcess()}, true
+}
+
+// replacedAt returns when a deaf leader is due to be replaced.
+func (v *view) replacedAt() time.Time {
+	due := v.deafSince.Add(deafGrace)
+	if last := v.lastReplaced(); !last.IsZero() && last.Add(deafness.pause).After(due) {
+		return last.Add(deafness.pause)
 	}
-	return due, true
+	return due
 }
 
 // otherProcess returns the node whose process replaces a deaf leader. Without a standby on another Node, it is the
 // holder's own. A standby that is not Ready may not reach the cloud, and then another process of the holder's node
 // would not either.
-func (s *snapshot) otherProcess(holder string) string {
-	if next := s.successor(holder); next != "" {
+func (v *view) otherProcess() string {
+	isOther := func(node *corev1.Node) bool { return v.isOther(node.Name) }
+	if next := v.successor(v.isOther); next != "" || slices.ContainsFunc(v.Nodes(), isOther) {
 		return next
 	}
-	for _, node := range s.nodes {
-		if node.Name != holder {
-			return ""
-		}
-	}
-	return holder
+	return v.holder.Node
 }
 
 // withoutSuccessor says what keeps each process on another node from leading.
-func (s *snapshot) withoutSuccessor(holder string) string {
+func (v *view) withoutSuccessor() string {
 	var unfit []string
-	for _, pod := range s.StaticPods() {
-		if pod.Spec.NodeName != holder {
-			unfit = append(unfit, s.unfit(pod))
+	for _, pod := range v.StaticPods() {
+		if v.isOther(pod.Spec.NodeName) {
+			unfit = append(unfit, v.unfit(pod))
 		}
 	}
 	if len(unfit) == 0 {
@@ -63,26 +63,25 @@ func (s *snapshot) withoutSuccessor(holder string) string {
 }
 
 // condition returns the condition about a deaf leader.
-func (c *controller) condition(s snapshot, holder controlplane.Holder) *operatorclient.Condition {
-	due, isDeaf := c.replacedAt(s, holder)
-	if !isDeaf {
+func (v *view) condition() *operatorclient.Condition {
+	if !v.isDeaf {
 		return operatorclient.AsExpected(DeafCondition)
 	}
-	_, nodes, _ := c.Deafness.Of(holder.Identity)
-	last := s.lastReplaced()
-	reason, what := "LeaderDeaf", "another process leads from "+stamp(due)+" on"
+	due, last := stamp(v.replacedAt()), v.lastReplaced()
+	reason, what := "LeaderDeaf", "another process leads from "+due+" on"
 	switch {
-	case s.isMoving():
+	case v.isMoving():
 		what = "another process leads in a moment"
 	case !last.IsZero():
 		reason = "LeaderDeafAgain"
 		what = fmt.Sprintf("a leader was replaced for this at %s, and the next one is at %s; check that the cloud's API "+
-			"answers the control plane, then end this process", stamp(last), stamp(due))
-	case s.otherProcess(holder.Node) == "":
-		what = s.withoutSuccessor(holder.Node)
+			"answers the control plane, then end this process", stamp(last), due)
+	case v.otherProcess() == "":
+		what = v.withoutSuccessor()
 	}
 	return operatorclient.NewCondition(DeafCondition, operatorv1.ConditionTrue, reason, fmt.Sprintf(
-		"the cloud-controller-manager on node/%s leads and looks at no node, while %s; %s", holder.Node, waits(nodes), what))
+		"the cloud-controller-manager on node/%s leads and looks at no node, while %s; %s", v.holder.Node, waits(v.waiting),
+		what))
 }
 
 // waits is a clause about the nodes that wait.

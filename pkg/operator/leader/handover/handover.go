@@ -5,6 +5,7 @@
 package handover
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,17 +13,11 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1informers "k8s.io/client-go/informers/core/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -60,30 +55,18 @@ const (
 	gracePeriod = 90 * time.Second
 )
 
-// Options are the dependencies of New; all are required.
+// Options are what New needs besides the Deps; all are required.
 type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-	Lease    *controlplane.Lease
-	// Pods watches the operand's namespace, Nodes the control-plane Nodes.
-	Pods  corev1informers.PodInformer
-	Nodes corev1informers.NodeInformer
-	// Secrets watches the operand's namespace. One has the record of a revision's proof.
-	Secrets corev1informers.SecretInformer
-	// Infrastructures has the topology.
-	Infrastructures configinformers.InfrastructureInformer
-	// Client creates and deletes pods.
-	Client corev1client.PodsGetter
 	// OperatorImage is this operator's image, which the pods run.
 	OperatorImage string
 	// Deafness has the leader that looks at no node.
 	Deafness *controlplane.Deafness
 	// Replaced counts the deaf leaders that were replaced.
 	Replaced func()
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
 }
 
 type controller struct {
+	dependencies.Deps
 	Options
 	// cordoned is the leader's Node while it is cordoned, and since when this process has seen that.
 	cordoned patience.Since[string]
@@ -91,27 +74,29 @@ type controller struct {
 
 // New returns the controller. It reacts to Nodes, pods and the lease. A timer removes the pods of a former move, and
 // looks again when time alone lets the lead move. A deaf leader renews the lease, so it is seen within a retry period.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
+func New(d dependencies.Deps, o Options) factory.Controller {
+	dependencies.Require(d, o)
 	f := factory.New().
-		WithInformers(o.Lease, o.Pods.Informer(), o.Nodes.Informer()).
-		WithFilteredEventsInformers(isProof, o.Secrets.Informer()).
-		WithBareInformers(o.Infrastructures.Informer())
-	return reconciler.From(f, name, o.Operator, o.Recorder, newController(o).sync)
+		WithInformers(d.Lease, d.Target.Core().V1().Pods().Informer(), d.Nodes.Informer()).
+		WithFilteredEventsInformers(isProof, d.Target.Core().V1().Secrets().Informer()).
+		WithBareInformers(d.Infrastructures.Informer())
+	return reconciler.From(f, name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync)
 }
 
-func newController(o Options) *controller { return &controller{Options: o} }
-
-// snapshot is the content of the caches at one moment.
-type snapshot struct {
+// view is the control plane, and what this package knows about it.
+type view struct {
 	controlplane.View
-	nodes []*corev1.Node
+	holder controlplane.Holder
+	// proof is the record of a revision's proof, nil if there is none.
+	proof *trial.Leading
 	// moves are the pods of moves.
 	moves []*corev1.Pod
-	// proof is the record of a revision's proof, nil if there is none.
-	proof  *trial.Leading
-	spec   *operatorv1.StaticPodOperatorSpec
-	status *operatorv1.StaticPodOperatorStatus
+	// cordonedSince is since when the holder's Node has been cordoned.
+	cordonedSince time.Time
+	// isDeaf reports whether the holder is deaf, deafSince since when, and waiting are the nodes that wait for it.
+	isDeaf    bool
+	deafSince time.Time
+	waiting   []string
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -119,75 +104,61 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !managed {
 		return err
 	}
-	s, err := c.observe()
+	v, err := c.view()
 	if err != nil {
 		return err
 	}
-	next, err := c.cleanUp(ctx, s)
+	next, err := c.cleanUp(ctx, &v)
 	if err != nil {
 		return err
 	}
-	planned, wait := c.plan(s)
-	if rest := s.brokenOff(planned.holder); rest.successor != "" {
-		planned = rest
-	}
+	planned, wait := v.plan()
 	if next = patience.Sooner(next, wait); next > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
 	}
 	if planned.successor != "" {
-		if err := c.begin(ctx, s, planned); err != nil {
+		if err := c.start(ctx, &v, planned); err != nil {
 			return err
 		}
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, name, c.condition(s, planned.holder))
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, v.condition())
 }
 
-// observe reads the caches.
-func (c *controller) observe() (snapshot, error) {
-	var s snapshot
-	var err error
-	if s.spec, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
-		return s, err
+// view reads the caches, and remembers since when the holder's Node has been cordoned.
+func (c *controller) view() (v view, err error) {
+	if v.View, err = c.View(); err != nil {
+		return v, err
 	}
-	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes"); err != nil {
-		return s, err
-	}
-	if s.View, err = controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock); err != nil {
-		return s, err
-	}
-	secret, err := operatorclient.Find(c.Secrets.Lister().Secrets(operand.Namespace), "secret", operand.Namespace,
-		operand.PreflightName)
+	secret, err := operatorclient.Find(c.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace), "secret",
+		operand.Namespace, operand.PreflightName)
 	if err != nil {
-		return s, err
+		return v, err
 	}
-	s.proof = trial.Of(secret).Leading
-	pods, err := operatorclient.All(c.Pods.Lister().Pods(operand.Namespace), "pods in "+operand.Namespace)
-	s.moves = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
-		return pod.Labels["app"] != controlplane.HandoverApp
-	})
-	return s, err
+	v.holder, v.proof, v.moves = v.Holder(), trial.Of(secret).Leading, v.Moves()
+	v.deafSince, v.waiting, v.isDeaf = c.Deafness.Of(v.holder.Identity)
+	cordoned := ""
+	if v.isCordoned() {
+		cordoned = v.holder.Node
+	}
+	v.cordonedSince = c.cordoned.See(cordoned, v.Now())
+	return v, nil
 }
 
-// node returns the Node of that name, nil if there is none.
-func (s *snapshot) node(name string) *corev1.Node {
-	for _, node := range s.nodes {
-		if node.Name == name {
-			return node
-		}
-	}
-	return nil
+func (v *view) isCordoned() bool {
+	node := v.Node(v.holder.Node)
+	return node != nil && controlplane.IsCordoned(node)
 }
 
 // cleanUp deletes the pods of moves that have ended. They are the record of a move, for this process of the operator
 // and the next, so they stay as long as that counts. It returns when to call again.
-func (c *controller) cleanUp(ctx context.Context, s snapshot) (next time.Duration, err error) {
-	for _, pod := range s.moves {
-		if left := s.keeps(pod); left != 0 {
+func (c *controller) cleanUp(ctx context.Context, v *view) (next time.Duration, err error) {
+	for _, pod := range v.moves {
+		if left := v.keeps(pod); left != 0 {
 			next = patience.Sooner(next, left)
 			continue
 		}
-		err := operatorclient.Delete(ctx, c.Client.Pods(operand.Namespace).Delete, "pod", operand.Namespace, pod.Name,
-			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		err := operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(operand.Namespace).Delete, "pod", operand.Namespace,
+			pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 		if err != nil {
 			return 0, err
 		}
@@ -195,94 +166,83 @@ func (c *controller) cleanUp(ctx context.Context, s snapshot) (next time.Duratio
 	return next, nil
 }
 
-// move is a move of the lead.
+// move is a move of the lead away from the holder.
 type move struct {
 	occasion
-	holder controlplane.Holder
-	// successor is the node that is to lead next, the holder's own for another process there, "" for no move.
+	// due is when the lead moves, zero for at once.
+	due time.Time
+	// successor is the node that is to lead next, the holder's own for another process there, "" if none can.
 	successor string
 }
 
-// plan returns the move to make, or not before wait. The holder is a settled process of ours, which was seen to write
-// the lease, and the Node's kubelet works. There is no move during a rollout or a take-over, which move the lead
-// themselves, but for a proof.
-func (c *controller) plan(s snapshot) (next move, wait time.Duration) {
-	record := s.Record()
-	next.holder = s.Holder()
-	node := s.node(next.holder.Node)
-	cordoned := node != nil && controlplane.IsCordoned(node)
-	since := c.cordoned.See(map[bool]string{true: next.holder.Node}[cordoned], s.Now())
-	leaves := cordoned && !s.hasLeft(node.Name)
-	replaced, isDeaf := c.replacedAt(s, next.holder)
-	if why, prover := s.proofMove(next.holder); prover != "" {
-		if left, free := s.mayLeave(record, next.holder, node); !free {
-			return next, left
+// wishes return the moves that are wanted. The first one counts.
+var wishes = []func(v *view) (wanted move, ok bool){proofWanted, takingBackWanted, cordonWanted, deafnessWanted}
+
+// plan returns the move to start, or not before wait. The holder is a settled process of ours, which was seen to write
+// the lease, and the Node's kubelet works.
+func (v *view) plan() (start move, wait time.Duration) {
+	if rest, ok := v.brokenOff(); ok {
+		return rest, 0
+	}
+	for _, wish := range wishes {
+		wanted, ok := wish(v)
+		if !ok {
+			continue
 		}
-		next.occasion, next.successor = why, prover
-		return next, 0
+		wait, free := v.mayLeave()
+		if free {
+			wait = max(0, wanted.due.Sub(v.Now()))
+		}
+		if !free || wait > 0 {
+			return move{}, wait
+		}
+		return wanted, 0
 	}
-	if !leaves && !isDeaf || s.isChanging() {
-		return next, 0
-	}
-	if left, free := s.mayLeave(record, next.holder, node); !free {
-		return next, left
-	}
-	due, choose := since.Add(cordonGrace), s.successor
-	if next.occasion = cordon; !leaves {
-		next.occasion, due, choose = deafness, replaced, s.otherProcess
-	}
-	if wait = due.Sub(s.Now()); wait <= 0 {
-		next.successor = choose(node.Name)
-	}
-	return next, wait
+	return move{}, 0
 }
 
-// mayLeave reports whether the lead may leave a holder, or when to look again without an event, 0 if only an event lets
-// it.
-func (s *snapshot) mayLeave(
-	record controlplane.Record, holder controlplane.Holder, node *corev1.Node,
-) (wait time.Duration, free bool) {
-	if controlplane.KubeletOf(node) != controlplane.KubeletReady {
+// cordonWanted is the move away from a Node that reboots. Like that of deafness, it does not take place during a
+// rollout or a take-over, which move the lead themselves.
+func cordonWanted(v *view) (wanted move, ok bool) {
+	if !v.isCordoned() || v.hasLeft(v.holder.Node) || v.isChanging() {
+		return move{}, false
+	}
+	return move{cordon, v.cordonedSince.Add(cordonGrace), v.successor(v.isOther)}, true
+}
+
+// mayLeave reports whether the lead may leave the holder, or when to look again without an event, 0 if only an event
+// lets it.
+func (v *view) mayLeave() (wait time.Duration, free bool) {
+	record := v.Record()
+	switch isKnown := record.Process.Identity == v.holder.Identity; {
+	case controlplane.KubeletOf(v.Node(v.holder.Node)) != controlplane.KubeletReady:
 		return 0, false
-	}
-	if holder.State != controlplane.Leading || record.Process.Identity != holder.Identity || s.isMoving() {
-		return s.unsettled(record, holder), false
-	}
-	return 0, true
-}
-
-// unsettled returns when the lead may be free to move without an event, 0 if only an event lets it.
-func (s *snapshot) unsettled(record controlplane.Record, holder controlplane.Holder) time.Duration {
-	switch {
-	case s.isMoving():
-		return s.movesUntil().Sub(s.Now())
-	case holder.State == controlplane.Starting:
-		return holder.SettlesIn
-	case holder.State == controlplane.Leading && record.Present:
-		return observePeriod
+	case v.isMoving():
+		return v.movesUntil().Sub(v.Now()), false
+	case v.holder.State == controlplane.Starting:
+		return v.holder.SettlesIn, false
+	case v.holder.State == controlplane.Leading && !isKnown && record.Observed:
+		return observePeriod, false
 	default:
-		return 0
+		return 0, v.holder.State == controlplane.Leading && isKnown
 	}
 }
 
 // isChanging reports whether a revision is being installed, or repaired, or the predecessor leaves.
-func (s *snapshot) isChanging() bool {
-	return predecessor.Remains(s.status.Conditions) ||
-		slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-			return n.TargetRevision != 0 || n.CurrentRevision != s.status.LatestAvailableRevision
+func (v *view) isChanging() bool {
+	return predecessor.Remains(v.Status().Conditions) ||
+		slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
+			return n.TargetRevision != 0 || n.CurrentRevision != v.Status().LatestAvailableRevision
 		})
 }
 
-// successor returns the node of the standby that started last, "" if no Ready one is on another Node that is Ready and
-// not cordoned. Where one Node after the other reboots, that Node has most likely rebooted.
-func (s *snapshot) successor(holder string) string {
-	return s.successorAmong(func(node string) bool { return node != holder })
-}
+func (v *view) isOther(node string) bool { return node != v.holder.Node }
 
-// successorAmong is successor for some nodes.
-func (s *snapshot) successorAmong(isOne func(node string) bool) string {
-	standbys := slices.DeleteFunc(slices.Clone(s.StaticPods()), func(pod *corev1.Pod) bool {
-		return !isOne(pod.Spec.NodeName) || s.unfit(pod) != ""
+// successor returns the one of some nodes whose standby started last, "" if no Ready one is on a Node that is Ready and
+// not cordoned. Where one Node after the other reboots, that Node has most likely rebooted.
+func (v *view) successor(isOne func(node string) bool) string {
+	standbys := slices.DeleteFunc(slices.Clone(v.StaticPods()), func(pod *corev1.Pod) bool {
+		return !isOne(pod.Spec.NodeName) || v.unfit(pod) != ""
 	})
 	if len(standbys) == 0 {
 		return ""
@@ -291,16 +251,13 @@ func (s *snapshot) successorAmong(isOne func(node string) bool) string {
 		started := func(pod *corev1.Pod) time.Time {
 			return controlplane.ContainerStatus(pod, operand.Name).State.Running.StartedAt.Time
 		}
-		if order := started(a).Compare(started(b)); order != 0 {
-			return order
-		}
-		return strings.Compare(b.Name, a.Name)
+		return cmp.Or(started(a).Compare(started(b)), strings.Compare(b.Name, a.Name))
 	}).Spec.NodeName
 }
 
 // unfit returns why the process of a static pod cannot replace the leader, "" if it can.
-func (s *snapshot) unfit(pod *corev1.Pod) string {
-	node := s.node(pod.Spec.NodeName)
+func (v *view) unfit(pod *corev1.Pod) string {
+	node := v.Node(pod.Spec.NodeName)
 	switch {
 	case node == nil:
 		return fmt.Sprintf("node/%s does not exist", pod.Spec.NodeName)
@@ -314,7 +271,7 @@ func (s *snapshot) unfit(pod *corev1.Pod) string {
 	return ""
 }
 
-// begin creates a pod on the successor, and one on the holder's node. Each takes the static pod's manifest away and
+// start creates a pod on the successor, and one on the holder's node. Each takes the static pod's manifest away and
 // puts it back, also if this operator ends. The static pod of the successor starts again when the lease is free, and
 // asks for it at once, while the other standbys ask every 26 to 57 seconds.
 //
@@ -322,8 +279,8 @@ func (s *snapshot) unfit(pod *corev1.Pod) string {
 // there has ended, see package cmd/handover. The pod on the successor is created first, because it is harmless by
 // itself and records the move. A move that has only that pod goes on, see brokenOff. On a single node there is only the
 // other pod.
-func (c *controller) begin(ctx context.Context, s snapshot, m move) error {
-	observed, err := observedplatform.Config(&s.spec.OperatorSpec)
+func (c *controller) start(ctx context.Context, v *view, m move) error {
+	observed, err := observedplatform.Config(&v.Spec().OperatorSpec)
 	if err != nil {
 		return err
 	}
@@ -333,64 +290,64 @@ func (c *controller) begin(ctx context.Context, s snapshot, m move) error {
 	}
 	newPod := func(prefix, node string, limit time.Duration, args ...string) *corev1.Pod {
 		pod := hostpod.New(hostpod.Options{
-			Name: prefix + m.holder.Node, App: controlplane.HandoverApp, Node: node, Image: c.OperatorImage, Command: "handover",
+			Name: prefix + v.holder.Node, App: controlplane.HandoverApp, Node: node, Image: c.OperatorImage, Command: "handover",
 			Args: append([]string{
 				"--resource-dir=" + hostpod.ResourceDir, "--pod-manifest-dir=" + hostpod.ManifestDir,
-				holderFlag + m.holder.Identity, "--limit=" + limit.String(),
+				holderFlag + v.holder.Identity, "--limit=" + limit.String(),
 			}, args...),
-			Verbosity: loglevel.LogLevelToVerbosity(s.spec.LogLevel), Server: server,
+			Verbosity: loglevel.LogLevelToVerbosity(v.Spec().LogLevel), Server: server,
 		})
 		pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(gracePeriod.Seconds()))
 		return pod
 	}
 	leave := []string{"--successor=" + m.successor}
-	if holder := s.StaticPod(m.holder.Node); holder != nil {
+	if holder := v.StaticPod(v.holder.Node); holder != nil {
 		leave = append(leave, fmt.Sprintf("--port=%d", controlplane.Port(holder)))
 	}
 	if m.occasion == proof {
 		leave = append(leave, "--stay-away="+proofPeriod.String())
 	}
-	pods := []*corev1.Pod{newPod(m.leave, m.holder.Node, leaveLimit, leave...)}
-	if m.successor != m.holder.Node {
+	pods := []*corev1.Pod{newPod(m.leave, v.holder.Node, leaveLimit, leave...)}
+	if m.successor != v.holder.Node {
 		pods = slices.Insert(pods, 0, newPod(m.take, m.successor, takeLimit))
 	}
-	begun := false
+	started := false
 	for _, pod := range pods {
-		_, err := c.Client.Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		_, err := c.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 		}
-		begun = err == nil // If not, the cache is behind.
+		started = err == nil // If not, the cache is behind.
 	}
-	if begun {
-		c.announce(s, m)
+	if started {
+		c.announce(v, m)
 	}
 	return nil
 }
 
 // announce records the move.
-func (c *controller) announce(s snapshot, m move) {
+func (c *controller) announce(v *view, m move) {
 	switch m.occasion {
 	case proof:
-		c.Recorder.Eventf("LeadMoves", "%s: node/%s hands the lead over", s.proof.Describe(), m.holder.Node)
+		c.Recorder.Eventf("LeadMoves", "%s: node/%s hands the lead over", v.proof.Describe(), v.holder.Node)
 		return
 	case takingBack:
 		c.Recorder.Eventf("LeadMoves", "the cloud-controller-manager on node/%s leads with revision %d and has not proved "+
-			"it: it hands the lead over to the one on node/%s", m.holder.Node, s.proof.Revision, m.successor)
+			"it: it hands the lead over to the one on node/%s", v.holder.Node, v.proof.Revision, m.successor)
 		return
 	case cordon:
 		c.Recorder.Eventf("LeadMoves", "node/%s is cordoned: its cloud-controller-manager hands the lead over to the one on "+
-			"node/%s", m.holder.Node, m.successor)
+			"node/%s", v.holder.Node, m.successor)
 		return
 	}
 	c.Replaced()
 	next := "the one on node/" + m.successor + " leads next"
-	if m.successor == m.holder.Node {
+	if m.successor == v.holder.Node {
 		next = "it is restarted"
 	}
-	text := fmt.Sprintf("the cloud-controller-manager on node/%s leads and looks at no node", m.holder.Node)
-	if _, nodes, ok := c.Deafness.Of(m.holder.Identity); ok { // A former process of the operator may have begun the move.
-		text += ", while " + waits(nodes)
+	text := fmt.Sprintf("the cloud-controller-manager on node/%s leads and looks at no node", v.holder.Node)
+	if v.isDeaf { // A former process of the operator may have started the move.
+		text += ", while " + waits(v.waiting)
 	}
 	c.Recorder.Warning("DeafLeaderReplaced", text+": "+next)
 }

@@ -25,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
@@ -37,6 +38,7 @@ type world struct {
 	*controlplanetest.Cluster
 	*controller
 	kube     *fake.Clientset
+	t        *testing.T
 	caches   informers.SharedInformerFactory
 	clock    *clocktesting.FakePassiveClock
 	recorder events.InMemoryRecorder
@@ -48,7 +50,7 @@ type world struct {
 
 func newWorld(t *testing.T, nodes ...string) *world {
 	t.Helper()
-	w := &world{Cluster: controlplanetest.New(nodes...), kube: fake.NewClientset(),
+	w := &world{t: t, Cluster: controlplanetest.New(nodes...), kube: fake.NewClientset(),
 		clock: clocktesting.NewFakePassiveClock(controlplanetest.Begin)}
 	w.recorder = events.NewInMemoryRecorder("test", w.clock)
 	w.caches = informers.NewSharedInformerFactory(w.kube, 0)
@@ -81,12 +83,10 @@ func (w *world) restartOperator() {
 			`{"platform": "openstack", "apiServerInternalURI": "https://api-int.example.com:6443"}`)}},
 	}, w.Status, nil, nil)
 	w.deafness = &controlplane.Deafness{}
-	w.controller = newController(Options{
-		Operator: w.operator, Deafness: w.deafness, Replaced: func() { w.replaced++ },
-		Lease: &w.Seen, Pods: w.caches.Core().V1().Pods(), Nodes: w.caches.Core().V1().Nodes(), Client: w.kube.CoreV1(),
-		Secrets:         w.caches.Core().V1().Secrets(),
-		Infrastructures: controlplanetest.Infrastructures(w.Topology), OperatorImage: "operator", Clock: w.clock, Recorder: w.recorder,
-	})
+	w.controller = &controller{Deps: controllertest.Complete(w.t, dependencies.Deps{
+		Operator: w.operator, Lease: &w.Seen, Kube: w.kube, Target: w.caches,
+		Infrastructures: controlplanetest.Infrastructures(w.Topology), Clock: w.clock, Recorder: w.recorder,
+	}), Options: Options{OperatorImage: "operator", Deafness: w.deafness, Replaced: func() { w.replaced++ }}}
 }
 
 func (w *world) setReady(node string, ready corev1.ConditionStatus) {
@@ -102,7 +102,7 @@ func (w *world) cordon(node string, cordoned bool) {
 // see makes the operator see the lease, and leader election observe its holder.
 func (w *world) see(second int) {
 	view := w.View(second)
-	w.Seen.ObserveHolder(view, view.Record().Present)
+	w.Seen.ObserveHolder(view, view.Record().Observed)
 }
 
 // run puts the cluster into the caches and calls the controller at the second, and then as often as it asks for it.
@@ -426,13 +426,9 @@ func TestEachEventCallsTheController(t *testing.T) {
 	var watched controllertest.Watched
 	infrastructures := controlplanetest.Infrastructures("")
 	go infrastructures.Informer().Run(t.Context().Done())
-	controller := New(Options{
-		Infrastructures: infrastructures,
-		Operator:        watched.Operator(), Lease: lease, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
-		Secrets: kube.Core().V1().Secrets(),
-		Client:  client.CoreV1(), OperatorImage: "operator", Deafness: &controlplane.Deafness{}, Replaced: func() {},
-		Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
-	})
+	controller := New(controllertest.Complete(t, dependencies.Deps{
+		Infrastructures: infrastructures, Operator: watched.Operator(), Lease: lease, Kube: client, Target: kube, Clock: clock,
+	}), Options{OperatorImage: "operator", Deafness: &controlplane.Deafness{}, Replaced: func() {}})
 	kube.Start(t.Context().Done())
 	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 4})
 	cluster := controlplanetest.New("m0")

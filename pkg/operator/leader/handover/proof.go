@@ -17,48 +17,49 @@ import (
 // longest pause (pkg/kubelet/kubelet.go). The first restart has none, and the second one ten seconds.
 const backOffPeriod = 10 * time.Minute
 
-// proofMove returns the node that is to lead next for the proof of a revision, "" if none is, and why. The lead moves
-// to the first node once, and back to one of the former revision if the process there goes on without proving anything.
-// It leaves no former leader while another process is missing: that one may not be able to start any more. Nor does it
-// end a process that its kubelet would start again only minutes later.
-func (s *snapshot) proofMove(holder controlplane.Holder) (why occasion, successor string) {
-	p := s.proof
-	if !p.IsOpen(s.status.LatestAvailableRevision) || predecessor.Remains(s.status.Conditions) {
-		return occasion{}, ""
+// proofWanted is the move to the first node of a rollout, for the proof of its revision. It leaves no former leader
+// while another process is missing: that one may not be able to start any more. Nor does it end a process that its
+// kubelet would start again only minutes later.
+func proofWanted(v *view) (wanted move, ok bool) {
+	if !v.proves(trial.LeadAwaited) || v.holder.Node == v.proof.Node || !v.allReady() || v.backsOff(v.proof.Node) {
+		return move{}, false
 	}
-	switch {
-	case p.State == trial.LeadAwaited && holder.Node != p.Node && s.allReady() && !s.backsOff(p.Node):
-		return proof, s.successorAmong(func(node string) bool { return node == p.Node })
-	case p.State == trial.LeadHeld && holder.Node == p.Node:
-		return takingBack, s.successorAmong(func(node string) bool { return s.revisionOf(node) == p.Former })
+	wanted = move{occasion: proof, successor: v.successor(func(node string) bool { return node == v.proof.Node })}
+	return wanted, wanted.successor != ""
+}
+
+// takingBackWanted is the move back to a node of the former revision, if the process of the first node goes on without
+// proving anything.
+func takingBackWanted(v *view) (wanted move, ok bool) {
+	if !v.proves(trial.LeadHeld) || v.holder.Node != v.proof.Node {
+		return move{}, false
 	}
-	return occasion{}, ""
+	wanted = move{occasion: takingBack, successor: v.successor(func(node string) bool {
+		return v.Revisions(node).CurrentRevision == v.proof.Former
+	})}
+	return wanted, wanted.successor != ""
+}
+
+// proves reports whether the latest revision is proved, and how far that is.
+func (v *view) proves(state trial.LeadingState) bool {
+	return v.proof.IsOpen(v.Status().LatestAvailableRevision) && !predecessor.Remains(v.Status().Conditions) &&
+		v.proof.State == state
 }
 
 // allReady reports whether the cloud-controller-manager of each node is Ready.
-func (s *snapshot) allReady() bool {
-	return !slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		pod := s.StaticPod(n.NodeName)
+func (v *view) allReady() bool {
+	return !slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		pod := v.StaticPod(n.NodeName)
 		return pod == nil || !controlplane.IsReady(pod)
 	})
 }
 
 // backsOff reports whether the kubelet of a node would start its cloud-controller-manager again only after a pause that
 // is longer than a move.
-func (s *snapshot) backsOff(node string) bool {
-	status := controlplane.ContainerStatus(s.StaticPod(node), operand.Name)
+func (v *view) backsOff(node string) bool {
+	status := controlplane.ContainerStatus(v.StaticPod(node), operand.Name)
 	last := controlplane.Terminated(status)
-	return status.RestartCount > 1 && last != nil && s.Now().Sub(last.FinishedAt.Time) < backOffPeriod
-}
-
-// revisionOf returns the revision that a node has.
-func (s *snapshot) revisionOf(node string) int32 {
-	for _, n := range s.status.NodeStatuses {
-		if n.NodeName == node {
-			return n.CurrentRevision
-		}
-	}
-	return 0
+	return status.RestartCount > 1 && last != nil && v.Now().Sub(last.FinishedAt.Time) < backOffPeriod
 }
 
 // isProof selects the Secret with the record of a proof.

@@ -45,9 +45,9 @@ func occasionOf(pod *corev1.Pod) (why occasion, node string) {
 
 // keeps returns how long the pod of a move stays, negative for until an event, 0 if it goes. While a Node is cordoned,
 // the record of its move stays. A deleted Node has none.
-func (s *snapshot) keeps(pod *corev1.Pod) time.Duration {
+func (v *view) keeps(pod *corev1.Pod) time.Duration {
 	why, name := occasionOf(pod)
-	node, left := s.node(name), pod.CreationTimestamp.Add(why.pause).Sub(s.Now())
+	node, left := v.Node(name), pod.CreationTimestamp.Add(why.pause).Sub(v.Now())
 	switch {
 	case why == cordon && node == nil:
 		return 0
@@ -61,8 +61,8 @@ func (s *snapshot) keeps(pod *corev1.Pod) time.Duration {
 }
 
 // hasLeft reports whether the lead has left this Node since it was cordoned.
-func (s *snapshot) hasLeft(node string) bool {
-	return slices.ContainsFunc(s.moves, func(pod *corev1.Pod) bool {
+func (v *view) hasLeft(node string) bool {
+	return slices.ContainsFunc(v.moves, func(pod *corev1.Pod) bool {
 		why, left := occasionOf(pod)
 		return why == cordon && left == node
 	})
@@ -74,25 +74,25 @@ const holderFlag = "--holder="
 // brokenOff returns the move away from the holder of which only the successor's pod exists: an error of the API server,
 // or the end of the operator, came between the two pods. The successor waits for the other one while its pod runs, and
 // afterwards its pod is the record of a move that failed.
-func (s *snapshot) brokenOff(holder controlplane.Holder) move {
-	for _, pod := range s.moves {
+func (v *view) brokenOff() (rest move, ok bool) {
+	for _, pod := range v.moves {
 		why, _ := occasionOf(pod)
-		isTake := pod.Name == why.take+holder.Node && pod.DeletionTimestamp == nil && !controlplane.HasEnded(pod) &&
-			slices.Contains(pod.Spec.Containers[0].Args, holderFlag+holder.Identity)
-		isLeave := func(other *corev1.Pod) bool { return other.Name == why.leave+holder.Node }
-		if isTake && holder.State.Runs() && !slices.ContainsFunc(s.moves, isLeave) {
-			return move{occasion: why, holder: holder, successor: pod.Spec.NodeName}
+		isTake := pod.Name == why.take+v.holder.Node && pod.DeletionTimestamp == nil && !controlplane.HasEnded(pod) &&
+			slices.Contains(pod.Spec.Containers[0].Args, holderFlag+v.holder.Identity)
+		isLeave := func(other *corev1.Pod) bool { return other.Name == why.leave+v.holder.Node }
+		if isTake && v.holder.State.Runs() && !slices.ContainsFunc(v.moves, isLeave) {
+			return move{occasion: why, successor: pod.Spec.NodeName}, true
 		}
 	}
-	return move{holder: holder}
+	return move{}, false
 }
 
 // isMoving reports whether a Node may just be handing the lead over.
-func (s *snapshot) isMoving() bool { return s.Now().Before(s.movesUntil()) }
+func (v *view) isMoving() bool { return v.Now().Before(v.movesUntil()) }
 
 // movesUntil returns when the last move has ended at the latest.
-func (s *snapshot) movesUntil() (end time.Time) {
-	for _, pod := range s.moves {
+func (v *view) movesUntil() (end time.Time) {
+	for _, pod := range v.moves {
 		if at := pod.CreationTimestamp.Add(controlplane.MoveTimeout); at.After(end) {
 			end = at
 		}
@@ -101,8 +101,8 @@ func (s *snapshot) movesUntil() (end time.Time) {
 }
 
 // lastReplaced returns when a deaf leader was replaced last, zero if there is no record of it.
-func (s *snapshot) lastReplaced() (last time.Time) {
-	for _, pod := range s.moves {
+func (v *view) lastReplaced() (last time.Time) {
+	for _, pod := range v.moves {
 		why, _ := occasionOf(pod)
 		if at := pod.CreationTimestamp.Time; why == deafness && at.After(last) {
 			last = at

@@ -46,75 +46,102 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 // lease that is free at once, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off.
 // A single node has no standby, and a rollout that ends a process is no failure. Where no standby has the revision of
 // the one that ended, its lease waits only until its container cannot take it again: see askPeriod.
-func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, err error) {
-	record := s.Record()
+func (c *controller) act(ctx context.Context, view controlplane.View) (next time.Duration, err error) {
+	record, holder := view.Record(), view.Holder()
 	if !record.Exists {
-		return 0, c.restore(ctx, s)
+		return 0, c.restore(ctx, view)
 	}
-	holder := s.Holder()
-	certain := (record.Present || s.oneCanLead()) && s.couldOnlyBeOurs(holder.Node)
-	c.Lease.ObserveHolder(s.View, certain)
+	certain := (record.Observed || oneCanLead(view)) && couldOnlyBeOurs(view, holder.Node)
+	c.Lease.ObserveHolder(view, certain)
 	c.keep()
-	record = c.Lease.Record()
-	why, next := c.endOfOurs(s, record, holder)
-	if why == "" {
-		expired, left := s.endOfDuration(record, holder)
-		why, next = expired, patience.Sooner(next, left)
+	l := lease{View: view, record: c.Lease.Record(), holder: holder}
+	if holder.Identity != "" && holder.Identity == l.record.Process.Identity {
+		l.isOurs, l.end = true, c.Lease.EndOf(view)
 	}
+	if l.hasEnded() {
+		l.restarted = c.restarted.See(l.end.Next, view.Now())
+	}
+	why, next := l.releasable()
 	if why == "" {
 		return next, nil
 	}
-	return 0, c.release(ctx, s, record, holder.Node, "its holder "+holder.Identity+" "+why)
+	return 0, c.release(ctx, l, "its holder "+holder.Identity+" "+why)
 }
 
-// endOfOurs returns why the lease of a process of ours may be released, "" if it may not, and when to look again
-// without an event.
-func (c *controller) endOfOurs(
-	s snapshot, record controlplane.Record, holder controlplane.Holder,
-) (why string, next time.Duration) {
-	if holder.Identity == "" || holder.Identity != record.Process.Identity {
+// lease is the lease at one moment, and what is known of its holder.
+type lease struct {
+	controlplane.View
+	record controlplane.Record
+	holder controlplane.Holder
+	// isOurs reports whether the holder is a process of ours that was seen to lead, of which end is the end. restarted is
+	// since when the next run of its container has been seen.
+	isOurs    bool
+	end       controlplane.End
+	restarted time.Time
+}
+
+// check returns why the lease may be released, "" if it may not be for this reason, and when to look again without an
+// event.
+type check func(l lease) (why string, next time.Duration)
+
+// checks are in the order in which they are asked.
+var checks = []check{holderHasEnded, nodeIsOutOfService, durationIsOver}
+
+// releasable asks the checks.
+func (l lease) releasable() (why string, next time.Duration) {
+	if l.holder.Identity == "" {
 		return "", 0
 	}
-	end := c.Lease.EndOf(s.View)
-	switch {
-	case holder.State == controlplane.Ended && end.Proven:
-		waits, next := c.waitsFor(s, end, holder.Node)
-		if waits {
-			return "", patience.Sooner(next, holder.SilentIn)
+	for _, check := range checks {
+		why, wait := check(l)
+		if why != "" {
+			return why, 0
 		}
-		return "on node/" + holder.Node + " has ended", 0
-	case holder.SilentIn == 0 && isOutOfService(s.nodes, holder.Identity):
+		next = patience.Sooner(next, wait)
+	}
+	return "", next
+}
+
+// hasEnded reports whether the holder was a process of ours that has ended.
+func (l lease) hasEnded() bool {
+	return l.isOurs && l.holder.State == controlplane.Ended && l.end.Proven
+}
+
+// holderHasEnded is the check of a process of ours that has ended, see act for which one waits for its container.
+func holderHasEnded(l lease) (why string, next time.Duration) {
+	node := l.holder.Node
+	why = "on node/" + node + " has ended"
+	switch {
+	case !l.hasEnded():
+		return "", l.end.ProvenIn
+	case !l.end.Failed || l.end.Recovered || oneCanLead(l.View) || isInstalling(l.View, node):
+		return why, 0
+	case isAlone(l.View, node) && l.end.BackOff:
+		return why, 0
+	case !isAlone(l.View, node) || l.end.Next == "":
+		return "", 0
+	}
+	if next = askPeriod - l.Now().Sub(l.restarted); next > 0 {
+		return "", next
+	}
+	return why, 0
+}
+
+// nodeIsOutOfService is the check of a process of ours whose node was declared to be shut down.
+func nodeIsOutOfService(l lease) (why string, next time.Duration) {
+	switch {
+	case !l.isOurs:
+		return "", 0
+	case l.holder.SilentIn == 0 && !l.hasEnded() && slices.ContainsFunc(l.NodesOf(l.holder.Identity), isOutOfService):
 		return "is on a node that is out of service", 0
 	}
-	return "", patience.Sooner(end.ProvenIn, holder.SilentIn)
+	return "", l.holder.SilentIn
 }
 
-// waitsFor reports whether the lease of a process that has ended waits for its container, and when to look again
-// without an event, see act.
-func (c *controller) waitsFor(s snapshot, end controlplane.End, node string) (waits bool, next time.Duration) {
-	since := c.restarted.See(end.Next, s.Now())
-	switch {
-	case !end.Failed || end.Recovered || s.oneCanLead() || s.isInstalling(node):
-		return false, 0
-	case s.isAlone(node) && end.BackOff:
-		return false, 0
-	case !s.isAlone(node) || end.Next == "":
-		return true, 0
-	}
-	next = askPeriod - s.Now().Sub(since)
-	return next > 0, next
-}
-
-// endOfDuration returns why the lease of a holder that does not renew it may be released, "" if it may not yet, and
-// when to look again without an event.
-func (s *snapshot) endOfDuration(
-	record controlplane.Record, holder controlplane.Holder,
-) (why string, next time.Duration) {
-	if holder.Identity == "" {
-		return "", 0
-	}
-	duration, lasts := s.durationOf(record, holder), leaseholder.Duration(record.Lease)
-	if left := duration - s.Now().Sub(record.Since); left > 0 {
+// durationIsOver is the check of any holder that does not renew the lease.
+func durationIsOver(l lease) (why string, next time.Duration) {
+	duration, lasts := l.duration(), leaseholder.Duration(l.record.Lease)
+	if left := duration - l.Now().Sub(l.record.Since); left > 0 {
 		return "", left
 	}
 	why = fmt.Sprintf("has not renewed it for %s", duration)
@@ -124,46 +151,41 @@ func (s *snapshot) endOfDuration(
 	return why, 0
 }
 
-// durationOf returns how long the holder may act after a renewal, at least the duration of a lease of ours. It is no
+// duration returns how long the holder may act after a renewal, at least the duration of a lease of ours. It is no
 // longer if a process of ours was seen to hold the lease, or if the holder is on none of our nodes. Otherwise the lease
 // may be that of a process of ours with another duration, and has it.
-func (s *snapshot) durationOf(record controlplane.Record, holder controlplane.Holder) time.Duration {
-	var nodes []string
-	for _, node := range s.nodes {
-		nodes = append(nodes, node.Name)
+func (l lease) duration() time.Duration {
+	duration := leaseholder.Duration(l.record.Lease)
+	if l.record.Process.Duration > 0 || len(l.NodesOf(l.holder.Identity)) == 0 {
+		duration = l.record.Duration(l.Topology())
 	}
-	duration := leaseholder.Duration(record.Lease)
-	if record.Process.Duration > 0 || leaseholder.NodeOf(holder.Identity, nodes) == "" {
-		duration = record.Duration(s.Topology())
-	}
-	return max(duration, leaseholder.Default(s.Topology()))
+	return max(duration, leaseholder.Default(l.Topology()))
 }
 
 // couldOnlyBeOurs reports whether no pod but the operand's on this node could hold the lease. The identity has the host
 // name, so a pod on another node with the same short name could.
-func (s *snapshot) couldOnlyBeOurs(node string) bool {
-	return !slices.ContainsFunc(s.all, func(pod *corev1.Pod) bool {
+func couldOnlyBeOurs(v controlplane.View, node string) bool {
+	return !slices.ContainsFunc(v.Pods(), func(pod *corev1.Pod) bool {
 		isOurs := controlplane.IsOperand(pod) || slices.Contains(helperApps, pod.Labels["app"])
 		return (!isOurs || pod.Spec.NodeName != node) && leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node)
 	})
 }
 
-// isOutOfService reports whether the holder's Node is not Ready and has the taint out-of-service.
-func isOutOfService(nodes []*corev1.Node, holder string) bool {
-	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
-		return leaseholder.NodeOf(holder, []string{node.Name}) != "" &&
-			slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) &&
-			controlplane.KubeletOf(node) != controlplane.KubeletReady
-	})
+func isInstalling(v controlplane.View, node string) bool {
+	return v.Revisions(node).TargetRevision != 0
 }
 
-func (c *controller) release(
-	ctx context.Context, s snapshot, record controlplane.Record, node, why string,
-) error {
+// isOutOfService reports whether a Node is not Ready and has the taint out-of-service.
+func isOutOfService(node *corev1.Node) bool {
+	return controlplane.KubeletOf(node) != controlplane.KubeletReady &&
+		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+}
+
+func (c *controller) release(ctx context.Context, l lease, why string) error {
 	if err := c.forget(); err != nil {
 		return err
 	}
-	err := leaseholder.Release(ctx, c.LeaseClient, record.Lease)
+	err := leaseholder.Release(ctx, c.Kube.CoordinationV1(), l.record.Lease)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // another sync follows
 	}
@@ -171,7 +193,7 @@ func (c *controller) release(
 		return err
 	}
 	message := fmt.Sprintf("Released lease/%s in %s: %s", operand.Lease, operand.Namespace, why)
-	if s.isInstalling(node) {
+	if isInstalling(l.View, l.holder.Node) {
 		klog.InfoS(message) // a rollout moves the lead
 		return nil
 	}
@@ -182,15 +204,15 @@ func (c *controller) release(
 // restore creates a lease again that was deleted while a process held it. Otherwise any standby acquires a new one
 // within 57 seconds, and the holder does not know: it acts until 107 seconds after its last renewal. A holder that acts
 // renews the restored lease, and one that has ended loses it when it would have without the deletion.
-func (c *controller) restore(ctx context.Context, s snapshot) error {
-	spec := c.Lease.Lost(s.View)
+func (c *controller) restore(ctx context.Context, view controlplane.View) error {
+	spec := c.Lease.Lost(view)
 	if spec == nil {
 		return nil
 	}
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.Lease}, Spec: *spec,
 	}
-	_, err := c.LeaseClient.Leases(operand.Namespace).Create(ctx, lease, metav1.CreateOptions{})
+	_, err := c.Kube.CoordinationV1().Leases(operand.Namespace).Create(ctx, lease, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil // another sync follows
 	}

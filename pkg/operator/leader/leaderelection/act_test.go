@@ -2,7 +2,6 @@ package leaderelection
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
@@ -52,7 +52,7 @@ func newReleasing() *releasing {
 	kube := fake.NewClientset()
 	return &releasing{
 		controller: &controller{
-			Options: Options{Lease: &controlplane.Lease{}, LeaseClient: kube.CoordinationV1(), Recorder: recorder},
+			Deps: dependencies.Deps{Lease: &controlplane.Lease{}, Kube: kube, Recorder: recorder},
 		},
 		kube: kube, recorder: recorder,
 	}
@@ -66,10 +66,8 @@ func (r *releasing) observe(t *testing.T, c *cluster, second int) error {
 	} else {
 		r.Lease.Deleted(r.Lease.Record().Lease, at(second))
 	}
-	next, err := r.act(t.Context(), snapshot{
-		View: c.ViewOf(r.Lease.Record(), at(second)), all: slices.Concat(slices.Collect(maps.Values(c.Pods)), r.others),
-		nodes: slices.Collect(maps.Values(c.Nodes)), status: c.Status,
-	})
+	c.Others = r.others
+	next, err := r.act(t.Context(), c.ViewOf(r.Lease.Record(), at(second)))
 	r.next = next
 	return err
 }

@@ -42,7 +42,7 @@ func newCached(t *testing.T, c *cluster) *cached {
 	r.Operator = v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{
 		OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)}},
 	}, c.Status, nil, nil)
-	r.Pods, r.Nodes, r.Infrastructures, r.Clock = caches.Core().V1().Pods(), caches.Core().V1().Nodes(), config, clock
+	r.Target, r.Nodes, r.Infrastructures, r.Clock = caches, caches.Core().V1().Nodes(), config, clock
 	return &cached{r, caches, clock}
 }
 
@@ -52,7 +52,7 @@ func (r *cached) run(t *testing.T, c *cluster, second int, duration time.Duratio
 	r.clock.SetTime(at(second))
 	r.Lease.See(c.Lease, at(second))
 	for _, pod := range c.Pods {
-		require.NoError(t, r.Pods.Informer().GetStore().Update(pod))
+		require.NoError(t, r.caches.Core().V1().Pods().Informer().GetStore().Update(pod))
 	}
 	for _, node := range c.Nodes {
 		require.NoError(t, r.Nodes.Informer().GetStore().Update(node))
@@ -67,7 +67,7 @@ func (r *cached) run(t *testing.T, c *cluster, second int, duration time.Duratio
 func TestTheEndOfTheOnlyProcessIsSeenInTheCaches(t *testing.T) {
 	c := newCluster("m0")
 	r := newCached(t, c)
-	require.NoError(t, r.Pods.Informer().GetStore().Add(&corev1.Pod{
+	require.NoError(t, r.caches.Core().V1().Pods().Informer().GetStore().Add(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "openshift-cloud-controller-manager", Name: "installer-3-m1", Labels: map[string]string{"app": "installer"},
 		},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -16,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
@@ -29,13 +29,11 @@ func TestEachEventCallsTheController(t *testing.T) {
 	var watched controllertest.Watched
 	infrastructures := controlplanetest.Infrastructures("")
 	go infrastructures.Informer().Run(t.Context().Done())
-	controller := New(Options{
-		Infrastructures: infrastructures,
-		Operator:        watched.Operator(), Lease: lease, Deployments: kube.Apps().V1().Deployments(), Pods: core.Pods(),
-		Namespaces: core.Namespaces(), Nodes: core.Nodes(), DeploymentClient: client.AppsV1(),
-		LeaseClient: client.CoordinationV1(), NamespaceClient: client.CoreV1(),
+	controller := New(controllertest.Complete(t, dependencies.Deps{
+		Infrastructures: infrastructures, Operator: watched.Operator(), Lease: lease, Kube: client, Target: kube, Clock: clock,
+	}), Options{
+		Deployments: kube.Apps().V1().Deployments(), Namespaces: core.Namespaces(),
 		InTree: func(context.Context) (bool, error) { return false, nil },
-		Clock:  clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	})
 	kube.Start(t.Context().Done())
 	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 5})

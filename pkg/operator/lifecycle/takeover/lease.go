@@ -23,19 +23,18 @@ import (
 //     container on its node that the kubelet reports. The times are from that node's clock. A static pod of which
 //     nothing is reported yet may lead already.
 //   - The update fails if the lease has changed since it was read.
-func (c *controller) releaseLease(
-	ctx context.Context, s snapshot, holder controlplane.Holder,
-) (step, error) {
-	record := s.Record()
-	if !record.Exists || holder.Identity == "" || holder.State == controlplane.Expired || s.mayBeOurs(holder) {
+func (c *controller) releaseLease(ctx context.Context, v view, holder controlplane.Holder) (step, error) {
+	record := v.Record()
+	if !record.Exists || holder.Identity == "" || holder.State == controlplane.Expired || v.mayBeOurs(holder) {
 		return step{}, nil
 	}
-	if !s.holderReports(holder.Identity) {
+	reports := func(node *corev1.Node) bool { return controlplane.KubeletOf(node) == controlplane.KubeletReady }
+	if !slices.ContainsFunc(v.NodesOf(holder.Identity), reports) {
 		return step{reason: releasingLease, next: holder.ExpiresIn, message: fmt.Sprintf(
 			"the predecessor has stopped; lease/%s in %s is held by %q on a node that does not report, and expires by itself",
 			operand.Lease, operand.Namespace, holder.Identity)}, nil
 	}
-	if err := leaseholder.Release(ctx, c.LeaseClient, record.Lease); err != nil {
+	if err := leaseholder.Release(ctx, c.Kube.CoordinationV1(), record.Lease); err != nil {
 		return step{}, err
 	}
 	c.Recorder.Eventf("LeaseReleased", "Released lease/%s in %s: its holder %s, of the predecessor, has ended",
@@ -45,32 +44,20 @@ func (c *controller) releaseLease(
 
 // mayBeOurs reports whether the holder is, or was, a container of a static pod. Leader election releases the lease of
 // one that has ended.
-func (s *snapshot) mayBeOurs(holder controlplane.Holder) bool {
+func (v *view) mayBeOurs(holder controlplane.Holder) bool {
 	if holder.State.Runs() {
 		return true
 	}
-	pod := s.StaticPod(holder.Node)
+	pod := v.StaticPod(holder.Node)
 	if pod == nil {
-		return s.isInstalled(holder.Identity)
+		return slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
+			return (n.CurrentRevision > 0 || n.TargetRevision > 0) &&
+				leaseholder.NodeOf(holder.Identity, []string{n.NodeName}) != ""
+		})
 	}
 	container := controlplane.ContainerStatus(pod, operand.Name)
 	if last := controlplane.Terminated(container); last != nil {
 		return !holder.Acquired.Before(last.StartedAt.Time)
 	}
 	return container.State.Running == nil || !holder.Acquired.Before(container.State.Running.StartedAt.Time)
-}
-
-// isInstalled reports whether the holder's node has a revision, or gets one.
-func (s *snapshot) isInstalled(holder string) bool {
-	return slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return (n.CurrentRevision > 0 || n.TargetRevision > 0) && leaseholder.NodeOf(holder, []string{n.NodeName}) != ""
-	})
-}
-
-// holderReports reports whether the holder's Node is Ready.
-func (s *snapshot) holderReports(holder string) bool {
-	return slices.ContainsFunc(s.nodes, func(node *corev1.Node) bool {
-		return leaseholder.NodeOf(holder, []string{node.Name}) != "" &&
-			controlplane.KubeletOf(node) == controlplane.KubeletReady
-	})
 }

@@ -27,7 +27,7 @@ func (c *controller) dropRunLevel(ctx context.Context) error {
 		return nil
 	}
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, runLevel)
-	_, err = c.NamespaceClient.Namespaces().Patch(ctx, operand.Namespace, types.MergePatchType, []byte(patch),
+	_, err = c.Kube.CoreV1().Namespaces().Patch(ctx, operand.Namespace, types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("removing the label %s of namespace/%s: %w", runLevel, operand.Namespace, err)

@@ -18,55 +18,55 @@ import (
 //
 // A node where a pod of the predecessor occupies the port cannot have one. If that is so on every node, as on a single
 // node, the images must be there: the kubelet has pulled them before an installer runs.
-func (s *snapshot) missing() string {
-	if len(s.status.NodeStatuses) == 0 {
+func (v *view) missing() string {
+	if len(v.Status().NodeStatuses) == 0 {
 		return ": no control-plane node is known yet"
 	}
 	var absent []string
 	free := 0
-	for _, node := range s.status.NodeStatuses {
-		if s.occupied(node.NodeName) {
+	for _, node := range v.Status().NodeStatuses {
+		if v.occupied(node.NodeName) {
 			continue
 		}
 		free++
-		if node.CurrentRevision == 0 || !s.standsBy(node.NodeName) {
+		if node.CurrentRevision == 0 || !v.standsBy(node.NodeName) {
 			absent = append(absent, "node/"+node.NodeName)
 		}
 	}
 	switch {
-	case len(absent) == 1 && free > 1 && s.installsOn(absent[0]):
+	case len(absent) == 1 && free > 1 && v.installsOn(absent[0]):
 		return ""
 	case len(absent) > 0:
 		return ": waiting for " + strings.Join(absent, ", ")
-	case free == 0 && !slices.ContainsFunc(s.pods, s.installs):
+	case free == 0 && !slices.ContainsFunc(v.Pods(), v.installs):
 		return ": waiting for an installer pod that has pulled the images; the port 10258 is occupied on every node"
 	}
 	return ""
 }
 
 // installsOn reports whether the images are there for the static pod of a node.
-func (s *snapshot) installsOn(node string) bool {
-	return slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
-		return "node/"+pod.Spec.NodeName == node && s.installs(pod)
+func (v *view) installsOn(node string) bool {
+	return slices.ContainsFunc(v.Pods(), func(pod *corev1.Pod) bool {
+		return "node/"+pod.Spec.NodeName == node && v.installs(pod)
 	})
 }
 
 // occupied reports whether a pod of the predecessor listens on the static pod's port on a node.
-func (s *snapshot) occupied(node string) bool {
-	return slices.ContainsFunc(s.Predecessors(), func(pod *corev1.Pod) bool {
+func (v *view) occupied(node string) bool {
+	return slices.ContainsFunc(v.Predecessors(), func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == node && predecessor.ListensOn10258(&pod.Spec)
 	})
 }
 
-func (s *snapshot) standsBy(node string) bool {
-	pod := s.StaticPod(node)
+func (v *view) standsBy(node string) bool {
+	pod := v.StaticPod(node)
 	return pod != nil && controlplane.IsReady(pod)
 }
 
 // installs reports whether a pod is an installer of the latest revision for which the kubelet has pulled the images of
 // the static pod.
-func (s *snapshot) installs(pod *corev1.Pod) bool {
-	return controlplane.Installs(pod, pod.Spec.NodeName, s.status.LatestAvailableRevision) &&
+func (v *view) installs(pod *corev1.Pod) bool {
+	return controlplane.Installs(pod, pod.Spec.NodeName, v.Status().LatestAvailableRevision) &&
 		pod.DeletionTimestamp == nil &&
 		len(pod.Status.InitContainerStatuses) > 0 &&
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool {

@@ -14,19 +14,11 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
-	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
-	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -54,41 +46,30 @@ const (
 	waitingForLeader     = "WaitingForLeader"
 )
 
-// Options are the dependencies of New; all are required.
+// Options are what New needs besides the Deps; all are required.
 type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-	Lease    *controlplane.Lease
-	// Deployments and Pods watch the operand's namespace, Namespaces the namespace itself, and Nodes the control-plane
-	// Nodes.
+	// Deployments watches the operand's namespace, Namespaces the namespace itself.
 	Deployments appsinformers.DeploymentInformer
-	Pods        corev1informers.PodInformer
 	Namespaces  corev1informers.NamespaceInformer
-	Nodes       corev1informers.NodeInformer
-	// Infrastructures has the topology.
-	Infrastructures configinformers.InfrastructureInformer
-
-	DeploymentClient appsv1client.DeploymentsGetter
-	LeaseClient      coordinationv1client.LeasesGetter
-	NamespaceClient  corev1client.NamespacesGetter
 	// InTree reports whether kube-controller-manager runs the cloud controllers.
-	InTree   func(context.Context) (bool, error)
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
+	InTree func(context.Context) (bool, error)
 }
 
 type controller struct {
+	dependencies.Deps
 	Options
 	// externalOnly is set once kube-controller-manager does not run the cloud controllers. It never does so again.
 	externalOnly bool
 }
 
 // New returns the controller that writes the condition TakingOver on managed platforms.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
+func New(d dependencies.Deps, o Options) factory.Controller {
+	dependencies.Require(d, o)
 	f := factory.New().
-		WithInformers(o.Deployments.Informer(), o.Pods.Informer(), o.Nodes.Informer(), o.Namespaces.Informer(), o.Lease).
-		WithBareInformers(o.Infrastructures.Informer())
-	return reconciler.From(f, name, o.Operator, o.Recorder, (&controller{Options: o}).sync)
+		WithInformers(o.Deployments.Informer(), d.Target.Core().V1().Pods().Informer(), d.Nodes.Informer(),
+			o.Namespaces.Informer(), d.Lease).
+		WithBareInformers(d.Infrastructures.Informer())
+	return reconciler.From(f, name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync)
 }
 
 // step is where the take-over stands; its zero value is the end.
@@ -122,18 +103,18 @@ func (c *controller) advance(ctx context.Context) (step, error) {
 	if at, err := c.inTree(ctx); err != nil || at.reason != "" {
 		return at, err
 	}
-	s, err := c.observe()
+	v, err := c.view()
 	switch {
 	case err != nil:
 		return step{}, err
-	case len(s.deployments) > 0:
-		return c.stop(ctx, s)
-	case len(s.Predecessors()) > 0:
-		return stopping(s), nil
-	case !s.begun:
+	case len(v.deployments) > 0:
+		return c.stop(ctx, v)
+	case len(v.Predecessors()) > 0:
+		return stopping(v), nil
+	case !v.isStarted():
 		return step{}, nil
 	}
-	return c.replace(ctx, s)
+	return c.replace(ctx, v)
 }
 
 // inTree waits until kube-controller-manager does not run the cloud controllers.
@@ -155,15 +136,15 @@ func (c *controller) inTree(ctx context.Context) (step, error) {
 }
 
 // replace makes one of ours lead after the predecessor has ended.
-func (c *controller) replace(ctx context.Context, s snapshot) (step, error) {
-	holder := s.Holder()
-	if at, err := c.releaseLease(ctx, s, holder); err != nil || at.reason != "" {
+func (c *controller) replace(ctx context.Context, v view) (step, error) {
+	holder := v.Holder()
+	if at, err := c.releaseLease(ctx, v, holder); err != nil || at.reason != "" {
 		return at, err
 	}
 	if err := c.dropRunLevel(ctx); err != nil {
 		return step{}, err
 	}
-	if !slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.CurrentRevision > 0 }) {
+	if !v.IsInstalled() {
 		return step{reason: startingStaticPods, message: "the predecessor has stopped; waiting for the first static pod"},
 			nil
 	}
@@ -175,56 +156,43 @@ func (c *controller) replace(ctx context.Context, s snapshot) (step, error) {
 	return step{}, nil
 }
 
-// snapshot is the content of the caches at one moment.
-type snapshot struct {
+// view is the control plane, and the predecessor's Deployments.
+type view struct {
 	controlplane.View
-	// begun reports whether TakingOver is True because of the predecessor. Nothing of the predecessor is stopped before
-	// that: after its Deployments are gone, only the condition records that a lease may be left.
-	begun  bool
-	status *operatorv1.StaticPodOperatorStatus
-	// deployments are the predecessor's, pods everything in the operand's namespace.
 	deployments []*appsv1.Deployment
-	pods        []*corev1.Pod
-	nodes       []*corev1.Node
 }
 
-func (c *controller) observe() (snapshot, error) {
-	var s snapshot
-	var err error
-	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
-		return s, err
+// isStarted reports whether TakingOver is True because of the predecessor. Nothing of the predecessor is stopped before
+// that: after its Deployments are gone, only the condition records that a lease may be left.
+func (v *view) isStarted() bool {
+	conditions := v.Status().Conditions
+	return predecessor.Remains(conditions) && predecessor.LetsInstall(conditions)
+}
+
+func (c *controller) view() (v view, err error) {
+	if v.deployments, err = predecessor.Deployments(c.Deployments.Lister()); err != nil {
+		return v, err
 	}
-	s.begun = predecessor.Remains(s.status.Conditions) && predecessor.LetsInstall(s.status.Conditions)
-	if s.deployments, err = predecessor.Deployments(c.Deployments.Lister()); err != nil {
-		return s, err
-	}
-	if s.View, err = controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock); err != nil {
-		return s, err
-	}
-	pods := c.Pods.Lister().Pods(operand.Namespace)
-	if s.pods, err = operatorclient.All(pods, "pods in "+operand.Namespace); err != nil {
-		return s, err
-	}
-	s.nodes, err = operatorclient.All(c.Nodes.Lister(), "nodes")
-	return s, err
+	v.View, err = c.View()
+	return v, err
 }
 
 // stop deletes the predecessor's Deployments once the static pods stand by.
-func (c *controller) stop(ctx context.Context, s snapshot) (step, error) {
-	running := slices.DeleteFunc(slices.Clone(s.deployments), func(d *appsv1.Deployment) bool {
+func (c *controller) stop(ctx context.Context, v view) (step, error) {
+	running := slices.DeleteFunc(slices.Clone(v.deployments), func(d *appsv1.Deployment) bool {
 		return d.DeletionTimestamp != nil
 	})
 	if len(running) == 0 {
-		return stopping(s), nil
+		return stopping(v), nil
 	}
-	if missing := s.missing(); missing != "" || !s.begun {
+	if missing := v.missing(); missing != "" || !v.isStarted() {
 		return step{reason: waitingForStaticPods, message: fmt.Sprintf(
 			"%s of this operator's predecessor keeps running until the static pods stand by%s; if they do not come, a "+
 				"Degraded condition or PreflightNotices has the cause", deploymentNames(running), missing)}, nil
 	}
 	for _, d := range running {
 		// In the foreground, so that the Deployment exists until its pods have ended.
-		err := operatorclient.Delete(ctx, c.DeploymentClient.Deployments(d.Namespace).Delete, "deployment", d.Namespace,
+		err := operatorclient.Delete(ctx, c.Kube.AppsV1().Deployments(d.Namespace).Delete, "deployment", d.Namespace,
 			d.Name, metav1.DeleteOptions{
 				PropagationPolicy: ptr.To(metav1.DeletePropagationForeground),
 				Preconditions:     metav1.NewUIDPreconditions(string(d.UID)),
@@ -234,14 +202,14 @@ func (c *controller) stop(ctx context.Context, s snapshot) (step, error) {
 		}
 		c.Recorder.Eventf("PredecessorStopped", "Deleted deployment/%s in %s: the static pods stand by", d.Name, d.Namespace)
 	}
-	return stopping(s), nil
+	return stopping(v), nil
 }
 
-func stopping(s snapshot) step {
+func stopping(v view) step {
 	waiting := "its Deployment to be deleted"
-	if len(s.Predecessors()) > 0 {
+	if len(v.Predecessors()) > 0 {
 		var pods []string
-		for _, pod := range s.Predecessors() {
+		for _, pod := range v.Predecessors() {
 			pods = append(pods, fmt.Sprintf("pod/%s on node/%s", pod.Name, pod.Spec.NodeName))
 		}
 		waiting = strings.Join(pods, ", ") + " to end"

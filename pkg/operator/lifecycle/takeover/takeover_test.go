@@ -27,6 +27,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
@@ -94,19 +96,18 @@ func newCluster(t *testing.T, flag string, nodes []string, occupied ...string) *
 		recorder: events.NewInMemoryRecorder("test", clock),
 	}
 	core := c.caches.Core().V1()
-	c.controller = &controller{Options: Options{
+	c.controller = &controller{Deps: controllertest.Complete(t, dependencies.Deps{
 		Operator: merging{
 			v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 				ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform": "openstack"}`)},
 			}}, c.status, nil, nil),
 			c,
 		},
-		Deployments: c.caches.Apps().V1().Deployments(), Pods: core.Pods(), Lease: &controlplane.Lease{},
-		Namespaces: core.Namespaces(), Nodes: core.Nodes(),
-		Infrastructures:  controlplanetest.Infrastructures(topologies[len(nodes)]),
-		DeploymentClient: kube.AppsV1(), LeaseClient: kube.CoordinationV1(), NamespaceClient: kube.CoreV1(),
+		Lease: &controlplane.Lease{}, Kube: kube, Target: c.caches,
+		Infrastructures: controlplanetest.Infrastructures(topologies[len(nodes)]), Clock: clock, Recorder: c.recorder,
+	}), Options: Options{
+		Deployments: c.caches.Apps().V1().Deployments(), Namespaces: core.Namespaces(),
 		InTree: func(context.Context) (bool, error) { return c.inTree, nil },
-		Clock:  clock, Recorder: c.recorder,
 	}}
 	for _, node := range nodes {
 		c.status.NodeStatuses = append(c.status.NodeStatuses, operatorv1.NodeStatus{NodeName: node})
@@ -205,7 +206,7 @@ func (c *cluster) standBy(t *testing.T, nodes ...string) {
 // staticPod returns the static pod of a node, which may be changed.
 func (c *cluster) staticPod(t *testing.T, node string) *corev1.Pod {
 	t.Helper()
-	pod, err := c.Pods.Lister().Pods(namespace).Get("cloud-controller-manager-" + node)
+	pod, err := c.Target.Core().V1().Pods().Lister().Pods(namespace).Get("cloud-controller-manager-" + node)
 	require.NoError(t, err)
 	return pod
 }
@@ -615,5 +616,5 @@ func TestADeploymentWithoutPodsIsWaitedForByItself(t *testing.T) {
 	require.Equal(t, step{
 		reason:  stoppingPredecessor,
 		message: "the predecessor is being stopped; waiting for its Deployment to be deleted",
-	}, stopping(snapshot{}))
+	}, stopping(view{}))
 }

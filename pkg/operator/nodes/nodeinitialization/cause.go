@@ -47,7 +47,7 @@ type investigation struct {
 // per logInterval, and again if another process leads.
 func (c *controller) investigate(ctx context.Context, nodes []string) error {
 	i := &c.investigation
-	view, err := controlplane.Look(c.Lease, c.Target.Core().V1().Pods().Lister(), c.Infrastructures.Lister(), c.Clock)
+	view, err := c.View()
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -84,13 +83,13 @@ func (c *collector) collectCredentials(ch chan<- prometheus.Metric) {
 }
 
 func (c *collector) collectLease(ch chan<- prometheus.Metric) error {
-	view, err := controlplane.Look(c.Lease, c.pods, c.infrastructures, c.Clock)
+	view, err := c.View()
 	record := view.Record()
 	if err != nil || record.Lease == nil {
 		return err
 	}
 	vanished := c.facts.nodesVanished()
-	present := view.On(func(node string) bool { return !slices.Contains(vanished, node) }, vanished)
+	present := view.WithNodes(func(node string) bool { return !slices.Contains(vanished, node) }, vanished)
 	holder, age := present.Holder(), max(0, view.Now().Sub(record.Since).Seconds())
 	send(ch, leaseHolder, 1, holder.Node, holder.State.String())
 	send(ch, leaseAge, age)

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	configlisters "github.com/openshift/client-go/config/listers/config/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
@@ -116,22 +115,17 @@ type Credential struct {
 
 type collector struct {
 	dependencies.Deps
-	credentials     []Credential
-	facts           *Facts
-	version         string
-	pods            corev1listers.PodLister
-	infrastructures configlisters.InfrastructureLister
-	secrets         []corev1listers.SecretNamespaceLister
+	credentials []Credential
+	facts       *Facts
+	version     string
+	secrets     []corev1listers.SecretNamespaceLister
 }
 
 // New returns the collector. It requests its informers, and reads only their caches. The version is the operator's in
 // the release payload.
 func New(d dependencies.Deps, credentials []Credential, facts *Facts, version string) prometheus.Collector {
 	dependencies.Require(d, credentials, facts, version)
-	c := &collector{
-		Deps: d, credentials: credentials, facts: facts, version: version,
-		pods: d.Target.Core().V1().Pods().Lister(), infrastructures: d.Infrastructures.Lister(),
-	}
+	c := &collector{Deps: d, credentials: credentials, facts: facts, version: version}
 	for _, credential := range credentials {
 		dependencies.Require(credential)
 		c.secrets = append(c.secrets, credential.Secrets.Lister().Secrets(credential.Namespace))
