@@ -7,12 +7,10 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
-	configlisters "github.com/openshift/client-go/config/listers/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	corev1listers "k8s.io/client-go/listers/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -57,31 +55,6 @@ var operandSelector = labels.SelectorFromSet(labels.Set{"app": operand.Name})
 
 // IsOperand reports whether a pod is a mirror pod of the operand.
 func IsOperand(pod *corev1.Pod) bool { return operandSelector.Matches(labels.Set(pod.Labels)) }
-
-// Look returns a view of the lease and the pods that may hold it. Nothing else can be asked.
-func Look(
-	lease *Lease, pods corev1listers.PodLister, infrastructures configlisters.InfrastructureLister,
-	clock clock.PassiveClock,
-) (View, error) {
-	static, err := pods.Pods(operand.Namespace).List(operandSelector)
-	if err != nil {
-		return View{}, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
-	}
-	predecessors, err := predecessor.Pods(pods)
-	if err != nil {
-		return View{}, err
-	}
-	state := State{Now: clock.Now(), Record: lease.Record(), Pods: slices.Concat(static, predecessors)}
-	infrastructure, err := infrastructures.Get("cluster")
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return View{}, fmt.Errorf("reading infrastructure/cluster: %w", err)
-	default:
-		state.Topology = infrastructure.Status.ControlPlaneTopology
-	}
-	return NewView(state), nil
-}
 
 // Now returns the moment, by the operator's clock.
 func (v *View) Now() time.Time { return v.state.Now }

@@ -183,7 +183,6 @@ func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" 
 
 // rollout returns the controllers that try a change, roll out static pods and repair them.
 func (w *wiring) rollout() []factory.Controller {
-	target := w.informers.target.Core().V1()
 	return []factory.Controller{
 		staticpod.New(staticpod.Options{
 			Deps:          w.deps(),
@@ -191,21 +190,7 @@ func (w *wiring) rollout() []factory.Controller {
 			Secrets:       v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 			OperatorImage: w.OperatorImage,
 		}),
-		preflight.New(preflight.Options{
-			Operator:        w.client,
-			Secrets:         target.Secrets(),
-			ConfigMaps:      target.ConfigMaps(),
-			Pods:            target.Pods(),
-			Leases:          w.informers.preflight.Coordination().V1().Leases(),
-			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-			Nodes:           w.informers.nodes.Core().V1().Nodes(),
-			Lease:           w.lease,
-			Kube:            w.kube,
-			Started:         w.started,
-			Mask:            w.informers.target.Mask,
-			Clock:           w.Clock,
-			Recorder:        w.EventRecorder,
-		}),
+		preflight.New(w.deps(), w.informers.preflight.Coordination().V1().Leases(), w.started, w.informers.target.Mask),
 		noderepair.New(w.deps(), w.facts.NodeRepaired),
 	}
 }

@@ -91,9 +91,7 @@ func (s *state) watchFirstNode(ctx context.Context) error {
 		return nil
 	}
 	s.after(lookInterval)
-	if err := s.ignoreSettledRestarts(first.pod); err != nil {
-		return err
-	}
+	s.ignoreSettledRestarts(first.pod)
 	isFirst := func(node *corev1.Node) bool {
 		return node.Name == first.pod.Spec.NodeName && controlplane.KubeletOf(node) == controlplane.KubeletReady
 	}
@@ -126,21 +124,16 @@ func (s *state) forgetUnready() {
 // ignoreSettledRestarts stops counting the ends of a container before a run that has settled: those of days are no
 // failure of a revision. A container that is Ready for a moment may fail at each start. What moves the lead ends it,
 // too.
-func (s *state) ignoreSettledRestarts(pod *corev1.Pod) error {
-	moves, err := controlplane.Moves(s.Pods.Lister())
-	if err != nil {
-		return err
-	}
+func (s *state) ignoreSettledRestarts(pod *corev1.Pod) {
 	status, ready := controlplane.ContainerStatus(pod, operand.Name), ""
 	if controlplane.IsReady(pod) {
 		ready = status.ContainerID
 	}
 	hasSettled := s.now.Sub(s.ready.See(ready, s.now)) >= controlplane.SettleTime && ready != ""
 	run := controlplane.Terminated(status)
-	if hasSettled || run != nil && controlplane.EndedByMove(run, pod.Spec.NodeName, moves) {
+	if hasSettled || run != nil && controlplane.EndedByMove(run, pod.Spec.NodeName, s.view.Moves()) {
 		s.ignored = restarts{pod: pod.UID, count: endsOf(status)}
 	}
-	return nil
 }
 
 // endsOf returns how often a container has ended: the kubelet counts an end when it starts the next run.

@@ -121,6 +121,6 @@ func (s *state) lookupsWithin(ctx context.Context, pod string, last time.Duratio
 	if err != nil {
 		return nodecause.Lookups{}, err
 	}
-	masked, err := s.Mask(text)
+	masked, err := s.mask(text)
 	return nodecause.LastLookups(masked), err
 }

@@ -139,7 +139,7 @@ func (s *state) startedOn(ctx context.Context, node string) (started []string, a
 	if pod == nil {
 		return nil, false
 	}
-	started, err := s.Started(ctx, pod)
+	started, err := s.controllersOf(ctx, pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The leader does not tell what it has started", "node", node, "err", err)
 	}
@@ -187,8 +187,8 @@ func (s *state) observeLosses(p *proof, leads bool) {
 
 // keepsEnding reports whether the process of a static pod has ended and is not Ready, although the kubelet works.
 func (s *state) keepsEnding(pod *corev1.Pod) bool {
-	node, err := s.Nodes.Lister().Get(pod.Spec.NodeName)
-	return err == nil && controlplane.KubeletOf(node) == controlplane.KubeletReady && !controlplane.IsReady(pod) &&
+	node := s.view.Node(pod.Spec.NodeName)
+	return node != nil && controlplane.KubeletOf(node) == controlplane.KubeletReady && !controlplane.IsReady(pod) &&
 		controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name)) != nil
 }
 
@@ -204,7 +204,7 @@ func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 	}
 	if s.now.Sub(p.record.Since.Time) >= startTimeout {
 		text, _, _ := operandlog.Read(ctx, s.Kube.CoreV1(), first.Name)
-		p.log, _ = s.Mask(text) // It only explains.
+		p.log, _ = s.mask(text) // It only explains.
 	}
 }
 
@@ -234,7 +234,7 @@ func (s *state) judgeEnd(
 ) *trial.Verdict {
 	e := &evidence{now: s.now, pod: pod}
 	if text, err := operandlog.ReadFormer(ctx, s.Kube.CoreV1(), pod.Name); err == nil {
-		e.log, _ = s.Mask(text)
+		e.log, _ = s.mask(text)
 	}
 	run = run.DeepCopy()
 	run.Message = logged(run.Message, e.log)

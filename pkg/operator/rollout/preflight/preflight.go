@@ -9,19 +9,13 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
-	corev1informers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -54,30 +48,14 @@ const (
 	quietPeriod = time.Minute
 )
 
-// Options are the dependencies of New; all are required.
-type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-	// Secrets, ConfigMaps, Pods and Leases watch the operand's namespace, Nodes the control-plane Nodes.
-	Secrets    corev1informers.SecretInformer
-	ConfigMaps corev1informers.ConfigMapInformer
-	Pods       corev1informers.PodInformer
-	Leases     coordinationinformers.LeaseInformer
-	Nodes      corev1informers.NodeInformer
-	// Lease is that of the operand, whose duration depends on the topology, which Infrastructures has.
-	Lease           *controlplane.Lease
-	Infrastructures configinformers.InfrastructureInformer
-	// Kube writes Secrets, creates and deletes pods, deletes the lease of preflights, and reads logs.
-	Kube kubernetes.Interface
-	// Started returns the controllers that the cloud-controller-manager of a static pod has started.
-	Started func(ctx context.Context, pod *corev1.Pod) ([]string, error)
-	// Mask removes the values of Secrets from a text.
-	Mask     func(text string) (string, error)
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
-}
-
 type controller struct {
-	Options
+	dependencies.Deps
+	leases coordinationinformers.LeaseInformer
+	// controllersOf returns the controllers that the cloud-controller-manager of a static pod has started.
+	controllersOf func(ctx context.Context, pod *corev1.Pod) ([]string, error)
+	// mask removes the values of Secrets from a text.
+	mask func(text string) (string, error)
+
 	// podSeen, containerStarted and leaseAcquired are when the pod of a UID was seen first, its container ran and it led.
 	// podEnding is the one that is being deleted, and forced the one that was deleted without its kubelet.
 	podSeen, containerStarted, leaseAcquired, podEnding patience.Since[string]
@@ -95,17 +73,21 @@ type controller struct {
 	leading leading
 }
 
-// New returns the controller. An idle one reacts to events only.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	c := newController(o)
+// New returns the controller. leases has that of preflights, controllersOf returns the controllers that the
+// cloud-controller-manager of a static pod has started, and mask removes the values of Secrets from a text. An idle one
+// reacts to events only.
+func New(
+	d dependencies.Deps, leases coordinationinformers.LeaseInformer,
+	controllersOf func(ctx context.Context, pod *corev1.Pod) ([]string, error), mask func(text string) (string, error),
+) factory.Controller {
+	dependencies.Require(d, leases, controllersOf, mask)
+	c := &controller{Deps: d, leases: leases, controllersOf: controllersOf, mask: mask}
+	target := d.Target.Core().V1()
 	f := factory.New().
-		WithFilteredEventsInformers(isOfPreflight, o.Secrets.Informer(), o.Pods.Informer(), o.Leases.Informer()).
-		WithBareInformers(o.ConfigMaps.Informer(), o.Infrastructures.Informer())
-	return reconciler.From(f, name, o.Operator, o.Recorder, c.sync)
+		WithFilteredEventsInformers(isOfPreflight, target.Secrets().Informer(), target.Pods().Informer(), leases.Informer()).
+		WithBareInformers(target.ConfigMaps().Informer(), d.Infrastructures.Informer())
+	return reconciler.From(f, name, d.Operator, d.Recorder, c.sync)
 }
-
-func newController(o Options) *controller { return &controller{Options: o} }
 
 // isOfPreflight selects the objects of preflights by their names, and the static pods, which change only in a rollout.
 func isOfPreflight(obj any) bool {
@@ -135,33 +117,29 @@ type state struct {
 
 // observe reads the caches.
 func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) {
-	s = &state{controller: c, syncCtx: syncCtx, now: c.Clock.Now()}
-	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
+	s = &state{controller: c, syncCtx: syncCtx}
+	if s.view, err = c.View(); err != nil {
 		return nil, err
 	}
+	s.now, s.status, s.nodes = s.view.Now(), s.view.Status(), s.view.Nodes()
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
 		return nil, err
 	}
 	s.acceptance = meta.Annotations[operatorclient.PreflightAnnotation]
-	if s.view, err = controlplane.Look(c.Lease, c.Pods.Lister(), c.Infrastructures.Lister(), c.Clock); err != nil {
-		return nil, err
-	}
-	if s.nodes, err = operatorclient.All(c.Nodes.Lister(), "the control-plane nodes"); err != nil {
-		return nil, err
-	}
-	s.objects, err = operatorclient.Objects(
-		c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), c.Secrets.Lister().Secrets(operand.Namespace))
+	target := c.Target.Core().V1()
+	s.objects, err = operatorclient.Objects(target.ConfigMaps().Lister().ConfigMaps(operand.Namespace),
+		target.Secrets().Lister().Secrets(operand.Namespace))
 	if err != nil {
 		return nil, err
 	}
 	s.record = trial.Of(s.objects.Secret(operand.PreflightName))
-	s.pod, err = operatorclient.Find(c.Pods.Lister().Pods(operand.Namespace), "pod", operand.Namespace,
+	s.pod, err = operatorclient.Find(target.Pods().Lister().Pods(operand.Namespace), "pod", operand.Namespace,
 		operand.PreflightPod)
 	if err != nil {
 		return nil, err
 	}
-	s.lease, err = operatorclient.Find(c.Leases.Lister().Leases(operand.Namespace), "lease", operand.Namespace,
+	s.lease, err = operatorclient.Find(c.leases.Lister().Leases(operand.Namespace), "lease", operand.Namespace,
 		operand.PreflightName)
 	return s, err
 }
@@ -329,7 +307,7 @@ func (s *state) evidence(ctx context.Context) (*evidence, error) {
 		e.unread = unread.Error()
 	}
 	var err error
-	e.log, err = s.Mask(text)
+	e.log, err = s.mask(text)
 	return e, err
 }
 

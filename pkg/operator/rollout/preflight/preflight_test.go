@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -141,15 +142,15 @@ func (w *world) observeLeader() {
 
 // restartOperator begins another process of the operator.
 func (w *world) restartOperator() {
-	core := w.caches.Core().V1()
-	w.controller = newController(Options{
-		Operator: w.operator, Secrets: core.Secrets(), ConfigMaps: core.ConfigMaps(), Pods: core.Pods(), Nodes: core.Nodes(),
-		Leases: w.caches.Coordination().V1().Leases(), Lease: &w.Seen, Kube: w.kube,
-		Infrastructures: controlplanetest.Infrastructures(w.Topology),
-		Started:         func(_ context.Context, pod *corev1.Pod) ([]string, error) { return w.started(pod) },
-		Mask:            func(string) (string, error) { return w.masked, nil },
-		Clock:           w.clock, Recorder: w.recorder,
-	})
+	w.controller = &controller{
+		Deps: dependencies.Deps{
+			Operator: w.operator, Kube: w.kube, Target: w.caches, Nodes: w.caches.Core().V1().Nodes(), Lease: &w.Seen,
+			Infrastructures: controlplanetest.Infrastructures(w.Topology), Clock: w.clock, Recorder: w.recorder,
+		},
+		leases:        w.caches.Coordination().V1().Leases(),
+		controllersOf: func(_ context.Context, pod *corev1.Pod) ([]string, error) { return w.started(pod) },
+		mask:          func(string) (string, error) { return w.masked, nil },
+	}
 }
 
 // submitted is the pod of a candidate.
