@@ -271,8 +271,11 @@ func testLifecycle(t *testing.T) {
 				"--hostname-override=node-a ")
 		})
 	}
-	crashed := kubelet()
-	require.Len(t, crashed, 1)
+	var crashed []string
+	require.Eventually(t, func() bool {
+		crashed = kubelet()
+		return len(crashed) == 1 // A child of it has the same command line until it executes its program.
+	}, time.Minute, 50*time.Millisecond)
 	pid, err := strconv.Atoi(crashed[0])
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
