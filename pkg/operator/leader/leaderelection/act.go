@@ -54,7 +54,9 @@ func (c *controller) act(ctx context.Context, view controlplane.View) (next time
 	certain := (record.Observed || oneCanLead(view)) && couldOnlyBeOurs(view, holder.Node)
 	c.Lease.ObserveHolder(view, certain)
 	c.keep()
-	l := lease{View: view, record: c.Lease.Record(), holder: holder}
+	// What is released is the lease that was judged: the update fails if it has changed since.
+	record.Process = c.Lease.Record().Process
+	l := lease{View: view, record: record, holder: holder}
 	if holder.Identity != "" && holder.Identity == l.record.Process.Identity {
 		l.isOurs, l.end = true, c.Lease.EndOf(view)
 	}

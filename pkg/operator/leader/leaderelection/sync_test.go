@@ -98,3 +98,40 @@ func TestNothingIsDoneBeforeALeaseWasSeen(t *testing.T) {
 	require.Equal(t, []time.Duration{0}, calls)
 	require.Empty(t, r.kube.Actions())
 }
+
+// racing is an operator client during whose reads something happens.
+type racing struct {
+	v1helpers.StaticPodOperatorClient
+	happens func()
+}
+
+func (r racing) GetStaticPodOperatorState() (
+	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
+) {
+	r.happens()
+	return r.StaticPodOperatorClient.GetStaticPodOperatorState()
+}
+
+// The API server refuses the update of a lease that has changed.
+func TestTheLeaseThatIsReleasedIsTheOneThatWasJudged(t *testing.T) {
+	c := threeMasters()
+	r := newCached(t, c)
+	c.Renew(-26)
+	r.run(t, c, -1, 0)
+	c.Renew(0)
+	r.run(t, c, 1, 0)
+	c.Exit("m0", 30, "")
+	for _, pod := range c.Pods {
+		require.NoError(t, r.caches.Core().V1().Pods().Informer().GetStore().Update(pod))
+	}
+	r.clock.SetTime(at(31))
+	r.Operator = racing{r.Operator, func() { // The informer of the lease delivers that the next one has acquired it.
+		c.Acquire("m1", "next", 31)
+		r.Lease.See(c.Lease, at(31))
+	}}
+	_, err := controllertest.NewTimer(r.clock, r.recorder).Run(t.Context(), r.sync, 0)
+	require.NoError(t, err)
+	if released := r.released(); released != nil {
+		require.NotEqual(t, at(31), released.Spec.AcquireTime.Time)
+	}
+}
