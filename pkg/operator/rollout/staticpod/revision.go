@@ -184,8 +184,7 @@ func (c *revisions) write(ctx context.Context, revision int32) error {
 func (c *revisions) create(
 	ctx context.Context, recorder events.Recorder, candidate operand.Objects, revision int32,
 ) error {
-	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
-	if err != nil || claimed(live) != revision-1 {
+	if isBehind, err := c.isBehind(ctx, candidate, revision-1); err != nil || isBehind {
 		return err
 	}
 	former, err := c.copies(ctx, revision-1)
@@ -213,8 +212,33 @@ func (c *revisions) create(
 		klog.V(2).InfoS("The revision is not ready yet", "revision", revision, "reason", mismatch.Error())
 		return nil
 	}
+	return c.complete(ctx, recorder, revision, status, reason)
+}
+
+// isBehind reports whether a cache does not have the latest revision, nor perhaps its candidate. A revision that was lost
+// with a restore is nowhere.
+func (c *revisions) isBehind(ctx context.Context, candidate operand.Objects, latest int32) (bool, error) {
+	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
+	if err != nil || claimed(live) != latest {
+		return true, err
+	}
+	if newest(candidate.ConfigMaps) == latest {
+		return false, nil
+	}
+	status, err := c.Kube.CoreV1().ConfigMaps(operand.Namespace).Get(ctx, copyName(revisionStatus, latest),
+		metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && isReady(status), err
+}
+
+// complete marks a revision whose copies are complete, and makes it the latest one.
+func (c *revisions) complete(
+	ctx context.Context, recorder events.Recorder, revision int32, status *corev1.ConfigMap, reason string,
+) error {
 	status.Annotations = map[string]string{readyAnnotation: "true"}
-	_, err = c.ConfigMaps.ConfigMaps(operand.Namespace).Update(ctx, status, metav1.UpdateOptions{})
+	_, err := c.ConfigMaps.ConfigMaps(operand.Namespace).Update(ctx, status, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("completing configmap/%s in %s: %w", status.Name, operand.Namespace, err)
 	}

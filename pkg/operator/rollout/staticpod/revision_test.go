@@ -404,3 +404,13 @@ func TestItComesBackByItselfWhenARevisionWasHeldBackForTooLong(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{0, heldBackGracePeriod}, calls)
 }
+
+// The caches of objects are those of before revision 2, whose candidate has another cloud configuration. That of the
+// resource is not behind.
+func TestACandidateOfACacheThatIsBehindBecomesNoRevision(t *testing.T) {
+	cached := append(revisionObjects(t, 0), revisionObjects(t, 1)...)
+	live := slices.Concat(cached, edited(revisionObjects(t, 2), "cloud-config-2"))
+	r := newRevising(t, latestIs(2), cached, live)
+	_ = r.run(t)
+	require.ElementsMatch(t, []string{"revision-status-1", "revision-status-2"}, r.complete(t))
+}
