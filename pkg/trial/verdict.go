@@ -29,8 +29,8 @@ const (
 // The pauses after which a preflight that did not succeed is repeated: the first, doubled each time, and the longest.
 // What waits for its cloud has longestWait, because only a repeated preflight ends the wait. A rejected login counts
 // against an account, which many clouds lock for half an hour after some of them. So at most three are made in half an
-// hour with the same credentials, unless the running ones are rejected too: then nothing works until new ones do, and
-// soonTries follow each other after the first pause.
+// hour with the same credentials, unless the running ones are rejected too: then nothing works until new ones do, so
+// soonTries follow each other after the first pause, and the others after ever longer ones.
 const (
 	firstPause      = time.Minute
 	soonTries       = 5
@@ -191,7 +191,7 @@ func (v *Verdict) pause() time.Duration {
 		if v.Tries <= soonTries {
 			return firstPause
 		}
-		return longestWait
+		return min(longestPause, longestWait<<min(v.Tries-soonTries-1, 6))
 	case v.LeaderRejected || v.Result == Inconclusive || v.Class == ImageNotPulled:
 		longest = longestWait
 	case v.Class == RejectedLogin:

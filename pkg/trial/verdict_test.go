@@ -199,7 +199,7 @@ func TestWhatWaitsForItsCloudIsRepeatedSooner(t *testing.T) {
 		},
 		"its login and the leader's were rejected": {
 			trial.Verdict{Result: trial.Failed, Class: trial.RejectedLogin, LeaderRejected: true},
-			[]time.Duration{0, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, 5 * time.Minute, 5 * time.Minute},
+			[]time.Duration{0, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, 5 * time.Minute, 10 * time.Minute},
 		},
 		"it failed, as the leader does": {
 			trial.Verdict{Result: trial.Failed, Class: "Crash", LeaderRejected: true, Tries: 1},
@@ -244,4 +244,20 @@ func TestTheLeadersRejectionCountsForTheNextVerdict(t *testing.T) {
 	require.Equal(t, 1, after.Tries)
 	crash := trial.Verdict{Result: trial.Failed, Class: "Crash", Tries: 1}
 	require.False(t, crash.After(&former).LeaderRejected, "another failure has another cause")
+}
+
+func TestALoginThatStaysRejectedIsTriedEverMoreRarely(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	verdict := &trial.Verdict{
+		Result: trial.Failed, Class: trial.RejectedLogin, LeaderRejected: true, Ended: metav1.NewTime(now),
+	}
+	logins, at := 0, time.Duration(0)
+	for ; at < 24*time.Hour; logins++ {
+		again := &trial.Verdict{
+			Result: trial.Failed, Class: trial.RejectedLogin, Tries: 1, Ended: metav1.NewTime(now.Add(at)),
+		}
+		verdict = again.After(verdict)
+		at += verdict.RepeatIn(now.Add(at))
+	}
+	require.Less(t, logins, 40)
 }
