@@ -25,7 +25,7 @@ const (
 
 // Leading is the record of a revision's proof.
 type Leading struct {
-	// Revision is the one that is proved, Former the last one that led well before.
+	// Revision is the one that is proved, Former the one that led before.
 	Revision int32 `json:"revision"`
 	Former   int32 `json:"former"`
 	// Node is the first node.

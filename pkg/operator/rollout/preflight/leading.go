@@ -87,24 +87,13 @@ func (s *state) beginProof(ctx context.Context) *trial.Leading {
 		!former.IsNew(s.objects, latest, begun.Former) {
 		return nil
 	}
-	needsProof := former.NeedsProof(s.objects, latest, begun.Former)
-	begun.Former = s.lastGood(begun.Former)
-	if !needsProof {
+	if !former.NeedsProof(s.objects, latest, begun.Former) {
 		return s.watched(begun)
 	}
 	if holder := s.view.Holder(); holder.State.Runs() && holder.Node != begun.Node {
 		begun.Controllers, _ = s.startedOn(ctx, holder.Node)
 	}
 	return begun
-}
-
-// lastGood returns the revision to go back to from the one after present: the one before if the leaders of the present
-// one keep ending.
-func (s *state) lastGood(present int32) int32 {
-	if s.record.Leading.HasEnded(present) && s.leading.of == present && len(s.leading.ends) > 0 {
-		return s.record.Leading.Former
-	}
-	return present
 }
 
 // watched returns the record of a revision that rolls on without a proof, nil if no former one leads: then the change

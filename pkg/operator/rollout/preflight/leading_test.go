@@ -442,41 +442,6 @@ func TestTheLeadersOfNewCredentialsAreNotWatchedIfNoneLedBefore(t *testing.T) {
 	require.Nil(t, w.record(t), "they may be the cure")
 }
 
-// What leads then is no revision to go back to.
-func TestARevisionThatFollowsOneWhoseLeadersEndGoesBackToTheOneBefore(t *testing.T) {
-	for name, tc := range map[string]struct {
-		settles bool
-		want    int32
-	}{
-		"the leaders of the present one keep ending": {false, 3},
-		"a leader of the present one has settled":    {true, 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := everywhere(t)
-			w.fails(t, "m0", 10, noOctavia)
-			second := 12
-			if tc.settles {
-				w.takesLead("m2", 20)
-				w.renews(t, 40*time.Second)
-				second = 61
-			}
-			pod := `{"spec": {"containers": [{"name": "cloud-controller-manager", "image": "next"}]}}`
-			require.NoError(t, w.caches.Core().V1().ConfigMaps().Informer().GetStore().Add(&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operand.NameIn(operand.PodConfigMap, 5)},
-				Data:       map[string]string{"pod.yaml": pod},
-			}))
-			w.latest, w.Status.LatestAvailableRevision = 5, 5
-			w.Install("m1", second)
-			w.label("m1", "5")
-			w.Ready("m1", true)
-			w.Status.NodeStatuses[1].CurrentRevision = 5
-			w.pass(t, 0)
-			require.Equal(t, int32(5), w.record(t).Revision)
-			require.Equal(t, tc.want, w.record(t).Former)
-		})
-	}
-}
-
 // The prune controller deletes what no node runs.
 func TestARevisionWhoseLeadersEndStaysIfTheFormerOneWasPruned(t *testing.T) {
 	w := everywhere(t)
