@@ -73,6 +73,9 @@ func (c *revisions) sync(ctx context.Context, syncCtx factory.SyncContext) error
 		return err
 	}
 	held, heldErr := heldBack(objects)
+	if held != "" {
+		klog.V(2).InfoS("Not creating a revision yet", "reason", held)
+	}
 	if heldErr == nil {
 		heldErr = c.report(ctx, syncCtx, objects, held)
 	}
@@ -215,7 +218,7 @@ func (c *revisions) create(
 	return c.complete(ctx, recorder, revision, status, reason)
 }
 
-// isBehind reports whether a cache does not have the latest revision, nor perhaps its candidate. A revision that was lost
+// isBehind reports whether a cache does not have the latest revision, nor perhaps its candidate. One that was lost
 // with a restore is nowhere.
 func (c *revisions) isBehind(ctx context.Context, candidate operand.Objects, latest int32) (bool, error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
