@@ -1,6 +1,10 @@
 package integration_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -90,13 +94,23 @@ func TestAPlatformWithoutACloudControllerManagerIsAvailable(t *testing.T) {
 	c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue, "")
 	c.awaitClusterOperator(t, configv1.OperatorDegraded, configv1.ConditionFalse, "")
 	c.awaitClusterOperator(t, configv1.OperatorProgressing, configv1.ConditionFalse, "")
-	operator, err := c.config.ConfigV1().ClusterOperators().Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.ElementsMatch(t, []configv1.OperandVersion{
+	versions := []configv1.OperandVersion{
+		{Name: "cloud-controller-manager", Version: "4.99.0-dev"},
 		{Name: "operator", Version: "4.99.0-dev"},
 		{Name: "operator-image", Version: "localhost/operator:new"},
-		{Name: "cloud-controller-manager", Version: "4.99.0-dev"},
-	}, operator.Status.Versions)
+	}
+	await(t, "the versions", func(ctx context.Context) error { // They are written once the conditions are.
+		operator, err := c.config.ConfigV1().ClusterOperators().Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		got := operator.Status.Versions
+		slices.SortFunc(got, func(a, b configv1.OperandVersion) int { return strings.Compare(a.Name, b.Name) })
+		if !slices.Equal(got, versions) {
+			return fmt.Errorf("they are %v", got)
+		}
+		return nil
+	})
 }
 
 func (c *cluster) setPlatform(t *testing.T, platform configv1.PlatformType) {
