@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 )
 
 // canary is the prefix of every secret in a cluster's inputs.
@@ -67,7 +68,7 @@ func (c *cluster) credentialSecrets() []string {
 	if name := c.platform().Credentials.Secret; name != "" {
 		return []string{name}
 	}
-	return []string{"example-credentials"}
+	return []string{openstack.ExternalCredentials}
 }
 
 func (c *cluster) platform() platform.Platform {
