@@ -89,7 +89,7 @@ func (n *Node) Entry(name string) *Entry {
 }
 
 // Find returns the value at a path and the place of its key. The items of a list are found by their index or name.
-// Without such a value, the place is that of the nearest value above.
+// If there is no such value, it returns the place of the nearest value above.
 func (n *Node) Find(path ...string) (value *Node, at Position, found bool) {
 	if n == nil {
 		return nil, at, false

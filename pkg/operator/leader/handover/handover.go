@@ -91,9 +91,9 @@ type view struct {
 	proof *trial.Leading
 	// moves are the pods of moves.
 	moves []*corev1.Pod
-	// cordonedSince is since when the holder's Node has been cordoned.
+	// cordonedSince is when the holder's Node was seen cordoned first.
 	cordonedSince time.Time
-	// isDeaf reports whether the holder is deaf, deafSince since when, and waiting are the nodes that wait for it.
+	// isDeaf reports whether the holder is deaf. deafSince is when that began, and waiting are the nodes that wait for it.
 	isDeaf    bool
 	deafSince time.Time
 	waiting   []string
@@ -124,7 +124,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, v.condition())
 }
 
-// view reads the caches, and remembers since when the holder's Node has been cordoned.
+// view reads the caches, and starts the clock when it first sees the holder's Node cordoned.
 func (c *controller) view() (v view, err error) {
 	if v.View, err = c.View(); err != nil {
 		return v, err

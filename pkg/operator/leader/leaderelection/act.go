@@ -75,8 +75,8 @@ type lease struct {
 	controlplane.View
 	record controlplane.Record
 	holder controlplane.Holder
-	// isOurs reports whether the holder is a process of ours that was seen to lead, of which end is the end. restarted is
-	// since when the next run of its container has been seen.
+	// isOurs reports whether the holder is a process of ours that was seen to lead, and end is what is known of its end.
+	// restarted is when the next run of its container was seen first.
 	isOurs    bool
 	end       controlplane.End
 	restarted time.Time

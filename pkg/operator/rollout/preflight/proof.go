@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// wellPeriod is how long a process must have led with all its controllers. The last check that can end it is that of
-	// the API server's health, 10 seconds after they have started.
+	// wellPeriod is how long a process must have led with all its controllers. The last check that can end it asks for the
+	// API server's health, 10 seconds after they have started.
 	wellPeriod = 15 * time.Second
 
 	// unlistedPeriod is how long it must have led where it does not list its controllers. Alibaba Cloud's, the slowest,

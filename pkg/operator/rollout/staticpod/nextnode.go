@@ -30,7 +30,7 @@ const (
 	// Ready. The kubelet may have lost only the pod network, which an installer does not need.
 	notReadyTimeout = time.Minute
 
-	// watchPeriod is how often a rollout looks again whether somebody renews the lease. The lease is released when nobody
+	// watchPeriod is how often a rollout checks again whether the lease is renewed. The lease is released when nobody
 	// has renewed it for as long as it lasts, so no rollout waits for longer.
 	watchPeriod = 5 * time.Second
 )

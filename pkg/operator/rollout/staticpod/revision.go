@@ -218,8 +218,8 @@ func (c *revisions) create(
 	return c.complete(ctx, recorder, revision, status, reason)
 }
 
-// isBehind reports whether a cache does not have the latest revision, nor perhaps its candidate. One that was lost
-// with a restore is nowhere.
+// isBehind reports whether the caches are older than the latest revision: then the candidate may be, too. A revision
+// that a restore of etcd has lost does not exist in the API either.
 func (c *revisions) isBehind(ctx context.Context, candidate operand.Objects, latest int32) (bool, error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil || claimed(live) != latest {
