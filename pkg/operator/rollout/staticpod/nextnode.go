@@ -149,6 +149,9 @@ func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
 			return wait
 		}
 	}
+	if next.failed { // What runs there is of no use, so it is not the last static pod that a move leaves.
+		return 0
+	}
 	if next.watches {
 		return watchPeriod
 	}

@@ -270,12 +270,18 @@ func TestNoNodeIsChosenWhileTheLeadMoves(t *testing.T) {
 			s.lead()
 			s.run(time.Second)
 			s.revision(2)
-			move := pod("handover-yield-m0", map[string]string{"app": "handover"})
-			move.Spec.NodeName, move.Status.Phase = "m0", tc.phase
-			move.CreationTimestamp = metav1.Time{Time: s.clock.Now().Add(-tc.age)}
-			require.NoError(t, s.caches.Core().V1().Pods().Informer().GetStore().Add(move))
+			s.move(t, tc.phase, tc.age)
 			s.run(time.Second)
 			require.Equal(t, tc.want, s.order)
 		})
 	}
+}
+
+// move adds the pod that takes the lead from m0.
+func (s *simulated) move(t *testing.T, phase corev1.PodPhase, age time.Duration) {
+	t.Helper()
+	move := pod("handover-yield-m0", map[string]string{"app": "handover"})
+	move.Spec.NodeName, move.Status.Phase = "m0", phase
+	move.CreationTimestamp = metav1.Time{Time: s.clock.Now().Add(-age)}
+	require.NoError(t, s.caches.Core().V1().Pods().Informer().GetStore().Add(move))
 }

@@ -144,6 +144,20 @@ func TestTheNodeWhoseRevisionHasLedBadlyGoesBackFirst(t *testing.T) {
 	require.Equal(t, []string{"m1: 2", "m1: 3", "m2: 3", "m0: 3"}, s.order)
 }
 
+// The node that has yielded the lead may wait for its kubelet's back-off.
+func TestTheNodeWhoseRevisionHasLedBadlyGoesBackWhileTheLeadMoves(t *testing.T) {
+	s := newSimulated(t, "m0", "m1", "m2")
+	s.lead()
+	s.run(time.Second)
+	s.changed()
+	s.run(time.Minute)
+	s.prove(trial.Leading{Revision: 2, Former: 1, Node: "m1", State: trial.LeadFailed, Began: metav1.NewTime(s.clock.Now())})
+	s.move(t, corev1.PodRunning, 0)
+	s.revision(3)
+	s.run(20 * time.Second)
+	require.Equal(t, []string{"m1: 2", "m1: 3"}, s.order)
+}
+
 // Each move of the lead costs seconds, and a leader that has not settled is none.
 func TestTheNodeOfALeaderWaitsUntilThatHasSettled(t *testing.T) {
 	s := newSimulated(t, "m0", "m1")
