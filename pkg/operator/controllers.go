@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 
@@ -80,7 +78,7 @@ func (w *wiring) inputs() []factory.Controller {
 	return []factory.Controller{
 		configobservation.New(w.client, w.observed(), w.EventRecorder),
 		managedcloudconfig.New(w.deps(), userConfig, managedConfig),
-		targetconfigcontroller.New(w.targetConfig()),
+		targetconfigcontroller.New(w.deps(), configobservation.Confirm(w.observed()), w.targetConfig()),
 		trustedca.New(w.deps(), userConfig, managedConfig),
 		clientca.New(w.deps(), w.informers.kubeSystem.Core().V1().ConfigMaps()),
 		tokens.New(w.deps(), w.TokenLifetime),
@@ -95,28 +93,14 @@ func (w *wiring) inputs() []factory.Controller {
 
 func (w *wiring) targetConfig() targetconfigcontroller.Options {
 	return targetconfigcontroller.Options{
-		Operator:         w.client,
-		Confirm:          configobservation.Confirm(w.observed()),
-		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
-		UserConfig:       w.informers.userConfig,
-		ManagedConfig:    w.informers.managedConfig.Core().V1().ConfigMaps(),
-		TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
-		TargetSecrets:    w.informers.target.Core().V1().Secrets(),
-		ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-		Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-		TargetDaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
-		DaemonSets:       w.kube.AppsV1(),
-		Works:            w.works,
-		WorksFrom: []factory.Informer{
-			w.lease, w.informers.target.Core().V1().Pods().Informer(),
-			w.informers.config.Config().V1().Infrastructures().Informer(),
-		},
+		Namespaces:    w.informers.namespace.Core().V1().Namespaces(),
+		UserConfig:    w.informers.userConfig,
+		ManagedConfig: w.informers.managedConfig.Core().V1().ConfigMaps(),
+		NodeManagers:  w.informers.nodeManager.Apps().V1().DaemonSets(),
 		Version:       w.OperatorVersion,
 		OperandImages: w.OperandImages,
 		OperatorImage: w.OperatorImage,
 		SystemTrust:   w.SystemTrust,
-		Clock:         w.Clock,
-		Recorder:      w.EventRecorder,
 	}
 }
 
@@ -131,17 +115,6 @@ func (w *wiring) observed() configobservation.Listers {
 		return len(found) > 0, err
 	}
 	return listers
-}
-
-// works returns the revision of the cloud-controller-manager that works and that a change could break, 0 if there is
-// none.
-func (w *wiring) works(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
-	d := w.deps()
-	view, err := d.View()
-	if err != nil {
-		return 0, err
-	}
-	return view.Works(status), nil
 }
 
 // resources returns the controllers that apply fixed objects, and start the informers that not every cluster needs.
@@ -184,12 +157,7 @@ func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" 
 // rollout returns the controllers that try a change, roll out static pods and repair them.
 func (w *wiring) rollout() []factory.Controller {
 	return []factory.Controller{
-		staticpod.New(staticpod.Options{
-			Deps:          w.deps(),
-			ConfigMaps:    v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-			Secrets:       v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-			OperatorImage: w.OperatorImage,
-		}),
+		staticpod.New(w.deps(), w.OperatorImage),
 		preflight.New(w.deps(), w.informers.preflight.Coordination().V1().Leases(), w.started, w.informers.target.Mask),
 		noderepair.New(w.deps(), w.facts.NodeRepaired),
 	}

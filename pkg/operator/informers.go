@@ -5,7 +5,6 @@ import (
 
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,14 +131,6 @@ func namespaced(
 ) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(kube, resync, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(tweak), informers.WithTransform(stripManagedFields))
-}
-
-// byNamespace returns the informers that library-go's cached getters read. Only this constructor accepts existing
-// informers. Production code uses this type too, despite its name.
-func (i informerSet) byNamespace() v1helpers.KubeInformersForNamespaces {
-	return v1helpers.NewFakeKubeInformersForNamespaces(map[string]informers.SharedInformerFactory{
-		operatorclient.TargetNamespace: i.target,
-	})
 }
 
 func (i informerSet) start(stop <-chan struct{}) {

@@ -10,13 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
 // A constructor without the check would accept a dependency that is nil.
@@ -102,23 +99,4 @@ func TestTheObserversSeeWhetherThePredecessorHasADeployment(t *testing.T) {
 	found, err = w.observed().Predecessor()
 	require.NoError(t, err)
 	require.True(t, found)
-}
-
-func TestTheRevisionThatWorksIsThatOfTheLeader(t *testing.T) {
-	o, cc := assemble(t, apitest.Start(t, addToScheme))
-	cc.Clock = clocktesting.NewFakeClock(controlplanetest.At(1))
-	w, err := newWiring(o, cc)
-	require.NoError(t, err)
-	c := controlplanetest.New("m0", "m1", "m2")
-	for _, pod := range c.Pods {
-		require.NoError(t, w.informers.target.Core().V1().Pods().Informer().GetStore().Add(pod))
-	}
-	require.NoError(t, w.informers.config.Config().V1().Infrastructures().Informer().GetStore().Add(&configv1.Infrastructure{
-		ObjectMeta: metaOf("", "cluster"), Status: configv1.InfrastructureStatus{ControlPlaneTopology: c.Topology},
-	}))
-	require.NoError(t, w.client.Informer().GetStore().Add(operatorResource()))
-	w.lease.See(c.Lease, controlplanetest.At(0))
-	revision, err := w.works(c.Status)
-	require.NoError(t, err)
-	require.Equal(t, int32(3), revision)
 }

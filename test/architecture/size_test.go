@@ -15,9 +15,9 @@ import (
 // Each of these bounds may fall, and none may rise: an options struct hides what a controller needs, and a type that
 // embeds an interface of another module changes a method of it that a reader does not see at the call.
 const (
-	maxOptions       = 10
-	maxOptionsFields = 20
-	maxForeign       = 30
+	maxOptions       = 9
+	maxOptionsFields = 8
+	maxForeign       = 29
 )
 
 func TestFewOptionsAndFewTypesThatEmbedAnInterfaceOfOthers(t *testing.T) {

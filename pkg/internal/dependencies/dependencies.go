@@ -12,9 +12,11 @@ import (
 	"k8s.io/client-go/informers"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // Deps are what most controllers need, the same for all of them.
@@ -30,6 +32,24 @@ type Deps struct {
 	Lease    *controlplane.Lease
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
+}
+
+// ConfigMaps returns a client of the operand's namespace that reads from the cache.
+func (d *Deps) ConfigMaps() corev1client.ConfigMapsGetter {
+	return v1helpers.CachedConfigMapGetter(d.Kube.CoreV1(), d.byNamespace())
+}
+
+// Secrets returns a client of the operand's namespace that reads from the cache.
+func (d *Deps) Secrets() corev1client.SecretsGetter {
+	return v1helpers.CachedSecretGetter(d.Kube.CoreV1(), d.byNamespace())
+}
+
+// byNamespace returns what library-go's cached getters read. Only this constructor accepts existing informers.
+// Production code uses this type too, despite its name.
+func (d *Deps) byNamespace() v1helpers.KubeInformersForNamespaces {
+	return v1helpers.NewFakeKubeInformersForNamespaces(map[string]informers.SharedInformerFactory{
+		operand.Namespace: d.Target,
+	})
 }
 
 // Accepted is called with what Require accepts. Only a test of the wiring replaces it.

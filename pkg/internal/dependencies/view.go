@@ -29,3 +29,10 @@ func (d *Deps) View() (controlplane.View, error) {
 	}
 	return controlplane.NewView(s), nil
 }
+
+// Objects reads the ConfigMaps and Secrets of the operand's namespace from the cache.
+func (d *Deps) Objects() (operand.Objects, error) {
+	core := d.Target.Core().V1()
+	return operatorclient.Objects(
+		core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), core.Secrets().Lister().Secrets(operand.Namespace))
+}

@@ -153,7 +153,7 @@ func TestARejectedInputHoldsUpNothingElse(t *testing.T) {
 			f.OperandImages = map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:9"}
 			f.put(t, publishedCA(map[string]string{"ca.crt": "the API's new CA"}))
 			// A new process of the operator has no other state than the cluster's.
-			f.controller = newController(f.Options)
+			f.restart()
 			f.settle(t)
 			require.Equal(t, []string{"update configmaps/kubeconfigs", "update configmaps/cloud-controller-manager-pod"}, f.writes())
 			require.Contains(t, f.delivered(t, operand.ConfigMap, "cloud-controller-manager-pod", "pod.yaml"), "registry/openstack@sha256:9")
@@ -194,7 +194,7 @@ func TestAnOperatorThatEndsBeforeTheCandidateIsAppliedDoesNotGoBack(t *testing.T
 
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": typoConfig}))
 	broken = nil
-	f.controller = newController(f.Options)
+	f.restart()
 	require.NoError(t, f.run(t))
 	require.Contains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), "RegionTwo")
 	require.Equal(t, []string{typoCondition + acceptedLine}, withoutCommand(f.trueConditions(t)))

@@ -1,7 +1,6 @@
 package targetconfigcontroller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,14 +11,10 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
@@ -46,14 +41,8 @@ const (
 	userGracePeriod = 5 * time.Second
 )
 
-// Options are the dependencies of New; all but GracePeriod are required.
+// Options are what New needs besides the dependencies of all controllers.
 type Options struct {
-	Operator v1helpers.StaticPodOperatorClient
-
-	// Confirm reports whether spec.observedConfig matches the current state of the cluster. If not, the observers are
-	// about to update it or report why they do not.
-	Confirm func(*operatorv1.OperatorSpec) (bool, error)
-
 	// Namespaces watches the operand's namespace.
 	Namespaces coreinformers.NamespaceInformer
 
@@ -61,23 +50,8 @@ type Options struct {
 	// latter, the controller reads only operatorclient.ManagedCloudConfig.
 	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
 
-	// TargetConfigMaps and TargetSecrets are those of the operand's namespace.
-	TargetConfigMaps coreinformers.ConfigMapInformer
-	TargetSecrets    coreinformers.SecretInformer
-
-	// ConfigMaps and Secrets write to the operand's namespace and read from the caches of TargetConfigMaps and
-	// TargetSecrets.
-	ConfigMaps corev1client.ConfigMapsGetter
-	Secrets    corev1client.SecretsGetter
-
-	// TargetDaemonSets watches the cloud-node-manager on platforms that have one. DaemonSets writes it.
-	TargetDaemonSets appsinformers.DaemonSetInformer
-	DaemonSets       appsv1client.DaemonSetsGetter
-
-	// Works returns the revision that a change could break, 0 if there is none. WorksFrom are the informers that it reads,
-	// whose events do not matter.
-	Works     func(*operatorv1.StaticPodOperatorStatus) (int32, error)
-	WorksFrom []factory.Informer
+	// NodeManagers watches the cloud-node-manager on platforms that have one.
+	NodeManagers appsinformers.DaemonSetInformer
 
 	// Version is the version of the release payload; it is recorded with the candidate.
 	Version string
@@ -88,18 +62,17 @@ type Options struct {
 
 	// SystemTrust is the trust bundle of the operator's image; it may be empty.
 	SystemTrust operand.TrustSource
-
-	// GracePeriod is how long an input that another component writes may be absent before the operator degrades,
-	// componentGracePeriod if zero.
-	GracePeriod time.Duration
-
-	Clock    clock.Clock
-	Recorder events.Recorder
 }
 
 type controller struct {
+	dependencies.Deps
 	Options
-	namespaces corelisters.NamespaceLister
+	confirm func(*operatorv1.OperatorSpec) (bool, error)
+	// configMaps and secrets write to the operand's namespace and read from the cache.
+	configMaps corev1client.ConfigMapsGetter
+	secrets    corev1client.SecretsGetter
+	// works returns the revision that a change could break, 0 if there is none.
+	works func(*operatorv1.StaticPodOperatorStatus) (int32, error)
 	// inputs gathers the current inputs, and annotations are those of the operator's resource. A DryRun has others.
 	inputs      func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
 	annotations func() (map[string]string, error)
@@ -111,34 +84,45 @@ type controller struct {
 	absent patience.Each[string, bool]
 }
 
-// New returns the controller. It does nothing while the platform is unknown or unmanaged. API errors become
-// TargetConfigControllerDegraded.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
+// New returns the controller. confirm reports whether spec.observedConfig matches the current state of the cluster. If
+// not, the observers are about to update it or report why they do not. The controller does nothing while the platform
+// is unknown or unmanaged. API errors become TargetConfigControllerDegraded.
+func New(
+	d dependencies.Deps, confirm func(*operatorv1.OperatorSpec) (bool, error), o Options,
+) factory.Controller {
+	dependencies.Require(d, confirm, o)
+	core := d.Target.Core().V1()
 	f := factory.New().
 		WithInformers(o.Namespaces.Informer(), o.UserConfig.Informer(), o.ManagedConfig.Informer(),
-			o.TargetConfigMaps.Informer(), o.TargetSecrets.Informer(),
-			ondemand.SpecInformer{SharedIndexInformer: o.TargetDaemonSets.Informer()}).
-		WithBareInformers(o.WorksFrom...)
-	return reconciler.From(f, name, o.Operator, o.Recorder.WithComponentSuffix("target-config-controller"),
-		newController(o).sync)
+			core.ConfigMaps().Informer(), core.Secrets().Informer(),
+			ondemand.SpecInformer{SharedIndexInformer: o.NodeManagers.Informer()}).
+		WithBareInformers(d.Lease, core.Pods().Informer(), d.Infrastructures.Informer())
+	return reconciler.From(f, name, d.Operator, d.Recorder.WithComponentSuffix("target-config-controller"),
+		newController(d, confirm, o).sync)
 }
 
-func newController(o Options) *controller {
-	o.GracePeriod = cmp.Or(o.GracePeriod, componentGracePeriod)
+func newController(
+	d dependencies.Deps, confirm func(*operatorv1.OperatorSpec) (bool, error), o Options,
+) *controller {
 	reader := inputs.Listers{
 		UserConfig:    o.UserConfig.Lister(),
 		ManagedConfig: o.ManagedConfig.Lister(),
-		Secrets:       o.TargetSecrets.Lister(),
+		Secrets:       d.Target.Core().V1().Secrets().Lister(),
 	}
 	return &controller{
-		Options:    o,
-		namespaces: o.Namespaces.Lister(),
+		Deps: d, Options: o, confirm: confirm, configMaps: d.ConfigMaps(), secrets: d.Secrets(),
+		works: func(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
+			view, err := d.View()
+			if err != nil {
+				return 0, err
+			}
+			return view.Works(status), nil
+		},
 		inputs: func(observed *operandconfig.Config, p platform.Platform) (*inputs.Gathered, error) {
 			return inputs.Gather(reader, observed, p)
 		},
 		annotations: func() (map[string]string, error) {
-			meta, err := o.Operator.GetObjectMeta()
+			meta, err := d.Operator.GetObjectMeta()
 			if err != nil {
 				return nil, err
 			}
@@ -160,7 +144,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if missing, err := c.checkNamespace(); err != nil || missing != nil {
 		return errors.Join(err, c.reportOnly(ctx, syncCtx.Recorder(), status, missing))
 	}
-	if confirmed, err := c.Confirm(&spec.OperatorSpec); err != nil || !confirmed {
+	if confirmed, err := c.confirm(&spec.OperatorSpec); err != nil || !confirmed {
 		// An update by the observers requeues. If they have nothing to write, the timer does.
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), userGracePeriod)
 		return err
@@ -172,8 +156,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncContext,
 	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus, observed platform.Platform,
 ) error {
-	objects, err := operatorclient.Objects(c.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
-		c.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace))
+	objects, err := c.Objects()
 	if err != nil {
 		return err
 	}
@@ -226,7 +209,7 @@ func (c *controller) remainingGracePeriod(absent map[string]time.Duration, live 
 	var longest time.Duration
 	for input, gracePeriod := range absent {
 		if live == nil {
-			gracePeriod = c.GracePeriod
+			gracePeriod = componentGracePeriod
 		}
 		longest = max(longest, c.absent.See(input, true, now).Add(gracePeriod).Sub(now))
 	}
@@ -268,7 +251,7 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, resour
 		}
 	}
 	for _, configMap := range resources.ConfigMaps {
-		if err := configmaps.Apply(ctx, c.ConfigMaps, recorder, configMap); err != nil {
+		if err := configmaps.Apply(ctx, c.configMaps, recorder, configMap); err != nil {
 			return err
 		}
 	}
@@ -276,7 +259,7 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, resour
 }
 
 func (c *controller) applySecret(ctx context.Context, recorder events.Recorder, secret *corev1.Secret) error {
-	if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {
+	if _, _, err := resourceapply.ApplySecret(ctx, c.secrets, recorder, secret); err != nil {
 		return fmt.Errorf("applying secret/%s in %s: %w", secret.Name, secret.Namespace, err)
 	}
 	return nil

@@ -23,6 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -55,12 +56,12 @@ type fixture struct {
 	recorder events.InMemoryRecorder
 	*controller
 
-	// scribbled makes Confirm report that the observed configuration is not the observers'.
+	// scribbled makes confirm report that the observed configuration is not the observers'.
 	scribbled bool
 
-	// leads is what Works returns instead of 1, if it is not 0.
+	// leads is what works returns instead of 1, if it is not 0.
 	leads int32
-	// works is whether Works returns revision 1, with worksErr.
+	// works is whether works returns revision 1, with worksErr.
 	works    bool
 	worksErr error
 }
@@ -101,28 +102,27 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 	f.target = informers.NewSharedInformerFactory(f.kube, 0)
 	f.user = informers.NewSharedInformerFactory(f.kube, 0)
 	require.NoError(t, f.target.Core().V1().Namespaces().Informer().GetStore().Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: target}}))
-	f.controller = newController(Options{
-		Operator:         f.operator,
-		Confirm:          func(*operatorv1.OperatorSpec) (bool, error) { return !f.scribbled, nil },
-		Namespaces:       f.target.Core().V1().Namespaces(),
-		UserConfig:       f.user.Core().V1().ConfigMaps(),
-		ManagedConfig:    f.user.Core().V1().ConfigMaps(),
-		TargetConfigMaps: f.target.Core().V1().ConfigMaps(),
-		TargetSecrets:    f.target.Core().V1().Secrets(),
-		ConfigMaps:       f.kube.CoreV1(),
-		Secrets:          f.kube.CoreV1(),
-		TargetDaemonSets: f.target.Apps().V1().DaemonSets(),
-		DaemonSets:       f.kube.AppsV1(),
-		Works: func(*operatorv1.StaticPodOperatorStatus) (int32, error) {
-			return map[bool]int32{true: cmp.Or(f.leads, 1)}[f.works], f.worksErr
-		},
+	f.start(Options{
+		Namespaces:    f.target.Core().V1().Namespaces(),
+		UserConfig:    f.user.Core().V1().ConfigMaps(),
+		ManagedConfig: f.user.Core().V1().ConfigMaps(),
+		NodeManagers:  f.target.Apps().V1().DaemonSets(),
 		OperandImages: map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:1"},
 		OperatorImage: "registry/operator@sha256:2",
-		Clock:         f.clock,
-		Recorder:      f.recorder,
 	})
 	f.refresh(t)
 	return f
+}
+
+// start starts a process of the operator. Its client reads from the API: a test refreshes the caches when it wants to.
+func (f *fixture) start(o Options) {
+	f.controller = newController(dependencies.Deps{
+		Operator: f.operator, Kube: f.kube, Target: f.target, Clock: f.clock, Recorder: f.recorder,
+	}, func(*operatorv1.OperatorSpec) (bool, error) { return !f.scribbled, nil }, o)
+	f.controller.configMaps, f.controller.secrets = f.kube.CoreV1(), f.kube.CoreV1()
+	f.controller.works = func(*operatorv1.StaticPodOperatorStatus) (int32, error) {
+		return map[bool]int32{true: cmp.Or(f.leads, 1)}[f.works], f.worksErr
+	}
 }
 
 // refresh updates the caches from the API.

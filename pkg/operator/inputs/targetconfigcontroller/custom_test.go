@@ -148,7 +148,7 @@ func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
 				"cloud-controller-manager keeps using its keys; create it again, or create it without keys to use the identity of the instances"+acceptedLine), f.trueConditions(t))
 
 			// A new process of the operator behaves the same.
-			f.controller = newController(f.Options)
+			f.restart()
 			f.runUntilSettled(t)
 			require.Empty(t, f.writes())
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -59,10 +60,8 @@ func (t DryRun) Run() (*Verdict, error) {
 		return &Verdict{}, err
 	}
 	c := &controller{
-		Options: Options{
-			OperandImages: map[string]string{}, OperatorImage: standInImage, Clock: clock.RealClock{},
-			GracePeriod: componentGracePeriod,
-		},
+		Deps:        dependencies.Deps{Clock: clock.RealClock{}},
+		Options:     Options{OperandImages: map[string]string{}, OperatorImage: standInImage},
 		inputs:      t.Inputs,
 		annotations: func() (map[string]string, error) { return t.Annotations, nil },
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -112,7 +113,7 @@ func TestWhichRejectionIsTriedAgainAndWhen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := &gating{
-				controller: &controller{Options: Options{Clock: clocktesting.NewFakeClock(started)}},
+				controller: &controller{Deps: dependencies.Deps{Clock: clocktesting.NewFakeClock(started)}},
 				standing:   tc.standing, digests: operand.StartDigests{diagnostic.Credentials: "present"},
 			}
 			last, pause := g.nextRepeat()

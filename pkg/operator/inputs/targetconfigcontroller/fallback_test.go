@@ -108,9 +108,9 @@ func TestARevisionThatFailsOnItsFirstNodeGoesBack(t *testing.T) {
 func (f *fixture) copies(t *testing.T) (configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) {
 	t.Helper()
 	f.fillCaches(t)
-	configMaps, err := f.TargetConfigMaps.Lister().ConfigMaps(target).List(labels.Everything())
+	configMaps, err := f.target.Core().V1().ConfigMaps().Lister().ConfigMaps(target).List(labels.Everything())
 	require.NoError(t, err)
-	secrets, err = f.TargetSecrets.Lister().Secrets(target).List(labels.Everything())
+	secrets, err = f.target.Core().V1().Secrets().Lister().Secrets(target).List(labels.Everything())
 	require.NoError(t, err)
 	return configMaps, secrets
 }

@@ -98,7 +98,7 @@ func (g *gating) take(ctx context.Context, step step, next *candidate, e *eviden
 
 // classify finds out what changes, and what of that is rejected or waits.
 func (g *gating) classify() (err error) {
-	if g.works, err = g.Works(g.status); err != nil {
+	if g.works, err = g.controller.works(g.status); err != nil {
 		return err
 	}
 	g.record = trial.Of(g.in.objects.Secret(operand.PreflightName))

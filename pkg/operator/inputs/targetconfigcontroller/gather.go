@@ -130,11 +130,11 @@ func (c *controller) absences(now *inputs.Gathered, observed *operandconfig.Conf
 	for source, writer := range now.Absent {
 		absent[source] = userGracePeriod
 		if writer == inputs.Component {
-			absent[source] = c.GracePeriod
+			absent[source] = componentGracePeriod
 		}
 	}
 	if operandconfig.Required(observed) != nil {
-		absent["spec.observedConfig"] = c.GracePeriod
+		absent["spec.observedConfig"] = componentGracePeriod
 	}
 	return absent
 }
@@ -168,10 +168,10 @@ func (c *controller) identity(g *gathered) *operand.Identity {
 		identity.FileSyncerToken = token.Data[corev1.ServiceAccountTokenKey]
 	}
 	if len(identity.CABundle) == 0 {
-		g.reportMissingIdentity(c.GracePeriod, "configmap/"+rootCA, rootCAKey, "the CA of the API server")
+		g.reportMissingIdentity(componentGracePeriod, "configmap/"+rootCA, rootCAKey, "the CA of the API server")
 	}
 	if len(identity.FileSyncerToken) == 0 {
-		g.reportMissingIdentity(c.GracePeriod, "secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey,
+		g.reportMissingIdentity(componentGracePeriod, "secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey,
 			"the token of the file-syncer")
 	}
 	return identity

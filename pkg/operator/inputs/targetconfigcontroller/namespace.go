@@ -14,7 +14,7 @@ import (
 func (c *controller) checkNamespace() (*diagnostic.Diagnostic, error) {
 	const writer = "the cluster-version-operator"
 	d := &diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: "namespace/" + operatorclient.TargetNamespace}
-	namespace, err := c.namespaces.Get(operatorclient.TargetNamespace)
+	namespace, err := c.Namespaces.Lister().Get(operatorclient.TargetNamespace)
 	switch {
 	case apierrors.IsNotFound(err):
 		d.Message = "it does not exist, so no configuration can be rolled out; check that " + writer +

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
-	appsv1listers "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -40,14 +39,14 @@ func (c *controller) applyNodeManager(
 		}
 	}
 	expected := resourcemerge.ExpectedDaemonSetGeneration(required, status.Generations)
-	var client appsv1client.DaemonSetsGetter = cachedDaemonSets{c.DaemonSets, c.TargetDaemonSets.Lister()}
-	recreate, err := c.deleteForeignSelector(ctx, client, recorder, required)
+	live := c.Kube.AppsV1().DaemonSets(required.Namespace)
+	client := cachedDaemonSets{live, operatorclient.Cached(c.NodeManagers.Lister().DaemonSets(required.Namespace).Get, live.Get)}
+	recreate, err := deleteForeignSelector(ctx, client, recorder, required)
 	if err != nil {
 		return err
 	}
 	if recreate {
-		// The cache still has the deleted DaemonSet.
-		client = c.DaemonSets
+		client.get = live.Get // The cache still has the deleted DaemonSet.
 	}
 	actual, _, err := resourceapply.ApplyDaemonSet(ctx, client, recorder, required, expected)
 	if err != nil {
@@ -68,10 +67,10 @@ func (c *controller) applyNodeManager(
 // Since 4.11 the predecessor's selector equals ours, so such a DaemonSet is from 4.10 or was created manually. All
 // its pods are deleted at once: our selector does not match them, so the new DaemonSet could not adopt them. An
 // initialized node works without the cloud-node-manager for a minute.
-func (c *controller) deleteForeignSelector(
-	ctx context.Context, client appsv1client.DaemonSetsGetter, recorder events.Recorder, required *appsv1.DaemonSet,
+func deleteForeignSelector(
+	ctx context.Context, client appsv1client.DaemonSetInterface, recorder events.Recorder, required *appsv1.DaemonSet,
 ) (bool, error) {
-	existing, err := client.DaemonSets(required.Namespace).Get(ctx, required.Name, metav1.GetOptions{})
+	existing, err := client.Get(ctx, required.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -81,7 +80,7 @@ func (c *controller) deleteForeignSelector(
 	if equality.Semantic.DeepEqual(existing.Spec.Selector, required.Spec.Selector) {
 		return false, nil
 	}
-	err = c.DaemonSets.DaemonSets(required.Namespace).Delete(ctx, required.Name, metav1.DeleteOptions{
+	err = client.Delete(ctx, required.Name, metav1.DeleteOptions{
 		Preconditions:     metav1.NewUIDPreconditions(string(existing.UID)),
 		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 	})
@@ -99,23 +98,16 @@ func (c *controller) deleteForeignSelector(
 // cachedDaemonSets reads from the cache first. The informer may not be running, so a missing object is read from the
 // API.
 type cachedDaemonSets struct {
-	appsv1client.DaemonSetsGetter
-	lister appsv1listers.DaemonSetLister
+	appsv1client.DaemonSetInterface
+	get operatorclient.GetFunc[*appsv1.DaemonSet]
 }
 
 // DaemonSets implements DaemonSetsGetter.
-func (c cachedDaemonSets) DaemonSets(namespace string) appsv1client.DaemonSetInterface {
-	return namespacedDaemonSets{c.DaemonSetsGetter.DaemonSets(namespace), c.lister.DaemonSets(namespace)}
-}
-
-type namespacedDaemonSets struct {
-	appsv1client.DaemonSetInterface
-	lister appsv1listers.DaemonSetNamespaceLister
-}
+func (d cachedDaemonSets) DaemonSets(string) appsv1client.DaemonSetInterface { return d }
 
 // Get reads from the cache first.
-func (d namespacedDaemonSets) Get(
+func (d cachedDaemonSets) Get(
 	ctx context.Context, name string, options metav1.GetOptions,
 ) (*appsv1.DaemonSet, error) {
-	return operatorclient.Cached(d.lister.Get, d.DaemonSetInterface.Get)(ctx, name, options)
+	return d.get(ctx, name, options)
 }

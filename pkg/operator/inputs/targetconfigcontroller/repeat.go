@@ -36,7 +36,7 @@ func (g *gating) settle(ctx context.Context) error {
 		left.Leading = g.record.Leading
 	}
 	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), trial.RememberPeriod)
-	return left.Save(ctx, g.Secrets)
+	return left.Save(ctx, g.secrets)
 }
 
 // repeat gives the current inputs to a preflight again if that is due. The former verdict counts until there is
@@ -92,5 +92,5 @@ func (g *gating) submit(
 		Rejected: slices.Concat(trial.Remembered(g.remembered, g.Clock.Now()), g.standing),
 		Leading:  g.record.Leading, Files: preflight.Data, Secret: g.record.Secret,
 	}
-	return next.Save(ctx, g.Secrets)
+	return next.Save(ctx, g.secrets)
 }

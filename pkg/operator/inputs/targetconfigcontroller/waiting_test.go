@@ -8,18 +8,24 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
 const acceptance = "cloudcontrollermanager.operator.openshift.io/accepted-preflight"
 
 // restart begins another process of the operator.
-func (f *fixture) restart() { f.controller = newController(f.Options) }
+func (f *fixture) restart() { f.start(f.Options) }
 
 // accept sets the annotation of an administrator.
 func (f *fixture) accept(value string) { f.meta.Annotations = map[string]string{acceptance: value} }
@@ -330,4 +336,24 @@ func TestAnImageThatIsNotPulledHoldsUpNoRotationMadeWithIt(t *testing.T) {
 	f.sees(t)
 	require.Contains(t, f.password(t), "second")
 	require.Equal(t, []string{"ImageDegraded"}, f.degraded(t))
+}
+
+func TestTheRevisionThatWorksIsThatOfTheLeader(t *testing.T) {
+	c := controlplanetest.New("m0", "m1", "m2")
+	d := controllertest.Complete(t, dependencies.Deps{Clock: clocktesting.NewFakeClock(controlplanetest.At(1))})
+	for _, pod := range c.Pods {
+		require.NoError(t, d.Target.Core().V1().Pods().Informer().GetStore().Add(pod))
+	}
+	require.NoError(t, d.Infrastructures.Informer().GetStore().Add(&configv1.Infrastructure{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{ControlPlaneTopology: c.Topology},
+	}))
+	core := d.Target.Core().V1()
+	controller := newController(d, nil, Options{
+		Namespaces: core.Namespaces(), UserConfig: core.ConfigMaps(), ManagedConfig: core.ConfigMaps(),
+		NodeManagers: d.Target.Apps().V1().DaemonSets(),
+	})
+	d.Lease.See(c.Lease, controlplanetest.At(0))
+	revision, err := controller.works(c.Status)
+	require.NoError(t, err)
+	require.Equal(t, int32(3), revision)
 }

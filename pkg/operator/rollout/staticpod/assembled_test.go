@@ -67,12 +67,12 @@ func newWired(t *testing.T, revision int32) *wired {
 	require.NoError(
 		t, nodes.Core().V1().Nodes().Informer().GetStore().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0"}}),
 	)
-	a.controllers = controllers(Options{
+	a.controllers = controllers(options{
 		Deps: dependencies.Deps{
 			Operator: a.operator, Kube: kube, Target: a.caches, Nodes: nodes.Core().V1().Nodes(), Clock: clock,
 			Infrastructures: infrastructures, Lease: &controlplane.Lease{}, Recorder: events.NewInMemoryRecorder("test", clock),
 		},
-		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), OperatorImage: "operator",
+		configMaps: kube.CoreV1(), secrets: kube.CoreV1(), image: "operator",
 	})
 	return a
 }

@@ -220,12 +220,12 @@ func newSimulated(t *testing.T, names ...string) *simulated {
 		s.ready(name, corev1.ConditionTrue)
 	}
 	s.operator = newAppliedStatus(operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}, status)
-	o := Options{
+	o := options{
 		Deps: dependencies.Deps{
 			Operator: s.operator, Kube: kube, Target: s.caches, Nodes: s.nodes.Core().V1().Nodes(), Clock: clock,
 			Lease: &s.lease, Recorder: s.recorder,
 		},
-		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), OperatorImage: "operator",
+		configMaps: kube.CoreV1(), secrets: kube.CoreV1(), image: "operator",
 	}
 	s.controller = newInstallerController(o, nodePods{
 		PodsGetter: kube.CoreV1(), lister: s.caches.Core().V1().Pods().Lister(), image: "operator",

@@ -69,12 +69,12 @@ func newInstaller(
 		&operatorv1.StaticPodOperatorSpec{
 			OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed},
 		}, status, nil, nil)
-	return newInstallerController(Options{
+	return newInstallerController(options{
 		Deps: dependencies.Deps{
 			Operator: operator, Kube: kube, Target: caches, Nodes: nodes.Core().V1().Nodes(), Clock: clock, Lease: &lease,
 			Recorder: events.NewInMemoryRecorder("test", clock),
 		},
-		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), OperatorImage: "operator",
+		configMaps: kube.CoreV1(), secrets: kube.CoreV1(), image: "operator",
 	}, nodePods{
 		PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister(), image: "operator",
 		server: func() (*url.URL, error) { return url.Parse("https://api-int:6443") },

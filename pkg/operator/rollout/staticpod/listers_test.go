@@ -51,12 +51,12 @@ func assemble(t *testing.T, objects ...runtime.Object) *assembled {
 		recorder: events.NewInMemoryRecorder("test", clock.RealClock{}),
 		start:    func() { caches.Start(t.Context().Done()); config.Start(t.Context().Done()) },
 	}
-	a.all = controllers(Options{
+	a.all = controllers(options{
 		Deps: dependencies.Deps{
 			Operator: a.operator, Kube: kube, Target: caches, Nodes: caches.Core().V1().Nodes(), Clock: clock.RealClock{},
 			Infrastructures: config.Config().V1().Infrastructures(), Recorder: a.recorder, Lease: &controlplane.Lease{},
 		},
-		ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(),
+		configMaps: kube.CoreV1(), secrets: kube.CoreV1(),
 	})
 	return a
 }

@@ -17,9 +17,11 @@ import (
 // run the cloud controllers. On an unmanaged platform they would report only that there is nothing to install. During a
 // removal they would install what was removed: the operator does not let library-go look at spec.managementState,
 // because Unmanaged would stop them too. Some of them never look at it.
-func New(o Options) factory.Controller {
-	dependencies.Require(o)
-	return (&starter{Deps: o.Deps, controllers: func() []factory.Controller { return controllers(o) }}).controller()
+// operatorImage is this operator's, which installer and pruner pods run.
+func New(d dependencies.Deps, operatorImage string) factory.Controller {
+	dependencies.Require(d, operatorImage)
+	o := options{d, d.ConfigMaps(), d.Secrets(), operatorImage}
+	return (&starter{Deps: d, controllers: func() []factory.Controller { return controllers(o) }}).controller()
 }
 
 type starter struct {

@@ -39,7 +39,7 @@ type progress struct {
 	since patience.Each[stuckContainer, bool]
 }
 
-func newProgressController(o Options) factory.Controller {
+func newProgressController(o options) factory.Controller {
 	pods, nodes, secrets := o.Target.Core().V1().Pods(), o.Nodes, o.Target.Core().V1().Secrets()
 	c := &progress{
 		operator: o.Operator, nodes: nodes.Lister(), pods: pods.Lister(), secrets: secrets.Lister(), clock: o.Clock,

@@ -50,14 +50,14 @@ const (
 // library-go's revision controller. That one decides by its caches, see
 // docs/decisions/021-a-revision-controller-of-its-own.md; here the caches only say that there is something to do.
 type revisions struct {
-	Options
+	options
 	held patience.Since[bool]
 }
 
 // newRevisionController returns the controller that creates revisions, and reports why it creates none.
-func newRevisionController(o Options) factory.Controller {
+func newRevisionController(o options) factory.Controller {
 	core := o.Target.Core().V1()
-	return reconciler.New(revisionController, o.Operator, o.Recorder, (&revisions{Options: o}).sync,
+	return reconciler.New(revisionController, o.Operator, o.Recorder, (&revisions{options: o}).sync,
 		core.ConfigMaps().Informer(), core.Secrets().Informer())
 }
 
@@ -66,9 +66,7 @@ func (c *revisions) sync(ctx context.Context, syncCtx factory.SyncContext) error
 	if err != nil {
 		return err
 	}
-	core := c.Target.Core().V1()
-	objects, err := operatorclient.Objects(
-		core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), core.Secrets().Lister().Secrets(operand.Namespace))
+	objects, err := c.Objects()
 	if err != nil {
 		return err
 	}
@@ -241,7 +239,7 @@ func (c *revisions) complete(
 	ctx context.Context, recorder events.Recorder, revision int32, status *corev1.ConfigMap, reason string,
 ) error {
 	status.Annotations = map[string]string{readyAnnotation: "true"}
-	_, err := c.ConfigMaps.ConfigMaps(operand.Namespace).Update(ctx, status, metav1.UpdateOptions{})
+	_, err := c.configMaps.ConfigMaps(operand.Namespace).Update(ctx, status, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("completing configmap/%s in %s: %w", status.Name, operand.Namespace, err)
 	}
@@ -252,7 +250,7 @@ func (c *revisions) complete(
 // start creates the revision-status ConfigMap, and returns it as it is if it exists.
 func (c *revisions) start(ctx context.Context, revision int32, reason string) (*corev1.ConfigMap, error) {
 	name := copyName(revisionStatus, revision)
-	created, err := c.ConfigMaps.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{
+	created, err := c.configMaps.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: operand.Namespace, Name: name,
 			Annotations: map[string]string{readyAnnotation: "false"},
@@ -276,14 +274,14 @@ func (c *revisions) copy(
 	labels := map[string]string{instanceLabel: revisionsInstance}
 	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: status.Name, UID: status.UID}}
 	for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {
-		_, _, err := resourceapply.SyncConfigMapWithLabels(ctx, c.ConfigMaps, recorder, operand.Namespace, name,
+		_, _, err := resourceapply.SyncConfigMapWithLabels(ctx, c.configMaps, recorder, operand.Namespace, name,
 			operand.Namespace, copyName(name, revision), owners, labels)
 		if err != nil {
 			return fmt.Errorf("copying configmap/%s in %s: %w", name, operand.Namespace, err)
 		}
 	}
 	for _, name := range operand.DeliveredBy(operand.Secret, operand.Revisioned) {
-		_, _, err := resourceapply.SyncSecretWithLabels(ctx, c.Secrets, recorder, operand.Namespace, name,
+		_, _, err := resourceapply.SyncSecretWithLabels(ctx, c.secrets, recorder, operand.Namespace, name,
 			operand.Namespace, copyName(name, revision), owners, labels)
 		if err != nil {
 			return fmt.Errorf("copying secret/%s in %s: %w", name, operand.Namespace, err)

@@ -101,12 +101,12 @@ func newRevising(t *testing.T, status *operatorv1.StaticPodOperatorStatus, cache
 		kube: fake.NewClientset(live...), clock: clock, recorder: events.NewInMemoryRecorder("test", clock),
 		operator: &behindResource{appliedStatus: newAppliedStatus(operatorv1.OperatorSpec{}, status)},
 	}
-	r.revisions = &revisions{Options: Options{
+	r.revisions = &revisions{options: options{
 		Deps: dependencies.Deps{
 			Operator: r.operator, Kube: r.kube, Clock: clock,
 			Target: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 		},
-		ConfigMaps: r.kube.CoreV1(), Secrets: r.kube.CoreV1(),
+		configMaps: r.kube.CoreV1(), secrets: r.kube.CoreV1(),
 	}}
 	for _, object := range cached {
 		r.cache(t, object)

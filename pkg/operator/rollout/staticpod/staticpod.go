@@ -66,22 +66,21 @@ func Conditions() []string {
 	}
 }
 
-// Options are the dependencies of New; all are required.
-type Options struct {
+// options are what the controllers get. configMaps and secrets write to the operand's namespace and read from Target's
+// caches. image is this operator's, which installer and pruner pods run.
+type options struct {
 	dependencies.Deps
-	// ConfigMaps and Secrets write to the operand's namespace and read from Target's caches.
-	ConfigMaps corev1client.ConfigMapsGetter
-	Secrets    corev1client.SecretsGetter
-	// OperatorImage is this operator's image, which installer and pruner pods run.
-	OperatorImage string
+	configMaps corev1client.ConfigMapsGetter
+	secrets    corev1client.SecretsGetter
+	image      string
 }
 
-func controllers(o Options) []factory.Controller {
+func controllers(o options) []factory.Controller {
 	pods := nodePods{
 		PodsGetter: o.Kube.CoreV1(),
 		lister:     o.Target.Core().V1().Pods().Lister(),
 		server:     apiServer(o.Operator),
-		image:      o.OperatorImage,
+		image:      o.image,
 	}
 	// The versions package reports versions by comparing revisions. This controller would compare images, which stay
 	// the same in many upgrades, so its result is discarded.
@@ -101,7 +100,7 @@ func controllers(o Options) []factory.Controller {
 		missingstaticpod.New(sortedLines{o.Operator}, currentInstallers(o.Target, o.Nodes.Lister()),
 			o.Recorder, operand.Namespace, operand.Name, operand.Name, o.Infrastructures),
 		reconciler.Again(prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{hostpod.Binary, "prune"},
-			o.ConfigMaps, pods, o.Operator, o.Target, o.Recorder), o.Recorder,
+			o.configMaps, pods, o.Operator, o.Target, o.Recorder), o.Recorder,
 			operator, o.Target.Core().V1().ConfigMaps().Informer()),
 		reconciler.Again(unsupportedconfigoverridescontroller.NewUnsupportedConfigOverridesController(operand.Name,
 			o.Operator, o.Recorder), o.Recorder, operator),
@@ -110,7 +109,7 @@ func controllers(o Options) []factory.Controller {
 
 // newInstallerController returns library-go's, synced again when a node's kubelet changes, when a static pod may have
 // settled, and when the rollout may give up a node.
-func newInstallerController(o Options, pods nodePods) factory.Controller {
+func newInstallerController(o options, pods nodePods) factory.Controller {
 	settling := &settling{clock: o.Clock, target: targetOf(o.Operator), ready: patience.Each[string, string]{}}
 	core := o.Target.Core().V1()
 	client := &installerClient{
@@ -122,11 +121,11 @@ func newInstallerController(o Options, pods nodePods) factory.Controller {
 	}
 	inner := installer.NewInstallerController(operand.Name, operand.Namespace, operand.Name,
 		revisioned(operand.ConfigMap), revisioned(operand.Secret), []string{hostpod.Binary, "installer"}, o.Target, client,
-		o.ConfigMaps, o.Secrets, pods.seenAs(settling.view),
+		o.configMaps, o.secrets, pods.seenAs(settling.view),
 		installerEvents(o.Recorder, func() bool { return client.chosen.isRepair() }),
 	).
 		WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret)).
-		WithInstallerPodMutationFn(pullImages(core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), o.OperatorImage)).
+		WithInstallerPodMutationFn(pullImages(core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), o.image)).
 		WithInstallerPodMutationFn(nameHolder(o.Lease))
 	sync := func(ctx context.Context, syncCtx factory.SyncContext) error {
 		if err := client.abandon(ctx, pods); err != nil {
