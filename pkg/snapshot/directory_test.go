@@ -36,9 +36,9 @@ func sparse(t *testing.T, path string) {
 func TestADirectoryWithAFileThatNeverEndsIsRejected(t *testing.T) {
 	dump := map[string]string{"index.yaml": index, "node.yaml": node, "ccm.log": "I1121"}
 	gathered := map[string]string{
-		"namespaces/shop/core/events.yaml": "kind: EventList\napiVersion: v1\nitems: []\n",
-		"timestamp":                        "",
-		pod + "/ccm.yaml":                  "apiVersion: v1\nkind: Pod\nmetadata: {name: ccm}\n",
+		"namespaces/openshift-cloud-controller-manager/core/pods.yaml": "kind: EventList\napiVersion: v1\nitems: []\n",
+		"timestamp":       "",
+		pod + "/ccm.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: ccm}\n",
 	}
 	logFile := filepath.Join(pod, operand.Name, operand.Name, "logs", "current.log")
 	for name, tc := range map[string]struct {
@@ -69,14 +69,14 @@ func TestADirectoryWithAFileThatNeverEndsIsRejected(t *testing.T) {
 			dump, sparse, "ccm.log", "reading what the index has: read ccm.log: it is larger than 67108864 bytes",
 		},
 		"a list of a must-gather is a pipe": {
-			gathered, pipe, "namespaces/shop/core/events.yaml",
-			"reading the must-gather: read namespaces/shop/core/events.yaml: it is a named pipe; give a regular file",
+			gathered, pipe, "namespaces/openshift-cloud-controller-manager/core/pods.yaml",
+			"reading the must-gather: read namespaces/openshift-cloud-controller-manager/core/pods.yaml: it is a named pipe; give a regular file",
 		},
 		"a list of a must-gather is huge": {
-			gathered, sparse, "namespaces/shop/core/events.yaml",
-			"reading the must-gather: read namespaces/shop/core/events.yaml: it is larger than 67108864 bytes",
+			gathered, sparse, "namespaces/openshift-cloud-controller-manager/core/pods.yaml",
+			"reading the must-gather: read namespaces/openshift-cloud-controller-manager/core/pods.yaml: it is larger than 67108864 bytes",
 		},
-		"a directory of a must-gather is a pipe": {gathered, pipe, "namespaces/shop/core/events", ""},
+		"a directory of a must-gather is a pipe": {gathered, pipe, "namespaces/openshift-cloud-controller-manager/core/pods", ""},
 		"the time of a must-gather is a pipe":    {gathered, pipe, "timestamp", ""},
 		"the log of a must-gather is a pipe": {
 			gathered, pipe, logFile,

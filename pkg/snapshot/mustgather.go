@@ -15,7 +15,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -35,16 +34,6 @@ const (
 	notInIt   = "it is not in the must-gather"
 )
 
-// gathered are the directories of inspect with objects that status and explain read, each of which has one file for
-// each object, and the files beside them with a List. A namespace's pods have a directory each besides.
-func gathered() []string {
-	dirs := sets.New[string]()
-	for _, query := range slices.Concat(statusQueries, Everything()) {
-		dirs.Insert(path.Join(cmp.Or(query.kind.Group, "core"), query.resource().Resource))
-	}
-	return sets.List(dirs)
-}
-
 // mustGather reads what oc adm must-gather, or oc adm inspect, has written.
 type mustGather struct {
 	root   *os.Root
@@ -53,137 +42,134 @@ type mustGather struct {
 	s      *Snapshot
 }
 
-// readMustGather returns nil if the directory is none.
+// readMustGather returns nil if the directory is none. The time is that of what status reads: tenants write none of it.
 func readMustGather(root *os.Root, choose func(*Snapshot) string, more []Query) (*Snapshot, error) {
 	m := &mustGather{root: root, seen: map[string]bool{}, s: &Snapshot{}}
-	if m.images = m.imagesIn("."); len(m.images) == 0 {
-		for _, dir := range m.entries(".") {
-			m.images = append(m.images, m.imagesIn(dir)...)
+	for _, dir := range append([]string{"."}, m.entries(".")...) {
+		names := m.entries(dir)
+		if slices.Contains(names, clusterScoped) || slices.Contains(names, namespaced) {
+			m.images = append(m.images, dir)
 		}
 	}
 	if len(m.images) == 0 {
 		return nil, nil
 	}
-	for _, image := range m.images {
-		if err := m.image(image); err != nil {
-			return nil, err
-		}
+	if err := m.read(statusQueries); err != nil {
+		return nil, err
+	}
+	m.s.Taken = m.taken()
+	if err := m.read(more); err != nil {
+		return nil, err
 	}
 	m.s.sort()
-	m.findMissing(slices.Concat(statusQueries, more))
-	m.s.Taken = m.taken()
 	if choose == nil {
 		return m.s, nil
 	}
 	return m.s, m.log(choose(m.s))
 }
 
-func (m *mustGather) imagesIn(dir string) []string {
-	for _, name := range m.entries(dir) {
-		if name == clusterScoped || name == namespaced {
-			return []string{dir}
+// entries returns the names in a directory, none if it is none.
+func (m *mustGather) entries(dir string) []string { return regularfile.Names(m.root, dir) }
+
+// read reads what the queries ask for, and records what the must-gather does not have. Its Secrets have no content. A
+// list of Events may be empty.
+func (m *mustGather) read(queries []Query) error {
+	for _, query := range queries {
+		if query.What == Secrets {
+			m.s.Unread = append(m.s.Unread, Unread{query.What, noSecrets})
+			continue
+		}
+		files, exists := m.files(query)
+		found := exists && query.kind.Kind == "Event"
+		for _, file := range files {
+			objects, err := m.objects(file)
+			if err != nil {
+				return err
+			}
+			for _, object := range objects {
+				if query.selects(object) {
+					found = true
+					m.add(object)
+				}
+			}
+		}
+		if !found {
+			m.s.Unread = append(m.s.Unread, Unread{query.What, notInIt})
 		}
 	}
 	return nil
 }
 
-// entries returns the names in a directory, none if it is none.
-func (m *mustGather) entries(dir string) []string { return regularfile.Names(m.root, dir) }
-
-func (m *mustGather) image(image string) error {
-	var errs []error
-	for _, resource := range gathered() {
-		errs = append(errs, m.resource(path.Join(image, clusterScoped, resource)))
-	}
-	for _, namespace := range m.entries(path.Join(image, namespaced)) {
-		dir := path.Join(image, namespaced, namespace)
-		for _, resource := range gathered() {
-			errs = append(errs, m.resource(path.Join(dir, resource)))
-		}
-		for _, pod := range m.entries(path.Join(dir, "pods")) {
-			errs = append(errs, m.file(path.Join(dir, "pods", pod, pod+".yaml")))
-		}
-	}
-	return errors.Join(errs...)
+func (q Query) selects(o *unstructured.Unstructured) bool {
+	return q.kind.Kind == o.GetKind() && o.GetNamespace() == q.namespace && (q.name == "" || q.name == o.GetName())
 }
 
-// resource reads the List of a resource, and the files of its directory.
-func (m *mustGather) resource(name string) error {
-	errs := []error{m.file(name + ".yaml")}
-	for _, file := range m.entries(name) {
-		errs = append(errs, m.file(path.Join(name, file)))
+// files returns the files that may have what a query asks for: one for each object, and one with a List beside their
+// directory. A pod has a directory of its own besides. exists reports whether there is the directory of the namespace.
+func (m *mustGather) files(q Query) (files []string, exists bool) {
+	for _, image := range m.images {
+		dir := path.Join(image, clusterScoped)
+		if q.namespace != "" {
+			dir = path.Join(image, namespaced, q.namespace)
+		}
+		exists = exists || len(m.entries(dir)) > 0
+		resource := path.Join(dir, cmp.Or(q.kind.Group, "core"), q.resource().Resource)
+		files = append(files, resource+".yaml")
+		for _, name := range m.entries(resource) {
+			files = append(files, path.Join(resource, name))
+		}
+		if q.kind.Kind == "Pod" {
+			for _, pod := range m.entries(path.Join(dir, "pods")) {
+				files = append(files, path.Join(dir, "pods", pod, pod+".yaml"))
+			}
+		}
 	}
-	return errors.Join(errs...)
+	return files, exists
 }
 
-// file reads an object, or the items of a List. A file that does not exist has none.
-func (m *mustGather) file(name string) error {
+// objects returns the object in a file, or the items of its List. A file that does not exist has none.
+func (m *mustGather) objects(name string) ([]*unstructured.Unstructured, error) {
 	if path.Ext(name) != ".yaml" {
-		return nil
+		return nil, nil
 	}
 	data, err := regularfile.ReadIn(m.root, name, maxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the must-gather: %w", err)
+		return nil, fmt.Errorf("reading the must-gather: %w", err)
 	}
 	content := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(data, &content.Object); err != nil {
-		return fmt.Errorf("%s is not an object in YAML: the file may be cut, gather again", name)
+		return nil, fmt.Errorf("%s is not an object in YAML: the file may be cut, gather again", name)
 	}
 	if !content.IsList() {
-		m.add(content)
-		return nil
+		return []*unstructured.Unstructured{content}, nil
 	}
 	list, err := content.ToList()
 	if err != nil {
-		return fmt.Errorf("%s is not a list of objects: the file may be cut, gather again", name)
+		return nil, fmt.Errorf("%s is not a list of objects: the file may be cut, gather again", name)
 	}
+	var items []*unstructured.Unstructured
 	for i := range list.Items {
 		item := &list.Items[i]
 		if item.GetKind() == "" {
 			item.SetAPIVersion(content.GetAPIVersion())
 			item.SetKind(strings.TrimSuffix(content.GetKind(), "List"))
 		}
-		m.add(item)
+		items = append(items, item)
 	}
-	return nil
+	return items, nil
 }
 
 // add keeps the first copy of an object: several images gather the same ones.
 func (m *mustGather) add(object *unstructured.Unstructured) {
 	id := object.GetKind() + "/" + object.GetNamespace() + "/" + object.GetName()
-	if !m.seen[id] && object.GetKind() != "Secret" {
+	if !m.seen[id] {
 		m.seen[id] = true
 		messages(object, func(text string) string { return text })
 		m.s.add(object)
 	}
-}
-
-// findMissing records what the must-gather does not have. Its Secrets have no content. A list of Events may be empty.
-func (m *mustGather) findMissing(queries []Query) {
-	for _, query := range queries {
-		if query.What == Secrets {
-			m.s.Unread = append(m.s.Unread, Unread{query.What, noSecrets})
-			continue
-		}
-		isOf := func(o *unstructured.Unstructured) bool {
-			return query.kind.Kind == o.GetKind() && o.GetNamespace() == query.namespace &&
-				(query.name == "" || query.name == o.GetName())
-		}
-		isEmpty := query.kind.Kind == "Event" && m.hasNamespace(query.namespace)
-		if !isEmpty && !slices.ContainsFunc(m.s.objects, isOf) {
-			m.s.Unread = append(m.s.Unread, Unread{query.What, notInIt})
-		}
-	}
-	m.s.sort()
-}
-
-func (m *mustGather) hasNamespace(name string) bool {
-	return slices.ContainsFunc(m.images, func(image string) bool {
-		return slices.Contains(m.entries(path.Join(image, namespaced)), name)
-	})
 }
 
 // timestampFormat is that of the file timestamp, which has when must-gather began and ended.
@@ -211,11 +197,9 @@ func (m *mustGather) taken() time.Time {
 		for _, entry := range object.GetManagedFields() {
 			later(ptr.Deref(entry.Time, metav1.Time{}).Time)
 		}
-		for _, field := range [][]string{{"spec", "renewTime"}, {"lastTimestamp"}} {
-			text, _, _ := unstructured.NestedString(object.Object, field...)
-			at, _ := time.Parse(time.RFC3339Nano, text)
-			later(at)
-		}
+		text, _, _ := unstructured.NestedString(object.Object, "spec", "renewTime")
+		at, _ := time.Parse(time.RFC3339Nano, text)
+		later(at)
 	}
 	return last.UTC()
 }
