@@ -263,12 +263,20 @@ func TestAnInstallerOfAnotherNodeOrAnEarlierRevisionIsNoReasonToStop(t *testing.
 }
 
 func TestAnAPIServerThatAnswersLateDelaysTheInstallation(t *testing.T) {
-	n := newNode(t, revision7(t)...)
-	var attempts atomic.Int32
-	n.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return attempts.Add(1) == 1, nil, errors.New("connection refused")
-	})
-	require.NoError(t, n.run(t.Context()))
+	for name, answer := range map[string]error{
+		"it does not answer":           errors.New("connection refused"),
+		"it has too many requests":     apierrors.NewTooManyRequests("priority and fairness", 1),
+		"it has no time for a request": apierrors.NewTimeoutError("request did not complete", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, revision7(t)...)
+			var attempts atomic.Int32
+			n.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return attempts.Add(1) == 1, nil, answer
+			})
+			require.NoError(t, n.run(t.Context()))
+		})
+	}
 }
 
 // A kubelet that still stops the former static pod would start the new one late.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/library-go/pkg/operator/resource/retry"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -79,11 +80,12 @@ func readAll[T any](
 	return objects, nil
 }
 
-// read repeats a request until the API server answers.
+// read repeats a request until the API server answers, and has time for it.
 func read[T any](ctx context.Context, request func(context.Context) (T, error)) (answer T, err error) {
 	var last error
 	err = wait.PollUntilContextCancel(ctx, retryPeriod, true, func(ctx context.Context) (bool, error) {
-		if answer, last = request(ctx); last != nil && !retry.IsHTTPClientError(last) {
+		answer, last = request(ctx)
+		if last != nil && (apierrors.IsTooManyRequests(last) || !retry.IsHTTPClientError(last)) {
 			klog.V(2).ErrorS(last, "Trying again")
 			return false, nil
 		}
