@@ -2,11 +2,14 @@ package tokens
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -34,15 +37,30 @@ func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, accou
 	if err != nil {
 		return err
 	}
-	wait, reason := time.Duration(0), "there was none"
-	if current != nil {
-		wait, reason = k.issuer.Due(RecordsOf(current)[kubeTokenKey], current.Data[kubeTokenKey], account, "")
+	wait, reason := k.due(current, account)
+	if reason != "" { // The cache may not have the last token yet.
+		current, err = k.Kube.CoreV1().Secrets(operand.Namespace).Get(ctx, operand.KubeTokenSecret, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("reading secret/%s in %s: %w", operand.KubeTokenSecret, operand.Namespace, err)
+		}
+		if err != nil {
+			current = nil
+		}
+		wait, reason = k.due(current, account)
 	}
 	if reason == "" {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, wait)
 		return nil
 	}
 	return k.issue(ctx, syncCtx.Recorder(), account, reason)
+}
+
+// due returns why a token is to be issued, or how long none is.
+func (k *kubeToken) due(current *corev1.Secret, account *corev1.ServiceAccount) (wait time.Duration, reason string) {
+	if current == nil {
+		return 0, "there was none"
+	}
+	return k.issuer.Due(RecordsOf(current)[kubeTokenKey], current.Data[kubeTokenKey], account, "")
 }
 
 func (k *kubeToken) issue(

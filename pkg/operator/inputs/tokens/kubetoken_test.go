@@ -60,9 +60,11 @@ func rerecord(s *corev1.Secret, oldnew ...string) {
 }
 
 type fixture struct {
-	platform   string
-	account    *corev1.ServiceAccount
-	secret     *corev1.Secret
+	platform string
+	account  *corev1.ServiceAccount
+	secret   *corev1.Secret
+	// behind makes the cache have the Secret not yet.
+	behind     bool
 	granted    time.Duration
 	requestErr error
 	at         time.Time
@@ -87,7 +89,9 @@ func run(t *testing.T, f fixture) (outcome, error) {
 		require.NoError(t, kube.Core().V1().ServiceAccounts().Informer().GetIndexer().Add(f.account))
 	}
 	if f.secret != nil {
-		require.NoError(t, kube.Core().V1().Secrets().Informer().GetIndexer().Add(f.secret))
+		if !f.behind {
+			require.NoError(t, kube.Core().V1().Secrets().Informer().GetIndexer().Add(f.secret))
+		}
 		require.NoError(t, client.Tracker().Add(f.secret))
 	}
 	client.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -144,7 +148,7 @@ func TestTheKubeToken(t *testing.T) {
 			rerecord(s, "2026-11-21T08:00:00Z", "2026-11-21T09:00:00Z", "2026-11-21T11:00:00Z", expires, oldTokenDigest, newTokenDigest)
 		})
 	}
-	update := []string{"create serviceaccounts", "get secrets", "update secrets"}
+	update := []string{"get secrets", "create serviceaccounts", "get secrets", "update secrets"}
 	event := func(why string) []string {
 		return []string{
 			"SecretUpdated: Updated Secret/kube-token -n openshift-cloud-controller-manager because it changed",
@@ -160,10 +164,14 @@ func TestTheKubeToken(t *testing.T) {
 	}{
 		"without a Secret one is made": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour},
-			want: outcome{requested: []int64{172800}, verbs: []string{"create serviceaccounts", "get secrets", "create secrets"}, written: issued("2026-11-23T09:00:00Z"), events: []string{
+			want: outcome{requested: []int64{172800}, verbs: []string{"get secrets", "create serviceaccounts", "get secrets", "create secrets"}, written: issued("2026-11-23T09:00:00Z"), events: []string{
 				"SecretCreated: Created Secret/kube-token -n openshift-cloud-controller-manager because it was missing",
 				"KubeTokenIssued: secret/kube-token in openshift-cloud-controller-manager has a new token, valid until 2026-11-23T09:00:00Z, because there was none",
 			}},
+		},
+		"a token that the cache does not have yet is not issued again": {
+			fixture: fixture{account: account(), secret: oldSecret(unchanged), behind: true, granted: 48 * time.Hour, at: now.Add(-time.Second)},
+			want:    outcome{verbs: []string{"get secrets"}, after: []time.Duration{time.Second}},
 		},
 		"a young token is left alone until a third of its life has passed": {
 			fixture: fixture{account: account(), secret: oldSecret(unchanged), at: now.Add(-time.Second)},
@@ -208,12 +216,12 @@ func TestTheKubeToken(t *testing.T) {
 		},
 		"a rejected request is reported and the old token stays": {
 			fixture: fixture{account: account(), secret: oldSecret(unchanged), granted: time.Hour, requestErr: errors.New("forbidden")},
-			want:    outcome{requested: []int64{172800}, verbs: []string{"create serviceaccounts"}},
+			want:    outcome{requested: []int64{172800}, verbs: []string{"get secrets", "create serviceaccounts"}},
 			wantErr: "requesting a token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager: forbidden",
 		},
 		"a token that has already expired shows wrong clocks": {
 			fixture: fixture{account: account(), secret: oldSecret(unchanged), granted: -time.Hour},
-			want:    outcome{requested: []int64{172800}, verbs: []string{"create serviceaccounts"}},
+			want:    outcome{requested: []int64{172800}, verbs: []string{"get secrets", "create serviceaccounts"}},
 			wantErr: "the new token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager expires at 2026-11-21T08:00:00Z, " +
 				"but the operator's clock shows 2026-11-21T09:00:00Z; synchronize the clocks of the control plane",
 		},
