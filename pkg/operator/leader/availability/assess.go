@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
 // degradedAfter is how long Available must be False before that is also Degraded.
@@ -144,6 +145,11 @@ func progressing(v view, expected expectedNodes) *operatorclient.Condition {
 		if run := len(expected.podsOnNodes(v.StaticPods())); run > 0 {
 			message = fmt.Sprintf("%d static pods run, but the status has no revision of a node: the first one is "+
 				"being installed, or the status was lost and is written again; check the Degraded conditions if this lasts", run)
+		}
+		if predecessor.Remains(v.Status().Conditions) {
+			message = "a take-over from this operator's predecessor is in progress, and no control-plane node runs a " +
+				"revision yet; the condition " + predecessor.ConditionType + " has its step, and the Degraded conditions what " +
+				"it waits for"
 		}
 		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout", message)
 	}

@@ -145,6 +145,26 @@ func TestSync(t *testing.T) {
 				{Type: "ControlPlaneNodesDegraded", Status: "False", Reason: "AsExpected"},
 			},
 		},
+		"the predecessor is being replaced": {
+			platform: "openstack",
+			change: func(c *cluster) {
+				c.Status.NodeStatuses = nil
+				c.Status.Conditions = []operatorv1.OperatorCondition{{Type: "TakingOver", Status: "True", Reason: "Installing"}}
+				c.Lease.Spec.HolderIdentity = nil
+				clear(c.Pods)
+			},
+			want: []operatorv1.OperatorCondition{
+				{Type: "CloudControllerManagerAvailable", Status: "False", Reason: "NoReadyPod", Message: noPod},
+				{Type: "CloudControllerManagerProgressing", Status: "True", Reason: "FirstRollout",
+					Message: "a take-over from this operator's predecessor is in progress, and no control-plane node runs a revision " +
+						"yet; the condition TakingOver has its step, and the Degraded conditions what it waits for"},
+				{Type: "CloudControllerManagerDegraded", Status: "False", Reason: "AsExpected"},
+				{Type: "CrashLoopDegraded", Status: "False", Reason: "AsExpected"},
+				{Type: "UnresponsiveDegraded", Status: "False", Reason: "AsExpected"},
+				{Type: "ControlPlaneNodesDegraded", Status: "False", Reason: "AsExpected"},
+				{Type: "TakingOver", Status: "True", Reason: "Installing"},
+			},
+		},
 		"the status was wiped while the static pods work": {
 			platform: "openstack",
 			change:   func(c *cluster) { c.Status.NodeStatuses = nil },
