@@ -52,7 +52,7 @@ func TestOneNodeCannotFillTheStatus(t *testing.T) {
 			text := c.notice(t)
 			require.NotEmpty(t, text)
 			require.Less(t, len(text), 4<<10)
-			for _, message := range c.told(t) {
+			for _, message := range c.emitted(t) {
 				require.Less(t, len(message), 4<<10)
 			}
 			for _, w := range c.controller.store.waiting {

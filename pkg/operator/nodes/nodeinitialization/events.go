@@ -3,6 +3,8 @@ package nodeinitialization
 import (
 	"context"
 	"fmt"
+	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,9 @@ const (
 
 	// eventLimit is how many Events a sync writes. The other nodes have their turn when the log is read again.
 	eventLimit = 10
+
+	// eventTimeout is how long a sync writes Events.
+	eventTimeout = 10 * time.Second
 )
 
 type cause struct {
@@ -29,20 +34,16 @@ type cause struct {
 	class nodecause.Class
 }
 
-// tell writes an Event about each node with a cause that was not told during its wait. A cause that comes back is not
-// told again. An Event that cannot be written is tried again with the next sync: the conditions have the same text.
-func (c *controller) tell(ctx context.Context, nodes []string, waiting map[string]wait, by initializer) {
-	former := c.told
-	c.told = map[cause]bool{}
-	for told := range former {
-		if _, waits := waiting[told.node]; waits {
-			c.told[told] = true
-		}
-	}
+// emitEvents writes an Event about each node with a cause that has none in its wait. A cause that comes back gets no
+// other one. An Event that cannot be written is tried again with the next sync: the conditions have the same text.
+func (c *controller) emitEvents(ctx context.Context, nodes []string, waiting map[string]wait, by initializer) {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	maps.DeleteFunc(c.reported, func(of cause, _ bool) bool { _, waits := waiting[of.node]; return !waits })
 	written := 0
 	for _, node := range nodes {
 		now := cause{node, c.investigation.findings[node].class}
-		if now.class == nodecause.Unknown || c.told[now] || written == eventLimit {
+		if now.class == nodecause.Unknown || c.reported[now] || written == eventLimit {
 			continue
 		}
 		written++
@@ -51,7 +52,7 @@ func (c *controller) tell(ctx context.Context, nodes []string, waiting map[strin
 			klog.FromContext(ctx).V(2).Info("No Event about a node that waits", "node", node, "err", err)
 			continue
 		}
-		c.told[now] = true
+		c.reported[now] = true
 	}
 }
 

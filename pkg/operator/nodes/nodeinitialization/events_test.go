@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// told returns the Events that were written about nodes since the last call, in their order.
-func (c *cluster) told(t *testing.T) []string {
+// emitted returns the Events that were written about nodes since the last call, in their order.
+func (c *cluster) emitted(t *testing.T) []string {
 	t.Helper()
 	var events []string
 	for _, action := range c.events.Actions() {
@@ -42,21 +43,21 @@ func TestANodeThatWaitsHasAnEventForEachCauseOnce(t *testing.T) {
 	c.wait("a")
 	c.log = attempt("a", "got 503 instead")
 	c.sync(t)
-	require.Equal(t, []string{down}, c.told(t))
+	require.Equal(t, []string{down}, c.emitted(t))
 	for _, log := range []string{attempt("a", "got 503 instead"), attempt("a", "got 503 instead: again")} {
 		c.pass(t, logInterval)
 		c.logs(log)
 		c.sync(t)
-		require.Empty(t, c.told(t), "a repetition")
+		require.Empty(t, c.emitted(t), "a repetition")
 	}
 	c.pass(t, logInterval)
 	c.logs(attempt("a", "got 401 instead: {}"))
 	c.sync(t)
-	require.Equal(t, []string{rejected}, c.told(t))
+	require.Equal(t, []string{rejected}, c.emitted(t))
 	c.pass(t, logInterval)
 	c.logs(attempt("a", "got 503 instead"))
 	c.sync(t)
-	require.Empty(t, c.told(t), "it was told before")
+	require.Empty(t, c.emitted(t), "it has an Event for that")
 
 	waits := c.controller.store.waiting["a"]
 	delete(c.controller.store.waiting, "a")
@@ -64,7 +65,7 @@ func TestANodeThatWaitsHasAnEventForEachCauseOnce(t *testing.T) {
 	c.controller.store.waiting["a"] = waits
 	c.pass(t, logInterval)
 	c.sync(t)
-	require.Equal(t, []string{down}, c.told(t), "another wait")
+	require.Equal(t, []string{down}, c.emitted(t), "another wait")
 }
 
 func TestANodeWhoseCauseIsNotKnownHasNoEvent(t *testing.T) {
@@ -72,7 +73,7 @@ func TestANodeWhoseCauseIsNotKnownHasNoEvent(t *testing.T) {
 	c.wait("a")
 	c.status = 500
 	c.sync(t)
-	require.Empty(t, c.told(t))
+	require.Empty(t, c.emitted(t))
 }
 
 func TestWhereACloudNodeManagerInitializesNodesTheyHaveNoEvent(t *testing.T) {
@@ -80,7 +81,7 @@ func TestWhereACloudNodeManagerInitializesNodesTheyHaveNoEvent(t *testing.T) {
 	c.wait("a")
 	c.log = attempt("a", "got 503 instead")
 	c.sync(t)
-	require.Empty(t, c.told(t))
+	require.Empty(t, c.emitted(t))
 }
 
 func TestOfManyNodesTenHaveTheirEventAtATime(t *testing.T) {
@@ -91,7 +92,7 @@ func TestOfManyNodesTenHaveTheirEventAtATime(t *testing.T) {
 	}
 	for _, want := range []int{10, 10, 5, 0} {
 		c.sync(t)
-		require.Len(t, c.told(t), want)
+		require.Len(t, c.emitted(t), want)
 		c.pass(t, logInterval)
 	}
 }
@@ -105,11 +106,29 @@ func TestAnEventThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 	c.wait("a")
 	c.log = attempt("a", "got 503 instead")
 	require.Contains(t, c.notice(t), "node/a")
-	require.Len(t, c.told(t), 1)
+	require.Len(t, c.emitted(t), 1)
 	refuse = false
 	c.pass(t, time.Second)
 	c.sync(t)
-	require.Len(t, c.told(t), 1)
+	require.Len(t, c.emitted(t), 1)
 	c.sync(t)
-	require.Empty(t, c.told(t))
+	require.Empty(t, c.emitted(t))
+}
+
+// An API server that answers late answers each of up to ten Events late.
+func TestTheConditionsDoNotWaitForEvents(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	written := ""
+	c.events.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+		_, status, _, err := c.operator.GetOperatorState()
+		require.NoError(t, err)
+		if notices := v1helpers.FindOperatorCondition(status.Conditions, NoticesCondition); notices != nil {
+			written = notices.Message
+		}
+		return false, nil, nil
+	})
+	c.wait("a")
+	c.log = attempt("a", "got 503 instead")
+	c.sync(t)
+	require.Contains(t, written, "node/a")
 }

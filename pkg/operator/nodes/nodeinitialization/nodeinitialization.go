@@ -69,8 +69,8 @@ type controller struct {
 	Options
 	store         *store
 	investigation investigation
-	// told are the causes about which the nodes that wait have an Event.
-	told map[cause]bool
+	// reported are the causes about which the nodes that wait have an Event.
+	reported map[cause]bool
 }
 
 // New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
@@ -83,7 +83,7 @@ func New(d dependencies.Deps, o Options) factory.Controller {
 	dependencies.Require(d, o)
 	syncCtx := factory.NewSyncContext(name, d.Recorder)
 	o.Threshold = cmp.Or(o.Threshold, defaultThreshold)
-	c := &controller{Deps: d, Options: o, store: &store{
+	c := &controller{Deps: d, Options: o, reported: map[cause]bool{}, store: &store{
 		clock:   d.Clock,
 		waiting: map[string]wait{},
 		wrong:   map[string]drift{},
@@ -118,25 +118,28 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	overdue, late, next := c.split(waiting)
 	by := initializerOf(observed)
-	switch nodes := slices.Concat(overdue, late); {
-	case len(nodes) == 0 || !by.leads:
-		c.investigation, c.told = investigation{}, nil
-	default:
+	nodes := slices.Concat(overdue, late)
+	if len(nodes) == 0 || !by.leads {
+		c.investigation = investigation{}
+	} else {
 		if err := c.investigate(ctx, nodes); err != nil {
 			return err
 		}
-		c.tell(ctx, nodes, waiting, by)
 		next = patience.Sooner(next, logInterval)
 	}
-	c.Report(c.investigation.waiting(slices.Concat(overdue, late), waiting))
-	c.Deafness.See(c.investigation.deafLeader(), slices.Concat(overdue, late), c.Clock.Now())
+	c.Report(c.investigation.waiting(nodes, waiting))
+	c.Deafness.See(c.investigation.deafLeader(), nodes, c.Clock.Now())
 	drifts, nextDrift := c.drifts(wrong)
 	if next = patience.Sooner(next, nextDrift); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, name,
+	err = operatorclient.ApplyConditions(ctx, c.Operator, name,
 		c.condition(DegradedCondition, "NodesUninitialized", by, overdue, waiting),
 		withDrifts(c.condition(NoticesCondition, "NodesWaiting", by, late, waiting), drifts))
+	if by.leads {
+		c.emitEvents(ctx, nodes, waiting, by)
+	}
+	return err
 }
 
 // split returns the nodes that have waited for the threshold and those that have waited for noticeAfter, each with the
