@@ -6,6 +6,7 @@ package admissionpolicies
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,23 +121,21 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	var findings []finding
+	var errs []error
+	add := func(found []finding, err error) { findings, errs = append(findings, found...), append(errs, err) }
 	for _, policy := range needed {
-		found, err := c.compare(ctx, policy)
-		if err != nil {
-			return err
-		}
-		findings = append(findings, found...)
+		add(c.compare(ctx, policy))
 	}
-	found, err := c.compareLabels(ctx)
-	if err != nil {
-		return err
-	}
-	findings = append(findings, found...)
+	add(c.compareLabels(ctx))
 	syncCtx.Queue().AddAfter(syncCtx.QueueKey(), lookDelay)
 	if slices.ContainsFunc(findings, func(f finding) bool { return f.reason == bindingMissing }) {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), retryDelay)
 	}
-	return c.report(ctx, findings)
+	err = errors.Join(errs...)
+	if err != nil && len(findings) == 0 {
+		return err // what could not be read may be wrong
+	}
+	return errors.Join(err, c.report(ctx, findings))
 }
 
 // needed returns the policies of the payload that are bound on a platform: those with a binding in the payload, and

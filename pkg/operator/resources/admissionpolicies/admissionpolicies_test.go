@@ -258,6 +258,21 @@ func TestAnAPIServerWithoutMutatingAdmissionPoliciesIsNoFinding(t *testing.T) {
 		"reading mutatingadmissionpolicy/"+nodes+": refused")
 }
 
+func TestWhatIsMissingIsReportedAlsoWhileSomethingElseCannotBeRead(t *testing.T) {
+	w := newWorld(t, `{"platform":"openstack"}`, func(all *payload) { all.without(deletions) })
+	w.client.PrependReactor("get", "mutatingadmissionpolicies", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("refused")
+	})
+	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)),
+		"reading mutatingadmissionpolicy/"+nodes+": refused")
+	_, status, _, err := w.operator.GetOperatorState()
+	require.NoError(t, err)
+	condition := v1helpers.FindOperatorCondition(status.Conditions, ConditionType)
+	require.NotNil(t, condition)
+	require.Equal(t, "PolicyMissing", condition.Reason)
+	require.Contains(t, condition.Message, "validatingadmissionpolicy/"+deletions+" does not exist")
+}
+
 // No informer has it, so nothing tells of a change.
 func TestThePolicyOfLabelsIsReadAgain(t *testing.T) {
 	w := newWorld(t, `{"platform":"openstack"}`, func(*payload) {})
