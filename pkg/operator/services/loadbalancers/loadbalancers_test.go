@@ -33,8 +33,9 @@ type cluster struct {
 	// events are what the API answers by the name of the Service, err its error.
 	events map[string][]corev1.Event
 	err    error
-	// reads are the selectors of the lists of Events.
-	reads []string
+	// reads are the selectors of the lists of Events, and unlimited counts those without a time limit.
+	reads     []string
+	unlimited int
 }
 
 func start(t *testing.T, platform string) *cluster {
@@ -56,7 +57,10 @@ func start(t *testing.T, platform string) *cluster {
 }
 
 // read implements Events.
-func (c *cluster) read(_ context.Context, namespace string, options metav1.ListOptions, item func(*corev1.Event)) error {
+func (c *cluster) read(ctx context.Context, namespace string, options metav1.ListOptions, item func(*corev1.Event)) error {
+	if _, limited := ctx.Deadline(); !limited {
+		c.unlimited++
+	}
 	c.reads = append(c.reads, namespace+" "+options.FieldSelector)
 	selected, err := fields.ParseSelector(options.FieldSelector)
 	if err != nil {
@@ -277,4 +281,13 @@ func TestOneEventCannotFillTheStatus(t *testing.T) {
 	text := c.notice(t)
 	require.Contains(t, text, "999…999")
 	require.Less(t, len(text), 2<<10)
+}
+
+// An API server that answers late would delay the condition by half an hour: three Services with ten pages of Events.
+func TestTheConditionDoesNotWaitForEventsForLong(t *testing.T) {
+	c := start(t, "openstack")
+	require.NoError(t, c.watch.Replace([]any{service("web", time.Hour)}, "1"))
+	require.Contains(t, c.notice(t), "service/web")
+	require.NotEmpty(t, c.reads)
+	require.Zero(t, c.unlimited)
 }

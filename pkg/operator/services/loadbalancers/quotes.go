@@ -25,6 +25,7 @@ const (
 	maxEvents     = 100
 	maxEventBytes = 32 << 10
 	maxReadBytes  = 4 << 20
+	readTimeout   = 10 * time.Second
 )
 
 // quote is what the cloud-controller-manager said about a Service.
@@ -40,6 +41,8 @@ type quote struct {
 func (c *controller) readQuotes(
 	ctx context.Context, services []types.NamespacedName, needs map[types.NamespacedName]need,
 ) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	former := c.quotes
 	c.quotes = map[types.NamespacedName]quote{}
 	for _, service := range services {

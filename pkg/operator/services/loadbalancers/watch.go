@@ -157,13 +157,13 @@ func (w *Watch) Resync() error { return nil }
 // change calls do with the lock, and then calls changed if it did.
 func (w *Watch) change(do func() bool) {
 	w.lock.Lock()
-	changed, tell := do(), w.changed
+	changed, notify := do(), w.changed
 	if w.more && len(w.needs) <= limit/2 {
 		w.relist()
 	}
 	w.lock.Unlock()
 	if changed {
-		tell()
+		notify()
 	}
 }
 
