@@ -274,15 +274,15 @@ func observedConfig(operator *ccmv1.CloudControllerManager) (*operandconfig.Conf
 
 // Line returns the summary on one line: what is wrong, or what is in progress.
 func (s *Status) Line() string {
-	told := s.Progressing
+	shown := s.Progressing
 	switch {
 	case s.Operator.Problem != "":
 		return s.Operator.Problem
 	case s.Degraded.Status != string(configv1.ConditionFalse):
-		told = s.Degraded
+		shown = s.Degraded
 	case s.Available.Status != string(configv1.ConditionTrue):
-		told = s.Available
+		shown = s.Available
 	}
-	return printable.Line(fmt.Sprintf("%s is %s: %s", told.Type, told.Status,
-		strings.ReplaceAll(cmp.Or(told.Message, told.Reason), "\n", "; ")))
+	return printable.Line(fmt.Sprintf("%s is %s: %s", shown.Type, shown.Status,
+		strings.ReplaceAll(cmp.Or(shown.Message, shown.Reason), "\n", "; ")))
 }
