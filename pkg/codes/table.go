@@ -332,7 +332,7 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{
 		"CCM0147", "Refused", "CloudConfigDegraded and those of the other inputs",
 		"the input is rejected, and what was accepted before stays in use",
-		"correct the object, key and line that the message names; validate checks it before you apply it",
+		"correct what the message names; validate finds what a parser can see, and a preflight what the cloud says",
 	},
 	{
 		"CCM0148", "ReleasingLease", "TakingOver",

@@ -31,7 +31,8 @@ const (
 	// ProvenByStart means that the provider's start logs in and reads from its cloud, and that nothing else is proved.
 	ProvenByStart = "start"
 
-	// PreflightDigestAnnotation on the Secret and on the pod has the digest of the candidate.
+	// PreflightDigestAnnotation has the digest of the candidate, on the pod and on the Secret that PreflightCandidate
+	// returns. A stored Secret has it only from a former release, see trial.Of.
 	PreflightDigestAnnotation = "cloud-controller-manager.openshift.io/preflight-digest"
 
 	// PreflightAgainAnnotation on the pod means that a former pod of the candidate ended while no operator watched it.

@@ -50,7 +50,8 @@ const (
 // Verdict is what a preflight shows about a candidate.
 type Verdict struct {
 	Result Result `json:"result"`
-	// Class is why, for Failed and Inconclusive: the name of a nodecause.Class, Crash or NotStarted.
+	// Class is why, for Failed and Inconclusive: the name of a nodecause.Class, ImageNotPulled, or a class of package
+	// preflight.
 	Class string `json:"class,omitempty"`
 	// Message has the cause, the last words of the cloud-controller-manager without secrets, and the action.
 	Message string `json:"message,omitempty"`
@@ -58,7 +59,7 @@ type Verdict struct {
 	Node  string          `json:"node,omitempty"`
 	Ended metav1.Time     `json:"ended"`
 	Took  metav1.Duration `json:"took"`
-	// Tries is how many preflights of this candidate have ended.
+	// Tries is how many preflights of this candidate have ended. With LeaderRejected, 0 means that the next one is due.
 	Tries int `json:"tries"`
 	// Revision is the one that has failed on the first node of its rollout, or in a preflight meanwhile. Former is the one
 	// that runs on the others. Both are 0 for a preflight before a rollout.
@@ -202,10 +203,14 @@ func (v *Verdict) pause() time.Duration {
 
 // NextTry says when the preflight is repeated, empty if it is not.
 func (v *Verdict) NextTry() string {
-	if pause := v.pause(); pause != Never {
+	switch pause := v.pause(); pause {
+	case Never:
+		return ""
+	case 0:
+		return "; it is tried again now"
+	default:
 		return "; it is tried again at " + v.Ended.Add(pause).UTC().Format(time.RFC3339)
 	}
-	return ""
 }
 
 // Describe returns the verdict for a condition or an event.

@@ -36,8 +36,8 @@ const (
 // evidence is what is known at one moment about a candidate in which nothing is rejected.
 type evidence struct {
 	digests, changed operand.StartDigests
-	// isBack is whether the nodes run it that a failed revision has not reached, isPaused whether its login was rejected,
-	// and isAccepted whether an administrator has accepted it.
+	// isBack is whether the nodes run it that a failed revision has not reached, isPaused whether a login with its
+	// credentials was rejected less than a pause ago, and isAccepted whether an administrator has accepted it.
 	isBack, isPaused, isAccepted bool
 	// preflight is the Secret of its preflight, nil if none is possible, and why the reason if that matters.
 	preflight *corev1.Secret

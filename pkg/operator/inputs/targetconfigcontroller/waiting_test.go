@@ -80,6 +80,16 @@ var rows = map[string]func(*testing.T, *fixture){
 		f.sees(t)
 		require.True(t, f.wentBack(t))
 	},
+	"a login with their credentials failed, and its pause lasts": func(t *testing.T, f *fixture) {
+		f.newImage()
+		f.sees(t)
+		f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
+		f.change(t)
+		f.token(t)
+		f.waits(t, 4*time.Minute)
+		require.False(t, f.hasToken(t))
+		require.False(t, trial.Of(f.submitted(t)).Runs(), "another login with the same credentials")
+	},
 	"an administrator has accepted what failed or waits": func(t *testing.T, f *fixture) {
 		f.change(t)
 		f.accept("0123456789ab, " + f.waitsToAccept(t))
