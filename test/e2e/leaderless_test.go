@@ -25,7 +25,8 @@ func TestCloudControllerManagersThatEndWhenTheyLeadAreNamed(t *testing.T) {
 		Name: "e2e-leaderless", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true,
 		Progress: os.Stderr,
 	}, monitor.Rollout("the first revision"), monitor.NewLeader("each process that leads ends").Times(100),
-		monitor.Degraded("", "each process that leads ends").Times(10), monitor.Unavailable("", "no process leads").Times(10))
+		monitor.Degraded("", "each process that leads ends").Times(10), monitor.Unavailable("", "no process leads").Times(10),
+		monitor.NoneReady("the test kills all processes at once"))
 	s.awaitSettled(t, 1, rolloutLimit)
 	s.requireOneLeader(t)
 	s.Cloud().Withdraw(openstack.LoadBalancerService, true)
