@@ -183,6 +183,7 @@ func (d *deadMachines) testMegabyte(t *testing.T) {
 }
 
 // testLabelsOutlastAProbe: a machine ends, so the CCM is asked about living ones, whose zones an administrator has set.
+// The node controller copies the older label to the other one whenever they differ.
 func (d *deadMachines) testLabelsOutlastAProbe(t *testing.T) {
 	const zone, byHand = corev1.LabelTopologyZone, "rack-7"
 	living := []string{d.workers[0]}
@@ -191,7 +192,8 @@ func (d *deadMachines) testLabelsOutlastAProbe(t *testing.T) {
 	}
 	for _, name := range living {
 		_, err := d.kube.CoreV1().Nodes().Patch(t.Context(), name, types.MergePatchType,
-			fmt.Appendf(nil, `{"metadata": {"labels": {%q: %q}}}`, zone, byHand), metav1.PatchOptions{})
+			fmt.Appendf(nil, `{"metadata": {"labels": {%q: %q, %q: %q}}}`, corev1.LabelFailureDomainBetaZone, byHand, zone,
+				byHand), metav1.PatchOptions{})
 		require.NoError(t, err)
 	}
 	d.figure("machine ended to its Node deleted, with labels set by hand: %s", d.end(t, goneLimit, d.workers[1]))
