@@ -80,12 +80,25 @@ func (r Run) SecretTexts(names ...string) map[string]string {
 		if out[key] = strings.TrimSpace(text); out[key] != text && out[key] != "" {
 			r.ReportCredentials(key, diagnostic.Rewritten, "leading and trailing whitespace is removed")
 		}
+		r.CheckTyped(key, out[key])
 		if strings.ContainsFunc(out[key], isUnprintable) {
 			r.RejectCredentials(key, "the value contains a line break or another unprintable character: "+
 				"write the credential again without it")
 		}
 	}
 	return out
+}
+
+// CheckTyped reports a value that seems not to be what the cloud issued.
+func (r Run) CheckTyped(key, text string) {
+	switch {
+	case confdoc.IsBase64([]byte(text)):
+		r.ReportCredentials(key, diagnostic.Typo, confdoc.TooMuchBase64)
+	case confdoc.IsPlaceholder(text):
+		r.ReportCredentials(key, diagnostic.Typo, "it is a placeholder: write the value that the cloud issued")
+	case len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"':
+		r.ReportCredentials(key, diagnostic.Typo, "the quotes are part of the value: write it without")
+	}
 }
 
 // ReportUnread reports the keys of the credentials Secret that are not among the names, for a Secret that only the

@@ -146,7 +146,7 @@ func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 		if !f.isRead() {
 			continue
 		}
-		if slices.Equal(folded(f.Name), folded(name)) {
+		if SameName(f.Name, name) {
 			place := "at the top level"
 			if path != "" {
 				place = "in " + d.owner(path)

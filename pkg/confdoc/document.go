@@ -89,7 +89,11 @@ func (d *Document) check(root *Node) {
 		d.Readable = true
 		d.checkValue(d.field(), "", root)
 	case d.List || root.Kind != MapNode:
-		d.Rejectf(root, "%s", cmp.Or(d.otherFormat(d.text), "this has no keys with values: "+d.Empty))
+		is := "this has no keys with values: "
+		if d.List {
+			is = "this is no list: "
+		}
+		d.Rejectf(root, "%s", cmp.Or(d.otherFormat(d.text), is+d.Empty))
 	default:
 		d.Root, d.Readable = root, true
 		d.reportRest()
@@ -113,8 +117,8 @@ func (r Reader) field() Field {
 	return f
 }
 
-// otherFormat returns a message about a text in the format of another cloud's configuration. It is empty for any other
-// text.
+// otherFormat returns a message about a text in base64 or in the format of another cloud's configuration. It is empty
+// for any other text.
 func (d *Document) otherFormat(text []byte) string {
 	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
 	first = bytes.TrimSpace(first)
@@ -122,6 +126,8 @@ func (d *Document) otherFormat(text []byte) string {
 	isYAML := bytes.HasSuffix(first, []byte(":")) || bytes.Equal(first, []byte("---"))
 	wanted := cmp.Or(map[Format]string{INI: "INI", JSON: "JSON", YAMLAsJSON: "JSON or YAML"}[d.Format], "YAML")
 	switch {
+	case IsBase64(text):
+		return TooMuchBase64
 	case d.Format != INI && LooksLikeINI(text):
 		return "this looks like INI, but must be " + wanted
 	case d.Format == INI && isJSON:
@@ -186,7 +192,11 @@ func (d *Document) parseINI(text []byte) (*Node, []SyntaxError) {
 // known key is close.
 func (d *Document) suggestion(text string) string {
 	for _, section := range d.Fields {
-		if key := Nearest(text, readNames(section.Fields)); text != "" && key != "" {
+		key := Nearest(text, readNames(section.Fields))
+		if strings.EqualFold(key, text) {
+			return ""
+		}
+		if key != "" {
 			return fmt.Sprintf("; did you mean %q?", key)
 		}
 	}

@@ -3,6 +3,7 @@ package confdoc
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,6 +90,9 @@ var joints = strings.NewReplacer("_", "", "-", "")
 
 // folded returns a name in one spelling for all ways to join its words: node-tags, node_tags and nodeTags.
 func folded(name string) []rune { return []rune(strings.ToLower(joints.Replace(name))) }
+
+// SameName reports whether two names differ only in how their words are joined.
+func SameName(a, b string) bool { return slices.Equal(folded(a), folded(b)) }
 
 // editDistance returns the number of insertions, deletions, substitutions and swaps of neighbors that turn a into b,
 // where no part is changed twice ("optimal string alignment").

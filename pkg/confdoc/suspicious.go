@@ -1,6 +1,8 @@
 package confdoc
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"regexp"
 	"strings"
@@ -19,7 +21,24 @@ var quotes = map[[2]rune]bool{
 	{'\'', '\''}: true, {'`', '`'}: true,
 }
 
-var placeholder = regexp.MustCompile(`^<[A-Za-z][^<>]*>$`)
+var placeholder = regexp.MustCompile(`^(<[A-Za-z][^<>]*>|\$[A-Za-z_]\w*|\$\{[^{}]*\}|\{\{[^{}]*\}\})$`)
+
+var callout = regexp.MustCompile(`<[0-9]{1,2}>$`)
+
+// IsPlaceholder reports whether a text is a document's or a template's placeholder for a value.
+func IsPlaceholder(text string) bool { return placeholder.MatchString(text) }
+
+// minEncoded is the number of bytes from which the text that base64 decodes to is none by chance.
+const minEncoded = 16
+
+// IsBase64 reports whether a text is readable text in base64.
+func IsBase64(text []byte) bool {
+	decoded, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(text)))
+	return err == nil && len(decoded) >= minEncoded && unprintable(decoded, true) == nil
+}
+
+// TooMuchBase64 is the message about a text for which IsBase64 is true.
+const TooMuchBase64 = "it is in base64 once too often: write the text itself"
 
 // isSuspicious reports a suspicious string and returns whether it is one.
 func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
@@ -34,8 +53,10 @@ func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
 		message = fmt.Sprintf("the value starts with the invisible character %U: remove it", first)
 	case isInvisible(last):
 		message = fmt.Sprintf("the value ends with the invisible character %U: remove it", last)
-	case placeholder.MatchString(n.Text) && !field.Secret:
+	case IsPlaceholder(n.Text) && !field.Secret:
 		message = "the value is a placeholder, " + Quoted(n.Text) + ": replace it"
+	case callout.MatchString(n.Text) && !field.Secret:
+		message = "the value ends with " + callout.FindString(n.Text) + ", which refers to a note of a document: remove it"
 	default:
 		return false
 	}

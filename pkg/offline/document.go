@@ -55,9 +55,10 @@ func isSeparator(line []byte) bool {
 	return found && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
+// isBlank reports whether a document has nothing, or null, which kubectl skips too.
 func isBlank(data []byte) bool {
 	for line := range bytes.Lines(data) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "null" {
 			return false
 		}
 	}

@@ -110,7 +110,12 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 	case names.Secret == "":
 		k.leaveOutMissing(&gathered.Custom)
 	case gathered.Credentials.Data == nil && !names.Optional:
-		k.addRemark(NoneOf(names) + " is among the manifests: credentials are not checked")
+		remark := NoneOf(names) + " is among the manifests: credentials are not checked"
+		var hint string
+		for _, secret := range secretsOf(names) {
+			hint = cmp.Or(hint, didYouMean(k.cluster.objects, secret, ""))
+		}
+		k.addRemark(remark + hint)
 		gathered.Credentials = unknown
 	}
 }
@@ -226,6 +231,17 @@ func (k *check) sort(diagnostics []diagnostic.Diagnostic) {
 // NoneOf returns the start of a message that all Secrets for a platform's credentials are missing. It is empty if
 // the platform has no Secret.
 func NoneOf(c platform.Credentials) string {
+	switch names := secretsOf(c); len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "no " + names[0]
+	default:
+		return "neither " + strings.Join(names, " nor ")
+	}
+}
+
+func secretsOf(c platform.Credentials) []string {
 	var names []string
 	for _, s := range []Manifest{{Namespace: operand.Namespace, Name: c.Secret},
 		{Namespace: inputs.RootSecretNamespace, Name: c.RootSecret}} {
@@ -234,11 +250,5 @@ func NoneOf(c platform.Credentials) string {
 			names = append(names, s.String())
 		}
 	}
-	switch len(names) {
-	case 0:
-		return ""
-	case 1:
-		return "no " + names[0]
-	}
-	return "neither " + strings.Join(names, " nor ")
+	return names
 }

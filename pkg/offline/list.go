@@ -7,11 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
 // errNoObject is the error for a document or a list item that is valid YAML, but not an object.
@@ -68,7 +73,36 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 			"such as config.openshift.io/v1", h.APIVersion)
 	}
 	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
+	if err := m.checkKind(); err != nil {
+		return nil, err
+	}
 	return []Manifest{m}, nil
+}
+
+// inputKinds are the kinds that are read, by group. The API has each in the version v1 only.
+var inputKinds = map[string][]string{
+	corev1.GroupName:         {configMapKind, secretKind},
+	configv1.GroupName:       {"APIServer", "ClusterVersion", "FeatureGate", "Infrastructure", "Network", "Proxy"},
+	ccmv1.GroupVersion.Group: {ccmv1.Kind.Kind},
+}
+
+// checkKind returns an error for an object that the API would refuse and that may be meant as an input.
+func (m Manifest) checkKind() error {
+	for group, kinds := range inputKinds {
+		i := slices.IndexFunc(kinds, func(kind string) bool { return strings.EqualFold(kind, m.GVK.Kind) })
+		if i < 0 || m.GVK.Group != "" && m.GVK.Group != group {
+			continue
+		}
+		wanted := schema.GroupVersion{Group: group, Version: "v1"}
+		switch {
+		case m.GVK.GroupVersion() != wanted:
+			return m.failf([]string{"apiVersion"}, "there is no %s of the version %s: write apiVersion: %s", kinds[i],
+				m.GVK.GroupVersion(), wanted)
+		case m.GVK.Kind != kinds[i]:
+			return m.failf([]string{"kind"}, "unknown kind %q; did you mean %q?", m.GVK.Kind, kinds[i])
+		}
+	}
+	return nil
 }
 
 // headerField matches a field of a header in text that cannot be parsed: YAML of any form, JSON, or a part of it.
@@ -81,7 +115,7 @@ func (d *defect) maybe(group, kind, namespace, name string) bool {
 	wanted := map[string]string{"kind": kind, "namespace": namespace, "name": name}
 	for _, match := range headerField.FindAllSubmatch(d.text, -1) {
 		field, value := string(match[1]), string(match[2])
-		if wanted[field] == value {
+		if strings.EqualFold(wanted[field], value) {
 			delete(wanted, field)
 		}
 		if version, err := schema.ParseGroupVersion(value); field == "apiVersion" && err == nil && version.Group == group {

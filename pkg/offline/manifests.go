@@ -79,6 +79,30 @@ func (ms manifests) readable(group, kind, namespace, name string) *Manifest {
 	})
 }
 
+// didYouMean returns the end of a message about a missing object: the object of a file that differs from it in its kind or
+// namespace only, or in its name but has the key. It is empty if no file has one.
+func didYouMean(ms []Manifest, missing, key string) string {
+	kind, id, _ := strings.Cut(missing, "/")
+	name, namespace, _ := strings.Cut(id, " in ")
+	for _, m := range ms {
+		its, _, _ := strings.Cut(m.String(), "/")
+		path := []string{"metadata", "name"}
+		switch {
+		case m.File == "":
+			continue
+		case its != kind && m.Name == name && m.Namespace == namespace:
+			path = []string{"kind"}
+		case its == kind && m.Name == name:
+			path[1] = "namespace"
+		case its != kind || m.Namespace != namespace || !m.has("data", key):
+			continue
+		}
+		at := m.place(path...)
+		return fmt.Sprintf("; did you mean %s at %s:%d:%d?", m, m.File, at.Line, at.Column)
+	}
+	return ""
+}
+
 func (ms manifests) first(matches func(Manifest) bool) *Manifest {
 	if i := slices.IndexFunc(ms, matches); i >= 0 {
 		return &ms[i]

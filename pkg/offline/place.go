@@ -30,6 +30,7 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 		at, message = m.locate(path, d, message)
 	} else {
 		object, message = d.Object, diagnostic.Diagnostic{Object: d.Object, Key: d.Key, Message: message}.String()
+		message += didYouMean(p.manifests, d.Object, d.Key)
 	}
 	return diagnostic.Diagnostic{
 		File: m.File, Line: at.Line, Column: at.Column, Severity: severity,
@@ -74,7 +75,11 @@ func (p *places) find(d diagnostic.Diagnostic) (m Manifest, path []string, found
 		return found || d.Object == m.String()
 	})
 	if i < 0 {
-		return p.fallback, nil, false
+		path := []string{"spec", "cloudConfig", "name"}
+		if name, _, _ := p.fallback.find(path...); name == nil || !strings.HasPrefix(d.Object, "configmap/"+name.Text+" in ") {
+			path = nil
+		}
+		return p.fallback, path, false
 	}
 	m = p.manifests[i]
 	if m.GVK.Group != "" {

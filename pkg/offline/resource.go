@@ -1,6 +1,8 @@
 package offline
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,8 +34,8 @@ func (c *Cluster) spec() (ccmv1.CloudControllerManagerSpec, error) {
 	return r.Spec, err
 }
 
-// UnknownFields returns an error for each field of the operator's resource that does not exist. The API server would
-// drop these fields, and a misspelled setting would be missing without notice.
+// UnknownFields returns an error for each field of the operator's resource that does not exist, and for each value that
+// the API server would refuse. It would drop these fields, and a misspelled setting would be missing without notice.
 func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 	var r resource
 	found, err := decodeInto(c.findResource(), &r)
@@ -46,14 +48,26 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 	}
 	files := places{manifests: c.objects}
 	var diagnostics []diagnostic.Diagnostic
+	reject := func(field, message string) {
+		diagnostics = append(diagnostics, files.locate(diagnostic.Error, diagnostic.Diagnostic{
+			Kind: diagnostic.Invalid, Object: found.Source(), Key: field, Message: message,
+		}))
+	}
 	for _, err := range unknown {
 		// The error is: unknown field "spec.custom.secrets[0].nam".
 		_, field, _ := strings.Cut(err.Error(), `"`)
-		field = strings.TrimSuffix(field, `"`)
-		diagnostics = append(diagnostics, files.locate(diagnostic.Error, diagnostic.Diagnostic{
-			Kind: diagnostic.Invalid, Object: found.Source(), Key: field,
-			Message: "unknown field; correct its name or remove it",
-		}))
+		reject(strings.TrimSuffix(field, `"`), "unknown field; correct its name or remove it")
+	}
+	const levels = "Normal, Debug, Trace or TraceAll"
+	for _, setting := range [][3]string{
+		{"spec.managementState", string(r.Spec.ManagementState), "Managed, Force or Removed"},
+		{"spec.logLevel", string(r.Spec.LogLevel), levels},
+		{"spec.operatorLogLevel", string(r.Spec.OperatorLogLevel), levels},
+	} {
+		if field, value, allowed := setting[0], setting[1], setting[2]; value != "" &&
+			!slices.Contains(strings.Fields(strings.ReplaceAll(allowed, ",", "")), value) {
+			reject(field, fmt.Sprintf("it is %q, but must be %s", value, allowed))
+		}
 	}
 	return diagnostics, nil
 }

@@ -81,6 +81,8 @@ func keyProblem(text string) string {
 	switch {
 	case text == "":
 		return "it is empty: write the key that AWS gave"
+	case confdoc.IsBase64([]byte(text)):
+		return confdoc.TooMuchBase64
 	case strings.ContainsFunc(text, isForeign):
 		return "it has a blank, a line break or another character in it that no key of AWS has: write the key alone"
 	case strings.ContainsAny(text, `"'`):

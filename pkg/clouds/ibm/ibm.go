@@ -187,6 +187,7 @@ func (i *rewriter) credentials() map[string][]byte {
 	if text == nil {
 		return nil
 	}
+	i.CheckTyped(keyFile, string(bytes.TrimSpace(text)))
 	if bytes.ContainsAny(bytes.TrimSpace(text), " \t\r\n\x00") {
 		i.RejectCredentials(keyFile, "it contains whitespace, and the cloud-controller-manager would write it to its log: "+
 			"write only the API key")

@@ -24,18 +24,17 @@ var cloudsReader = confdoc.Reader{
 				{Name: "identity_api_version", Values: []string{"3", "2", "2.0"}, Secret: true},
 				{Name: "regions", Is: confdoc.List, Of: &confdoc.Field{Is: confdoc.Any}, Secret: true},
 				{Name: "verify", Is: confdoc.Bool, Pointer: true, Secret: true},
-				{Name: "auth", Is: confdoc.Object, Secret: true, Fields: append(authFields,
-					confdoc.Field{Name: "allow_reauth", Is: confdoc.Bool, Secret: true},
-					confdoc.Field{Name: "auth_url", Schemes: []string{"https", "http"}, Secret: true},
-				)},
+				{Name: "auth", Is: confdoc.Object, Secret: true, Fields: authFields},
 			},
 		), Secret: true}, Secret: true}},
 }
 
-var authFields = confdoc.Secrets("token", "username", "user_id", "password", "application_credential_id",
+var authFields = append(confdoc.Secrets("token", "username", "user_id", "password", "application_credential_id",
 	"application_credential_name", "application_credential_secret", "system_scope", "project_name", "project_id",
 	"user_domain_name", "user_domain_id", "project_domain_name", "project_domain_id", "domain_name", "domain_id",
-	"default_domain")
+	"default_domain"),
+	confdoc.Field{Name: "allow_reauth", Is: confdoc.Bool, Secret: true},
+	confdoc.Field{Name: "auth_url", Schemes: []string{"https", "http"}, Secret: true})
 
 var endpointTypes = []string{"public", "internal", "admin"}
 
@@ -78,15 +77,42 @@ func readClouds(run clouds.Run) cloudsFile {
 		}
 	}
 	c.checkAuth()
+	c.checkUnread(run.HasCABundle())
 	return c
+}
+
+// authTypes are the methods of login that gophercloud's clientconfig knows. It takes every other one for a password, or
+// for a token if its name says so.
+var authTypes = []string{"", "none", "password", "v3password", "v2password", "v3applicationcredential"}
+
+// checkUnread reports settings that OpenStack's own tools read, and the provider does not.
+func (c cloudsFile) checkUnread(hasCABundle bool) {
+	for _, e := range c.entry.Members() {
+		action := ""
+		switch value := e.Value.Text; {
+		case value == "":
+		case e.Name == "region" && c.entry.String("region_name") == "":
+			action = "write region_name"
+		case e.Name == "verify" && value == "false" && !hasCABundle:
+			action = "it verifies certificates; put those of the CA under the key ca-bundle.pem beside the cloud configuration"
+		case e.Name == "auth_type" && !slices.Contains(authTypes, value) && !strings.Contains(value, "token"):
+			action = "it logs in by password, or with an application credential"
+		case strings.HasSuffix(e.Name, "_endpoint_override"):
+			action = "it uses the endpoint in Keystone's catalog"
+		}
+		if action != "" {
+			c.ReportAt(e.Position, diagnostic.Doubtful, "the cloud-controller-manager does not read this %s: %s", e.Name, action)
+		}
+	}
 }
 
 // checkAuth reports a missing login and a missing address of Keystone.
 func (c cloudsFile) checkAuth() {
+	isMeant := func(e *confdoc.Entry) bool { return readName(e.Name) == "auth_url" }
 	if c.entry.Get("auth") == nil {
 		c.Rejectf(c.entry, "the cloud openstack has no auth: "+
 			"write a mapping with auth_url and an application credential or a user and password")
-	} else if c.entry.String("auth", "auth_url") == "" {
+	} else if c.entry.String("auth", "auth_url") == "" && !slices.ContainsFunc(c.entry.Get("auth").Members(), isMeant) {
 		c.Rejectf(c.entry.Get("auth"),
 			"auth has no auth_url: write the address of Keystone, such as https://keystone.example.com:5000/v3")
 	}
@@ -163,20 +189,33 @@ func (c cloudsFile) loginProblem(a auth) (key, problem string) {
 	return a.applicationCredentialProblem()
 }
 
-// formerNames are names of auth that OpenStack's own tools still read, and gophercloud does not.
-var formerNames = map[string]string{"tenant_id": "project_id", "tenant_name": "project_name"}
+// readName returns the key of auth that a name means which gophercloud does not read: a former name, which OpenStack's
+// own tools still read, or the name of an environment variable or of a setting in cloud.conf. It is empty for any other
+// name.
+func readName(name string) string {
+	name, _ = strings.CutPrefix(strings.ToLower(name), "os_")
+	name = strings.Replace(name, "tenant", "project", 1)
+	i := slices.IndexFunc(authFields, func(field confdoc.Field) bool { return confdoc.SameName(field.Name, name) })
+	if i < 0 {
+		return ""
+	}
+	return authFields[i].Name
+}
 
-// checkFormerNames reports former names: without a project, the login has no catalog unless the user has a default
-// project. It returns auth, as the names mean it where the provider would exit.
-func (c cloudsFile) checkFormerNames() auth {
+// checkUnreadNames reports names that only readName understands: without a project, the login has no catalog unless the
+// user has a default project. It returns auth, as the names mean it where the provider would exit.
+func (c cloudsFile) checkUnreadNames() auth {
 	read, meant, kind := c.auth(), c.auth(), diagnostic.Typo
 	if _, problem := c.loginProblem(c.auth()); problem != "" {
 		kind = diagnostic.Invalid
 	}
-	for former, name := range formerNames {
-		if read[former] != "" && read[name] == "" {
-			meant[name] = read[former]
-			c.Reportf(c.entry.Get("auth", former), kind, "the cloud-controller-manager does not read %s: write %s", former, name)
+	for _, e := range c.entry.Get("auth").Members() {
+		if name := readName(e.Name); name != "" && e.Value.Text != "" && read[name] == "" {
+			meant[name] = e.Value.Text
+			if name == "auth_url" {
+				kind = diagnostic.Invalid
+			}
+			c.Reportf(e.Value, kind, "the cloud-controller-manager does not read %s: write %s", e.Name, name)
 		}
 	}
 	if kind == diagnostic.Invalid {

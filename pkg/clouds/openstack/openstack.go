@@ -73,10 +73,14 @@ func (o rewriter) checkValues() {
 		o.Rejectf(balancer.Get("lb-version"), "lb-version is %s, but only v2 is supported: remove the line",
 			confdoc.Quoted(version))
 	}
-	if o.Text("Global", "tls-insecure") == "true" {
+	switch insecure := o.Text("Global", "tls-insecure"); {
+	case insecure == "true":
 		o.Reportf(o.Value("Global", "tls-insecure"), diagnostic.Insecure, "tls-insecure is true: "+
 			"anyone between the nodes and Keystone can read the credentials; "+
 			"put the CA certificates under the key ca-bundle.pem beside the cloud configuration instead")
+	case slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(insecure)): // NewOpenStackClient compares the text
+		o.Reportf(o.Value("Global", "tls-insecure"), diagnostic.Doubtful, "tls-insecure is %s, which the "+
+			"cloud-controller-manager takes for false, as every value except true: remove the line", confdoc.Quoted(insecure))
 	}
 }
 
@@ -200,7 +204,7 @@ func (o rewriter) checkLogin() {
 	if auth == nil {
 		return // reported
 	}
-	key, problem := o.login.loginProblem(o.login.checkFormerNames())
+	key, problem := o.login.loginProblem(o.login.checkUnreadNames())
 	if o.Text("Global", "trust-id") != "" {
 		key, problem = "", ""
 		hasSecret := o.login.auth().hasAny("password", "application_credential_secret", "token")
@@ -259,6 +263,9 @@ func (o rewriter) useClouds() {
 	const reason = "the cloud-controller-manager logs in with the clouds.yaml of its own credentials Secret"
 	o.FirstSection("Global")
 	o.putLast("use-clouds", confdoc.NewBool(true), reason)
+	if o.Text("Global", "clouds-file") == "/etc/openstack/secret/clouds.yaml" {
+		o.Drop("Global", "clouds-file") // OpenShift's documentation has this path, where the predecessor mounts the Secret
+	}
 	o.putLast("clouds-file", confdoc.NewText(path.Join(o.Paths.Credentials, cloudsKey)), reason)
 	o.putLast("cloud", confdoc.NewText(openStackCloud), reason)
 }

@@ -329,7 +329,7 @@ func TestOpenStackAcceptsEveryFormOfCloudsYAML(t *testing.T) {
 		"a user and password": "clouds:\n  openstack:\n    auth: {auth_url: 'http://k:5000', " +
 			"username: u, user_domain_id: d, password: 12345}\n",
 		"a token": "clouds: {openstack: {auth: {auth_url: 'http://k', token: t, " +
-			"project_id: p}, verify: false}}\n",
+			"project_id: p}, verify: true}}\n",
 		"regions as names and mappings": goodClouds +
 			"    regions:\n    - one\n    - name: two\n      values: {verify: true}\n",
 		"unknown keys": goodClouds + "    compute_api_version: [1]\nother: 1\n",

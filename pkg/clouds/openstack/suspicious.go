@@ -34,6 +34,10 @@ func (o rewriter) checkLoadBalancers() {
 		return
 	}
 	provider, method := balancer.Get("lb-provider"), balancer.Get("lb-method")
+	if provider.String() == "haproxy" {
+		o.Reportf(provider, diagnostic.Doubtful, "lb-provider haproxy is Neutron's, whose load balancers OpenStack has "+
+			"removed: write amphora, or another provider of Octavia")
+	}
 	if meant := confdoc.Nearest(provider.String(), providers); meant != "" && meant != provider.Text {
 		o.Reportf(provider, diagnostic.Typo, "lb-provider is %s; did you mean %q?", confdoc.Quoted(provider.Text), meant)
 	} else if named := cmp.Or(method.String(), algorithms[0]); meant == ovn && named != ovnAlgorithm &&

@@ -2,12 +2,10 @@ package vsphere
 
 import (
 	"bytes"
-	"encoding/base64"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -64,7 +62,7 @@ func (v *rewriter) checkKey(key, server string, keys, servers []string) bool {
 	case strings.TrimSpace(string(value)) == "":
 		v.RejectCredentials(key, "it is empty, but vCenter %s needs it: write the value", confdoc.Quoted(server))
 	default:
-		v.checkUser(key, value)
+		v.checkLogin(key, value)
 		return true
 	}
 	return false
@@ -81,20 +79,16 @@ func neededKeys(server string) string {
 	return server + ".username and " + server + ".password"
 }
 
-// checkUser reports a user that is in base64 twice, or without a domain. A user of vCenter has one: user@domain or
-// domain\user.
-func (v *rewriter) checkUser(key string, value []byte) {
-	if !strings.Contains(key, "username") || bytes.ContainsAny(value, `@\`) {
-		return
+// checkLogin reports a user or a password that is in base64 twice, and a user without a domain. A user of vCenter has
+// one: user@domain or domain\user.
+func (v *rewriter) checkLogin(key string, value []byte) {
+	switch {
+	case confdoc.IsBase64(value):
+		v.ReportCredentials(key, diagnostic.Typo, confdoc.TooMuchBase64+", and look at the other keys")
+	case strings.Contains(key, "username") && !bytes.ContainsAny(value, `@\`):
+		v.ReportCredentials(key, diagnostic.Doubtful,
+			"the user has no domain, so vCenter looks for it in its default domain: write user@domain")
 	}
-	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(value)))
-	if err == nil && bytes.ContainsAny(decoded, `@\`) && utf8.Valid(decoded) {
-		v.ReportCredentials(key, diagnostic.Typo, "it is in base64 twice, and so may be the password: write the user under "+
-			"stringData, or encode it once")
-		return
-	}
-	v.ReportCredentials(key, diagnostic.Doubtful,
-		"the user has no domain, so vCenter looks for it in its default domain: write user@domain")
 }
 
 // servers returns the vCenters in use; none where they are unknown.

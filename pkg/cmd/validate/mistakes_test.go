@@ -114,9 +114,9 @@ func TestMistakesOfAdministratorsAreFound(t *testing.T) {
 			sources[s.Source] = true
 		}
 	})
-	require.Equal(t, 102, all)
-	require.GreaterOrEqual(t, found, 98)
-	require.GreaterOrEqual(t, len(sources), 30)
+	require.Equal(t, 137, all)
+	require.GreaterOrEqual(t, found, 133)
+	require.GreaterOrEqual(t, len(sources), 50)
 }
 
 func TestUnusualConfigurationsAreNotRefused(t *testing.T) {
@@ -126,5 +126,5 @@ func TestUnusualConfigurationsAreNotRefused(t *testing.T) {
 		require.False(t, rejected, lines)
 		all++
 	})
-	require.Equal(t, 54, all)
+	require.Equal(t, 72, all)
 }
