@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -138,7 +137,7 @@ func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	k.add(diagnostic.Error, checked.Diagnostics)
 	k.add(diagnostic.Warning, checked.Warnings)
 	k.remarkOnOccasion(in.Policy, checked)
-	if isReformatted(in.CloudConfig.Data, checked.Cloud.Config) {
+	if len(in.CloudConfig.Data) > 0 && !bytes.Equal(in.CloudConfig.Data, checked.Cloud.Config) {
 		checked.Changes = append(checked.Changes, diagnostic.Diagnostic{
 			Kind: diagnostic.Adapted, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key,
 			Message: "the configuration is rewritten: format, comments, whitespace, the case of names and keys " +
@@ -170,41 +169,6 @@ func (k *check) remarkOnOccasion(policy diagnostic.Policy, checked *operand.Chec
 	default:
 		k.addRemark(fmt.Sprintf("%d of the warnings would be errors with --for=%s", likely, Change))
 	}
-}
-
-// isReformatted reports whether single lines, or the whole configuration, differ only in formatting.
-func isReformatted(before, after []byte) bool {
-	const comments, meaningless = "#;", "\ufeff \t\r\"'"
-	bare := func(line string) string {
-		return strings.Map(func(r rune) rune {
-			if strings.ContainsRune(meaningless, r) {
-				return -1
-			}
-			return unicode.ToLower(r)
-		}, line)
-	}
-	kept, keptBare := map[string]bool{}, map[string]bool{}
-	for line := range strings.SplitSeq(string(after), "\n") {
-		kept[line], keptBare[bare(line)] = true, true
-	}
-	for line := range strings.SplitSeq(string(before), "\n") {
-		text := bare(line)
-		comment := strings.IndexAny(text, comments)
-		hasNoValue := strings.HasSuffix(strings.TrimRight(text, ","), ":null")
-		if !kept[line] && (hasNoValue || keptBare[text] || comment == 0 || comment > 0 && keptBare[text[:comment]]) {
-			return true
-		}
-	}
-	return !bytes.Equal(before, after) && slices.Equal(words(before), words(after))
-}
-
-func words(text []byte) []string {
-	found := strings.FieldsFunc(strings.ToLower(string(text)), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_./@%+-", r)
-	})
-	found = slices.DeleteFunc(found, func(word string) bool { return strings.Trim(word, "-") == "" })
-	slices.Sort(found)
-	return found
 }
 
 func (k *check) add(severity diagnostic.Severity, diagnostics []diagnostic.Diagnostic) {
