@@ -34,43 +34,50 @@ var settingsOfClouds = []settings{
 	{"vSphere", "", []string{"vcenter"}},
 }
 
+// has reports whether a key is one of these settings, or a section, which has no key.
+func (s settings) has(section, key string) bool {
+	isKey := func(name string) bool { return strings.EqualFold(name, key) }
+	return strings.EqualFold(s.section, section) && (key == "" && s.keys == nil || slices.ContainsFunc(s.keys, isKey))
+}
+
+// unknownSettings calls count for each key and each section of a document that its own cloud does not know, and returns
+// the number of keys that it knows.
+func unknownSettings(d *confdoc.Document, count func(e *confdoc.Entry, section, key string)) (known int) {
+	for _, e := range d.Root.Members() {
+		field, isKnown := d.Format.Find(d.Fields, e.Name)
+		keys, section := e.Value.Members(), e.Name
+		switch {
+		case d.Format != confdoc.INI:
+			keys, section, field.Fields = []*confdoc.Entry{e}, "", d.Fields
+		case !isKnown:
+			count(e, section, "")
+		}
+		for _, key := range keys {
+			if _, isKnown := d.Format.Find(field.Fields, key.Name); isKnown {
+				known++
+			} else {
+				count(key, section, key.Name)
+			}
+		}
+	}
+	return known
+}
+
 // checkOtherCloud replaces the diagnostics about unknown names by one if the configuration is another cloud's: if it
 // has at least two settings that only that cloud has, or a section of it, and fewer settings of the document's cloud.
 func checkOtherCloud(d *confdoc.Document) {
-	found, first, own := map[string]int{}, map[string]*confdoc.Entry{}, 0
-	count := func(e *confdoc.Entry, section, key string) {
+	found, first := map[string]int{}, map[string]*confdoc.Entry{}
+	own := unknownSettings(d, func(e *confdoc.Entry, section, key string) {
 		for _, s := range settingsOfClouds {
-			isOne := func(name string) bool { return strings.EqualFold(name, key) }
-			if !strings.EqualFold(s.section, section) || key != "" && !slices.ContainsFunc(s.keys, isOne) || key == "" && s.keys != nil {
-				continue
-			}
-			found[s.cloud]++
-			if len(s.keys) <= 1 {
-				found[s.cloud]++ // it is enough
-			}
-			first[s.cloud] = cmp.Or(first[s.cloud], e)
-		}
-	}
-	for _, e := range d.Root.Members() {
-		field, known := d.Format.Find(d.Fields, e.Name)
-		switch {
-		case d.Format != confdoc.INI && known:
-			own++
-		case d.Format != confdoc.INI:
-			count(e, "", e.Name)
-		case !known:
-			count(e, e.Name, "")
-			fallthrough
-		default:
-			for _, inner := range e.Value.Members() {
-				if _, isKey := d.Format.Find(field.Fields, inner.Name); isKey {
-					own++
-				} else {
-					count(inner, e.Name, inner.Name)
+			if s.has(section, key) {
+				first[s.cloud] = cmp.Or(first[s.cloud], e)
+				found[s.cloud]++
+				if len(s.keys) <= 1 {
+					found[s.cloud]++ // it is enough
 				}
 			}
 		}
-	}
+	})
 	for _, s := range settingsOfClouds {
 		if found[s.cloud] >= 2 && found[s.cloud] > own {
 			*d.Findings = slices.DeleteFunc(*d.Findings, func(f diagnostic.Diagnostic) bool {

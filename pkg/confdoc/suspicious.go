@@ -23,7 +23,7 @@ var quotes = map[[2]rune]bool{
 
 var placeholder = regexp.MustCompile(`^(<[A-Za-z][^<>]*>|\$[A-Za-z_]\w*|\$\{[^{}]*\}|\{\{[^{}]*\}\})$`)
 
-var callout = regexp.MustCompile(`<[0-9]{1,2}>$`)
+var callout = regexp.MustCompile(`<\d{1,2}>$`)
 
 // IsPlaceholder reports whether a text is a document's or a template's placeholder for a value.
 func IsPlaceholder(text string) bool { return placeholder.MatchString(text) }

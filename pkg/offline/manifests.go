@@ -79,8 +79,8 @@ func (ms manifests) readable(group, kind, namespace, name string) *Manifest {
 	})
 }
 
-// didYouMean returns the end of a message about a missing object: the object of a file that differs from it in its kind or
-// namespace only, or in its name but has the key. It is empty if no file has one.
+// didYouMean returns the end of a message about a missing object: the object of a file that differs from it only in its
+// kind, or only in its namespace, or in its name but has the key. It is empty if no file has one.
 func didYouMean(ms []Manifest, missing, key string) string {
 	kind, id, _ := strings.Cut(missing, "/")
 	name, namespace, _ := strings.Cut(id, " in ")

@@ -76,10 +76,10 @@ func (p *places) find(d diagnostic.Diagnostic) (m Manifest, path []string, found
 	})
 	if i < 0 {
 		path := []string{"spec", "cloudConfig", "name"}
-		if name, _, _ := p.fallback.find(path...); name == nil || !strings.HasPrefix(d.Object, "configmap/"+name.Text+" in ") {
-			path = nil
+		if name, _, named := p.fallback.find(path...); named && strings.HasPrefix(d.Object, "configmap/"+name.Text+" in ") {
+			return p.fallback, path, false
 		}
-		return p.fallback, path, false
+		return p.fallback, nil, false
 	}
 	m = p.manifests[i]
 	if m.GVK.Group != "" {

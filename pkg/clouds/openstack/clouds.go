@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -81,27 +82,29 @@ func readClouds(run clouds.Run) cloudsFile {
 	return c
 }
 
-// authTypes are the methods of login that gophercloud's clientconfig knows. It takes every other one for a password, or
-// for a token if its name says so.
-var authTypes = []string{"", "none", "password", "v3password", "v2password", "v3applicationcredential"}
+// ownAuthTypes matches the methods of login that gophercloud's clientconfig knows. It takes every other one for a
+// password.
+var ownAuthTypes = regexp.MustCompile(`^(none|(v[23])?password|v3applicationcredential)$|token`)
 
 // checkUnread reports settings that OpenStack's own tools read, and the provider does not.
 func (c cloudsFile) checkUnread(hasCABundle bool) {
+	ignores := func(name, action string) {
+		c.ReportAt(c.entry.Entry(name).Position, diagnostic.Doubtful,
+			"the cloud-controller-manager does not read this %s: %s", name, action)
+	}
+	if c.entry.String("region") != "" && c.entry.String("region_name") == "" {
+		ignores("region", "write region_name")
+	}
+	if c.entry.String("verify") == "false" && !hasCABundle {
+		ignores("verify", "it verifies certificates; put those of the CA under the key ca-bundle.pem beside the cloud "+
+			"configuration")
+	}
+	if method := c.entry.String("auth_type"); method != "" && !ownAuthTypes.MatchString(method) {
+		ignores("auth_type", "it logs in by password, or with an application credential")
+	}
 	for _, e := range c.entry.Members() {
-		action := ""
-		switch value := e.Value.Text; {
-		case value == "":
-		case e.Name == "region" && c.entry.String("region_name") == "":
-			action = "write region_name"
-		case e.Name == "verify" && value == "false" && !hasCABundle:
-			action = "it verifies certificates; put those of the CA under the key ca-bundle.pem beside the cloud configuration"
-		case e.Name == "auth_type" && !slices.Contains(authTypes, value) && !strings.Contains(value, "token"):
-			action = "it logs in by password, or with an application credential"
-		case strings.HasSuffix(e.Name, "_endpoint_override"):
-			action = "it uses the endpoint in Keystone's catalog"
-		}
-		if action != "" {
-			c.ReportAt(e.Position, diagnostic.Doubtful, "the cloud-controller-manager does not read this %s: %s", e.Name, action)
+		if strings.HasSuffix(e.Name, "_endpoint_override") {
+			ignores(e.Name, "it uses the endpoint in Keystone's catalog")
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (o rewriter) checkValues() {
 		o.Reportf(o.Value("Global", "tls-insecure"), diagnostic.Insecure, "tls-insecure is true: "+
 			"anyone between the nodes and Keystone can read the credentials; "+
 			"put the CA certificates under the key ca-bundle.pem beside the cloud configuration instead")
-	case slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(insecure)): // NewOpenStackClient compares the text
+	case slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(insecure)):
 		o.Reportf(o.Value("Global", "tls-insecure"), diagnostic.Doubtful, "tls-insecure is %s, which the "+
 			"cloud-controller-manager takes for false, as every value except true: remove the line", confdoc.Quoted(insecure))
 	}
