@@ -41,7 +41,7 @@ func ReplaceFile(file string, data []byte) error {
 
 // StageFile does everything of ReplaceFile that may fail for lack of space, and returns a function that does the rest.
 //
-// The data is first written to a file in the same directory whose name begins with a dot, which the kubelet ignores
+// The data is first written to a file in the same directory whose name starts with a dot, which the kubelet ignores
 // among its manifests.
 func StageFile(file string, data []byte) (replace func() error, err error) {
 	return stageFile(disk{}, file, data)
@@ -226,8 +226,8 @@ func flushParent(on operations, path string) error {
 
 const stagingSuffix = ".new"
 
-// stagingName returns the name under which the new content is written. It does not begin with the name itself, because
-// library-go's pruner fails on an unexpected directory that begins with the name of a revision's directory.
+// stagingName returns the name under which the new content is written. It does not start with the name itself, because
+// library-go's pruner fails on an unexpected directory that starts with the name of a revision's directory.
 func stagingName(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+stagingSuffix)
 }

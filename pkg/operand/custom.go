@@ -88,7 +88,6 @@ func (c *checkedInputs) paths(in Inputs) customccm.Paths {
 	return paths
 }
 
-// filesOnNode returns the paths of all files that the operand finds, sorted.
 func (c *checkedInputs) filesOnNode(in Inputs) []string {
 	files := []string{kubeconfigFile}
 	// Without a server the content of the kubeconfigs is wrong, but their names are right.

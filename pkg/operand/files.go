@@ -46,7 +46,6 @@ func (f deliveredFile) path() string {
 	return fmt.Sprintf("%s/%s/%s/%s", dir, resource, f.object, f.key)
 }
 
-// forFileSyncer reports whether only the file-syncer can read the file, not the operand.
 func (f deliveredFile) forFileSyncer() bool {
 	return f.kind == Secret && f.object == FileSyncerTokenSecret
 }

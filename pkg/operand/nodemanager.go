@@ -56,7 +56,6 @@ func nodeManagerAlone(in Inputs, c *config, files []deliveredFile, checked *chec
 	return resources.withNodeManager(in, c, checked)
 }
 
-// withNodeManager adds the platform's cloud-node-manager, if it has one.
 func (r *Resources) withNodeManager(in Inputs, c *config, checked *checkedInputs) (*Resources, error) {
 	var err error
 	r.NodeManagerConfig = nodeManagerConfig(in, checked.cloud.NodeManager)

@@ -22,7 +22,6 @@ import (
 // digestKey in the pod's ConfigMap holds the digest of the whole candidate.
 const digestKey = "digest"
 
-// withObjects fills in the revisioned objects and their digest.
 func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, error) {
 	installedPod, err := r.installedPod()
 	if err != nil {
@@ -92,7 +91,6 @@ func newSecret(name string, files []deliveredFile) *corev1.Secret {
 	return object
 }
 
-// withoutStatus returns the pod as a document without the empty status.
 func withoutStatus(pod *corev1.Pod) (map[string]any, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 	if err != nil {

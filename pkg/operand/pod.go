@@ -19,7 +19,6 @@ const (
 	operatorImage = "operator"
 )
 
-// basePod returns the base pod with the patches of the platform and the phase.
 func basePod(in Inputs) (*corev1.Pod, error) {
 	platformPatch, err := platformAsset(in.Platform.Name, "pod-patch.yaml")
 	if err != nil {
@@ -37,7 +36,6 @@ func basePod(in Inputs) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// containersWith returns the names of the containers of the base pod with an image.
 func containersWith(pod *corev1.Pod, image string) []string {
 	var names []string
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {

@@ -41,7 +41,6 @@ func (s TrustSource) IsUsable() bool {
 	return s.Diagnostic == "" && len(certificates) > 0
 }
 
-// certificates returns the certificates in DER and a diagnostic for each other block.
 func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 	var certificates [][]byte
 	var diagnostics []diagnostic.Diagnostic

@@ -62,7 +62,6 @@ func Controllers(ctx context.Context, pod *corev1.Pod, bundle []byte, dial Dial)
 	return controllers(string(body)), nil
 }
 
-// controllers returns the checks of controllers, also of those that fail, sorted.
 func controllers(health string) []string {
 	var found []string
 	for line := range strings.Lines(health) {

@@ -45,7 +45,7 @@ func CutHeader(line string) (h Header, message string, ok bool) {
 // the line breaks: a value can have lines that look like the log's own. The container runtime stamps each line when it
 // reads it, so a header whose time was chosen when the value was written does not fit.
 //
-// A log that is not complete may begin within a value.
+// A log that is not complete may start within a value.
 //
 // A tenant who guesses the millisecond still gets a line through: what acts on a log needs another witness too.
 func Genuine(stamped string, isComplete bool) string {
@@ -72,7 +72,6 @@ func Genuine(stamped string, isComplete bool) string {
 	return genuine.String()
 }
 
-// cutStamp returns the kubelet's timestamp of a line, and the line without it.
 func cutStamp(line string) (stamp time.Time, text string, ok bool) {
 	before, text, found := strings.Cut(line, " ")
 	stamp, err := time.Parse(time.RFC3339Nano, before)

@@ -71,7 +71,6 @@ func readEnd(
 	return log, isCut, nil
 }
 
-// read returns what the options select of the log, and whether its end is omitted.
 func read(
 	ctx context.Context, pods corev1client.PodsGetter, pod string, options corev1.PodLogOptions,
 ) (log string, omitsEnd bool, err error) {

@@ -56,7 +56,6 @@ func (w *wiring) controllers() []factory.Controller {
 	return append(all, staleconditions.New(w.deps(), conditionsOf(all)))
 }
 
-// deps returns what every controller gets.
 func (w *wiring) deps() dependencies.Deps {
 	return dependencies.Deps{
 		Operator:        w.client,
@@ -131,7 +130,6 @@ func (w *wiring) resources() []factory.Controller {
 	}
 }
 
-// bindings returns the informers of bindings outside the operand's namespace.
 func (w *wiring) bindings() staticresources.Bindings {
 	return staticresources.Bindings{
 		Cluster:    w.informers.bindings.Rbac().V1().ClusterRoleBindings(),
@@ -163,7 +161,6 @@ func (w *wiring) rollout() []factory.Controller {
 	}
 }
 
-// started returns the controllers that the cloud-controller-manager of a static pod has started.
 func (w *wiring) started(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	published, err := w.informers.target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace).Get(
 		operand.ServingCAConfigMap)
@@ -265,7 +262,6 @@ func (w *wiring) status() []factory.Controller {
 	}
 }
 
-// metrics returns the collector of the operator's own metrics.
 func (w *wiring) metrics() prometheus.Collector {
 	target := w.informers.target.Core().V1()
 	credential := func(secret string, expiry func(*corev1.Secret) time.Time) metrics.Credential {

@@ -37,7 +37,6 @@ func boundConditions(conditions []Condition) {
 	}
 }
 
-// boundNodes bounds what a controller applies about nodes.
 func boundNodes(nodes []applyoperatorv1.NodeStatusApplyConfiguration) {
 	for i := range nodes {
 		errors := slices.Clone(nodes[i].LastFailedRevisionErrors)

@@ -39,7 +39,7 @@ const (
 	// the time that it has. Administrators set it.
 	NodeDeletionsAnnotation = "cloudcontrollermanager.operator.openshift.io/node-deletions-allowed-until"
 
-	// RemovalAnnotation on the CloudControllerManager lets a requested removal begin at once. Its value is the generation
+	// RemovalAnnotation on the CloudControllerManager lets a requested removal start at once. Its value is the generation
 	// in which the administrator saw the request, so that it confirms no later one.
 	RemovalAnnotation = "cloudcontrollermanager.operator.openshift.io/confirmed-removal"
 

@@ -14,7 +14,6 @@ type reader struct {
 	v1helpers.StaticPodOperatorClient
 }
 
-// readError returns the error of a read of the resource, nil if err is.
 func readError(err error) error {
 	if err == nil {
 		return nil

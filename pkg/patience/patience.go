@@ -24,7 +24,7 @@ func (s *Since[T]) Value() T { return s.value }
 // At returns since when the value has been that one, zero if nothing was seen.
 func (s *Since[T]) At() time.Time { return s.at }
 
-// Each is Since for each of several things. An entry that is deleted begins anew.
+// Each is Since for each of several things. An entry that is deleted starts anew.
 type Each[K, T comparable] map[K]*Since[T]
 
 // See records the value of a key now, and returns since when it has been that one.

@@ -62,7 +62,6 @@ func apply(
 	return err
 }
 
-// changedKeys returns the sorted keys whose values differ.
 func changedKeys(a, b *corev1.ConfigMap) []string {
 	keys := map[string]bool{}
 	for _, data := range []map[string]string{a.Data, b.Data} {

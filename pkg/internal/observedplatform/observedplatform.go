@@ -2,7 +2,7 @@
 // Infrastructure: only the config observer decides on the platform, and its decision survives a deleted
 // Infrastructure.
 //
-// Once a removal has begun, the platform is the unmanaged one, so that every controller stops as it does there. The
+// Once a removal has started, the platform is the unmanaged one, so that every controller stops as it does there. The
 // condition Removing persists that.
 package observedplatform
 
@@ -37,7 +37,7 @@ func Of(spec *operatorv1.OperatorSpec) (observed platform.Platform, known bool, 
 }
 
 // Effective returns the platform to manage: that of Of, or the one without a cloud-controller-manager once a removal
-// has begun.
+// has started.
 func Effective(
 	spec *operatorv1.OperatorSpec, status *operatorv1.OperatorStatus,
 ) (effective platform.Platform, known bool, err error) {
@@ -122,7 +122,6 @@ func stringAt(spec *operatorv1.OperatorSpec, path ...string) (string, error) {
 	return value, decodeError(err)
 }
 
-// decodeError returns the error of a value of spec.observedConfig, nil if err is.
 func decodeError(err error) error {
 	if err == nil {
 		return nil

@@ -26,7 +26,7 @@ const (
 	Restoring Removal = "Restoring"
 )
 
-// RemovalOf returns the step of the removal, "" if none has begun.
+// RemovalOf returns the step of the removal, "" if none has started.
 func RemovalOf(status *operatorv1.OperatorStatus) Removal {
 	removing := v1helpers.FindOperatorCondition(status.Conditions, RemovingCondition)
 	if removing == nil || removing.Status != operatorv1.ConditionTrue {

@@ -42,7 +42,6 @@ func retried(sync factory.SyncFunc, clock clock.PassiveClock) factory.SyncFunc {
 	}
 }
 
-// isConflict reports whether err consists only of conflicts.
 func isConflict(err error) bool {
 	if err == nil {
 		return false

@@ -261,7 +261,6 @@ func (p Paths) in(value string) []string {
 	return found
 }
 
-// exists reports whether a path is a delivered file or a directory.
 func (p Paths) exists(named string) bool {
 	isWithin := func(file string) bool { return file == named || strings.HasPrefix(file, named+"/") }
 	return slices.Contains(p.Directories, named) || slices.ContainsFunc(p.Files, isWithin)

@@ -57,7 +57,7 @@ var messages = map[platform.Absence]string{
 type controller struct{ dependencies.Deps }
 
 // New returns the controller that reports Available on platforms without a cloud-controller-manager, and once a
-// removal has begun. No static pod will run there, and an upgrade waits until a controller reports Available. The
+// removal has started. No static pod will run there, and an upgrade waits until a controller reports Available. The
 // controller does nothing on managed platforms and while the platform is unknown.
 func New(d dependencies.Deps) factory.Controller {
 	dependencies.Require(d)
@@ -138,7 +138,6 @@ func (c *controller) release(ctx context.Context) error {
 	return operatorclient.ApplyConditions(ctx, c.Operator, name)
 }
 
-// isOurs reports whether this controller wrote the condition last.
 func isOurs(condition operatorv1.OperatorCondition) bool {
 	return messages[platform.Absence(condition.Reason)] != "" || condition.Reason == predecessorRuns
 }

@@ -142,7 +142,6 @@ func (a *Announcements) change(do func() bool) {
 	}
 }
 
-// set keeps an Event, and reports whether it did.
 func (a *Announcements) set(obj any) bool {
 	event, ok := obj.(*corev1.Event)
 	if !ok || event.InvolvedObject.UID == "" {
@@ -155,14 +154,12 @@ func (a *Announcements) set(obj any) bool {
 	return true
 }
 
-// snapshot returns the Events by their names.
 func (a *Announcements) snapshot() map[string]announced {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return maps.Clone(a.byName)
 }
 
-// onChange sets what is called after an Event has arrived or changed.
 func (a *Announcements) onChange(changed func()) {
 	a.lock.Lock()
 	defer a.lock.Unlock()

@@ -120,7 +120,6 @@ var transitions = []transition{
 	{candidate, noHold, func(evidence) bool { return true }},
 }
 
-// next returns the state that follows.
 func next(former state, e evidence) (state, hold) {
 	e.former = former
 	i := slices.IndexFunc(transitions, func(t transition) bool { return t.when(e) })
@@ -176,7 +175,6 @@ func (m *memory) decideAll(o *observation) {
 	}
 }
 
-// notReady returns the Nodes whose kubelets are not ready.
 func (o *observation) notReady() []*node {
 	nodes := slices.DeleteFunc(slices.Clone(o.nodes), func(n *node) bool { return n.record == nil })
 	if !o.canProbe {

@@ -195,7 +195,6 @@ func (r *record) observe(n *node, now time.Time) {
 	r.awayAt, r.lived = now, time.Time{}
 }
 
-// recordFound records that the CCM found the machine.
 func (r *record) recordFound(o *observation) {
 	if r.found.Before(r.probed) {
 		r.found, r.notFound, r.proven = o.now, time.Time{}, time.Time{}

@@ -73,7 +73,7 @@ func New(d dependencies.Deps, every cache.SharedIndexInformer, announced *Announ
 	c.synced = func() bool { return every.HasSynced() && announced.HasSynced() }
 	syncCtx := factory.NewSyncContext(name, d.Recorder)
 	// The handler is called only after the informers have started, which depends on the platform. The controller must not
-	// wait for their caches. Every deletion begins with an Event; from then on the controller looks again by itself. A CCM
+	// wait for their caches. Every deletion starts with an Event; from then on the controller looks again by itself. A CCM
 	// that wants to delete many Nodes writes many Events, for which one look suffices.
 	announced.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, lookSoon) })
 	return reconciler.From(factory.New().WithInformers(d.Lease).WithSyncContext(syncCtx), name, d.Operator, d.Recorder,
@@ -124,7 +124,6 @@ func (c *controller) waitForCaches(observed platform.Platform, syncCtx factory.S
 		"goes; read the operator's log", EventNamespace, since.UTC().Format(time.RFC3339))
 }
 
-// removeMarks removes the marks from Nodes when a removal begins.
 func (c *controller) removeMarks(ctx context.Context) error {
 	c.memory = newMemory()
 	o, err := c.look(platform.Platform{})

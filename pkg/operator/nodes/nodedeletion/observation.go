@@ -182,7 +182,6 @@ func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool,
 	return lag && !blocked, nil
 }
 
-// mostAreSilent reports whether more than half of the kubelets do not report.
 func (o *observation) mostAreSilent() bool { return o.silent > 1 && o.silent*2 > o.expected }
 
 // isPermitted reports whether an administrator's permission until a time, in RFC 3339, counts now. One without an end

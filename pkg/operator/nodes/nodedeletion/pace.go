@@ -31,7 +31,6 @@ type limit struct {
 
 var oneInATurn = limit{1, turnPeriod}
 
-// limitFor returns the limit for a Node.
 func (m *memory) limitFor(o *observation, n *node) limit {
 	some := limit{max(1, len(o.all)/massShare), paceWindow}
 	switch {
@@ -120,7 +119,6 @@ func (m *memory) passTime() time.Duration {
 	return pass
 }
 
-// usedBudget counts the confirmations within each window.
 func (m *memory) usedBudget(o *observation) map[time.Duration]int {
 	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return o.now.Sub(at) >= turnPeriod })
 	used := map[time.Duration]int{turnPeriod: len(m.confirmations)}

@@ -47,10 +47,10 @@ type probe struct {
 	nodes   map[types.UID]bool
 	written map[types.UID]string
 	found   map[types.UID]bool
-	// began is when the probe began, lastTaint when the last taint was written, and progress when the CCM showed that it
+	// started is when the probe started, lastTaint when the last taint was written, and progress when the CCM showed that it
 	// works: it found a machine, or it initialized a Node.
 	began, lastTaint, progress time.Time
-	// queue is how many Nodes wait for their initialization, and initialQueue how many did when the probe began.
+	// queue is how many Nodes wait for their initialization, and initialQueue how many did when the probe started.
 	queue, initialQueue int
 	// limit is how long the CCM may make no progress. fastest and slowest are how long it took to find references.
 	limit, fastest, slowest time.Duration
@@ -276,7 +276,6 @@ func (p *probe) missing(o *observation) (names []string) {
 	return names
 }
 
-// foundReferences reports whether the CCM found every reference, and there are some.
 func (p *probe) foundReferences(missing []string) bool {
 	return len(missing) == 0 && len(p.references) > 0
 }
@@ -339,7 +338,7 @@ func (p *probe) lookup() time.Duration {
 	return max(each, 1)
 }
 
-// wrote records that a taint was written. The time to answer begins with the last one.
+// wrote records that a taint was written. The time to answer starts with the last one.
 func (p *probe) wrote(uid types.UID, version string, now time.Time) {
 	if version != "" {
 		p.written[uid], p.lastTaint, p.progress = version, now, now

@@ -85,7 +85,7 @@ func (c *controller) readFindings(
 		return nil
 	}
 	attempts, evidence := nodecause.Attempts(log), nodecause.Evidence{}
-	// A process that has begun to lead a moment ago may not have begun with the nodes.
+	// A process that has started to lead a moment ago may not have started with the nodes.
 	if leader.State == controlplane.Leading {
 		evidence.Complete = complete
 		idle := ""
@@ -146,9 +146,9 @@ func (c *controller) looksAtNodes(ctx context.Context, pod *corev1.Pod) bool {
 	return slices.Contains(started, nodeController)
 }
 
-// startOf returns what the log of a leader without an attempt to initialize a node says about the begin of its lead.
+// startOf returns what the log of a leader without an attempt to initialize a node says about the start of its lead.
 // Each Node that waits is tried when its controller starts, and again with each report of its kubelet. If the end of
-// the log does not reach back to the begin of the lead, which the lease proves, only the words that the log begins with
+// the log does not reach back to the start of the lead, which the lease proves, only the words that the log starts with
 // count. A log that was rotated has neither.
 func (c *controller) startOf(
 	ctx context.Context, leader controlplane.Holder, log string, complete bool, pod string,
@@ -179,7 +179,6 @@ func (f finding) after(former finding) finding {
 	return f
 }
 
-// deafLeader returns the leader if it looks at no node, otherwise "".
 func (i *investigation) deafLeader() string {
 	if !i.deaf {
 		return ""
@@ -187,7 +186,6 @@ func (i *investigation) deafLeader() string {
 	return i.leader
 }
 
-// byClass returns the nodes of each class, in the order of the nodes.
 func (i *investigation) byClass(nodes []string) [][]string {
 	var groups [][]string
 	for _, node := range nodes {

@@ -165,7 +165,6 @@ func (c *controller) split(waiting map[string]wait) (overdue, late []string, nex
 	return overdue, late, next
 }
 
-// condition returns a condition that is True if nodes is not empty.
 func (c *controller) condition(
 	conditionType, reason string, by initializer, nodes []string, waiting map[string]wait,
 ) *operatorclient.Condition {
@@ -230,7 +229,6 @@ type initializer struct {
 	lookup           platform.Lookup
 }
 
-// initializerOf returns the cloud-node-manager if the platform has one, otherwise the cloud-controller-manager.
 func initializerOf(p platform.Platform) initializer {
 	if p.NodeManagerImage != "" {
 		log := fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace)

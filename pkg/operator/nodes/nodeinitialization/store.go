@@ -93,7 +93,6 @@ func stripped(node *corev1.Node) *corev1.Node {
 	}
 }
 
-// internalIP returns the first internal address, none if there is none.
 func internalIP(node *corev1.Node) []corev1.NodeAddress {
 	for _, address := range node.Status.Addresses {
 		if address.Type == corev1.NodeInternalIP {
@@ -143,7 +142,7 @@ func (s *store) Update(obj any) error {
 	return nil
 }
 
-// set stores what is relevant of a node, and reports whether that changed. since is when a new wait began.
+// set stores what is relevant of a node, and reports whether that changed. since is when a new wait started.
 func (s *store) set(node *corev1.Node, since time.Time) bool {
 	w, waited := s.waiting[node.Name]
 	d, wasWrong := s.wrong[node.Name]
@@ -231,7 +230,6 @@ func (s *store) Replace(objs []any, _ string) error {
 // Resync implements cache.ReflectorStore. It does nothing.
 func (s *store) Resync() error { return nil }
 
-// hasInitialized reports whether a Node that waited was initialized since a time.
 func (s *store) hasInitialized(since time.Time) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -38,7 +38,7 @@ const (
 type possibleFailure struct {
 	// node is empty for a pod that is not bound to a node yet.
 	node string
-	// crashes distinguishes a crash-looping container from a waiting one. since is when it last crashed or began to
+	// crashes distinguishes a crash-looping container from a waiting one. since is when it last crashed or started to
 	// wait.
 	crashes bool
 	since   time.Time
@@ -135,7 +135,7 @@ func crashLoops(container corev1.ContainerStatus, now time.Time) bool {
 		last.FinishedAt.Sub(last.StartedAt.Time) < crashWindow && !strings.HasSuffix(last.Reason, "Unknown")
 }
 
-// waitingSince returns when the container of a pod began to wait, as far as the status has it. first is when this
+// waitingSince returns when the container of a pod started to wait, as far as the status has it. first is when this
 // process first saw it wait.
 func waitingSince(pod *corev1.Pod, first time.Time) time.Time {
 	if pod.Status.Phase == corev1.PodFailed {

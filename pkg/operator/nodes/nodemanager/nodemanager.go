@@ -128,7 +128,6 @@ func (c *controller) rollout(daemonSet *appsv1.DaemonSet, already bool) *operato
 	return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
 }
 
-// outdatedNodes returns the number of nodes with only a pod of an earlier template.
 func outdatedNodes(daemonSet *appsv1.DaemonSet) int32 {
 	return daemonSet.Status.CurrentNumberScheduled - daemonSet.Status.UpdatedNumberScheduled
 }

@@ -79,7 +79,6 @@ func (c *controller) update(ctx context.Context, daemonSet *appsv1.DaemonSet) (t
 	return c.interval(daemonSet), nil
 }
 
-// interval returns the time between the last list and the next.
 func (c *controller) interval(daemonSet *appsv1.DaemonSet) time.Duration {
 	switch {
 	case !c.last.matches(daemonSet):
@@ -90,7 +89,6 @@ func (c *controller) interval(daemonSet *appsv1.DaemonSet) time.Duration {
 	return min(max(c.last.next, shortInterval), longInterval)
 }
 
-// list lists the pods and stores the new summary.
 func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) error {
 	now := c.Clock.Now()
 	found := podSummary{at: now, status: daemonSet.Status}
@@ -127,7 +125,7 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 }
 
 // inspectPod returns what seems to keep a pod from running, nil for nothing. It records in waits when the container
-// began to wait.
+// started to wait.
 func (c *controller) inspectPod(pod *corev1.Pod, now time.Time, waits patience.Each[types.UID, bool]) *possibleFailure {
 	s := inspect(pod, now)
 	if s == nil || !s.since.IsZero() {
