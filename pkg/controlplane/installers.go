@@ -8,10 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	corev1listers "k8s.io/client-go/listers/core/v1"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // InstallerApp is the label app of library-go's installer pods, PrunerApp that of its pruner pods, HandoverApp that of
@@ -22,16 +18,8 @@ const (
 	HandoverApp  = "handover"
 )
 
-// Installers returns the installer pods of all nodes and revisions.
-func Installers(pods corev1listers.PodLister) ([]*corev1.Pod, error) {
-	return podsOf(pods, InstallerApp)
-}
-
 // MoveTimeout is the longest that a move of the lead takes: the command's patience with the successor, and its limit.
 const MoveTimeout = time.Minute
-
-// Moves returns the pods that move the lead, or have moved it a while ago.
-func Moves(pods corev1listers.PodLister) ([]*corev1.Pod, error) { return podsOf(pods, HandoverApp) }
 
 // EndedByMove reports whether a run on a node ended while one of the moves worked there: a move takes the manifest away
 // for a moment. The times are those of one kubelet, in seconds. A move that has not started by the API's word may work
@@ -53,14 +41,6 @@ func EndedByMove(run *corev1.ContainerStateTerminated, node string, moves []*cor
 		}
 		return true
 	})
-}
-
-func podsOf(pods corev1listers.PodLister, app string) ([]*corev1.Pod, error) {
-	found, err := pods.Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": app}))
-	if err != nil {
-		return nil, fmt.Errorf("listing the %s pods in %s: %w", app, operand.Namespace, err)
-	}
-	return found, nil
 }
 
 // InstallerName returns the name of the first installer pod of a revision on a node. Those after it have names such as

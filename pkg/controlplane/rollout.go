@@ -64,3 +64,12 @@ func Halfway(status *operatorv1.StaticPodOperatorStatus, leader string) (first s
 	}
 	return first, former
 }
+
+// NodeNames returns the names of the nodes in a status.
+func NodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
+	names := make([]string, 0, len(status.NodeStatuses))
+	for _, node := range status.NodeStatuses {
+		names = append(names, node.NodeName)
+	}
+	return names
+}

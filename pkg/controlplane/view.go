@@ -1,16 +1,13 @@
 package controlplane
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -81,10 +78,13 @@ func (v *View) StaticPods() []*corev1.Pod { return v.operand }
 func (v *View) Predecessors() []*corev1.Pod { return v.predecessors }
 
 // Moves returns the pods that move the lead, or have moved it a while ago.
-func (v *View) Moves() []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(v.state.Pods), func(pod *corev1.Pod) bool {
-		return pod.Labels["app"] != HandoverApp
-	})
+func (v *View) Moves() []*corev1.Pod { return v.podsOf(HandoverApp) }
+
+// Installers returns the installer pods of all nodes and revisions.
+func (v *View) Installers() []*corev1.Pod { return v.podsOf(InstallerApp) }
+
+func (v *View) podsOf(app string) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(v.state.Pods), func(pod *corev1.Pod) bool { return pod.Labels["app"] != app })
 }
 
 // StaticPod returns the operand's mirror pod on a node, nil if there is none.
@@ -146,17 +146,4 @@ func (v *View) WithNodes(isNode func(name string) bool, deleted []string) View {
 		return !isNode(pod.Spec.NodeName)
 	})
 	return seen
-}
-
-// StaticPod returns the operand's mirror pod on a node from a cache, nil if there is none.
-func StaticPod(pods corev1listers.PodLister, node string) (*corev1.Pod, error) {
-	name := operand.Name + "-" + node
-	pod, err := pods.Pods(operand.Namespace).Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading pod/%s in %s: %w", name, operand.Namespace, err)
-	}
-	return pod, nil
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	appslisters "k8s.io/client-go/listers/apps/v1"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -63,15 +62,6 @@ func Deployments(lister appslisters.DeploymentLister) ([]*appsv1.Deployment, err
 	})
 	slices.SortFunc(found, func(a, b *appsv1.Deployment) int { return strings.Compare(a.Name, b.Name) })
 	return found, nil
-}
-
-// Pods returns the pods of the predecessor's cloud-controller-managers that may still run, sorted by name.
-func Pods(lister corev1listers.PodLister) ([]*corev1.Pod, error) {
-	all, err := lister.Pods(operand.Namespace).List(selector)
-	if err != nil {
-		return nil, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
-	}
-	return Of(all), nil
 }
 
 // Of returns those of pods that Pods would.

@@ -73,7 +73,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 		},
 		"the static pod of a node": {
 			computed: regexp.MustCompile(`operand\.Name ?\+ ?"-" ?\+`),
-			home:     "pkg/controlplane/view.go",
+			home:     "pkg/operator/lifecycle/removal/nodes.go",
 			others: map[string]string{
 				"pkg/cmd/handover/handover.go": "a command has no cache",
 				"pkg/cmd/installer/node.go":    "a command has no cache",
@@ -81,12 +81,11 @@ func TestEachFactHasOneHome(t *testing.T) {
 			},
 		},
 		"which pods may hold the lease": {
-			computed: regexp.MustCompile(`\bNewView\(|\bpredecessor\.(Pods|Of)\(|labels\.Set\{"app": operand\.Name\}`),
+			computed: regexp.MustCompile(`\bNewView\(|\bpredecessor\.Of\(|labels\.Set\{"app": operand\.Name\}`),
 			home:     "pkg/controlplane/view.go",
 			others: map[string]string{
-				"pkg/report/nodes.go":                        "it has no caches",
-				"pkg/internal/dependencies/view.go":          "it reads the caches",
-				"pkg/operator/rollout/staticpod/nextnode.go": "it asks where pods of the predecessor run, not who leads",
+				"pkg/report/nodes.go":               "it has no caches",
+				"pkg/internal/dependencies/view.go": "it reads the caches",
 			},
 		},
 		"whom a lease names": {

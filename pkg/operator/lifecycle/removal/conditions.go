@@ -42,7 +42,7 @@ func (c *controller) block(ctx context.Context, o obstacles) error {
 		operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, blocked, message))
 }
 
-// wait reports when the removal begins, what it does then, and how to undo it or to begin at once.
+// wait reports when the removal starts, what it does then, and how to undo it or to start at once.
 func (c *controller) wait(ctx context.Context, start time.Time, generation int64, first bool) error {
 	message := fmt.Sprintf("spec.managementState is Removed: from %s on, every cloud-controller-manager of this cluster "+
 		"is removed, and nothing initializes new nodes or updates load balancers then; to keep them, set "+

@@ -27,7 +27,7 @@ const appRemoval = "removal"
 const retryPeriod = 15 * time.Second
 
 // listUninitialized returns the nodes that wait for the cloud-controller-manager, as node/name. It reads live objects,
-// in pages: the informers have only the control plane, and this is read only before a removal begins.
+// in pages: the informers have only the control plane, and this is read only before a removal starts.
 func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
 	var waiting []string
 	list := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
@@ -198,9 +198,8 @@ func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
 		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 }
 
-// staticPodExists reports whether the kubelet has a mirror pod of the operand.
 func (c *controller) staticPodExists(node string) (bool, error) {
-	pod, err := controlplane.StaticPod(c.Target.Core().V1().Pods().Lister(), node)
+	pod, err := operatorclient.Find(c.pods, "pod", operand.Namespace, operand.Name+"-"+node)
 	return pod != nil, err
 }
 

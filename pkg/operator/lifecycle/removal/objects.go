@@ -93,7 +93,6 @@ func (c *controller) releaseLease(ctx context.Context) error {
 	return nil
 }
 
-// deletePreflightLease deletes the lease of preflights, which is of no use without them.
 func (c *controller) deletePreflightLease(ctx context.Context) error {
 	leases := c.PreflightLeases.Lister().Leases(operand.Namespace)
 	lease, err := operatorclient.Find(leases, "lease", operand.Namespace, operand.PreflightName)
@@ -179,7 +178,6 @@ func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 	return found, errors.Join(errs...)
 }
 
-// deleteSigner deletes the key of the CA whose certificates are gone.
 func (c *controller) deleteSigner(ctx context.Context) error {
 	return operatorclient.Delete(ctx, c.Kube.CoreV1().Secrets(operatorclient.OperatorNamespace).Delete, "secret",
 		operatorclient.OperatorNamespace, c.SignerSecret, metav1.DeleteOptions{})

@@ -32,7 +32,7 @@ const (
 
 	name = "RemovalController"
 
-	// pause is how long a requested removal waits before it begins. In that time it can be undone without an effect.
+	// pause is how long a requested removal waits before it starts. In that time it can be undone without an effect.
 	pause = time.Minute
 
 	// checkPeriod is how often a removal that has to wait lists all nodes and Services.
@@ -82,7 +82,7 @@ type obstacles struct{ nodes, services []string }
 
 func (o obstacles) exist() bool { return len(o.nodes) > 0 || len(o.services) > 0 }
 
-// New returns the controller. A removal that is not safe changes nothing. One that has begun goes on until everything
+// New returns the controller. A removal that is not safe changes nothing. One that has started goes on until everything
 // is removed, or until spec.managementState changes: then the other controllers install again what is missing.
 func New(d dependencies.Deps, o Options) factory.Controller {
 	dependencies.Require(d, o)
@@ -130,7 +130,6 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return c.proceed(ctx, syncCtx, step, spec, status)
 }
 
-// proceed goes on with a removal.
 func (c *controller) proceed(ctx context.Context, syncCtx factory.SyncContext, step observedplatform.Removal,
 	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus,
 ) error {
@@ -151,7 +150,7 @@ func isFinal(step observedplatform.Removal) bool {
 	return step == "" || step == observedplatform.Removed
 }
 
-// begin begins the removal unless it has to wait: until nothing blocks it, and for the pause.
+// begin starts the removal unless it has to wait: until nothing blocks it, and for the pause.
 func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext, status *operatorv1.OperatorStatus) error {
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
@@ -192,7 +191,7 @@ func (c *controller) startOf(status *operatorv1.OperatorStatus) (start time.Time
 	return seen.LastTransitionTime.Add(pause), false
 }
 
-// check lists what blocks the removal, at most every checkPeriod unless the removal would begin now.
+// check lists what blocks the removal, at most every checkPeriod unless the removal would start now.
 func (c *controller) check(ctx context.Context, now bool) error {
 	policy, err := c.Policy()
 	if err != nil {

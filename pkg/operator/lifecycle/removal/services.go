@@ -19,7 +19,7 @@ const servicesPage = 10
 
 // listBalancers returns the Services that only a cloud-controller-manager can delete, as namespace/name. While a
 // Deployment of the predecessor exists, there are none: its cloud-controller-manager takes over. It reads live
-// metadata, in pages, and only before a removal begins.
+// metadata, in pages, and only before a removal starts.
 func (c *controller) listBalancers(ctx context.Context) ([]string, error) {
 	deployments, err := predecessor.Deployments(c.Target.Apps().V1().Deployments().Lister())
 	if err != nil || len(deployments) > 0 {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
@@ -156,9 +155,7 @@ type computed struct {
 // digestsOf returns the digests of a revision on a node, nil if its objects are not complete. It computes them only if
 // an object differs: each status that a kubelet writes asks, and the answer is a third of the CPU time at rest.
 func (c *controller) digestsOf(revision int32) (*digests, error) {
-	core := c.Target.Core().V1()
-	objects, err := operatorclient.Objects(
-		core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), core.Secrets().Lister().Secrets(operand.Namespace))
+	objects, err := c.Objects()
 	if err != nil {
 		return nil, err
 	}

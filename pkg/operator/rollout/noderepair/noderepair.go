@@ -90,11 +90,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !managed {
 		return err
 	}
-	_, status, _, err := c.Operator.GetStaticPodOperatorState()
-	if err != nil {
-		return err
-	}
-	s, err := c.observe(status)
+	s, err := c.observe()
 	if err != nil {
 		return err
 	}
@@ -105,7 +101,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	postponed, next, err := c.repairFirst(ctx, found)
+	postponed, next, err := c.repairFirst(ctx, &s, found)
 	if err != nil {
 		return err
 	}
@@ -128,66 +124,46 @@ type nodeState struct {
 	reportText string
 }
 
-// isReady reports whether the kubelet of the node works.
 func (n *nodeState) isReady() bool {
 	return controlplane.KubeletOf(n.node) == controlplane.KubeletReady
 }
 
 // snapshot is what a sync decides by.
 type snapshot struct {
-	latest     int32
-	nodes      []nodeState
-	installers []*corev1.Pod
+	controlplane.View
+	latest int32
+	nodes  []nodeState
 	// reports is the ConfigMap of the file-syncers' reports, nil if it does not exist.
 	reports *corev1.ConfigMap
 	// rollsOut reports whether another revision than that of a repair is on its way.
 	rollsOut bool
 }
 
-func (c *controller) observe(status *operatorv1.StaticPodOperatorStatus) (s snapshot, err error) {
-	s.latest = status.LatestAvailableRevision
-	var reportsErr error
-	core := c.Target.Core().V1()
-	s.installers, err = controlplane.Installers(core.Pods().Lister())
-	s.reports, reportsErr = operatorclient.Find(core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), "configmap",
-		operand.Namespace, filesyncer.ReportConfigMap)
-	for _, n := range status.NodeStatuses {
-		node, nodeErr := c.node(n.NodeName)
-		static, podErr := controlplane.StaticPod(core.Pods().Lister(), n.NodeName)
+func (c *controller) observe() (s snapshot, err error) {
+	if s.View, err = c.View(); err != nil {
+		return s, err
+	}
+	s.latest, s.rollsOut = s.Status().LatestAvailableRevision, s.getsRevision(s.Status())
+	s.reports, err = operatorclient.Find(c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace),
+		"configmap", operand.Namespace, filesyncer.ReportConfigMap)
+	for _, n := range s.Status().NodeStatuses {
 		report, text := reportOf(s.reports, n.NodeName)
-		s.nodes = append(s.nodes, nodeState{n, node, static, report, text})
-		err = errors.Join(err, nodeErr, podErr)
+		s.nodes = append(s.nodes, nodeState{n, s.Node(n.NodeName), s.StaticPod(n.NodeName), report, text})
 	}
-	if err := errors.Join(err, reportsErr); err != nil {
-		return snapshot{}, err
-	}
-	s.rollsOut, err = c.rollsOut(status)
 	return s, err
 }
 
-// node returns the Node, nil if it does not exist.
-func (c *controller) node(name string) (*corev1.Node, error) {
-	return operatorclient.Find(c.Nodes.Lister(), "node", "", name)
-}
-
-// installersOf returns the node's installer pods of a revision.
 func (s *snapshot) installersOf(node string, revision int32) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(s.installers), func(pod *corev1.Pod) bool {
+	return slices.DeleteFunc(s.Installers(), func(pod *corev1.Pod) bool {
 		return !controlplane.Installs(pod, node, revision)
 	})
 }
 
-// rollsOut reports whether a node gets another revision, or waits for that, while no node is repaired. A node whose
+// getsRevision reports whether a node gets another revision, or waits for that, while no node is repaired. A node whose
 // kubelet is silent gets nothing: the rollout abandons it.
-func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
-	for _, n := range status.NodeStatuses {
-		if n.CurrentRevision != 0 && n.CurrentRevision >= status.LatestAvailableRevision && n.TargetRevision == 0 {
-			continue
-		}
-		node, err := c.node(n.NodeName)
-		if err != nil || controlplane.KubeletOf(node) != controlplane.KubeletSilent {
-			return true, err
-		}
-	}
-	return false, nil
+func (s *snapshot) getsRevision(status *operatorv1.StaticPodOperatorStatus) bool {
+	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		isBehind := n.CurrentRevision == 0 || n.CurrentRevision < status.LatestAvailableRevision || n.TargetRevision != 0
+		return isBehind && controlplane.KubeletOf(s.Node(n.NodeName)) != controlplane.KubeletSilent
+	})
 }

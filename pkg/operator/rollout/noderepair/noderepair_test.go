@@ -84,9 +84,9 @@ func newCluster(t *testing.T) *cluster {
 	c.operator = merging{v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform": "openstack"}`)},
 	}}, status, nil, nil)}
-	c.controller = newController(dependencies.Deps{
+	c.controller = newController(controllertest.Complete(t, dependencies.Deps{
 		Operator: c.operator, Kube: kube, Target: c.caches, Nodes: core.Nodes(), Clock: clock, Recorder: c.recorder,
-	}, func() { c.repaired++ })
+	}), func() { c.repaired++ })
 	return c
 }
 
@@ -130,7 +130,9 @@ func (m merging) update(ctx context.Context, change func(*operatorv1.StaticPodOp
 }
 
 func mirrorPod(node string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager-" + node}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "cloud-controller-manager-" + node, Labels: map[string]string{"app": "cloud-controller-manager"},
+	}, Spec: corev1.PodSpec{NodeName: node}}
 }
 
 // revision7 returns the copies of revision 7.
@@ -439,7 +441,7 @@ func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
 			installer: corev1.PodSucceeded, replaced: true,
 			change: func(c *cluster) error {
 				return mirror(c, func(pod *corev1.Pod) {
-					pod.Labels = map[string]string{"revision": "7"}
+					pod.Labels["revision"] = "7"
 					pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Node", UID: "first"}}
 				})
 			},
@@ -449,7 +451,7 @@ func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
 			installer: corev1.PodSucceeded, replaced: true,
 			change: func(c *cluster) error {
 				return mirror(c, func(pod *corev1.Pod) {
-					pod.Labels = map[string]string{"revision": "7"}
+					pod.Labels["revision"] = "7"
 					pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Node", UID: "second"}}
 				})
 			},
@@ -457,7 +459,7 @@ func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
 		"the node runs a revision of after the snapshot": {
 			installer: corev1.PodSucceeded,
 			change: func(c *cluster) error {
-				return mirror(c, func(pod *corev1.Pod) { pod.Labels = map[string]string{"revision": "9"} })
+				return mirror(c, func(pod *corev1.Pod) { pod.Labels["revision"] = "9" })
 			},
 			want: "the static pod runs revision 9, want 7", after: filesPatience,
 		},
@@ -548,7 +550,7 @@ func TestARepairThatIsStuckIsRepeatedBeforeAnotherNodeIsRepaired(t *testing.T) {
 func TestANodeThatRunsAnotherRevisionIsInstalledAgain(t *testing.T) {
 	c := newCluster(t)
 	pod := mirrorPod("m1")
-	pod.Labels = map[string]string{"revision": "9"}
+	pod.Labels["revision"] = "9"
 	require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Update(pod))
 	c.run(t, filesPatience+time.Second)
 	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))

@@ -20,7 +20,7 @@ import (
 
 // repairFirst repairs the first node that was repaired fewer than maxRepairs times in repairPeriod, and returns a
 // problem for each one before it. next is the time until one of those may be repaired.
-func (c *controller) repairFirst(ctx context.Context, nodes []damagedNode) (
+func (c *controller) repairFirst(ctx context.Context, s *snapshot, nodes []damagedNode) (
 	problems []problem, next time.Duration, err error,
 ) {
 	now := c.Clock.Now()
@@ -28,7 +28,7 @@ func (c *controller) repairFirst(ctx context.Context, nodes []damagedNode) (
 		recent := slices.DeleteFunc(c.repairs[node.machine], func(at time.Time) bool { return now.Sub(at) >= repairPeriod })
 		c.repairs[node.machine] = recent
 		if len(recent) < maxRepairs {
-			repaired, err := c.repairNode(ctx, node)
+			repaired, err := c.repairNode(ctx, s, node)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -51,7 +51,7 @@ func (c *controller) repairFirst(ctx context.Context, nodes []damagedNode) (
 
 // repairNode starts a repair unless a live read shows that another node is being repaired, or that the repair would
 // disturb a rollout. library-go's installer controller repeats an installation if its pod is deleted.
-func (c *controller) repairNode(ctx context.Context, node damagedNode) (repaired bool, err error) {
+func (c *controller) repairNode(ctx context.Context, s *snapshot, node damagedNode) (repaired bool, err error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
 		return false, err
@@ -65,12 +65,8 @@ func (c *controller) repairNode(ctx context.Context, node damagedNode) (repaired
 		return true, nil
 	}
 	isRepair := func(n operatorv1.NodeStatus) bool { return controlplane.IsRepair(&n) }
-	if slices.ContainsFunc(live.NodeStatuses, isRepair) {
+	if slices.ContainsFunc(live.NodeStatuses, isRepair) || s.getsRevision(live) && !node.missing {
 		return false, nil
-	}
-	rollsOut, err := c.rollsOut(live)
-	if err != nil || rollsOut && !node.missing {
-		return false, err
 	}
 	return true, c.repair(ctx, node, live)
 }
@@ -124,12 +120,12 @@ func (c *controller) deleteInstallers(ctx context.Context, node damagedNode, rev
 // its name ran. library-go's installer controller takes them by their names when the Node registers again: it would
 // report the old failure as a new one and start with a retry.
 func (c *controller) deletePastFailures(ctx context.Context, s snapshot) error {
-	for _, pod := range s.installers {
-		past, err := c.isPast(pod, s)
-		if err == nil && past && pod.Status.Phase == corev1.PodFailed {
-			err = operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(pod.Namespace).Delete, "pod", pod.Namespace, pod.Name,
-				metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	for _, pod := range s.Installers() {
+		if pod.Status.Phase != corev1.PodFailed || !s.isPast(pod) {
+			continue
 		}
+		err := operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(pod.Namespace).Delete, "pod", pod.Namespace, pod.Name,
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 		if err != nil {
 			return err
 		}
@@ -138,16 +134,10 @@ func (c *controller) deletePastFailures(ctx context.Context, s snapshot) error {
 }
 
 // isPast reports whether the node of an installer pod has its revision or a newer one, or is another Node by now.
-func (c *controller) isPast(pod *corev1.Pod, s snapshot) (bool, error) {
+func (s *snapshot) isPast(pod *corev1.Pod) bool {
 	revision, isInstaller := controlplane.InstallerRevision(pod.Name)
-	if !isInstaller {
-		return false, nil
-	}
-	for _, n := range s.nodes {
-		if n.NodeName == pod.Spec.NodeName && n.TargetRevision == 0 && n.CurrentRevision >= revision {
-			return true, nil
-		}
-	}
-	node, err := c.node(pod.Spec.NodeName)
-	return node != nil && pod.CreationTimestamp.Before(&node.CreationTimestamp), err
+	has := s.Revisions(pod.Spec.NodeName)
+	isInstalled := has.NodeName != "" && has.TargetRevision == 0 && has.CurrentRevision >= revision
+	node := s.Node(pod.Spec.NodeName)
+	return isInstaller && (isInstalled || node != nil && pod.CreationTimestamp.Before(&node.CreationTimestamp))
 }

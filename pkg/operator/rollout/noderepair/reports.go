@@ -20,7 +20,6 @@ import (
 // problem is something about the files of a node that the operator cannot fix. Its reason is that of the condition.
 type problem struct{ reason, message string }
 
-// conditionOf returns the condition for the problems, with the reason of the first one.
 func conditionOf(problems []problem) *operatorclient.Condition {
 	if len(problems) == 0 {
 		return operatorclient.AsExpected(Condition)
@@ -68,7 +67,6 @@ func (c *controller) silence(node, text string) time.Duration {
 	return now.Sub(c.heard.See(node, text, now))
 }
 
-// ensureReports creates the ConfigMap for the file-syncers' reports.
 func (c *controller) ensureReports(ctx context.Context, s snapshot) error {
 	if s.reports != nil {
 		return nil

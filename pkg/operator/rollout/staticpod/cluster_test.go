@@ -140,7 +140,7 @@ func (a *appliedStatus) ApplyStaticPodOperatorStatus(
 	for _, name := range a.applied[manager] {
 		if !slices.Contains(owned, name) {
 			v1helpers.RemoveOperatorCondition(&next.Conditions, name)
-			if slices.Contains(nodeNames(next), name) {
+			if slices.Contains(controlplane.NodeNames(next), name) {
 				return fmt.Errorf("%s removes node %s", manager, name)
 			}
 		}
@@ -221,16 +221,13 @@ func newSimulated(t *testing.T, names ...string) *simulated {
 	}
 	s.operator = newAppliedStatus(operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}, status)
 	o := options{
-		Deps: dependencies.Deps{
+		Deps: controllertest.Complete(t, dependencies.Deps{
 			Operator: s.operator, Kube: kube, Target: s.caches, Nodes: s.nodes.Core().V1().Nodes(), Clock: clock,
 			Lease: &s.lease, Recorder: s.recorder,
-		},
+		}),
 		configMaps: kube.CoreV1(), secrets: kube.CoreV1(), image: "operator",
 	}
-	s.controller = newInstallerController(o, nodePods{
-		PodsGetter: kube.CoreV1(), lister: s.caches.Core().V1().Pods().Lister(), image: "operator",
-		server: func() (*url.URL, error) { return url.Parse("https://api-int:6443") },
-	})
+	s.controller = newInstallerController(o, nodePodsOf(o, func() (*url.URL, error) { return url.Parse("https://api-int:6443") }))
 	s.progress = newProgressController(o)
 	s.revision(1)
 	for _, name := range names {

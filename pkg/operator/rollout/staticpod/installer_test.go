@@ -69,16 +69,15 @@ func newInstaller(
 		&operatorv1.StaticPodOperatorSpec{
 			OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed},
 		}, status, nil, nil)
-	return newInstallerController(options{
-		Deps: dependencies.Deps{
+	o := options{
+		Deps: controllertest.Complete(t, dependencies.Deps{
 			Operator: operator, Kube: kube, Target: caches, Nodes: nodes.Core().V1().Nodes(), Clock: clock, Lease: &lease,
 			Recorder: events.NewInMemoryRecorder("test", clock),
-		},
+		}),
 		configMaps: kube.CoreV1(), secrets: kube.CoreV1(), image: "operator",
-	}, nodePods{
-		PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister(), image: "operator",
-		server: func() (*url.URL, error) { return url.Parse("https://api-int:6443") },
-	}), operator, kube
+	}
+	pods := nodePodsOf(o, func() (*url.URL, error) { return url.Parse("https://api-int:6443") })
+	return newInstallerController(o, pods), operator, kube
 }
 
 // Without the wrapped pods or the timer, the node would be at the revision at once or only after an unrelated event.

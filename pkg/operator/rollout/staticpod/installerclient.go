@@ -151,20 +151,16 @@ func (c *installerClient) merged(
 // a kubelet would otherwise start its installer when it works again, while another node is being installed. One that
 // was started ends what it does, so that its node is not left without a static pod.
 func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGetter) error {
-	_, status, _, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
+	view, err := c.next.View()
 	if err != nil {
 		return err
 	}
-	next, err := c.next.choose(status)
-	if err != nil || len(next.abandoned) == 0 {
-		return err
-	}
-	installers, err := controlplane.Installers(c.next.pods)
+	next, err := c.next.choose(view.Status())
 	if err != nil {
 		return err
 	}
 	for _, node := range next.abandoned {
-		for _, pod := range installers {
+		for _, pod := range view.Installers() {
 			if !controlplane.Installs(pod, node.NodeName, node.TargetRevision) || hasStarted(pod) ||
 				pod.DeletionTimestamp != nil {
 				continue
@@ -182,7 +178,6 @@ func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGet
 	return nil
 }
 
-// hasStarted reports whether the kubelet has started a container of the pod.
 func hasStarted(pod *corev1.Pod) bool {
 	started := func(s corev1.ContainerStatus) bool { return s.State.Running != nil || s.State.Terminated != nil }
 	return pod.Status.Phase != corev1.PodPending || slices.ContainsFunc(pod.Status.InitContainerStatuses, started) ||

@@ -13,12 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1listers "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 func TestAFailureThatIsOverIsForgotten(t *testing.T) {
@@ -82,9 +82,9 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 			if tc.holder != nil {
 				lease.See(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: tc.holder}}, time.Unix(0, 0))
 			}
-			pods := cache.NewIndexer(
-				cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-			)
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			deps := controllertest.Complete(t, dependencies.Deps{Lease: &lease, Clock: clock})
+			pods := deps.Target.Core().V1().Pods().Informer().GetStore()
 			for _, node := range tc.predecessors {
 				require.NoError(t, pods.Add(&corev1.Pod{
 					ObjectMeta: metav1.ObjectMeta{
@@ -94,18 +94,13 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 					Spec: corev1.PodSpec{NodeName: node},
 				}))
 			}
-			nodes := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+			nodes := deps.Nodes.Informer().GetStore()
 			status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1}}
 			for _, node := range []string{"m0", "m1", "m2"} {
 				status.NodeStatuses = append(status.NodeStatuses, operatorv1.NodeStatus{NodeName: node})
 				require.NoError(t, nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
 			}
-			next := &nextNode{
-				nodes: corev1listers.NewNodeLister(nodes), lease: &lease,
-				pods: corev1listers.NewPodLister(pods), secrets: noSecrets(), configMaps: noConfigMaps(),
-			}
-			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-			next.clock = clock
+			next := &nextNode{Deps: deps}
 			var order []string
 			for range status.NodeStatuses {
 				chosen, err := next.choose(status)
@@ -152,10 +147,7 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 				}, nil, nil)
 			client := &installerClient{
 				StaticPodOperatorClient: operator,
-				next: &nextNode{
-					lease: &controlplane.Lease{}, pods: noPods(), clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
-					secrets: noSecrets(), configMaps: noConfigMaps(),
-				},
+				next:                    &nextNode{Deps: controllertest.Complete(t, dependencies.Deps{Operator: operator})},
 			}
 			_, status, version, err := client.GetStaticPodOperatorState()
 			require.NoError(t, err)
@@ -175,12 +167,6 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 			require.Equal(t, tc.wantMessage, status.Conditions[0].Message)
 		})
 	}
-}
-
-func noPods() corev1listers.PodLister {
-	return corev1listers.NewPodLister(
-		cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-	)
 }
 
 // A resource that was created again, or whose status was wiped, has no revisions for a moment, while the pods run. The
@@ -229,9 +215,7 @@ func TestWhatHappensBetweenTheReadAndTheWriteOfTheInstallerController(t *testing
 				NodeStatuses: []operatorv1.NodeStatus{{NodeName: "m0", CurrentRevision: 7}, {NodeName: "m1", CurrentRevision: 7}},
 			})
 			client := &installerClient{StaticPodOperatorClient: operator, next: &nextNode{
-				nodes: corev1listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)),
-				lease: &controlplane.Lease{}, pods: noPods(), clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
-				secrets: noSecrets(), configMaps: noConfigMaps(),
+				Deps: controllertest.Complete(t, dependencies.Deps{Operator: operator}),
 			}}
 			_, _, _, err := client.GetStaticPodOperatorState()
 			require.NoError(t, err)
@@ -247,13 +231,3 @@ func TestWhatHappensBetweenTheReadAndTheWriteOfTheInstallerController(t *testing
 		})
 	}
 }
-
-func noSecrets() corev1listers.SecretLister {
-	return corev1listers.NewSecretLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace))
-}
-
-func noConfigMaps() corev1listers.ConfigMapLister {
-	return corev1listers.NewConfigMapLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace))
-}
-
-var byNamespace = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}

@@ -33,7 +33,7 @@ func pullImages(
 	configMaps corelisters.ConfigMapNamespaceLister, operatorImage string,
 ) installer.InstallerPodMutationFunc {
 	return func(pod *corev1.Pod, _ string, _ *operatorv1.StaticPodOperatorSpec, revision int32) error {
-		name := copyName(operand.PodConfigMap, revision)
+		name := operand.NameIn(operand.PodConfigMap, revision)
 		configMap, err := configMaps.Get(name)
 		if err != nil {
 			return fmt.Errorf("reading configmap/%s in %s: %w", name, operand.Namespace, err)
@@ -57,7 +57,6 @@ func pullImages(
 	}
 }
 
-// imagePulls returns an init container for each image of the static pod other than the operator's.
 func imagePulls(staticPod *corev1.Pod, operatorImage string) []corev1.Container {
 	seen := map[string]bool{operatorImage: true}
 	var pulls []corev1.Container

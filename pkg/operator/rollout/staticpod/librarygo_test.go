@@ -34,14 +34,16 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 )
 
 // alone replaces the operator's installer controller with library-go's as it is.
 func (s *simulated) alone() {
-	inner := (&original{kube: s.kube, caches: s.caches, operator: s.operator, recorder: s.recorder}).installer(nodePods{
-		PodsGetter: s.kube.CoreV1(), lister: s.caches.Core().V1().Pods().Lister(), image: "operator",
-		server: func() (*url.URL, error) { return url.Parse("https://api-int:6443") },
-	})
+	inner := (&original{kube: s.kube, caches: s.caches, operator: s.operator, recorder: s.recorder}).installer(nodePodsOf(
+		options{Deps: dependencies.Deps{Kube: s.kube, Target: s.caches}, image: "operator"},
+		func() (*url.URL, error) { return url.Parse("https://api-int:6443") },
+	))
 	s.controller = factory.New().WithSync(inner.Sync).ToController("Alone", s.recorder)
 	s.progress = factory.New().WithSync(
 		func(context.Context, factory.SyncContext) error { return nil },

@@ -2,22 +2,18 @@ package staticpod
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1listers "k8s.io/client-go/listers/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
@@ -43,14 +39,7 @@ const (
 // cloud-controller-manager because of that: an installer that has not started there is deleted, see abandon, so the
 // node waits for its turn.
 type nextNode struct {
-	nodes corev1listers.NodeLister
-	pods  corev1listers.PodLister
-	lease *controlplane.Lease
-	// configMaps and secrets have the revisions, and the record of a proof.
-	configMaps corev1listers.ConfigMapLister
-	secrets    corev1listers.SecretLister
-	clock      clock.PassiveClock
-
+	dependencies.Deps
 	// notReady is the node of the rollout whose kubelet is not Ready, "" if it is Ready.
 	notReady patience.Since[string]
 	// unproved is the revision that a second node waits for, and led the node that leads.
@@ -70,7 +59,6 @@ type choice struct {
 	wait time.Duration
 }
 
-// isRepair reports whether the node gets the revision that it is at.
 func (c choice) isRepair() bool { return c.node != nil && controlplane.IsRepair(c.node) }
 
 // nodeState is a node as a rollout sees it.
@@ -102,7 +90,7 @@ type rollout struct {
 	leader  string
 	objects operand.Objects
 	proof   *trial.Leading
-	moves   []*corev1.Pod
+	view    controlplane.View
 	now     time.Time
 }
 
@@ -182,7 +170,7 @@ func (n *nextNode) abandons(at nodeState, behind []nodeState, now time.Time) (ab
 // moveWait returns for how long the lead may still be moving, 0 if it is not. A move takes up to two static pods away
 // for a moment, so a rollout that went on would take the last one.
 func (r rollout) moveWait() (left time.Duration) {
-	for _, pod := range r.moves {
+	for _, pod := range r.view.Moves() {
 		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 			left = max(left, pod.CreationTimestamp.Add(controlplane.MoveTimeout).Sub(r.now))
 		}
@@ -232,34 +220,30 @@ func byTurn(a, b nodeState) int {
 		first(!a.watches, !b.watches))
 }
 
-func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (rollout, error) {
-	r := rollout{status: status, latest: status.LatestAvailableRevision, now: n.clock.Now()}
-	record := n.lease.Record()
+func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollout, err error) {
+	r = rollout{status: status, latest: status.LatestAvailableRevision}
+	if r.view, err = n.View(); err != nil {
+		return r, err
+	}
+	if r.objects, err = n.Objects(); err != nil {
+		return r, err
+	}
+	r.now, r.proof = r.view.Now(), trial.Of(r.objects.Secret(operand.PreflightName)).Leading
+	record := r.view.Record()
 	if record.Lease != nil && record.Exists {
-		r.leader = leaseholder.Node(record.Lease, nodeNames(status))
+		r.leader = leaseholder.Node(record.Lease, controlplane.NodeNames(status))
 	}
-	objects, objectsErr := operatorclient.Objects(
-		n.configMaps.ConfigMaps(operand.Namespace), n.secrets.Secrets(operand.Namespace))
-	moves, movesErr := controlplane.Moves(n.pods)
-	installers, installersErr := controlplane.Installers(n.pods)
-	last, lastErr := n.last(r.leader)
-	if err := errors.Join(objectsErr, movesErr, installersErr, lastErr); err != nil {
-		return rollout{}, err
-	}
-	r.objects, r.moves, r.proof = objects, moves, trial.Of(objects.Secret(operand.PreflightName)).Leading
+	last, installers := r.last(), r.view.Installers()
 	for i := range status.NodeStatuses {
 		state := nodeState{NodeStatus: &status.NodeStatuses[i]}
-		kubelet, static, err := runningOn(n.nodes, n.pods, state.NodeName)
-		if err != nil {
-			return rollout{}, err
-		}
-		state.kubelet, state.last = kubelet, 1+slices.Index(last, state.NodeName)
+		state.kubelet = controlplane.KubeletOf(r.view.Node(state.NodeName))
+		state.last = 1 + slices.Index(last, state.NodeName)
 		state.failed = r.proof.HasFailed(state.CurrentRevision)
 		state.hasStarted = state.LastFailedRevision == r.latest ||
 			slices.ContainsFunc(installers, func(pod *corev1.Pod) bool {
 				return controlplane.Installs(pod, state.NodeName, r.latest) && pod.DeletionTimestamp == nil
 			})
-		if static != nil {
+		if static := r.view.StaticPod(state.NodeName); static != nil {
 			container := controlplane.ContainerStatus(static, operand.Name)
 			state.works = container.Ready
 			if container.State.Running != nil {
@@ -294,32 +278,14 @@ func (r rollout) markWatching() {
 // last returns the nodes that a rollout reaches last, in this order: those where the predecessor's pods run, which may
 // occupy the port of the static pod, and the leader's. A rollout then moves the leadership once, to a node that has the
 // new revision. A node that becomes the leader meanwhile is last too.
-func (n *nextNode) last(leader string) (last []string, err error) {
-	predecessors, err := predecessor.Pods(n.pods)
-	for _, pod := range predecessors {
-		if pod.Spec.NodeName != leader {
+func (r rollout) last() (last []string) {
+	for _, pod := range r.view.Predecessors() {
+		if pod.Spec.NodeName != r.leader {
 			last = append(last, pod.Spec.NodeName)
 		}
 	}
-	if leader != "" {
-		last = append(last, leader)
+	if r.leader != "" {
+		last = append(last, r.leader)
 	}
-	return last, err
-}
-
-func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
-	var names []string
-	for _, node := range status.NodeStatuses {
-		names = append(names, node.NodeName)
-	}
-	return names
-}
-
-// runningOn returns the state of a node's kubelet, and the static pod there, nil if there is none.
-func runningOn(
-	nodes corev1listers.NodeLister, pods corev1listers.PodLister, name string,
-) (controlplane.Kubelet, *corev1.Pod, error) {
-	node, nodeErr := operatorclient.Find(nodes, "node", "", name)
-	static, podErr := controlplane.StaticPod(pods, name)
-	return controlplane.KubeletOf(node), static, errors.Join(nodeErr, podErr)
+	return last
 }

@@ -26,33 +26,33 @@ import (
 //
 // It adapts the pods that the controllers create, see adapt, and shortens termination messages, see summarized.
 type nodePods struct {
-	corev1client.PodsGetter
-	lister corelisters.PodLister
+	corev1client.PodInterface
+	lister corelisters.PodNamespaceLister
 	server func() (*url.URL, error)
-	// image is this operator's image, which these pods run. library-go would read it from its environment.
+	// image is this operator's, which these pods run. library-go would read it from its environment.
 	image string
 	// view returns a static pod as the controller is to see it. It is nil if that is as it is.
 	view func(pod *corev1.Pod) (*corev1.Pod, error)
 }
 
-// seenAs returns the client with a view.
+func nodePodsOf(o options, server func() (*url.URL, error)) nodePods {
+	return nodePods{
+		PodInterface: o.Kube.CoreV1().Pods(operand.Namespace),
+		lister:       o.Target.Core().V1().Pods().Lister().Pods(operand.Namespace),
+		server:       server,
+		image:        o.image,
+	}
+}
+
 func (p nodePods) seenAs(view func(pod *corev1.Pod) (*corev1.Pod, error)) nodePods {
 	p.view = view
 	return p
 }
 
-// Pods implements corev1client.PodsGetter.
-func (p nodePods) Pods(namespace string) corev1client.PodInterface {
-	return namespacedNodePods{PodInterface: p.PodsGetter.Pods(namespace), nodePods: p, pods: p.lister.Pods(namespace)}
-}
+// Pods implements corev1client.PodsGetter. The controllers use the operand's namespace only.
+func (p nodePods) Pods(string) corev1client.PodInterface { return p }
 
-type namespacedNodePods struct {
-	corev1client.PodInterface
-	nodePods
-	pods corelisters.PodNamespaceLister
-}
-
-func (p namespacedNodePods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
+func (p nodePods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
 	if _, isInstaller := controlplane.InstallerRevision(name); isInstaller {
 		pod, err := p.PodInterface.Get(ctx, name, options)
 		if err != nil {
@@ -60,7 +60,7 @@ func (p namespacedNodePods) Get(ctx context.Context, name string, options metav1
 		}
 		return withInitFailures(pod), nil
 	}
-	pod, err := p.pods.Get(name)
+	pod, err := p.lister.Get(name)
 	if err != nil {
 		return nil, err
 	}
@@ -111,12 +111,12 @@ func summarize(status *corev1.ContainerStatus) {
 	}
 }
 
-func (p namespacedNodePods) List(_ context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
+func (p nodePods) List(_ context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
 	selector, err := labels.Parse(options.LabelSelector)
 	if err != nil {
 		return nil, fmt.Errorf("listing pods by labels %q: %w", options.LabelSelector, err)
 	}
-	pods, err := p.pods.List(selector)
+	pods, err := p.lister.List(selector)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (p namespacedNodePods) List(_ context.Context, options metav1.ListOptions) 
 	return list, nil
 }
 
-func (p namespacedNodePods) Create(
+func (p nodePods) Create(
 	ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions,
 ) (*corev1.Pod, error) {
 	server, err := p.server()

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 )
 
 const target = "openshift-cloud-controller-manager"
@@ -24,16 +26,12 @@ func pod(name string, labels map[string]string) *corev1.Pod {
 
 func newNodePods(t *testing.T, kube *fake.Clientset, cached ...*corev1.Pod) nodePods {
 	t.Helper()
-	pods := informers.NewSharedInformerFactory(kube, 0).Core().V1().Pods()
+	caches := informers.NewSharedInformerFactory(kube, 0)
 	for _, p := range cached {
-		require.NoError(t, pods.Informer().GetStore().Add(p))
+		require.NoError(t, caches.Core().V1().Pods().Informer().GetStore().Add(p))
 	}
-	return nodePods{
-		PodsGetter: kube.CoreV1(),
-		lister:     pods.Lister(),
-		server:     func() (*url.URL, error) { return url.Parse("https://[fd00::1]:6443") },
-		image:      "registry/operator@sha256:2",
-	}
+	return nodePodsOf(options{Deps: dependencies.Deps{Kube: kube, Target: caches}, image: "registry/operator@sha256:2"},
+		func() (*url.URL, error) { return url.Parse("https://[fd00::1]:6443") })
 }
 
 func TestOnlyInstallerPodsAreReadLive(t *testing.T) {

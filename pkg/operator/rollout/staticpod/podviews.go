@@ -6,13 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	corev1listers "k8s.io/client-go/listers/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
@@ -26,37 +24,25 @@ const (
 	startGrace = 30 * time.Second
 )
 
-// targetOf returns the function that reads target revisions from the operator's status, 0 if a node has none.
-func targetOf(operator v1helpers.StaticPodOperatorClient) func(node string) (int32, error) {
-	return func(node string) (int32, error) {
-		_, status, _, err := operator.GetStaticPodOperatorState()
-		if err != nil {
-			return 0, err
-		}
-		return controlplane.TargetRevision(status, node), nil
-	}
-}
-
 // settling is how the installer controller sees static pods. The one of a node that is being installed is Ready only
 // after its container has been Ready for settlePeriod, so a container that ends before that stops the rollout on its
 // node. The time is the operator's own, because the clocks of the nodes may differ from it: library-go's
 // minReadyDuration compares them. The pods of other nodes are as they are: the controller starts a rollout with a node
 // that is not Ready, which would be the leader's if its container was restarted a moment ago.
 type settling struct {
-	clock  clock.PassiveClock
-	target func(node string) (int32, error)
+	dependencies.Deps
 
 	mutex sync.Mutex
 	// ready has, by pod name, the IDs of the Ready containers.
 	ready patience.Each[string, string]
 }
 
-// view implements nodePods.view.
 func (s *settling) view(pod *corev1.Pod) (*corev1.Pod, error) {
 	if s.isSettled(pod) {
 		return pod, nil
 	}
-	if target, err := s.target(pod.Spec.NodeName); err != nil || target == 0 {
+	_, status, _, err := s.Operator.GetStaticPodOperatorState()
+	if err != nil || controlplane.TargetRevision(status, pod.Spec.NodeName) == 0 {
 		return pod, err
 	}
 	pod = pod.DeepCopy()
@@ -77,7 +63,7 @@ func (s *settling) isSettled(pod *corev1.Pod) bool {
 		delete(s.ready, pod.Name)
 		return false
 	}
-	return s.clock.Since(s.ready.See(pod.Name, container.ContainerID, s.clock.Now())) >= settlePeriod
+	return s.Clock.Since(s.ready.See(pod.Name, container.ContainerID, s.Clock.Now())) >= settlePeriod
 }
 
 // remaining returns the time until another pod counts as Ready, 0 if there is none.
@@ -86,7 +72,7 @@ func (s *settling) remaining() time.Duration {
 	defer s.mutex.Unlock()
 	least := time.Duration(0)
 	for _, container := range s.ready {
-		least = patience.Sooner(least, settlePeriod-s.clock.Since(container.At()))
+		least = patience.Sooner(least, settlePeriod-s.Clock.Since(container.At()))
 	}
 	return least
 }
@@ -95,23 +81,15 @@ func (s *settling) remaining() time.Duration {
 // installer ends the static pod of the former revision, and the containers of the next one have to be created.
 // library-go reports both as StaticPodsDegraded, on each node of each rollout. A move of the lead ends static pods on
 // purpose too.
-type rolling struct {
-	clock  clock.PassiveClock
-	target func(node string) (int32, error)
-	// pods has the pods that move the lead.
-	pods corev1listers.PodLister
-}
+type rolling struct{ dependencies.Deps }
 
 // view implements nodePods.view.
 func (r rolling) view(pod *corev1.Pod) (*corev1.Pod, error) {
-	target, err := r.target(pod.Spec.NodeName)
+	seen, err := r.View()
 	if err != nil {
 		return nil, err
 	}
-	moves, err := controlplane.Moves(r.pods)
-	if err != nil {
-		return nil, err
-	}
+	target, moves := seen.Revisions(pod.Spec.NodeName).TargetRevision, seen.Moves()
 	hasMoved := slices.ContainsFunc(moves, func(m *corev1.Pod) bool { return m.Spec.NodeName == pod.Spec.NodeName })
 	isEnded := slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.State.Terminated != nil && controlplane.EndedByMove(c.State.Terminated, pod.Spec.NodeName, moves)
@@ -125,7 +103,7 @@ func (r rolling) view(pod *corev1.Pod) (*corev1.Pod, error) {
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), pod.Name)
 	case target == 0 && !hasMoved:
 		return pod, nil
-	case r.clock.Since(pod.CreationTimestamp.Time).Abs() < startGrace: // the API server's clock may be ahead
+	case r.Clock.Since(pod.CreationTimestamp.Time).Abs() < startGrace: // the API server's clock may be ahead
 		return withoutCreation(pod), nil
 	}
 	return pod, nil

@@ -20,7 +20,9 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 // staticPod is a mirror pod with the operand's container of this ID.
@@ -76,9 +78,10 @@ func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
-			pods := &settling{clock: clock, ready: patience.Each[string, string]{}, target: func(string) (int32, error) {
-				return map[bool]int32{false: 4}[tc.elsewhere], nil
-			}}
+			operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{
+				NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", TargetRevision: map[bool]int32{false: 4}[tc.elsewhere]}},
+			}, nil, nil)
+			pods := &settling{Deps: dependencies.Deps{Clock: clock, Operator: operator}, ready: patience.Each[string, string]{}}
 			for second, seen := range tc.seen {
 				if second > 0 {
 					clock.SetTime(clock.Now().Add(time.Second))
@@ -194,12 +197,19 @@ func staticPodsDegraded(t *testing.T, now time.Time, move *corev1.Pod, r rolledP
 	if move != nil {
 		cached = append(cached, move)
 	}
-	pods := newNodePods(t, kube, cached...)
+	caches := informers.NewSharedInformerFactory(kube, 0)
+	for _, p := range cached {
+		require.NoError(t, caches.Core().V1().Pods().Informer().GetStore().Add(p))
+	}
 	operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{
 		NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1, TargetRevision: r.target}},
 	}, nil, nil)
+	deps := controllertest.Complete(t, dependencies.Deps{
+		Kube: kube, Target: caches, Operator: operator, Clock: clocktesting.NewFakePassiveClock(now),
+	})
+	pods := nodePodsOf(options{Deps: deps}, nil)
 	if !now.IsZero() {
-		pods = pods.seenAs(rolling{clocktesting.NewFakePassiveClock(now), targetOf(operator), pods.lister}.view)
+		pods = pods.seenAs(rolling{deps}.view)
 	}
 	recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
 	controller := staticpodstate.NewStaticPodStateController("a", target, "cloud-controller-manager",

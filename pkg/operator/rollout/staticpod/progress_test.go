@@ -7,6 +7,8 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
 // join adds a machine that runs nothing yet.
@@ -62,7 +64,5 @@ func TestANodeThatJoinsDoesNotProgress(t *testing.T) {
 // The status has no node before library-go has seen the Nodes.
 func TestNothingIsSaidAboutARevisionThatNoNodeIsToGet(t *testing.T) {
 	status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 2}}
-	text, err := (&progress{secrets: noSecrets()}).describe(status)
-	require.NoError(t, err)
-	require.Empty(t, text)
+	require.Empty(t, describe(controlplane.NewView(controlplane.State{Status: status}), nil))
 }

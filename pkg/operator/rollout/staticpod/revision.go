@@ -54,7 +54,6 @@ type revisions struct {
 	held patience.Since[bool]
 }
 
-// newRevisionController returns the controller that creates revisions, and reports why it creates none.
 func newRevisionController(o options) factory.Controller {
 	core := o.Target.Core().V1()
 	return reconciler.New(revisionController, o.Operator, o.Recorder, (&revisions{options: o}).sync,
@@ -112,7 +111,6 @@ func claimed(status *operatorv1.StaticPodOperatorStatus) int32 {
 	return latest
 }
 
-// newest returns the latest complete revision, 0 if there is none.
 func newest(configMaps []*corev1.ConfigMap) (latest int32) {
 	for _, configMap := range configMaps {
 		if strings.HasPrefix(configMap.Name, revisionStatus+"-") && isReady(configMap) {
@@ -174,7 +172,6 @@ func (c *revisions) adopt(ctx context.Context, revision int32) error {
 	return c.write(ctx, revision)
 }
 
-// write writes the latest revision into the status.
 func (c *revisions) write(ctx context.Context, revision int32) error {
 	return c.Operator.ApplyOperatorStatus(ctx, revisionsInstance, applyoperatorv1.OperatorStatus().
 		WithLatestAvailableRevision(revision))
@@ -317,6 +314,7 @@ func copiesOf[T any](
 	return found, nil
 }
 
+// copyName differs from operand.NameIn for revision 0, which has no objects.
 func copyName(name string, revision int32) string { return fmt.Sprintf("%s-%d", name, revision) }
 
 // report writes the condition about a revision that is held back. Until there is a candidate, targetconfigcontroller

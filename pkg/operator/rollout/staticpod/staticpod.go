@@ -76,17 +76,11 @@ type options struct {
 }
 
 func controllers(o options) []factory.Controller {
-	pods := nodePods{
-		PodsGetter: o.Kube.CoreV1(),
-		lister:     o.Target.Core().V1().Pods().Lister(),
-		server:     apiServer(o.Operator),
-		image:      o.image,
-	}
+	pods := nodePodsOf(o, apiServer(o.Operator))
 	// The versions package reports versions by comparing revisions. This controller would compare images, which stay
 	// the same in many upgrades, so its result is discarded.
 	ignored := status.NewVersionGetter()
 	operator := o.Operator.Informer()
-	rolling := rolling{clock: o.Clock, target: targetOf(o.Operator), pods: o.Target.Core().V1().Pods().Lister()}
 	return []factory.Controller{
 		newRevisionController(o),
 		newInstallerController(o, pods),
@@ -96,7 +90,7 @@ func controllers(o options) []factory.Controller {
 		reconciler.Again(node.NewNodeController(operand.Name, o.Operator, sortedNodes(o.Nodes), o.Recorder, nil), o.Recorder,
 			operator, o.Nodes.Informer()),
 		staticpodstate.NewStaticPodStateController(operand.Name, operand.Namespace, operand.Name, operand.Name,
-			o.Target, o.Operator, pods.seenAs(rolling.view), ignored, o.Recorder),
+			o.Target, o.Operator, pods.seenAs(rolling{o.Deps}.view), ignored, o.Recorder),
 		missingstaticpod.New(sortedLines{o.Operator}, currentInstallers(o.Target, o.Nodes.Lister()),
 			o.Recorder, operand.Namespace, operand.Name, operand.Name, o.Infrastructures),
 		reconciler.Again(prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{hostpod.Binary, "prune"},
@@ -110,15 +104,9 @@ func controllers(o options) []factory.Controller {
 // newInstallerController returns library-go's, synced again when a node's kubelet changes, when a static pod may have
 // settled, and when the rollout may give up a node.
 func newInstallerController(o options, pods nodePods) factory.Controller {
-	settling := &settling{clock: o.Clock, target: targetOf(o.Operator), ready: patience.Each[string, string]{}}
+	settling := &settling{Deps: o.Deps, ready: patience.Each[string, string]{}}
 	core := o.Target.Core().V1()
-	client := &installerClient{
-		StaticPodOperatorClient: o.Operator,
-		next: &nextNode{
-			nodes: o.Nodes.Lister(), pods: core.Pods().Lister(), lease: o.Lease,
-			configMaps: core.ConfigMaps().Lister(), secrets: core.Secrets().Lister(), clock: o.Clock,
-		},
-	}
+	client := &installerClient{StaticPodOperatorClient: o.Operator, next: &nextNode{Deps: o.Deps}}
 	inner := installer.NewInstallerController(operand.Name, operand.Namespace, operand.Name,
 		revisioned(operand.ConfigMap), revisioned(operand.Secret), []string{hostpod.Binary, "installer"}, o.Target, client,
 		o.configMaps, o.secrets, pods.seenAs(settling.view),

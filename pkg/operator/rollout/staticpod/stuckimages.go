@@ -40,10 +40,8 @@ type stuckContainer struct {
 // for a kubelet whose container runtime hangs, since its node stays Ready for minutes. library-go's installer-state
 // controller reports a pending pod and a waiting container after five minutes, and no init container. next is the time
 // until another one will have waited for that long, 0 if there is none.
-func (c *progress) stuck(
-	status *operatorv1.StaticPodOperatorStatus, installers []*corev1.Pod,
-) (messages map[string][]string, next time.Duration) {
-	now := c.clock.Now()
+func (c *progress) stuck(view controlplane.View) (messages map[string][]string, next time.Duration) {
+	now, status, installers := view.Now(), view.Status(), view.Installers()
 	messages = map[string][]string{}
 	since := patience.Each[stuckContainer, bool]{}
 	for _, node := range status.NodeStatuses {
@@ -51,7 +49,7 @@ func (c *progress) stuck(
 			if !installs(pod, &node) {
 				continue
 			}
-			found := delayOf(&node, pod, c.formerRevision(&node))
+			found := delayOf(&node, pod, formerRevision(view.StaticPod(node.NodeName), &node))
 			if found == nil {
 				continue
 			}
@@ -118,9 +116,8 @@ func describeStuck(
 
 // formerRevision returns what a message says about the revision that the node runs meanwhile, "" if it has no static
 // pod.
-func (c *progress) formerRevision(node *operatorv1.NodeStatus) string {
-	static, err := controlplane.StaticPod(c.pods, node.NodeName)
-	if err != nil || static == nil || controlplane.IsRepair(node) ||
+func formerRevision(static *corev1.Pod, node *operatorv1.NodeStatus) string {
+	if static == nil || controlplane.IsRepair(node) ||
 		static.Labels["revision"] != strconv.Itoa(int(node.CurrentRevision)) {
 		return ""
 	}

@@ -15,12 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
@@ -48,31 +46,21 @@ type installation struct {
 	*progress
 }
 
-func newInstallationProgress(
-	operator v1helpers.StaticPodOperatorClient, pods corev1listers.PodLister, clock *clocktesting.FakePassiveClock,
-) *progress {
-	return &progress{
-		operator: operator, pods: pods, clock: clock, secrets: noSecrets(),
-		nodes: corev1listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)),
-	}
-}
-
 func newInstallation(t *testing.T, nodes ...operatorv1.NodeStatus) *installation {
 	t.Helper()
-	pods := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Pods()
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
 	status := &nodeStatuses{nodes: nodes, StaticPodOperatorClient: v1helpers.NewFakeStaticPodOperatorClient(
 		&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
-	i := &installation{clock: clock, status: status, cache: pods.Informer().GetStore()}
-	i.progress = newInstallationProgress(status, pods.Lister(), clock)
+	deps := controllertest.Complete(t, dependencies.Deps{Operator: status, Clock: clock})
+	i := &installation{clock: clock, status: status, cache: deps.Target.Core().V1().Pods().Informer().GetStore()}
+	i.progress = &progress{Deps: deps}
 	for _, node := range nodes {
 		if node.CurrentRevision > 0 {
-			i.store(
-				t,
-				pod(
-					"cloud-controller-manager-"+node.NodeName, map[string]string{"revision": strconv.Itoa(int(node.CurrentRevision))},
-				),
-			)
+			static := pod("cloud-controller-manager-"+node.NodeName, map[string]string{
+				"app": "cloud-controller-manager", "revision": strconv.Itoa(int(node.CurrentRevision)),
+			})
+			static.Spec.NodeName = node.NodeName
+			i.store(t, static)
 		}
 	}
 	return i
@@ -99,7 +87,7 @@ func (i *installation) condition(t *testing.T) string {
 
 func (i *installation) conditionOf(t *testing.T, conditionType string) string {
 	t.Helper()
-	_, status, _, err := i.operator.GetStaticPodOperatorState()
+	_, status, _, err := i.Operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
 	found := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
 	require.NotNil(t, found)
@@ -311,7 +299,7 @@ func TestAnOperatorThatRestartsKeepsReportingTheImage(t *testing.T) {
 	i := newInstallation(t, changing("master-0"))
 	i.store(t, waitingInstaller("installer-2-master-0", "ErrImagePull", "manifest unknown"))
 	require.Equal(t, reported, i.syncFor(t, imagePullGracePeriod))
-	i.progress = newInstallationProgress(i.status, i.pods, i.clock)
+	i.progress = &progress{Deps: i.Deps}
 	require.Equal(t, reported, i.syncFor(t, 0))
 }
 
@@ -342,7 +330,7 @@ func TestAnInstallerThatNoKubeletStartsIsReported(t *testing.T) {
 			require.Equal(t, asExpected, i.syncFor(t, time.Nanosecond), "no image is to blame")
 			require.Equal(t, reported, i.conditionOf(t, InstallerStartCondition))
 
-			i.progress = newInstallationProgress(i.status, i.pods, i.clock)
+			i.progress = &progress{Deps: i.Deps}
 			i.syncFor(t, 0)
 			require.Equal(t, reported, i.conditionOf(t, InstallerStartCondition), "another operator goes on")
 
