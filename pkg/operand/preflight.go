@@ -137,8 +137,8 @@ func (d StartDigests) Changed(former StartDigests) StartDigests {
 	return changed
 }
 
-// Have reports whether each of other digests is among these.
-func (d StartDigests) Have(others StartDigests) bool { return len(others.Changed(d)) == 0 }
+// Matches reports whether each of other digests is among these.
+func (d StartDigests) Matches(others StartDigests) bool { return len(others.Changed(d)) == 0 }
 
 // Causes returns the causes in their order.
 func (d StartDigests) Causes() []diagnostic.Cause {

@@ -271,8 +271,8 @@ func TestOnlyWhatTheCloudControllerManagerStartsWithIsAChange(t *testing.T) {
 			was := former.StartsWith()
 			is := present.StartsWith()
 			require.Equal(t, tc.want, is.Changed(was).Causes())
-			require.True(t, is.Have(is.Changed(was)))
-			require.Equal(t, len(tc.want) == 0, was.Have(is))
+			require.True(t, is.Matches(is.Changed(was)))
+			require.Equal(t, len(tc.want) == 0, was.Matches(is))
 			require.Equal(t, []diagnostic.Cause{
 				diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA, diagnostic.Image, diagnostic.Configuration,
 			}, is.Changed(nil).Causes(), "nothing was there")

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/filteredwatch"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
@@ -99,7 +100,7 @@ func controlPlaneNodes(kube kubernetes.Interface) informers.SharedInformerFactor
 	nodes := informers.NewSharedInformerFactoryWithOptions(kube, resync, informers.WithTransform(stripNode))
 	// The factory keeps its first informer of a type; Core().V1().Nodes() returns this one from now on.
 	nodes.InformerFor(&corev1.Node{}, func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return withoutHeartbeats{corev1informers.NewFilteredNodeInformer(
+		return &filteredwatch.Updates{Matters: isChange, SharedIndexInformer: corev1informers.NewFilteredNodeInformer(
 			kube, resync, cache.Indexers{}, labelled(operatorclient.MasterLabel+"="))}
 	})
 	return nodes
@@ -151,7 +152,6 @@ func longWatch(options *metav1.ListOptions) {
 	}
 }
 
-// named limits a list or watch to one object.
 func named(name string) func(*metav1.ListOptions) {
 	return func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
@@ -166,7 +166,6 @@ func labelled(selector string) func(*metav1.ListOptions) {
 	}
 }
 
-// stripManagedFields removes the managed fields, which no controller reads.
 func stripManagedFields(obj any) (any, error) {
 	if object, err := meta.Accessor(obj); err == nil {
 		object.SetManagedFields(nil)
@@ -215,7 +214,6 @@ func stripNode(obj any) (any, error) {
 	}, nil
 }
 
-// only returns the entry with the key, nil if there is none.
 func only(entries map[string]string, key string) map[string]string {
 	value, found := entries[key]
 	if !found {

@@ -30,7 +30,7 @@ type Change struct {
 	Lines []string `json:"lines,omitempty"`
 }
 
-func (p *preview) effect(now, next *targetconfigcontroller.Verdict, status *report.Status) (Effect, error) {
+func (p *preview) effect(now, next *targetconfigcontroller.DryRunResult, status *report.Status) (Effect, error) {
 	effect := Effect{Changes: []Change{}}
 	if now.Resources == nil || next.Resources == nil {
 		effect.Unknown = true
@@ -73,7 +73,7 @@ func order(nodes []report.Node) (names []string, leader string) {
 }
 
 // redactor knows the secrets of both candidates.
-func redactor(verdicts ...*targetconfigcontroller.Verdict) (*redaction.Redactor, error) {
+func redactor(verdicts ...*targetconfigcontroller.DryRunResult) (*redaction.Redactor, error) {
 	var public []string
 	var configs [][]byte
 	credentials := map[string][]byte{}

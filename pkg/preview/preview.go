@@ -240,7 +240,7 @@ func (p *preview) withoutSecrets() {
 	}
 }
 
-func standIns(v *targetconfigcontroller.Verdict) []string {
+func standIns(v *targetconfigcontroller.DryRunResult) []string {
 	var texts []string
 	for _, cause := range slices.Sorted(maps.Keys(v.Fallbacks)) {
 		isRejected := slices.ContainsFunc(v.Errors, func(d diagnostic.Diagnostic) bool { return d.Cause == cause })

@@ -33,7 +33,7 @@ type Leading struct {
 	State LeadingState `json:"state"`
 	// Why is why the state is Held, Unproved or Failed.
 	Why string `json:"why,omitempty"`
-	// Began is when the record was made, Since when its state began.
+	// Began is when the record was made, Since when its state started.
 	Began metav1.Time `json:"began"`
 	Since metav1.Time `json:"since"`
 	// Controllers are those that the former leader had started, as far as it was asked.
@@ -48,7 +48,7 @@ type Leading struct {
 	End *Verdict `json:"end,omitempty"`
 }
 
-// In returns the record with another state, which begins now.
+// In returns the record with another state, which starts now.
 func (l *Leading) In(state LeadingState, why string, now time.Time) *Leading {
 	next := *l
 	next.State, next.Why, next.Since = state, why, metav1.NewTime(now)

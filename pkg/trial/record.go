@@ -99,7 +99,7 @@ func (r *Record) Conclude(verdict *Verdict) {
 	present := Rejection{Inputs: toReject(r.Inputs, verdict), Verdict: *verdict, Credentials: r.Credentials}
 	// A preflight does not see why a revision fails.
 	concerns := func(other Rejection) bool {
-		return r.Inputs.Have(other.Inputs) && other.Verdict.Revision == verdict.Revision
+		return r.Inputs.Matches(other.Inputs) && other.Verdict.Revision == verdict.Revision
 	}
 	r.Rejected = slices.Clone(r.Rejected)
 	switch {

@@ -65,7 +65,7 @@ type Verdict struct {
 	// that runs on the others. Both are 0 for a preflight before a rollout.
 	Revision int32 `json:"revision,omitempty"`
 	Former   int32 `json:"former,omitempty"`
-	// Late means that a preflight has failed after the revision had begun to roll out unproved.
+	// Late means that a preflight has failed after the revision had started to roll out unproved.
 	Late bool `json:"late,omitempty"`
 	// LeaderRejected means that the cloud rejects the running cloud-controller-manager for the same reason.
 	LeaderRejected bool `json:"leaderRejected,omitempty"`
@@ -129,10 +129,10 @@ func Remembered(rejections []Rejection, now time.Time) []Rejection {
 // Waits reports whether the inputs wait for a verdict, and are not known to be wrong.
 func (r *Rejection) Waits() bool { return r.Verdict.Result == Inconclusive }
 
-// Concerns reports whether a candidate with these digests, of which some have changed, has what was rejected.
-func (r *Rejection) Concerns(digests, changed operand.StartDigests) bool {
+// AppliesTo reports whether a candidate with these digests, of which some have changed, has what was rejected.
+func (r *Rejection) AppliesTo(digests, changed operand.StartDigests) bool {
 	changes := func(cause diagnostic.Cause) bool { return changed[cause] != "" }
-	return digests.Have(r.Inputs) && slices.ContainsFunc(r.Inputs.Causes(), changes)
+	return digests.Matches(r.Inputs) && slices.ContainsFunc(r.Inputs.Causes(), changes)
 }
 
 // update takes the verdict of a repeated preflight. One that shows nothing refutes no failure.
@@ -179,7 +179,6 @@ func (v *Verdict) RepeatIn(now time.Time) time.Duration {
 	return min(pause, max(0, v.Ended.Add(pause).Sub(now)))
 }
 
-// pause returns the time between the end of the preflight and the next one.
 func (v *Verdict) pause() time.Duration {
 	if v.Result == Successful || v.Revision != 0 {
 		return Never
@@ -215,21 +214,18 @@ func (v *Verdict) NextTry() string {
 
 // Describe returns the verdict for a condition or an event.
 func (v *Verdict) Describe() string {
-	if v.Late {
-		return fmt.Sprintf("a cloud-controller-manager with what revision %d changes, on node/%s for %s at %s: %s; "+
-			"the nodes go back to what revision %d has", v.Revision, v.Node, v.Took.Round(time.Second),
-			v.Ended.UTC().Format(time.RFC3339), v.Message, v.Former)
+	text := "a cloud-controller-manager with the changed inputs, on node/%[2]s for %[3]s at %[4]s: %[5]s"
+	switch {
+	case v.Late:
+		text = "a cloud-controller-manager with what revision %[1]d changes, on node/%[2]s for %[3]s at %[4]s: %[5]s; " +
+			"the nodes go back to what revision %[6]d has"
+	case v.Led:
+		text = "the cloud-controller-manager of revision %[1]d on node/%[2]s led for %[3]s until %[4]s: %[5]s; " +
+			"the nodes go back to what revision %[6]d has"
+	case v.Revision != 0:
+		text = "revision %[1]d on node/%[2]s, the first one that got it, for %[3]s at %[4]s: %[5]s; " +
+			"the node goes back to what revision %[6]d has"
 	}
-	if v.Led {
-		return fmt.Sprintf("the cloud-controller-manager of revision %d on node/%s led for %s until %s: %s; the nodes go "+
-			"back to what revision %d has", v.Revision, v.Node, v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339),
-			v.Message, v.Former)
-	}
-	if v.Revision != 0 {
-		return fmt.Sprintf("revision %d on node/%s, the first one that got it, for %s at %s: %s; the node goes back to what "+
-			"revision %d has", v.Revision, v.Node, v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message,
-			v.Former)
-	}
-	return fmt.Sprintf("a cloud-controller-manager with the changed inputs, on node/%s for %s at %s: %s", v.Node,
-		v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message)
+	return fmt.Sprintf(text, v.Revision, v.Node, v.Took.Round(time.Second), v.Ended.UTC().Format(time.RFC3339), v.Message,
+		v.Former)
 }

@@ -101,9 +101,9 @@ func TestARejectionIsForTheRevisionThatFailed(t *testing.T) {
 func TestACandidateThatChangesNothingOfWhatWasRejectedIsNotConcerned(t *testing.T) {
 	rejection := trial.Rejection{Inputs: operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b"}}
 	has := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b", diagnostic.Image: "c"}
-	require.True(t, rejection.Concerns(has, operand.StartDigests{diagnostic.Credentials: "b"}))
-	require.False(t, rejection.Concerns(has, operand.StartDigests{diagnostic.Image: "c"}))
-	require.False(t, rejection.Concerns(operand.StartDigests{diagnostic.CloudConfig: "a"}, operand.StartDigests{diagnostic.CloudConfig: "a"}))
+	require.True(t, rejection.AppliesTo(has, operand.StartDigests{diagnostic.Credentials: "b"}))
+	require.False(t, rejection.AppliesTo(has, operand.StartDigests{diagnostic.Image: "c"}))
+	require.False(t, rejection.AppliesTo(operand.StartDigests{diagnostic.CloudConfig: "a"}, operand.StartDigests{diagnostic.CloudConfig: "a"}))
 }
 
 func TestWhatAVerdictRejects(t *testing.T) {

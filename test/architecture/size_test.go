@@ -17,7 +17,7 @@ import (
 const (
 	maxOptions       = 9
 	maxOptionsFields = 8
-	maxForeign       = 29
+	maxForeign       = 26
 )
 
 func TestFewOptionsAndFewTypesThatEmbedAnInterfaceOfOthers(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package filteredwatch watches objects of which only a few matter: it drops the others before anything stores them.
+// Package filteredwatch watches objects of which only a few matter: it drops the others before anything stores them. Of
+// objects that all matter, Updates drops the updates that do not, before a handler gets them.
 package filteredwatch
 
 import (

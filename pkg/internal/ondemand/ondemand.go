@@ -27,38 +27,15 @@ type Informer struct {
 // HasSynced returns true, so that no controller waits for the cache.
 func (Informer) HasSynced() bool { return true }
 
-// SpecInformer is an Informer without events for changes of only the status. A DaemonSet's status changes with every
-// pod.
-type SpecInformer struct {
-	cache.SharedIndexInformer
-}
-
-// HasSynced returns true, so that no controller waits for the cache.
-func (SpecInformer) HasSynced() bool { return true }
-
-// AddEventHandler implements factory.Informer.
-func (i SpecInformer) AddEventHandler(
-	handler cache.ResourceEventHandler,
-) (cache.ResourceEventHandlerRegistration, error) {
-	return i.SharedIndexInformer.AddEventHandler(specHandler{handler})
-}
-
-type specHandler struct {
-	cache.ResourceEventHandler
-}
-
-// OnUpdate drops an update that changed only the status.
-func (h specHandler) OnUpdate(oldObj, newObj any) {
+// ChangesSpec reports whether an update changes more than the status. A DaemonSet's status changes with every pod.
+func ChangesSpec(oldObj, newObj any) bool {
 	before, errBefore := meta.Accessor(oldObj)
 	after, errAfter := meta.Accessor(newObj)
-	if errBefore == nil && errAfter == nil && before.GetResourceVersion() != after.GetResourceVersion() &&
-		before.GetUID() == after.GetUID() && before.GetGeneration() == after.GetGeneration() &&
-		maps.Equal(before.GetLabels(), after.GetLabels()) &&
-		maps.Equal(before.GetAnnotations(), after.GetAnnotations()) &&
-		before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) {
-		return
-	}
-	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
+	return errBefore != nil || errAfter != nil || before.GetResourceVersion() == after.GetResourceVersion() ||
+		before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp())
 }
 
 // Informers start together, as in a SharedInformerFactory. A repeated Start does nothing.

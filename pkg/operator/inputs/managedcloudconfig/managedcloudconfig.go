@@ -115,7 +115,6 @@ func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.Man
 	return observed, current.ManagedConfig, nil
 }
 
-// render returns the ConfigMap, or an error with the diagnostics that reject the source.
 func render(
 	rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.UserConfig, current *corev1.ConfigMap,
 ) (*corev1.ConfigMap, error) {

@@ -64,7 +64,6 @@ func Expiry(secret *corev1.Secret) time.Time {
 	return certificates[0].NotAfter
 }
 
-// rejection returns why clients would reject a certificate that has not expired.
 func rejection(leaf *x509.Certificate, bundle []*x509.Certificate) (reason string) {
 	if !slices.ContainsFunc(bundle, func(ca *x509.Certificate) bool { return leaf.CheckSignatureFrom(ca) == nil }) {
 		return "no signer in the CA bundle issued the previous one"

@@ -28,7 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1informers "k8s.io/client-go/informers/core/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -56,12 +55,6 @@ type Validity struct {
 
 // defaultValidity applies to zero fields of Options.Validity. It is the same as for other operands' certificates.
 var defaultValidity = Validity{Signer: 60 * 24 * time.Hour, Leaf: 30 * 24 * time.Hour}
-
-// Client writes the Secrets and the ConfigMap.
-type Client interface {
-	corev1client.SecretsGetter
-	corev1client.ConfigMapsGetter
-}
 
 type controller struct {
 	dependencies.Deps
@@ -121,7 +114,6 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return policy.unsupported
 }
 
-// rotate performs the due rotations and returns when the next one is due.
 func (c *controller) rotate(
 	ctx context.Context, recorder events.Recorder, policy *keyPolicy,
 ) (next time.Time, err error) {
@@ -177,7 +169,6 @@ func (c *controller) ensureSigner(
 	return signer, signerDue(pair.Certs[0], c.validity.Signer), nil
 }
 
-// ensureBundle adds the signer to the CA bundle and removes expired signers.
 func (c *controller) ensureBundle(
 	ctx context.Context, recorder events.Recorder, signer *crypto.CA,
 ) ([]*x509.Certificate, error) {
@@ -259,7 +250,6 @@ func (c *controller) ensureLeaf(
 	return leafDue(pair.Certs[0], signer.Config.Certs[0], c.validity.Leaf), nil
 }
 
-// writePair writes the Secret if it differs from pair and meta.
 func (c *controller) writePair(
 	ctx context.Context, recorder events.Recorder, current *corev1.Secret,
 	pair *crypto.TLSCertificateConfig, meta metav1.ObjectMeta, validity time.Duration,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
@@ -23,9 +24,8 @@ type candidate struct {
 	resources *operand.Resources
 	// inputs are those that resources were rendered from.
 	inputs operand.Inputs
-	// accepted has the inputs of the platform to store as accepted.
+	// accepted has the inputs to store as accepted.
 	accepted inputs.Accepted
-	platform string
 
 	errors, warnings []diagnostic.Diagnostic
 	// fallbacks describes, for each cause, what is used instead of a rejected input.
@@ -41,9 +41,6 @@ type attempt struct {
 	replaced  []diagnostic.Cause
 	fallbacks map[diagnostic.Cause]string
 }
-
-// replaceable are the causes about inputs whose accepted version is stored.
-var replaceable = []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA}
 
 // choose renders the current inputs. If one of them is rejected, choose renders its last accepted version instead. In
 // both cases the result has the diagnostics of the current inputs.
@@ -174,9 +171,12 @@ func (c *controller) acceptedTrust(in *gathered) (*operand.TrustSource, string) 
 func (c *controller) replacements(
 	in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic,
 ) []*attempt {
-	rejected := slices.DeleteFunc(slices.Clone(replaceable), func(cause diagnostic.Cause) bool {
-		return !slices.ContainsFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Cause == cause })
-	})
+	var rejected []diagnostic.Cause // of those whose accepted version is stored
+	for _, cause := range []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA} {
+		if slices.ContainsFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Cause == cause }) {
+			rejected = append(rejected, cause)
+		}
+	}
 	if len(rejected) == 0 {
 		if current.Former != nil {
 			return []*attempt{current} // It replaces what is rejected.
@@ -260,7 +260,6 @@ func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
 	}
 }
 
-// withRevision replaces the inputs with the contents of a revision.
 func (c *controller) withRevision(
 	current *attempt, causes []diagnostic.Cause, revision *operand.Revision,
 ) *attempt {
@@ -279,7 +278,6 @@ func (c *controller) withRevision(
 	return a
 }
 
-// chosen returns the candidate of a successful attempt.
 func (c *controller) chosen(
 	in *gathered, a *attempt, resources *operand.Resources, errors []diagnostic.Diagnostic,
 ) *candidate {
@@ -299,9 +297,24 @@ func (c *controller) chosen(
 		next.TrustedCA = inputs.AcceptTrustedCA(next.TrustedCA, *a.proxy, now)
 	}
 	return &candidate{
-		resources: resources, inputs: a.Inputs, accepted: next, platform: in.Platform.Name,
+		resources: resources, inputs: a.Inputs, accepted: next,
 		errors: errors, warnings: resources.Warnings, fallbacks: a.fallbacks,
 	}
+}
+
+// acceptedInputs returns the Secret with the accepted inputs. It adds a warning for inputs that do not fit.
+func (c *candidate) acceptedInputs() (*corev1.Secret, error) {
+	secret, omitted, err := c.accepted.Secret(c.inputs.Platform.Name)
+	if err != nil || len(omitted) == 0 {
+		return secret, err
+	}
+	c.warnings = append(c.warnings, diagnostic.Diagnostic{
+		Cause:  diagnostic.Configuration,
+		Object: fmt.Sprintf("secret/%s in %s", secret.Name, secret.Namespace),
+		Message: fmt.Sprintf("no room to store %s; if a later version is rejected, the content of the latest "+
+			"revision is used instead", strings.Join(omitted, " and ")),
+	})
+	return secret, nil
 }
 
 // policy returns the severity policy for likely typos: they reject only a change, never an input that was accepted

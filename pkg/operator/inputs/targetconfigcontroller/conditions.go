@@ -106,7 +106,6 @@ func condition(
 	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, message)
 }
 
-// kept returns the existing condition of a type, if any.
 func kept(status *operatorv1.StaticPodOperatorStatus, conditionType string) []*operatorclient.Condition {
 	previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
 	if previous == nil {
@@ -117,7 +116,6 @@ func kept(status *operatorv1.StaticPodOperatorStatus, conditionType string) []*o
 	}
 }
 
-// textsOf returns the diagnostics of the given causes as strings, in their order.
 func textsOf(diagnostics []diagnostic.Diagnostic, causes ...diagnostic.Cause) []string {
 	var texts []string
 	for _, d := range diagnostics {

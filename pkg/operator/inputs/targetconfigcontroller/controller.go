@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -20,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/filteredwatch"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -77,7 +79,7 @@ type controller struct {
 	inputs      func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
 	annotations func() (map[string]string, error)
 
-	// held is when something began to wait for a verdict while a former one works, or while none does.
+	// held is when something started to wait for a verdict while a former one works, or while none does.
 	held patience.Since[bool]
 
 	// absent has when each absent input was first missed.
@@ -95,7 +97,9 @@ func New(
 	f := factory.New().
 		WithInformers(o.Namespaces.Informer(), o.UserConfig.Informer(), o.ManagedConfig.Informer(),
 			core.ConfigMaps().Informer(), core.Secrets().Informer(),
-			ondemand.SpecInformer{SharedIndexInformer: o.NodeManagers.Informer()}).
+			ondemand.Informer{SharedIndexInformer: &filteredwatch.Updates{
+				SharedIndexInformer: o.NodeManagers.Informer(), Matters: ondemand.ChangesSpec,
+			}}).
 		WithBareInformers(d.Lease, core.Pods().Informer(), d.Infrastructures.Informer())
 	return reconciler.From(f, name, d.Operator, d.Recorder.WithComponentSuffix("target-config-controller"),
 		newController(d, confirm, o).sync)
@@ -152,7 +156,6 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return c.syncCandidate(ctx, syncCtx, spec, status, observed)
 }
 
-// syncCandidate gathers and renders the inputs of a managed platform and applies accepted ones.
 func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncContext,
 	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus, observed platform.Platform,
 ) error {
@@ -185,15 +188,25 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 }
 
 // applyChosen stores the accepted inputs before it applies the candidate. If the operator stopped in between and an
-// input became invalid, the next process would otherwise use older inputs than the candidate.
+// input became invalid, the next process would otherwise use older inputs than the candidate. Then it writes every
+// object that differs. The pod's ConfigMap has the digest of all objects and comes last. Until then the objects do not
+// match the digest, so the revision controller waits.
 func (c *controller) applyChosen(
 	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
 ) error {
-	if err := c.keep(ctx, recorder, chosen); err != nil {
+	accepted, err := chosen.acceptedInputs()
+	if err != nil {
 		return err
 	}
-	if err := c.apply(ctx, recorder, chosen.resources); err != nil {
-		return err
+	for _, secret := range append([]*corev1.Secret{accepted}, chosen.resources.Secrets...) {
+		if err := c.applySecret(ctx, recorder, secret); err != nil {
+			return err
+		}
+	}
+	for _, configMap := range chosen.resources.ConfigMaps {
+		if err := configmaps.Apply(ctx, c.configMaps, recorder, configMap); err != nil {
+			return err
+		}
 	}
 	return c.applyNodeManager(ctx, recorder, status, chosen.resources)
 }
@@ -233,34 +246,30 @@ func render(in operand.Inputs, diagnostics []diagnostic.Diagnostic) (*operand.Re
 	return resources, nil, nil
 }
 
-func (c *controller) images(p platform.Platform) operand.Images {
-	return operand.Images{
-		Operand:     c.OperandImages[p.Image],
-		NodeManager: c.OperandImages[p.NodeManagerImage],
-		Operator:    c.OperatorImage,
-		Source:      "deployment/cluster-cloud-controller-manager-operator in " + operatorclient.OperatorNamespace,
-	}
-}
-
-// apply writes every object that differs. The pod's ConfigMap has the digest of all objects and comes last. Until
-// then the objects do not match the digest, so the revision controller waits.
-func (c *controller) apply(ctx context.Context, recorder events.Recorder, resources *operand.Resources) error {
-	for _, secret := range resources.Secrets {
-		if err := c.applySecret(ctx, recorder, secret); err != nil {
-			return err
-		}
-	}
-	for _, configMap := range resources.ConfigMaps {
-		if err := configmaps.Apply(ctx, c.configMaps, recorder, configMap); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (c *controller) applySecret(ctx context.Context, recorder events.Recorder, secret *corev1.Secret) error {
 	if _, _, err := resourceapply.ApplySecret(ctx, c.secrets, recorder, secret); err != nil {
 		return fmt.Errorf("applying secret/%s in %s: %w", secret.Name, secret.Namespace, err)
 	}
 	return nil
+}
+
+// checkNamespace reports a missing or terminating operand namespace. The credentials are deleted with the namespace,
+// and without this check they would be reported as missing.
+func (c *controller) checkNamespace() (*diagnostic.Diagnostic, error) {
+	const writer = "the cluster-version-operator"
+	d := &diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: "namespace/" + operatorclient.TargetNamespace}
+	namespace, err := c.Namespaces.Lister().Get(operatorclient.TargetNamespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		d.Message = "it does not exist, so no configuration can be rolled out; check that " + writer +
+			", which creates it, is running"
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", d.Object, err)
+	case namespace.DeletionTimestamp != nil:
+		d.Message = "it is being deleted, so no configuration can be rolled out; read its status for what delays the " +
+			"deletion; " + writer + " creates it again afterwards"
+	default:
+		return nil, nil
+	}
+	return d, nil
 }

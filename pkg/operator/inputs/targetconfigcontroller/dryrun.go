@@ -36,8 +36,8 @@ type DryRun struct {
 	Accepted, Preflight *corev1.Secret
 }
 
-// Verdict is what the controller would do.
-type Verdict struct {
+// DryRunResult is what the controller would do.
+type DryRunResult struct {
 	// Managed reports whether the platform has a cloud-controller-manager. The other fields are empty if not.
 	Managed bool
 	// Resources are rendered from Inputs. They are nil if a rejected input has no accepted version.
@@ -54,10 +54,10 @@ const standInImage = "that of the release"
 
 // Run gathers, checks and renders the inputs as the controller does. Unlike the controller, it does not wait for absent
 // inputs, and it uses no revision's copies instead of a rejected input.
-func (t DryRun) Run() (*Verdict, error) {
+func (t DryRun) Run() (*DryRunResult, error) {
 	p, known, err := observedplatform.Effective(&t.Spec.OperatorSpec, &t.Status.OperatorStatus)
 	if err != nil || !known || !p.Managed() {
-		return &Verdict{}, err
+		return &DryRunResult{}, err
 	}
 	c := &controller{
 		Deps:        dependencies.Deps{Clock: clock.RealClock{}},
@@ -81,7 +81,7 @@ func (t DryRun) Run() (*Verdict, error) {
 	if chosen, err = t.withoutRejected(c, in, chosen); err != nil {
 		return nil, err
 	}
-	return &Verdict{
+	return &DryRunResult{
 		Managed: true, Resources: chosen.resources, Inputs: chosen.inputs,
 		Errors: chosen.errors, Warnings: chosen.warnings, Fallbacks: chosen.fallbacks,
 	}, nil
@@ -96,7 +96,7 @@ func (t DryRun) withoutRejected(c *controller, in *gathered, chosen *candidate) 
 	digests := chosen.resources.StartsWith()
 	rejected := &operand.InputError{Diagnostics: chosen.errors, Warnings: chosen.warnings}
 	for _, r := range trial.Of(t.Preflight).Rejected {
-		if !r.Waits() && digests.Have(r.Inputs) && !operatorclient.IsAccepted(in.acceptance, r.Inputs.Value()) {
+		if !r.Waits() && digests.Matches(r.Inputs) && !operatorclient.IsAccepted(in.acceptance, r.Inputs.Value()) {
 			rejected.Diagnostics = slices.Concat(rejected.Diagnostics, in.rejections(&r))
 		}
 	}

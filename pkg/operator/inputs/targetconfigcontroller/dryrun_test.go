@@ -46,7 +46,7 @@ func TestATrialRendersTheInputs(t *testing.T) {
 	dryRun.Spec.ObservedConfig.Raw = []byte(`{"platform": "none"}`)
 	verdict, err = dryRun.Run()
 	require.NoError(t, err)
-	require.Equal(t, &Verdict{}, verdict)
+	require.Equal(t, &DryRunResult{}, verdict)
 }
 
 func TestATrialKnowsWhatAPreflightHasRejected(t *testing.T) {

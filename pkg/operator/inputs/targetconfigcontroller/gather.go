@@ -59,7 +59,6 @@ type gathered struct {
 	absent map[string]time.Duration
 }
 
-// gather reads every input.
 func (c *controller) gather(
 	spec *operatorv1.StaticPodOperatorSpec, p platform.Platform, objects operand.Objects, revision int32,
 ) (*gathered, error) {
@@ -85,12 +84,17 @@ func (c *controller) gather(
 		g.former = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: kept}}
 	}
 	g.Inputs = operand.Inputs{
-		Version:                 c.Version,
-		Phase:                   operand.OperatorPhase(),
-		Platform:                p,
-		Config:                  spec.ObservedConfig.Raw,
-		Overrides:               spec.UnsupportedConfigOverrides.Raw,
-		Images:                  c.images(p),
+		Version:   c.Version,
+		Phase:     operand.OperatorPhase(),
+		Platform:  p,
+		Config:    spec.ObservedConfig.Raw,
+		Overrides: spec.UnsupportedConfigOverrides.Raw,
+		Images: operand.Images{
+			Operand:     c.OperandImages[p.Image],
+			NodeManager: c.OperandImages[p.NodeManagerImage],
+			Operator:    c.OperatorImage,
+			Source:      "deployment/cluster-cloud-controller-manager-operator in " + operatorclient.OperatorNamespace,
+		},
 		CloudConfig:             now.CloudConfig,
 		Credentials:             now.Credentials,
 		Custom:                  now.Custom,
@@ -113,10 +117,9 @@ func (c *controller) gather(
 // hasFailed reports whether the candidate starts with something that has failed. An accepted version may have: it is
 // stored before the candidate is applied.
 func (g *gathered) hasFailed(resources *operand.Resources) bool {
-	return slices.ContainsFunc(g.failed, resources.StartsWith().Have)
+	return slices.ContainsFunc(g.failed, resources.StartsWith().Matches)
 }
 
-// withSystemTrust appends the trust bundle of the operator's image, if it has one.
 func (c *controller) withSystemTrust(sources []operand.TrustSource) []operand.TrustSource {
 	if len(c.SystemTrust.Data) == 0 {
 		return sources
@@ -124,7 +127,6 @@ func (c *controller) withSystemTrust(sources []operand.TrustSource) []operand.Tr
 	return append(slices.Clone(sources), c.SystemTrust)
 }
 
-// absences returns the grace period of each absent input.
 func (c *controller) absences(now *inputs.Gathered, observed *operandconfig.Config) map[string]time.Duration {
 	absent := map[string]time.Duration{}
 	for source, writer := range now.Absent {
@@ -158,7 +160,6 @@ func (g *gathered) reportDeletedCredentials(wanted platform.Credentials) {
 	})
 }
 
-// identity returns the objects that kube-controller-manager provides.
 func (c *controller) identity(g *gathered) *operand.Identity {
 	identity := &operand.Identity{}
 	if root := g.objects.ConfigMap(rootCA); root != nil {

@@ -75,7 +75,6 @@ var decisions = []struct {
 	{func(e *evidence) bool { return !e.works }, settle, ""},
 }
 
-// next returns what happens to the candidate, and why nothing has proved it.
 func (e *evidence) next() (step step, unproved string) {
 	for _, d := range decisions {
 		if d.when(e) {
@@ -85,7 +84,6 @@ func (e *evidence) next() (step step, unproved string) {
 	return submit, ""
 }
 
-// observe returns what is known about a candidate.
 func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	e = &evidence{works: g.works != 0, isAccepted: g.accepted != nil}
 	if next.resources == nil || g.isUndone {
@@ -107,7 +105,6 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	return e, err
 }
 
-// observeTrial adds what the record tells about the candidate.
 func (g *gating) observeTrial(e *evidence) {
 	if e.runs = g.record.Runs(); g.record.Verdict != nil {
 		e.result = g.record.Verdict.Result
@@ -117,7 +114,6 @@ func (g *gating) observeTrial(e *evidence) {
 	}
 }
 
-// isPaused reports whether a login was rejected by a preflight, and is not to be repeated yet.
 func (g *gating) isPaused(login string) bool {
 	return slices.ContainsFunc(g.standing, func(r trial.Rejection) bool {
 		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 && r.Credentials == login &&
@@ -125,7 +121,6 @@ func (g *gating) isPaused(login string) bool {
 	})
 }
 
-// isTried reports whether the record is about the candidate of a preflight.
 func (g *gating) isTried(preflight *corev1.Secret) bool {
 	return preflight != nil && g.record.Digest == digestOf(preflight)
 }

@@ -16,12 +16,7 @@ import (
 // isRollingOut reports whether the rejected inputs are those of the latest revision, which has failed on its first
 // node.
 func (g *gating) isRollingOut(r *trial.Rejection) bool {
-	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Have(r.Inputs)
-}
-
-// hasFailed reports whether a revision is rejected. It may lead nevertheless.
-func (g *gating) hasFailed(revision int32) bool {
-	return slices.ContainsFunc(g.standing, func(r trial.Rejection) bool { return r.IsFor(revision) })
+	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Matches(r.Inputs)
 }
 
 // formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise.
@@ -38,7 +33,7 @@ func (g *gating) formerRevision() int32 {
 // reached.
 func (g *gating) goesBack(digests operand.StartDigests) bool {
 	back := g.formerRevision()
-	return back != 0 && g.in.objects.StartsWith(back).Have(digests)
+	return back != 0 && g.in.objects.StartsWith(back).Matches(digests)
 }
 
 // withoutRejected returns the candidate with the accepted inputs instead of the rejected ones, and with what the last
@@ -124,7 +119,6 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 	return former, nil
 }
 
-// rejections returns a diagnostic for each rejected input.
 func (g *gathered) rejections(r *trial.Rejection) []diagnostic.Diagnostic {
 	message := fmt.Sprintf("%s%s; to use it nevertheless, run: %s", r.Verdict.Describe(), r.Verdict.NextTry(),
 		operatorclient.AcceptCommand(g.acceptance, r.Inputs.Value()))

@@ -12,7 +12,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
@@ -34,12 +33,6 @@ const (
 var Inertia = operatorclient.Inertia{
 	kubeTokenDegraded:   operatorclient.DefaultInertia,
 	cloudTokensDegraded: operatorclient.DefaultInertia,
-}
-
-// Client writes the Secrets and requests tokens.
-type Client interface {
-	corev1client.SecretsGetter
-	corev1client.ServiceAccountsGetter
 }
 
 type controller struct {
@@ -111,7 +104,6 @@ func (c *controller) withAccount(
 	}
 }
 
-// isPodConfigMap reports whether obj is the candidate or a revision's copy of it.
 func isPodConfigMap(obj any) bool {
 	configMap, ok := obj.(*corev1.ConfigMap)
 	return ok && (configMap.Name == operand.PodConfigMap || strings.HasPrefix(configMap.Name, operand.PodConfigMap+"-"))

@@ -85,7 +85,6 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return nil
 }
 
-// bundles returns the user's trusted CAs: the Proxy's and the cloud configuration's.
 func bundles(gathered *inputs.Gathered) []operand.TrustSource {
 	config := gathered.CloudConfig
 	return append(slices.Clone(gathered.Trust),

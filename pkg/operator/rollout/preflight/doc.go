@@ -34,7 +34,7 @@
 //	| Awaited          | the process of the first node leads                                           | Leads      |
 //	| Awaited          | nobody has led for 1 min                                                      | Unproved   |
 //	| Awaited          | the lead has not moved for 3 min                                              | Unproved   |
-//	| Proven, Unproved | within an hour, two leaders with it have ended soon after they began          | Failed     |
+//	| Proven, Unproved | within an hour, two leaders with it have ended soon after they started        | Failed     |
 //	| Failed           | an administrator has accepted what the revision changes                       | Unproved   |
 //
 // In Awaited, package handover moves the lead to the first node, and in Held back if that leads. Failed rejects the

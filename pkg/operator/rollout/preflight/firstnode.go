@@ -113,7 +113,7 @@ func (s *state) watchFirstNode(ctx context.Context) error {
 func (s *state) hasLoggedIn(first *rollout) bool {
 	changes := s.objects.Changes(first.revision, first.former)
 	return len(changes) == 1 && changes[diagnostic.Image] != "" ||
-		s.record.Verdict != nil && s.record.Verdict.Result == trial.Successful && s.record.Inputs.Have(changes)
+		s.record.Verdict != nil && s.record.Verdict.Result == trial.Successful && s.record.Inputs.Matches(changes)
 }
 
 // forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
@@ -185,7 +185,7 @@ func (s *state) judgeHang(
 		hangTimeout, waitsFor))
 }
 
-// asksForLease is what client-go (tools/leaderelection/leaderelection.go) logs when a process begins to stand by. A
+// asksForLease is what client-go (tools/leaderelection/leaderelection.go) logs when a process starts to stand by. A
 // CCM builds its provider before that, and asks its cloud nothing until it leads.
 const asksForLease = "attempting to acquire leader lease"
 
@@ -210,7 +210,6 @@ func (s *state) waitsForNoCloud(ctx context.Context, pod, container string) stri
 	return ""
 }
 
-// onlyFailed returns a verdict that is Failed, nil for another one.
 func onlyFailed(verdict *trial.Verdict) *trial.Verdict {
 	if verdict.Result != trial.Failed {
 		return nil
@@ -227,7 +226,7 @@ func (s *state) rejectRevision(ctx context.Context, r *rollout, verdict *trial.V
 	}
 	if verdict.Late = r.pod == nil && !verdict.Led; verdict.Late {
 		// The revision's rejection takes the place of the preflight's.
-		isSame := func(r trial.Rejection) bool { return inputs.Have(r.Inputs) }
+		isSame := func(r trial.Rejection) bool { return inputs.Matches(r.Inputs) }
 		s.record.Rejected = slices.DeleteFunc(s.record.Rejected, isSame)
 	}
 	verdict.Tries, verdict.Revision, verdict.Former = 1, r.revision, r.former
@@ -238,4 +237,34 @@ func (s *state) rejectRevision(ctx context.Context, r *rollout, verdict *trial.V
 	}
 	s.Recorder.Warning(revisionFailed, verdict.Describe())
 	return true, nil
+}
+
+// lateRollout returns the rollout of a candidate that started before its preflight has failed, nil if there is none, or
+// if a person has accepted the failure.
+func (s *state) lateRollout() *rollout {
+	if s.record.Verdict.Result != trial.Failed || len(s.record.Inputs) == 0 {
+		return nil
+	}
+	late := s.ledByFormer()
+	if late == nil || !s.objects.Changes(late.revision, late.former).Matches(s.record.Inputs) {
+		return nil
+	}
+	isAccepted := func(r trial.Rejection) bool { return s.isAccepted(r.Inputs) }
+	if s.isAccepted(s.record.Inputs) || slices.ContainsFunc(s.record.Rejected, isAccepted) {
+		return nil
+	}
+	return late
+}
+
+// ledByFormer returns the latest revision and the former one that leads, nil if none does. The leader's node comes last
+// in a rollout.
+func (s *state) ledByFormer() *rollout {
+	holder, latest := s.view.Holder(), s.status.LatestAvailableRevision
+	for _, node := range s.status.NodeStatuses {
+		isLeader := holder.State == controlplane.Leading && node.NodeName == holder.Node
+		if isLeader && node.CurrentRevision != 0 && node.CurrentRevision != latest {
+			return &rollout{revision: latest, former: node.CurrentRevision}
+		}
+	}
+	return nil
 }

@@ -131,7 +131,6 @@ func (e *evidence) judge() (verdict *trial.Verdict, waitsFor string) {
 	return e.running()
 }
 
-// starting judges a pod whose container has not started.
 func (e *evidence) starting(status corev1.ContainerStatus) (*trial.Verdict, string) {
 	waitsFor := fmt.Sprintf("the start of pod/%s on node/%s", e.pod.Name, e.pod.Spec.NodeName)
 	waiting := ptr.Deref(status.State.Waiting, corev1.ContainerStateWaiting{})
@@ -162,7 +161,6 @@ func hasSandbox(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionTrue
 }
 
-// running judges a process that runs.
 func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 	lookups := nodecause.FirstLookups(e.log)
 	if start := nodecause.StartOf(e.log); start.Skipped && !e.provenByStart() {
@@ -223,7 +221,6 @@ func (e *evidence) overdue(led time.Duration) *trial.Verdict {
 		"%s; %s", lookupTimeout, said, nodecause.NoAnswer.Action()))
 }
 
-// provenByStart reports whether the cloud-controller-manager looks up no node anyway.
 func (e *evidence) provenByStart() bool {
 	return e.pod.Annotations[operand.PreflightProofAnnotation] == operand.ProvenByStart
 }
@@ -248,7 +245,6 @@ func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *trial
 	}
 }
 
-// lookupsFailed judges a process that looked up no node, as far as the log tells.
 func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *trial.Verdict {
 	verdict := e.failed(terminationmessage.Reason(lookups.Error))
 	if lookups.Failed < lookups.Nodes {
@@ -257,7 +253,6 @@ func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *trial.Verdict {
 	return verdict
 }
 
-// ended judges a process that ended.
 func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 	text := errorOf(end.Message)
 	if nodecause.ClassOf(text) == nodecause.Other {

@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// roundPeriod is how old the end of the leader's last round of look-ups may be: a CCM begins one five minutes after the
+// roundPeriod is how old the end of the leader's last round of look-ups may be: a CCM starts one five minutes after the
 // end of the former one (--node-status-update-frequency), and this lets it take half a minute. If none has ended
 // since, the leader may hang in its cloud, and what it was answered before says nothing about the cloud now.
 const roundPeriod = 330 * time.Second
@@ -29,7 +29,7 @@ func (s *state) worksSince(verdict time.Time) bool {
 	latest := s.status.LatestAvailableRevision
 	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != latest }
 	return s.view.Holder().State == controlplane.Leading && s.view.Record().HeldSince.After(verdict) &&
-		!slices.ContainsFunc(s.status.NodeStatuses, isBehind) && s.objects.StartsWith(latest).Have(s.record.Inputs)
+		!slices.ContainsFunc(s.status.NodeStatuses, isBehind) && s.objects.StartsWith(latest).Matches(s.record.Inputs)
 }
 
 // compareWithLeader compares with what the leader has looked up. Without a leader, its log, or a round of late, there
@@ -54,7 +54,6 @@ func (s *state) compareWithLeader(ctx context.Context, verdict *trial.Verdict) *
 	return compare(verdict, lookups)
 }
 
-// leader returns the static pod of the process that leads, "" if none does.
 func (s *state) leader() string {
 	holder := s.view.Holder()
 	if holder.State != controlplane.Starting && holder.State != controlplane.Leading {
@@ -111,7 +110,7 @@ func (s *state) watchLeader(ctx context.Context) error {
 }
 
 // lookupsWithin returns those of the last round of a process if it has ended within the last time. The round may have
-// begun before that, so the whole end of the log has it.
+// started before that, so the whole end of the log has it.
 func (s *state) lookupsWithin(ctx context.Context, pod string, last time.Duration) (nodecause.Lookups, error) {
 	recent, err := operandlog.ReadLast(ctx, s.Kube.CoreV1(), pod, last)
 	if err != nil || !nodecause.LastLookups(recent).Ended {

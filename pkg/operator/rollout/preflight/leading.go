@@ -56,7 +56,6 @@ func (s *state) prove(ctx context.Context) error {
 	return s.writeProof(ctx, begun)
 }
 
-// goOn advances an open proof.
 func (s *state) goOn(ctx context.Context) error {
 	look, present := lookInterval, s.record.Leading
 	if present.State == trial.LeadHeld && !present.Hangs {
@@ -109,17 +108,12 @@ func (s *state) watched(begun *trial.Leading) *trial.Leading {
 	return begun
 }
 
-// leaseNode returns the node that the lease names, "" if it names none.
 func (s *state) leaseNode() string {
 	lease := s.view.Record().Lease
 	if lease == nil {
 		return ""
 	}
-	var nodes []string
-	for _, node := range s.status.NodeStatuses {
-		nodes = append(nodes, node.NodeName)
-	}
-	return leaseholder.Node(lease, nodes)
+	return leaseholder.Node(lease, controlplane.NodeNames(s.status))
 }
 
 // startedOn returns the controllers that the leader on a node has started, and whether it has answered.
@@ -135,7 +129,6 @@ func (s *state) startedOn(ctx context.Context, node string) (started []string, a
 	return started, err == nil
 }
 
-// proofOf returns what is known about the record's revision.
 func (s *state) proofOf(ctx context.Context, record *trial.Leading) *proof {
 	holder, changes := s.view.Holder(), s.objects.Changes(record.Revision, record.Former)
 	p := &proof{
@@ -217,7 +210,6 @@ func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, record *trial.Le
 	return s.judgeEnd(ctx, pod, run, lease)
 }
 
-// judgeEnd returns the verdict about a process that led and has ended.
 func (s *state) judgeEnd(
 	ctx context.Context, pod *corev1.Pod, run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease,
 ) *trial.Verdict {
@@ -288,7 +280,7 @@ func (s *state) writeProof(ctx context.Context, next *trial.Leading) error {
 	return nil
 }
 
-// watchLeaders rejects a revision of the last hour whose cloud-controller-managers end soon after each begins to lead,
+// watchLeaders rejects a revision of the last hour whose cloud-controller-managers end soon after each starts to lead,
 // although one of the former revision led.
 func (s *state) watchLeaders(ctx context.Context) error {
 	l, present, latest := &s.leading, s.record.Leading, s.record.Leading.Revision

@@ -50,18 +50,16 @@ func (s *state) report(ctx context.Context, verdict *trial.Verdict, waitsFor str
 // whatHappens says what happens to inputs without a verdict. Target configuration holds them while a
 // cloud-controller-manager works.
 func (s *state) whatHappens(inputs operand.StartDigests, nextTry string) string {
-	if s.objects.StartsWith(0).Have(inputs) {
+	if s.objects.StartsWith(0).Matches(inputs) {
 		return "; the change rolls out, although nothing has proved it"
 	}
 	return "; what ran before stays in use" + nextTry + "; to roll the change out unproved, run: " + s.accept(inputs)
 }
 
-// isAccepted reports whether an administrator has accepted inputs.
 func (s *state) isAccepted(inputs operand.StartDigests) bool {
 	return operatorclient.IsAccepted(s.acceptance, inputs.Value())
 }
 
-// accept returns the command with which an administrator accepts inputs.
 func (s *state) accept(inputs operand.StartDigests) string {
 	return operatorclient.AcceptCommand(s.acceptance, inputs.Value())
 }

@@ -115,7 +115,6 @@ type state struct {
 	lease *coordinationv1.Lease
 }
 
-// observe reads the caches.
 func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) {
 	s = &state{controller: c, syncCtx: syncCtx}
 	if s.view, err = c.View(); err != nil {
@@ -128,9 +127,7 @@ func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) 
 	}
 	s.acceptance = meta.Annotations[operatorclient.PreflightAnnotation]
 	target := c.Target.Core().V1()
-	s.objects, err = operatorclient.Objects(target.ConfigMaps().Lister().ConfigMaps(operand.Namespace),
-		target.Secrets().Lister().Secrets(operand.Namespace))
-	if err != nil {
+	if s.objects, err = c.Objects(); err != nil {
 		return nil, err
 	}
 	s.record = trial.Of(s.objects.Secret(operand.PreflightName))
@@ -144,7 +141,6 @@ func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) 
 	return s, err
 }
 
-// after syncs again after a time.
 func (s *state) after(d time.Duration) { s.syncCtx.Queue().AddAfter(s.syncCtx.QueueKey(), d) }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -284,7 +280,6 @@ func (s *state) node() string {
 	}).Name
 }
 
-// evidence returns what is known about the preflight.
 func (s *state) evidence(ctx context.Context) (*evidence, error) {
 	uid := string(s.pod.UID)
 	e := &evidence{
@@ -364,7 +359,6 @@ func (s *state) deletePod(ctx context.Context) error {
 	return nil
 }
 
-// deleteLease deletes the lease of preflights if it exists.
 func (s *state) deleteLease(ctx context.Context) error {
 	if s.lease == nil {
 		return nil

@@ -30,7 +30,7 @@ const (
 	moveTimeout  = 3 * time.Minute
 	unledTimeout = time.Minute
 
-	// watchPeriod is for how long after its proof began a revision is taken back if its leaders end.
+	// watchPeriod is for how long after its proof started a revision is taken back if its leaders end.
 	watchPeriod = time.Hour
 )
 
@@ -93,7 +93,6 @@ func (p *proof) next() (*trial.Leading, *trial.Verdict) {
 	return r, nil
 }
 
-// staysAway returns why the rollout does not wait any more for the lead to move, "" while it does.
 func (p *proof) staysAway(age time.Duration) string {
 	switch {
 	case p.unled >= unledTimeout:
@@ -107,7 +106,6 @@ func (p *proof) staysAway(age time.Duration) string {
 	return ""
 }
 
-// leads returns the next record while the process of the first node leads.
 func (p *proof) leads(age time.Duration) *trial.Leading {
 	r := p.record
 	switch {
@@ -161,13 +159,11 @@ func (p *proof) held(age time.Duration) (*trial.Leading, *trial.Verdict) {
 	return r, nil
 }
 
-// formerStarts reports whether a process of the former revision leads and has started all its controllers.
 func (p *proof) formerStarts() bool { return p.isElsewhere && isAmong(p.record.Controllers, p.started) }
 
 // formerLeads reports whether it has also led for a while.
 func (p *proof) formerLeads() bool { return p.isSettled && p.formerStarts() }
 
-// hangs describes a process that has not started its controllers in time.
 func (p *proof) hangs() string {
 	missing := p.missing()
 	text := fmt.Sprintf("within %s, it did not start %s", startTimeout, strings.Join(missing, ", "))
@@ -199,7 +195,6 @@ func (p *proof) missing() []string {
 	})
 }
 
-// isAmong reports whether all names are among the others.
 func isAmong(names, others []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(others, name) })
 }
