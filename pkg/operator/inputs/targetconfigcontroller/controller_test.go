@@ -119,7 +119,7 @@ func (f *fixture) start(o Options) {
 	f.controller = newController(dependencies.Deps{
 		Operator: f.operator, Kube: f.kube, Target: f.target, Clock: f.clock, Recorder: f.recorder,
 	}, func(*operatorv1.OperatorSpec) (bool, error) { return !f.scribbled, nil }, o)
-	f.controller.configMaps, f.controller.secrets = f.kube.CoreV1(), f.kube.CoreV1()
+	f.configMaps, f.secrets = f.kube.CoreV1(), f.kube.CoreV1()
 	f.controller.works = func(*operatorv1.StaticPodOperatorStatus) (int32, error) {
 		return map[bool]int32{true: cmp.Or(f.leads, 1)}[f.works], f.worksErr
 	}

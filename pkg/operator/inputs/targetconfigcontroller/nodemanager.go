@@ -40,7 +40,8 @@ func (c *controller) applyNodeManager(
 	}
 	expected := resourcemerge.ExpectedDaemonSetGeneration(required, status.Generations)
 	live := c.Kube.AppsV1().DaemonSets(required.Namespace)
-	client := cachedDaemonSets{live, operatorclient.Cached(c.NodeManagers.Lister().DaemonSets(required.Namespace).Get, live.Get)}
+	seen := c.NodeManagers.Lister().DaemonSets(required.Namespace)
+	client := cachedDaemonSets{live, operatorclient.Cached(seen.Get, live.Get)}
 	recreate, err := deleteForeignSelector(ctx, client, recorder, required)
 	if err != nil {
 		return err
