@@ -1,5 +1,5 @@
-// Package manifests embeds the admission policies of the release payload, so that the operator can compare them with
-// those of the cluster. The cluster-version-operator applies them.
+// Package manifests embeds what the operator needs of the release payload, which the cluster-version-operator applies:
+// the admission policies, to compare them with those of the cluster, and the ClusterOperator.
 package manifests
 
 import (
@@ -11,6 +11,11 @@ import (
 
 //go:embed *_09_*.yaml
 var policies embed.FS
+
+// ClusterOperator is the YAML document of the ClusterOperator.
+//
+//go:embed 0000_26_cloud-controller-manager-operator_12_clusteroperator.yaml
+var ClusterOperator []byte
 
 // AdmissionPolicies returns the YAML documents of the admission policies and of their bindings.
 func AdmissionPolicies() [][]byte {

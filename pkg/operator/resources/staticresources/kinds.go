@@ -17,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -39,42 +41,43 @@ type kind struct {
 	// restrains marks kinds that limit rights, grants marks kinds that give them. Rights are applied only after every
 	// restraint.
 	restrains, grants bool
-	// watched reports whether the cache has every object with our label in the namespace.
-	watched func(namespace string) bool
+	// informer returns the informer of a namespace, nil if there is none. watched reports whether its cache has every
+	// object with our label.
+	informer func(namespace string) cache.SharedIndexInformer
+	watched  func(namespace string) bool
 
 	read   func(asset []byte) object
-	apply  func(ctx context.Context, recorder events.Recorder, required object) error
-	cached func(namespace, name string) (object, error)
+	apply  func(ctx context.Context, recorder events.Recorder, required object) (object, error)
 	live   func(ctx context.Context, namespace, name string) (object, error)
 	remove func(ctx context.Context, namespace, name string) error
 }
 
 // applyFunc is a function of resourceapply that is bound to its client.
-type applyFunc[T object] func(ctx context.Context, recorder events.Recorder, required T) error
+type applyFunc[T object] func(ctx context.Context, recorder events.Recorder, required T) (T, bool, error)
 
 func with[C any, T object](client C, apply func(context.Context, C, events.Recorder, T) (T, bool, error)) applyFunc[T] {
-	return func(ctx context.Context, recorder events.Recorder, required T) error {
-		_, _, err := apply(ctx, client, recorder, required)
-		return err
+	return func(ctx context.Context, recorder events.Recorder, required T) (T, bool, error) {
+		return apply(ctx, client, recorder, required)
 	}
 }
 
 func newKind[T object](
-	name string, read func([]byte) T, apply applyFunc[T], cached func(namespace, name string) (T,
-		error), storeOf func(namespace string) store[T],
+	name string, informer cache.SharedIndexInformer, read func([]byte) T, apply applyFunc[T],
+	storeOf func(namespace string) store[T],
 ) kind {
 	return kind{
-		name:    name,
-		watched: func(string) bool { return true },
-		read:    func(asset []byte) object { return read(asset) },
-		apply: func(ctx context.Context, recorder events.Recorder, required object) error {
+		name:     name,
+		informer: func(string) cache.SharedIndexInformer { return informer },
+		watched:  func(string) bool { return informer != nil },
+		read:     func(asset []byte) object { return read(asset) },
+		apply: func(ctx context.Context, recorder events.Recorder, required object) (object, error) {
 			typed, ok := required.(T)
 			if !ok {
-				return fmt.Errorf("a %T is not a %s", required, name)
+				return nil, fmt.Errorf("a %T is not a %s", required, name)
 			}
-			return apply(ctx, recorder, typed)
+			actual, _, err := apply(ctx, recorder, typed)
+			return actual, err
 		},
-		cached: func(namespace, name string) (object, error) { return cached(namespace, name) },
 		live: func(ctx context.Context, namespace, name string) (object, error) {
 			return storeOf(namespace).Get(ctx, name, metav1.GetOptions{})
 		},
@@ -86,78 +89,65 @@ func newKind[T object](
 
 // kinds returns all kinds of static resources in the order of application: kinds that restrict rights before kinds
 // that grant them.
-func (c cachedClient) kinds() []kind {
-	policies := newKind(policyBindingsKind, resourceread.ReadValidatingAdmissionPolicyBindingV1OrDie,
-		func(ctx context.Context, recorder events.Recorder, required *admissionv1.ValidatingAdmissionPolicyBinding) error {
-			_, _, err := resourceapply.ApplyValidatingAdmissionPolicyBindingV1(ctx, c, recorder, required,
+func kinds(d dependencies.Deps, bindings Bindings) []kind {
+	core, target, rbac := d.Kube.CoreV1(), d.Target.Core().V1(), d.Kube.RbacV1()
+	admission := d.Kube.AdmissionregistrationV1()
+	policies := newKind(policyBindingsKind, bindings.Policies.Informer(),
+		resourceread.ReadValidatingAdmissionPolicyBindingV1OrDie,
+		func(
+			ctx context.Context, recorder events.Recorder, required *admissionv1.ValidatingAdmissionPolicyBinding,
+		) (*admissionv1.ValidatingAdmissionPolicyBinding, bool, error) {
+			return resourceapply.ApplyValidatingAdmissionPolicyBindingV1(ctx, admission, recorder, required,
 				resourceapply.NewResourceCache())
-			return err
-		},
-		func(_, name string) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
-			return c.policyBindings.Get(name)
 		},
 		func(string) store[*admissionv1.ValidatingAdmissionPolicyBinding] {
-			return c.ValidatingAdmissionPolicyBindings()
+			return admission.ValidatingAdmissionPolicyBindings()
 		})
-	policies.watched = func(string) bool { return c.policiesWatched() }
+	policies.watched = func(string) bool { return bindings.Policies.Informer().HasSynced() }
 	policies.restrains = true
-	roleBindings := newKind(roleBindingsKind, resourceread.ReadRoleBindingV1OrDie,
-		with[rbacv1client.RoleBindingsGetter](c, resourceapply.ApplyRoleBinding),
-		func(namespace, name string) (*rbacv1.RoleBinding, error) {
-			return c.roleBindingsOf(namespace).Get(name)
-		},
-		func(namespace string) store[*rbacv1.RoleBinding] { return c.RoleBindings(namespace) })
-	roleBindings.watched = func(namespace string) bool {
-		return namespace != operatorclient.KubeSystemNamespace || c.kubeSystemWatched()
+	roles := newKind(roleBindingsKind, d.Target.Rbac().V1().RoleBindings().Informer(), resourceread.ReadRoleBindingV1OrDie,
+		with[rbacv1client.RoleBindingsGetter](rbac, resourceapply.ApplyRoleBinding),
+		func(namespace string) store[*rbacv1.RoleBinding] { return rbac.RoleBindings(namespace) })
+	ofOperand, kubeSystem := roles.informer, bindings.KubeSystem.Informer()
+	roles.informer = func(namespace string) cache.SharedIndexInformer {
+		if namespace == operatorclient.KubeSystemNamespace {
+			return kubeSystem
+		}
+		return ofOperand(namespace)
 	}
+	roles.watched = func(namespace string) bool {
+		return namespace != operatorclient.KubeSystemNamespace || kubeSystem.HasSynced()
+	}
+	clusterRoles := newKind("clusterrolebinding", bindings.Cluster.Informer(), resourceread.ReadClusterRoleBindingV1OrDie,
+		with[rbacv1client.ClusterRoleBindingsGetter](rbac, resourceapply.ApplyClusterRoleBinding),
+		func(string) store[*rbacv1.ClusterRoleBinding] { return rbac.ClusterRoleBindings() })
+	roles.grants, clusterRoles.grants = true, true
 	return []kind{
-		newKind("serviceaccount", resourceread.ReadServiceAccountV1OrDie,
-			with[corev1client.ServiceAccountsGetter](c, resourceapply.ApplyServiceAccount),
-			func(namespace, name string) (*corev1.ServiceAccount, error) {
-				return c.serviceAccounts.ServiceAccounts(namespace).Get(name)
-			},
-			func(namespace string) store[*corev1.ServiceAccount] { return c.ServiceAccounts(namespace) }),
-		newKind("secret", resourceread.ReadSecretV1OrDie, c.ensureSecret,
-			func(namespace, name string) (*corev1.Secret, error) { return c.secrets.Secrets(namespace).Get(name) },
-			func(namespace string) store[*corev1.Secret] { return c.Secrets(namespace) }),
-		policies,
-		granting(roleBindings),
-		granting(newKind("clusterrolebinding", resourceread.ReadClusterRoleBindingV1OrDie,
-			with[rbacv1client.ClusterRoleBindingsGetter](c, resourceapply.ApplyClusterRoleBinding),
-			func(_, name string) (*rbacv1.ClusterRoleBinding, error) { return c.clusterRoleBindings.Get(name) },
-			func(string) store[*rbacv1.ClusterRoleBinding] { return c.ClusterRoleBindings() })),
-		newKind("service", resourceread.ReadServiceV1OrDie, with[corev1client.ServicesGetter](c, resourceapply.ApplyService),
-			func(namespace, name string) (*corev1.Service, error) { return c.services.Services(namespace).Get(name) },
-			func(namespace string) store[*corev1.Service] { return c.Services(namespace) }),
+		newKind("serviceaccount", target.ServiceAccounts().Informer(), resourceread.ReadServiceAccountV1OrDie,
+			with[corev1client.ServiceAccountsGetter](core, resourceapply.ApplyServiceAccount),
+			func(namespace string) store[*corev1.ServiceAccount] { return core.ServiceAccounts(namespace) }),
+		newKind(secretsKind, target.Secrets().Informer(), resourceread.ReadSecretV1OrDie,
+			with[corev1client.SecretsGetter](core, resourceapply.ApplySecret),
+			func(namespace string) store[*corev1.Secret] { return core.Secrets(namespace) }),
+		policies, roles, clusterRoles,
+		newKind("service", target.Services().Informer(), resourceread.ReadServiceV1OrDie,
+			with[corev1client.ServicesGetter](core, resourceapply.ApplyService),
+			func(namespace string) store[*corev1.Service] { return core.Services(namespace) }),
 	}
-}
-
-// granting marks a kind that grants rights.
-func granting(k kind) kind {
-	k.grants = true
-	return k
 }
 
 // daemonSets returns the kind of the cloud-node-manager. targetconfigcontroller applies it with the candidate; this
 // controller only deletes it.
-func (c cachedClient) daemonSets() kind {
-	k := newKind("daemonset", resourceread.ReadDaemonSetV1OrDie, nil,
-		func(_, name string) (*appsv1.DaemonSet, error) {
-			return nil, apierrors.NewNotFound(appsv1.Resource("daemonsets"), name)
-		},
-		func(namespace string) store[*appsv1.DaemonSet] { return c.apps.DaemonSets(namespace) })
-	k.watched = func(string) bool { return false }
-	return k
+func daemonSets(d dependencies.Deps) kind {
+	return newKind("daemonset", nil, resourceread.ReadDaemonSetV1OrDie, nil,
+		func(namespace string) store[*appsv1.DaemonSet] { return d.Kube.AppsV1().DaemonSets(namespace) })
 }
 
-// ensureSecret creates a Secret that another component fills. It never updates one.
-func (c cachedClient) ensureSecret(ctx context.Context, recorder events.Recorder, secret *corev1.Secret) error {
-	_, err := c.secrets.Secrets(secret.Namespace).Get(secret.Name)
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	_, _, err = resourceapply.ApplySecret(ctx, c, recorder, secret)
-	return err
+// cached returns an object as its informer has it, nil if it does not.
+func (k kind) cached(namespace, name string) object {
+	found, _, _ := k.informer(namespace).GetIndexer().GetByKey(cache.NewObjectName(namespace, name).String())
+	cached, _ := found.(object)
+	return cached
 }
 
 // removeOurs deletes an object if it exists and has our label, which it reports.
@@ -165,15 +155,15 @@ func (k kind) removeOurs(ctx context.Context, recorder events.Recorder, stale ob
 	namespace, name := stale.GetNamespace(), stale.GetName()
 	var found object
 	if k.watched(namespace) {
-		found, err = k.cached(namespace, name)
-	} else {
-		found, err = k.live(ctx, namespace, name)
-	}
-	if apierrors.IsNotFound(err) || err == nil && found.GetLabels()[managedByLabel] != managedBy {
+		found = k.cached(namespace, name)
+	} else if found, err = k.live(ctx, namespace, name); apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
+	}
+	if found == nil || found.GetLabels()[managedByLabel] != managedBy {
+		return false, nil
 	}
 	if found.GetDeletionTimestamp() != nil {
 		return true, nil

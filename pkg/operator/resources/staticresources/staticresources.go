@@ -44,6 +44,7 @@ const (
 	nodeManager        = "assets/node-manager/daemonset.yaml"
 	platformsDir       = "assets/platforms"
 	platformResources  = platformsDir + "/%s/resources/*.yaml"
+	secretsKind        = "secret"
 	roleBindingsKind   = "rolebinding"
 	policyBindingsKind = "validatingadmissionpolicybinding"
 )
@@ -65,10 +66,12 @@ type controller struct {
 	removable kind
 	// swept is the platform for which the resources of all other platforms have been deleted.
 	swept string
+	// applied are the resource versions of the objects as they were applied.
+	applied map[string]string
 }
 
-// New returns the controller that applies the static resources while the observed platform is managed. It compares
-// with the caches, so an idle operator sends no request. Errors become StaticResourcesDegraded.
+// New returns the controller that applies the static resources while the observed platform is managed. It looks for
+// changes in the caches, so an idle operator sends no request. Errors become StaticResourcesDegraded.
 //
 // Once the platform is known, the controller deletes the resources with our label that belong only to other
 // platforms. Running pods of another platform lose their rights with them; those pods are about to be replaced. On an
@@ -84,8 +87,9 @@ func New(d dependencies.Deps, bindings Bindings) factory.Controller {
 }
 
 func newController(d dependencies.Deps, bindings Bindings) *controller {
-	client := newCachedClient(d, bindings)
-	return &controller{operator: d.Operator, kinds: client.kinds(), removable: client.daemonSets()}
+	return &controller{
+		operator: d.Operator, kinds: kinds(d, bindings), removable: daemonSets(d), applied: map[string]string{},
+	}
 }
 
 // NeedsKubeSystem reports whether a platform has a RoleBinding in kube-system.
@@ -106,7 +110,10 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(apply(ctx, syncCtx.Recorder(), resources), c.sweep(ctx, syncCtx.Recorder(), observed, resources))
+	if c.swept != observed.Name {
+		clear(c.applied) // another platform may have other objects of the same names
+	}
+	return errors.Join(c.apply(ctx, syncCtx.Recorder(), resources), c.sweep(ctx, syncCtx.Recorder(), observed, resources))
 }
 
 // errUnrestrained reports that no rights were granted because a restraint is missing.
@@ -115,14 +122,14 @@ var errUnrestrained = errors.New("roles are not bound until every admission poli
 // apply applies resources in their order: bindings of admission policies before those of roles. If one of a policy
 // fails, no new role is bound, because only the policy's expression defines which right it restrains. Existing bindings
 // stay.
-func apply(ctx context.Context, recorder events.Recorder, resources []resource) error {
+func (c *controller) apply(ctx context.Context, recorder events.Recorder, resources []resource) error {
 	var errs []error
 	unrestrained := false
 	for _, r := range resources {
 		if r.kind.grants && unrestrained {
 			continue
 		}
-		if err := r.kind.apply(ctx, recorder, r.object); err != nil {
+		if err := c.applyOne(ctx, recorder, r); err != nil {
 			errs = append(errs, fmt.Errorf("applying %s: %w", r, err))
 			unrestrained = unrestrained || r.kind.restrains
 		}
@@ -131,6 +138,21 @@ func apply(ctx context.Context, recorder events.Recorder, resources []resource) 
 		errs = append(errs, errUnrestrained)
 	}
 	return errors.Join(errs...)
+}
+
+// applyOne applies a resource unless the cache has it as it was applied last. It creates a Secret, which another
+// component fills, and never updates one.
+func (c *controller) applyOne(ctx context.Context, recorder events.Recorder, r resource) error {
+	cached := r.kind.cached(r.object.GetNamespace(), r.object.GetName())
+	version, isApplied := c.applied[r.String()]
+	if cached != nil && (r.kind.name == secretsKind || isApplied && version == cached.GetResourceVersion()) {
+		return nil
+	}
+	actual, err := r.kind.apply(ctx, recorder, r.object)
+	if err == nil {
+		c.applied[r.String()] = actual.GetResourceVersion()
+	}
+	return err
 }
 
 // sweep deletes the resources of other platforms, once. A restraint stays while a right could not be deleted.

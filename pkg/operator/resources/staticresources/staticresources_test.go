@@ -29,6 +29,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 const namespace = "openshift-cloud-controller-manager"
@@ -62,12 +63,17 @@ func newWorld(observed string, existing ...runtime.Object) *world {
 			"validatingadmissionpolicybindings": policyBindings.Informer().GetIndexer(),
 		},
 	}
-	cached := newCachedClient(dependencies.Deps{Target: kube, Kube: client}, Bindings{
+	w.controller = newController(dependencies.Deps{Target: kube, Kube: client, Operator: controllertest.StaticPods(operator)}, Bindings{
 		Cluster: kube.Rbac().V1().ClusterRoleBindings(), KubeSystem: kube.Rbac().V1().RoleBindings(), Policies: policyBindings,
 	})
-	cached.policiesWatched = func() bool { return w.policiesWatched }
-	cached.kubeSystemWatched = func() bool { return w.kubeSystemWatched }
-	w.controller = &controller{operator: operator, kinds: cached.kinds(), removable: cached.daemonSets()}
+	for i := range w.kinds {
+		switch w.kinds[i].name {
+		case policyBindingsKind:
+			w.kinds[i].watched = func(string) bool { return w.policiesWatched }
+		case roleBindingsKind:
+			w.kinds[i].watched = func(namespace string) bool { return namespace != "kube-system" || w.kubeSystemWatched }
+		}
+	}
 	return w
 }
 
@@ -136,6 +142,9 @@ func TestDriftIsUndone(t *testing.T) {
 	binding = binding.DeepCopy()
 	binding.Subjects = append(binding.Subjects,
 		rbacv1.Subject{Kind: "ServiceAccount", Name: "stranger", Namespace: namespace})
+	binding.ResourceVersion = "2"
+	_, err = w.client.RbacV1().RoleBindings(namespace).Update(t.Context(), binding, metav1.UpdateOptions{})
+	require.NoError(t, err)
 	require.NoError(t, w.indexers["rolebindings"].Update(binding))
 	writes, _ := w.syncOnce(t)
 	require.Equal(t, []string{"update rolebindings system:openshift:cloud-controller-manager:installer"}, writes)
@@ -143,7 +152,9 @@ func TestDriftIsUndone(t *testing.T) {
 	service, err := w.client.CoreV1().Services(namespace).Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
 	require.NoError(t, err)
 	service = service.DeepCopy()
-	service.Spec.Selector = nil
+	service.Spec.Selector, service.ResourceVersion = nil, "2"
+	_, err = w.client.CoreV1().Services(namespace).Update(t.Context(), service, metav1.UpdateOptions{})
+	require.NoError(t, err)
 	require.NoError(t, w.indexers["services"].Update(service))
 	writes, _ = w.syncOnce(t)
 	require.Equal(t, []string{"update services cloud-controller-manager"}, writes)
@@ -259,7 +270,8 @@ func TestAPolicyIsBoundBeforeTheRightsThatItRestricts(t *testing.T) {
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	var made []string
 	for _, r := range all {
-		require.NoError(t, r.kind.apply(t.Context(), recorder, r.object))
+		_, err := r.kind.apply(t.Context(), recorder, r.object)
+		require.NoError(t, err)
 		made = append(made, r.kind.name)
 	}
 	require.Less(t, slices.Index(made, "validatingadmissionpolicybinding"), slices.Index(made, "rolebinding"))
@@ -269,15 +281,17 @@ func TestAPolicyIsBoundBeforeTheRightsThatItRestricts(t *testing.T) {
 	require.NoError(t, err)
 	binding = binding.DeepCopy()
 	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit}
-	require.NoError(t, w.indexers["validatingadmissionpolicybindings"].Add(binding))
+	_, err = w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Update(t.Context(), binding, metav1.UpdateOptions{})
+	require.NoError(t, err)
 	w.client.ClearActions()
 	for _, r := range all {
 		if r.kind.name == "validatingadmissionpolicybinding" {
-			require.NoError(t, r.kind.apply(t.Context(), recorder, r.object))
+			_, err := r.kind.apply(t.Context(), recorder, r.object)
+			require.NoError(t, err)
 		}
 	}
-	require.Len(t, w.client.Actions(), 1, "what the informer saw is not read again")
-	require.Equal(t, "update", w.client.Actions()[0].GetVerb())
+	require.Len(t, w.client.Actions(), 2)
+	require.Equal(t, "update", w.client.Actions()[1].GetVerb())
 }
 
 func labelled(ours bool) map[string]string {

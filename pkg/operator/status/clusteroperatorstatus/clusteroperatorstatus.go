@@ -10,10 +10,9 @@ import (
 	configv1informers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/status"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/manifests"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -54,59 +53,15 @@ func New(
 	return syncer
 }
 
-// RelatedObjects returns what must-gather collects on every platform, the same as in the ClusterOperator's manifest.
-// A namespace includes its objects except for roles and bindings. An empty name stands for every object.
+// RelatedObjects returns what must-gather collects on every platform: what the ClusterOperator's manifest has. A
+// namespace includes its objects except for roles and bindings. An empty name stands for every object.
 func RelatedObjects() []configv1.ObjectReference {
-	objects := []configv1.ObjectReference{
-		{Group: "operator.openshift.io", Resource: "cloudcontrollermanagers", Name: operatorclient.Instance},
-		{Resource: "namespaces", Name: operatorclient.OperatorNamespace},
-		{Resource: "namespaces", Name: operatorclient.TargetNamespace},
-		{Resource: "namespaces", Name: operatorclient.UserConfigNamespace},
-		{Resource: "namespaces", Name: operatorclient.ManagedConfigNamespace},
-		{Resource: "nodes"},
-		{Group: rbacv1.GroupName, Resource: "clusterroles", Name: operatorRole},
-		{Group: rbacv1.GroupName, Resource: "clusterrolebindings", Name: operatorRole},
+	shipped := &configv1.ClusterOperator{}
+	if err := yaml.UnmarshalStrict(manifests.ClusterOperator, shipped); err != nil {
+		panic(fmt.Errorf("decoding the embedded ClusterOperator: %w", err))
 	}
-	for _, in := range []struct{ namespace, name string }{
-		{operatorclient.OperatorNamespace, operatorAccount},
-		{operatorclient.TargetNamespace, operatorAccount + "-static-pods"},
-		{operatorclient.UserConfigNamespace, operatorAccount},
-		{operatorclient.ManagedConfigNamespace, operatorAccount},
-		{metav1.NamespaceSystem, operatorAccount},
-		{metav1.NamespaceDefault, operatorAccount},
-	} {
-		for _, resource := range []string{"roles", "rolebindings"} {
-			objects = append(objects, configv1.ObjectReference{
-				Group: rbacv1.GroupName, Resource: resource, Namespace: in.namespace, Name: in.name,
-			})
-		}
-	}
-	for _, policy := range []string{
-		operatorclient.TargetNamespace + "-node-deletion", operatorclient.TargetNamespace + "-operator-nodes",
-		operatorclient.TargetNamespace + "-operand-events", operatorclient.TargetNamespace + "-operand-nodes",
-		operatorclient.TargetNamespace + "-operand-services",
-	} {
-		for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
-			objects = append(objects, configv1.ObjectReference{
-				Group: admissionv1.GroupName, Resource: resource, Name: policy,
-			})
-		}
-	}
-	for _, resource := range []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"} {
-		objects = append(objects, configv1.ObjectReference{
-			Group: admissionv1.GroupName, Resource: resource, Name: operatorclient.TargetNamespace + "-operand-nodes",
-		})
-	}
-	return append(objects, configv1.ObjectReference{
-		Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: metav1.NamespaceSystem,
-		Name: operatorAccount + ":apiserver-authentication-reader",
-	})
+	return shipped.Status.RelatedObjects
 }
-
-const (
-	operatorRole    = "system:openshift:operator:cloud-controller-manager"
-	operatorAccount = "cluster-cloud-controller-manager"
-)
 
 // PlatformObjects returns what must-gather collects additionally on a platform: the rights that the operator grants
 // there, and the CredentialsRequest. It returns none for an unmanaged platform.

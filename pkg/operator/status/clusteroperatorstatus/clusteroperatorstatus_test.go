@@ -2,7 +2,6 @@ package clusteroperatorstatus
 
 import (
 	"errors"
-	"os"
 	"testing"
 	"time"
 
@@ -18,24 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
-
-const manifest = "../../../../manifests/0000_26_cloud-controller-manager-operator_12_clusteroperator.yaml"
-
-func TestRelatedObjectsAreThoseOfTheManifest(t *testing.T) {
-	content, err := os.ReadFile(manifest)
-	require.NoError(t, err)
-	shipped := &configv1.ClusterOperator{}
-	require.NoError(t, yaml.UnmarshalStrict(content, shipped))
-	require.Equal(t, "cloud-controller-manager", shipped.Name)
-	require.Equal(t, shipped.Status.RelatedObjects, RelatedObjects())
-}
 
 func TestTheClusterOperatorShowsConfigurationAtOnceAndKeepsVersions(t *testing.T) {
 	moment := metav1.NewTime(time.Now().Add(-time.Second))
