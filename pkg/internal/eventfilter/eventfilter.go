@@ -4,23 +4,30 @@ package eventfilter
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/openshift/library-go/pkg/operator/events"
 )
 
-// New returns a recorder that records what change returns: the message, and whether the event is recorded.
+// New returns a recorder that records what change returns: the message, and whether the event is recorded. The recorder
+// of a component does not exist before its first event: each of library-go's starts a broadcaster with three goroutines
+// and queues for 3,000 events, 96 KiB. There are two recorders for most controllers, and few of the controllers ever
+// record an event.
 func New(recorder events.Recorder, change func(reason, message string) (changed string, ok bool)) events.Recorder {
-	return filter{recorder, change}
+	return filter{recorder, recorder.ComponentName(), func() events.Recorder { return recorder }, change}
 }
 
+// filter makes the recorder of a component from the root: its parent may never need its own.
 type filter struct {
-	events.Recorder
+	root   events.Recorder
+	name   string
+	get    func() events.Recorder
 	change func(reason, message string) (string, bool)
 }
 
 func (f filter) Event(reason, message string) {
 	if changed, ok := f.change(reason, message); ok {
-		f.Recorder.Event(reason, changed)
+		f.get().Event(reason, changed)
 	}
 }
 
@@ -30,7 +37,7 @@ func (f filter) Eventf(reason, format string, args ...any) {
 
 func (f filter) Warning(reason, message string) {
 	if changed, ok := f.change(reason, message); ok {
-		f.Recorder.Warning(reason, changed)
+		f.get().Warning(reason, changed)
 	}
 }
 
@@ -39,13 +46,21 @@ func (f filter) Warningf(reason, format string, args ...any) {
 }
 
 func (f filter) ForComponent(name string) events.Recorder {
-	return filter{f.Recorder.ForComponent(name), f.change}
+	f.name, f.get = name, sync.OnceValue(func() events.Recorder { return f.root.ForComponent(name) })
+	return f
 }
 
 func (f filter) WithComponentSuffix(suffix string) events.Recorder {
-	return filter{f.Recorder.WithComponentSuffix(suffix), f.change}
+	return f.ForComponent(f.name + "-" + suffix)
 }
 
 func (f filter) WithContext(ctx context.Context) events.Recorder {
-	return filter{f.Recorder.WithContext(ctx), f.change}
+	get := f.get
+	f.get = func() events.Recorder { return get().WithContext(ctx) }
+	return f
 }
+
+func (f filter) ComponentName() string { return f.name }
+
+// Shutdown sends the events that wait. controllercmd calls it on the root only.
+func (f filter) Shutdown() { f.get().Shutdown() }

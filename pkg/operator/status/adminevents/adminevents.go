@@ -42,10 +42,9 @@ var statusFlipped = regexp.MustCompile(`\b(Available|Progressing|Degraded|Upgrad
 var lostRace = regexp.MustCompile(`^Failed to (?:create|update) \S+ -n \S+: .*` +
 	`(?:the object has been modified; please apply your changes to the latest version and try again|already exists)$`)
 
-// New returns a recorder that passes the events for administrators to recorder. The recorder of a component starts with
-// the component's first event.
+// New returns a recorder that passes the events for administrators to recorder.
 func New(recorder events.Recorder) events.Recorder {
-	return eventfilter.New(newLazy(recorder), func(reason, message string) (string, bool) {
+	return eventfilter.New(recorder, func(reason, message string) (string, bool) {
 		if isForAdministrators(reason, message) {
 			return printable.Cut(message, maxMessage), true
 		}
