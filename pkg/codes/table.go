@@ -4,7 +4,6 @@ package codes
 // with what it was, so that no later one takes it: in logs, tickets and search engines the old meaning lives on.
 // docs/reasons.md is written from these tables (make update-golden).
 
-// retired has the codes that are no longer in use.
 var retired = map[string]string{
 	"CCM0157": "RolloutInProgress of NodeDeletionDegraded: a deletion waits for a rollout for five minutes at most",
 }

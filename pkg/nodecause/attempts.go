@@ -47,7 +47,6 @@ const (
 	nodeNotFound = "node not found"
 )
 
-// reasons are what a provider has logged about errors that do not say why.
 type reasons struct{ client, lookup string }
 
 func (r *reasons) note(message string) {
@@ -88,7 +87,6 @@ var (
 	})
 )
 
-// alibabaFailure returns the node and the error of a message that Alibaba Cloud's provider logs about one node.
 func alibabaFailure(message string) (node, text string, ok bool) {
 	if parts := alibabaMisses().FindStringSubmatch(message); parts != nil {
 		return parts[2], parts[1] + " " + parts[3], true
@@ -134,7 +132,6 @@ func Attempts(log string) map[string]Attempt {
 	return attempts
 }
 
-// isUnderWay reports whether an attempt has begun that has not ended.
 func isUnderWay(attempts map[string]Attempt) bool {
 	for _, a := range attempts {
 		if a.Pending {

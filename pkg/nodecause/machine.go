@@ -58,7 +58,6 @@ func (c Class) ActionFor(by platform.Lookup, machines ...Machine) string {
 	return action
 }
 
-// unknownBy returns the action about a machine that the cloud does not know.
 func unknownBy(by platform.Lookup) string {
 	var kinds []string
 	if by.Name != "" {

@@ -104,8 +104,8 @@ func (w *wiring) targetConfig() targetconfigcontroller.Options {
 }
 
 func (w *wiring) observed() configobservation.Listers {
-	listers := configobservation.NewListers(w.client, operatorclient.Custom(w.resource),
-		operatorclient.NodeInitialization(w.resource), w.informers.config.Config().V1(),
+	listers := configobservation.NewListers(w.client, operatorclient.Field(w.resource, operatorclient.Custom),
+		operatorclient.Field(w.resource, operatorclient.NodeInitialization), w.informers.config.Config().V1(),
 		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
 	deployments := w.informers.target.Apps().V1().Deployments()
 	listers.Informers = append(listers.Informers, deployments.Informer())
@@ -226,7 +226,7 @@ func (w *wiring) lifecycle() []factory.Controller {
 
 func (w *wiring) removal() removal.Options {
 	return removal.Options{
-		Policy:                operatorclient.RemovalPolicy(w.resource),
+		Policy:                operatorclient.Field(w.resource, operatorclient.RemovalPolicy),
 		Annotate:              operatorclient.Annotate(w.dynamic),
 		Leases:                w.informers.lease.Coordination().V1().Leases(),
 		PreflightLeases:       w.informers.preflight.Coordination().V1().Leases(),

@@ -37,39 +37,6 @@ func New(
 	return &retryingClient{StaticPodOperatorClient: reader{client}, turn: make(chan struct{}, 1)}, informers, nil
 }
 
-// Custom returns the reader of spec.custom in the informer's cache. A missing resource has no spec.custom.
-func Custom(
-	informers dynamicinformer.DynamicSharedInformerFactory,
-) func() (*ccmv1.CustomCloudControllerManager, error) {
-	read := specOf(informers)
-	return func() (*ccmv1.CustomCloudControllerManager, error) {
-		spec, err := read()
-		return spec.Custom, err
-	}
-}
-
-// NodeInitialization returns the reader of spec.nodeInitialization in the informer's cache, nil if it is unset.
-func NodeInitialization(
-	informers dynamicinformer.DynamicSharedInformerFactory,
-) func() (*ccmv1.CloudControllerManagerNodeInitialization, error) {
-	read := specOf(informers)
-	return func() (*ccmv1.CloudControllerManagerNodeInitialization, error) {
-		spec, err := read()
-		return spec.NodeInitialization, err
-	}
-}
-
-// RemovalPolicy returns the reader of spec.removalPolicy in the informer's cache. An empty field is Safe.
-func RemovalPolicy(
-	informers dynamicinformer.DynamicSharedInformerFactory,
-) func() (ccmv1.CloudControllerManagerRemovalPolicy, error) {
-	read := specOf(informers)
-	return func() (ccmv1.CloudControllerManagerRemovalPolicy, error) {
-		spec, err := read()
-		return cmp.Or(spec.RemovalPolicy, ccmv1.CloudControllerManagerRemovalPolicySafe), err
-	}
-}
-
 // Annotate returns the function that sets annotations of the resource.
 func Annotate(client dynamic.Interface) func(ctx context.Context, annotations map[string]string) error {
 	return func(ctx context.Context, annotations map[string]string) error {
@@ -103,21 +70,35 @@ func Content(resources cache.GenericLister) (map[string]any, error) {
 	return object.(*unstructured.Unstructured).Object, nil
 }
 
-// specOf returns the reader of the spec in the informer's cache. A missing resource has an empty spec.
-func specOf(
-	informers dynamicinformer.DynamicSharedInformerFactory,
-) func() (ccmv1.CloudControllerManagerSpec, error) {
+// Field returns the reader of a field of the spec in the informer's cache. A missing resource has an empty spec.
+func Field[T any](
+	informers dynamicinformer.DynamicSharedInformerFactory, of func(ccmv1.CloudControllerManagerSpec) T,
+) func() (T, error) {
 	lister := informers.ForResource(ccmv1.Resource).Lister()
-	return func() (ccmv1.CloudControllerManagerSpec, error) {
+	return func() (T, error) {
+		resource := &ccmv1.CloudControllerManager{}
 		content, err := Content(lister)
 		if err != nil {
-			return ccmv1.CloudControllerManagerSpec{}, err
+			return of(resource.Spec), err
 		}
-		resource := &ccmv1.CloudControllerManager{}
 		content = map[string]any{"spec": content["spec"]} // The status is much more.
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, resource); err != nil {
-			return ccmv1.CloudControllerManagerSpec{}, readError(err)
-		}
-		return resource.Spec, nil
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, resource)
+		return of(resource.Spec), readError(err)
 	}
 }
+
+// The fields that Field reads.
+var (
+	Custom = func(s ccmv1.CloudControllerManagerSpec) *ccmv1.CustomCloudControllerManager { return s.Custom }
+
+	NodeInitialization = func(
+		s ccmv1.CloudControllerManagerSpec,
+	) *ccmv1.CloudControllerManagerNodeInitialization {
+		return s.NodeInitialization
+	}
+
+	// RemovalPolicy is Safe if it is empty.
+	RemovalPolicy = func(s ccmv1.CloudControllerManagerSpec) ccmv1.CloudControllerManagerRemovalPolicy {
+		return cmp.Or(s.RemovalPolicy, ccmv1.CloudControllerManagerRemovalPolicySafe)
+	}
+)

@@ -59,8 +59,8 @@ func TestNoUpdateLosesSpecCustom(t *testing.T) {
 	updates := make(chan map[string]any, 2)
 	client, informers, err := operatorclient.New(clock.RealClock{}, api(t, updates))
 	require.NoError(t, err)
-	custom, policy := operatorclient.Custom(informers), operatorclient.RemovalPolicy(informers)
-	initialization := operatorclient.NodeInitialization(informers)
+	custom, policy := operatorclient.Field(informers, operatorclient.Custom), operatorclient.Field(informers, operatorclient.RemovalPolicy)
+	initialization := operatorclient.Field(informers, operatorclient.NodeInitialization)
 	informers.Start(t.Context().Done())
 	informers.WaitForCacheSync(t.Context().Done())
 
@@ -103,7 +103,7 @@ func TestNoUpdateLosesSpecCustom(t *testing.T) {
 func TestARemovalIsSafeUnlessTheResourceSaysOtherwise(t *testing.T) {
 	_, informers, err := operatorclient.New(clock.RealClock{}, &rest.Config{})
 	require.NoError(t, err)
-	policy, err := operatorclient.RemovalPolicy(informers)()
+	policy, err := operatorclient.Field(informers, operatorclient.RemovalPolicy)()
 	require.NoError(t, err)
 	require.Equal(t, ccmv1.CloudControllerManagerRemovalPolicySafe, policy)
 }
@@ -111,7 +111,7 @@ func TestARemovalIsSafeUnlessTheResourceSaysOtherwise(t *testing.T) {
 func TestWithoutTheResourceThereIsNoSpecCustom(t *testing.T) {
 	_, informers, err := operatorclient.New(clock.RealClock{}, &rest.Config{})
 	require.NoError(t, err)
-	read, err := operatorclient.Custom(informers)()
+	read, err := operatorclient.Field(informers, operatorclient.Custom)()
 	require.NoError(t, err)
 	require.Nil(t, read)
 }
@@ -119,7 +119,7 @@ func TestWithoutTheResourceThereIsNoSpecCustom(t *testing.T) {
 func TestWithoutTheResourceThePlatformDecidesHowManyNodesAreInitializedAtATime(t *testing.T) {
 	_, informers, err := operatorclient.New(clock.RealClock{}, &rest.Config{})
 	require.NoError(t, err)
-	wanted, err := operatorclient.NodeInitialization(informers)()
+	wanted, err := operatorclient.Field(informers, operatorclient.NodeInitialization)()
 	require.NoError(t, err)
 	require.Nil(t, wanted)
 }

@@ -57,7 +57,6 @@ func (p *preview) effect(now, next *targetconfigcontroller.DryRunResult, status 
 	return effect, nil
 }
 
-// order returns the control-plane nodes in the order of a rollout: the leader is the last one.
 func order(nodes []report.Node) (names []string, leader string) {
 	for _, node := range nodes {
 		if node.Leads {
@@ -72,7 +71,6 @@ func order(nodes []report.Node) (names []string, leader string) {
 	return names, leader
 }
 
-// redactor knows the secrets of both candidates.
 func redactor(verdicts ...*targetconfigcontroller.DryRunResult) (*redaction.Redactor, error) {
 	var public []string
 	var configs [][]byte

@@ -81,7 +81,6 @@ type preview struct {
 	remarks       []string
 }
 
-// side is one of the two sets of objects.
 type side struct {
 	*offline.Overlay
 
@@ -175,7 +174,6 @@ func (p *preview) derivedIsStale() (bool, error) {
 	return true, p.remarkOnDerived(now)
 }
 
-// remarkOnDerived says so if cluster-config-operator changes what it derives from the user's ConfigMap.
 func (p *preview) remarkOnDerived(from *corev1.ConfigMap) error {
 	derived, err := p.before.ConfigMap(operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
 	if err != nil || derived == nil || from == nil {
@@ -221,7 +219,6 @@ func (p *preview) preview(status *report.Status) (*Preview, error) {
 	return result, nil
 }
 
-// withoutSecrets makes both sides use the Secrets of the files.
 func (p *preview) withoutSecrets() {
 	p.remarks = append(p.remarks, fmt.Sprintf("no right to list secrets in %s: the cluster's credentials are not "+
 		"checked, given ones are not compared with them, and the accepted inputs are not known", operand.Namespace))

@@ -273,7 +273,6 @@ func (r *Redactor) looksSecret(text string, depth int) bool {
 	})
 }
 
-// nameOf returns the name with which the whole value is replaced, "" if it may be shown.
 func (r *Redactor) nameOf(v value) string {
 	text := strings.TrimSpace(v.text)
 	if name := r.names[text]; name != "" || text == "" || v.isKey || r.isPublic(v) {

@@ -27,7 +27,6 @@ type secretSpan struct {
 	name       string
 }
 
-// newSecretIndex returns the index of the secrets, each with its name, in all their spellings.
 func newSecretIndex(names map[string]string) secretIndex {
 	index := secretIndex{names: map[string]string{}, lengths: map[string][]int{}}
 	for _, secret := range slices.Sorted(maps.Keys(names)) {

@@ -58,7 +58,6 @@ func (e *Explanation) step(ok bool, format string, args ...any) bool {
 	return ok
 }
 
-// either adds the step that says yes or no, and returns ok.
 func (e *Explanation) either(ok bool, yes, no string) bool {
 	if !ok {
 		yes = no
@@ -199,7 +198,6 @@ func (e *walk) firstTrue(types ...string) (Condition, bool) {
 	return Condition{}, false
 }
 
-// naming returns the condition if it is True and its message names an object, such as node/a.
 func (e *walk) naming(conditionType, object string) (Condition, bool) {
 	c, isTrue := e.firstTrue(conditionType)
 	return c, isTrue && names(c.Message, object)

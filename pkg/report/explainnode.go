@@ -181,7 +181,6 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	return e.unconfirmed(node, permission), nil
 }
 
-// unconfirmed ends the explanation of a deletion that nothing holds.
 func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
 	announced := lastAnnouncement(e.shot, node)
 	if !e.platform.Deletions.Unannounced && !e.either(!announced.IsZero(),
@@ -203,7 +202,6 @@ func deleteByHand(name string) string {
 	return "check that its machine is gone, then delete the Node: oc delete node " + name
 }
 
-// lastAnnouncement returns when the CCM announced the deletion last, the zero time if it has not.
 func lastAnnouncement(s *snapshot.Snapshot, node *corev1.Node) time.Time {
 	var last time.Time
 	for _, event := range s.Events(nodedeletion.EventNamespace) {

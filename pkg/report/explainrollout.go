@@ -126,7 +126,6 @@ func (e *walk) onNode(node Node) bool {
 	return e.step(false, "%s", text)
 }
 
-// installerOf returns the newest installer pod of a revision on a node, nil if there is none.
 func installerOf(s *snapshot.Snapshot, node string, revision int32) *corev1.Pod {
 	installers := slices.DeleteFunc(s.Pods(operand.Namespace), func(pod *corev1.Pod) bool {
 		return !controlplane.Installs(pod, node, revision)

@@ -80,7 +80,6 @@ func (e *walk) noBalancers() {
 	}
 }
 
-// otherBalancer is what to do about a Service that the CCM does not serve.
 const otherBalancer = "install a controller that makes load balancers, such as MetalLB, or set another spec.type"
 
 // lastFailure ends the explanation with what the CCM has reported last about the Service, or with the condition that
@@ -131,7 +130,6 @@ var answers = []nodecause.Class{
 	nodecause.NoIdentityProvider, nodecause.NotTrusted, nodecause.NoToken, nodecause.NoRegion, nodecause.WrongClock,
 }
 
-// causeOf returns the cause of an error of the controller of Services, and what to do.
 func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 	nodes, class := withoutProviderID(s), nodecause.ClassOf(message)
 	switch {

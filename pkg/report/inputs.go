@@ -52,7 +52,6 @@ func isInput(conditionType string) bool {
 	return slices.ContainsFunc(inputCauses, func(c diagnostic.Cause) bool { return string(c)+"Degraded" == conditionType })
 }
 
-// none is the Source of an input that nothing names.
 const none = "-"
 
 // nothing is a Reader without objects: Gather then returns the names of the sources, which is all that is shown.
@@ -98,7 +97,6 @@ func inputsOf(
 	return found
 }
 
-// expiriesOf returns when tokens and certificates expire, the first one first.
 func expiriesOf(s *snapshot.Snapshot) []Expiry {
 	var found []Expiry
 	for _, from := range []struct{ name, what string }{

@@ -51,7 +51,6 @@ func operandPods(s *snapshot.Snapshot) []*corev1.Pod {
 	return slices.DeleteFunc(s.Pods(operand.Namespace), func(p *corev1.Pod) bool { return !controlplane.IsOperand(p) })
 }
 
-// podOn returns the pod on a node, nil if there is none.
 func podOn(node string, pods []*corev1.Pod) *corev1.Pod {
 	if i := slices.IndexFunc(pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == node }); i >= 0 {
 		return pods[i]
@@ -168,7 +167,6 @@ func noLeader(leader controlplane.Holder, available Condition) string {
 	}
 }
 
-// credentialsOf returns the version of the credentials of a revision, the zero value if it is not known.
 func credentialsOf(s *snapshot.Snapshot, revision, latest int32) Credentials {
 	since, known := sinceRevision(s, revision)
 	if !known {

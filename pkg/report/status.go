@@ -218,7 +218,6 @@ func fromOperator(c *operatorv1.OperatorCondition) Condition {
 	}
 }
 
-// reasonAndCode returns a reason as a person reads it.
 func reasonAndCode(reason string) string {
 	if code := codes.OfReason(reason); code != "" {
 		return reason + ", " + code

@@ -107,7 +107,6 @@ func word(status, yes, no, unknown string) string {
 	}
 }
 
-// nobody says that nobody leads, unless that is not known.
 func nobody(why string) string {
 	if strings.HasPrefix(why, snapshot.NotKnown) {
 		return why
@@ -115,7 +114,6 @@ func nobody(why string) string {
 	return "none: " + why
 }
 
-// operatorImage is the version of the ClusterOperator that is an image.
 const operatorImage = "operator-image"
 
 func (t *text) facts(s *Status) {
@@ -194,7 +192,6 @@ func (t *text) nodes(s *Status) {
 	}
 }
 
-// revision returns the running revision, and the wanted one if that differs.
 func (n Node) revision(wanted int32) string {
 	switch {
 	case n.Installing != 0:
@@ -277,7 +274,6 @@ func (t *text) conditions(title string, conditions []Condition) {
 
 func (t *text) title(title string) { t.out.WriteString("\n" + title + "\n") }
 
-// table writes rows below a header, nothing if there are none.
 func (t *text) table(rows [][]string) {
 	if len(rows) == 1 {
 		return
@@ -346,7 +342,6 @@ func stamp(at time.Time) string {
 
 func humanDuration(d time.Duration) string { return duration.HumanDuration(max(0, d)) }
 
-// cut splits what a condition says about a cause from its action.
 func cut(message string) (cause, action string) {
 	cause, action, _ = strings.Cut(message, "; ")
 	return cause, action

@@ -210,7 +210,6 @@ func (s *Snapshot) addMasked(object *unstructured.Unstructured) int {
 	return len(content)
 }
 
-// readLog adds the end of the log of a pod of the operand to a snapshot, without the values of the Secrets.
 func (c *Client) readLog(ctx context.Context, s *Snapshot, pod string) {
 	text, isComplete, err := operandlog.Read(ctx, c.kube.CoreV1(), pod)
 	if err != nil {
@@ -262,7 +261,6 @@ func (q Query) path() string {
 	return path + "/" + q.resource().Resource
 }
 
-// addSecrets keeps what is needed of the Secrets: never a secret.
 func (s *Snapshot) addSecrets(secrets []*corev1.Secret) error {
 	first := firstRevisions(secrets)
 	for _, secret := range secrets {

@@ -19,7 +19,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
-// indexFile is the file of a directory that says what the others are.
 const indexFile = "index.yaml"
 
 // maxFileBytes limits a file of a directory. A must-gather has all Events of a namespace in one file.
@@ -80,7 +79,6 @@ func (s *Snapshot) Write(dir, version string) (files int, err error) {
 	return files + 1, write(root, indexFile, data)
 }
 
-// pathOf returns where must-gather has an object.
 func pathOf(object *unstructured.Unstructured) string {
 	kind := object.GroupVersionKind()
 	resource, _ := meta.UnsafeGuessKindToResource(kind)

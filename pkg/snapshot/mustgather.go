@@ -34,7 +34,6 @@ const (
 	notInIt   = "it is not in the must-gather"
 )
 
-// mustGather reads what oc adm must-gather, or oc adm inspect, has written.
 type mustGather struct {
 	root   *os.Root
 	images []string
@@ -68,7 +67,6 @@ func readMustGather(root *os.Root, choose func(*Snapshot) string, more []Query) 
 	return m.s, m.log(choose(m.s))
 }
 
-// entries returns the names in a directory, none if it is none.
 func (m *mustGather) entries(dir string) []string { return regularfile.Names(m.root, dir) }
 
 // read reads what the queries ask for, and records what the must-gather does not have. Its Secrets have no content. A
@@ -230,7 +228,6 @@ func (m *mustGather) log(pod string) error {
 	return nil
 }
 
-// end returns the end of a file, and whether that is all of it.
 func (m *mustGather) end(name string) (text string, isComplete bool, err error) {
 	file, err := regularfile.OpenIn(m.root, name)
 	if err != nil {

@@ -130,7 +130,6 @@ func omitLong(value any) any {
 	return value
 }
 
-// lastStatus returns the last write of the status, if the object has it.
 func lastStatus(object *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	writes := slices.DeleteFunc(object.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource != "status" || e.Time == nil

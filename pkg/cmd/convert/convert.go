@@ -84,7 +84,6 @@ type file struct {
 	before, after string
 }
 
-// files returns cloud.conf and the other files, without secrets.
 func files(report *offline.Report) []file {
 	c := report.CloudConfig
 	configs := [][]byte{c.Data, report.Cloud.Config}

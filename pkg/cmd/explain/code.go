@@ -38,7 +38,6 @@ func explainCode(cmd *cobra.Command) {
 	})
 }
 
-// unknown returns the error about a word that is no subcommand.
 func unknown(cmd *cobra.Command, word string) error {
 	meant := ""
 	for _, name := range cmd.SuggestionsFor(word) {
@@ -48,7 +47,6 @@ func unknown(cmd *cobra.Command, word string) error {
 		"one code of %s", word, meant, document)
 }
 
-// find returns what a code or a reason stands for.
 func find(name string) (codes.Code, error) {
 	code, found := codes.Find(name)
 	if found {

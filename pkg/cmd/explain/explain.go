@@ -45,7 +45,6 @@ func NewCommand() *cobra.Command {
 	return cmd
 }
 
-// explanation returns what a subcommand writes.
 type explanation = func(context.Context, *source.Source, []string) (*report.Explanation, error)
 
 func explainNode(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {

@@ -156,7 +156,6 @@ func (o *options) prepare(ctx context.Context) (address string, err error) {
 	return address, nil
 }
 
-// awaitSuccessor waits until the kubelet of the successor has ended the static pod, and has cleaned up.
 func (o *options) awaitSuccessor(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, successorPatience)
 	defer cancel()

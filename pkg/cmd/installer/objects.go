@@ -22,7 +22,6 @@ const retryPeriod = time.Second
 
 func (o *options) named(name string) string { return fmt.Sprintf("%s-%d", name, o.revision) }
 
-// readRevision reads the revision's objects and checks that they are one complete candidate.
 func (o *options) readRevision(ctx context.Context) (*operand.Installed, error) {
 	configMaps, err := readAll(ctx, o.configMaps, o.named, o.Client.CoreV1().ConfigMaps(o.namespace).Get)
 	if err != nil {
@@ -64,7 +63,6 @@ func configMapFiles(object *corev1.ConfigMap) nodefiles.Files {
 	return files
 }
 
-// readAll reads the objects with these names. It retries unanswered requests.
 func readAll[T any](
 	ctx context.Context, names []string, full func(string) string, get func(context.Context, string, metav1.GetOptions) (T,
 		error),

@@ -84,7 +84,6 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	return cmd
 }
 
-// complete reads the environment variables and the image's trust bundle.
 func complete(o *operator.Options) error {
 	o.OperatorImage = os.Getenv("OPERATOR_IMAGE")
 	o.OperatorVersion = os.Getenv("OPERATOR_IMAGE_VERSION")

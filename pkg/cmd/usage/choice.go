@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// choice is a flag with one of some values.
 type choice[T ~string] struct {
 	value   *T
 	choices []T

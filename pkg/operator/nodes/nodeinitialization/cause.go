@@ -23,7 +23,6 @@ const logInterval = 30 * time.Second
 // idleGrace is how long a controller of nodes may have started without an attempt.
 const idleGrace = 30 * time.Second
 
-// finding is why a node waits, and what the leader logged about it.
 type finding struct {
 	class nodecause.Class
 	quote string
@@ -199,7 +198,6 @@ func (i *investigation) byClass(nodes []string) [][]string {
 	return groups
 }
 
-// waiting returns how many of the nodes, of which the first has waited longest, wait for each cause.
 func (i *investigation) waiting(nodes []string, waiting map[string]wait) []nodecause.Waiting {
 	var found []nodecause.Waiting
 	for _, group := range i.byClass(nodes) {
@@ -210,7 +208,6 @@ func (i *investigation) waiting(nodes []string, waiting map[string]wait) []nodec
 	return found
 }
 
-// explain returns the cause of a group of nodes, and what to do about it.
 func (i *investigation) explain(group []string, waiting map[string]wait, by initializer) string {
 	f := i.findings[group[0]]
 	if f.class == nodecause.Unknown {

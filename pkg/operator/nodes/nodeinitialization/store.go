@@ -48,7 +48,6 @@ const (
 // drift is a node that does not wait and is wrong, since this process of the operator has seen that.
 type drift = patience.Since[nodecause.Drift]
 
-// wait is a node that waits.
 type wait struct {
 	since   time.Time
 	machine nodecause.Machine
@@ -236,7 +235,6 @@ func (s *store) hasInitialized(since time.Time) bool {
 	return !s.initialized.Before(since)
 }
 
-// snapshot returns the waiting and the wrong nodes, and whether the first list is complete.
 func (s *store) snapshot() (waiting map[string]wait, wrong map[string]drift, synced bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

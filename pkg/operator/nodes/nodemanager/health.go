@@ -34,7 +34,6 @@ const (
 	degradeShare = 10
 )
 
-// possibleFailure is a pod that does not seem to run.
 type possibleFailure struct {
 	// node is empty for a pod that is not bound to a node yet.
 	node string

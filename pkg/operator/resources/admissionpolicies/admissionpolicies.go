@@ -154,67 +154,67 @@ func (c *controller) needed(observed platform.Platform) ([]*admissionv1.Validati
 }
 
 // compare compares a policy and its binding in the payload with those of the cluster. staticresources applies the other
-// bindings, and reports what it cannot.
+// bindings, and reports what it cannot. An object that the cache lacks may have lost its label.
 func (c *controller) compare(ctx context.Context, policy *admissionv1.ValidatingAdmissionPolicy) ([]finding, error) {
-	purpose := purposes[policy.Name]
-	live, err := c.policy(ctx, policy.Name)
-	findings, err := assess(object{"validatingadmissionpolicy", policy.Name, purpose, policyMissing}, err,
-		func() bool { return equality.Semantic.DeepEqual(live.Spec, policy.Spec) })
+	o := object{"validatingadmissionpolicy", policy.Name, purposes[policy.Name], policyMissing}
+	policies := operatorclient.Cached(c.policies.Lister().Get, c.client().ValidatingAdmissionPolicies().Get)
+	findings, err := assess(ctx, o, policies, func(live *admissionv1.ValidatingAdmissionPolicy) bool {
+		return equality.Semantic.DeepEqual(live.Spec, policy.Spec)
+	})
 	binding := c.payload.bindings[policy.Name]
 	if err != nil || binding == nil {
 		return findings, err
 	}
-	bound, err := c.binding(ctx, binding.Name)
-	if apierrors.IsNotFound(err) {
+	o = object{"validatingadmissionpolicybinding", binding.Name, o.purpose, bindingMissing}
+	bindings := operatorclient.Cached(c.bindings.Lister().Get, c.client().ValidatingAdmissionPolicyBindings().Get)
+	if _, err := bindings(ctx, binding.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		if err := c.bind(ctx, binding); err != nil {
-			findings = append(findings, finding{bindingMissing, fmt.Sprintf(
-				"nothing %s, because validatingadmissionpolicybinding/%s does not exist, and the operator cannot create it: "+
-					"%v; %s", purpose, binding.Name, err, restored)})
+			findings = append(findings, finding{bindingMissing, fmt.Sprintf("nothing %s, because %s/%s does not exist, and the "+
+				"operator cannot create it: %v; %s", o.purpose, o.kind, o.name, err, restored)})
 		}
 		return findings, nil
 	}
-	found, err := assess(object{"validatingadmissionpolicybinding", binding.Name, purpose, bindingMissing}, err,
-		func() bool { return equality.Semantic.DeepEqual(bound.Spec, binding.Spec) })
+	found, err := assess(ctx, o, bindings, func(live *admissionv1.ValidatingAdmissionPolicyBinding) bool {
+		return equality.Semantic.DeepEqual(live.Spec, binding.Spec)
+	})
 	return append(findings, found...), err
 }
 
 // compareLabels compares the MutatingAdmissionPolicy and its binding. They are read from the API: an informer would
-// wait for ever where the API server does not serve them, which is no finding.
+// wait for ever where the API server does not serve them.
 func (c *controller) compareLabels(ctx context.Context) ([]finding, error) {
 	want, binding := c.payload.labels, c.payload.labelsBinding
-	live, err := c.client().MutatingAdmissionPolicies().Get(ctx, want.Name, metav1.GetOptions{})
-	if isUnserved(err) {
-		return nil, nil
-	}
-	findings, err := assess(object{"mutatingadmissionpolicy", want.Name, labelsPurpose, policyMissing}, err,
-		func() bool { return equality.Semantic.DeepEqual(live.Spec, want.Spec) })
+	findings, err := assess(ctx, object{"mutatingadmissionpolicy", want.Name, labelsPurpose, policyMissing},
+		c.client().MutatingAdmissionPolicies().Get, func(live *admissionv1.MutatingAdmissionPolicy) bool {
+			return equality.Semantic.DeepEqual(live.Spec, want.Spec)
+		})
 	if err != nil {
 		return nil, err
 	}
-	bound, err := c.client().MutatingAdmissionPolicyBindings().Get(ctx, binding.Name, metav1.GetOptions{})
-	found, err := assess(object{"mutatingadmissionpolicybinding", binding.Name, labelsPurpose, bindingMissing}, err,
-		func() bool { return equality.Semantic.DeepEqual(bound.Spec, binding.Spec) })
+	found, err := assess(ctx, object{"mutatingadmissionpolicybinding", binding.Name, labelsPurpose, bindingMissing},
+		c.client().MutatingAdmissionPolicyBindings().Get, func(live *admissionv1.MutatingAdmissionPolicyBinding) bool {
+			return equality.Semantic.DeepEqual(live.Spec, binding.Spec)
+		})
 	return append(findings, found...), err
 }
 
-// isUnserved reports whether the API server does not know the resource. Such an answer is no Status of the API.
-func isUnserved(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-}
-
-// object is an object of the payload: what it is for, and the reason while it is missing.
 type object struct{ kind, name, purpose, missing string }
 
-// assess returns what is wrong with an object, of which a read returned an error. isSame reports whether it is as in
-// the payload.
-func assess(o object, err error, isSame func() bool) ([]finding, error) {
+// assess returns what is wrong with an object. isSame reports whether it is as in the payload. That the API server does
+// not serve the resource is no finding. Such an answer is no Status of the API.
+func assess[T any](
+	ctx context.Context, o object, get operatorclient.GetFunc[*T], isSame func(*T) bool,
+) ([]finding, error) {
+	live, err := get(ctx, o.name, metav1.GetOptions{})
 	switch {
+	case apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		return nil, nil
 	case apierrors.IsNotFound(err):
 		return []finding{{o.missing, fmt.Sprintf("nothing %s, because %s/%s does not exist; %s", o.purpose, o.kind, o.name,
 			restored)}}, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading %s/%s: %w", o.kind, o.name, err)
-	case !isSame():
+	case !isSame(live):
 		return []finding{{policyChanged, fmt.Sprintf("perhaps nothing %s, because spec of %s/%s is not that of this "+
 			"release; %s", o.purpose, o.kind, o.name, restored)}}, nil
 	}
@@ -225,21 +225,6 @@ func assess(o object, err error, isSame func() bool) ([]finding, error) {
 const restored = "the cluster-version-operator restores it within minutes, unless spec.overrides of " +
 	"clusterversion/version excludes it"
 
-// policy reads from the cache, and from the API what the cache lacks: an object may have lost its label.
-func (c *controller) policy(ctx context.Context, name string) (*admissionv1.ValidatingAdmissionPolicy, error) {
-	return operatorclient.Cached(c.policies.Lister().Get, c.client().ValidatingAdmissionPolicies().Get)(
-		ctx, name, metav1.GetOptions{})
-}
-
-// binding is policy for bindings.
-func (c *controller) binding(
-	ctx context.Context, name string,
-) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
-	return operatorclient.Cached(c.bindings.Lister().Get, c.client().ValidatingAdmissionPolicyBindings().Get)(
-		ctx, name, metav1.GetOptions{})
-}
-
-// bind creates a binding, and records that it was missing.
 func (c *controller) bind(ctx context.Context, binding *admissionv1.ValidatingAdmissionPolicyBinding) error {
 	_, err := c.client().ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -253,7 +238,6 @@ func (c *controller) bind(ctx context.Context, binding *admissionv1.ValidatingAd
 	return nil
 }
 
-// report writes the condition. Its reason is the most severe one.
 func (c *controller) report(ctx context.Context, findings []finding) error {
 	condition := operatorclient.AsExpected(ConditionType)
 	if len(findings) > 0 {

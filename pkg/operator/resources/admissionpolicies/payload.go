@@ -24,7 +24,6 @@ var purposes = map[string]string{
 	"network-tier-annotation-validation-policy":                         "checks the network tier of load balancers",
 }
 
-// labelsPurpose is that of the MutatingAdmissionPolicy.
 const labelsPurpose = "keeps the labels of a living Node while the cloud-controller-manager is asked for its machine"
 
 // payload has the policies of the release and their bindings, by the policy's name. A policy without a binding is bound

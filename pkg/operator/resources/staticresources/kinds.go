@@ -34,7 +34,6 @@ type store[T object] interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// kind describes how the controller handles resources of one kind.
 type kind struct {
 	// name is the prefix of the asset files' names, and the resource's name in messages.
 	name string
@@ -52,7 +51,6 @@ type kind struct {
 	remove func(ctx context.Context, namespace, name string) error
 }
 
-// applyFunc is a function of resourceapply that is bound to its client.
 type applyFunc[T object] func(ctx context.Context, recorder events.Recorder, required T) (T, bool, error)
 
 func with[C any, T object](client C, apply func(context.Context, C, events.Recorder, T) (T, bool, error)) applyFunc[T] {
@@ -143,7 +141,6 @@ func daemonSets(d dependencies.Deps) kind {
 		func(namespace string) store[*appsv1.DaemonSet] { return d.Kube.AppsV1().DaemonSets(namespace) })
 }
 
-// cached returns an object as its informer has it, nil if it does not.
 func (k kind) cached(namespace, name string) object {
 	found, _, _ := k.informer(namespace).GetIndexer().GetByKey(cache.NewObjectName(namespace, name).String())
 	cached, _ := found.(object)

@@ -116,7 +116,6 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return errors.Join(c.apply(ctx, syncCtx.Recorder(), resources), c.sweep(ctx, syncCtx.Recorder(), observed, resources))
 }
 
-// errUnrestrained reports that no rights were granted because a restraint is missing.
 var errUnrestrained = errors.New("roles are not bound until every admission policy is bound")
 
 // apply applies resources in their order: bindings of admission policies before those of roles. If one of a policy

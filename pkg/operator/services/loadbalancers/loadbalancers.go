@@ -115,7 +115,6 @@ func (c *controller) candidates(
 	return candidates, next
 }
 
-// condition returns a condition that is True if Services have waited for long.
 func (c *controller) condition(
 	late []types.NamespacedName, needs map[types.NamespacedName]need, more bool,
 ) *operatorclient.Condition {

@@ -28,7 +28,6 @@ const (
 	readTimeout   = 10 * time.Second
 )
 
-// quote is what the cloud-controller-manager said about a Service.
 type quote struct {
 	need need
 	// text is empty if it reported no error.
@@ -71,7 +70,6 @@ func (c *controller) readQuotes(
 	return nil
 }
 
-// lastWarning returns the last Warning of the service controller about a Service, empty if there is none.
 func (c *controller) lastWarning(ctx context.Context, service types.NamespacedName, uid types.UID) (string, error) {
 	options := metav1.ListOptions{FieldSelector: fields.Set{
 		"involvedObject.kind": "Service", "involvedObject.name": service.Name, "involvedObject.uid": string(uid),

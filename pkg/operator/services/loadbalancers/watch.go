@@ -26,7 +26,6 @@ const limit = 1000
 // selector selects the Services of type LoadBalancer. The API server filters: the operator decodes no others.
 var selector = fields.OneTermEqualSelector("spec.type", string(corev1.ServiceTypeLoadBalancer)).String()
 
-// need is what a Service needs, and since when.
 type need struct {
 	loadbalancer.Need
 	uid   types.UID
@@ -154,7 +153,6 @@ func (w *Watch) Replace(objs []any, _ string) error {
 // Resync implements cache.ReflectorStore. It does nothing.
 func (w *Watch) Resync() error { return nil }
 
-// change calls do with the lock, and then calls changed if it did.
 func (w *Watch) change(do func() bool) {
 	w.lock.Lock()
 	changed, notify := do(), w.changed
@@ -191,14 +189,12 @@ func nameOf(service *corev1.Service) types.NamespacedName {
 	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}
 }
 
-// snapshot returns the recorded Services, whether there are more, and whether the first list is complete.
 func (w *Watch) snapshot() (needs map[types.NamespacedName]need, more, synced bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	return maps.Clone(w.needs), w.more, w.synced
 }
 
-// onChange sets what is called after the set of recorded Services has changed.
 func (w *Watch) onChange(changed func()) {
 	w.lock.Lock()
 	defer w.lock.Unlock()

@@ -47,7 +47,6 @@ func send(ch chan<- prometheus.Metric, desc *prometheus.Desc, value float64, lab
 	ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 }
 
-// collectConditions sends the conditions that are not as they are in a settled cluster.
 func collectConditions(ch chan<- prometheus.Metric, conditions []operatorv1.OperatorCondition, now time.Time) {
 	for _, c := range conditions {
 		abnormal := operatorv1.ConditionTrue

@@ -110,7 +110,6 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-// report writes the condition, with the conditions that say why this release is not rendered.
 func (c *controller) report(ctx context.Context, notBegun bool) error {
 	if !notBegun {
 		return operatorclient.ApplyConditions(ctx, c.Operator, name, operatorclient.AsExpected(ProgressingCondition))
@@ -149,7 +148,6 @@ func pendingf(format string, args ...any) error {
 	return &pendingError{text: fmt.Sprintf(format, args...)}
 }
 
-// reached returns nil if everything has reached the payload's version, otherwise a pendingError.
 func (c *controller) reached(observed platform.Platform) error {
 	if !observed.Managed() {
 		return c.removedReached()
@@ -186,7 +184,6 @@ func (c *controller) removedReached() error {
 	return pendingf("deployment/%s of the predecessor exists", deployments[0].Name)
 }
 
-// nodesReached compares each control-plane node's current revision with the live candidate.
 func (c *controller) nodesReached() error {
 	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
