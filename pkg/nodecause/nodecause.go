@@ -98,105 +98,59 @@ func (c Class) Action() string { return classes[c].action }
 
 var classes = [...]struct{ name, cause, action string }{
 	Unknown: {name: "Unknown"},
-	NoLeader: {
-		"NoLeader", "no cloud-controller-manager of this operator leads",
-		"see the condition CloudControllerManagerAvailable",
-	},
-	Deaf: {
-		"Deaf", "the cloud-controller-manager that leads looks at no node",
-		"the operator makes another process the leader, see the condition DeafLeaderNotices",
-	},
-	NotAsked: {
-		"NotAsked", "the cloud-controller-manager has logged nothing about the node",
-		"if no other node is initialized meanwhile, restart the static pod that holds the lease",
-	},
-	NoAnswer: {
-		"NoAnswer", "the cloud has not answered the cloud-controller-manager yet",
-		"check that the cloud's API responds",
-	},
-	UnknownMachine: {
-		"UnknownMachine", "the cloud does not know the machine",
+	NoLeader: {"NoLeader", "no cloud-controller-manager of this operator leads",
+		"see the condition CloudControllerManagerAvailable"},
+	Deaf: {"Deaf", "the cloud-controller-manager that leads looks at no node",
+		"the operator makes another process the leader, see the condition DeafLeaderNotices"},
+	NotAsked: {"NotAsked", "the cloud-controller-manager has logged nothing about the node",
+		"if no other node is initialized meanwhile, restart the static pod that holds the lease"},
+	NoAnswer: {"NoAnswer", "the cloud has not answered the cloud-controller-manager yet",
+		"check that the cloud's API responds"},
+	UnknownMachine: {"UnknownMachine", "the cloud does not know the machine",
 		"check that the project, region or datacenter of the cloud configuration has an instance with this name, " +
-			"systemUUID or providerID",
-	},
-	Ambiguous: {
-		"Ambiguous", "the cloud has several instances that match the node",
-		"rename or delete all but one of them",
-	},
-	AddressMismatch: {
-		"AddressMismatch", "the node's IP is not among the addresses that the cloud has for the machine",
-		"correct the kubelet's --node-ip, or the instance's addresses",
-	},
-	Unauthenticated: {
-		"Unauthenticated", "the cloud rejects the credentials",
-		"replace the credentials",
-	},
-	NoIdentityProvider: {
-		"NoIdentityProvider", "the cloud does not accept the issuer of the cluster's service account tokens",
+			"systemUUID or providerID"},
+	Ambiguous: {"Ambiguous", "the cloud has several instances that match the node",
+		"rename or delete all but one of them"},
+	AddressMismatch: {"AddressMismatch", "the node's IP is not among the addresses that the cloud has for the machine",
+		"correct the kubelet's --node-ip, or the instance's addresses"},
+	Unauthenticated: {"Unauthenticated", "the cloud rejects the credentials",
+		"replace the credentials"},
+	NoIdentityProvider: {"NoIdentityProvider",
+		"the cloud does not accept the issuer of the cluster's service account tokens",
 		"create the identity provider for the issuer in the cloud (ccoctl aws create-identity-provider, ccoctl azure " +
 			"create-oidc-issuer, ccoctl gcp create-workload-identity-provider), or correct spec.serviceAccountIssuer of " +
-			"authentication/cluster; the issuer's documents must be public",
-	},
-	NotTrusted: {
-		"NotTrusted", "the role or identity in the cloud does not trust the cloud-controller-manager's service account",
+			"authentication/cluster; the issuer's documents must be public"},
+	NotTrusted: {"NotTrusted",
+		"the role or identity in the cloud does not trust the cloud-controller-manager's service account",
 		"correct its trust policy, federated credential or IAM policy binding: the cluster's issuer, the audience " +
-			"openshift, and the subject system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager",
-	},
-	NoToken: {
-		"NoToken", "the service account's token for the cloud is missing or has expired",
-		"see the conditions CloudTokensDegraded and NodeFilesDegraded",
-	},
-	NoRegion: {
-		"NoRegion", "no region is configured",
-		"set the region in the cloud configuration",
-	},
-	WrongClock: {
-		"WrongClock", "the clocks of the control plane and of the cloud differ",
-		"correct the time of the control-plane nodes, which chronyc tracking shows there",
-	},
-	Unauthorized: {
-		"Unauthorized", "the credentials lack a permission",
-		"permit them to read instances and their networks",
-	},
-	QuotaExceeded: {
-		"QuotaExceeded", "a quota of the cloud is exhausted",
-		"raise the quota that the error names",
-	},
-	Throttled: {
-		"Throttled", "the cloud throttles requests",
-		"find what else calls the cloud's API with this account, or raise the limit",
-	},
-	Unreachable: {
-		"Unreachable", "the cloud's API cannot be reached from the control plane",
-		"check name resolution, routes, firewalls and the cluster's proxy",
-	},
-	ProxyRefused: {
-		"ProxyRefused", "the cluster's proxy refuses to connect to the cloud's API",
-		"correct proxy/cluster, its credentials or its noProxy, or permit the connection at the proxy",
-	},
-	Unavailable: {
-		"Unavailable", "the cloud's API answers with a server error",
-		"check the state of the cloud's API",
-	},
-	Certificate: {
-		"Certificate", "the certificate of the cloud's API is not trusted",
-		"renew it, or add its CA to the cloud configuration's CA bundle or to the trusted CA of Proxy",
-	},
-	NoEndpoint: {
-		"NoEndpoint", "the cloud's catalog has no such API in the region",
-		"correct the region of the cloud configuration and of the credentials, or add the API to the cloud's catalog",
-	},
-	NoLoadBalancers: {
-		"NoLoadBalancers", "the cloud's catalog has no load-balancer API in the region",
-		"set enabled = false in [LoadBalancer] of the cloud configuration, or install Octavia",
-	},
-	NoProviderID: {
-		"NoProviderID", "the cloud-controller-manager initializes no node without the providerID of a machine",
-		"start its kubelet with --provider-id, or set spec.providerID of the Node",
-	},
-	Other: {
-		"Other", "the cloud-controller-manager got an error",
+			"openshift, and the subject system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager"},
+	NoToken: {"NoToken", "the service account's token for the cloud is missing or has expired",
+		"see the conditions CloudTokensDegraded and NodeFilesDegraded"},
+	NoRegion: {"NoRegion", "no region is configured",
+		"set the region in the cloud configuration"},
+	WrongClock: {"WrongClock", "the clocks of the control plane and of the cloud differ",
+		"correct the time of the control-plane nodes, which chronyc tracking shows there"},
+	Unauthorized: {"Unauthorized", "the credentials lack a permission",
+		"permit them to read instances and their networks"},
+	QuotaExceeded: {"QuotaExceeded", "a quota of the cloud is exhausted",
+		"raise the quota that the error names"},
+	Throttled: {"Throttled", "the cloud throttles requests",
+		"find what else calls the cloud's API with this account, or raise the limit"},
+	Unreachable: {"Unreachable", "the cloud's API cannot be reached from the control plane",
+		"check name resolution, routes, firewalls and the cluster's proxy"},
+	ProxyRefused: {"ProxyRefused", "the cluster's proxy refuses to connect to the cloud's API",
+		"correct proxy/cluster, its credentials or its noProxy, or permit the connection at the proxy"},
+	Unavailable: {"Unavailable", "the cloud's API answers with a server error",
+		"check the state of the cloud's API"},
+	Certificate: {"Certificate", "the certificate of the cloud's API is not trusted",
+		"renew it, or add its CA to the cloud configuration's CA bundle or to the trusted CA of Proxy"},
+	NoEndpoint: {"NoEndpoint", "the cloud's catalog has no such API in the region",
+		"correct the region of the cloud configuration and of the credentials, or add the API to the cloud's catalog"},
+	NoLoadBalancers: {"NoLoadBalancers", "the cloud's catalog has no load-balancer API in the region",
+		"set enabled = false in [LoadBalancer] of the cloud configuration, or install Octavia"},
+	NoProviderID: {"NoProviderID", "the cloud-controller-manager initializes no node without the providerID of a machine",
+		"start its kubelet with --provider-id, or set spec.providerID of the Node"},
+	Other: {"Other", "the cloud-controller-manager got an error",
 		"check that the cloud has an instance with the node's name and with the node's addresses, and that the " +
-			"credentials may read instances and their networks",
-	},
+			"credentials may read instances and their networks"},
 }

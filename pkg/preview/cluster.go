@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -31,13 +30,7 @@ type cluster struct {
 	secrets map[string][]byte
 }
 
-func newCluster(ctx context.Context, config *rest.Config) (*cluster, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("building a client: %w", err)
-	}
+func newCluster(ctx context.Context, objects dynamic.Interface) (*cluster, error) {
 	c := &cluster{ctx: ctx, objects: objects, read: map[string][]byte{}}
 	list, err := objects.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(operand.Namespace).
 		List(ctx, metav1.ListOptions{ResourceVersion: "0"})

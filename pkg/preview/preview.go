@@ -62,7 +62,7 @@ func Of(ctx context.Context, config *rest.Config, request offline.Request) (*Pre
 	if err != nil {
 		return nil, err
 	}
-	live, err := newCluster(ctx, config)
+	live, err := newCluster(ctx, client.Objects)
 	if err != nil {
 		return nil, err
 	}

@@ -149,22 +149,10 @@ func stateOf(pod *corev1.Pod) string {
 	}
 }
 
-// noLeader returns why nobody leads: what the operator says, or what the lease has.
+// noLeader returns why nobody leads: what the operator says, or how the lease is.
 func noLeader(leader controlplane.Holder, available Condition) string {
-	if available.Message != "" {
-		return available.Message
-	}
-	holder := fmt.Sprintf("%q holds lease/%s in %s", leader.Identity, operand.Lease, operand.Namespace)
-	switch leader.State {
-	case controlplane.Vacant:
-		return fmt.Sprintf("lease/%s in %s has no holder", operand.Lease, operand.Namespace)
-	case controlplane.Expired:
-		return holder + ", which has expired"
-	case controlplane.Ended:
-		return holder + ", and its process has ended"
-	default:
-		return holder + ", and is no cloud-controller-manager of this operator on an existing Node"
-	}
+	return cmp.Or(available.Message, fmt.Sprintf("the state of lease/%s in %s is %s, its holder %q", operand.Lease,
+		operand.Namespace, leader.State, leader.Identity))
 }
 
 func credentialsOf(s *snapshot.Snapshot, revision, latest int32) Credentials {

@@ -127,7 +127,8 @@ func (q Query) resource() schema.GroupVersionResource {
 
 // Client reads from the API of a cluster.
 type Client struct {
-	objects dynamic.Interface
+	// Objects is the client for any object.
+	Objects dynamic.Interface
 	kube    kubernetes.Interface
 	// time is that of the API server's last response.
 	time    *atomic.Pointer[time.Time]
@@ -233,7 +234,7 @@ const noRight = "no right to read this"
 // read calls add with each object as it is decoded: every tenant can write many large Services and Events.
 func (c *Client) read(ctx context.Context, q Query, add func(*unstructured.Unstructured) (more bool)) error {
 	if q.name != "" {
-		object, err := c.objects.Resource(q.resource()).Namespace(q.namespace).Get(ctx, q.name, metav1.GetOptions{})
+		object, err := c.Objects.Resource(q.resource()).Namespace(q.namespace).Get(ctx, q.name, metav1.GetOptions{})
 		if err == nil {
 			add(object)
 		}

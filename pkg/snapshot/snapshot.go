@@ -51,13 +51,14 @@ type Unread struct {
 	Why  string `json:"why"`
 }
 
-// of returns the objects of a kind in a namespace as their type, sorted by name, without those that do not fit it.
-func of[T any](s *Snapshot, kind, namespace string) []*T {
+// of returns the objects of a kind in a namespace as their type, sorted by name, without those that do not fit it. Of
+// a name, "" selects all.
+func of[T any](s *Snapshot, kind, namespace, name string) []*T {
 	var found []*T
-	for _, object := range s.objects {
+	for _, o := range s.objects {
 		typed := new(T)
-		if object.GetKind() == kind && object.GetNamespace() == namespace &&
-			runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed) == nil {
+		if o.GetKind() == kind && o.GetNamespace() == namespace && (name == "" || name == o.GetName()) &&
+			runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed) == nil {
 			found = append(found, typed)
 		}
 	}
@@ -65,14 +66,8 @@ func of[T any](s *Snapshot, kind, namespace string) []*T {
 }
 
 func get[T any](s *Snapshot, kind, namespace, name string) *T {
-	i := slices.IndexFunc(s.objects, func(o *unstructured.Unstructured) bool {
-		return o.GetKind() == kind && o.GetNamespace() == namespace && o.GetName() == name
-	})
-	typed := new(T)
-	if i < 0 || runtime.DefaultUnstructuredConverter.FromUnstructured(s.objects[i].Object, typed) != nil {
-		return nil
-	}
-	return typed
+	found := of[T](s, kind, namespace, name)
+	return append(found, nil)[0]
 }
 
 // The methods for single objects return nil if the object does not exist.
@@ -93,14 +88,16 @@ func (s *Snapshot) Infrastructure() *configv1.Infrastructure {
 }
 
 // Nodes returns all Nodes.
-func (s *Snapshot) Nodes() []*corev1.Node { return of[corev1.Node](s, "Node", "") }
+func (s *Snapshot) Nodes() []*corev1.Node { return of[corev1.Node](s, "Node", "", "") }
 
 // Pods returns the Pods of a namespace.
-func (s *Snapshot) Pods(namespace string) []*corev1.Pod { return of[corev1.Pod](s, "Pod", namespace) }
+func (s *Snapshot) Pods(namespace string) []*corev1.Pod {
+	return of[corev1.Pod](s, "Pod", namespace, "")
+}
 
 // Events returns the Events of a namespace.
 func (s *Snapshot) Events(namespace string) []*corev1.Event {
-	return of[corev1.Event](s, "Event", namespace)
+	return of[corev1.Event](s, "Event", namespace, "")
 }
 
 // Service returns a Service.

@@ -4,11 +4,13 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
@@ -22,7 +24,7 @@ import (
 // NewCommand returns the convert command. It exits the process itself, with the codes of package usage.
 func NewCommand() *cobra.Command {
 	var request offline.Request
-	var diff bool
+	var asDiff bool
 	cmd := &cobra.Command{
 		Use:   "convert" + diagnostics.Arguments,
 		Short: "Show a cloud configuration as the external cloud-controller-manager gets it",
@@ -38,20 +40,20 @@ func NewCommand() *cobra.Command {
 			"    --cloud-config-file=cloud-provider-config.yaml --diff",
 	}
 	diagnostics.AddFlags(cmd, &request)
-	cmd.Flags().BoolVar(&diff, "diff", false, "Print the changes and their reasons instead of the result.")
+	cmd.Flags().BoolVar(&asDiff, "diff", false, "Print the changes and their reasons instead of the result.")
 	diagnostics.Run(cmd, &request, func() (int, error) {
-		return run(cmd.OutOrStdout(), cmd.ErrOrStderr(), request, diff)
+		return run(cmd.OutOrStdout(), cmd.ErrOrStderr(), request, asDiff)
 	})
 	return cmd
 }
 
-func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int, err error) {
+func run(stdout, stderr io.Writer, request offline.Request, asDiff bool) (code int, err error) {
 	report, err := offline.Check(request)
 	if err != nil {
 		return 0, err
 	}
 	printed := report.Diagnostics
-	if diff {
+	if asDiff {
 		printed = withoutChanges(report)
 	}
 	if err := diagnostics.Print(stderr, printed, report.Remarks); err != nil {
@@ -63,7 +65,7 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	}
 	var out bytes.Buffer
 	write := writeFiles
-	if diff {
+	if asDiff {
 		write = writeDiff
 	}
 	write(&out, report)
@@ -118,6 +120,14 @@ func writeFiles(out *bytes.Buffer, report *offline.Report) {
 			out.WriteByte('\n')
 		}
 	}
+}
+
+// writeDiff writes a unified diff, or nothing if before and after are equal. Its time grows with n log n.
+func (f file) writeDiff(out *bytes.Buffer) {
+	text := diff.Diff(printable.Line(cmp.Or(f.title, "/dev/null")), []byte(f.before),
+		printable.Line(f.name)+" of the cloud-controller-manager", []byte(f.after))
+	_, text, _ = bytes.Cut(text, []byte("\n")) // the line with the command
+	out.Write(text)
 }
 
 func writeDiff(out *bytes.Buffer, report *offline.Report) {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/openshift/library-go/pkg/config/client"
@@ -23,7 +23,7 @@ const maxFile = 16 << 20
 // useAPIServerURL makes in-cluster clients use the API server's URL of the node's own components, because the service
 // network may wait for the cloud-controller-manager. Without the file it changes nothing.
 //
-// The file has lines such as KUBERNETES_SERVICE_HOST='api-int.example.com'. Other variables are ignored.
+// The file has lines such as KUBERNETES_SERVICE_HOST='api-int.example.com'. Others are ignored.
 func useAPIServerURL(file string) error {
 	data, err := regularfile.Read(file, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,12 +32,13 @@ func useAPIServerURL(file string) error {
 	if err != nil {
 		return fmt.Errorf("reading the API server's URL: %w", err)
 	}
-	variables, err := parseEnvironment(string(data))
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
 	for _, name := range []string{"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
-		value := variables[name]
+		// A value may have single, double or no quotes. The last one counts, as in a shell.
+		line := regexp.MustCompile(`(?m)^\s*` + name + `\s*=\s*["']?([^"'\s]*)["']?\s*$`)
+		value := ""
+		for _, found := range line.FindAllSubmatch(data, -1) {
+			value = string(found[1])
+		}
 		if value == "" {
 			return fmt.Errorf("%s does not set %s; check the machine-config-operator, which writes the file",
 				file, name)
@@ -71,30 +72,4 @@ func awaitAPIServer(ctx context.Context, kubeconfig string, limit time.Duration)
 		return fmt.Errorf("waiting for the API server %s: %w", config.Host, last)
 	}
 	return nil
-}
-
-// parseEnvironment parses lines of the form NAME=value. Values may have single, double or no quotes.
-func parseEnvironment(text string) (map[string]string, error) {
-	variables := map[string]string{}
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, value, found := strings.Cut(line, "=")
-		if !found {
-			return nil, fmt.Errorf("line %d does not have the form NAME=value", i+1)
-		}
-		variables[strings.TrimSpace(name)] = unquote(strings.TrimSpace(value))
-	}
-	return variables, nil
-}
-
-func unquote(value string) string {
-	for _, quote := range []string{"'", `"`} {
-		if len(value) >= 2 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
-			return value[1 : len(value)-1]
-		}
-	}
-	return value
 }

@@ -33,7 +33,7 @@ func TestTheAddressOfTheAPIServer(t *testing.T) {
 		},
 		"something else": {
 			content: "KUBERNETES_SERVICE_HOST='api-int'\nexport\n",
-			wantErr: "FILE: line 2 does not have the form NAME=value",
+			wantErr: "FILE does not set KUBERNETES_SERVICE_PORT; check the machine-config-operator, which writes the file",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,9 @@ import (
 
 const appRemoval = "removal"
 
+// appWriters are the apps whose pods write files of the operand.
+var appWriters = []string{controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp}
+
 // retryPeriod is how long a failed removal pod stays, so that its log can be read and a node is not busy with them.
 const retryPeriod = 15 * time.Second
 
@@ -112,9 +115,9 @@ func (c *controller) clean(
 	ctx context.Context, syncCtx factory.SyncContext, spec *operatorv1.StaticPodOperatorSpec, node string,
 ) (waiting, problem string, err error) {
 	// library-go's installer controller has ended, but one of its pods may still write.
-	writing, err := c.endWriters(ctx, node)
-	if err != nil || writing != "" {
-		return writing, "", err
+	writers, err := c.removePods(ctx, node, appWriters...)
+	if err != nil || len(writers) > 0 {
+		return strings.Join(writers, ", "), "", err
 	}
 	pod, err := operatorclient.Find(c.pods, "pod", operand.Namespace, podName(node))
 	if err != nil {
@@ -145,25 +148,6 @@ func (c *controller) clean(
 	return fmt.Sprintf("pod/%s is %s", pod.Name, pod.Status.Phase), "", nil
 }
 
-// endWriters deletes the installers, the pruners and the pods of a handover on a node that have not ended, and returns
-// one of them.
-func (c *controller) endWriters(ctx context.Context, node string) (waiting string, err error) {
-	pods, err := c.podsOf(controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp)
-	if err != nil {
-		return "", err
-	}
-	for _, pod := range pods {
-		if pod.Spec.NodeName != node || controlplane.HasEnded(pod) {
-			continue
-		}
-		waiting = "the end of pod/" + pod.Name
-		if err := c.deletePod(ctx, pod); err != nil {
-			return "", err
-		}
-	}
-	return waiting, nil
-}
-
 func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
 	pods, err := operatorclient.All(c.pods, "pods in "+operand.Namespace)
 	if err != nil {
@@ -174,18 +158,25 @@ func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// removePods deletes the pods of these apps and returns those that exist, for a message.
-func (c *controller) removePods(ctx context.Context, apps ...string) ([]string, error) {
+// removePods deletes the pods of these apps and returns those that exist, for a message. Of a node, "" for all, it
+// deletes only those that have not ended.
+func (c *controller) removePods(ctx context.Context, node string, apps ...string) (left []string, err error) {
 	pods, err := c.podsOf(apps...)
 	if err != nil {
 		return nil, err
 	}
-	var left []string
 	for _, pod := range pods {
+		on := ""
+		switch {
+		case node == "":
+			on = " on node/" + pod.Spec.NodeName
+		case pod.Spec.NodeName != node || controlplane.HasEnded(pod):
+			continue
+		}
 		if err := c.deletePod(ctx, pod); err != nil {
 			return nil, err
 		}
-		left = append(left, fmt.Sprintf("the end of pod/%s on node/%s", pod.Name, pod.Spec.NodeName))
+		left = append(left, "the end of pod/"+pod.Name+on)
 	}
 	return left, nil
 }

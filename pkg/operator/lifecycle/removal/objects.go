@@ -23,8 +23,7 @@ import (
 // repeats that until it finds none. The namespace stays, and what the payload and other components own in it. So does
 // kube-cloud-config in openshift-config-managed, which other components read.
 func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncContext) error {
-	left, err := c.removePods(ctx, controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp, appRemoval,
-		operand.PreflightName)
+	left, err := c.removePods(ctx, "", slices.Concat(appWriters, []string{appRemoval, operand.PreflightName})...)
 	if err != nil {
 		return err
 	}

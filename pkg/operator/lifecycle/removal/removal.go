@@ -5,6 +5,7 @@ package removal
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"k8s.io/client-go/metadata"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -237,7 +237,7 @@ func (c *controller) stayRemoved(ctx context.Context) error {
 // of former revisions go too: library-go's installer controller takes a revision as installed on a node if the
 // installer pod of the node and revision has succeeded. The lease of a leader that the removal has ended is released.
 func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
-	left, err := c.removePods(ctx, controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp, appRemoval)
+	left, err := c.removePods(ctx, "", slices.Concat(appWriters, []string{appRemoval})...)
 	if err != nil {
 		return err
 	}

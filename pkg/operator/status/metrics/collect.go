@@ -8,6 +8,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -32,7 +33,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	collectRevisions(ch, status)
-	for _, waiting := range c.facts.nodesWaiting() {
+	for _, waiting := range ptr.Deref(c.facts.waiting.Load(), nil) {
 		cause := waiting.Cause.String()
 		send(ch, nodesWaiting, float64(waiting.Nodes), cause)
 		send(ch, nodesWaitingOldest, now.Sub(waiting.Since).Seconds(), cause)
@@ -87,7 +88,7 @@ func (c *collector) collectLease(ch chan<- prometheus.Metric) error {
 	if err != nil || record.Lease == nil {
 		return err
 	}
-	vanished := c.facts.nodesVanished()
+	vanished := ptr.Deref(c.facts.vanished.Load(), nil)
 	present := view.WithNodes(func(node string) bool { return !slices.Contains(vanished, node) }, vanished)
 	holder, age := present.Holder(), max(0, view.Now().Sub(record.Since).Seconds())
 	send(ch, leaseHolder, 1, holder.Node, holder.State.String())

@@ -5,7 +5,6 @@ package metrics
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -64,43 +63,21 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 // Facts are what controllers know and no object has. The zero value is ready for use.
 type Facts struct {
 	repairs, deafLeaders atomic.Int64
-
-	mutex    sync.Mutex
-	waiting  []nodecause.Waiting
-	vanished []string
+	waiting              atomic.Pointer[[]nodecause.Waiting]
+	vanished             atomic.Pointer[[]string]
 }
 
 // NodesWait replaces the nodes that wait.
-func (f *Facts) NodesWait(waiting []nodecause.Waiting) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.waiting = waiting
-}
+func (f *Facts) NodesWait(waiting []nodecause.Waiting) { f.waiting.Store(&waiting) }
 
 // NodesVanished replaces the names of the deleted Nodes that ran a pod of the operand.
-func (f *Facts) NodesVanished(names []string) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.vanished = names
-}
+func (f *Facts) NodesVanished(names []string) { f.vanished.Store(&names) }
 
 // NodeRepaired counts a repair.
 func (f *Facts) NodeRepaired() { f.repairs.Add(1) }
 
 // LeaderReplaced counts a deaf leader.
 func (f *Facts) LeaderReplaced() { f.deafLeaders.Add(1) }
-
-func (f *Facts) nodesVanished() []string {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.vanished
-}
-
-func (f *Facts) nodesWaiting() []nodecause.Waiting {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.waiting
-}
 
 // Credential is a Secret with what expires.
 type Credential struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -208,47 +209,41 @@ func (c *controller) nodesReached() error {
 		return pendingf("no control-plane node is known")
 	}
 	for _, node := range operatorStatus.NodeStatuses {
-		if err := nodeReached(configMaps, node, operand.DigestOf(candidate)); err != nil {
-			return c.untilRevision(configMaps, operatorStatus.LatestAvailableRevision, operand.DigestOf(candidate), err)
+		if at, err := digestIn(configMaps, node.CurrentRevision); err != nil || at != operand.DigestOf(candidate) {
+			return c.notReached(configMaps, &node, operatorStatus.LatestAvailableRevision, candidate, err)
 		}
 	}
 	return nil
 }
 
-// untilRevision marks what is pending in an upgrade whose candidate is no revision yet.
-func (c *controller) untilRevision(
-	configMaps corelisters.ConfigMapNamespaceLister, latest int32, digest string, err error,
+// notReached returns what is pending on a node, also whether an upgrade has a candidate that is no revision yet.
+func (c *controller) notReached(
+	configMaps corelisters.ConfigMapNamespaceLister, node *operatorv1.NodeStatus, latest int32,
+	candidate *corev1.ConfigMap, err error,
 ) error {
-	var pending *pendingError
-	if !errors.As(err, &pending) || c.versions.GetVersions()[operatorVersion] == c.OperatorVersion {
-		return err
-	}
-	copied, err := operatorclient.Find(configMaps, "configmap", operand.Namespace,
-		operand.NameIn(operand.PodConfigMap, latest))
 	if err != nil {
 		return err
 	}
-	pending.notBegun = copied == nil || operand.DigestOf(copied) != digest
+	pending := &pendingError{text: fmt.Sprintf("node/%s is at revision %d, which is not the live candidate",
+		node.NodeName, node.CurrentRevision)}
+	if c.versions.GetVersions()[operatorVersion] != c.OperatorVersion {
+		last, err := digestIn(configMaps, latest)
+		if err != nil {
+			return err
+		}
+		pending.notBegun = last != operand.DigestOf(candidate)
+	}
 	return pending
 }
 
-func nodeReached(configMaps corelisters.ConfigMapNamespaceLister, node operatorv1.NodeStatus, digest string) error {
-	if node.CurrentRevision == 0 {
-		return pendingf("node/%s has no revision", node.NodeName)
+// digestIn returns the digest of a revision, which no candidate has if there is no such revision.
+func digestIn(configMaps corelisters.ConfigMapNamespaceLister, revision int32) (string, error) {
+	copied, err := operatorclient.Find(configMaps, "configmap", operand.Namespace,
+		fmt.Sprintf("%s-%d", operand.PodConfigMap, revision))
+	if err != nil || copied == nil {
+		return "absent", err
 	}
-	name := fmt.Sprintf("%s-%d", operand.PodConfigMap, node.CurrentRevision)
-	copied, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, name)
-	if err != nil {
-		return err
-	}
-	if copied == nil {
-		return pendingf("configmap/%s of node/%s does not exist", name, node.NodeName)
-	}
-	if operand.DigestOf(copied) != digest {
-		return pendingf("node/%s is at revision %d, which is not the live candidate",
-			node.NodeName, node.CurrentRevision)
-	}
-	return nil
+	return operand.DigestOf(copied), nil
 }
 
 // rolloutReached tolerates as many nodes without an updated and available pod as the DaemonSet's maxUnavailable, but
