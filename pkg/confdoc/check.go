@@ -44,7 +44,6 @@ func (d *Document) Header(e *Entry) string {
 	return d.owner(Cut(e.Name) + " " + Quoted(e.Sub))
 }
 
-// isSection reports whether the names of the path are sections.
 func (d *Document) isSection(path string) bool { return d.Format == INI && path == "" }
 
 func (d *Document) find(fields []Field, e *Entry) (Field, bool) {

@@ -101,7 +101,6 @@ func (d *Document) check(root *Node) {
 	}
 }
 
-// reportRest reports text after the document, which the libraries ignore silently.
 func (d *Document) reportRest() {
 	if at, _ := Rest(d.text); at.Line > 0 && d.Format != INI {
 		d.ReportAt(Position{Line: at.Line, Column: 1}, diagnostic.Typo, "the document ends before this line, and "+

@@ -48,7 +48,6 @@ func (d *Document) onePerName(mapping Field, path string, n *Node) {
 	})
 }
 
-// member returns the field of an entry of a mapping.
 func (d *Document) member(mapping Field, e *Entry) (Field, bool) {
 	if mapping.Is == Map {
 		return *mapping.Of, true
@@ -60,7 +59,6 @@ func (d *Document) member(mapping Field, e *Entry) (Field, bool) {
 	return field, true
 }
 
-// copy returns a mapping with other entries.
 func (n *Node) copy(entries []*Entry) *Node {
 	return &Node{Kind: MapNode, Position: n.Position, Entries: entries, ordered: n.ordered}
 }

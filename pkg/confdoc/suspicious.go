@@ -40,7 +40,6 @@ func IsBase64(text []byte) bool {
 // TooMuchBase64 is the message about a text for which IsBase64 is true.
 const TooMuchBase64 = "it is in base64 once too often: write the text itself"
 
-// isSuspicious reports a suspicious string and returns whether it is one.
 func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
 	first, _ := utf8.DecodeRuneInString(n.Text)
 	last, size := utf8.DecodeLastRuneInString(n.Text)

@@ -120,7 +120,6 @@ func CloudConfigIn(configMap *corev1.ConfigMap, source, key, alternative string)
 	return config
 }
 
-// otherKeys returns the keys except for the configuration and the CA bundle, nil if there are none.
 func otherKeys(configMap *corev1.ConfigMap, key string) map[string][]byte {
 	var keys map[string][]byte
 	for other, text := range configMap.Data {

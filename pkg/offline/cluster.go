@@ -97,7 +97,6 @@ func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
 	return nil
 }
 
-// onlyObject returns the only object of a file, which must match.
 func onlyObject(file, wanted string, matches func(Manifest) bool) (*Manifest, error) {
 	objects, err := ReadObjects(file)
 	if err != nil {

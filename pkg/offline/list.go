@@ -57,6 +57,7 @@ func readDocument(file string, d *document) ([]Manifest, error) {
 // objectsOf returns the object in m, or the items of the list. The document of an item is the list's.
 func objectsOf(m Manifest) ([]Manifest, error) {
 	var h header
+	h.APIVersion, h.Kind = m.GVK.ToAPIVersionAndKind() // that of the list, unless the object has its own
 	err := utiljson.Unmarshal(m.json, &h)
 	if err == nil && h.isList() {
 		return itemsOf(m, h)
@@ -136,28 +137,16 @@ func itemsOf(m Manifest, h header) ([]Manifest, error) {
 	var errs []error
 	for i, item := range list.Items {
 		member := m
+		if kind := strings.TrimSuffix(h.Kind, "List"); kind != "" {
+			member.GVK = schema.FromAPIVersionAndKind(h.APIVersion, kind)
+		}
 		member.item = append(m.item[:len(m.item):len(m.item)], "items", strconv.Itoa(i))
-		member.json = withKind(item, h)
+		member.json = item
 		found, err := objectsOf(member)
 		errs = append(errs, err)
 		objects = append(objects, found...)
 	}
 	return objects, errors.Join(errs...)
-}
-
-func withKind(item json.RawMessage, list header) []byte {
-	var own map[string]json.RawMessage
-	kind := strings.TrimSuffix(list.Kind, "List")
-	if err := json.Unmarshal(item, &own); err != nil || own == nil || kind == "" || own["kind"] != nil {
-		return item
-	}
-	own["apiVersion"], own["kind"] = json.RawMessage(strconv.Quote(list.APIVersion)),
-		json.RawMessage(strconv.Quote(kind))
-	completed, err := json.Marshal(own)
-	if err != nil {
-		return item
-	}
-	return completed
 }
 
 // itemName returns the object's field in the list, empty if it is not in a list.

@@ -68,7 +68,6 @@ func (c *Cluster) config(kind string, into any) (*Manifest, error) {
 	return decodeInto(c.find(configv1.GroupName, kind, "", operatorclient.Instance), into)
 }
 
-// decodeInto decodes a manifest, if there is one.
 func decodeInto(found *Manifest, into any) (*Manifest, error) {
 	if found == nil {
 		return nil, nil

@@ -137,7 +137,6 @@ func (a *rewriter) checkRegion() {
 	a.Contradicts("the region of Zone", &zone, regionField, a.status.Region)
 }
 
-// setDefaults sets OpenShift's defaults where the user sets nothing.
 func (a *rewriter) setDefaults() {
 	a.Default(confdoc.NewText("Shared"),
 		"one probe of kube-proxy for all Services lets a node that shuts down finish its connections",

@@ -190,7 +190,6 @@ func checkLogin(file *confdoc.Document, profiles []*profile) {
 	}
 }
 
-// problem returns what is wrong with one profile, and at which key.
 func (p *profile) problem() (key, problem string) {
 	for _, key := range []string{keyID, secretKey, roleARN, sourceProfile, tokenFile} {
 		if strings.Contains(p.value(key), "\n") {
@@ -209,7 +208,6 @@ func (p *profile) problem() (key, problem string) {
 	return p.wayProblem()
 }
 
-// wayProblem returns what is wrong with the way in which a profile logs in, and at which key.
 func (p *profile) wayProblem() (key, problem string) {
 	ways := []string{sourceProfile, credentialSource, process, tokenFile}
 	ways = slices.DeleteFunc(ways, func(way string) bool { return p.value(way) == "" })

@@ -133,7 +133,6 @@ func (a *rewriter) finish(r clouds.Result) clouds.Result {
 	return a.Finish(r)
 }
 
-// useCloud sets cloud, or checks that it matches Infrastructure.
 func (a *rewriter) useCloud() {
 	if a.Cluster.Status.Azure == nil && !a.stack {
 		return
@@ -270,7 +269,6 @@ func (a *rewriter) checkServiceGateway() {
 	}
 }
 
-// checkEndpoints checks the file that contains the endpoints of an Azure Stack Hub.
 func (a *rewriter) checkEndpoints() {
 	const empty = "write the JSON object that the installer makes, with resourceManagerEndpoint, " +
 		"tokenAudience and activeDirectoryEndpoint"

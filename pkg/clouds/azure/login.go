@@ -65,7 +65,6 @@ func (a *rewriter) compareWithSecret(key, secretKey string) {
 // tenantID matches the tenant IDs that the SDK accepts.
 var tenantID = regexp.MustCompile(`^[A-Za-z0-9.-]*$`)
 
-// checkTenant reports a tenant for which the provider exits.
 func (a *rewriter) checkTenant() {
 	tenant, network := a.Text("tenantId"), a.Text("networkResourceTenantID")
 	if !tenantID.MatchString(tenant) {
@@ -96,7 +95,6 @@ func (a *rewriter) checkNetworkTenant() {
 		"remove it unless the network belongs to that tenant")
 }
 
-// hasOwnLogin reports whether the configuration contains a login that needs no Secret.
 func (a *rewriter) hasOwnLogin() bool {
 	if a.IsTrue("useManagedIdentityExtension") {
 		return a.Text("userAssignedIdentityID") != ""
@@ -163,7 +161,6 @@ func (a *rewriter) unset(key string, kind diagnostic.Kind, reason string) {
 	}
 }
 
-// useToken makes the provider log in with a token of its ServiceAccount.
 func (a *rewriter) useToken() {
 	a.Put(confdoc.NewText(a.TokenFile()), diagnostic.Rewritten,
 		"the operator keeps a fresh token of the cloud-controller-manager's ServiceAccount there", "aadFederatedTokenFile")

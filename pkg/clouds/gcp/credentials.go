@@ -139,5 +139,4 @@ func (a account) checkAddresses(keys ...string) {
 	}
 }
 
-// isText reports whether the value is a string that is not empty.
 func isText(n *confdoc.Node) bool { return n.String() != "" && n.Kind == confdoc.TextNode }

@@ -94,7 +94,6 @@ func (g *rewriter) checkNetwork() {
 	}
 }
 
-// checkRegion compares the region in the value of a key with Infrastructure.
 func (g *rewriter) checkRegion(key, named string) {
 	if at := g.Value("global", key); at != nil {
 		value := *at

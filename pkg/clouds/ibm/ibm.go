@@ -97,7 +97,6 @@ func (i *rewriter) finish(endpoints []ibmEndpoint) clouds.Result {
 	return i.Finish(clouds.Result{Config: i.Encode(), Credentials: i.credentials()})
 }
 
-// contradicts compares a key of [provider] with a field of Infrastructure.
 func (i *rewriter) contradicts(key, field, fact string) {
 	i.Contradicts(key, i.Value("provider", key), i.field+field, fact)
 }

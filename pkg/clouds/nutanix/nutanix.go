@@ -112,7 +112,6 @@ func (n rewriter) checkPrismCentral() {
 	}
 }
 
-// checkReference reports a reference to a Secret that the provider may not read.
 func (n rewriter) checkReference() {
 	prism := n.Value("prismCentral")
 	if prism == nil || prism.Kind != confdoc.MapNode {
@@ -172,7 +171,6 @@ func (n rewriter) checkTrustBundle() {
 	}
 }
 
-// checkTopology reports missing categories of a topology discovery by categories.
 func (n rewriter) checkTopology() {
 	topology := n.Value("topologyDiscovery")
 	categories := topology.Get("topologyCategories")
@@ -192,7 +190,6 @@ func (n rewriter) checkTopology() {
 	}
 }
 
-// checkIgnoredIPs reports items that are not an address, a range or a network.
 func (n rewriter) checkIgnoredIPs() {
 	for _, item := range n.Items("ignoredNodeIPs") {
 		if item.Kind == confdoc.NullNode || item.Kind == confdoc.TextNode && !isIPs(item.Text) {

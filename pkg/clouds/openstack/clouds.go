@@ -109,7 +109,6 @@ func (c cloudsFile) checkUnread(hasCABundle bool) {
 	}
 }
 
-// checkAuth reports a missing login and a missing address of Keystone.
 func (c cloudsFile) checkAuth() {
 	isMeant := func(e *confdoc.Entry) bool { return readName(e.Name) == "auth_url" }
 	if c.entry.Get("auth") == nil {
@@ -241,7 +240,6 @@ func (c cloudsFile) asksKeystoneV2() bool {
 	return slices.Contains([]string{"v2password", "v2token"}, c.entry.String("auth_type"))
 }
 
-// hasAny reports whether at least one of the keys is set.
 func (a auth) hasAny(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return a[key] != "" })
 }
@@ -279,7 +277,6 @@ func (a auth) scopeProblem() (key, problem string) {
 	return "", ""
 }
 
-// userProblem returns the problem with a login by password.
 func (a auth) userProblem() (key, problem string) {
 	switch {
 	case a["username"] == "" && a["user_id"] == "":
@@ -297,7 +294,6 @@ func (a auth) userProblem() (key, problem string) {
 	return "", ""
 }
 
-// applicationCredentialProblem returns the problem with a login that has neither a password nor a token.
 func (a auth) applicationCredentialProblem() (key, problem string) {
 	switch {
 	case a["application_credential_id"] == "" && a["application_credential_name"] == "":

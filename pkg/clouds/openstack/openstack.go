@@ -247,7 +247,6 @@ func (o rewriter) checkClientCertificate() {
 	}
 }
 
-// delivered reports whether the file will exist for the provider.
 func (o rewriter) delivered(file string) bool {
 	switch {
 	case file == o.Paths.CABundle:
@@ -270,7 +269,6 @@ func (o rewriter) useClouds() {
 	o.putLast("cloud", confdoc.NewText(openStackCloud), reason)
 }
 
-// putLast sets a key at the end of [Global].
 func (o rewriter) putLast(key string, value *confdoc.Node, reason string) {
 	o.Put(value, diagnostic.Rewritten, reason, "Global", key)
 	o.Drop("Global", key)

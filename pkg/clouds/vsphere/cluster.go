@@ -63,7 +63,6 @@ func (v *rewriter) wantedVCenters() []vCenter {
 func (v *rewriter) useVCenters() {
 	v.moveGlobalServer()
 	users, wanted := slices.Clone(v.vCenters()), v.wantedVCenters()
-	v.checkPorts()
 	if !v.checkServers(users, wanted) {
 		v.unknownVCenters = true
 		return
@@ -111,7 +110,6 @@ func serverOf(e *confdoc.Entry) string {
 	return cmp.Or(e.Value.Get("server"), confdoc.NewText(e.Name)).Text
 }
 
-// isServer returns a function that reports whether an entry is about a server.
 func isServer(server string) func(*confdoc.Entry) bool {
 	return func(e *confdoc.Entry) bool { return strings.EqualFold(server, serverOf(e)) }
 }
@@ -126,7 +124,6 @@ func serversOf(wanted []vCenter) string {
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._:%-]+$`)
 
-// checkServer reports a name at which the provider cannot reach a server.
 func (v *rewriter) checkServer(at *confdoc.Node, owner, server string) {
 	host, port, _ := strings.Cut(server, ":")
 	_, err := strconv.ParseUint(port, 10, 16)
@@ -154,20 +151,6 @@ func (v *rewriter) checkServers(users []*confdoc.Entry, wanted []vCenter) bool {
 		}
 	}
 	return len(*v.Findings) == before
-}
-
-// checkPorts reports numbers that are not ports. The provider takes 0 for the default.
-func (v *rewriter) checkPorts() {
-	for _, setting := range v.everywhere("port") {
-		port := v.Value(setting...)
-		if port.Kind != confdoc.IntNode {
-			continue // the reader has reported it
-		}
-		if _, err := strconv.ParseUint(port.Text, 10, 16); err != nil {
-			v.Rejectf(port, "%s is %s, but must be a port, which is at most 65535",
-				v.Shown(setting...), confdoc.Cut(port.Text))
-		}
-	}
 }
 
 // contradictsInfrastructure reports a configuration that has no vCenter in common with Infrastructure. It returns
@@ -213,7 +196,6 @@ func (v *rewriter) keepVCenters(users []*confdoc.Entry) {
 	}
 }
 
-// newVCenter returns the entry of a vCenter that the user does not have.
 func (v *rewriter) newVCenter(w vCenter) *confdoc.Entry {
 	v.Reportf(nil, diagnostic.Adapted, "vCenter %s is added: %s has it", confdoc.Quoted(w.Server), vCenters)
 	vcenter := confdoc.NewMap()
@@ -228,7 +210,6 @@ func (v *rewriter) newVCenter(w vCenter) *confdoc.Entry {
 	return &confdoc.Entry{Name: w.Server, Value: vcenter}
 }
 
-// mergedVCenter returns the user's entry with what Infrastructure says about the vCenter.
 func (v *rewriter) mergedVCenter(e *confdoc.Entry, w vCenter) *confdoc.Entry {
 	server, wanted := e.Value.Get("server"), confdoc.Quoted(w.Server)
 	shown := v.Shown("vcenter", e.Name, "server")
@@ -273,5 +254,4 @@ func without(texts, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), sets.New(others...).Has)
 }
 
-// quotedFew returns the first texts of a list in quotes, for a message.
 func quotedFew(texts []string) string { return confdoc.JoinFew(confdoc.QuotedAll(texts)) }

@@ -68,7 +68,6 @@ func (v *rewriter) checkKey(key, server string, keys, servers []string) bool {
 	return false
 }
 
-// isKey reports whether the name can be a key of a Secret.
 func isKey(name string) bool { return len(validation.IsConfigMapKey(name)) == 0 }
 
 // neededKeys returns the keys of a vCenter for a message: those of the second form of loginKeys if there is no other.

@@ -3,6 +3,7 @@ package vsphere
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -14,7 +15,7 @@ import (
 var (
 	connectionFields = []confdoc.Field{
 		{Name: "server"},
-		{Name: "port", Is: confdoc.Int, Unsigned: true},
+		{Name: "port", Is: confdoc.Int, Unsigned: true, Valid: isPort, Hint: "a port, which is at most 65535"},
 		{Name: "datacenters", Is: confdoc.List, Of: &confdoc.Field{}},
 		{Name: "insecureFlag", Is: confdoc.Bool},
 		{Name: "caFile"}, {Name: "thumbprint", Valid: thumbprint.MatchString, Passed: true,
@@ -105,4 +106,9 @@ var tree = confdoc.Reader{
 		{Name: "labels", Is: confdoc.Object, Fields: labelFields},
 		{Name: "nodes", Is: confdoc.Object, Fields: nodeFields},
 	}, confdoc.Dropped(legacyNSXT, "loadBalancer", "loadBalancerClass", "nsxt", "route")),
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
 }

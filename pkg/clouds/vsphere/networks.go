@@ -127,7 +127,6 @@ func (n nodeNetwork) source() string {
 	return platformSpec + ".nodeNetworking." + n.field + " of " + clouds.Infrastructure
 }
 
-// networkReason returns why a setting is no longer what it was.
 func (v *rewriter) networkReason(n nodeNetwork, was []string) string {
 	var reasons []string
 	switch {

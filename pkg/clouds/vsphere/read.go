@@ -105,7 +105,6 @@ func readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
 	return d
 }
 
-// split returns the items of a string with commas as a list.
 func split(n *confdoc.Node) *confdoc.Node {
 	list := &confdoc.Node{Kind: confdoc.ListNode, Position: n.Position}
 	for item := range strings.SplitSeq(n.Text, ",") {

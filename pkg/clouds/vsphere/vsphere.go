@@ -56,7 +56,6 @@ func newRewriter(src clouds.Source) *rewriter {
 	return v
 }
 
-// useCluster writes what Infrastructure and Network decide, and finishes the document.
 func (v *rewriter) useCluster() {
 	v.useVCenters()
 	v.useLabels()
@@ -94,7 +93,6 @@ func (v *rewriter) everywhere(name string) [][]string {
 	return slices.DeleteFunc(paths, func(path []string) bool { return v.Value(path...) == nil })
 }
 
-// drop removes a setting and reports the reason.
 func (v *rewriter) drop(kind diagnostic.Kind, reason string, path ...string) {
 	if n := v.Value(path...); n != nil {
 		v.Reportf(n, kind, "%s is dropped: %s", v.Shown(path...), reason)
