@@ -207,7 +207,7 @@ func (d *deadMachines) testLabelsOutlastAProbe(t *testing.T) {
 // testDeletionsWhileTheServerRestarts: a policy that an API server cannot evaluate yet must not reject whom it is not
 // about. Rejections are counted, requests that fail because nobody listens are not.
 func (d *deadMachines) testDeletionsWhileTheServerRestarts(t *testing.T) {
-	d.monitor.Expect(monitor.Gap("the API server restarts").Times(restarts),
+	d.monitor.Expect(monitor.Gap("each watch begins anew when the API server restarts").Times(5*restarts),
 		monitor.NoneReady("no kubelet can report without an API server").Times(restarts))
 	config := d.RESTConfig()
 	config.QPS = -1 // Each moment after a start counts.
