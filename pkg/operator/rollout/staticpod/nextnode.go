@@ -72,6 +72,8 @@ type nodeState struct {
 	// works reports whether the CCM there was Ready when the kubelet reported last. The pod's condition says less: the
 	// node controller sets it to False when the kubelet is silent.
 	works bool
+	// starts reports whether the CCM there starts, or is about to.
+	starts bool
 	// started is when the container of the CCM started.
 	started metav1.Time
 	// last is 0, or larger the later a rollout should reach the node.
@@ -137,7 +139,9 @@ func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
 			return wait
 		}
 	}
-	if next.failed { // What runs there is of no use, so it is not the last static pod that a move leaves.
+	// What runs there is of no use, so it is not the last static pod that a move leaves. A process that starts would take
+	// the lease that the installation frees.
+	if next.failed && !next.starts {
 		return 0
 	}
 	if next.watches {
@@ -245,7 +249,7 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 			})
 		if static := r.view.StaticPod(state.NodeName); static != nil {
 			container := controlplane.ContainerStatus(static, operand.Name)
-			state.works = container.Ready
+			state.works, state.starts = container.Ready, !container.Ready && !controlplane.IsInBackOff(container)
 			if container.State.Running != nil {
 				state.started = container.State.Running.StartedAt
 			}

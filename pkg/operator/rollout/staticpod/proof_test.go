@@ -146,16 +146,34 @@ func TestTheNodeWhoseRevisionHasLedBadlyGoesBackFirst(t *testing.T) {
 
 // The node that has yielded the lead may wait for its kubelet's back-off.
 func TestTheNodeWhoseRevisionHasLedBadlyGoesBackWhileTheLeadMoves(t *testing.T) {
-	s := newSimulated(t, "m0", "m1", "m2")
-	s.lead()
-	s.run(time.Second)
-	s.changed()
-	s.run(time.Minute)
-	s.prove(trial.Leading{Revision: 2, Former: 1, Node: "m1", State: trial.LeadFailed, Began: metav1.NewTime(s.clock.Now())})
-	s.move(t, corev1.PodRunning, 0)
-	s.revision(3)
-	s.run(20 * time.Second)
-	require.Equal(t, []string{"m1: 2", "m1: 3"}, s.order)
+	for name, tc := range map[string]struct {
+		state corev1.ContainerState
+		ready bool
+		want  []string
+	}{
+		"its next process stands by": {ready: true, want: []string{"m1: 2", "m1: 3"}},
+		"its kubelet does not start the next process for now": {
+			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+			want:  []string{"m1: 2", "m1: 3"},
+		},
+		"but not if its next process starts, which would take the lease": {want: []string{"m1: 2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSimulated(t, "m0", "m1", "m2")
+			s.lead()
+			s.run(time.Second)
+			s.changed()
+			s.run(time.Minute)
+			s.prove(trial.Leading{Revision: 2, Former: 1, Node: "m1", State: trial.LeadFailed, Began: metav1.NewTime(s.clock.Now())})
+			s.move(t, corev1.PodRunning, 0)
+			s.changeMirror("m1", func(pod *corev1.Pod) {
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: operand.Name, Ready: tc.ready, State: tc.state}}
+			})
+			s.revision(3)
+			s.run(time.Second)
+			require.Equal(t, tc.want, s.order)
+		})
+	}
 }
 
 // Each move of the lead costs seconds, and a leader that has not settled is none.
