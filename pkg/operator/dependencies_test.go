@@ -184,7 +184,7 @@ func stringKeys(v reflect.Value) map[string]bool {
 var inlined = regexp.MustCompile(`([^.]+)\.(func\d+)(\.\d+)*$`)
 
 func functionName(v reflect.Value) string {
-	name := path.Base(runtime.FuncForPC(v.Pointer()).Name())
+	name := strings.ReplaceAll(path.Base(runtime.FuncForPC(v.Pointer()).Name()), "[...]", "")
 	if within := inlined.FindStringSubmatch(name); within != nil {
 		return "a function of " + within[1]
 	}
