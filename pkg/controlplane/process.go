@@ -47,15 +47,21 @@ type End struct {
 }
 
 // ObserveHolder records the process of a holder that is a container of ours, and forgets a process that led before the
-// lease went back. certain reports whether the lease is of the present, and no other pod could be the holder.
+// lease went back. certain reports whether the lease is of the present, and no other pod could be the holder. It returns
+// the view with the process.
 //
 // A process may have ended before its kubelet has reported that it runs. It was the last run of the container on its
 // node if the lease was acquired and renewed during that run, by the clock of the node.
-func (l *Lease) ObserveHolder(v View, certain bool) {
-	holder, seen := v.Holder(), v.state.Record
+func (l *Lease) ObserveHolder(v View, certain bool) View {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	r := &l.record
+	l.record.observe(&v, certain)
+	v.state.Record.Process = l.record.Process
+	return v
+}
+
+func (r *Record) observe(v *View, certain bool) {
+	holder, seen := v.Holder(), v.state.Record
 	if r.ObservedStaleSince.After(r.Process.since) {
 		r.Process = Process{Duration: r.Process.Duration}
 	}

@@ -194,7 +194,6 @@ var allControllers = []string{
 	"Availability",
 	"ClientCA",
 	"ConfigObserver",
-	"Handover",
 	"Installer",
 	"LeaderElection",
 	"LoadBalancerController",
@@ -257,7 +256,6 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 				"Availability",
 				"ClientCA",
 				"ConfigObserver",
-				"Handover",
 				"LeaderElection",
 				"LoadBalancerController",
 				"LoggingSyncer",
@@ -283,15 +281,15 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"the lease": {
 			&coordinationv1.Lease{ObjectMeta: target("cloud-controller-manager")},
-			[]string{"Availability", "Handover", "LeaderElection", "NodeDeletionController", "RemovalController", "Takeover"},
+			[]string{"Availability", "LeaderElection", "NodeDeletionController", "RemovalController", "Takeover"},
 		},
 		"a static pod": {
 			labelledPod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"}),
-			[]string{"Availability", "Handover", "LeaderElection", "NodeRepair", "Preflight", "RemovalController", "Takeover"},
+			[]string{"Availability", "LeaderElection", "NodeRepair", "Preflight", "RemovalController", "Takeover"},
 		},
 		"a pod of the predecessor": {
 			labelledPod("x", map[string]string{"infrastructure.openshift.io/cloud-controller-manager": "Azure"}),
-			[]string{"Availability", "Handover", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
+			[]string{"Availability", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
 		},
 		"a Secret": {
 			&corev1.Secret{ObjectMeta: target("kube-token")},
@@ -299,7 +297,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"the candidate of a preflight": {
 			&corev1.Secret{ObjectMeta: target("cloud-controller-manager-preflight")},
-			[]string{"Handover", "NodeRepair", "Preflight", "RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
+			[]string{"LeaderElection", "NodeRepair", "Preflight", "RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
 		},
 		"the lease of a preflight": {
 			&coordinationv1.Lease{ObjectMeta: target("cloud-controller-manager-preflight")},
@@ -307,7 +305,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"the pod of a preflight": {
 			labelledPod("preflight", map[string]string{"app": "cloud-controller-manager-preflight"}),
-			[]string{"Handover", "LeaderElection", "NodeRepair", "Preflight", "RemovalController", "Takeover"},
+			[]string{"LeaderElection", "NodeRepair", "Preflight", "RemovalController", "Takeover"},
 		},
 		"a ConfigMap": {
 			&corev1.ConfigMap{ObjectMeta: target("kubeconfigs")},
@@ -355,7 +353,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"a control-plane Node": {
 			master,
-			[]string{"Availability", "Handover", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
+			[]string{"Availability", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
 		},
 		"Infrastructure": {
 			&configv1.Infrastructure{ObjectMeta: metaOf("", "cluster")},

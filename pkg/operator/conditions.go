@@ -9,7 +9,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/targetconfigcontroller"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/trustedca"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/handover"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leadership"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodemanager"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/preflight"
@@ -24,8 +24,8 @@ import (
 func Conditions() []string {
 	all := slices.Concat(slices.Collect(maps.Keys(Inertia())), staticpod.Conditions(), []string{
 		operatorclient.AvailableCondition, operatorclient.ProgressingCondition, operatorclient.UpgradeableCondition,
-		targetconfigcontroller.NoticesCondition, trustedca.ConditionType, preflight.Condition, handover.DeafCondition,
-		nodeinitialization.NoticesCondition, nodemanager.NoticesCondition, nodemanager.ProgressingCondition,
+		targetconfigcontroller.NoticesCondition, trustedca.ConditionType, preflight.Condition,
+		leadership.NodeControllerCondition, nodeinitialization.NoticesCondition, nodemanager.NoticesCondition, nodemanager.ProgressingCondition,
 		loadbalancers.NoticesCondition, versions.ProgressingCondition,
 	})
 	// An inertia may be that of one reason.

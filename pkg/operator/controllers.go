@@ -26,8 +26,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/tokens"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/trustedca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/availability"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/handover"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leaderelection"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leadership"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/lifecycle/removal"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/lifecycle/takeover"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/lifecycle/unmanaged"
@@ -174,13 +173,11 @@ func (w *wiring) started(ctx context.Context, pod *corev1.Pod) ([]string, error)
 func (w *wiring) leader() []factory.Controller {
 	return []factory.Controller{
 		availability.New(w.deps(), w.facts.NodesVanished),
-		leaderelection.New(w.deps(), leaderelection.Options{
-			Memory: w.LeaderMemory,
-		}),
-		handover.New(w.deps(), handover.Options{
-			OperatorImage: w.OperatorImage,
-			Deafness:      w.deafness,
-			Replaced:      w.facts.LeaderReplaced,
+		leadership.New(w.deps(), leadership.Options{
+			OperatorImage:  w.OperatorImage,
+			NodeController: w.nodeController,
+			Replaced:       w.facts.LeaderReplaced,
+			Memory:         w.LeaderMemory,
 		}),
 	}
 }
@@ -190,11 +187,11 @@ func (w *wiring) nodes() []factory.Controller {
 	return []factory.Controller{
 		nodedeletion.New(w.deps(), w.informers.everyNode(), w.announcements),
 		nodeinitialization.New(w.deps(), nodeinitialization.Options{
-			Started:   w.started,
-			Mask:      w.informers.target.Mask,
-			Report:    w.facts.NodesWait,
-			Deafness:  w.deafness,
-			Threshold: w.UninitializedThreshold,
+			Started:        w.started,
+			Mask:           w.informers.target.Mask,
+			Report:         w.facts.NodesWait,
+			NodeController: w.nodeController,
+			Threshold:      w.UninitializedThreshold,
 		}),
 		nodemanager.New(w.deps(), w.informers.nodeManager.Apps().V1().DaemonSets()),
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandhealth"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leaderelection"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leadership"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/adminevents"
@@ -71,11 +71,11 @@ type wiring struct {
 	informers informerSet
 	lease     *controlplane.Lease
 	// loadBalancers watches Services and announcements Events, as the informers do their objects.
-	loadBalancers *loadbalancers.Watch
-	announcements *nodedeletion.Announcements
-	versions      status.VersionGetter
-	facts         *metrics.Facts
-	deafness      *controlplane.Deafness
+	loadBalancers  *loadbalancers.Watch
+	announcements  *nodedeletion.Announcements
+	versions       status.VersionGetter
+	facts          *metrics.Facts
+	nodeController *controlplane.NodeController
 }
 
 // Run runs the operator until ctx ends.
@@ -133,7 +133,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 	if err != nil {
 		return nil, err
 	}
-	leaderelection.Recall(lease, o.LeaderMemory)
+	leadership.Recall(lease, o.LeaderMemory)
 	w := &wiring{
 		Options:           o,
 		ControllerContext: cc,
@@ -149,7 +149,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		announcements:     nodedeletion.NewAnnouncements(kube.CoreV1()),
 		versions:          status.NewVersionGetter(),
 		facts:             &metrics.Facts{},
-		deafness:          &controlplane.Deafness{},
+		nodeController:    &controlplane.NodeController{},
 	}
 	dependencies.Require(*w)
 	dependencies.Require(w.informers)

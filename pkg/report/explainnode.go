@@ -10,7 +10,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/handover"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leadership"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodemanager"
@@ -131,7 +131,7 @@ func (e *Explanation) ofLog(log snapshot.Log, evidence nodecause.Evidence) strin
 
 // isDeaf reports whether the operator says that the leader looks at no node. It has read the begin of the leader's log.
 func (e *walk) isDeaf() bool {
-	condition := conditionOf(e.operator, handover.DeafCondition)
+	condition := conditionOf(e.operator, leadership.NodeControllerCondition)
 	if condition.Status != string(operatorv1.ConditionTrue) {
 		return false
 	}

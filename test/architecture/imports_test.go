@@ -174,7 +174,7 @@ var layers = []layer{
 		"pkg/loadbalancer", "pkg/nodecause", "pkg/operand",
 		"pkg/operandconfig", "pkg/operatorclient", "pkg/platform", "pkg/predecessor", "pkg/printable",
 		"pkg/terminationmessage", "pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens",
-		"pkg/operator/leader/availability", "pkg/operator/leader/handover", "pkg/operator/nodes/nodedeletion", "pkg/operator/nodes/nodeinitialization",
+		"pkg/operator/leader/availability", "pkg/operator/leader/leadership", "pkg/operator/nodes/nodedeletion", "pkg/operator/nodes/nodeinitialization",
 		"pkg/operator/nodes/nodemanager", "pkg/operator/rollout/staticpod",
 		"pkg/operator/services/loadbalancers",
 	}},

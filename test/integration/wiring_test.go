@@ -130,7 +130,7 @@ var wires = []wire{
 		proof: hasCondition("UnsupportedConfigOverridesUpgradeable"),
 	},
 	{controller: "LeaderElection", does: "restores a lease that was deleted", proof: restoresLease},
-	{controller: "Handover", does: "removes the pod of a Node that is gone", proof: removesHandover},
+	{controller: "LeaderElection", does: "removes the pod of a Node that is gone", proof: removesHandover},
 	{controller: "LoadBalancerController", does: "judges the Services", proof: hasCondition("LoadBalancerNotices")},
 	{controller: "PlatformInformers", does: "starts the watches that the platform needs", proof: provesPlatformInformers},
 	{controller: "NodeManagerController", does: "judges the DaemonSet", proof: hasCondition("NodeManagerDegraded")},

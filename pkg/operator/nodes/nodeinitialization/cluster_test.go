@@ -121,10 +121,10 @@ func start(t *testing.T, observed string) *cluster {
 		Operator: controllertest.StaticPods(c.operator), Kube: logsAndEvents{Interface: api, events: c.events}, Lease: lease,
 		Target: factory, Infrastructures: infrastructures, Clock: c.clock,
 	}), Options{
-		Mask:     func(text string) (string, error) { return text, nil },
-		Started:  func(context.Context, *corev1.Pod) ([]string, error) { return c.started, nil },
-		Deafness: &controlplane.Deafness{},
-		Report:   func(waiting []nodecause.Waiting) { c.reported = waiting },
+		Mask:           func(text string) (string, error) { return text, nil },
+		Started:        func(context.Context, *corev1.Pod) ([]string, error) { return c.started, nil },
+		NodeController: &controlplane.NodeController{},
+		Report:         func(waiting []nodecause.Waiting) { c.reported = waiting },
 	}).(*controller)
 	c.factory = factory
 	c.settle(t)

@@ -27,7 +27,7 @@ var annotated = "I1124 09:00:00.000000       1 aws.go:2101] EnsureLoadBalancer(a
 func (c *cluster) deaf(t *testing.T) (nodes []string, ok bool) {
 	t.Helper()
 	c.sync(t)
-	_, nodes, ok = c.controller.Deafness.Of(*c.Lease.Spec.HolderIdentity)
+	_, nodes, ok = c.controller.NodeController.NotRunning(*c.Lease.Spec.HolderIdentity)
 	return nodes, ok
 }
 
@@ -187,7 +187,7 @@ func TestALeaderIsDeafAsLongAsTheEvidenceLasts(t *testing.T) {
 
 func TestOnAnUnmanagedPlatformNoLeaderIsDeaf(t *testing.T) {
 	c := start(t, `{"platform":"none"}`)
-	c.controller.Deafness.See(*c.Lease.Spec.HolderIdentity, nil, now)
+	c.controller.NodeController.See(*c.Lease.Spec.HolderIdentity, nil, now)
 	_, deaf := c.deaf(t)
 	require.False(t, deaf)
 }

@@ -57,8 +57,8 @@ type Options struct {
 	Mask func(string) (string, error)
 	// Report gets the nodes that have waited for half a minute, by cause, in every sync.
 	Report func([]nodecause.Waiting)
-	// Deafness gets the leader that looks at no node, in every sync.
-	Deafness *controlplane.Deafness
+	// NodeController gets the leader whose node controller is not running, in every sync.
+	NodeController *controlplane.NodeController
 	// Threshold is how long a node may stay uninitialized before the operator degrades, defaultThreshold if zero.
 	Threshold time.Duration
 }
@@ -109,7 +109,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	observed, known, err := observedplatform.Get(c.Operator)
 	if err != nil || !known || !observed.Managed() {
 		c.Report(nil)
-		c.Deafness.See("", nil, c.Clock.Now())
+		c.NodeController.See("", nil, c.Clock.Now())
 		return err
 	}
 	waiting, wrong, synced := c.store.snapshot()
@@ -128,7 +128,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		next = patience.Sooner(next, logInterval)
 	}
 	c.Report(c.investigation.waiting(nodes, waiting))
-	c.Deafness.See(c.investigation.deafLeader(), nodes, c.Clock.Now())
+	c.NodeController.See(c.investigation.deafLeader(), nodes, c.Clock.Now())
 	drifts, nextDrift := c.drifts(wrong)
 	if next = patience.Sooner(next, nextDrift); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)

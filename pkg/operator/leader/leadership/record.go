@@ -1,4 +1,4 @@
-package handover
+package leadership
 
 import (
 	"slices"
@@ -21,9 +21,9 @@ var (
 	// cordon is a Node that reboots. The lead does not leave it again for a quarter of an hour.
 	cordon = occasion{leave: "handover-leave-", take: "handover-take-", pause: 15 * time.Minute}
 
-	// deafness is a leader that looks at no node. The next one may be deaf too, as long as the cloud is away, so no other
-	// leader is replaced for an hour.
-	deafness = occasion{leave: "handover-end-", take: "handover-follow-", pause: time.Hour}
+	// idle is a leader whose node controller is not running. While the cloud is away, that of the next one may not
+	// either, so no other leader is replaced for an hour.
+	idle = occasion{leave: "handover-end-", take: "handover-follow-", pause: time.Hour}
 
 	// proof is a revision that is to lead on its first node before another one gets it. takingBack is a process that leads
 	// with it and has shown nothing. Package preflight has the record of both.
@@ -33,7 +33,7 @@ var (
 
 // occasionOf returns why the lead moves with this pod, and the name of the Node that it leaves.
 func occasionOf(pod *corev1.Pod) (why occasion, node string) {
-	for _, why := range []occasion{cordon, deafness, proof, takingBack} {
+	for _, why := range []occasion{cordon, idle, proof, takingBack} {
 		for _, prefix := range []string{why.leave, why.take} {
 			if node, is := strings.CutPrefix(pod.Name, prefix); is {
 				return why, node
@@ -100,11 +100,11 @@ func (v *view) movesUntil() (end time.Time) {
 	return end
 }
 
-// lastReplaced returns when a deaf leader was replaced last, zero if there is no record of it.
+// lastReplaced returns when an idle leader was replaced last, zero if there is no record of it.
 func (v *view) lastReplaced() (last time.Time) {
 	for _, pod := range v.moves {
 		why, _ := occasionOf(pod)
-		if at := pod.CreationTimestamp.Time; why == deafness && at.After(last) {
+		if at := pod.CreationTimestamp.Time; why == idle && at.After(last) {
 			last = at
 		}
 	}

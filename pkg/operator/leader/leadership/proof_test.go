@@ -1,4 +1,4 @@
-package handover
+package leadership
 
 import (
 	"maps"

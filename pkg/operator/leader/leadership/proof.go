@@ -1,11 +1,10 @@
-package handover
+package leadership
 
 import (
 	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -60,10 +59,4 @@ func (v *view) backsOff(node string) bool {
 	status := controlplane.ContainerStatus(v.StaticPod(node), operand.Name)
 	last := controlplane.Terminated(status)
 	return status.RestartCount > 1 && last != nil && v.Now().Sub(last.FinishedAt.Time) < backOffPeriod
-}
-
-// isProof selects the Secret with the record of a proof.
-func isProof(obj any) bool {
-	object, ok := obj.(metav1.Object)
-	return !ok || object.GetName() == operand.PreflightName
 }

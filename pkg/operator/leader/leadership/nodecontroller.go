@@ -1,4 +1,4 @@
-package handover
+package leadership
 
 import (
 	"fmt"
@@ -12,31 +12,31 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// DeafCondition is True while a leader looks at no node and nodes wait.
-const DeafCondition = "DeafLeaderNotices"
+// NodeControllerCondition is True while a leader's node controller is not running and nodes wait.
+const NodeControllerCondition = "DeafLeaderNotices"
 
-// deafGrace is how long a leader must have been deaf. A CCM looks at each Node that waits within seconds after it has
-// begun to lead.
-const deafGrace = 2 * time.Minute
+// idleGrace is how long the node controller must not have been running. A CCM looks at each Node that waits within
+// seconds after it has started to lead.
+const idleGrace = 2 * time.Minute
 
-// deafnessWanted is the move away from a process that looks at no node.
-func deafnessWanted(v *view) (wanted move, ok bool) {
-	if !v.isDeaf || v.isChanging() {
+// restartWanted is the move away from a process that looks at no node.
+func restartWanted(v *view) (wanted move, ok bool) {
+	if !v.isIdle || v.isChanging() {
 		return move{}, false
 	}
-	return move{deafness, v.replacedAt(), v.otherProcess()}, true
+	return move{idle, v.replacedAt(), v.otherProcess()}, true
 }
 
-// replacedAt returns when a deaf leader is due to be replaced.
+// replacedAt returns when the leader is due to be replaced.
 func (v *view) replacedAt() time.Time {
-	due := v.deafSince.Add(deafGrace)
-	if last := v.lastReplaced(); !last.IsZero() && last.Add(deafness.pause).After(due) {
-		return last.Add(deafness.pause)
+	due := v.idleSince.Add(idleGrace)
+	if last := v.lastReplaced(); !last.IsZero() && last.Add(idle.pause).After(due) {
+		return last.Add(idle.pause)
 	}
 	return due
 }
 
-// otherProcess returns the node whose process replaces a deaf leader. Without a standby on another Node, it is the
+// otherProcess returns the node whose process replaces the leader. Without a standby on another Node, it is the
 // holder's own. A standby that is not Ready may not reach the cloud, and then another process of the holder's node
 // would not either.
 func (v *view) otherProcess() string {
@@ -62,10 +62,9 @@ func (v *view) withoutSuccessor() string {
 	return "no other process can lead, because " + diagnostic.JoinFew(unfit, " and ", " and %d more")
 }
 
-// condition returns the condition about a deaf leader.
 func (v *view) condition() *operatorclient.Condition {
-	if !v.isDeaf {
-		return operatorclient.AsExpected(DeafCondition)
+	if !v.isIdle {
+		return operatorclient.AsExpected(NodeControllerCondition)
 	}
 	due, last := stamp(v.replacedAt()), v.lastReplaced()
 	reason, what := "LeaderDeaf", "another process leads from "+due+" on"
@@ -79,7 +78,7 @@ func (v *view) condition() *operatorclient.Condition {
 	case v.otherProcess() == "":
 		what = v.withoutSuccessor()
 	}
-	return operatorclient.NewCondition(DeafCondition, operatorv1.ConditionTrue, reason, fmt.Sprintf(
+	return operatorclient.NewCondition(NodeControllerCondition, operatorv1.ConditionTrue, reason, fmt.Sprintf(
 		"the cloud-controller-manager on node/%s leads and looks at no node, while %s; %s", v.holder.Node, waits(v.waiting),
 		what))
 }

@@ -1,4 +1,4 @@
-package leaderelection
+package leadership
 
 import (
 	"testing"
@@ -16,18 +16,13 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
 func TestEachEventCallsTheController(t *testing.T) {
 	client, config := fake.NewClientset(), configfake.NewClientset()
-	kube, infrastructures := informers.NewSharedInformerFactory(
-		client,
-		0,
-	), configinformers.NewSharedInformerFactory(
-		config,
-		0,
-	)
+	kube, infrastructures := informers.NewSharedInformerFactory(client, 0), configinformers.NewSharedInformerFactory(config, 0)
 	clock := clocktesting.NewFakePassiveClock(begin)
 	lease, err := controlplane.NewLease(kube.Coordination().V1().Leases(), clock)
 	require.NoError(t, err)
@@ -35,13 +30,14 @@ func TestEachEventCallsTheController(t *testing.T) {
 	controller := New(controllertest.Complete(t, dependencies.Deps{
 		Operator: watched.Operator(), Kube: client, Target: kube, Infrastructures: infrastructures.Config().V1().Infrastructures(),
 		Lease: lease, Clock: clock,
-	}), Options{})
+	}), Options{
+		OperatorImage: "operator", NodeController: &controlplane.NodeController{}, Replaced: func() {},
+	})
 	kube.Start(t.Context().Done())
 	infrastructures.Start(t.Context().Done())
-	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 3, &config.Fake: 1})
+	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 4, &config.Fake: 1})
 
 	cluster := threeMasters()
-	const namespace = "openshift-cloud-controller-manager"
 	predecessor := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "old", Labels: map[string]string{"infrastructure.openshift.io/cloud-controller-manager": "OpenStack"},
 	}}
@@ -60,6 +56,10 @@ func TestEachEventCallsTheController(t *testing.T) {
 		},
 		"a Node": func() error {
 			_, err := client.CoreV1().Nodes().Create(t.Context(), cluster.Nodes["m0"], metav1.CreateOptions{})
+			return err
+		},
+		"the record of a proof": func() error {
+			_, err := client.CoreV1().Secrets(namespace).Create(t.Context(), operand.PreflightSecret(), metav1.CreateOptions{})
 			return err
 		},
 		"the Infrastructure": func() error {

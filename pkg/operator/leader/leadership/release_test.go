@@ -1,4 +1,4 @@
-package leaderelection
+package leadership
 
 import (
 	"errors"
@@ -52,7 +52,8 @@ func newReleasing() *releasing {
 	kube := fake.NewClientset()
 	return &releasing{
 		controller: &controller{
-			Deps: dependencies.Deps{Lease: &controlplane.Lease{}, Kube: kube, Recorder: recorder},
+			Deps:    dependencies.Deps{Lease: &controlplane.Lease{}, Kube: kube, Recorder: recorder},
+			Options: Options{NodeController: &controlplane.NodeController{}},
 		},
 		kube: kube, recorder: recorder,
 	}
@@ -67,8 +68,8 @@ func (r *releasing) observe(t *testing.T, c *cluster, second int) error {
 		r.Lease.Deleted(r.Lease.Record().Lease, at(second))
 	}
 	c.Others = r.others
-	next, err := r.act(t.Context(), c.ViewOf(r.Lease.Record(), at(second)))
-	r.next = next
+	var err error
+	r.next, err = r.keepLease(t.Context(), r.controller.observe(c.ViewOf(r.Lease.Record(), at(second))))
 	return err
 }
 

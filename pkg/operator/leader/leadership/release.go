@@ -1,4 +1,4 @@
-package leaderelection
+package leadership
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,10 +20,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
+// askPeriod is how soon a process that starts has asked for the lease: within the first second. It asks again after 26
+// seconds or more, and another one can take the lease meanwhile.
+const askPeriod = 3 * time.Second
+
 // helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
 var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp}
 
-// act releases the lease of a process that has ended, or restores it. Otherwise nobody leads until the lease expires,
+// keepLease releases the lease of a process that has ended, or restores it. Otherwise nobody leads until the lease expires,
 // 137 seconds after its last renewal: the CCMs do not release it when they end. A standby counts these seconds from its
 // own first look, so a rollout that restarts it makes it wait anew. It returns when to look again without an event.
 //
@@ -46,56 +52,34 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 // lease that is free at once, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off.
 // A single node has no standby, and a rollout that ends a process is no failure. Where no standby has the revision of
 // the one that ended, its lease waits only until its container cannot take it again: see askPeriod.
-func (c *controller) act(ctx context.Context, view controlplane.View) (next time.Duration, err error) {
-	record, holder := view.Record(), view.Holder()
-	if !record.Exists {
-		return 0, c.restore(ctx, view)
+func (c *controller) keepLease(ctx context.Context, v *view) (next time.Duration, err error) {
+	switch record := v.Record(); {
+	case record.Lease == nil:
+		return 0, nil
+	case !record.Exists:
+		return 0, c.restore(ctx, v)
 	}
-	certain := (record.Observed || oneCanLead(view)) && couldOnlyBeOurs(view, holder.Node)
-	c.Lease.ObserveHolder(view, certain)
-	c.keep()
-	// What is released is the lease that was judged: the update fails if it has changed since.
-	record.Process = c.Lease.Record().Process
-	l := lease{View: view, record: record, holder: holder}
-	if holder.Identity != "" && holder.Identity == l.record.Process.Identity {
-		l.isOurs, l.end = true, c.Lease.EndOf(view)
-	}
-	if l.hasEnded() {
-		l.restarted = c.restarted.See(l.end.Next, view.Now())
-	}
-	why, next := l.releasable()
+	why, next := v.releasable()
 	if why == "" {
 		return next, nil
 	}
-	return 0, c.release(ctx, l, "its holder "+holder.Identity+" "+why)
-}
-
-// lease is the lease at one moment, and what is known of its holder.
-type lease struct {
-	controlplane.View
-	record controlplane.Record
-	holder controlplane.Holder
-	// isOurs reports whether the holder is a process of ours that was seen to lead, and end is what is known of its end.
-	// restarted is when the next run of its container was seen first.
-	isOurs    bool
-	end       controlplane.End
-	restarted time.Time
+	return 0, c.release(ctx, v, "its holder "+v.holder.Identity+" "+why)
 }
 
 // check returns why the lease may be released, "" if it may not be for this reason, and when to look again without an
 // event.
-type check func(l lease) (why string, next time.Duration)
+type check func(v *view) (why string, next time.Duration)
 
 // checks are in the order in which they are asked.
 var checks = []check{holderHasEnded, nodeIsOutOfService, durationIsOver}
 
 // releasable asks the checks.
-func (l lease) releasable() (why string, next time.Duration) {
-	if l.holder.Identity == "" {
+func (v *view) releasable() (why string, next time.Duration) {
+	if v.holder.Identity == "" {
 		return "", 0
 	}
 	for _, check := range checks {
-		why, wait := check(l)
+		why, wait := check(v)
 		if why != "" {
 			return why, 0
 		}
@@ -105,45 +89,45 @@ func (l lease) releasable() (why string, next time.Duration) {
 }
 
 // hasEnded reports whether the holder was a process of ours that has ended.
-func (l lease) hasEnded() bool {
-	return l.isOurs && l.holder.State == controlplane.Ended && l.end.Proven
+func (v *view) hasEnded() bool {
+	return v.isOurs && v.holder.State == controlplane.Ended && v.end.Proven
 }
 
-// holderHasEnded is the check of a process of ours that has ended, see act for which one waits for its container.
-func holderHasEnded(l lease) (why string, next time.Duration) {
-	node := l.holder.Node
+// holderHasEnded is the check of a process of ours that has ended, see keepLease for which one waits for its container.
+func holderHasEnded(v *view) (why string, next time.Duration) {
+	node := v.holder.Node
 	why = "on node/" + node + " has ended"
 	switch {
-	case !l.hasEnded():
-		return "", l.end.ProvenIn
-	case !l.end.Failed || l.end.Recovered || oneCanLead(l.View) || isInstalling(l.View, node):
+	case !v.hasEnded():
+		return "", v.end.ProvenIn
+	case !v.end.Failed || v.end.Recovered || v.oneCanLead() || v.isInstalling():
 		return why, 0
-	case isAlone(l.View, node) && l.end.BackOff:
+	case v.isAlone() && v.end.BackOff:
 		return why, 0
-	case !isAlone(l.View, node) || l.end.Next == "":
+	case !v.isAlone() || v.end.Next == "":
 		return "", 0
 	}
-	if next = askPeriod - l.Now().Sub(l.restarted); next > 0 {
+	if next = askPeriod - v.Now().Sub(v.restarted); next > 0 {
 		return "", next
 	}
 	return why, 0
 }
 
 // nodeIsOutOfService is the check of a process of ours whose node was declared to be shut down.
-func nodeIsOutOfService(l lease) (why string, next time.Duration) {
+func nodeIsOutOfService(v *view) (why string, next time.Duration) {
 	switch {
-	case !l.isOurs:
+	case !v.isOurs:
 		return "", 0
-	case l.holder.SilentIn == 0 && !l.hasEnded() && slices.ContainsFunc(l.NodesOf(l.holder.Identity), isOutOfService):
+	case v.holder.SilentIn == 0 && !v.hasEnded() && slices.ContainsFunc(v.NodesOf(v.holder.Identity), isOutOfService):
 		return "is on a node that is out of service", 0
 	}
-	return "", l.holder.SilentIn
+	return "", v.holder.SilentIn
 }
 
 // durationIsOver is the check of any holder that does not renew the lease.
-func durationIsOver(l lease) (why string, next time.Duration) {
-	duration, lasts := l.duration(), leaseholder.Duration(l.record.Lease)
-	if left := duration - l.Now().Sub(l.record.Since); left > 0 {
+func durationIsOver(v *view) (why string, next time.Duration) {
+	duration, lasts := v.duration(), leaseholder.Duration(v.Record().Lease)
+	if left := duration - v.Now().Sub(v.Record().Since); left > 0 {
 		return "", left
 	}
 	why = fmt.Sprintf("has not renewed it for %s", duration)
@@ -156,25 +140,26 @@ func durationIsOver(l lease) (why string, next time.Duration) {
 // duration returns how long the holder may act after a renewal, at least the duration of a lease of ours. It is no
 // longer if a process of ours was seen to hold the lease, or if the holder is on none of our nodes. Otherwise the lease
 // may be that of a process of ours with another duration, and has it.
-func (l lease) duration() time.Duration {
-	duration := leaseholder.Duration(l.record.Lease)
-	if l.record.Process.Duration > 0 || len(l.NodesOf(l.holder.Identity)) == 0 {
-		duration = l.record.Duration(l.Topology())
+func (v *view) duration() time.Duration {
+	duration := leaseholder.Duration(v.Record().Lease)
+	if v.Record().Process.Duration > 0 || len(v.NodesOf(v.holder.Identity)) == 0 {
+		duration = v.Duration()
 	}
-	return max(duration, leaseholder.Default(l.Topology()))
+	return max(duration, leaseholder.Default(v.Topology()))
 }
 
-// couldOnlyBeOurs reports whether no pod but the operand's on this node could hold the lease. The identity has the host
+// couldOnlyBeOurs reports whether no pod but the operand's on the holder's node could hold the lease. The identity has the host
 // name, so a pod on another node with the same short name could.
-func couldOnlyBeOurs(v controlplane.View, node string) bool {
+func (v *view) couldOnlyBeOurs() bool {
+	node := v.holder.Node
 	return !slices.ContainsFunc(v.Pods(), func(pod *corev1.Pod) bool {
 		isOurs := controlplane.IsOperand(pod) || slices.Contains(helperApps, pod.Labels["app"])
 		return (!isOurs || pod.Spec.NodeName != node) && leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node)
 	})
 }
 
-func isInstalling(v controlplane.View, node string) bool {
-	return v.Revisions(node).TargetRevision != 0
+func (v *view) isInstalling() bool {
+	return v.Revisions(v.holder.Node).TargetRevision != 0
 }
 
 // isOutOfService reports whether a Node is not Ready and has the taint out-of-service.
@@ -183,11 +168,11 @@ func isOutOfService(node *corev1.Node) bool {
 		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
-func (c *controller) release(ctx context.Context, l lease, why string) error {
+func (c *controller) release(ctx context.Context, v *view, why string) error {
 	if err := c.forget(); err != nil {
 		return err
 	}
-	err := leaseholder.Release(ctx, c.Kube.CoordinationV1(), l.record.Lease)
+	err := leaseholder.Release(ctx, c.Kube.CoordinationV1(), v.Record().Lease)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // another sync follows
 	}
@@ -195,7 +180,7 @@ func (c *controller) release(ctx context.Context, l lease, why string) error {
 		return err
 	}
 	message := fmt.Sprintf("Released lease/%s in %s: %s", operand.Lease, operand.Namespace, why)
-	if isInstalling(l.View, l.holder.Node) {
+	if v.isInstalling() {
 		klog.InfoS(message) // a rollout moves the lead
 		return nil
 	}
@@ -206,8 +191,8 @@ func (c *controller) release(ctx context.Context, l lease, why string) error {
 // restore creates a lease again that was deleted while a process held it. Otherwise any standby acquires a new one
 // within 57 seconds, and the holder does not know: it acts until 107 seconds after its last renewal. A holder that acts
 // renews the restored lease, and one that has ended loses it when it would have without the deletion.
-func (c *controller) restore(ctx context.Context, view controlplane.View) error {
-	spec := c.Lease.Lost(view)
+func (c *controller) restore(ctx context.Context, v *view) error {
+	spec := c.Lease.Lost(v.View)
 	if spec == nil {
 		return nil
 	}
@@ -225,4 +210,22 @@ func (c *controller) restore(ctx context.Context, view controlplane.View) error 
 		"another cloud-controller-manager would act beside that one", operand.Lease, operand.Namespace,
 		leaseholder.Identity(lease))
 	return nil
+}
+
+// oneCanLead reports whether every pod of the operand is on the only control-plane node. Its kubelet runs one container
+// of the static pod at a time.
+func (v *view) oneCanLead() bool {
+	return v.Topology() == configv1.SingleReplicaTopologyMode && len(v.Nodes()) == 1 &&
+		!slices.ContainsFunc(v.StaticPods(), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != v.Nodes()[0].Name })
+}
+
+// isAlone reports whether the holder's node has another revision than all others: it is the first one of a rollout, or
+// the last one that goes back.
+func (v *view) isAlone() bool {
+	own := v.Revisions(v.holder.Node).CurrentRevision
+	others := slices.DeleteFunc(slices.Clone(v.Status().NodeStatuses), func(n operatorv1.NodeStatus) bool {
+		return n.NodeName == v.holder.Node || n.CurrentRevision == 0
+	})
+	return own != 0 && len(others) > 0 &&
+		!slices.ContainsFunc(others, func(n operatorv1.NodeStatus) bool { return n.CurrentRevision == own })
 }

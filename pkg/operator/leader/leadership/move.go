@@ -1,8 +1,4 @@
-// Package handover moves the lead of the cloud-controller-managers (CCMs) away from a Node that is cordoned, before it
-// reboots, and away from a process that is deaf. Otherwise no process leads until the lease of the one that ended with
-// its machine expires, and nodes wait for a deaf leader until that process is restarted. In a rollout, it moves the
-// lead to the first node that has the revision, see package preflight.
-package handover
+package leadership
 
 import (
 	"cmp"
@@ -13,7 +9,6 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,27 +16,18 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 const (
-	name = "Handover"
-
 	// cordonGrace is how long a Node must have been cordoned before the lead moves. A drain lists what it evicts after
 	// the cordon: a pod of a move that had not started by then never would. A cordon of a moment moves nothing.
 	cordonGrace = 10 * time.Second
-
-	// observePeriod is how soon to look again for the process behind the lease. Leader election records it, and may be
-	// called a moment later for the same event.
-	observePeriod = time.Second
 
 	// leaveLimit is how long the former leader's manifest is away, takeLimit the successor's. The successor waits for
 	// the other one. Node repair installs a missing static pod after 30 seconds.
@@ -55,93 +41,18 @@ const (
 	gracePeriod = 90 * time.Second
 )
 
-// Options are what New needs besides the Deps; all are required.
-type Options struct {
-	// OperatorImage is this operator's image, which the pods run.
-	OperatorImage string
-	// Deafness has the leader that looks at no node.
-	Deafness *controlplane.Deafness
-	// Replaced counts the deaf leaders that were replaced.
-	Replaced func()
-}
-
-type controller struct {
-	dependencies.Deps
-	Options
-	// cordoned is the leader's Node while it is cordoned, and since when this process has seen that.
-	cordoned patience.Since[string]
-}
-
-// New returns the controller. It reacts to Nodes, pods and the lease. A timer removes the pods of a former move, and
-// looks again when time alone lets the lead move. A deaf leader renews the lease, so it is seen within a retry period.
-func New(d dependencies.Deps, o Options) factory.Controller {
-	dependencies.Require(d, o)
-	f := factory.New().
-		WithInformers(d.Lease, d.Target.Core().V1().Pods().Informer(), d.Nodes.Informer()).
-		WithFilteredEventsInformers(isProof, d.Target.Core().V1().Secrets().Informer()).
-		WithBareInformers(d.Infrastructures.Informer())
-	return reconciler.From(f, name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync)
-}
-
-// view is the control plane, and what this package knows about it.
-type view struct {
-	controlplane.View
-	holder controlplane.Holder
-	// proof is the record of a revision's proof, nil if there is none.
-	proof *trial.Leading
-	// moves are the pods of moves.
-	moves []*corev1.Pod
-	// cordonedSince is when the holder's Node was seen cordoned first.
-	cordonedSince time.Time
-	// isDeaf reports whether the holder is deaf. deafSince is when that began, and waiting are the nodes that wait for it.
-	isDeaf    bool
-	deafSince time.Time
-	waiting   []string
-}
-
-func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.Operator)
-	if err != nil || !known || !managed {
-		return err
-	}
-	v, err := c.view()
-	if err != nil {
-		return err
-	}
-	next, err := c.cleanUp(ctx, &v)
-	if err != nil {
-		return err
+// moveLead starts the move that is due, and applies the condition.
+func (c *controller) moveLead(ctx context.Context, v *view) (next time.Duration, err error) {
+	if next, err = c.cleanUp(ctx, v); err != nil {
+		return 0, err
 	}
 	planned, wait := v.plan()
-	if next = patience.Sooner(next, wait); next > 0 {
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
-	}
 	if planned.successor != "" {
-		if err := c.start(ctx, &v, planned); err != nil {
-			return err
+		if err := c.start(ctx, v, planned); err != nil {
+			return 0, err
 		}
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, name, v.condition())
-}
-
-// view reads the caches, and starts the clock when it first sees the holder's Node cordoned.
-func (c *controller) view() (v view, err error) {
-	if v.View, err = c.View(); err != nil {
-		return v, err
-	}
-	secret, err := operatorclient.Find(c.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace), "secret",
-		operand.Namespace, operand.PreflightName)
-	if err != nil {
-		return v, err
-	}
-	v.holder, v.proof, v.moves = v.Holder(), trial.Of(secret).Leading, v.Moves()
-	v.deafSince, v.waiting, v.isDeaf = c.Deafness.Of(v.holder.Identity)
-	cordoned := ""
-	if v.isCordoned() {
-		cordoned = v.holder.Node
-	}
-	v.cordonedSince = c.cordoned.See(cordoned, v.Now())
-	return v, nil
+	return patience.Sooner(next, wait), operatorclient.ApplyConditions(ctx, c.Operator, fieldManager, v.condition())
 }
 
 func (v *view) isCordoned() bool {
@@ -176,7 +87,7 @@ type move struct {
 }
 
 // wishes return the moves that are wanted. The first one counts.
-var wishes = []func(v *view) (wanted move, ok bool){proofWanted, takingBackWanted, cordonWanted, deafnessWanted}
+var wishes = []func(v *view) (wanted move, ok bool){proofWanted, takingBackWanted, cordonWanted, restartWanted}
 
 // plan returns the move to start, or not before wait. The holder is a settled process of ours, which was seen to write
 // the lease, and the Node's kubelet works.
@@ -201,7 +112,7 @@ func (v *view) plan() (start move, wait time.Duration) {
 	return move{}, 0
 }
 
-// cordonWanted is the move away from a Node that reboots. Like that of deafness, it does not take place during a
+// cordonWanted is the move away from a Node that reboots. Like that of restartWanted, it does not take place during a
 // rollout or a take-over, which move the lead themselves.
 func cordonWanted(v *view) (wanted move, ok bool) {
 	if !v.isCordoned() || v.hasLeft(v.holder.Node) || v.isChanging() {
@@ -213,18 +124,15 @@ func cordonWanted(v *view) (wanted move, ok bool) {
 // mayLeave reports whether the lead may leave the holder, or when to look again without an event, 0 if only an event
 // lets it.
 func (v *view) mayLeave() (wait time.Duration, free bool) {
-	record := v.Record()
-	switch isKnown := record.Process.Identity == v.holder.Identity; {
+	switch {
 	case controlplane.KubeletOf(v.Node(v.holder.Node)) != controlplane.KubeletReady:
 		return 0, false
 	case v.isMoving():
 		return v.movesUntil().Sub(v.Now()), false
 	case v.holder.State == controlplane.Starting:
 		return v.holder.SettlesIn, false
-	case v.holder.State == controlplane.Leading && !isKnown && record.Observed:
-		return observePeriod, false
 	default:
-		return 0, v.holder.State == controlplane.Leading && isKnown
+		return 0, v.holder.State == controlplane.Leading && v.isOurs
 	}
 }
 
@@ -346,7 +254,7 @@ func (c *controller) announce(v *view, m move) {
 		next = "it is restarted"
 	}
 	text := fmt.Sprintf("the cloud-controller-manager on node/%s leads and looks at no node", v.holder.Node)
-	if v.isDeaf { // A former process of the operator may have started the move.
+	if v.isIdle { // A former process of the operator may have started the move.
 		text += ", while " + waits(v.waiting)
 	}
 	c.Recorder.Warning("DeafLeaderReplaced", text+": "+next)

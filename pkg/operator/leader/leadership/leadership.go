@@ -1,0 +1,149 @@
+// Package leadership decides which cloud-controller-manager (CCM) leads. It keeps the lease true: it releases that of a
+// process that has ended, and restores one that was deleted while a process acts on it. It moves the lead away from a
+// Node that is cordoned, before it reboots, and from a process whose node controller is not running. In a rollout, it
+// moves the lead to the first node that has the revision, see package preflight. The CCMs do none of this: the next one
+// would lead when the lease has expired.
+package leadership
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
+)
+
+const (
+	name = "LeaderElection"
+	// fieldManager owns the condition about the node controller.
+	fieldManager = "Handover"
+)
+
+// Options are what New needs besides the Deps.
+type Options struct {
+	// OperatorImage is this operator's image, which the pods of a move run.
+	OperatorImage string
+	// NodeController has the leader whose node controller is not running.
+	NodeController *controlplane.NodeController
+	// Replaced counts the leaders that were replaced for that.
+	Replaced func()
+	// Memory is the file that keeps what this process sees of the lease, see Recall.
+	Memory string `optional:"without one, nothing is kept"`
+}
+
+type controller struct {
+	dependencies.Deps
+	Options
+	// kept is what Memory has.
+	kept []byte
+	// restarted is the container that runs after the one that led and failed.
+	restarted patience.Since[string]
+	// cordoned is the leader's Node while it is cordoned, and since when this process has seen that.
+	cordoned patience.Since[string]
+}
+
+// New returns the controller. It acts on managed platforms and reacts to Nodes, pods, the lease and the record of a
+// proof. A timer requeues when time alone proves that a holder has ended, lets the lead move or ends the record of a
+// move. A leader whose node controller is not running renews the lease, so it is seen within a retry period.
+func New(d dependencies.Deps, o Options) factory.Controller {
+	dependencies.Require(d, o)
+	f := factory.New().
+		WithInformers(d.Lease, d.Target.Core().V1().Pods().Informer(), d.Nodes.Informer(), d.Infrastructures.Informer()).
+		WithFilteredEventsInformers(isProof, d.Target.Core().V1().Secrets().Informer())
+	return reconciler.From(f, name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync)
+}
+
+// isProof selects the Secret with the record of a proof.
+func isProof(obj any) bool {
+	object, ok := obj.(metav1.Object)
+	return !ok || object.GetName() == operand.PreflightName
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.Operator)
+	if err != nil || !known || !managed {
+		return err
+	}
+	v, err := c.view()
+	if err != nil {
+		return err
+	}
+	next, leaseErr := c.keepLease(ctx, v)
+	wait, err := c.moveLead(ctx, v)
+	if next = patience.Sooner(next, wait); next > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
+	}
+	return errors.Join(leaseErr, err)
+}
+
+// view is the control plane, and what this process knows of the lease's holder and of the moves of the lead.
+type view struct {
+	controlplane.View
+	holder controlplane.Holder
+	// isOurs reports whether the holder is a process of ours that was seen to lead, and end is what is known of its end.
+	// restarted is when the next run of its container was seen first.
+	isOurs    bool
+	end       controlplane.End
+	restarted time.Time
+	// proof is the record of a revision's proof, nil if there is none.
+	proof *trial.Leading
+	// moves are the pods of moves.
+	moves []*corev1.Pod
+	// cordonedSince is when the holder's Node was seen cordoned first.
+	cordonedSince time.Time
+	// isIdle reports whether the holder's node controller is not running. idleSince is when that was seen first, and
+	// waiting are the nodes that wait for it.
+	isIdle    bool
+	idleSince time.Time
+	waiting   []string
+}
+
+// view reads the caches.
+func (c *controller) view() (*view, error) {
+	seen, err := c.View()
+	if err != nil {
+		return nil, err
+	}
+	secret, err := operatorclient.Find(c.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace), "secret",
+		operand.Namespace, operand.PreflightName)
+	if err != nil {
+		return nil, err
+	}
+	v := c.observe(seen)
+	v.proof = trial.Of(secret).Leading
+	return v, nil
+}
+
+// observe records the holder, and starts the clocks of what it sees first.
+func (c *controller) observe(seen controlplane.View) *view {
+	v := &view{View: seen, holder: seen.Holder(), moves: seen.Moves()}
+	if record := v.Record(); record.Exists {
+		// The lease stays the one that is judged: the update that releases it fails if it has changed since.
+		v.View = c.Lease.ObserveHolder(seen, (record.Observed || v.oneCanLead()) && v.couldOnlyBeOurs())
+		c.keep()
+	}
+	if v.holder.Identity != "" && v.holder.Identity == v.Record().Process.Identity {
+		v.isOurs, v.end = true, c.Lease.EndOf(v.View)
+	}
+	if v.hasEnded() {
+		v.restarted = c.restarted.See(v.end.Next, v.Now())
+	}
+	cordoned := ""
+	if v.isCordoned() {
+		cordoned = v.holder.Node
+	}
+	v.cordonedSince = c.cordoned.See(cordoned, v.Now())
+	v.idleSince, v.waiting, v.isIdle = c.NodeController.NotRunning(v.holder.Identity)
+	return v
+}
