@@ -27,7 +27,7 @@ type assessor struct {
 	// working reports whether the last assessment was that the operand is available. The stored condition is missing if
 	// the status was wiped.
 	working bool
-	// worked reports whether the operand has worked since this process of the operator began.
+	// worked reports whether the operand has worked since this process of the operator started.
 	worked  bool
 	history nodeHistory
 	loops   crashLoops
@@ -39,54 +39,99 @@ func newAssessor() *assessor {
 	return &assessor{loops: crashLoops{}, planned: plannedEnds{}, silent: unresponsive{patience.Each[containerOn, bool]{}}}
 }
 
-// assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
-// requeues.
-func (a *assessor) assess(v view) ([]*operatorclient.Condition, time.Duration) {
-	expected := a.history.observe(v)
-	pods := expected.podsOnNodes(v.StaticPods())
-	a.outages.see(v.View)
-	state := operandStateOf(v, pods, expected)
-	outage := a.outages.observe(state, v.Now())
-	next := patience.Sooner(patience.Sooner(state.leader.ExpiresIn, state.leader.SettlesIn), state.leader.SilentIn)
-	next = patience.Sooner(next, a.loops.observe(pods, expected, a.planned, v.Moves(), v.Now()))
-	var leaderless time.Time
-	if a.outages.fails(state.leader) {
-		leaderless = a.outages.works.At()
-		state = state.withoutLeader(leaderless, a.loops.lastEnd(leaderless))
-	}
-
-	available, wait := a.available(state, outage, v)
-	next = patience.Sooner(next, wait)
-	degraded, wait := degraded(state, available, v)
-	next = patience.Sooner(next, wait)
-	crashing, wait := a.loops.condition(v, leaderless)
-	next = patience.Sooner(next, wait)
-	nodes, wait := a.history.condition(expected, v)
-	next = patience.Sooner(next, wait)
-	a.silent.observe(pods, v.Now())
-	hanging, wait := a.silent.condition(state.leader, v.Now())
-	next = patience.Sooner(next, wait)
-	return []*operatorclient.Condition{available, progressing(v, expected), degraded, crashing, hanging, nodes}, next
+// input is what the checks judge: a view, and what the assessor has seen.
+type input struct {
+	view
+	*assessor
+	expected expectedNodes
+	state    operandState
+	// outage is when a failure becomes an outage.
+	outage time.Time
+	// leaderless is since when each process that acquires the lease has ended, zero if they do not.
+	leaderless time.Time
 }
 
-// available keeps the condition True until a failure becomes an outage, and returns the time until then.
-func (a *assessor) available(
-	state operandState, outage time.Time, v view,
-) (available *operatorclient.Condition, wait time.Duration) {
-	defer func() { a.working = *available.Status == operatorv1.ConditionTrue }()
-	if state.reason == asExpected || state.leader.State == controlplane.Predecessor {
-		a.worked = true
-		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, state.reason, state.message), 0
+// result is what a check has found. Without a reason the condition is as expected.
+type result struct {
+	reason, message string
+	violated        bool
+	// next is when to check again without an event, 0 for never.
+	next time.Duration
+}
+
+// checks decide the conditions, one each. A violation makes Available False, and each other one True.
+var checks = []struct {
+	condition string
+	check     func(in *input) result
+}{
+	{AvailableCondition, unavailable},
+	{ProgressingCondition, rollsOut},
+	{DegradedCondition, degraded},
+	{CrashLoopCondition, crashLooping},
+	{UnresponsiveCondition, notResponding},
+	{ControlPlaneNodesCondition, nodesMissing},
+}
+
+// assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
+// requeues.
+func (a *assessor) assess(v view) (conditions []*operatorclient.Condition, next time.Duration) {
+	in, next := a.observe(v)
+	for _, c := range checks {
+		found := c.check(in)
+		next = patience.Sooner(next, found.next)
+		conditions = append(conditions, found.of(c.condition))
 	}
-	if former := v.toleratedUntil(state); !a.worked && !former.IsZero() && former.Before(outage) {
+	a.working = *conditions[0].Status == operatorv1.ConditionTrue
+	return conditions, next
+}
+
+func (r result) of(condition string) *operatorclient.Condition {
+	status := operatorv1.ConditionFalse
+	if r.violated != (condition == AvailableCondition) {
+		status = operatorv1.ConditionTrue
+	}
+	if r.reason == "" {
+		return operatorclient.AsExpected(condition)
+	}
+	return operatorclient.NewCondition(condition, status, r.reason, r.message)
+}
+
+// observe records a view, and returns when time alone changes what was observed.
+func (a *assessor) observe(v view) (in *input, next time.Duration) {
+	in = &input{view: v, assessor: a, expected: a.history.observe(v)}
+	pods := in.expected.podsOnNodes(v.StaticPods())
+	a.outages.see(v.View)
+	in.state = operandStateOf(v, pods, in.expected)
+	in.outage = a.outages.observe(in.state, v.Now())
+	leader := in.state.leader
+	a.worked = a.worked || in.state.works()
+	next = patience.Sooner(patience.Sooner(leader.ExpiresIn, leader.SettlesIn), leader.SilentIn)
+	next = patience.Sooner(next, a.loops.observe(pods, in.expected, a.planned, v.Moves(), v.Now()))
+	if a.outages.fails(leader) {
+		in.leaderless = a.outages.works.At()
+		in.state = in.state.withoutLeader(in.leaderless, a.loops.lastEnd(in.leaderless))
+	}
+	a.silent.observe(pods, v.Now())
+	return in, next
+}
+
+// unavailable tolerates a failure until it becomes an outage.
+func unavailable(in *input) result {
+	found := result{reason: in.state.reason, message: in.state.message}
+	if in.state.works() {
+		return found
+	}
+	outage := in.outage
+	if former := in.toleratedUntil(in.state); !in.worked && !former.IsZero() && former.Before(outage) {
 		outage = former
 	}
-	left := outage.Sub(v.Now())
-	if left > 0 && (a.working || v1helpers.IsOperatorConditionTrue(v.Status().Conditions, AvailableCondition)) {
-		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, state.reason,
-			tolerated+outage.UTC().Format(time.RFC3339)+": "+state.message), left
+	left := outage.Sub(in.Now())
+	if left > 0 && (in.working || v1helpers.IsOperatorConditionTrue(in.Status().Conditions, AvailableCondition)) {
+		found.message, found.next = tolerated+outage.UTC().Format(time.RFC3339)+": "+found.message, left
+		return found
 	}
-	return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionFalse, state.reason, state.message), 0
+	found.violated = true
+	return found
 }
 
 // tolerated begins the message of Available with the time until which a failure is no outage.
@@ -94,7 +139,7 @@ const tolerated = "tolerated until "
 
 // toleratedUntil returns until when a former process of the operator has tolerated this failure, zero if that is not
 // known. A restart of the operator prolongs no failure: what that process saw of the lease is only in its condition. It
-// counts unless a process has renewed the lease after the failure had begun, or acquires it now.
+// counts unless a process has renewed the lease after the failure had started, or acquires it now.
 func (v view) toleratedUntil(state operandState) time.Time {
 	former := v1helpers.FindOperatorCondition(v.Status().Conditions, AvailableCondition)
 	lease := v.Record().Lease
@@ -107,57 +152,55 @@ func (v view) toleratedUntil(state operandState) time.Time {
 	if !isTolerated || err != nil {
 		return time.Time{}
 	}
-	began := until.Add(-state.gracePeriod)
+	started := until.Add(-state.gracePeriod)
 	if state.ready {
-		began = began.Add(-v.Duration()) // The lease had to expire first.
+		started = started.Add(-v.Duration()) // The lease had to expire first.
 	}
-	if lease.Spec.RenewTime.After(began.Add(leaseholder.Silence(v.Duration()))) {
+	if lease.Spec.RenewTime.After(started.Add(leaseholder.Silence(v.Duration()))) {
 		return time.Time{}
 	}
 	return until
 }
 
-// degraded is True once Available has been False for degradedAfter, and returns the time until then. Before the first
-// revision runs, an unavailable operand is not degraded.
-func degraded(
-	state operandState, available *operatorclient.Condition, v view,
-) (*operatorclient.Condition, time.Duration) {
-	healthy := operatorclient.AsExpected(DegradedCondition)
-	if !v.IsInstalled() || *available.Status != operatorv1.ConditionFalse {
-		return healthy, 0
+// degraded is violated once Available has been False for degradedAfter. Before the first revision runs, an unavailable
+// operand is not degraded.
+func degraded(in *input) result {
+	found := unavailable(in)
+	if !in.IsInstalled() || !found.violated {
+		return result{}
 	}
 	left := degradedAfter
-	previous := v1helpers.FindOperatorCondition(v.Status().Conditions, AvailableCondition)
+	previous := v1helpers.FindOperatorCondition(in.Status().Conditions, AvailableCondition)
 	if previous != nil && previous.Status == operatorv1.ConditionFalse {
-		left -= v.Now().Sub(previous.LastTransitionTime.Time)
+		left -= in.Now().Sub(previous.LastTransitionTime.Time)
 	}
 	if left > 0 {
-		return healthy, left
+		return result{next: left}
 	}
-	return operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, state.reason, state.message), 0
+	return found
 }
 
-// progressing reports the running and the target revision. NodeInstallerProgressing counts the nodes of each revision;
+// rollsOut reports the running and the target revision. NodeInstallerProgressing counts the nodes of each revision;
 // this condition names the nodes that are not at the latest one, and those where it does not run.
-func progressing(v view, expected expectedNodes) *operatorclient.Condition {
-	if !v.IsInstalled() {
+func rollsOut(in *input) result {
+	if !in.IsInstalled() {
 		message := "no control-plane node runs a revision yet; check the Degraded conditions for the cause"
-		if run := len(expected.podsOnNodes(v.StaticPods())); run > 0 {
+		if run := len(in.expected.podsOnNodes(in.StaticPods())); run > 0 {
 			message = fmt.Sprintf("%d static pods run, but the status has no revision of a node: the first one is "+
 				"being installed, or the status was lost and is written again; check the Degraded conditions if this lasts", run)
 		}
-		if predecessor.Remains(v.Status().Conditions) {
+		if predecessor.Remains(in.Status().Conditions) {
 			message = "a take-over from this operator's predecessor is in progress, and no control-plane node runs a " +
 				"revision yet; the condition " + predecessor.ConditionType + " has its step, and the Degraded conditions what " +
 				"it waits for"
 		}
-		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout", message)
+		return result{reason: "FirstRollout", message: message, violated: true}
 	}
-	latest, current := v.Status().LatestAvailableRevision, 0
+	latest, current := in.Status().LatestAvailableRevision, 0
 	var others []string
-	for i := range v.Status().NodeStatuses {
-		node := &v.Status().NodeStatuses[i]
-		text := v.runs(node)
+	for i := range in.Status().NodeStatuses {
+		node := &in.Status().NodeStatuses[i]
+		text := in.runs(node)
 		if text == "" && node.CurrentRevision == latest {
 			current++
 			continue
@@ -165,15 +208,15 @@ func progressing(v view, expected expectedNodes) *operatorclient.Condition {
 		others = append(others, fmt.Sprintf("node/%s %s", node.NodeName,
 			cmp.Or(text, fmt.Sprintf("runs revision %d", node.CurrentRevision))))
 	}
-	message := fmt.Sprintf("%d of %d control-plane nodes run revision %d", current, expected.installed, latest)
+	message := fmt.Sprintf("%d of %d control-plane nodes run revision %d", current, in.expected.installed, latest)
 	slices.Sort(others)
 	if len(others) > 0 {
 		message += ", " + diagnostic.JoinFew(others, ", ", ", %d more")
 	}
-	if !controlplane.RollsOut(v.Status(), ProgressingCondition) {
-		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionFalse, asExpected, message)
+	if !controlplane.RollsOut(in.Status(), ProgressingCondition) {
+		return result{reason: asExpected, message: message}
 	}
-	return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
+	return result{reason: "RollingOut", message: message, violated: true}
 }
 
 // runs returns why a node does not run the revision that it is at, "" if it does.

@@ -17,7 +17,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
@@ -91,25 +90,20 @@ func (p plannedEnds) have(key containerOn, last *corev1.ContainerStateTerminated
 // them will have run long enough to end its series, 0 if none.
 func (c crashLoops) observe(
 	pods []*corev1.Pod, expected expectedNodes, planned plannedEnds, moves []*corev1.Pod, now time.Time,
-) time.Duration {
-	var next time.Duration
+) (next time.Duration) {
+	reported, exists := map[string]bool{}, map[containerOn]bool{}
 	for _, pod := range pods {
-		containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
-		for _, container := range containers {
+		for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			key := containerOn{pod.Spec.NodeName, container.Name}
+			reported[key.node], exists[key] = true, true
 			if last := container.LastTerminationState.Terminated; last != nil && planned.have(key, last, moves) {
 				container.LastTerminationState.Terminated = nil
 			}
 			next = patience.Sooner(next, c.record(key, pod.Name, container, now))
 		}
-		maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
-			return key.node == pod.Spec.NodeName && len(containers) > 0 &&
-				!slices.ContainsFunc(containers, func(s corev1.ContainerStatus) bool { return s.Name == key.container })
-		})
 	}
 	maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
-		_, present := slices.BinarySearch(expected.present, key.node)
-		return !present
+		return !slices.Contains(expected.present, key.node) || reported[key.node] && !exists[key]
 	})
 	return next
 }
@@ -120,26 +114,28 @@ func (c crashLoops) record(key containerOn, pod string, container corev1.Contain
 	// LastTerminationState has only exits after which the kubelet restarts the container. The exit of a replaced pod
 	// is not a failure.
 	last, running, ended := container.LastTerminationState.Terminated, container.State.Running, container.State.Terminated
+	loop, stableAfter := c[key], c[key].runToEnd(last)
 	var left time.Duration
 	if running != nil {
-		left = c.stableAfter(key, last) - now.Sub(c.runningSince(key, last, running))
+		left = stableAfter - now.Sub(loop.runningSince(last, running))
 	}
 	if running != nil && left <= 0 || ended != nil && ended.ExitCode == 0 && container.Ready {
 		// The container is stable, or is an init container that has completed.
 		delete(c, key)
 		return 0
 	}
-	if last != nil && isShort(last) {
-		if c[key] == nil {
-			c[key] = &crashLoop{since: last.FinishedAt.Time}
+	if isShort(last) {
+		if loop == nil {
+			loop = &crashLoop{since: last.FinishedAt.Time}
+			c[key] = loop
 		}
-		c[key].add(pod, container.Name, last, now)
-		c[key].stableAfter = c.stableAfter(key, last)
+		loop.add(pod, container.Name, last, now)
+		loop.stableAfter = stableAfter
 	}
-	if c[key] == nil {
+	if loop == nil {
 		return 0
 	}
-	return patience.Sooner(left, c[key].observeRun(last, running, now))
+	return patience.Sooner(left, loop.observeRun(last, running, now))
 }
 
 // observeRun records whether the run after the last exit is long enough to believe that the cause is removed: clearly
@@ -161,36 +157,36 @@ func (l *crashLoop) observeRun(
 	return left
 }
 
-// stableAfter returns the length of a run that ends a series: clearly longer than the previous run. A pod of another
-// revision does not show the previous run; the recorded value applies then.
-func (c crashLoops) stableAfter(key containerOn, last *corev1.ContainerStateTerminated) time.Duration {
+// runToEnd returns the length of a run that ends a series: clearly longer than the previous run. A pod of another
+// revision does not show the previous run; the recorded value applies then. l is nil without a series.
+func (l *crashLoop) runToEnd(last *corev1.ContainerStateTerminated) time.Duration {
 	switch {
-	case last != nil && isShort(last):
+	case isShort(last):
 		return min(max(minStable, 2*last.FinishedAt.Sub(last.StartedAt.Time)), shortRun)
-	case c[key] != nil:
-		return c[key].stableAfter
+	case l != nil:
+		return l.stableAfter
 	default:
 		return 0
 	}
 }
 
-// runningSince returns when the container began to run without an exit. Only a pod that replaced another one shows no
-// last exit.
-func (c crashLoops) runningSince(
-	key containerOn, last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning,
+// runningSince returns when the container started to run without an exit. Only a pod that replaced another one shows no
+// last exit. l is nil without a series.
+func (l *crashLoop) runningSince(
+	last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning,
 ) time.Time {
-	loop := c[key]
-	if loop == nil {
+	if l == nil {
 		return running.StartedAt.Time
 	}
-	if loop.calm.IsZero() || last != nil {
-		loop.calm = running.StartedAt.Time
+	if l.calm.IsZero() || last != nil {
+		l.calm = running.StartedAt.Time
 	}
-	return loop.calm
+	return l.calm
 }
 
+// isShort reports whether there was a run after which the kubelet still increases its back-off.
 func isShort(run *corev1.ContainerStateTerminated) bool {
-	return !run.FinishedAt.IsZero() && run.FinishedAt.Sub(run.StartedAt.Time) < shortRun
+	return run != nil && !run.FinishedAt.IsZero() && run.FinishedAt.Sub(run.StartedAt.Time) < shortRun
 }
 
 func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTerminated, now time.Time) {
@@ -237,47 +233,43 @@ func (l *crashLoop) endedSince(key containerOn, lost time.Time) bool {
 }
 
 // lastEnd returns the series of the cloud-controller-manager that has ended last since a time, nil if none has.
-func (c crashLoops) lastEnd(since time.Time) *crashLoop {
-	var last *crashLoop
+func (c crashLoops) lastEnd(since time.Time) (last *crashLoop) {
 	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
-		loop := c[key]
-		if loop.endedSince(key, since) && (last == nil || loop.seen.After(last.seen)) {
+		if loop := c[key]; loop.endedSince(key, since) && (last == nil || loop.seen.After(last.seen)) {
 			last = loop
 		}
 	}
 	return last
 }
 
-// condition reports the containers that have kept exiting for crashLoopAfter, and the delay until the next
-// assessment. A report begins with an exit: a container that runs may have recovered, for example after an outage of
-// the API server. A single exit suffices for a series that an earlier process of the operator reported, and for a
-// cloud-controller-manager while each that leads ends, which leaderless has since when. Two exits may be those of two
-// long runs. A report ends when the container stays up.
-func (c crashLoops) condition(v view, leaderless time.Time) (*operatorclient.Condition, time.Duration) {
+// crashLooping is violated by containers that have kept exiting for crashLoopAfter. A report begins with an exit: a
+// container that runs may have recovered, for example after an outage of the API server. A single exit suffices for a
+// series that an earlier process of the operator reported, and for a cloud-controller-manager while each that leads
+// ends. Two exits may be those of two long runs. A report ends when the container stays up.
+func crashLooping(in *input) (found result) {
 	reported := ""
-	previous := v1helpers.FindOperatorCondition(v.Status().Conditions, CrashLoopCondition)
+	previous := v1helpers.FindOperatorCondition(in.Status().Conditions, CrashLoopCondition)
 	if previous != nil && previous.Status == operatorv1.ConditionTrue {
 		reported = previous.Message
 	}
 	var texts, actions []string
-	var next time.Duration
-	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
-		loop := c[key]
-		left := crashLoopAfter - v.Now().Sub(loop.since)
+	for _, key := range slices.SortedFunc(maps.Keys(in.loops), containerOn.compare) {
+		loop := in.loops[key]
+		left := crashLoopAfter - in.Now().Sub(loop.since)
 		switch {
 		case loop.stays:
-		case strings.Contains(reported, loop.subject), left <= 0 && loop.recurs(), loop.endedSince(key, leaderless):
+		case strings.Contains(reported, loop.subject), left <= 0 && loop.recurs(), loop.endedSince(key, in.leaderless):
 			texts = append(texts, loop.subject+", last "+loop.end)
 			if !slices.Contains(actions, loop.action) {
 				actions = append(actions, loop.action)
 			}
 		default:
-			next = patience.Sooner(next, max(0, left))
+			found.next = patience.Sooner(found.next, max(0, left))
 		}
 	}
-	if len(texts) == 0 {
-		return operatorclient.AsExpected(CrashLoopCondition), next
+	if len(texts) > 0 {
+		found.reason, found.violated = "CrashLooping", true
+		found.message = diagnostic.JoinFew(texts, "; ", "; %d more") + "; " + strings.Join(actions, "; ")
 	}
-	return operatorclient.NewCondition(CrashLoopCondition, operatorv1.ConditionTrue, "CrashLooping",
-		diagnostic.JoinFew(texts, "; ", "; %d more")+"; "+strings.Join(actions, "; ")), next
+	return found
 }

@@ -322,12 +322,12 @@ func TestTheListOfCrashLoopsIsBounded(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"}[:count] {
 			loops[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 3, subject: name, end: "with code 1", action: "fix it"}
 		}
-		got, next := loops.condition(view{View: controlplane.NewView(controlplane.State{
+		got := crashLooping(&input{assessor: &assessor{loops: loops}, view: view{View: controlplane.NewView(controlplane.State{
 			Now: begin.Add(crashLoopAfter), Status: &operatorv1.StaticPodOperatorStatus{},
-		})}, time.Time{})
+		})}})
 		require.Equal(t, "a, last with code 1; b, last with code 1; c, last with code 1; d, last with code 1; e, last with code 1"+
-			want+"; fix it", *got.Message)
-		require.Zero(t, next)
+			want+"; fix it", got.message)
+		require.Zero(t, got.next)
 	}
 }
 

@@ -93,13 +93,18 @@ func (h *nodeHistory) observe(v view) expectedNodes {
 	if len(h.vanished) == 0 || len(now) >= max(h.installed, minimum) {
 		h.vanished, h.installed = patience.Each[string, bool]{}, len(now)
 	}
-	return expectedNodes{
+	expected := expectedNodes{
 		installed: max(h.installed, minimum), minimum: minimum,
 		present:     slices.Sorted(maps.Keys(now)),
 		vanished:    slices.Sorted(maps.Keys(h.vanished)),
 		withoutRole: slices.Sorted(slices.Values(v.withoutRole)),
 	}
+	h.short.See(expected.areShort(), v.Now())
+	return expected
 }
+
+// areShort reports whether Nodes are missing whose names nobody knows.
+func (e expectedNodes) areShort() bool { return len(e.vanished) == 0 && len(e.present) < e.installed }
 
 // forgetGone forgets the Nodes that have been missed for goneTimeout, if the others satisfy the topology. A deletion
 // without a cordon is all that the operator sees of a control-plane Node that an administrator removes for good. It
@@ -123,17 +128,6 @@ func holdsLease(v view, node string) bool {
 	return record.Lease != nil && leaseholder.Node(record.Lease, []string{node}) != ""
 }
 
-// goneIn returns the delay until the next Node may be forgotten, 0 if the topology requires more Nodes.
-func (h *nodeHistory) goneIn(expected expectedNodes, now time.Time) (next time.Duration) {
-	if len(expected.present) < expected.minimum {
-		return 0
-	}
-	for _, since := range h.vanished {
-		next = patience.Sooner(next, goneTimeout-now.Sub(since.At()))
-	}
-	return next
-}
-
 func (h *nodeHistory) members(v view) map[string]member {
 	now := map[string]member{}
 	for _, node := range v.Nodes() {
@@ -149,55 +143,59 @@ func (h *nodeHistory) members(v view) map[string]member {
 	return now
 }
 
-// condition reports static pods that were left on Nodes without the role, vanished and missing Nodes, and the delay
-// until the next assessment.
-func (h *nodeHistory) condition(expected expectedNodes, v view) (*operatorclient.Condition, time.Duration) {
-	nodes, wait := h.nodesCondition(expected, v)
-	if len(expected.withoutRole) == 0 {
-		return nodes, wait
+// nodesMissing is violated by static pods that were left on Nodes without the role, and by vanished or missing Nodes.
+func nodesMissing(in *input) result {
+	found := in.missing()
+	if len(in.expected.withoutRole) == 0 {
+		return found
 	}
 	message := fmt.Sprintf("%s lost the label %s while the static pod %s ran there, which still runs and may lead; "+
 		"set the label again, or delete /etc/kubernetes/manifests/%s there",
-		nodeList(expected.withoutRole), operatorclient.MasterLabel, operand.Name, operand.ManifestFile)
-	if *nodes.Status == operatorv1.ConditionTrue {
-		message += "; " + *nodes.Message
+		nodeList(in.expected.withoutRole), operatorclient.MasterLabel, operand.Name, operand.ManifestFile)
+	if found.violated {
+		message += "; " + found.message
 	}
-	return operatorclient.NewCondition(
-		ControlPlaneNodesCondition, operatorv1.ConditionTrue, "StaticPodsLeft", message), wait
+	return result{reason: "StaticPodsLeft", message: message, violated: true, next: found.next}
 }
 
-// nodesCondition reports vanished or missing Nodes, and the delay until the next assessment.
-func (h *nodeHistory) nodesCondition(expected expectedNodes, v view) (*operatorclient.Condition, time.Duration) {
-	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(expected.present), expected.installed)
-	if len(expected.vanished) > 0 {
-		h.short.See(false, v.Now())
-		message := fmt.Sprintf("%s vanished while the static pod %s ran there, %s; "+
-			"restart the kubelet so that the Node registers again, or replace the machine",
-			nodeList(expected.vanished), operand.Name, left)
-		if len(expected.present) >= expected.minimum {
-			message += fmt.Sprintf("; the topology needs no more Nodes, so a Node that stays away for %d minutes "+
-				"counts as removed", int(goneTimeout.Minutes()))
-		}
-		return operatorclient.NewCondition(
-			ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", message), h.goneIn(expected, v.Now())
+// missing is violated by Nodes that have vanished, or are missing for joinTimeout.
+func (in *input) missing() result {
+	e := in.expected
+	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(e.present), e.installed)
+	if len(e.vanished) > 0 {
+		return in.areVanished(left)
 	}
-	if len(expected.present) >= expected.installed {
-		h.short.See(false, v.Now())
-		return operatorclient.AsExpected(ControlPlaneNodesCondition), 0
+	if !e.areShort() {
+		return result{}
 	}
-	previous := v1helpers.FindOperatorCondition(v.Status().Conditions, ControlPlaneNodesCondition)
+	previous := v1helpers.FindOperatorCondition(in.Status().Conditions, ControlPlaneNodesCondition)
 	reported := previous != nil && previous.Status == operatorv1.ConditionTrue && previous.Reason != "StaticPodsLeft"
 	if reported && previous.Reason == "NodesVanished" {
 		// An earlier process of the operator knew the names of the missing Nodes.
-		return operatorclient.NewCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
+		return result{reason: previous.Reason, message: previous.Message, violated: true}
 	}
-	since := h.short.See(true, v.Now())
-	if wait := joinTimeout - v.Now().Sub(since); wait > 0 && !reported {
-		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
+	if wait := joinTimeout - in.Now().Sub(in.history.short.At()); wait > 0 && !reported {
+		return result{reason: asExpected, message: left, next: wait}
 	}
-	return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(
+	return result{reason: "NodesMissing", violated: true, message: fmt.Sprintf(
 		"%s, but infrastructure/cluster has the topology %s; check the machines and kubelets of the missing Nodes",
-		left, v.Topology())), 0
+		left, in.Topology())}
+}
+
+// areVanished is the result while Nodes have vanished. It changes when the next one may be forgotten.
+func (in *input) areVanished(left string) result {
+	found := result{reason: "NodesVanished", violated: true, message: fmt.Sprintf(
+		"%s vanished while the static pod %s ran there, %s; restart the kubelet so that the Node registers again, or "+
+			"replace the machine", nodeList(in.expected.vanished), operand.Name, left)}
+	if len(in.expected.present) < in.expected.minimum {
+		return found
+	}
+	found.message += fmt.Sprintf("; the topology needs no more Nodes, so a Node that stays away for %d minutes "+
+		"counts as removed", int(goneTimeout.Minutes()))
+	for _, since := range in.history.vanished {
+		found.next = patience.Sooner(found.next, goneTimeout-in.Now().Sub(since.At()))
+	}
+	return found
 }
 
 // minimumOf returns the minimum number of control-plane Nodes of a topology, 0 if the topology defines none.
@@ -216,12 +214,9 @@ func minimumOf(topology configv1.TopologyMode) int {
 
 // podsOnNodes returns the pods whose Node exists. A mirror pod outlives its Node by a minute and is meaningless then.
 func (e expectedNodes) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
-	var kept []*corev1.Pod
-	for _, pod := range pods {
-		if _, found := slices.BinarySearch(e.present, pod.Spec.NodeName); found {
-			kept = append(kept, pod)
-		}
-	}
+	kept := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return !slices.Contains(e.present, pod.Spec.NodeName)
+	})
 	slices.SortFunc(kept, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return kept
 }

@@ -355,10 +355,8 @@ func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
 				c.Status.NodeStatuses[i].CurrentRevision = revision
 			}
 			slices.Reverse(c.Status.NodeStatuses) // The entries have the order in which the Nodes joined.
-			got := progressing(c.view(0), expectedNodes{installed: len(tc.revisions)})
-			require.Equal(t, tc.reason, *got.Reason)
-			require.Equal(t, tc.message, *got.Message)
-			require.Equal(t, tc.reason != "AsExpected", *got.Status == operatorv1.ConditionTrue)
+			got := rollsOut(&input{view: c.view(0), expected: expectedNodes{installed: len(tc.revisions)}})
+			require.Equal(t, result{reason: tc.reason, message: tc.message, violated: tc.reason != "AsExpected"}, got)
 		})
 	}
 }
@@ -415,8 +413,8 @@ func TestProgressingSaysOnlyOfANodeThatItRunsARevisionIfItDoes(t *testing.T) {
 				{NodeName: "m0", CurrentRevision: 5}, {NodeName: "m1", CurrentRevision: 5}, tc.last,
 			}
 			tc.happens(c)
-			got := progressing(c.view(0), expectedNodes{installed: 3})
-			require.Equal(t, tc.message, *got.Reason+": "+*got.Message)
+			got := rollsOut(&input{view: c.view(0), expected: expectedNodes{installed: 3}})
+			require.Equal(t, tc.message, got.reason+": "+got.message)
 		})
 	}
 }

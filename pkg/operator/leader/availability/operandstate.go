@@ -35,11 +35,16 @@ type operandState struct {
 // operandStateOf evaluates the operand's pods on the expected Nodes, and the lease, which a pod on a Node that lost the
 // role may hold. Messages contain nothing that changes with the clock, because every change is written to the API.
 func operandStateOf(v view, pods []*corev1.Pod, expected expectedNodes) operandState {
-	ready := readyNodes(pods)
+	ready := 0
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil && controlplane.IsReady(pod) {
+			ready++
+		}
+	}
 	present := v.WithNodes(expected.runs, expected.vanished)
 	state := operandState{leader: present.Holder(), gracePeriod: max(minGracePeriod, v.Duration())}
-	state.ready = len(ready) > 0 || state.leader.State == controlplane.Predecessor
-	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), expected.installed)
+	state.ready = ready > 0 || state.leader.State == controlplane.Predecessor
+	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", ready, expected.installed)
 	if !state.ready {
 		state.reason, state.message = "NoReadyPod", fmt.Sprintf("%s%s; check the pods in %s and the logs of their "+
 			"container %s", readyText, waitingText(pods), operand.Namespace, operand.Name)
@@ -49,7 +54,7 @@ func operandStateOf(v view, pods []*corev1.Pod, expected expectedNodes) operandS
 	return state
 }
 
-// describe returns the condition's reason and message. The reason is asExpected for a working leader.
+// describe returns the reason and message of Available by the lease. The reason is asExpected for a working leader.
 func describe(h controlplane.Holder, readyText string) (reason, message string) {
 	const lease = "lease/" + operand.Lease + " in " + operand.Namespace
 	held := fmt.Sprintf("%s is held by %q", lease, h.Identity)
@@ -84,6 +89,11 @@ func describe(h controlplane.Holder, readyText string) (reason, message string) 
 	return asExpected, fmt.Sprintf("%s; the one on node/%s leads", readyText, h.Node)
 }
 
+// works reports whether a process of ours, or of the predecessor, leads.
+func (s operandState) works() bool {
+	return s.reason == asExpected || s.leader.State == controlplane.Predecessor
+}
+
 // withoutLeader returns the state of an operand of which each process that acquires the lease ends. The holder of this
 // moment says nothing then. last is how the last one ended, nil if that is not known.
 func (s operandState) withoutLeader(since time.Time, last *crashLoop) operandState {
@@ -112,21 +122,9 @@ func waitingText(pods []*corev1.Pod) string {
 			}
 		}
 	}
-	if len(waiting) == 0 {
-		return ""
-	}
 	slices.Sort(waiting)
-	return ": " + strings.Join(waiting, ", ")
-}
-
-// readyNodes returns the nodes whose pod is Ready.
-func readyNodes(pods []*corev1.Pod) []string {
-	var nodes []string
-	for _, pod := range pods {
-		if pod.DeletionTimestamp == nil && controlplane.IsReady(pod) {
-			nodes = append(nodes, pod.Spec.NodeName)
-		}
+	if len(waiting) > 0 {
+		waiting[0] = ": " + waiting[0]
 	}
-	slices.Sort(nodes)
-	return nodes
+	return strings.Join(waiting, ", ")
 }

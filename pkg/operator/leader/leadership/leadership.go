@@ -24,11 +24,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-const (
-	name = "LeaderElection"
-	// fieldManager owns the condition about the node controller.
-	fieldManager = "Handover"
-)
+const name = "LeaderElection"
 
 // Options are what New needs besides the Deps.
 type Options struct {

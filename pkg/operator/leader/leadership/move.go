@@ -52,7 +52,7 @@ func (c *controller) moveLead(ctx context.Context, v *view) (next time.Duration,
 			return 0, err
 		}
 	}
-	return patience.Sooner(next, wait), operatorclient.ApplyConditions(ctx, c.Operator, fieldManager, v.condition())
+	return patience.Sooner(next, wait), operatorclient.ApplyConditions(ctx, c.Operator, name, v.condition())
 }
 
 func (v *view) isCordoned() bool {
