@@ -2,6 +2,8 @@ package controlplane
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -46,8 +48,8 @@ type Record struct {
 	// first may be stale: restored from an etcd snapshot, with the holder of that time. A lease that goes back after a
 	// restore is stale again. A holder that changes without a renewal or an acquisition was written by no process.
 	Observed bool
-	// ObservedStaleSince is when the lease was found, or went back.
-	ObservedStaleSince time.Time
+	// ObservedStaleSince is when the lease was found, or went back. No memory has it.
+	ObservedStaleSince time.Time `json:"-"`
 	// Process is the last process of ours that was seen to hold the lease.
 	Process Process
 }
@@ -55,24 +57,21 @@ type Record struct {
 // NewLease returns the Lease that follows the informer. It must be called before the informer starts.
 func NewLease(informer coordinationinformers.LeaseInformer, clock clock.PassiveClock) (*Lease, error) {
 	l := &Lease{clock: clock}
+	follow := func(record func(*coordinationv1.Lease, time.Time), obj any, call func(cache.ResourceEventHandler)) {
+		if lease := leaseOf(obj); lease != nil {
+			record(lease, clock.Now())
+			l.call(call)
+		}
+	}
 	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, isInInitialList bool) {
-			if lease := leaseOf(obj); lease != nil {
-				l.See(lease, clock.Now())
-				l.call(func(h cache.ResourceEventHandler) { h.OnAdd(obj, isInInitialList) })
-			}
+			follow(l.See, obj, func(h cache.ResourceEventHandler) { h.OnAdd(obj, isInInitialList) })
 		},
 		UpdateFunc: func(former, obj any) {
-			if lease := leaseOf(obj); lease != nil {
-				l.See(lease, clock.Now())
-				l.call(func(h cache.ResourceEventHandler) { h.OnUpdate(former, obj) })
-			}
+			follow(l.See, obj, func(h cache.ResourceEventHandler) { h.OnUpdate(former, obj) })
 		},
 		DeleteFunc: func(obj any) {
-			if lease := leaseOf(obj); lease != nil {
-				l.Deleted(lease, clock.Now())
-				l.call(func(h cache.ResourceEventHandler) { h.OnDelete(obj) })
-			}
+			follow(l.Deleted, obj, func(h cache.ResourceEventHandler) { h.OnDelete(obj) })
 		},
 	})
 	if err != nil {
@@ -114,14 +113,12 @@ func (l *Lease) call(do func(cache.ResourceEventHandler)) {
 	}
 }
 
-// Record returns what is recorded.
 func (l *Lease) Record() Record {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.record
 }
 
-// See records the lease as it is now.
 func (l *Lease) See(lease *coordinationv1.Lease, now time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -223,4 +220,45 @@ func transitions(lease *coordinationv1.Lease) int32 { return ptr.Deref(lease.Spe
 
 func renewed(lease *coordinationv1.Lease) time.Time {
 	return ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
+}
+
+// Remember returns what the next process of the operator needs to know of the lease, nil if its holder is no process of
+// ours that was seen to hold it. It must not be kept in the API server, see Recall.
+func (l *Lease) Remember() ([]byte, error) {
+	r := l.Record()
+	if !r.Exists || !r.Observed || r.Process.Identity == "" || r.Process.Identity != leaseholder.Identity(r.Lease) {
+		return nil, nil
+	}
+	return json.Marshal(r)
+}
+
+// Recall makes what Remember returned count as seen before the first sight of the lease, as if one process had watched
+// it all the time. It must be called before the informer starts.
+//
+// The memory counts for the duration of a lease. Without the operator, no other process can have acquired the lease
+// meanwhile. So if etcd was restored from a snapshot meanwhile, the holder is either the one of the memory, or the
+// lease has gone back.
+func (l *Lease) Recall(data []byte) error {
+	var former Record
+	if err := json.Unmarshal(data, &former); err != nil {
+		return fmt.Errorf("decoding the memory of the lease: %w", err)
+	}
+	if former.Lease == nil {
+		return errors.New("decoding the memory of the lease: it has no lease")
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.former = &former
+	return nil
+}
+
+// recall takes the memory as the record, if it is not too old. A clock that was set back makes it come from the future.
+func (l *Lease) recall(now time.Time) {
+	if l.former == nil || l.record.Lease != nil {
+		return
+	}
+	if age := now.Sub(l.former.Since); age >= 0 && age < l.former.Process.Duration {
+		l.record = *l.former
+	}
+	l.former = nil
 }

@@ -24,12 +24,12 @@ type Process struct {
 	Identity, Node string
 	// Duration is how long its lease lasts after a renewal.
 	Duration time.Duration
+	// Lease is what it wrote last, and Since when the operator saw that.
+	Lease *coordinationv1.Lease
+	Since time.Time
+	// Manifest is the hash of its static pod, and Container the ID of its container.
+	Manifest, Container string
 
-	// lease is what it wrote last, and since when the operator saw that.
-	lease *coordinationv1.Lease
-	since time.Time
-	// manifest is the hash of its static pod, and container the ID of its container.
-	manifest, container string
 	// next is another container on its node that is Ready.
 	next patience.Since[string]
 }
@@ -62,7 +62,7 @@ func (l *Lease) ObserveHolder(v View, certain bool) View {
 
 func (r *Record) observe(v *View, certain bool) {
 	holder, seen := v.Holder(), v.state.Record
-	if r.ObservedStaleSince.After(r.Process.since) {
+	if r.ObservedStaleSince.After(r.Process.Since) {
 		r.Process = Process{Duration: r.Process.Duration}
 	}
 	var container corev1.ContainerStatus
@@ -82,14 +82,14 @@ func (r *Record) observe(v *View, certain bool) {
 	former := r.Process
 	r.Process = Process{
 		Identity: holder.Identity, Node: holder.Node, Duration: leaseholder.Duration(seen.Lease),
-		lease: seen.Lease, since: seen.Since,
+		Lease: seen.Lease, Since: seen.Since,
 	}
-	if former.Identity == holder.Identity && former.since.Equal(seen.Since) {
+	if former.Identity == holder.Identity && former.Since.Equal(seen.Since) {
 		// The process has not written since, so another duration is one that was edited by hand.
-		r.Process.Duration, r.Process.lease = former.Duration, former.lease
+		r.Process.Duration, r.Process.Lease = former.Duration, former.Lease
 	}
 	if pod != nil {
-		r.Process.manifest, r.Process.container = pod.Annotations[configHash], id
+		r.Process.Manifest, r.Process.Container = pod.Annotations[configHash], id
 	}
 }
 
@@ -123,7 +123,7 @@ func (l *Lease) EndOf(v View) End {
 }
 
 func (p *Process) end(pod *corev1.Pod, now time.Time) End {
-	if pod == nil || p.Identity == "" || p.lease.Spec.AcquireTime == nil {
+	if pod == nil || p.Identity == "" || p.Lease.Spec.AcquireTime == nil {
 		return End{}
 	}
 	container := ContainerStatus(pod, operand.Name)
@@ -137,7 +137,7 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 func (p *Process) endedBy(
 	last *corev1.ContainerStateTerminated, pod *corev1.Pod, container corev1.ContainerStatus, now time.Time,
 ) End {
-	running, acquired := container.State.Running, p.lease.Spec.AcquireTime.Time
+	running, acquired := container.State.Running, p.Lease.Spec.AcquireTime.Time
 	e := End{Recovered: running != nil && IsReady(pod), BackOff: IsInBackOff(container), Next: runningID(container)}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
@@ -145,7 +145,7 @@ func (p *Process) endedBy(
 		// The API truncates times, so neither was earlier.
 		e.Proven = true
 	case within && (running == nil || e.Recovered):
-		e.ProvenIn = max(0, leaseholder.Silence(p.Duration)-now.Sub(p.since))
+		e.ProvenIn = max(0, leaseholder.Silence(p.Duration)-now.Sub(p.Since))
 		e.Proven = e.ProvenIn == 0
 	}
 	e.Failed = e.Proven && last.FinishedAt.Sub(acquired) < SettleTime
@@ -167,7 +167,7 @@ func IsInBackOff(container corev1.ContainerStatus) bool {
 
 // is reports whether a run of a pod's container was that of the process.
 func (p *Process) is(run *corev1.ContainerStateTerminated, pod *corev1.Pod) bool {
-	return run != nil && run.ContainerID == p.container && pod.Annotations[configHash] == p.manifest
+	return run != nil && run.ContainerID == p.Container && pod.Annotations[configHash] == p.Manifest
 }
 
 func startedAfter(run *corev1.ContainerStateRunning, acquired time.Time) bool {
@@ -176,7 +176,7 @@ func startedAfter(run *corev1.ContainerStateRunning, acquired time.Time) bool {
 
 // replacedBy returns what another container proves.
 func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, now time.Time) End {
-	if !startedAfter(container.State.Running, p.lease.Spec.AcquireTime.Time) || !IsReady(pod) {
+	if !startedAfter(container.State.Running, p.Lease.Spec.AcquireTime.Time) || !IsReady(pod) {
 		p.next.See("", now)
 		return End{}
 	}
@@ -203,12 +203,12 @@ func (l *Lease) Lost(v View) *coordinationv1.LeaseSpec {
 		return nil
 	case holder.Identity != p.Identity && r.Observed && holder.State.isKnown():
 		return &r.Lease.Spec
-	case r.ObservedStaleSince.After(p.since) || !p.mayAct(v.StaticPod(p.Node), v.state.Now):
+	case r.ObservedStaleSince.After(p.Since) || !p.mayAct(v.StaticPod(p.Node), v.state.Now):
 		return nil
 	case holder.Identity == p.Identity:
 		return &r.Lease.Spec
-	case v.state.Now.Sub(p.since) < p.Duration:
-		return &p.lease.Spec
+	case v.state.Now.Sub(p.Since) < p.Duration:
+		return &p.Lease.Spec
 	default:
 		return nil
 	}

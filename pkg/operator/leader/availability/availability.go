@@ -4,19 +4,28 @@
 package availability
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
@@ -108,4 +117,221 @@ func (c *controller) view(ctx context.Context) (v view, err error) {
 		v.withoutRole = append(v.withoutRole, node.Name)
 	}
 	return v, err
+}
+
+// degradedAfter is how long Available must be False before that is also Degraded.
+const degradedAfter = 2 * time.Minute
+
+// assessor turns views into conditions. It keeps the state that a view does not show, and has no clock.
+type assessor struct {
+	outages outages
+	// working reports whether the last assessment was that the operand is available. The stored condition is missing if
+	// the status was wiped.
+	working bool
+	// worked reports whether the operand has worked since this process of the operator started.
+	worked  bool
+	history nodeHistory
+	loops   crashLoops
+	planned plannedEnds
+	silent  unresponsive
+}
+
+func newAssessor() *assessor {
+	return &assessor{loops: crashLoops{}, planned: plannedEnds{}, silent: unresponsive{patience.Each[containerOn, bool]{}}}
+}
+
+// input is what the checks judge: a view, and what the assessor has seen.
+type input struct {
+	view
+	*assessor
+	expected expectedNodes
+	state    operandState
+	// outage is when a failure becomes an outage.
+	outage time.Time
+	// leaderless is since when each process that acquires the lease has ended, zero if they do not.
+	leaderless time.Time
+}
+
+// result is what a check has found. Without a reason the condition is as expected.
+type result struct {
+	reason, message string
+	violated        bool
+	// next is when to check again without an event, 0 for never.
+	next time.Duration
+}
+
+// checks decide the conditions, one each. A violation makes Available False, and each other one True.
+var checks = []struct {
+	condition string
+	check     func(in *input) result
+}{
+	{AvailableCondition, unavailable},
+	{ProgressingCondition, rollsOut},
+	{DegradedCondition, degraded},
+	{CrashLoopCondition, crashLooping},
+	{UnresponsiveCondition, notResponding},
+	{ControlPlaneNodesCondition, nodesMissing},
+}
+
+// assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
+// requeues.
+func (a *assessor) assess(v view) (conditions []*operatorclient.Condition, next time.Duration) {
+	in, next := a.observe(v)
+	for _, c := range checks {
+		found := c.check(in)
+		next = patience.Sooner(next, found.next)
+		conditions = append(conditions, found.of(c.condition))
+	}
+	a.working = *conditions[0].Status == operatorv1.ConditionTrue
+	return conditions, next
+}
+
+func (r result) of(condition string) *operatorclient.Condition {
+	status := operatorv1.ConditionFalse
+	if r.violated != (condition == AvailableCondition) {
+		status = operatorv1.ConditionTrue
+	}
+	if r.reason == "" {
+		return operatorclient.AsExpected(condition)
+	}
+	return operatorclient.NewCondition(condition, status, r.reason, r.message)
+}
+
+// observe records a view, and returns when time alone changes what was observed.
+func (a *assessor) observe(v view) (in *input, next time.Duration) {
+	in = &input{view: v, assessor: a, expected: a.history.observe(v)}
+	pods := in.expected.podsOnNodes(v.StaticPods())
+	a.outages.see(v.View)
+	in.state = operandStateOf(v, pods, in.expected)
+	in.outage = a.outages.observe(in.state, v.Now())
+	leader := in.state.leader
+	a.worked = a.worked || in.state.works()
+	next = patience.Sooner(patience.Sooner(leader.ExpiresIn, leader.SettlesIn), leader.SilentIn)
+	next = patience.Sooner(next, a.loops.observe(pods, in.expected, a.planned, v.Moves(), v.Now()))
+	if a.outages.fails(leader) {
+		in.leaderless = a.outages.works.At()
+		in.state = in.state.withoutLeader(in.leaderless, a.loops.lastEnd(in.leaderless))
+	}
+	a.silent.observe(pods, v.Now())
+	return in, next
+}
+
+// unavailable tolerates a failure until it becomes an outage.
+func unavailable(in *input) result {
+	found := result{reason: in.state.reason, message: in.state.message}
+	if in.state.works() {
+		return found
+	}
+	outage := in.outage
+	if former := in.toleratedUntil(in.state); !in.worked && !former.IsZero() && former.Before(outage) {
+		outage = former
+	}
+	left := outage.Sub(in.Now())
+	if left > 0 && (in.working || v1helpers.IsOperatorConditionTrue(in.Status().Conditions, AvailableCondition)) {
+		found.message, found.next = tolerated+outage.UTC().Format(time.RFC3339)+": "+found.message, left
+		return found
+	}
+	found.violated = true
+	return found
+}
+
+// tolerated begins the message of Available with the time until which a failure is no outage.
+const tolerated = "tolerated until "
+
+// toleratedUntil returns until when a former process of the operator has tolerated this failure, zero if that is not
+// known. A restart of the operator prolongs no failure: what that process saw of the lease is only in its condition. It
+// counts unless a process has renewed the lease after the failure had started, or acquires it now.
+func (v view) toleratedUntil(state operandState) time.Time {
+	former := v1helpers.FindOperatorCondition(v.Status().Conditions, AvailableCondition)
+	lease := v.Record().Lease
+	if former == nil || lease == nil || lease.Spec.RenewTime == nil || state.leader.State == controlplane.Starting {
+		return time.Time{}
+	}
+	text, isTolerated := strings.CutPrefix(former.Message, tolerated)
+	text, _, _ = strings.Cut(text, ": ")
+	until, err := time.Parse(time.RFC3339, text)
+	if !isTolerated || err != nil {
+		return time.Time{}
+	}
+	started := until.Add(-state.gracePeriod)
+	if state.ready {
+		started = started.Add(-v.Duration()) // The lease had to expire first.
+	}
+	if lease.Spec.RenewTime.After(started.Add(leaseholder.Silence(v.Duration()))) {
+		return time.Time{}
+	}
+	return until
+}
+
+// degraded is violated once Available has been False for degradedAfter. Before the first revision runs, an unavailable
+// operand is not degraded.
+func degraded(in *input) result {
+	found := unavailable(in)
+	if !in.IsInstalled() || !found.violated {
+		return result{}
+	}
+	left := degradedAfter
+	previous := v1helpers.FindOperatorCondition(in.Status().Conditions, AvailableCondition)
+	if previous != nil && previous.Status == operatorv1.ConditionFalse {
+		left -= in.Now().Sub(previous.LastTransitionTime.Time)
+	}
+	if left > 0 {
+		return result{next: left}
+	}
+	return found
+}
+
+// rollsOut reports the running and the target revision. NodeInstallerProgressing counts the nodes of each revision;
+// this condition names the nodes that are not at the latest one, and those where it does not run.
+func rollsOut(in *input) result {
+	if !in.IsInstalled() {
+		message := "no control-plane node runs a revision yet; check the Degraded conditions for the cause"
+		if run := len(in.expected.podsOnNodes(in.StaticPods())); run > 0 {
+			message = fmt.Sprintf("%d static pods run, but the status has no revision of a node: the first one is "+
+				"being installed, or the status was lost and is written again; check the Degraded conditions if this lasts", run)
+		}
+		if predecessor.Remains(in.Status().Conditions) {
+			message = "a take-over from this operator's predecessor is in progress, and no control-plane node runs a " +
+				"revision yet; the condition " + predecessor.ConditionType + " has its step, and the Degraded conditions what " +
+				"it waits for"
+		}
+		return result{reason: "FirstRollout", message: message, violated: true}
+	}
+	latest, current := in.Status().LatestAvailableRevision, 0
+	var others []string
+	for i := range in.Status().NodeStatuses {
+		node := &in.Status().NodeStatuses[i]
+		text := in.runs(node)
+		if text == "" && node.CurrentRevision == latest {
+			current++
+			continue
+		}
+		others = append(others, fmt.Sprintf("node/%s %s", node.NodeName,
+			cmp.Or(text, fmt.Sprintf("runs revision %d", node.CurrentRevision))))
+	}
+	message := fmt.Sprintf("%d of %d control-plane nodes run revision %d", current, in.expected.installed, latest)
+	slices.Sort(others)
+	if len(others) > 0 {
+		message += ", " + diagnostic.JoinFew(others, ", ", ", %d more")
+	}
+	if !controlplane.RollsOut(in.Status(), ProgressingCondition) {
+		return result{reason: asExpected, message: message}
+	}
+	return result{reason: "RollingOut", message: message, violated: true}
+}
+
+// runs returns why a node does not run the revision that it is at, "" if it does.
+func (v view) runs(status *operatorv1.NodeStatus) string {
+	node := v.Node(status.NodeName)
+	switch {
+	case controlplane.KubeletOf(node) == controlplane.KubeletSilent:
+		return "has a silent kubelet"
+	case status.CurrentRevision == 0:
+		return "runs none"
+	case v.StaticPod(status.NodeName) != nil:
+		return ""
+	case status.TargetRevision != 0:
+		return fmt.Sprintf("is getting revision %d", status.TargetRevision)
+	}
+	return "runs no static pod"
 }

@@ -6,18 +6,24 @@
 package leadership
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -142,4 +148,56 @@ func (c *controller) observe(seen controlplane.View) *view {
 	v.cordonedSince = c.cordoned.See(cordoned, v.Now())
 	v.idleSince, v.waiting, v.isIdle = c.NodeController.NotRunning(v.holder.Identity)
 	return v
+}
+
+// Recall makes the lease continue with what the former process in this pod saw of it, according to its file. It must be
+// called before the informer of the lease starts. Otherwise a process that the operator's death spared from a release
+// would keep the lease until it expires: this process cannot know that the holder is one of ours.
+func Recall(lease *controlplane.Lease, file string) {
+	if file == "" {
+		return
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = lease.Recall(data)
+	}
+	if err != nil {
+		klog.ErrorS(err, "Cannot continue with what the former process saw of the lease", "file", file)
+	}
+}
+
+// keep writes what the next process needs to know, if it has changed. Without it, that process releases no lease until
+// it has seen a renewal.
+func (c *controller) keep() {
+	if c.Memory == "" {
+		return
+	}
+	data, err := c.Lease.Remember()
+	switch {
+	case err != nil || bytes.Equal(data, c.kept):
+	case data == nil:
+		err = c.forget()
+	default:
+		if err = nodefiles.ReplaceFile(c.Memory, data); err == nil {
+			c.kept = data
+		}
+	}
+	if err != nil {
+		klog.ErrorS(err, "Cannot keep what was seen of the lease for the next process", "file", c.Memory)
+	}
+}
+
+// forget removes what is kept. A lease that is released must not be restored with etcd and then count as the holder's.
+func (c *controller) forget() error {
+	if c.Memory == "" {
+		return nil
+	}
+	c.kept = nil
+	if err := os.Remove(c.Memory); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forgetting the holder of lease/%s: %w", operand.Lease, err)
+	}
+	return nil
 }

@@ -4,11 +4,44 @@ import (
 	"slices"
 	"strings"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
+
+// isPredecessors reports whether the predecessor's last leader holds the lease. No two CCMs lead if that is released:
+//   - The predecessor's Deployments and pods are gone from the API. Their kubelets have reported that the containers
+//     ended. A pod may also vanish because its Node does not report; then the lease expires by itself.
+//   - The holder is none of ours, which also stand by: it acquired the lease before the first run of the static pod's
+//     container on its node that the kubelet reports. The times are from that node's clock. A static pod of which
+//     nothing is reported yet may lead already.
+func (v *view) isPredecessors(holder controlplane.Holder) bool {
+	return v.Record().Exists && holder.Identity != "" && holder.State != controlplane.Expired && !v.mayBeOurs(holder)
+}
+
+// mayBeOurs reports whether the holder is, or was, a container of a static pod. Leader election releases the lease of
+// one that has ended.
+func (v *view) mayBeOurs(holder controlplane.Holder) bool {
+	if holder.State.Runs() {
+		return true
+	}
+	pod := v.StaticPod(holder.Node)
+	if pod == nil {
+		return slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
+			return (n.CurrentRevision > 0 || n.TargetRevision > 0) &&
+				leaseholder.NodeOf(holder.Identity, []string{n.NodeName}) != ""
+		})
+	}
+	container := controlplane.ContainerStatus(pod, operand.Name)
+	if last := controlplane.Terminated(container); last != nil {
+		return !holder.Acquired.Before(last.StartedAt.Time)
+	}
+	return container.State.Running == nil || !holder.Acquired.Before(container.State.Running.StartedAt.Time)
+}
 
 // missing returns what has to be there before the predecessor may stop, as the end of a sentence, or "".
 //

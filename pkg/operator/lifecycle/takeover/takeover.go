@@ -16,12 +16,20 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -79,14 +87,23 @@ type step struct {
 	next time.Duration
 }
 
+// action is one write of the take-over.
+type action func(ctx context.Context, c *controller) error
+
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	managed, known, err := observedplatform.Managed(c.Operator)
 	if err != nil || !known || !managed {
 		return err
 	}
-	at, err := c.advance(ctx)
+	v, err := c.view(ctx)
 	if err != nil {
 		return err
+	}
+	at, actions := v.decide()
+	for _, act := range actions {
+		if err := act(ctx, c); err != nil {
+			return err
+		}
 	}
 	if at.next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, at.next)
@@ -98,68 +115,73 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, condition)
 }
 
-// advance takes the next step and returns where the take-over stands then.
-func (c *controller) advance(ctx context.Context) (step, error) {
-	if at, err := c.inTree(ctx); err != nil || at.reason != "" {
-		return at, err
-	}
-	v, err := c.view()
-	switch {
-	case err != nil:
-		return step{}, err
-	case len(v.deployments) > 0:
-		return c.stop(ctx, v)
-	case len(v.Predecessors()) > 0:
-		return stopping(v), nil
-	case !v.isStarted():
-		return step{}, nil
-	}
-	return c.replace(ctx, v)
+// view is the control plane, the predecessor's Deployments, and whether kube-controller-manager runs the cloud
+// controllers.
+type view struct {
+	controlplane.View
+	inTree      bool
+	deployments []*appsv1.Deployment
 }
 
-// inTree waits until kube-controller-manager does not run the cloud controllers.
-func (c *controller) inTree(ctx context.Context) (step, error) {
-	if c.externalOnly {
-		return step{}, nil
+func (c *controller) view(ctx context.Context) (v *view, err error) {
+	v = &view{}
+	if !c.externalOnly {
+		if v.inTree, err = c.InTree(ctx); err != nil {
+			return nil, err
+		}
+		c.externalOnly = !v.inTree
 	}
-	inTree, err := c.InTree(ctx)
-	if err != nil {
-		return step{}, err
+	if v.deployments, err = predecessor.Deployments(c.Deployments.Lister()); err != nil {
+		return nil, err
 	}
-	if inTree {
+	v.View, err = c.View()
+	return v, err
+}
+
+// decide returns where the take-over stands after the actions, which are the next step.
+func (v *view) decide() (at step, actions []action) {
+	switch {
+	case v.inTree:
 		return step{reason: predecessor.InTreeReason, next: askAgain, message: "kube-controller-manager runs the cloud " +
 			"controllers: CloudControllerOwner of kubecontrollermanager/cluster is True; nothing is installed before " +
 			"its operator sets that condition to False, so check clusteroperator/kube-controller-manager"}, nil
+	case len(v.deployments) > 0:
+		return v.stop()
+	case len(v.Predecessors()) > 0:
+		return v.stopping(), nil
+	case !v.isStarted():
+		return step{}, nil
 	}
-	c.externalOnly = true
-	return step{}, nil
+	return v.replace()
 }
 
-// replace makes one of ours lead after the predecessor has ended.
-func (c *controller) replace(ctx context.Context, v view) (step, error) {
-	holder := v.Holder()
-	if at, err := c.releaseLease(ctx, v, holder); err != nil || at.reason != "" {
-		return at, err
+// stop deletes the predecessor's Deployments once the static pods stand by.
+func (v *view) stop() (at step, actions []action) {
+	var running []string
+	for _, d := range v.deployments {
+		if d.DeletionTimestamp == nil {
+			running = append(running, "deployment/"+d.Name)
+			actions = append(actions, deletion(d))
+		}
 	}
-	if err := c.dropRunLevel(ctx); err != nil {
-		return step{}, err
+	if missing := v.missing(); len(running) > 0 && (missing != "" || !v.isStarted()) {
+		return step{reason: waitingForStaticPods, message: fmt.Sprintf(
+			"%s of this operator's predecessor keeps running until the static pods stand by%s; if they do not come, a "+
+				"Degraded condition or PreflightNotices has the cause", strings.Join(running, ", "), missing)}, nil
 	}
-	if !v.IsInstalled() {
-		return step{reason: startingStaticPods, message: "the predecessor has stopped; waiting for the first static pod"},
-			nil
-	}
-	if !holder.State.Runs() {
-		return step{reason: waitingForLeader, message: fmt.Sprintf("the predecessor has stopped; waiting for a static "+
-			"pod to acquire lease/%s in %s; if none does within a minute, check the logs of the container %s",
-			operand.Lease, operand.Namespace, operand.Name)}, nil
-	}
-	return step{}, nil
+	return v.stopping(), actions
 }
 
-// view is the control plane, and the predecessor's Deployments.
-type view struct {
-	controlplane.View
-	deployments []*appsv1.Deployment
+func (v *view) stopping() step {
+	var pods []string
+	for _, pod := range v.Predecessors() {
+		pods = append(pods, fmt.Sprintf("pod/%s on node/%s", pod.Name, pod.Spec.NodeName))
+	}
+	waiting := "its Deployment to be deleted"
+	if len(pods) > 0 {
+		waiting = strings.Join(pods, ", ") + " to end"
+	}
+	return step{reason: stoppingPredecessor, message: "the predecessor is being stopped; waiting for " + waiting}
 }
 
 // isStarted reports whether TakingOver is True because of the predecessor. Nothing of the predecessor is stopped before
@@ -169,58 +191,111 @@ func (v *view) isStarted() bool {
 	return predecessor.Remains(conditions) && predecessor.LetsInstall(conditions)
 }
 
-func (c *controller) view() (v view, err error) {
-	if v.deployments, err = predecessor.Deployments(c.Deployments.Lister()); err != nil {
-		return v, err
+// replace makes one of ours lead after the predecessor has ended.
+func (v *view) replace() (at step, actions []action) {
+	holder := v.Holder()
+	if v.isPredecessors(holder) {
+		reports := func(node *corev1.Node) bool { return controlplane.KubeletOf(node) == controlplane.KubeletReady }
+		if !slices.ContainsFunc(v.NodesOf(holder.Identity), reports) {
+			return step{reason: releasingLease, next: holder.ExpiresIn, message: fmt.Sprintf(
+				"the predecessor has stopped; lease/%s in %s is held by %q on a node that does not report, and expires by itself",
+				operand.Lease, operand.Namespace, holder.Identity)}, nil
+		}
+		actions = append(actions, release(v.Record().Lease))
 	}
-	v.View, err = c.View()
-	return v, err
+	actions = append(actions, dropRunLevel)
+	switch {
+	case !v.IsInstalled():
+		at = step{reason: startingStaticPods, message: "the predecessor has stopped; waiting for the first static pod"}
+	case !holder.State.Runs():
+		at = step{reason: waitingForLeader, message: fmt.Sprintf("the predecessor has stopped; waiting for a static "+
+			"pod to acquire lease/%s in %s; if none does within a minute, check the logs of the container %s",
+			operand.Lease, operand.Namespace, operand.Name)}
+	}
+	return at, actions
 }
 
-// stop deletes the predecessor's Deployments once the static pods stand by.
-func (c *controller) stop(ctx context.Context, v view) (step, error) {
-	running := slices.DeleteFunc(slices.Clone(v.deployments), func(d *appsv1.Deployment) bool {
-		return d.DeletionTimestamp != nil
-	})
-	if len(running) == 0 {
-		return stopping(v), nil
-	}
-	if missing := v.missing(); missing != "" || !v.isStarted() {
-		return step{reason: waitingForStaticPods, message: fmt.Sprintf(
-			"%s of this operator's predecessor keeps running until the static pods stand by%s; if they do not come, a "+
-				"Degraded condition or PreflightNotices has the cause", deploymentNames(running), missing)}, nil
-	}
-	for _, d := range running {
-		// In the foreground, so that the Deployment exists until its pods have ended.
+// deletion deletes a Deployment in the foreground, so that it exists until its pods have ended.
+func deletion(d *appsv1.Deployment) action {
+	return func(ctx context.Context, c *controller) error {
 		err := operatorclient.Delete(ctx, c.Kube.AppsV1().Deployments(d.Namespace).Delete, "deployment", d.Namespace,
 			d.Name, metav1.DeleteOptions{
 				PropagationPolicy: ptr.To(metav1.DeletePropagationForeground),
 				Preconditions:     metav1.NewUIDPreconditions(string(d.UID)),
 			})
+		if err == nil {
+			c.Recorder.Eventf("PredecessorStopped", "Deleted deployment/%s in %s: the static pods stand by", d.Name, d.Namespace)
+		}
+		return err
+	}
+}
+
+// release frees the lease of the predecessor's last leader. Nothing else does: its CCMs keep the lease when they end,
+// and it expires after 137 seconds. The update fails if the lease has changed since it was read.
+func release(lease *coordinationv1.Lease) action {
+	return func(ctx context.Context, c *controller) error {
+		if err := leaseholder.Release(ctx, c.Kube.CoordinationV1(), lease); err != nil {
+			return err
+		}
+		c.Recorder.Eventf("LeaseReleased", "Released lease/%s in %s: its holder %s, of the predecessor, has ended",
+			operand.Lease, operand.Namespace, leaseholder.Identity(lease))
+		return nil
+	}
+}
+
+// runLevel is the predecessor's label on the namespace. It keeps OpenShift from checking security context constraints.
+// The cluster-version-operator merges labels, so it would stay. The predecessor's pods need it: their ServiceAccount
+// may use no constraint, so a pod of theirs that is created again would be refused. That is why no manifest overwrites
+// the label.
+const runLevel = "openshift.io/run-level"
+
+// dropRunLevel removes the label from the operand's namespace.
+func dropRunLevel(ctx context.Context, c *controller) error {
+	namespace, err := operatorclient.Find(c.Namespaces.Lister(), "namespace", "", operand.Namespace)
+	if err != nil || namespace == nil {
+		return err
+	}
+	if _, found := namespace.Labels[runLevel]; !found {
+		return nil
+	}
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, runLevel)
+	_, err = c.Kube.CoreV1().Namespaces().Patch(ctx, operand.Namespace, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("removing the label %s of namespace/%s: %w", runLevel, operand.Namespace, err)
+	}
+	return nil
+}
+
+// cloudControllerOwner is the condition with which cluster-kube-controller-manager-operator says that
+// kube-controller-manager runs the cloud controllers.
+const cloudControllerOwner = "CloudControllerOwner"
+
+var kubeControllerManagers = schema.GroupVersionResource{
+	Group: "operator.openshift.io", Version: "v1", Resource: "kubecontrollermanagers",
+}
+
+// InTree returns the function that asks whether kube-controller-manager runs the cloud controllers. A cluster without
+// its operator's resource has no in-tree cloud controllers.
+func InTree(client dynamic.Interface) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		object, err := client.Resource(kubeControllerManagers).Get(ctx, operatorclient.Instance, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
 		if err != nil {
-			return step{}, err
+			return false, fmt.Errorf("reading kubecontrollermanager/%s: %w", operatorclient.Instance, err)
 		}
-		c.Recorder.Eventf("PredecessorStopped", "Deleted deployment/%s in %s: the static pods stand by", d.Name, d.Namespace)
-	}
-	return stopping(v), nil
-}
-
-func stopping(v view) step {
-	waiting := "its Deployment to be deleted"
-	if len(v.Predecessors()) > 0 {
-		var pods []string
-		for _, pod := range v.Predecessors() {
-			pods = append(pods, fmt.Sprintf("pod/%s on node/%s", pod.Name, pod.Spec.NodeName))
+		conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+		if err != nil {
+			return false, fmt.Errorf("reading kubecontrollermanager/%s: %w", operatorclient.Instance, err)
 		}
-		waiting = strings.Join(pods, ", ") + " to end"
+		for _, item := range conditions {
+			condition, _ := item.(map[string]any)
+			if condition["type"] == cloudControllerOwner {
+				return condition["status"] == string(metav1.ConditionTrue), nil
+			}
+		}
+		return false, nil
 	}
-	return step{reason: stoppingPredecessor, message: "the predecessor is being stopped; waiting for " + waiting}
-}
-
-func deploymentNames(deployments []*appsv1.Deployment) string {
-	var names []string
-	for _, d := range deployments {
-		names = append(names, "deployment/"+d.Name)
-	}
-	return strings.Join(names, ", ")
 }

@@ -616,5 +616,5 @@ func TestADeploymentWithoutPodsIsWaitedForByItself(t *testing.T) {
 	require.Equal(t, step{
 		reason:  stoppingPredecessor,
 		message: "the predecessor is being stopped; waiting for its Deployment to be deleted",
-	}, stopping(view{}))
+	}, (&view{}).stopping())
 }
