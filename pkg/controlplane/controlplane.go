@@ -17,22 +17,14 @@ import (
 
 // IsReady reports whether the kubelet reports a pod as Ready.
 func IsReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // ContainerStatus returns the status of the named container, empty if the kubelet has not reported one.
 func ContainerStatus(pod *corev1.Pod, name string) corev1.ContainerStatus {
-	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name == name {
-			return status
-		}
-	}
-	return corev1.ContainerStatus{}
+	return first(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
 }
 
 // Terminated returns the container's last termination, nil if there is none.
@@ -85,16 +77,14 @@ func KubeletOf(node *corev1.Node) Kubelet {
 		return KubeletSilent
 	}
 	for _, condition := range ReadyConditions(node) {
-		switch condition.Status {
-		case corev1.ConditionTrue:
+		if condition.Status == corev1.ConditionTrue {
 			return KubeletReady
-		case corev1.ConditionUnknown:
+		}
+		if condition.Status == corev1.ConditionUnknown {
 			return KubeletSilent
-		case corev1.ConditionFalse:
 		}
 	}
-	// The Node was registered a moment ago, or its kubelet reports NotReady.
-	return KubeletNotReady
+	return KubeletNotReady // or registered a moment ago
 }
 
 // ReadyConditions returns the condition in which a Node's kubelet reports, none if it has not.

@@ -25,12 +25,7 @@ func RollsOut(status *operatorv1.StaticPodOperatorStatus, conditionType string) 
 
 // TargetRevision returns the revision that is being installed on a node, 0 if none is.
 func TargetRevision(status *operatorv1.StaticPodOperatorStatus, node string) int32 {
-	for i := range status.NodeStatuses {
-		if status.NodeStatuses[i].NodeName == node {
-			return status.NodeStatuses[i].TargetRevision
-		}
-	}
-	return 0
+	return first(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == node }).TargetRevision
 }
 
 // IsRepair reports whether a node gets the revision that it is at. Node repair sets such a target.
@@ -89,9 +84,8 @@ func (v *View) Works(status *operatorv1.StaticPodOperatorStatus) int32 {
 		slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.CurrentRevision == 0 }) {
 		return 0
 	}
-	i := slices.IndexFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == holder.Node })
-	if i < 0 || holder.State != Starting && holder.State != Leading {
+	if holder.State != Starting && holder.State != Leading {
 		return 0
 	}
-	return status.NodeStatuses[i].CurrentRevision
+	return first(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == holder.Node }).CurrentRevision
 }

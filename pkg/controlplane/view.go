@@ -71,6 +71,9 @@ func (v *View) Status() *operatorv1.StaticPodOperatorStatus { return v.state.Sta
 // Pods returns all pods of the operand's namespace.
 func (v *View) Pods() []*corev1.Pod { return v.state.Pods }
 
+// Nodes returns the control-plane Nodes.
+func (v *View) Nodes() []*corev1.Node { return v.state.Nodes }
+
 // StaticPods returns the operand's mirror pods.
 func (v *View) StaticPods() []*corev1.Pod { return v.operand }
 
@@ -87,27 +90,22 @@ func (v *View) podsOf(app string) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(v.state.Pods), func(pod *corev1.Pod) bool { return pod.Labels["app"] != app })
 }
 
-// StaticPod returns the operand's mirror pod on a node, nil if there is none.
+// StaticPod returns the operand's mirror pod on a node, or nil.
 func (v *View) StaticPod(node string) *corev1.Pod {
-	for _, pod := range v.operand {
-		if pod.Spec.NodeName == node {
-			return pod
-		}
-	}
-	return nil
+	return first(v.operand, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node })
 }
 
-// Nodes returns the control-plane Nodes.
-func (v *View) Nodes() []*corev1.Node { return v.state.Nodes }
-
-// Node returns the control-plane Node of that name, nil if there is none.
+// Node returns the control-plane Node of that name, or nil.
 func (v *View) Node(name string) *corev1.Node {
-	for _, node := range v.state.Nodes {
-		if node.Name == name {
-			return node
-		}
+	return first(v.state.Nodes, func(node *corev1.Node) bool { return node.Name == name })
+}
+
+// first returns the first one that is, or the zero value.
+func first[T any](all []T, is func(T) bool) (found T) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i]
 	}
-	return nil
+	return found
 }
 
 // NodesOf returns the control-plane Nodes that a holder's identity may name.
@@ -119,12 +117,7 @@ func (v *View) NodesOf(identity string) []*corev1.Node {
 
 // Revisions returns the revisions of a node, zero if the status has none.
 func (v *View) Revisions(node string) operatorv1.NodeStatus {
-	for _, status := range v.state.Status.NodeStatuses {
-		if status.NodeName == node {
-			return status
-		}
-	}
-	return operatorv1.NodeStatus{}
+	return first(v.state.Status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == node })
 }
 
 // IsInstalled reports whether the operator has installed a revision on a node.
