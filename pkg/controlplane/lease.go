@@ -113,12 +113,14 @@ func (l *Lease) call(do func(cache.ResourceEventHandler)) {
 	}
 }
 
+// Record returns what is recorded.
 func (l *Lease) Record() Record {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.record
 }
 
+// See records the lease as it is now.
 func (l *Lease) See(lease *coordinationv1.Lease, now time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -17,8 +17,7 @@ type NodeController struct {
 	nodes  []string
 }
 
-// See records the leader whose node controller is not running now, "" for none, and the nodes that wait for it, of which
-// the first has waited longest.
+// See records the leader whose node controller is not running now, "" for none, and the nodes that wait for it.
 func (c *NodeController) See(leader string, nodes []string, now time.Time) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

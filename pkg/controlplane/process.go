@@ -46,9 +46,9 @@ type End struct {
 	Next string
 }
 
-// ObserveHolder records the process of a holder that is a container of ours, and forgets a process that led before the
-// lease went back. certain reports whether the lease is of the present, and no other pod could be the holder. It returns
-// the view with the process.
+// ObserveHolder records the process of a holder that is a container of ours, and returns the view with it. It forgets a
+// process that led before the lease went back. certain reports whether the lease is of the present, and no other pod
+// could be the holder.
 //
 // A process may have ended before its kubelet has reported that it runs. It was the last run of the container on its
 // node if the lease was acquired and renewed during that run, by the clock of the node.
@@ -138,7 +138,10 @@ func (p *Process) endedBy(
 	last *corev1.ContainerStateTerminated, pod *corev1.Pod, container corev1.ContainerStatus, now time.Time,
 ) End {
 	running, acquired := container.State.Running, p.Lease.Spec.AcquireTime.Time
-	e := End{Recovered: running != nil && IsReady(pod), BackOff: IsInBackOff(container), Next: runningID(container)}
+	e := End{Recovered: running != nil && IsReady(pod), BackOff: IsInBackOff(container)}
+	if running != nil {
+		e.Next = container.ContainerID
+	}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
 	case endedSince(last, acquired), within && (e.BackOff || startedAfter(running, acquired)):
@@ -150,14 +153,6 @@ func (p *Process) endedBy(
 	}
 	e.Failed = e.Proven && last.FinishedAt.Sub(acquired) < SettleTime
 	return e
-}
-
-// runningID returns the ID of a container that runs, "" if it does not.
-func runningID(container corev1.ContainerStatus) string {
-	if container.State.Running == nil {
-		return ""
-	}
-	return container.ContainerID
 }
 
 // IsInBackOff reports whether the kubelet does not start a container for now.

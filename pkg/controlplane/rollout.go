@@ -87,5 +87,6 @@ func (v *View) Works(status *operatorv1.StaticPodOperatorStatus) int32 {
 	if holder.State != Starting && holder.State != Leading {
 		return 0
 	}
-	return first(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == holder.Node }).CurrentRevision
+	leads := func(n operatorv1.NodeStatus) bool { return n.NodeName == holder.Node }
+	return first(status.NodeStatuses, leads).CurrentRevision
 }

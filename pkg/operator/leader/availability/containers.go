@@ -279,9 +279,8 @@ func crashLooping(in *input) (found result) {
 // Ready until it has probed them, for up to ten seconds.
 const unresponsiveAfter = 15 * time.Second
 
-// unresponsive records since when containers run and do not answer the kubelet, by the operator's clock. library-go
-// reports a container that has not become Ready after its start, but not for five minutes. Meanwhile a leader that hangs
-// keeps its lease.
+// unresponsive records since when containers run and do not answer the kubelet. library-go reports a container that has
+// not become Ready after its start, but not for five minutes. Meanwhile a leader that hangs keeps its lease.
 type unresponsive struct {
 	patience.Each[containerOn, bool]
 }

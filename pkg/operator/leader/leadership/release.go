@@ -27,9 +27,9 @@ const askPeriod = 3 * time.Second
 // helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
 var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp}
 
-// keepLease releases the lease of a process that has ended, or restores it. Otherwise nobody leads until the lease expires,
-// 137 seconds after its last renewal: the CCMs do not release it when they end. A standby counts these seconds from its
-// own first look, so a rollout that restarts it makes it wait anew. It returns when to look again without an event.
+// keepLease releases the lease of a process that has ended, or restores it. Otherwise nobody leads until the lease
+// expires, 137 seconds after its last renewal: the CCMs do not release it when they end. A standby counts these seconds
+// from its own first look, so a rollout that restarts it makes it wait anew.
 //
 // No two processes lead because of that:
 //   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
@@ -50,8 +50,9 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 //
 // The lease of a process that failed before it settled is released only when its container is Ready again. With a
 // lease that is free at once, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off.
-// A single node has no standby, and a rollout that ends a process is no failure. Where no standby has the revision of
-// the one that ended, its lease waits only until its container cannot take it again: see askPeriod.
+// A single node has no standby, and a rollout that ends a process is no failure. Where a standby has the former
+// revision, or none has that of the one that ended, its lease waits only until its container cannot take it again: see
+// askPeriod.
 func (c *controller) keepLease(ctx context.Context, v *view) (next time.Duration, err error) {
 	switch record := v.Record(); {
 	case record.Lease == nil:
@@ -63,15 +64,12 @@ func (c *controller) keepLease(ctx context.Context, v *view) (next time.Duration
 	if why == "" {
 		return next, nil
 	}
-	return 0, c.release(ctx, v, "its holder "+v.holder.Identity+" "+why)
+	return 0, c.release(ctx, v, why)
 }
 
-// check returns why the lease may be released, "" if it may not be for this reason, and when to look again without an
-// event.
-type check func(v *view) (why string, next time.Duration)
-
-// checks are in the order in which they are asked.
-var checks = []check{holderHasEnded, nodeIsOutOfService, durationIsOver}
+// checks return why the lease may be released, "" if it may not be for this reason, and when to look again without an
+// event. They are asked in this order.
+var checks = []func(v *view) (why string, next time.Duration){holderHasEnded, nodeIsOutOfService, durationIsOver}
 
 // releasable asks the checks.
 func (v *view) releasable() (why string, next time.Duration) {
@@ -102,9 +100,9 @@ func holderHasEnded(v *view) (why string, next time.Duration) {
 		return "", v.end.ProvenIn
 	case !v.end.Failed || v.end.Recovered || v.oneCanLead() || v.isInstalling():
 		return why, 0
-	case v.isAlone() && v.end.BackOff:
+	case v.othersDiffer() && v.end.BackOff:
 		return why, 0
-	case !v.isAlone() || v.end.Next == "":
+	case !v.othersDiffer() || v.end.Next == "":
 		return "", 0
 	}
 	if next = askPeriod - v.Now().Sub(v.restarted); next > 0 {
@@ -148,8 +146,8 @@ func (v *view) duration() time.Duration {
 	return max(duration, leaseholder.Default(v.Topology()))
 }
 
-// couldOnlyBeOurs reports whether no pod but the operand's on the holder's node could hold the lease. The identity has the host
-// name, so a pod on another node with the same short name could.
+// couldOnlyBeOurs reports whether no pod but the operand's on the holder's node could hold the lease. The identity has
+// the host name, so a pod on another node with the same short name could.
 func (v *view) couldOnlyBeOurs() bool {
 	node := v.holder.Node
 	return !slices.ContainsFunc(v.Pods(), func(pod *corev1.Pod) bool {
@@ -158,9 +156,7 @@ func (v *view) couldOnlyBeOurs() bool {
 	})
 }
 
-func (v *view) isInstalling() bool {
-	return v.Revisions(v.holder.Node).TargetRevision != 0
-}
+func (v *view) isInstalling() bool { return v.Revisions(v.holder.Node).TargetRevision != 0 }
 
 // isOutOfService reports whether a Node is not Ready and has the taint out-of-service.
 func isOutOfService(node *corev1.Node) bool {
@@ -179,7 +175,8 @@ func (c *controller) release(ctx context.Context, v *view, why string) error {
 	if err != nil {
 		return err
 	}
-	message := fmt.Sprintf("Released lease/%s in %s: %s", operand.Lease, operand.Namespace, why)
+	message := fmt.Sprintf("Released lease/%s in %s: its holder %s %s", operand.Lease, operand.Namespace,
+		v.holder.Identity, why)
 	if v.isInstalling() {
 		klog.InfoS(message) // a rollout moves the lead
 		return nil
@@ -219,13 +216,15 @@ func (v *view) oneCanLead() bool {
 		!slices.ContainsFunc(v.StaticPods(), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != v.Nodes()[0].Name })
 }
 
-// isAlone reports whether the holder's node has another revision than all others: it is the first one of a rollout, or
-// the last one that goes back.
-func (v *view) isAlone() bool {
+// othersDiffer reports whether the cause of the holder's end may be its revision, and another node has a different one:
+// an older one in a rollout, or all others have another one, as in a rollout that goes back.
+func (v *view) othersDiffer() bool {
 	own := v.Revisions(v.holder.Node).CurrentRevision
 	others := slices.DeleteFunc(slices.Clone(v.Status().NodeStatuses), func(n operatorv1.NodeStatus) bool {
 		return n.NodeName == v.holder.Node || n.CurrentRevision == 0
 	})
+	isOlder := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision < own }
+	isSame := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision == own }
 	return own != 0 && len(others) > 0 &&
-		!slices.ContainsFunc(others, func(n operatorv1.NodeStatus) bool { return n.CurrentRevision == own })
+		(slices.ContainsFunc(others, isOlder) || !slices.ContainsFunc(others, isSame))
 }

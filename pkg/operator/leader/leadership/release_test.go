@@ -298,6 +298,12 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 			c.Status.LatestAvailableRevision = 4
 			c.Status.NodeStatuses[1].CurrentRevision = 4
 		}},
+		"its kubelet does not start it while the last of three nodes has the former revision": {
+			ends: 14, want: 14, change: func(c *cluster) {
+				c.Status.LatestAvailableRevision = 4
+				c.Status.NodeStatuses[0].CurrentRevision, c.Status.NodeStatuses[1].CurrentRevision = 4, 4
+			},
+		},
 		"its kubelet does not start it after its revision was rejected": {ends: 14, want: 14, change: func(c *cluster) {
 			c.Status.LatestAvailableRevision = 5
 			c.Status.NodeStatuses[1].CurrentRevision = 4
