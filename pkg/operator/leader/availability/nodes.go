@@ -64,7 +64,7 @@ type member struct {
 // observe records the Nodes and returns which are expected.
 func (h *nodeHistory) observe(v view) expectedNodes {
 	now := h.members(v)
-	minimum := minimumOf(v.Topology())
+	minimum := minimums[v.Topology()]
 	if h.seen == nil {
 		// A Node may have been deleted between two processes of the operator, before either of them or library-go saw
 		// it.
@@ -85,10 +85,9 @@ func (h *nodeHistory) observe(v view) expectedNodes {
 		}
 	}
 	h.seen = now
-	maps.DeleteFunc(h.vanished, func(name string, _ *patience.Since[bool]) bool {
-		_, back := now[name]
-		return back || slices.Contains(v.withoutRole, name)
-	})
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(now)), v.withoutRole) {
+		delete(h.vanished, name)
+	}
 	h.forgetGone(v, minimum)
 	if len(h.vanished) == 0 || len(now) >= max(h.installed, minimum) {
 		h.vanished, h.installed = patience.Each[string, bool]{}, len(now)
@@ -131,13 +130,9 @@ func holdsLease(v view, node string) bool {
 func (h *nodeHistory) members(v view) map[string]member {
 	now := map[string]member{}
 	for _, node := range v.Nodes() {
-		now[node.Name] = member{ran: h.seen[node.Name].ran,
-			leaves: controlplane.IsCordoned(node) || node.Annotations[operatorclient.NodeDeletionAnnotation] != ""}
-	}
-	for _, status := range v.Status().NodeStatuses {
-		if m, ok := now[status.NodeName]; ok && status.CurrentRevision > 0 {
-			m.ran = true
-			now[status.NodeName] = m
+		now[node.Name] = member{
+			ran:    h.seen[node.Name].ran || v.Revisions(node.Name).CurrentRevision > 0,
+			leaves: controlplane.IsCordoned(node) || node.Annotations[operatorclient.NodeDeletionAnnotation] != "",
 		}
 	}
 	return now
@@ -198,18 +193,10 @@ func (in *input) areVanished(left string) result {
 	return found
 }
 
-// minimumOf returns the minimum number of control-plane Nodes of a topology, 0 if the topology defines none.
-func minimumOf(topology configv1.TopologyMode) int {
-	switch topology {
-	case configv1.HighlyAvailableTopologyMode:
-		return 3
-	case configv1.DualReplicaTopologyMode, configv1.HighlyAvailableArbiterMode:
-		return 2
-	case configv1.SingleReplicaTopologyMode:
-		return 1
-	case configv1.ExternalTopologyMode:
-	}
-	return 0
+// minimums are the least numbers of control-plane Nodes of the topologies that define one.
+var minimums = map[configv1.TopologyMode]int{
+	configv1.HighlyAvailableTopologyMode: 3, configv1.DualReplicaTopologyMode: 2, configv1.HighlyAvailableArbiterMode: 2,
+	configv1.SingleReplicaTopologyMode: 1,
 }
 
 // podsOnNodes returns the pods whose Node exists. A mirror pod outlives its Node by a minute and is meaningless then.
@@ -227,9 +214,9 @@ func (e expectedNodes) runs(node string) bool {
 }
 
 func nodeList(names []string) string {
-	nodes := make([]string, len(names))
-	for i, name := range names {
-		nodes[i] = "node/" + name
+	var nodes []string
+	for _, name := range names {
+		nodes = append(nodes, "node/"+name)
 	}
 	return diagnostic.Few(nodes)
 }

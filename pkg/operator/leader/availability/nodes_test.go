@@ -315,7 +315,7 @@ func TestTopologiesHaveAMinimum(t *testing.T) {
 	for topology, want := range map[configv1.TopologyMode]int{
 		"HighlyAvailable": 3, "HighlyAvailableArbiter": 2, "DualReplica": 2, "SingleReplica": 1, "External": 0, "": 0,
 	} {
-		require.Equal(t, want, minimumOf(topology), topology)
+		require.Equal(t, want, minimums[topology], topology)
 	}
 }
 

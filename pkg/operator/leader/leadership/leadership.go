@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
@@ -101,7 +100,7 @@ type view struct {
 	// proof is the record of a revision's proof, nil if there is none.
 	proof *trial.Leading
 	// moves are the pods of moves.
-	moves []*corev1.Pod
+	moves []record
 	// cordonedSince is when the holder's Node was seen cordoned first.
 	cordonedSince time.Time
 	// isIdle reports whether the holder's node controller is not running. idleSince is when that was seen first, and
@@ -129,7 +128,7 @@ func (c *controller) view() (*view, error) {
 
 // observe records the holder, and starts the clocks of what it sees first.
 func (c *controller) observe(seen controlplane.View) *view {
-	v := &view{View: seen, holder: seen.Holder(), moves: seen.Moves()}
+	v := &view{View: seen, holder: seen.Holder(), moves: recordsOf(seen.Moves())}
 	if record := v.Record(); record.Exists {
 		// The lease stays the one that is judged: the update that releases it fails if it has changed since.
 		v.View = c.Lease.ObserveHolder(seen, (record.Observed || v.oneCanLead()) && v.couldOnlyBeOurs())
@@ -154,11 +153,8 @@ func (c *controller) observe(seen controlplane.View) *view {
 // called before the informer of the lease starts. Otherwise a process that the operator's death spared from a release
 // would keep the lease until it expires: this process cannot know that the holder is one of ours.
 func Recall(lease *controlplane.Lease, file string) {
-	if file == "" {
-		return
-	}
 	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) { // as one without a name does
 		return
 	}
 	if err == nil {
@@ -172,12 +168,9 @@ func Recall(lease *controlplane.Lease, file string) {
 // keep writes what the next process needs to know, if it has changed. Without it, that process releases no lease until
 // it has seen a renewal.
 func (c *controller) keep() {
-	if c.Memory == "" {
-		return
-	}
 	data, err := c.Lease.Remember()
 	switch {
-	case err != nil || bytes.Equal(data, c.kept):
+	case c.Memory == "" || err != nil || bytes.Equal(data, c.kept):
 	case data == nil:
 		err = c.forget()
 	default:
@@ -192,9 +185,6 @@ func (c *controller) keep() {
 
 // forget removes what is kept. A lease that is released must not be restored with etcd and then count as the holder's.
 func (c *controller) forget() error {
-	if c.Memory == "" {
-		return nil
-	}
 	c.kept = nil
 	if err := os.Remove(c.Memory); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forgetting the holder of lease/%s: %w", operand.Lease, err)

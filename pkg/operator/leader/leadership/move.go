@@ -64,13 +64,13 @@ func (v *view) isCordoned() bool {
 // cleanUp deletes the pods of moves that have ended. They are the record of a move, for this process of the operator
 // and the next, so they stay as long as that counts. It returns when to call again.
 func (c *controller) cleanUp(ctx context.Context, v *view) (next time.Duration, err error) {
-	for _, pod := range v.moves {
-		if left := v.keeps(pod); left != 0 {
+	for _, r := range v.moves {
+		if left := v.keeps(r); left != 0 {
 			next = patience.Sooner(next, left)
 			continue
 		}
 		err := operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(operand.Namespace).Delete, "pod", operand.Namespace,
-			pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+			r.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(r.UID))})
 		if err != nil {
 			return 0, err
 		}
@@ -156,10 +156,10 @@ func (v *view) successor(isOne func(node string) bool) string {
 	if len(standbys) == 0 {
 		return ""
 	}
+	started := func(pod *corev1.Pod) time.Time {
+		return controlplane.ContainerStatus(pod, operand.Name).State.Running.StartedAt.Time
+	}
 	return slices.MaxFunc(standbys, func(a, b *corev1.Pod) int {
-		started := func(pod *corev1.Pod) time.Time {
-			return controlplane.ContainerStatus(pod, operand.Name).State.Running.StartedAt.Time
-		}
 		return cmp.Or(started(a).Compare(started(b)), strings.Compare(b.Name, a.Name))
 	}).Spec.NodeName
 }
@@ -239,26 +239,24 @@ func (c *controller) announce(v *view, m move) {
 	switch m.occasion {
 	case proof:
 		c.Recorder.Eventf("LeadMoves", "%s: node/%s hands the lead over", v.proof.Describe(), v.holder.Node)
-		return
 	case takingBack:
 		c.Recorder.Eventf("LeadMoves", "the cloud-controller-manager on node/%s leads with revision %d and has not proved "+
 			"it: it hands the lead over to the one on node/%s", v.holder.Node, v.proof.Revision, m.successor)
-		return
 	case cordon:
 		c.Recorder.Eventf("LeadMoves", "node/%s is cordoned: its cloud-controller-manager hands the lead over to the one on "+
 			"node/%s", v.holder.Node, m.successor)
-		return
+	case idle:
+		c.Replaced()
+		next := "the one on node/" + m.successor + " leads next"
+		if m.successor == v.holder.Node {
+			next = "it is restarted"
+		}
+		text := fmt.Sprintf("the cloud-controller-manager on node/%s leads and looks at no node", v.holder.Node)
+		if v.isIdle { // A former process of the operator may have started the move.
+			text += ", while " + waits(v.waiting)
+		}
+		c.Recorder.Warning("DeafLeaderReplaced", text+": "+next)
 	}
-	c.Replaced()
-	next := "the one on node/" + m.successor + " leads next"
-	if m.successor == v.holder.Node {
-		next = "it is restarted"
-	}
-	text := fmt.Sprintf("the cloud-controller-manager on node/%s leads and looks at no node", v.holder.Node)
-	if v.isIdle { // A former process of the operator may have started the move.
-		text += ", while " + waits(v.waiting)
-	}
-	c.Recorder.Warning("DeafLeaderReplaced", text+": "+next)
 }
 
 // backOffPeriod is how long a container must have run before its kubelet starts it again without a pause: twice the

@@ -31,29 +31,40 @@ var (
 	takingBack = occasion{leave: "handover-give-", take: "handover-return-", pause: controlplane.MoveTimeout}
 )
 
-// occasionOf returns why the lead moves with this pod, and the name of the Node that it leaves.
-func occasionOf(pod *corev1.Pod) (why occasion, node string) {
-	for _, why := range []occasion{cordon, idle, proof, takingBack} {
-		for _, prefix := range []string{why.leave, why.take} {
-			if node, is := strings.CutPrefix(pod.Name, prefix); is {
-				return why, node
+// record is a pod of a move, which stays for a while.
+type record struct {
+	*corev1.Pod
+	// why the lead moves, and the name of the Node that it leaves.
+	why  occasion
+	left string
+}
+
+// recordsOf returns the moves that are recorded.
+func recordsOf(pods []*corev1.Pod) (records []record) {
+	for _, pod := range pods {
+		r := record{Pod: pod}
+		for _, why := range []occasion{cordon, idle, proof, takingBack} {
+			for _, prefix := range []string{why.leave, why.take} {
+				if node, is := strings.CutPrefix(pod.Name, prefix); is {
+					r.why, r.left = why, node
+				}
 			}
 		}
+		records = append(records, r)
 	}
-	return occasion{}, ""
+	return records
 }
 
 // keeps returns how long the pod of a move stays, negative for until an event, 0 if it goes. While a Node is cordoned,
 // the record of its move stays. A deleted Node has none.
-func (v *view) keeps(pod *corev1.Pod) time.Duration {
-	why, name := occasionOf(pod)
-	node, left := v.Node(name), pod.CreationTimestamp.Add(why.pause).Sub(v.Now())
+func (v *view) keeps(r record) time.Duration {
+	node, left := v.Node(r.left), r.CreationTimestamp.Add(r.why.pause).Sub(v.Now())
 	switch {
-	case why == cordon && node == nil:
+	case r.why == cordon && node == nil:
 		return 0
 	case left > 0:
 		return left
-	case why == cordon && controlplane.IsCordoned(node):
+	case r.why == cordon && controlplane.IsCordoned(node):
 		return -1
 	default:
 		return 0
@@ -62,10 +73,7 @@ func (v *view) keeps(pod *corev1.Pod) time.Duration {
 
 // hasLeft reports whether the lead has left this Node since it was cordoned.
 func (v *view) hasLeft(node string) bool {
-	return slices.ContainsFunc(v.moves, func(pod *corev1.Pod) bool {
-		why, left := occasionOf(pod)
-		return why == cordon && left == node
-	})
+	return slices.ContainsFunc(v.moves, func(r record) bool { return r.why == cordon && r.left == node })
 }
 
 // holderFlag of the pods of a move has the identity of the process that the lead leaves.
@@ -75,13 +83,12 @@ const holderFlag = "--holder="
 // or the end of the operator, came between the two pods. The successor waits for the other one while its pod runs, and
 // afterwards its pod is the record of a move that failed.
 func (v *view) brokenOff() (rest move, ok bool) {
-	for _, pod := range v.moves {
-		why, _ := occasionOf(pod)
-		isTake := pod.Name == why.take+v.holder.Node && pod.DeletionTimestamp == nil && !controlplane.HasEnded(pod) &&
-			slices.Contains(pod.Spec.Containers[0].Args, holderFlag+v.holder.Identity)
-		isLeave := func(other *corev1.Pod) bool { return other.Name == why.leave+v.holder.Node }
+	for _, r := range v.moves {
+		isTake := r.Name == r.why.take+v.holder.Node && r.DeletionTimestamp == nil && !controlplane.HasEnded(r.Pod) &&
+			slices.Contains(r.Spec.Containers[0].Args, holderFlag+v.holder.Identity)
+		isLeave := func(other record) bool { return other.Name == r.why.leave+v.holder.Node }
 		if isTake && v.holder.State.Runs() && !slices.ContainsFunc(v.moves, isLeave) {
-			return move{occasion: why, successor: pod.Spec.NodeName}, true
+			return move{occasion: r.why, successor: r.Spec.NodeName}, true
 		}
 	}
 	return move{}, false
@@ -91,20 +98,19 @@ func (v *view) brokenOff() (rest move, ok bool) {
 func (v *view) isMoving() bool { return v.Now().Before(v.movesUntil()) }
 
 // movesUntil returns when the last move has ended at the latest.
-func (v *view) movesUntil() (end time.Time) {
-	for _, pod := range v.moves {
-		if at := pod.CreationTimestamp.Add(controlplane.MoveTimeout); at.After(end) {
-			end = at
-		}
-	}
-	return end
+func (v *view) movesUntil() time.Time {
+	return v.latest(func(record) bool { return true }).Add(controlplane.MoveTimeout)
 }
 
 // lastReplaced returns when an idle leader was replaced last, zero if there is no record of it.
-func (v *view) lastReplaced() (last time.Time) {
-	for _, pod := range v.moves {
-		why, _ := occasionOf(pod)
-		if at := pod.CreationTimestamp.Time; why == idle && at.After(last) {
+func (v *view) lastReplaced() time.Time {
+	return v.latest(func(r record) bool { return r.why == idle })
+}
+
+// latest returns when the last one of some moves was started, zero if there is none.
+func (v *view) latest(isOne func(r record) bool) (last time.Time) {
+	for _, r := range v.moves {
+		if at := r.CreationTimestamp.Time; isOne(r) && at.After(last) {
 			last = at
 		}
 	}

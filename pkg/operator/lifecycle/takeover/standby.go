@@ -62,7 +62,7 @@ func (v *view) missing() string {
 			continue
 		}
 		free++
-		if node.CurrentRevision == 0 || !v.standsBy(node.NodeName) {
+		if pod := v.StaticPod(node.NodeName); node.CurrentRevision == 0 || pod == nil || !controlplane.IsReady(pod) {
 			absent = append(absent, "node/"+node.NodeName)
 		}
 	}
@@ -89,11 +89,6 @@ func (v *view) occupied(node string) bool {
 	return slices.ContainsFunc(v.Predecessors(), func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == node && predecessor.ListensOn10258(&pod.Spec)
 	})
-}
-
-func (v *view) standsBy(node string) bool {
-	pod := v.StaticPod(node)
-	return pod != nil && controlplane.IsReady(pod)
 }
 
 // installs reports whether a pod is an installer of the latest revision for which the kubelet has pulled the images of
