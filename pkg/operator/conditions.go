@@ -25,7 +25,8 @@ func Conditions() []string {
 	all := slices.Concat(slices.Collect(maps.Keys(Inertia())), staticpod.Conditions(), []string{
 		operatorclient.AvailableCondition, operatorclient.ProgressingCondition, operatorclient.UpgradeableCondition,
 		targetconfigcontroller.NoticesCondition, trustedca.ConditionType, preflight.Condition,
-		leadership.NodeControllerCondition, nodeinitialization.NoticesCondition, nodemanager.NoticesCondition, nodemanager.ProgressingCondition,
+		leadership.NodeControllerCondition, nodeinitialization.NoticesCondition, nodemanager.NoticesCondition,
+		nodemanager.ProgressingCondition,
 		loadbalancers.NoticesCondition, versions.ProgressingCondition,
 	})
 	// An inertia may be that of one reason.

@@ -295,8 +295,7 @@ func (v *view) proves(state trial.LeadingState) bool {
 // allReady reports whether the cloud-controller-manager of each node is Ready.
 func (v *view) allReady() bool {
 	return !slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		pod := v.StaticPod(n.NodeName)
-		return pod == nil || !controlplane.IsReady(pod)
+		return !controlplane.IsReady(v.StaticPod(n.NodeName))
 	})
 }
 

@@ -62,7 +62,7 @@ func (v *view) missing() string {
 			continue
 		}
 		free++
-		if pod := v.StaticPod(node.NodeName); node.CurrentRevision == 0 || pod == nil || !controlplane.IsReady(pod) {
+		if node.CurrentRevision == 0 || !controlplane.IsReady(v.StaticPod(node.NodeName)) {
 			absent = append(absent, "node/"+node.NodeName)
 		}
 	}
