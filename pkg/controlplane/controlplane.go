@@ -24,7 +24,12 @@ func IsReady(pod *corev1.Pod) bool {
 
 // ContainerStatus returns the status of the named container, empty if the kubelet has not reported one.
 func ContainerStatus(pod *corev1.Pod, name string) corev1.ContainerStatus {
-	return first(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name == name {
+			return status
+		}
+	}
+	return corev1.ContainerStatus{}
 }
 
 // Terminated returns the container's last termination, nil if there is none.

@@ -60,7 +60,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 		},
 		"a Node is Ready": {
 			computed: regexp.MustCompile(`corev1\.NodeReady\b`),
-			home:     "pkg/controlplane/node.go",
+			home:     "pkg/controlplane/controlplane.go",
 		},
 		"a Pod is Ready": {
 			computed: regexp.MustCompile(`corev1\.PodReady\b`),
@@ -94,7 +94,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 		},
 		"how long a lease has been held": {
 			computed: regexp.MustCompile(`RenewTime\.Sub\(`),
-			home:     "pkg/controlplane/leaseholder/timings.go",
+			home:     "pkg/controlplane/leaseholder/leaseholder.go",
 		},
 		"a node is repaired": {
 			computed: regexp.MustCompile(`\.TargetRevision == \w+\.CurrentRevision`),
@@ -122,11 +122,11 @@ func TestEachFactHasOneHome(t *testing.T) {
 		},
 		"what a pod installs": {
 			computed: regexp.MustCompile(`"installer-(%d|")`),
-			home:     "pkg/controlplane/installers.go",
+			home:     "pkg/controlplane/controlplane.go",
 		},
 		"a Node waits for its initialization": {
 			computed: regexp.MustCompile(`"node\.cloudprovider\.kubernetes\.io/uninitialized"`),
-			home:     "pkg/controlplane/node.go",
+			home:     "pkg/controlplane/controlplane.go",
 		},
 	} {
 		t.Run(fact, func(t *testing.T) {
