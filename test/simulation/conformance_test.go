@@ -21,7 +21,7 @@ const recordedStories = "testdata/transitions.json"
 var developmentCluster = plan{[]string{"m0", "m1", "m2"}, configv1.HighlyAvailableTopologyMode, 8 * time.Second, time.Second}
 
 // storySeeds are runs whose leader elections, and latencies, differ.
-var storySeeds = []uint64{1, 2}
+var storySeeds = []uint64{1, 2, 3}
 
 // A model that drifts from what it is a model of, or an operator that behaves in another way, differs from the record.
 func TestTheStoriesGoAsOnADevelopmentCluster(t *testing.T) {
