@@ -3,17 +3,21 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"os"
 	"regexp"
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
 // retryLimit is how long a change waits after its cloud is back: the pause after the first preflight, and the next one.
@@ -80,4 +84,40 @@ func (s *suite) annotate(t *testing.T, name, value string) {
 	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"`+name+`":"`+value+`"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
+}
+
+// TestCredentialsThatBecomeValidLate revokes the former password before the new one is valid, as where the cloud takes a
+// moment to know a new key. Nothing else is the cure, so the new one is tried again soon.
+func TestCredentialsThatBecomeValidLate(t *testing.T) {
+	if os.Getenv("E2E_LONG") == "" {
+		t.Skip("E2E_LONG is not set: this takes minutes")
+	}
+	const late, next = time.Minute, "rotated-late-7d41c0b9e2f3"
+	d := &deadMachines{suite: startSuite(t, devcluster.Options{
+		Name: "e2e-late", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true, Progress: os.Stderr,
+	}, monitor.Rollout("the first revision"))}
+	d.awaitSettled(t, 1, rolloutLimit)
+	d.addWorkers(t, 1)
+	waiting := d.Node(d.workers[0])
+	d.monitor.Expect(monitor.Degraded("", "neither password is valid").Times(3),
+		monitor.Uninitialized(waiting.Name(), "the leader cannot log in"))
+	d.expectRollout("the new password is valid")
+	require.NoError(t, d.Cloud().SetPassword("revoked-"+next))
+	d.taintUninitialized(t, waiting)
+	d.setCredentials(t, passwordLine.ReplaceAll(d.Cloud().CloudsYAML(), []byte("$1 "+next)))
+	began := time.Now()
+	d.awaitCondition(t, "CredentialsDegraded", operatorv1.ConditionTrue, goodLimit, "it is tried again")
+	d.figure("credentials that are not valid yet to CredentialsDegraded: %s", rounded(began))
+	<-time.After(time.Until(began.Add(late)))
+
+	require.NoError(t, d.Cloud().SetPassword(next))
+	began = time.Now()
+	d.await(t, "a revision", retryLimit, func(ctx context.Context) error { return d.isRevision(ctx, 2) })
+	d.figure("credentials valid to the revision: %s", rounded(began))
+	d.await(t, waiting.Name()+" to be initialized", rolloutLimit, func(ctx context.Context) error {
+		return d.initialized(ctx, waiting)
+	})
+	d.figure("… to the waiting node initialized: %s", rounded(began))
+	d.awaitSettled(t, 2, rolloutLimit)
+	d.figure("… to three nodes and a clean ClusterOperator: %s", rounded(began))
 }
