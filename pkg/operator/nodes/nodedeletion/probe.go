@@ -47,8 +47,8 @@ type probe struct {
 	nodes   map[types.UID]bool
 	written map[types.UID]string
 	found   map[types.UID]bool
-	// started is when the probe started, lastTaint when the last taint was written, and progress when the CCM showed that it
-	// works: it found a machine, or it initialized a Node.
+	// began is when the probe started, lastTaint when the last taint was written, and progress when the CCM showed
+	// that it works: it found a machine, or it initialized a Node.
 	began, lastTaint, progress time.Time
 	// queue is how many Nodes wait for their initialization, and initialQueue how many did when the probe started.
 	queue, initialQueue int
