@@ -19,20 +19,39 @@ const (
 // commitCell is the last cell of a row.
 var commitCell = regexp.MustCompile(`\| ([0-9a-f]{` + shortCommit + `})(?:` + mark + `)? \|\n`)
 
-// ages are the commits of the repository, and those of them that have the operator as it is.
+// product is the code that a record is about.
+var product = []string{"--", "pkg", ":(exclude)pkg/**/*_test.go", ":(exclude)pkg/**/testdata/**"}
+
+// ages are the commits of the repository, and those of them that have the operator as it is. Comments make no other
+// operator.
 type ages struct{ known, current map[string]bool }
 
 func readAges(ctx context.Context, repository string) (ages, error) {
-	last, err := git(ctx, repository, "log", "-1", "--format=%H", "--",
-		"pkg", ":(exclude)pkg/**/*_test.go", ":(exclude)pkg/**/testdata/**")
+	last, err := lastChange(ctx, repository)
 	if err != nil {
 		return ages{}, err
 	}
 	var a ages
 	var errs [2]error
 	a.known, errs[0] = commits(ctx, repository, "HEAD")
-	a.current, errs[1] = commits(ctx, repository, last[0]+"^..HEAD")
+	a.current, errs[1] = commits(ctx, repository, last+"^..HEAD")
 	return a, errors.Join(errs[:]...)
+}
+
+// lastChange returns the last commit that changed more of the product than its comments.
+func lastChange(ctx context.Context, repository string) (string, error) {
+	candidates, err := git(ctx, repository, append([]string{"log", "--format=%H"}, product...)...)
+	if err != nil {
+		return "", err
+	}
+	for _, commit := range candidates {
+		changed, err := git(ctx, repository, append([]string{"diff", "--numstat", "--ignore-blank-lines",
+			"-I^[[:space:]]*//", commit + "^", commit}, product...)...)
+		if err != nil || len(changed) > 0 {
+			return commit, err
+		}
+	}
+	return "", errors.New("no commit changed the product")
 }
 
 func commits(ctx context.Context, repository, which string) (map[string]bool, error) {

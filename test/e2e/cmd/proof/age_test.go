@@ -48,6 +48,32 @@ record of a manifest is deleted: the repository has no commit "cdef01234567": ru
 record of the rollout: the repository has no commit "cdef01234567": run it again from one that is merged`)
 }
 
+func TestOnlyCodeMakesAnotherOperator(t *testing.T) {
+	directory := t.TempDir()
+	run := func(args ...string) []string {
+		output, err := git(t.Context(), directory, append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		require.NoError(t, err)
+		return output
+	}
+	run("init", "--quiet")
+	require.NoError(t, os.MkdirAll(directory+"/pkg/a", 0o755))
+	var made []string
+	for _, change := range []struct{ file, content string }{
+		{"a.go", "package a\n\nfunc A() {}\n"},
+		{"a.go", "package a\n\nfunc B() {}\n"},
+		{"a.go", "package a\n\n// B does it.\nfunc B() {}\n"},
+		{"a_test.go", "package a\n"},
+	} {
+		require.NoError(t, os.WriteFile(directory+"/pkg/a/"+change.file, []byte(change.content), 0o600))
+		run("add", ".")
+		run("commit", "--quiet", "--message=a")
+		made = append(made, run("rev-parse", "--short="+shortCommit, "HEAD")...)
+	}
+	a, err := readAges(t.Context(), directory)
+	require.NoError(t, err)
+	require.Equal(t, map[string]bool{made[1]: true, made[2]: true, made[3]: true}, a.current)
+}
+
 // toRepeat are the platforms whose story with a given cloud-controller-manager was recorded before records were checked.
 var toRepeat = map[string]bool{
 	"alibabacloud": true, "aws": true, "azure": true, "gcp": true, "ibmcloud": true, "powervs": true, "vsphere": true,
