@@ -8,16 +8,15 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// NodeController knows the leader whose node controller is not running: it renews the lease, and has skipped the
-// controller that initializes nodes for the life of its process. The zero value knows of none. It may be used by
-// several goroutines.
+// NodeController remembers a leader whose node controller is not running: the process renews the lease, but skipped the
+// controller that initializes nodes when it started, and never starts it later. Several goroutines may use it.
 type NodeController struct {
 	mutex  sync.Mutex
 	leader patience.Since[string]
 	nodes  []string
 }
 
-// See records the leader whose node controller is not running now, "" for none, and the nodes that wait for it.
+// See records the leader whose node controller is not running, "" for none, and the nodes that wait for it.
 func (c *NodeController) See(leader string, nodes []string, now time.Time) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -25,8 +24,8 @@ func (c *NodeController) See(leader string, nodes []string, now time.Time) {
 	c.nodes = slices.Clone(nodes)
 }
 
-// NotRunning returns since when a leader's node controller has not been running, and the nodes that wait for it. ok is
-// false if it runs.
+// NotRunning returns when the operator first saw that this leader's node controller is not running, and the nodes that
+// wait for it. ok is false if the controller runs.
 func (c *NodeController) NotRunning(leader string) (since time.Time, nodes []string, ok bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

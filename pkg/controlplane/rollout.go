@@ -69,16 +69,15 @@ func NodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 	return names
 }
 
-// PredecessorWorks is what Works returns while the predecessor leads.
-const PredecessorWorks = -1
+// PredecessorRevision is what WorkingRevision returns while the predecessor leads.
+const PredecessorRevision = -1
 
-// Works returns the revision that a change could break, 0 if there is none: every node of the control plane has a
-// revision, and a process of ours leads, whose node has the one that is returned. Before a take-over it is
-// PredecessorWorks.
-func (v *View) Works(status *operatorv1.StaticPodOperatorStatus) int32 {
+// WorkingRevision returns the revision that a change could break: the leader's, if a process of ours leads and every
+// node of the control plane has a revision. Otherwise it is 0, and before a take-over PredecessorRevision.
+func (v *View) WorkingRevision(status *operatorv1.StaticPodOperatorStatus) int32 {
 	holder := v.Holder()
 	if holder.State == Predecessor {
-		return PredecessorWorks
+		return PredecessorRevision
 	}
 	if len(status.NodeStatuses) == 0 || len(v.predecessors) > 0 ||
 		slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.CurrentRevision == 0 }) {

@@ -12,7 +12,7 @@ type Class int
 const (
 	Unknown            Class = iota // there is no evidence
 	NoLeader                        // no CCM leads
-	Deaf                            // the leader looks at no node
+	NoNodeController                // the leader's node controller is not running
 	NotAsked                        // the log has nothing about the node
 	NoAnswer                        // the CCM has asked the cloud, and has no answer yet
 	UnknownMachine                  // the cloud does not know the machine
@@ -52,8 +52,9 @@ type Waiting struct {
 type Evidence struct {
 	// Leaderless reports that no CCM leads.
 	Leaderless bool
-	// Deaf reports that the leader looks at no node.
-	Deaf bool
+	// NoNodeController reports that the leader renews the lease and never started the controller that initializes
+	// nodes.
+	NoNodeController bool
 	// Complete reports that everything was read that the leader's process logged, which has led for a while.
 	Complete bool
 	// Attempt is the leader's last attempt to initialize the node, zero if the log that was read has none.
@@ -65,8 +66,8 @@ func Of(e Evidence) Class {
 	switch {
 	case e.Leaderless:
 		return NoLeader
-	case e.Deaf:
-		return Deaf
+	case e.NoNodeController:
+		return NoNodeController
 	case e.Attempt.Error != "":
 		return ClassOf(e.Attempt.Error)
 	case e.Attempt.Pending:
@@ -100,7 +101,7 @@ var classes = [...]struct{ name, cause, action string }{
 	Unknown: {name: "Unknown"},
 	NoLeader: {"NoLeader", "no cloud-controller-manager of this operator leads",
 		"see the condition CloudControllerManagerAvailable"},
-	Deaf: {"Deaf", "the cloud-controller-manager that leads looks at no node",
+	NoNodeController: {"Deaf", "the cloud-controller-manager that leads looks at no node",
 		"the operator makes another process the leader, see the condition DeafLeaderNotices"},
 	NotAsked: {"NotAsked", "the cloud-controller-manager has logged nothing about the node",
 		"if no other node is initialized meanwhile, restart the static pod that holds the lease"},

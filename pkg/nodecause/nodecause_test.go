@@ -33,8 +33,8 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 			evidence: nodecause.Evidence{Complete: true}, want: nodecause.NotAsked,
 		},
 		"the leader looks at no node, and the whole log has nothing about this one": {
-			evidence: nodecause.Evidence{Deaf: true, Complete: true, Attempt: nodecause.Attempt{Error: "got 503 instead: "}},
-			want:     nodecause.Deaf,
+			evidence: nodecause.Evidence{NoNodeController: true, Complete: true, Attempt: nodecause.Attempt{Error: "got 503 instead: "}},
+			want:     nodecause.NoNodeController,
 		},
 		"the node was initialized before it got the taint again": {
 			evidence: nodecause.Evidence{Complete: true, Attempt: nodecause.Attempt{Succeeded: true}}, want: nodecause.Unknown,

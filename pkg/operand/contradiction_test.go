@@ -80,7 +80,7 @@ func TestAContradictionToInfrastructureRejectsOnlyTheChangeThatIntroducesIt(t *t
 			require.ErrorAs(t, err, &rejected, "a change that introduces it")
 			require.True(t, has(rejected.Diagnostics, c.message), rejected.Diagnostics)
 
-			in.Standing = installed.Warnings
+			in.AcceptedWarnings = installed.Warnings
 			changed, err := operand.Render(in)
 			require.NoError(t, err, "a change of something else")
 			require.True(t, has(changed.Warnings, c.message), changed.Warnings)

@@ -23,18 +23,20 @@ func find[T interface{ GetName() string }](objects []T, name string) (found T) {
 	return found
 }
 
-// StartsWith returns the digests of what the cloud-controller-manager of a revision starts with, or with 0 that of the
-// last candidate.
-func (o Objects) StartsWith(revision int32) StartDigests {
-	return StartsWith(o.ConfigMaps, o.Secrets, revision)
+// Candidate stands for the last candidate, which has no number yet, where a function takes a revision.
+const Candidate = 0
+
+// StartDigests returns the digests of what the cloud-controller-manager of a revision starts with.
+func (o Objects) StartDigests(revision int32) StartDigests {
+	return StartDigestsOf(o.ConfigMaps, o.Secrets, revision)
 }
 
 // Changes returns the digests of what a revision changes that the cloud-controller-manager starts with, none if the
 // former one was pruned: then there is nothing to go back to.
 func (o Objects) Changes(revision, former int32) StartDigests {
-	before := o.StartsWith(former)
+	before := o.StartDigests(former)
 	if len(before) == 0 {
 		return nil
 	}
-	return o.StartsWith(revision).Changed(before)
+	return o.StartDigests(revision).Changed(before)
 }

@@ -109,9 +109,9 @@ type Inputs struct {
 	// Policy defines whether a likely typo in the cloud configuration rejects the candidate.
 	Policy diagnostic.Policy
 
-	// Standing are the warnings about the accepted cloud configuration. A contradiction to Infrastructure among them
+	// AcceptedWarnings are those about the accepted cloud configuration. A contradiction to Infrastructure among them
 	// rejects no change: the change does not introduce it.
-	Standing []diagnostic.Diagnostic
+	AcceptedWarnings []diagnostic.Diagnostic
 
 	// Former has what takes the place of a rejected image, or of rejected flags, nil if nothing does.
 	Former *Former

@@ -88,13 +88,13 @@ func PreflightPodOf(candidate *corev1.Secret) (*corev1.Pod, error) {
 // input.
 type StartDigests map[diagnostic.Cause]string
 
-// StartsWith returns the digests of a candidate. What only the file-syncer uses does not count, and neither does the
+// StartDigests returns the digests of a candidate. What only the file-syncer uses does not count, and neither does the
 // API server's address or CA.
-func (r *Resources) StartsWith() StartDigests { return StartsWith(r.ConfigMaps, r.Secrets, 0) }
+func (r *Resources) StartDigests() StartDigests { return StartDigestsOf(r.ConfigMaps, r.Secrets, 0) }
 
-// StartsWith returns the digests of the candidate that the objects are, or of a revision. What does not exist, or is
-// no static pod of the operand, has none.
-func StartsWith(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) StartDigests {
+// StartDigestsOf returns the digests of a revision, or of the Candidate. What does not exist, or is no static pod of the
+// operand, has none.
+func StartDigestsOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) StartDigests {
 	suffix, digests := suffixOf(revision), StartDigests{}
 	for cause, of := range map[diagnostic.Cause]struct{ configMap, secret string }{
 		diagnostic.CloudConfig: {CloudConfigConfigMap, CloudConfigSecret},

@@ -238,7 +238,7 @@ func TestACandidateThatJustFitsInASecretHasAPreflight(t *testing.T) {
 }
 
 func TestNothingStartsWithoutObjects(t *testing.T) {
-	digests := operand.StartsWith(nil, nil, 0)
+	digests := operand.StartDigestsOf(nil, nil, 0)
 	require.Empty(t, digests)
 }
 
@@ -268,8 +268,8 @@ func TestOnlyWhatTheCloudControllerManagerStartsWithIsAChange(t *testing.T) {
 			tc.change(&in)
 			present, err := operand.Render(in)
 			require.NoError(t, err)
-			was := former.StartsWith()
-			is := present.StartsWith()
+			was := former.StartDigests()
+			is := present.StartDigests()
 			require.Equal(t, tc.want, is.Changed(was).Causes())
 			require.True(t, is.Matches(is.Changed(was)))
 			require.Equal(t, len(tc.want) == 0, was.Matches(is))

@@ -348,9 +348,8 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 // stands reports whether the accepted cloud configuration contradicts Infrastructure in the same way. Other likely
 // mistakes are to be corrected with the next change of the file; this one may be meant.
 func (in Inputs) stands(d diagnostic.Diagnostic) bool {
-	return d.Kind == diagnostic.Contradictory && slices.ContainsFunc(in.Standing, func(former diagnostic.Diagnostic) bool {
-		return former.Kind == d.Kind && former.Message == d.Message
-	})
+	isSame := func(former diagnostic.Diagnostic) bool { return former.Kind == d.Kind && former.Message == d.Message }
+	return d.Kind == diagnostic.Contradictory && slices.ContainsFunc(in.AcceptedWarnings, isSame)
 }
 
 // located returns the diagnostic with the object that the administrator has to correct.

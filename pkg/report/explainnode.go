@@ -88,7 +88,7 @@ func (e *Explanation) initialized(node *corev1.Node) *Explanation {
 // attempt reads the leader's log like the operator, takes the cause from the same table, and reports whether it knows
 // one: the operator names no cause before a node has waited for 30 seconds.
 func (e *walk) attempt(node *corev1.Node, leader controlplane.Holder, leads bool) bool {
-	evidence := nodecause.Evidence{Leaderless: !leads, Deaf: leads && e.isDeaf()}
+	evidence := nodecause.Evidence{Leaderless: !leads, NoNodeController: leads && e.lacksNodeController()}
 	log, why := e.shot.Log, ""
 	if leads && log.Pod != "" {
 		evidence.Attempt = nodecause.Attempts(log.Text)[node.Name]
@@ -119,7 +119,7 @@ func (e *Explanation) ofLog(log snapshot.Log, evidence nodecause.Evidence) strin
 		e.step(false, "the log of pod/%s: %s", log.Pod, terminationmessage.Summary(evidence.Attempt.Error))
 	case evidence.Attempt.Pending:
 		e.step(false, "the log of pod/%s: it has begun with the node", log.Pod)
-	case evidence.Deaf && start.Why != "":
+	case evidence.NoNodeController && start.Why != "":
 		why := terminationmessage.Summary(start.Why)
 		e.step(false, "the log of pod/%s, when it began to lead: %s", log.Pod, why)
 		return why
@@ -129,8 +129,8 @@ func (e *Explanation) ofLog(log snapshot.Log, evidence nodecause.Evidence) strin
 	return ""
 }
 
-// isDeaf reports whether the operator says that the leader looks at no node. It has read the begin of the leader's log.
-func (e *walk) isDeaf() bool {
+// lacksNodeController reports whether the operator says that the leader looks at no node. It has read the begin of the leader's log.
+func (e *walk) lacksNodeController() bool {
 	condition := conditionOf(e.operator, leadership.NodeControllerCondition)
 	if condition.Status != string(operatorv1.ConditionTrue) {
 		return false

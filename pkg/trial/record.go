@@ -35,8 +35,8 @@ type Record struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Rejected are the inputs with which a preflight or a revision did not succeed.
 	Rejected []Rejection `json:"rejected,omitempty"`
-	// Leading is the proof of a revision, nil if there is none.
-	Leading *Leading `json:"leading,omitempty"`
+	// Proof is the proof of a revision, nil if there is none.
+	Proof *Proof `json:"leading,omitempty"`
 
 	// Files are the data of the Secret: the pod and the files of the candidate, until there is a verdict.
 	Files map[string][]byte `json:"-"`
@@ -72,7 +72,7 @@ func ofFormerRelease(secret *corev1.Secret) *Record {
 		Credentials: secret.Annotations[prefix+"preflight-credentials"],
 	}
 	for name, into := range map[string]any{
-		"preflight-inputs": &r.Inputs, "preflight-rejections": &r.Rejected, "leading": &r.Leading,
+		"preflight-inputs": &r.Inputs, "preflight-rejections": &r.Rejected, "leading": &r.Proof,
 	} {
 		_ = json.Unmarshal([]byte(secret.Annotations[prefix+name]), into)
 	}

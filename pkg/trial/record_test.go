@@ -47,7 +47,7 @@ func TestTheAnnotationsOfAFormerReleaseAreReadAndReplaced(t *testing.T) {
 		Rejected: []trial.Rejection{old, {
 			Inputs: operand.StartDigests{diagnostic.Credentials: "new"}, Verdict: verdict, Credentials: "new",
 		}},
-		Leading: &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: trial.LeadProven},
+		Proof: &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: trial.Proven},
 	}
 	kube := fake.NewClientset(ofFormerRelease(nil))
 	read := func() *trial.Record {

@@ -47,7 +47,7 @@ type attempt struct {
 func (c *controller) choose(in *gathered) (*candidate, error) {
 	var err error
 	current := c.current(in)
-	if current.Standing, err = c.standing(in, current); err != nil {
+	if current.AcceptedWarnings, err = c.acceptedWarnings(in, current); err != nil {
 		return nil, err
 	}
 	resources, rejected, err := render(current.Inputs, in.errors)
@@ -70,8 +70,8 @@ func (c *controller) choose(in *gathered) (*candidate, error) {
 	return next, in.nameAcceptance(next, current.Inputs, resources != nil)
 }
 
-// standing returns the warnings about the accepted cloud configuration, if the current one is a change of it.
-func (c *controller) standing(in *gathered, current *attempt) ([]diagnostic.Diagnostic, error) {
+// acceptedWarnings returns the warnings about the accepted cloud configuration, if the current one is a change of it.
+func (c *controller) acceptedWarnings(in *gathered, current *attempt) ([]diagnostic.Diagnostic, error) {
 	if current.Policy != diagnostic.Strict || in.accepted.CloudConfig == nil {
 		return nil, nil
 	}

@@ -73,8 +73,8 @@ type controller struct {
 	// configMaps and secrets write to the operand's namespace and read from the cache.
 	configMaps corev1client.ConfigMapsGetter
 	secrets    corev1client.SecretsGetter
-	// works returns the revision that a change could break, 0 if there is none.
-	works func(*operatorv1.StaticPodOperatorStatus) (int32, error)
+	// workingRevision returns the revision that a change could break, 0 if there is none.
+	workingRevision func(*operatorv1.StaticPodOperatorStatus) (int32, error)
 	// inputs gathers the current inputs, and annotations are those of the operator's resource. A DryRun has others.
 	inputs      func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
 	annotations func() (map[string]string, error)
@@ -115,12 +115,12 @@ func newController(
 	}
 	return &controller{
 		Deps: d, Options: o, confirm: confirm, configMaps: d.ConfigMaps(), secrets: d.Secrets(),
-		works: func(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
+		workingRevision: func(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
 			view, err := d.View()
 			if err != nil {
 				return 0, err
 			}
-			return view.Works(status), nil
+			return view.WorkingRevision(status), nil
 		},
 		inputs: func(observed *operandconfig.Config, p platform.Platform) (*inputs.Gathered, error) {
 			return inputs.Gather(reader, observed, p)

@@ -93,7 +93,7 @@ func (t DryRun) withoutRejected(c *controller, in *gathered, chosen *candidate) 
 	if t.Preflight == nil || chosen.resources == nil {
 		return chosen, nil
 	}
-	digests := chosen.resources.StartsWith()
+	digests := chosen.resources.StartDigests()
 	rejected := &operand.InputError{Diagnostics: chosen.errors, Warnings: chosen.warnings}
 	for _, r := range trial.Of(t.Preflight).Rejected {
 		if !r.Waits() && digests.Matches(r.Inputs) && !operatorclient.IsAccepted(in.acceptance, r.Inputs.Value()) {

@@ -22,7 +22,7 @@ import (
 )
 
 // The tests of pkg/preview show what becomes of rejected inputs.
-func TestATrialRendersTheInputs(t *testing.T) {
+func TestADryRunRendersTheInputs(t *testing.T) {
 	gathered := func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error) {
 		return &inputs.Gathered{
 			CloudConfig: operand.CloudConfig{Source: "configmap/a", Key: "config", Data: []byte(goodConfig)},
@@ -49,7 +49,7 @@ func TestATrialRendersTheInputs(t *testing.T) {
 	require.Equal(t, &DryRunResult{}, verdict)
 }
 
-func TestATrialKnowsWhatAPreflightHasRejected(t *testing.T) {
+func TestADryRunKnowsWhatAPreflightHasRejected(t *testing.T) {
 	credentials := []byte(goodClouds)
 	dryRun := DryRun{
 		Inputs: func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error) {
@@ -64,7 +64,7 @@ func TestATrialKnowsWhatAPreflightHasRejected(t *testing.T) {
 	}
 	verdict, err := dryRun.Run()
 	require.NoError(t, err)
-	digests := verdict.Resources.StartsWith()
+	digests := verdict.Resources.StartDigests()
 	rejection := trial.Rejection{
 		Inputs:  operand.StartDigests{diagnostic.Credentials: digests[diagnostic.Credentials]},
 		Verdict: trial.Verdict{Result: trial.Failed, Message: "the cloud rejects them", Node: "m1", Tries: 1, Ended: metav1.NewTime(started)},
@@ -98,9 +98,9 @@ func TestWhichRejectionIsTriedAgainAndWhen(t *testing.T) {
 		rejection(trial.RejectedLogin, "present", 1, 0), rejection("Crash", "present", 9, 3)
 	others := rejection(trial.RejectedLogin, "former", 1, 0)
 	for name, tc := range map[string]struct {
-		standing []trial.Rejection
-		want     trial.Rejection
-		pause    time.Duration
+		active []trial.Rejection
+		want   trial.Rejection
+		pause  time.Duration
 	}{
 		"one":                                {[]trial.Rejection{crash}, crash, time.Minute},
 		"the one that was tried more often":  {[]trial.Rejection{crash, again}, again, time.Minute},
@@ -114,7 +114,7 @@ func TestWhichRejectionIsTriedAgainAndWhen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := &gating{
 				controller: &controller{Deps: dependencies.Deps{Clock: clocktesting.NewFakeClock(started)}},
-				standing:   tc.standing, digests: operand.StartDigests{diagnostic.Credentials: "present"},
+				active:     tc.active, digests: operand.StartDigests{diagnostic.Credentials: "present"},
 			}
 			last, pause := g.nextRepeat()
 			require.Equal(t, tc.want, last)

@@ -32,13 +32,13 @@ type gating struct {
 	digests, changed operand.StartDigests
 	// isUndone is whether full is what works, as after a change that is undone while it rolls out.
 	isUndone bool
-	// standing are the rejections that concern full, and that no administrator has accepted, with what waits for its
+	// active are the rejections that concern full, and that no administrator has accepted, with what waits for its
 	// verdict. remembered are those of inputs that were undone. accepted are the inputs that an administrator has
 	// accepted, of which some have changed, nil if there are none.
-	standing, remembered []trial.Rejection
-	accepted             operand.StartDigests
-	// works is the revision that a change could break, 0 if there is none.
-	works int32
+	active, remembered []trial.Rejection
+	accepted           operand.StartDigests
+	// working is the revision that a change could break, 0 if there is none.
+	working int32
 	// held is since when something waits while a former one works, or while none does.
 	held patience.Since[bool]
 }
@@ -80,9 +80,9 @@ func (g *gating) take(ctx context.Context, step step, next *candidate, e *eviden
 	switch step {
 	case pause:
 		next.resources = nil
-		return next, g.settle(ctx)
-	case settle:
-		return next, g.settle(ctx)
+		return next, g.repeatOrWithdraw(ctx)
+	case passAndRepeat:
+		return next, g.repeatOrWithdraw(ctx)
 	case submit:
 		if err := g.submit(ctx, e.preflight, e.changed, e.digests[diagnostic.Credentials], nil); err != nil {
 			return nil, fmt.Errorf("%w; to roll the change out unproved, run: %s", err,
@@ -97,7 +97,7 @@ func (g *gating) take(ctx context.Context, step step, next *candidate, e *eviden
 }
 
 func (g *gating) classify() (err error) {
-	if g.works, err = g.controller.works(g.status); err != nil {
+	if g.working, err = g.controller.workingRevision(g.status); err != nil {
 		return err
 	}
 	g.record = trial.Of(g.in.objects.Secret(operand.PreflightName))
@@ -112,11 +112,11 @@ func (g *gating) classify() (err error) {
 			g.remembered = append(g.remembered, r)
 		case g.accept(r.Inputs):
 		case g.isHeld(&r):
-			g.standing = append(g.standing, r)
+			g.active = append(g.active, r)
 		}
 	}
 	if g.isUndone = g.undoes(); g.isUndone {
-		g.remembered, g.standing = append(g.remembered, g.standing...), nil
+		g.remembered, g.active = append(g.remembered, g.active...), nil
 	}
 	return nil
 }
@@ -137,9 +137,9 @@ func (g *gating) accept(inputs operand.StartDigests) bool {
 
 // undoes reports whether the candidate is what works. That may lead although it is rejected.
 func (g *gating) undoes() bool {
-	isRejected := func(r trial.Rejection) bool { return r.IsFor(g.works) }
-	return len(g.changed) > 0 && g.works != 0 && !slices.ContainsFunc(g.standing, isRejected) &&
-		g.in.objects.StartsWith(g.works).Matches(g.digests)
+	isRejected := func(r trial.Rejection) bool { return r.IsFor(g.working) }
+	return len(g.changed) > 0 && g.working != 0 && !slices.ContainsFunc(g.active, isRejected) &&
+		g.in.objects.StartDigests(g.working).Matches(g.digests)
 }
 
 // tellUnproved says why a change, if there is one and a reason, becomes a revision without a verdict.
@@ -158,29 +158,29 @@ func digestOf(secret *corev1.Secret) string {
 // differs from the last candidate. At a first installation there is nothing to differ from, but before a take-over
 // everything does.
 func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests) {
-	if next.inputs.First && g.works != controlplane.PredecessorWorks && g.record.Secret == nil {
+	if next.inputs.First && g.working != controlplane.PredecessorRevision && g.record.Secret == nil {
 		return nil, nil
 	}
-	digests = next.resources.StartsWith()
-	return digests, digests.Changed(g.in.objects.StartsWith(g.lastComplete(0)))
+	digests = next.resources.StartDigests()
+	return digests, digests.Changed(g.in.objects.StartDigests(g.lastComplete(operand.Candidate)))
 }
 
 // lastComplete returns the latest revision instead of 0, the last candidate, if that is not complete: it was edited by
 // hand, or not all of it is applied yet.
 func (g *gating) lastComplete(revision int32) int32 {
-	if revision == 0 && operand.CopiesMatch(g.in.objects.ConfigMaps, g.in.objects.Secrets, 0) != nil {
+	if revision == 0 && operand.CopiesMatch(g.in.objects.ConfigMaps, g.in.objects.Secrets, operand.Candidate) != nil {
 		return g.status.LatestAvailableRevision
 	}
 	return revision
 }
 
-// settle repeats the preflight of what is rejected if that is due. If nothing is, it withdraws a candidate that no
+// repeatOrWithdraw repeats the preflight of what is rejected if that is due. If nothing is, it withdraws a candidate that no
 // longer is one, and its verdict. If the candidate is applied already, with all that it changed, the verdict stays for
 // the notice: the digest of a preflight does not tell, because it has pinned flags. One about a revision does not: an
 // administrator has accepted what it rejected, and no node goes back. The proof of a revision stays as long as it
 // counts.
-func (g *gating) settle(ctx context.Context) error {
-	if len(g.standing) > 0 {
+func (g *gating) repeatOrWithdraw(ctx context.Context) error {
+	if len(g.active) > 0 {
 		return g.repeat(ctx)
 	}
 	if g.record.Secret == nil {
@@ -194,8 +194,8 @@ func (g *gating) settle(ctx context.Context) error {
 	}
 	now := g.Clock.Now()
 	left := &trial.Record{Rejected: trial.Remembered(g.remembered, now), Secret: g.record.Secret}
-	if g.record.Leading.Counts(g.status.LatestAvailableRevision, now) {
-		left.Leading = g.record.Leading
+	if g.record.Proof.Counts(g.status.LatestAvailableRevision, now) {
+		left.Proof = g.record.Proof
 	}
 	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), trial.RememberPeriod)
 	return left.Save(ctx, g.secrets)
@@ -226,7 +226,7 @@ func (g *gating) repeat(ctx context.Context) error {
 // login counts against an account, so its pause is the longest that counts, unless the credentials are others now.
 func (g *gating) nextRepeat() (last trial.Rejection, pause time.Duration) {
 	soonest, login := trial.Never, time.Duration(0)
-	for i, r := range g.standing {
+	for i, r := range g.active {
 		in := r.Verdict.RepeatIn(g.Clock.Now())
 		isLogin := r.Verdict.Class == trial.RejectedLogin && in != trial.Never
 		if isLogin && r.Credentials != "" && r.Credentials != g.digests[diagnostic.Credentials] {
@@ -251,8 +251,8 @@ func (g *gating) submit(
 ) error {
 	next := &trial.Record{
 		Digest: digestOf(preflight), Inputs: changed, Credentials: login, Verdict: verdict,
-		Rejected: slices.Concat(trial.Remembered(g.remembered, g.Clock.Now()), g.standing),
-		Leading:  g.record.Leading, Files: preflight.Data, Secret: g.record.Secret,
+		Rejected: slices.Concat(trial.Remembered(g.remembered, g.Clock.Now()), g.active),
+		Proof:    g.record.Proof, Files: preflight.Data, Secret: g.record.Secret,
 	}
 	return next.Save(ctx, g.secrets)
 }

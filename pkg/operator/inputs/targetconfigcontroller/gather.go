@@ -117,7 +117,7 @@ func (c *controller) gather(
 // hasFailed reports whether the candidate starts with something that has failed. An accepted version may have: it is
 // stored before the candidate is applied.
 func (g *gathered) hasFailed(resources *operand.Resources) bool {
-	return slices.ContainsFunc(g.failed, resources.StartsWith().Matches)
+	return slices.ContainsFunc(g.failed, resources.StartDigests().Matches)
 }
 
 func (c *controller) withSystemTrust(sources []operand.TrustSource) []operand.TrustSource {

@@ -25,27 +25,27 @@ func TestARevisionThatHasFailedDoesNotComeBackWhileItLeads(t *testing.T) {
 // The record of a revision's proof is in the Secret of preflights, also where there was no preflight.
 func TestTheRecordOfAProofStaysAsLongAsItCounts(t *testing.T) {
 	for name, tc := range map[string]struct {
-		state trial.LeadingState
+		state trial.ProofState
 		// later is how long after its begin.
 		later time.Duration
 		want  bool
 	}{
-		"it is open":       {trial.LeadAwaited, 2 * time.Hour, true},
-		"it has ended":     {trial.LeadProven, 59 * time.Minute, true},
-		"an hour is over":  {trial.LeadProven, time.Hour, false},
-		"it is not proved": {trial.LeadUnproved, time.Minute, true},
+		"it is open":       {trial.ProofAwaited, 2 * time.Hour, true},
+		"it has ended":     {trial.Proven, 59 * time.Minute, true},
+		"an hour is over":  {trial.Proven, time.Hour, false},
+		"it is not proved": {trial.Unproved, time.Minute, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newWorking(t)
 			f.makeRevision(t)
-			f.save(t, &trial.Record{Leading: &trial.Leading{
+			f.save(t, &trial.Record{Proof: &trial.Proof{
 				Revision: 1, State: tc.state, Began: metav1.NewTime(f.clock.Now()),
 			}})
 			f.clock.Step(tc.later)
 			f.sees(t)
 			require.Equal(t, tc.want, f.submitted(t) != nil)
 			if tc.want {
-				require.Equal(t, tc.state, trial.Of(f.submitted(t)).Leading.State)
+				require.Equal(t, tc.state, trial.Of(f.submitted(t)).Proof.State)
 			}
 		})
 	}

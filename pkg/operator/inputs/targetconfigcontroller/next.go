@@ -26,11 +26,11 @@ const (
 type step string
 
 const (
-	pass   step = "pass"
-	settle step = "settle" // and withdraw an ended preflight, or repeat that of what is rejected
-	pause  step = "pause"  // and repeat the preflight of what is rejected when that is due
-	submit step = "submit" // to a preflight, and wait
-	wait   step = "wait"   // for the verdict
+	pass          step = "pass"
+	passAndRepeat step = "pass and repeat" // the preflight of what is rejected, or withdraw one that has ended
+	pause         step = "pause"           // until the preflight of what is rejected is repeated
+	submit        step = "submit"          // to a preflight, and wait
+	wait          step = "wait"            // for the verdict
 )
 
 // evidence is what is known at one moment about a candidate in which nothing is rejected.
@@ -57,11 +57,11 @@ var decisions = []struct {
 	step     step
 	unproved string
 }{
-	{func(e *evidence) bool { return len(e.changed) == 0 }, settle, ""},
+	{func(e *evidence) bool { return len(e.changed) == 0 }, passAndRepeat, ""},
 	{func(e *evidence) bool { return e.isBack }, pass, ""},
 	{func(e *evidence) bool { return e.isPaused }, pause, ""},
 	{func(e *evidence) bool { return e.isAccepted }, pass, "it rolls out with what an administrator has accepted"},
-	{func(e *evidence) bool { return e.preflight == nil }, settle, ""},
+	{func(e *evidence) bool { return e.preflight == nil }, passAndRepeat, ""},
 	{func(e *evidence) bool { return e.result == trial.Successful }, pass, ""},
 	{
 		func(e *evidence) bool { return e.result == trial.Inconclusive }, pass,
@@ -72,7 +72,7 @@ var decisions = []struct {
 		fmt.Sprintf("its preflight has no result after %s", holdTimeout),
 	},
 	{func(e *evidence) bool { return e.runs }, wait, ""},
-	{func(e *evidence) bool { return !e.works }, settle, ""},
+	{func(e *evidence) bool { return !e.works }, passAndRepeat, ""},
 }
 
 func (e *evidence) next() (step step, unproved string) {
@@ -85,7 +85,7 @@ func (e *evidence) next() (step step, unproved string) {
 }
 
 func (g *gating) observe(next *candidate) (e *evidence, err error) {
-	e = &evidence{works: g.works != 0, isAccepted: g.accepted != nil}
+	e = &evidence{works: g.working != 0, isAccepted: g.accepted != nil}
 	if next.resources == nil || g.isUndone {
 		return e, nil
 	}
@@ -115,7 +115,7 @@ func (g *gating) observeTrial(e *evidence) {
 }
 
 func (g *gating) isPaused(login string) bool {
-	return slices.ContainsFunc(g.standing, func(r trial.Rejection) bool {
+	return slices.ContainsFunc(g.active, func(r trial.Rejection) bool {
 		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 && r.Credentials == login &&
 			r.Verdict.RepeatIn(g.Clock.Now()) > 0
 	})
@@ -129,15 +129,15 @@ func (g *gating) isTried(preflight *corev1.Secret) bool {
 // cloud-controller-manager works; without one, they may be the cure. While that hands over its lead, none works for
 // some seconds.
 func (g *gating) isHeld(r *trial.Rejection) bool {
-	return !r.Waits() || g.waited() < holdTimeout || g.works != 0
+	return !r.Waits() || g.waited() < holdTimeout || g.working != 0
 }
 
 // withoutWaiting returns what does not wait for the verdict about changes, nil if everything does.
 func (g *gating) withoutWaiting(changed operand.StartDigests) (*candidate, error) {
-	if g.works == 0 || g.waited() < holdAllTimeout {
+	if g.working == 0 || g.waited() < holdAllTimeout {
 		return nil, nil
 	}
-	g.standing = append(g.standing, trial.Rejection{
+	g.active = append(g.active, trial.Rejection{
 		Inputs: changed, Verdict: trial.Verdict{Result: trial.Inconclusive},
 	})
 	return g.withoutRejected()
@@ -146,10 +146,10 @@ func (g *gating) withoutWaiting(changed operand.StartDigests) (*candidate, error
 // waited returns how long something has waited. The time counts on if another candidate replaces the one that waited.
 func (g *gating) waited() time.Duration {
 	now := g.Clock.Now()
-	waited := now.Sub(g.held.See(g.works != 0, now))
+	waited := now.Sub(g.held.See(g.working != 0, now))
 	g.controller.held = g.held
 	again := holdTimeout // Whether it works may change.
-	if g.works != 0 && waited < holdAllTimeout {
+	if g.working != 0 && waited < holdAllTimeout {
 		again = min(holdTimeout, holdAllTimeout-waited)
 	} else if waited < holdTimeout {
 		again = holdTimeout - waited

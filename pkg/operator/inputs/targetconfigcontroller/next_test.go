@@ -22,16 +22,16 @@ func TestTheFirstEvidenceThatAppliesDecides(t *testing.T) {
 		change func()
 		want   step
 	}{
-		{"nothing has changed", func() {}, settle},
+		{"nothing has changed", func() {}, passAndRepeat},
 		{"the nodes run it", func() { e.changed = operand.StartDigests{diagnostic.Image: "new"} }, pass},
 		{"its login was rejected", func() { e.isBack = false }, pause},
 		{"an administrator has accepted it", func() { e.isPaused = false }, pass},
-		{"no preflight is possible", func() { e.isAccepted = false }, settle},
+		{"no preflight is possible", func() { e.isAccepted = false }, passAndRepeat},
 		{"its preflight was successful", func() { e.preflight = &corev1.Secret{} }, pass},
 		{"its preflight showed nothing", func() { e.result = trial.Inconclusive }, pass},
 		{"its preflight has run for long", func() { e.result = trial.Failed }, pass},
 		{"its preflight runs", func() { e.waited -= time.Second }, wait},
-		{"nothing can break", func() { e.runs = false }, settle},
+		{"nothing can break", func() { e.runs = false }, passAndRepeat},
 		{"it is tried", func() { e.works = true }, submit},
 	} {
 		row.change()

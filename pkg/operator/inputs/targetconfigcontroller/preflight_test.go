@@ -269,7 +269,7 @@ func TestATakeOverWaitsForItsPreflight(t *testing.T) {
 	newPreceded := func(t *testing.T) *fixture {
 		t.Helper()
 		f := newFixture(t, goodInputs()...)
-		f.works, f.leads = true, controlplane.PredecessorWorks
+		f.works, f.leads = true, controlplane.PredecessorRevision
 		require.NoError(t, f.run(t))
 		f.refresh(t)
 		require.NotNil(t, f.submitted(t))

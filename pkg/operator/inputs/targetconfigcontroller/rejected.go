@@ -21,7 +21,7 @@ func (g *gating) isRollingOut(r *trial.Rejection) bool {
 
 // formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise.
 func (g *gating) formerRevision() int32 {
-	for _, r := range g.standing {
+	for _, r := range g.active {
 		if g.isRollingOut(&r) {
 			return r.Verdict.Former
 		}
@@ -33,14 +33,14 @@ func (g *gating) formerRevision() int32 {
 // reached.
 func (g *gating) goesBack(digests operand.StartDigests) bool {
 	back := g.formerRevision()
-	return back != 0 && g.in.objects.StartsWith(back).Matches(digests)
+	return back != 0 && g.in.objects.StartDigests(back).Matches(digests)
 }
 
 // withoutRejected returns the candidate with the accepted inputs instead of the rejected ones, and with what the last
 // candidate has instead of a rejected image or rejected flags. If the latest revision has failed on its first node, it
 // is what the others run.
 func (g *gating) withoutRejected() (*candidate, error) {
-	if len(g.standing) == 0 {
+	if len(g.active) == 0 {
 		return g.full, nil
 	}
 	back := g.formerRevision()
@@ -50,7 +50,7 @@ func (g *gating) withoutRejected() (*candidate, error) {
 	current := g.current(g.in)
 	rejected := &operand.InputError{Diagnostics: g.full.errors, Warnings: g.full.warnings}
 	var waiting []diagnostic.Diagnostic
-	for _, r := range g.standing {
+	for _, r := range g.active {
 		found := g.in.rejections(&r)
 		if r.Waits() {
 			waiting = append(waiting, found...)
@@ -90,7 +90,7 @@ func failedOf(r *trial.Rejection) []operand.StartDigests {
 // revision, or with 0 of the last candidate, see lastComplete. A copy that was edited by hand takes no place.
 func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
 	isRejected := func(cause diagnostic.Cause) bool {
-		return slices.ContainsFunc(g.standing, func(r trial.Rejection) bool { return r.Inputs[cause] != "" })
+		return slices.ContainsFunc(g.active, func(r trial.Rejection) bool { return r.Inputs[cause] != "" })
 	}
 	image, flags := isRejected(diagnostic.Image), isRejected(diagnostic.Configuration)
 	if !image && !flags {

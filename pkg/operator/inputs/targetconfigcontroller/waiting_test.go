@@ -363,7 +363,7 @@ func TestTheRevisionThatWorksIsThatOfTheLeader(t *testing.T) {
 		NodeManagers: d.Target.Apps().V1().DaemonSets(),
 	})
 	d.Lease.See(c.Lease, controlplanetest.At(0))
-	revision, err := controller.works(c.Status)
+	revision, err := controller.workingRevision(c.Status)
 	require.NoError(t, err)
 	require.Equal(t, int32(3), revision)
 }

@@ -148,7 +148,8 @@ type input struct {
 	state    operandState
 	// outage is when a failure becomes an outage.
 	outage time.Time
-	// leaderless is since when each process that acquires the lease has ended, zero if they do not.
+	// leaderless is when the first of a row of processes acquired the lease that each ended soon, zero if there is no
+	// such row.
 	leaderless time.Time
 }
 

@@ -279,8 +279,8 @@ func crashLooping(in *input) (found result) {
 // Ready until it has probed them, for up to ten seconds.
 const unresponsiveAfter = 15 * time.Second
 
-// unresponsive records since when containers run and do not answer the kubelet. library-go reports a container that has
-// not become Ready after its start, but not for five minutes. Meanwhile a leader that hangs keeps its lease.
+// unresponsive has, by container, when it was first seen to run without answering the kubelet. library-go reports a
+// container that has not become Ready only after five minutes. Meanwhile a leader that hangs keeps its lease.
 type unresponsive struct {
 	patience.Each[containerOn, bool]
 }
@@ -321,8 +321,8 @@ func notResponding(in *input) (found result) {
 	if len(texts) == 0 {
 		return found
 	}
-	const action = "its kubelet restarts it if that lasts; if it recurs, read the log of the container and check the " +
-		"load of the node"
+	const action = "the kubelet restarts it if it does not answer soon; if it recurs, read the log of the container and " +
+		"check the load of the node"
 	found.reason, found.violated = "NotResponding", true
 	found.message = strings.Join(append(texts, action), "; ")
 	return found

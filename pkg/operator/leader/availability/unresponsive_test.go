@@ -19,12 +19,12 @@ func TestAContainerThatHangsIsReported(t *testing.T) {
 	for _, c := range []struct{ node, message string }{
 		{"m1", "container cloud-controller-manager of the static pod on node/m1 runs, but does not answer its readiness " +
 			"probe; " +
-			"its kubelet restarts it if that lasts; if it recurs, read the log of the container and check the load of the node"},
+			"the kubelet restarts it if it does not answer soon; if it recurs, read the log of the container and check the load of the node"},
 		{"m0", "container cloud-controller-manager of the static pod on node/m0 runs, but does not answer its readiness " +
 			"probe; " +
 			"it holds lease/cloud-controller-manager in openshift-cloud-controller-manager, so no other " +
 			"cloud-controller-manager may act until it has ended; " +
-			"its kubelet restarts it if that lasts; if it recurs, read the log of the container and check the load of the node"},
+			"the kubelet restarts it if it does not answer soon; if it recurs, read the log of the container and check the load of the node"},
 	} {
 		t.Run("on "+c.node, func(t *testing.T) {
 			events := timeline{}

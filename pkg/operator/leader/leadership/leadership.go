@@ -98,7 +98,7 @@ type view struct {
 	end       controlplane.End
 	restarted time.Time
 	// proof is the record of a revision's proof, nil if there is none.
-	proof *trial.Leading
+	proof *trial.Proof
 	// moves are the pods of moves.
 	moves []record
 	// cordonedSince is when the holder's Node was seen cordoned first.
@@ -122,7 +122,7 @@ func (c *controller) view() (*view, error) {
 		return nil, err
 	}
 	v := c.observe(seen)
-	v.proof = trial.Of(secret).Leading
+	v.proof = trial.Of(secret).Proof
 	return v, nil
 }
 

@@ -267,7 +267,7 @@ const backOffPeriod = 10 * time.Minute
 // while another process is missing: that one may not be able to start any more. Nor does it end a process that its
 // kubelet would start again only minutes later.
 func proofWanted(v *view) (wanted move, ok bool) {
-	if !v.proves(trial.LeadAwaited) || v.holder.Node == v.proof.Node || !v.allReady() || v.backsOff(v.proof.Node) {
+	if !v.proves(trial.ProofAwaited) || v.holder.Node == v.proof.Node || !v.allReady() || v.backsOff(v.proof.Node) {
 		return move{}, false
 	}
 	wanted = move{occasion: proof, successor: v.successor(func(node string) bool { return node == v.proof.Node })}
@@ -277,7 +277,7 @@ func proofWanted(v *view) (wanted move, ok bool) {
 // takingBackWanted is the move back to a node of the former revision, if the process of the first node goes on without
 // proving anything.
 func takingBackWanted(v *view) (wanted move, ok bool) {
-	if !v.proves(trial.LeadHeld) || v.holder.Node != v.proof.Node {
+	if !v.proves(trial.ProofHeld) || v.holder.Node != v.proof.Node {
 		return move{}, false
 	}
 	wanted = move{occasion: takingBack, successor: v.successor(func(node string) bool {
@@ -287,7 +287,7 @@ func takingBackWanted(v *view) (wanted move, ok bool) {
 }
 
 // proves reports whether the latest revision is proved, and how far that is.
-func (v *view) proves(state trial.LeadingState) bool {
+func (v *view) proves(state trial.ProofState) bool {
 	return v.proof.IsOpen(v.Status().LatestAvailableRevision) && !predecessor.Remains(v.Status().Conditions) &&
 		v.proof.State == state
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // proves makes m1 the first node of revision 4, with the record of its proof.
-func (w *world) proves(t *testing.T, state trial.LeadingState) {
+func (w *world) proves(t *testing.T, state trial.ProofState) {
 	t.Helper()
 	w.Status.LatestAvailableRevision = 4
 	w.Status.NodeStatuses[1].CurrentRevision = 4
 	w.restartOperator()
-	record := trial.Record{Leading: &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: state}}
+	record := trial.Record{Proof: &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: state}}
 	secret, err := record.InSecret()
 	require.NoError(t, err)
 	require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Add(secret))
@@ -26,7 +26,7 @@ func (w *world) proves(t *testing.T, state trial.LeadingState) {
 func TestTheLeadMovesToTheFirstNodeOfARollout(t *testing.T) {
 	w := newWorld(t, "m0", "m1", "m2")
 	w.Restart("m2", -600) // It started last.
-	w.proves(t, trial.LeadAwaited)
+	w.proves(t, trial.ProofAwaited)
 	w.run(t, 1, time.Second)
 	moves := w.moves(t)
 	require.Equal(t, []string{"handover-prove-m0", "handover-yield-m0"}, slices.Sorted(maps.Keys(moves)))
@@ -45,7 +45,7 @@ func TestTheLeadMovesToTheFirstNodeOfARollout(t *testing.T) {
 
 func TestTheLeadReturnsFromAProcessThatProvesNothing(t *testing.T) {
 	w := newWorld(t, "m0", "m1", "m2")
-	w.proves(t, trial.LeadHeld)
+	w.proves(t, trial.ProofHeld)
 	w.Acquire("m1", "second", 0)
 	w.see(0)
 	w.Renew(31)
@@ -60,22 +60,22 @@ func TestTheLeadReturnsFromAProcessThatProvesNothing(t *testing.T) {
 func TestTheLeadOfARolloutMovesOnlyWhereARecordAsksForIt(t *testing.T) {
 	for name, change := range map[string]func(w *world, t *testing.T){
 		"without a record":            func(w *world, _ *testing.T) { w.Status.LatestAvailableRevision = 4; w.restartOperator() },
-		"the first node leads":        func(w *world, t *testing.T) { w.proves(t, trial.LeadTaken) },
-		"it has led well":             func(w *world, t *testing.T) { w.proves(t, trial.LeadProven) },
-		"it has led badly":            func(w *world, t *testing.T) { w.proves(t, trial.LeadFailed) },
-		"the former one has it back":  func(w *world, t *testing.T) { w.proves(t, trial.LeadHeld) },
-		"the first node is not Ready": func(w *world, t *testing.T) { w.proves(t, trial.LeadAwaited); w.Ready("m1", false) },
-		"a standby is not Ready":      func(w *world, t *testing.T) { w.proves(t, trial.LeadAwaited); w.Ready("m2", false) },
-		"the first node is cordoned":  func(w *world, t *testing.T) { w.proves(t, trial.LeadAwaited); w.cordon("m1", true) },
+		"the first node leads":        func(w *world, t *testing.T) { w.proves(t, trial.ProofLeads) },
+		"it has led well":             func(w *world, t *testing.T) { w.proves(t, trial.Proven) },
+		"it has led badly":            func(w *world, t *testing.T) { w.proves(t, trial.ProofFailed) },
+		"the former one has it back":  func(w *world, t *testing.T) { w.proves(t, trial.ProofHeld) },
+		"the first node is not Ready": func(w *world, t *testing.T) { w.proves(t, trial.ProofAwaited); w.Ready("m1", false) },
+		"a standby is not Ready":      func(w *world, t *testing.T) { w.proves(t, trial.ProofAwaited); w.Ready("m2", false) },
+		"the first node is cordoned":  func(w *world, t *testing.T) { w.proves(t, trial.ProofAwaited); w.cordon("m1", true) },
 		"the kubelet of the first node would start it again later": func(w *world, t *testing.T) {
-			w.proves(t, trial.LeadAwaited)
+			w.proves(t, trial.ProofAwaited)
 			for _, second := range []int{-60, -40} {
 				w.Exit("m1", second, "the cloud does not answer")
 				w.Start("m1", second+10)
 			}
 		},
 		"the record is about a former": func(w *world, t *testing.T) {
-			w.proves(t, trial.LeadAwaited)
+			w.proves(t, trial.ProofAwaited)
 			w.Status.LatestAvailableRevision = 5
 			w.restartOperator()
 		},

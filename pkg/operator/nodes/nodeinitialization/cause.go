@@ -31,11 +31,11 @@ type finding struct {
 // investigation is what is known about the nodes that wait. It ends when no node waits.
 type investigation struct {
 	findings map[string]finding
-	// readAt is when the log was read last, and leader whose log that was. deaf reports that this process looks at no
-	// node.
-	readAt time.Time
-	leader string
-	deaf   bool
+	// readAt is when the log was read last, and leader whose log that was. noNodeController reports that this process
+	// never started the controller that initializes nodes.
+	readAt           time.Time
+	leader           string
+	noNodeController bool
 	// idle is that leader since its controller of nodes was first seen to have started without an attempt.
 	idle patience.Since[string]
 	// leads is when the leader was seen first.
@@ -75,9 +75,9 @@ func (c *controller) readFindings(
 ) error {
 	former := c.investigation.findings
 	maps.DeleteFunc(former, func(_ string, f finding) bool {
-		return f.class == nodecause.NoLeader || f.class == nodecause.Deaf
+		return f.class == nodecause.NoLeader || f.class == nodecause.NoNodeController
 	})
-	c.investigation.deaf = false
+	c.investigation.noNodeController = false
 	log, complete, err := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The cause of uninitialized nodes is not known", "err", err)
@@ -91,15 +91,17 @@ func (c *controller) readFindings(
 		if len(attempts) == 0 {
 			start := c.startOf(ctx, leader, log, complete, pod.Name)
 			evidence, idle = c.withoutAttempts(leader, start, complete)
-			evidence.Deaf = evidence.Deaf && !c.looksAtNodes(ctx, pod)
+			evidence.NoNodeController = evidence.NoNodeController && !c.looksAtNodes(ctx, pod)
 		}
 		since := c.investigation.idle.See(idle, c.Clock.Now())
-		evidence.Deaf = evidence.Deaf || idle != "" && c.Clock.Since(since) >= idleGrace
+		if idle != "" && c.Clock.Since(since) >= idleGrace {
+			evidence.NoNodeController = true
+		}
 	}
-	c.investigation.deaf = evidence.Deaf
+	c.investigation.noNodeController = evidence.NoNodeController
 	c.investigation.findings = map[string]finding{}
 	for _, node := range nodes {
-		if !evidence.Deaf {
+		if !evidence.NoNodeController {
 			evidence.Attempt = attempts[node]
 		}
 		found := finding{class: nodecause.Of(evidence)}
@@ -116,8 +118,8 @@ func (c *controller) readFindings(
 }
 
 // withoutAttempts returns the evidence about a leader without an attempt to initialize a node, and the leader if its
-// controller of nodes has started. A tenant can write into a log, but initialize no Node: a leader that has is not
-// deaf.
+// controller of nodes has started. A tenant can write into a log, but initialize no Node: a leader that has runs
+// its node controller.
 func (c *controller) withoutAttempts(
 	leader controlplane.Holder, start nodecause.Start, complete bool,
 ) (evidence nodecause.Evidence, idle string) {
@@ -129,7 +131,7 @@ func (c *controller) withoutAttempts(
 	if start.Seen && start.Started {
 		idle = leader.Identity
 	}
-	evidence.Attempt.Error, evidence.Deaf = start.Why, start.Skipped
+	evidence.Attempt.Error, evidence.NoNodeController = start.Why, start.Skipped
 	return evidence, idle
 }
 
@@ -178,8 +180,8 @@ func (f finding) after(former finding) finding {
 	return f
 }
 
-func (i *investigation) deafLeader() string {
-	if !i.deaf {
+func (i *investigation) leaderWithoutNodeController() string {
+	if !i.noNodeController {
 		return ""
 	}
 	return i.leader

@@ -128,7 +128,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		next = patience.Sooner(next, logInterval)
 	}
 	c.Report(c.investigation.waiting(nodes, waiting))
-	c.NodeController.See(c.investigation.deafLeader(), nodes, c.Clock.Now())
+	c.NodeController.See(c.investigation.leaderWithoutNodeController(), nodes, c.Clock.Now())
 	drifts, nextDrift := c.drifts(wrong)
 	if next = patience.Sooner(next, nextDrift); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)

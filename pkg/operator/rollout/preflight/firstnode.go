@@ -31,7 +31,7 @@ const (
 
 	// cloudTimeout is how long a container that may wait for its cloud may not be Ready. Its cloud may be down, but the
 	// former revision leads all that time.
-	cloudTimeout = trial.LeadHold
+	cloudTimeout = trial.ProofHoldPeriod
 
 	// hangInterval is how often logs are read meanwhile.
 	hangInterval = 10 * time.Second

@@ -210,8 +210,8 @@ func (e *evidence) overdue(led time.Duration) *trial.Verdict {
 		return e.failed(text)
 	case e.provenByStart() && led >= settlePeriod && !nodecause.AsksAzure(e.log):
 		// It does not wait for the cloud.
-		return e.verdict(trial.Failed, nodecause.Deaf.String(), fmt.Sprintf("within %s, it led, and its controller of "+
-			"nodes did not begin; correct what was changed", lookupTimeout))
+		return e.verdict(trial.Failed, nodecause.NoNodeController.String(), fmt.Sprintf("within %s, it led, and its "+
+			"controller of nodes did not begin; correct what was changed", lookupTimeout))
 	}
 	said := "logged no error"
 	if text != "" {

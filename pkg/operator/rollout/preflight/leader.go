@@ -29,7 +29,7 @@ func (s *state) worksSince(verdict time.Time) bool {
 	latest := s.status.LatestAvailableRevision
 	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != latest }
 	return s.view.Holder().State == controlplane.Leading && s.view.Record().HeldSince.After(verdict) &&
-		!slices.ContainsFunc(s.status.NodeStatuses, isBehind) && s.objects.StartsWith(latest).Matches(s.record.Inputs)
+		!slices.ContainsFunc(s.status.NodeStatuses, isBehind) && s.objects.StartDigests(latest).Matches(s.record.Inputs)
 }
 
 // compareWithLeader compares with what the leader has looked up. Without a leader, its log, or a round of late, there

@@ -39,10 +39,10 @@ type leading struct {
 // prove lets the first node of a rollout lead before a second node gets the revision, by its record: package handover
 // moves the lead, and the rollout waits. When every node has it, it counts the leaders that end.
 func (s *state) prove(ctx context.Context) error {
-	latest, proof := s.status.LatestAvailableRevision, s.record.Leading
+	latest, proof := s.status.LatestAvailableRevision, s.record.Proof
 	switch {
 	case proof.HasFailed(latest) && !s.record.IsRejected(latest):
-		return s.writeProof(ctx, proof.In(trial.LeadUnproved, acceptedByAdmin, s.now))
+		return s.writeProof(ctx, proof.In(trial.Unproved, acceptedByAdmin, s.now))
 	case proof.HasEnded(latest):
 		return s.watchLeaders(ctx)
 	case proof.IsOpen(latest):
@@ -57,9 +57,9 @@ func (s *state) prove(ctx context.Context) error {
 }
 
 func (s *state) goOn(ctx context.Context) error {
-	look, present := lookInterval, s.record.Leading
-	if present.State == trial.LeadHeld && !present.Hangs {
-		look = max(lookInterval, present.Since.Add(trial.LeadHold).Sub(s.now)) // Time ends it, or an event.
+	look, present := lookInterval, s.record.Proof
+	if present.State == trial.ProofHeld && !present.Hangs {
+		look = max(lookInterval, present.Since.Add(trial.ProofHoldPeriod).Sub(s.now)) // Time ends it, or an event.
 	}
 	s.after(look)
 	p := s.proofOf(ctx, present)
@@ -67,7 +67,7 @@ func (s *state) goOn(ctx context.Context) error {
 	if verdict != nil {
 		return s.rejectLed(ctx, next, verdict)
 	}
-	if next.State == trial.LeadAwaited && p.isElsewhere && len(next.Controllers) == 0 {
+	if next.State == trial.ProofAwaited && p.isElsewhere && len(next.Controllers) == 0 {
 		asked := *next // The former leader did not answer in time before.
 		asked.Controllers, _ = s.startedOn(ctx, s.view.Holder().Node)
 		next = &asked
@@ -77,11 +77,11 @@ func (s *state) goOn(ctx context.Context) error {
 
 // beginProof returns the record of a rollout whose first node has the revision, nil if it needs none. What changes only
 // credentials and CAs rolls on without a proof, but its leaders are watched if the former revision leads.
-func (s *state) beginProof(ctx context.Context) *trial.Leading {
+func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	latest, now := s.status.LatestAvailableRevision, metav1.NewTime(s.now)
-	begun := &trial.Leading{Revision: latest, State: trial.LeadAwaited, Began: now, Since: now}
+	begun := &trial.Proof{Revision: latest, State: trial.ProofAwaited, Began: now, Since: now}
 	begun.Node, begun.Former = controlplane.Halfway(s.status, s.leaseNode())
-	first, former := s.view.StaticPod(begun.Node), s.record.Leading
+	first, former := s.view.StaticPod(begun.Node), s.record.Proof
 	if begun.Former == 0 || first == nil || !controlplane.IsReady(first) ||
 		!former.IsNew(s.objects, latest, begun.Former) {
 		return nil
@@ -97,13 +97,13 @@ func (s *state) beginProof(ctx context.Context) *trial.Leading {
 
 // watched returns the record of a revision that rolls on without a proof, nil if no former one leads: then the change
 // may be the cure. A preflight that has led with it is as good as a proof.
-func (s *state) watched(begun *trial.Leading) *trial.Leading {
+func (s *state) watched(begun *trial.Proof) *trial.Proof {
 	if s.ledByFormer() == nil {
 		return nil
 	}
-	begun.State = trial.LeadUnproved
+	begun.State = trial.Unproved
 	if s.hasLoggedIn(&rollout{revision: begun.Revision, former: begun.Former}) {
-		begun.State = trial.LeadProven
+		begun.State = trial.Proven
 	}
 	return begun
 }
@@ -129,7 +129,7 @@ func (s *state) startedOn(ctx context.Context, node string) (started []string, a
 	return started, err == nil
 }
 
-func (s *state) proofOf(ctx context.Context, record *trial.Leading) *proof {
+func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 	holder, changes := s.view.Holder(), s.objects.Changes(record.Revision, record.Former)
 	p := &proof{
 		now: s.now, record: record, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
@@ -192,14 +192,14 @@ func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 
 // endOfLead returns the verdict about the process of the first node if it led and has ended, nil otherwise. The
 // container and the lease prove it. The log only says why.
-func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, record *trial.Leading) *trial.Verdict {
+func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, record *trial.Proof) *trial.Verdict {
 	status, lease := controlplane.ContainerStatus(pod, operand.Name), s.view.Record().Lease
 	run := controlplane.Terminated(status)
 	if run == nil || lease == nil {
 		return nil
 	}
 	// It led if the record has seen it lead, or by the lease: it may have ended before the operator looked.
-	hasLed := record.State == trial.LeadTaken && run.ContainerID == record.Container
+	hasLed := record.State == trial.ProofLeads && run.ContainerID == record.Container
 	if !hasLed {
 		process := s.view.Record().Process
 		hasLed = process.Node == record.Node && controlplane.Led(run, lease) && s.Lease.EndOf(s.view).Proven
@@ -247,20 +247,20 @@ func logged(message, log string) string {
 
 // rejectLed writes the verdict about a revision that has led badly, with its record. What an administrator has accepted
 // rolls out.
-func (s *state) rejectLed(ctx context.Context, failed *trial.Leading, verdict *trial.Verdict) error {
-	s.record.Leading, verdict.Led = failed, true
+func (s *state) rejectLed(ctx context.Context, failed *trial.Proof, verdict *trial.Verdict) error {
+	s.record.Proof, verdict.Led = failed, true
 	first := &rollout{revision: failed.Revision, former: failed.Former, pod: s.view.StaticPod(failed.Node)}
 	rejected, err := s.rejectRevision(ctx, first, verdict)
 	if err != nil || rejected {
 		return err
 	}
-	return s.writeProof(ctx, failed.In(trial.LeadUnproved, acceptedByAdmin, s.now))
+	return s.writeProof(ctx, failed.In(trial.Unproved, acceptedByAdmin, s.now))
 }
 
 // writeProof writes the proof of a revision, and reports a state that the record has reached.
-func (s *state) writeProof(ctx context.Context, next *trial.Leading) error {
-	former := s.record.Leading
-	s.record.Leading = next
+func (s *state) writeProof(ctx context.Context, next *trial.Proof) error {
+	former := s.record.Proof
+	s.record.Proof = next
 	if err := s.record.Save(ctx, s.Kube.CoreV1()); err != nil {
 		return fmt.Errorf("the proof of revision %d: %w", next.Revision, err)
 	}
@@ -268,14 +268,14 @@ func (s *state) writeProof(ctx context.Context, next *trial.Leading) error {
 		return nil
 	}
 	switch next.State {
-	case trial.LeadProven:
+	case trial.Proven:
 		klog.FromContext(ctx).Info("A revision has led well", "revision", next.Revision, "node", next.Node)
-	case trial.LeadHeld:
+	case trial.ProofHeld:
 		s.Recorder.Warning("RevisionHeld", next.Describe())
-	case trial.LeadUnproved:
+	case trial.Unproved:
 		s.Recorder.Warningf("RevisionUnproved", "revision %d rolls out, although its cloud-controller-manager has not led "+
 			"well on node/%s: %s", next.Revision, next.Node, next.Why)
-	case trial.LeadAwaited, trial.LeadTaken, trial.LeadFailed:
+	case trial.ProofAwaited, trial.ProofLeads, trial.ProofFailed:
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (s *state) writeProof(ctx context.Context, next *trial.Leading) error {
 // watchLeaders rejects a revision of the last hour whose cloud-controller-managers end soon after each starts to lead,
 // although one of the former revision led.
 func (s *state) watchLeaders(ctx context.Context) error {
-	l, present, latest := &s.leading, s.record.Leading, s.record.Leading.Revision
+	l, present, latest := &s.leading, s.record.Proof, s.record.Proof.Revision
 	isOver := s.isOver(present)
 	if l.of != latest || isOver {
 		l.of, l.ends = latest, nil
@@ -296,21 +296,21 @@ func (s *state) watchLeaders(ctx context.Context) error {
 	if verdict == nil || slices.Contains(l.ends, process.Identity) {
 		return nil
 	}
-	if present.State == trial.LeadProven && verdict.Class == nodecause.Unauthenticated.String() {
+	if present.State == trial.Proven && verdict.Class == nodecause.Unauthenticated.String() {
 		return nil // The revision has logged in before: its credentials have expired, or were revoked.
 	}
 	l.ends = append(l.ends, process.Identity)
 	if len(l.ends) < minRestarts || len(s.objects.Changes(latest, present.Former)) == 0 {
 		return nil // The former revision may be pruned: then there is nothing to go back to.
 	}
-	failed := present.In(trial.LeadFailed, verdict.Message, s.now)
+	failed := present.In(trial.ProofFailed, verdict.Message, s.now)
 	failed.Node = process.Node
 	return s.rejectLed(ctx, failed, verdict)
 }
 
 // isOver reports whether the ends of the leaders so far do not count against a revision.
-func (s *state) isOver(record *trial.Leading) bool {
-	return s.view.Holder().State == controlplane.Leading || record.State == trial.LeadFailed ||
+func (s *state) isOver(record *trial.Proof) bool {
+	return s.view.Holder().State == controlplane.Leading || record.State == trial.ProofFailed ||
 		record.Why == acceptedByAdmin || s.now.Sub(record.Began.Time) >= watchPeriod
 }
 

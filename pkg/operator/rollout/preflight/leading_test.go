@@ -32,14 +32,14 @@ func newFirst(t *testing.T) *world {
 }
 
 // record returns the record of the proof, nil if there is none.
-func (w *world) record(t *testing.T) *trial.Leading {
+func (w *world) record(t *testing.T) *trial.Proof {
 	t.Helper()
 	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	require.NoError(t, err)
-	return trial.Of(secret).Leading
+	return trial.Of(secret).Proof
 }
 
 // takesLead starts the container on a node, whose process acquires the lease a second later.
@@ -63,15 +63,15 @@ func TestTheFirstNodeOfARolloutIsToLead(t *testing.T) {
 	record := w.record(t)
 	require.Equal(t, all, record.Controllers, "what the former leader has started")
 	record.Began, record.Since = metav1.Time{}, metav1.Time{}
-	require.Equal(t, &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: trial.LeadAwaited, Controllers: all}, record)
+	require.Equal(t, &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: trial.ProofAwaited, Controllers: all}, record)
 	w.takesLead("m1", 10)
 	w.pass(t, time.Second)
-	require.Equal(t, trial.LeadTaken, w.record(t).State)
+	require.Equal(t, trial.ProofLeads, w.record(t).State)
 	w.pass(t, 13*time.Second)
-	require.Equal(t, trial.LeadTaken, w.record(t).State)
+	require.Equal(t, trial.ProofLeads, w.record(t).State)
 	w.restartOperator()
 	w.pass(t, 16*time.Second)
-	require.Equal(t, trial.LeadProven, w.record(t).State)
+	require.Equal(t, trial.Proven, w.record(t).State)
 	require.Empty(t, w.events(), "Progressing tells it")
 	require.Nil(t, w.rejected(t))
 }
@@ -80,10 +80,10 @@ func TestTheFirstNodeOfARolloutIsToLead(t *testing.T) {
 func TestAProofDoesNotWaitForAProcessThatKeepsEnding(t *testing.T) {
 	for name, tc := range map[string]struct {
 		node corev1.ConditionStatus
-		want trial.LeadingState
+		want trial.ProofState
 	}{
-		"beside a kubelet that works": {corev1.ConditionTrue, trial.LeadUnproved},
-		"on a node that reboots":      {corev1.ConditionUnknown, trial.LeadAwaited},
+		"beside a kubelet that works": {corev1.ConditionTrue, trial.Unproved},
+		"on a node that reboots":      {corev1.ConditionUnknown, trial.ProofAwaited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFirst(t)
@@ -97,7 +97,7 @@ func TestAProofDoesNotWaitForAProcessThatKeepsEnding(t *testing.T) {
 			w.clock.SetTime(controlplanetest.At(12))
 			w.pass(t, 0)
 			w.pass(t, 59*time.Second)
-			require.Equal(t, trial.LeadAwaited, w.record(t).State)
+			require.Equal(t, trial.ProofAwaited, w.record(t).State)
 			w.pass(t, time.Second)
 			require.Equal(t, tc.want, w.record(t).State)
 		})
@@ -113,7 +113,7 @@ func TestAFormerLeaderThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	w.pass(t, 0)
 	require.Empty(t, w.record(t).Controllers)
 	w.pass(t, time.Second)
-	require.Equal(t, trial.LeadAwaited, w.record(t).State)
+	require.Equal(t, trial.ProofAwaited, w.record(t).State)
 	w.started = func(*corev1.Pod) ([]string, error) { return all, nil }
 	w.pass(t, time.Second)
 	require.Equal(t, all, w.record(t).Controllers)
@@ -166,7 +166,7 @@ func TestARevisionThatEndsWhenItLeadsIsRejected(t *testing.T) {
 			w := newFirst(t)
 			ends(w)
 			w.pass(t, 0)
-			require.Equal(t, trial.LeadFailed, w.record(t).State)
+			require.Equal(t, trial.ProofFailed, w.record(t).State)
 			rejections := w.rejected(t)
 			require.Len(t, rejections, 1)
 			require.Equal(t, []diagnostic.Cause{diagnostic.Configuration}, rejections[0].Inputs.Causes())
@@ -185,12 +185,12 @@ func TestARevisionIsHeldWhoseCloudIsDownWhenItLeads(t *testing.T) {
 	w.pass(t, 0)
 	w.endsLead("m1", 12, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
 	w.pass(t, time.Second)
-	require.Equal(t, trial.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.ProofHeld, w.record(t).State)
 	require.Nil(t, w.rejected(t))
 	require.Contains(t, w.events()[0], "Warning RevisionHeld: no other node gets revision 4 before 2026-11-21T09:10:12Z: the cloud's API")
 	w.takesLead("m0", 14)
 	w.pass(t, 10*time.Minute)
-	require.Equal(t, trial.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.Unproved, w.record(t).State)
 	require.Contains(t, w.events()[1], "Warning RevisionUnproved: revision 4 rolls out, although its cloud-controller-manager has "+
 		"not led well on node/m1: it was held for 10m0s: the cloud's API")
 }
@@ -200,11 +200,11 @@ func TestARevisionLeadsOnceMoreWhoseProcessWasKilledWhileItLed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		led    int
-		want   trial.LeadingState
+		want   trial.ProofState
 	}{
-		"soon after it began":                 {"Error", 2, trial.LeadAwaited},
-		"by the kubelet, because it hung":     {"Error", 61, trial.LeadHeld},
-		"because it had used too much memory": {"OOMKilled", 2, trial.LeadHeld},
+		"soon after it began":                 {"Error", 2, trial.ProofAwaited},
+		"by the kubelet, because it hung":     {"Error", 61, trial.ProofHeld},
+		"because it had used too much memory": {"OOMKilled", 2, trial.ProofHeld},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFirst(t)
@@ -231,10 +231,10 @@ func TestARevisionThatEndsAsInAnOutageIsRejectedOnceTheFormerOneHasLedForTenMinu
 	w.pass(t, time.Second)
 	w.takesLead("m0", 14)
 	w.renews(t, 9*time.Minute+50*time.Second)
-	require.Equal(t, trial.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.ProofHeld, w.record(t).State)
 	w.restartOperator()
 	w.renews(t, 40*time.Second)
-	require.Equal(t, trial.LeadFailed, w.record(t).State)
+	require.Equal(t, trial.ProofFailed, w.record(t).State)
 	require.Len(t, w.rejected(t), 1)
 	require.True(t, w.rejected(t)[0].IsFor(4))
 	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "the cloud-controller-manager of revision 4 on node/m1 led for 1s until "+
@@ -252,7 +252,7 @@ func TestTheEndOfALeaderIsNotBlamedOnWhatATenantWrote(t *testing.T) {
 	w.pass(t, 0)
 	w.endsLead("m1", 12, own+forged)
 	w.pass(t, 0)
-	require.Equal(t, trial.LeadFailed, w.record(t).State)
+	require.Equal(t, trial.ProofFailed, w.record(t).State)
 	require.NotContains(t, w.rejected(t)[0].Verdict.Message, "connection refused")
 }
 
@@ -272,10 +272,10 @@ func TestAnAdministratorEndsTheHoldOfARevision(t *testing.T) {
 		"cloudcontrollermanager.operator.openshift.io/accepted-preflight=")
 	w.takesLead("m0", 14)
 	w.pass(t, time.Minute)
-	require.Equal(t, trial.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.ProofHeld, w.record(t).State)
 	w.accepts = true
 	w.pass(t, time.Second)
-	require.Equal(t, trial.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.Unproved, w.record(t).State)
 	require.Equal(t, "an administrator has accepted what it changes", w.record(t).Why)
 }
 
@@ -293,11 +293,11 @@ func TestARevisionThatHangsWhenItLeadsIsRejectedOnceAFormerOneHasStarted(t *test
 	}
 	w.takesLead("m1", 10)
 	w.renews(t, 2*time.Minute+2*time.Second)
-	require.Equal(t, trial.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.ProofHeld, w.record(t).State)
 	require.Nil(t, w.rejected(t), "its cloud may hang")
 	w.takesLead("m0", 150)
 	w.pass(t, time.Second)
-	require.Equal(t, trial.LeadFailed, w.record(t).State)
+	require.Equal(t, trial.ProofFailed, w.record(t).State)
 	require.Len(t, w.rejected(t), 1)
 	require.Equal(t, "Hang", w.rejected(t)[0].Verdict.Class)
 	require.Contains(t, w.rejected(t)[0].Verdict.Message, "within 2m0s, it did not start cloud-node-controller, "+
@@ -315,9 +315,9 @@ func TestARevisionThatLeadsAndCannotBeAskedIsNotRejected(t *testing.T) {
 	}
 	w.takesLead("m1", 10)
 	w.renews(t, 100*time.Second)
-	require.Equal(t, trial.LeadTaken, w.record(t).State)
+	require.Equal(t, trial.ProofLeads, w.record(t).State)
 	w.renews(t, time.Minute)
-	require.Equal(t, trial.LeadProven, w.record(t).State)
+	require.Equal(t, trial.Proven, w.record(t).State)
 	require.Nil(t, w.rejected(t))
 }
 
@@ -329,7 +329,7 @@ func TestARevisionThatAnAdministratorHasAcceptedRollsOutAfterItHasLedBadly(t *te
 	w.endsLead("m1", 12, noOctavia)
 	w.pass(t, time.Second)
 	require.Nil(t, w.rejected(t))
-	require.Equal(t, trial.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.Unproved, w.record(t).State)
 	require.Equal(t, "an administrator has accepted what it changes", w.record(t).Why)
 }
 
@@ -338,7 +338,7 @@ func everywhere(t *testing.T) *world {
 	t.Helper()
 	w := newRollout(t, "m0", "m1", "m2")
 	w.everyNode()
-	record := trial.Record{Leading: &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: trial.LeadProven,
+	record := trial.Record{Proof: &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: trial.Proven,
 		Began: metav1.NewTime(controlplanetest.At(-600))}}
 	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 	return w
@@ -370,7 +370,7 @@ func TestARevisionWhoseLeadersEndIsRejectedAfterItsRollout(t *testing.T) {
 	require.Len(t, w.rejected(t), 1)
 	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "the cloud-controller-manager of revision 4 on node/m2 led for 1s until ")
 	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "No suitable endpoint could be found in the service catalog")
-	require.Equal(t, trial.LeadFailed, w.record(t).State)
+	require.Equal(t, trial.ProofFailed, w.record(t).State)
 	w.fails(t, "m0", 30, noOctavia)
 	require.Len(t, w.events(), 1)
 }
@@ -406,20 +406,20 @@ func TestTheLeadersOfNewCredentialsAreWatched(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tried    *trial.Verdict
 		message  string
-		state    trial.LeadingState
+		state    trial.ProofState
 		rejected bool
 	}{
-		"no preflight has tried them, and the leaders end":            {nil, noOctavia, trial.LeadUnproved, true},
-		"no preflight has tried them, and the cloud rejects them":     {nil, unauthenticated, trial.LeadUnproved, true},
-		"a preflight has logged in with them, and the leaders end":    {successful, noOctavia, trial.LeadProven, true},
-		"a preflight has logged in, and the cloud rejects them since": {successful, unauthenticated, trial.LeadProven, false},
+		"no preflight has tried them, and the leaders end":            {nil, noOctavia, trial.Unproved, true},
+		"no preflight has tried them, and the cloud rejects them":     {nil, unauthenticated, trial.Unproved, true},
+		"a preflight has logged in with them, and the leaders end":    {successful, noOctavia, trial.Proven, true},
+		"a preflight has logged in, and the cloud rejects them since": {successful, unauthenticated, trial.Proven, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newCredentials(t, tc.tried, func(*world) {})
 			record := w.record(t)
 			require.NotNil(t, record)
 			record.Began, record.Since = metav1.Time{}, metav1.Time{}
-			require.Equal(t, &trial.Leading{Revision: 4, Former: 3, Node: "m1", State: tc.state}, record)
+			require.Equal(t, &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: tc.state}, record)
 			w.everyNode()
 			w.fails(t, "m0", 10, tc.message)
 			require.Nil(t, w.rejected(t))
@@ -431,7 +431,7 @@ func TestTheLeadersOfNewCredentialsAreWatched(t *testing.T) {
 			}
 			require.Len(t, w.rejected(t), 1)
 			require.Equal(t, []diagnostic.Cause{diagnostic.Credentials}, w.rejected(t)[0].Inputs.Causes())
-			require.Equal(t, trial.LeadFailed, w.record(t).State)
+			require.Equal(t, trial.ProofFailed, w.record(t).State)
 			require.Len(t, w.events(), 1)
 		})
 	}
@@ -454,7 +454,7 @@ func TestARevisionWhoseLeadersEndStaysIfTheFormerOneWasPruned(t *testing.T) {
 	w.fails(t, "m2", 20, noOctavia)
 	w.fails(t, "m1", 30, noOctavia)
 	require.Nil(t, w.rejected(t))
-	require.Equal(t, trial.LeadProven, w.record(t).State)
+	require.Equal(t, trial.Proven, w.record(t).State)
 	require.Empty(t, w.events())
 }
 
@@ -466,7 +466,7 @@ func TestARevisionThatAnAdministratorHasAcceptedIsReportedOnce(t *testing.T) {
 		w.fails(t, []string{"m0", "m1", "m2"}[second/10%3], second, noOctavia)
 	}
 	require.Nil(t, w.rejected(t))
-	require.Equal(t, trial.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.Unproved, w.record(t).State)
 	require.Len(t, w.events(), 1)
 }
 
@@ -478,10 +478,10 @@ func TestARevisionWhoseLeaderASignalHasEndedRollsOutAfterItsHold(t *testing.T) {
 	w.endsLead("m1", 12, "")
 	w.Container("m1").LastTerminationState.Terminated.Reason = "OOMKilled"
 	w.pass(t, time.Second)
-	require.Equal(t, trial.LeadHeld, w.record(t).State)
+	require.Equal(t, trial.ProofHeld, w.record(t).State)
 	w.takesLead("m0", 14)
 	w.renews(t, 10*time.Minute+10*time.Second)
-	require.Equal(t, trial.LeadUnproved, w.record(t).State)
+	require.Equal(t, trial.Unproved, w.record(t).State)
 	require.Nil(t, w.rejected(t))
 }
 

@@ -50,7 +50,7 @@ func (s *state) report(ctx context.Context, verdict *trial.Verdict, waitsFor str
 // whatHappens says what happens to inputs without a verdict. Target configuration holds them while a
 // cloud-controller-manager works.
 func (s *state) whatHappens(inputs operand.StartDigests, nextTry string) string {
-	if s.objects.StartsWith(0).Matches(inputs) {
+	if s.objects.StartDigests(operand.Candidate).Matches(inputs) {
 		return "; the change rolls out, although nothing has proved it"
 	}
 	return "; what ran before stays in use" + nextTry + "; to roll the change out unproved, run: " + s.accept(inputs)

@@ -589,7 +589,7 @@ func (w *world) leads(t *testing.T, node string) {
 	w.pass(t, 0)
 }
 
-func TestTheNoticeEndsWithinAMinuteOnceAProcessWithTheChangeLeads(t *testing.T) {
+func TestAPreflightNoticeEndsWithinAMinuteOnceAProcessWithTheChangeLeads(t *testing.T) {
 	w := newWorld(t, "m0", "m1", "m2")
 	w.submit(t, "sha256:1")
 	w.pass(t, time.Second)
@@ -611,7 +611,7 @@ func TestTheNoticeEndsWithinAMinuteOnceAProcessWithTheChangeLeads(t *testing.T) 
 	require.Equal(t, asExpected, w.condition(t))
 }
 
-func TestTheNoticeEndsWithTheSuccessOfACorrectedCandidate(t *testing.T) {
+func TestAPreflightNoticeEndsWithTheSuccessOfACorrectedCandidate(t *testing.T) {
 	w := newWorld(t, "m0", "m1", "m2")
 	w.submit(t, "sha256:1")
 	w.pass(t, time.Second)

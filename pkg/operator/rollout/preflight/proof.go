@@ -37,7 +37,7 @@ const (
 // proof is what is known at one moment about a revision that is to lead on its first node.
 type proof struct {
 	now    time.Time
-	record *trial.Leading
+	record *trial.Proof
 	// container is that of the first node while it leads, "" while it does not, and isElsewhere whether another node's
 	// does.
 	container   string
@@ -65,30 +65,30 @@ type proof struct {
 
 // next returns the record of the next state, which may be the same, and the verdict that rejects the revision, nil if
 // there is none. The package's documentation has the table.
-func (p *proof) next() (*trial.Leading, *trial.Verdict) {
+func (p *proof) next() (*trial.Proof, *trial.Verdict) {
 	r, age := p.record, p.now.Sub(p.record.Since.Time)
 	switch {
-	case r.State == trial.LeadHeld:
+	case r.State == trial.ProofHeld:
 		return p.held(age)
 	case p.end != nil && p.end.Class == killed:
-		return r.In(trial.LeadAwaited, "", p.now), nil // It has shown nothing, and leads once more.
+		return r.In(trial.ProofAwaited, "", p.now), nil // It has shown nothing, and leads once more.
 	case p.end != nil && p.end.Result == trial.Failed:
-		return r.In(trial.LeadFailed, p.end.Message, p.now), p.end
+		return r.In(trial.ProofFailed, p.end.Message, p.now), p.end
 	case p.end != nil:
 		next := p.hold(p.end.Message)
 		if slices.ContainsFunc(transient, func(c nodecause.Class) bool { return c.String() == p.end.Class }) {
 			next.End = p.end // A mistake may look like that. A signal is the node's.
 		}
 		return next, nil
-	case r.State == trial.LeadTaken:
+	case r.State == trial.ProofLeads:
 		return p.leads(age), nil
 	case p.container != "":
-		next := r.In(trial.LeadTaken, "", p.now)
+		next := r.In(trial.ProofLeads, "", p.now)
 		next.Container = p.container
 		return next, nil
 	}
 	if why := p.staysAway(age); why != "" {
-		return r.In(trial.LeadUnproved, why, p.now), nil
+		return r.In(trial.Unproved, why, p.now), nil
 	}
 	return r, nil
 }
@@ -106,11 +106,11 @@ func (p *proof) staysAway(age time.Duration) string {
 	return ""
 }
 
-func (p *proof) leads(age time.Duration) *trial.Leading {
+func (p *proof) leads(age time.Duration) *trial.Proof {
 	r := p.record
 	switch {
 	case p.wellFor >= wellPeriod, len(p.started) == 0 && !p.tells() && age >= unlistedPeriod:
-		return r.In(trial.LeadProven, "", p.now)
+		return r.In(trial.Proven, "", p.now)
 	case p.isElsewhere:
 		return p.hold("another process has taken the lead")
 	case age >= startTimeout && p.tells():
@@ -126,8 +126,8 @@ func (p *proof) leads(age time.Duration) *trial.Leading {
 func (p *proof) tells() bool { return p.answers && len(p.record.Controllers) > 0 }
 
 // hold returns the record of a revision that has led and has shown nothing.
-func (p *proof) hold(why string) *trial.Leading {
-	next := p.record.In(trial.LeadHeld, why, p.now)
+func (p *proof) hold(why string) *trial.Proof {
+	next := p.record.In(trial.ProofHeld, why, p.now)
 	next.Accept = p.accept
 	return next
 }
@@ -136,25 +136,25 @@ func (p *proof) hold(why string) *trial.Leading {
 // revision then starts the controllers that it did not start. One whose process has ended has failed if a process of
 // the former one leads with all its controllers at the end of the hold: a mistake may look like an outage, and tenants
 // can write into the log that tells them apart.
-func (p *proof) held(age time.Duration) (*trial.Leading, *trial.Verdict) {
+func (p *proof) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 	r := p.record
 	switch {
 	case p.accepted:
-		return r.In(trial.LeadUnproved, acceptedByAdmin, p.now), nil
-	case r.End != nil && age >= trial.LeadHold && p.formerLeads():
+		return r.In(trial.Unproved, acceptedByAdmin, p.now), nil
+	case r.End != nil && age >= trial.ProofHoldPeriod && p.formerLeads():
 		verdict := *r.End
 		verdict.Result = trial.Failed
 		verdict.Message += fmt.Sprintf("; one of revision %d has led since", r.Former)
-		return r.In(trial.LeadFailed, verdict.Message, p.now), &verdict
+		return r.In(trial.ProofFailed, verdict.Message, p.now), &verdict
 	case r.Hangs && len(r.Controllers) > 0 && p.formerStarts():
 		verdict := &trial.Verdict{Result: trial.Failed, Class: hang, Node: r.Node, Message: fmt.Sprintf(
 			"%s; one of revision %d has started them since", r.Why, r.Former)}
 		verdict.Ended.Time, verdict.Took.Duration = r.Since.Time, startTimeout
-		return r.In(trial.LeadFailed, verdict.Message, p.now), verdict
-	case r.End != nil && p.isElsewhere && age < trial.LeadHold+moveTimeout:
+		return r.In(trial.ProofFailed, verdict.Message, p.now), verdict
+	case r.End != nil && p.isElsewhere && age < trial.ProofHoldPeriod+moveTimeout:
 		return r, nil // The one that leads may settle, and may answer late.
-	case age >= trial.LeadHold:
-		return r.In(trial.LeadUnproved, fmt.Sprintf("it was held for %s: %s", trial.LeadHold, r.Why), p.now), nil
+	case age >= trial.ProofHoldPeriod:
+		return r.In(trial.Unproved, fmt.Sprintf("it was held for %s: %s", trial.ProofHoldPeriod, r.Why), p.now), nil
 	}
 	return r, nil
 }

@@ -91,7 +91,7 @@ type rollout struct {
 	// is known: it may lead again.
 	leader  string
 	objects operand.Objects
-	proof   *trial.Leading
+	proof   *trial.Proof
 	view    controlplane.View
 	now     time.Time
 }
@@ -232,7 +232,7 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 	if r.objects, err = n.Objects(); err != nil {
 		return r, err
 	}
-	r.now, r.proof = r.view.Now(), trial.Of(r.objects.Secret(operand.PreflightName)).Leading
+	r.now, r.proof = r.view.Now(), trial.Of(r.objects.Secret(operand.PreflightName)).Proof
 	record := r.view.Record()
 	if record.Lease != nil && record.Exists {
 		r.leader = leaseholder.Node(record.Lease, controlplane.NodeNames(status))

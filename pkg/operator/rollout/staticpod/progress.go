@@ -56,7 +56,7 @@ func (c *progress) sync(ctx context.Context, syncCtx factory.SyncContext) error 
 		return err
 	}
 	status := view.Status()
-	text := describe(view, trial.Of(record).Leading)
+	text := describe(view, trial.Of(record).Proof)
 	messages, next := c.stuck(view)
 	if next > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
@@ -73,7 +73,7 @@ func (c *progress) sync(ctx context.Context, syncCtx factory.SyncContext) error 
 		conditionOf(InstallerStartCondition, "NotStarted", slices.Sorted(slices.Values(messages[InstallerStartCondition]))))
 }
 
-func describe(view controlplane.View, proof *trial.Leading) string {
+func describe(view controlplane.View, proof *trial.Proof) string {
 	status := view.Status()
 	latest := status.LatestAvailableRevision
 	at, reached := map[int32]int{}, false

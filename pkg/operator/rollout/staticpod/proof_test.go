@@ -25,8 +25,8 @@ func (s *simulated) changed() {
 }
 
 // prove writes the record of a revision's proof.
-func (s *simulated) prove(record trial.Leading) {
-	secret, err := (&trial.Record{Leading: &record}).InSecret()
+func (s *simulated) prove(record trial.Proof) {
+	secret, err := (&trial.Record{Proof: &record}).InSecret()
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.caches.Core().V1().Secrets().Informer().GetStore().Add(secret))
 }
@@ -38,13 +38,13 @@ func TestNoSecondNodeGetsARevisionBeforeItHasLedWell(t *testing.T) {
 	s.changed()
 	s.run(2 * time.Minute)
 	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions(), "nothing has proved it")
-	record := trial.Leading{Revision: 2, Former: 1, Node: "m1", State: trial.LeadTaken}
+	record := trial.Proof{Revision: 2, Former: 1, Node: "m1", State: trial.ProofLeads}
 	s.prove(record)
 	s.run(time.Minute)
 	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions())
 	require.Equal(t, "True: 2 nodes are at revision 1; 1 node is at revision 2; the cloud-controller-manager on node/m1 "+
 		"leads with revision 2 to prove it", s.operator.condition(t, "NodeInstallerProgressing"))
-	record.State = trial.LeadProven
+	record.State = trial.Proven
 	s.prove(record)
 	s.run(time.Minute)
 	require.Equal(t, "m0 2, m1 2, m2 2", s.revisions())
@@ -66,7 +66,7 @@ func TestARepairGivesNoSecondNodeARevisionBeforeItHasLedWell(t *testing.T) {
 	s.repair("m1")
 	s.run(time.Minute)
 	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions())
-	s.prove(trial.Leading{Revision: 2, Former: 1, Node: "m1", State: trial.LeadProven})
+	s.prove(trial.Proof{Revision: 2, Former: 1, Node: "m1", State: trial.Proven})
 	s.repair("m2")
 	s.run(time.Minute)
 	require.Equal(t, "m0 2, m1 2, m2 2", s.revisions())
@@ -80,19 +80,19 @@ func TestARolloutWaitsForAProofOnlyWhereThatShowsSomething(t *testing.T) {
 		"a change of what the CCM starts with": {func(s *simulated) { s.changed() }, true},
 		"no change of that":                    {func(s *simulated) { s.revision(2) }, false},
 		"a change that goes back from one that has failed": {func(s *simulated) {
-			s.prove(trial.Leading{Revision: 1, State: trial.LeadFailed})
+			s.prove(trial.Proof{Revision: 1, State: trial.ProofFailed})
 			s.changed()
 		}, false},
 		"a change that nothing could prove": {func(s *simulated) {
-			s.prove(trial.Leading{Revision: 2, State: trial.LeadUnproved})
+			s.prove(trial.Proof{Revision: 2, State: trial.Unproved})
 			s.changed()
 		}, false},
 		"a change that has failed, before it goes back": {func(s *simulated) {
-			s.prove(trial.Leading{Revision: 2, State: trial.LeadFailed})
+			s.prove(trial.Proof{Revision: 2, State: trial.ProofFailed})
 			s.changed()
 		}, true},
 		"a change after another that nothing could prove": {func(s *simulated) {
-			s.prove(trial.Leading{Revision: 1, State: trial.LeadUnproved})
+			s.prove(trial.Proof{Revision: 1, State: trial.Unproved})
 			s.changed()
 		}, true},
 	} {
@@ -135,7 +135,7 @@ func TestTheNodeWhoseRevisionHasLedBadlyGoesBackFirst(t *testing.T) {
 	s.run(time.Second)
 	s.changed()
 	s.run(time.Minute)
-	s.prove(trial.Leading{Revision: 2, Former: 1, Node: "m1", State: trial.LeadFailed, Began: metav1.NewTime(s.clock.Now())})
+	s.prove(trial.Proof{Revision: 2, Former: 1, Node: "m1", State: trial.ProofFailed, Began: metav1.NewTime(s.clock.Now())})
 	s.deleteMirror("m0") // Its process is just being started, to lead again.
 	s.revision(3)
 	s.run(time.Second)
@@ -164,7 +164,7 @@ func TestTheNodeWhoseRevisionHasLedBadlyGoesBackWhileTheLeadMoves(t *testing.T) 
 			s.run(time.Second)
 			s.changed()
 			s.run(time.Minute)
-			s.prove(trial.Leading{Revision: 2, Former: 1, Node: "m1", State: trial.LeadFailed, Began: metav1.NewTime(s.clock.Now())})
+			s.prove(trial.Proof{Revision: 2, Former: 1, Node: "m1", State: trial.ProofFailed, Began: metav1.NewTime(s.clock.Now())})
 			s.move(t, corev1.PodRunning, 0)
 			s.changeMirror("m1", func(pod *corev1.Pod) {
 				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: operand.Name, Ready: tc.ready, State: tc.state}}

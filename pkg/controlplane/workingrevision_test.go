@@ -29,7 +29,7 @@ func TestWhatWorksHasARevisionOnEveryNodeAndALeader(t *testing.T) {
 			c.Lease.Spec.HolderIdentity = ptr.To("m1_old")
 			c.Lease.Spec.AcquireTime = ptr.To(metav1.NewMicroTime(controlplanetest.At(-7200)))
 			c.Seen.See(c.Lease, controlplanetest.At(0))
-		}, controlplane.PredecessorWorks},
+		}, controlplane.PredecessorRevision},
 		"the leader's container ended": {func(c *controlplanetest.Cluster) { c.Exit("m0", 0, "") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWhatWorksHasARevisionOnEveryNodeAndALeader(t *testing.T) {
 			c.Seen.See(c.Lease, controlplanetest.At(0))
 			tc.change(c)
 			view := c.ViewOf(c.Seen.Record(), controlplanetest.At(1))
-			require.Equal(t, tc.works, view.Works(c.Status))
+			require.Equal(t, tc.works, view.WorkingRevision(c.Status))
 		})
 	}
 }

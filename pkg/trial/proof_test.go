@@ -28,7 +28,7 @@ func TestARevisionIsProvedUnlessItMayReplaceWhatIsNotValidAnyMore(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			configMaps, secrets := startOf("1", nil)
 			nextConfigMaps, nextSecrets := startOf("2", tc.change)
-			got := (*trial.Leading)(nil).NeedsProof(operand.Objects{
+			got := (*trial.Proof)(nil).NeedsProof(operand.Objects{
 				ConfigMaps: append(configMaps, nextConfigMaps...), Secrets: append(secrets, nextSecrets...),
 			}, 2, 1)
 			require.Equal(t, tc.want, got)

@@ -23,15 +23,15 @@ const (
 // annotated is what AWS's provider logs of a Service whose annotations are as long as the API server permits.
 var annotated = "I1124 09:00:00.000000       1 aws.go:2101] EnsureLoadBalancer(a, map[" + strings.Repeat("x", 260<<10) + "])\n"
 
-// deaf is what is known about the leader m0.
-func (c *cluster) deaf(t *testing.T) (nodes []string, ok bool) {
+// notRunning returns what is known about the node controller of the leader m0.
+func (c *cluster) notRunning(t *testing.T) (nodes []string, ok bool) {
 	t.Helper()
 	c.sync(t)
 	_, nodes, ok = c.controller.NodeController.NotRunning(*c.Lease.Spec.HolderIdentity)
 	return nodes, ok
 }
 
-func TestALeaderThatLooksAtNoNodeIsDeaf(t *testing.T) {
+func TestANodeControllerThatDoesNotRunIsFound(t *testing.T) {
 	long := strings.Repeat(chatter, 700)
 	for name, tc := range map[string]struct {
 		log string
@@ -54,13 +54,13 @@ func TestALeaderThatLooksAtNoNodeIsDeaf(t *testing.T) {
 			c := start(t, `{"platform":"openstack"}`)
 			c.logs(tc.log)
 			c.wait("a", "b")
-			nodes, deaf := c.deaf(t)
+			nodes, notRunning := c.notRunning(t)
 			if strings.Contains(tc.log, starts) {
-				require.False(t, deaf, "it has half a minute")
+				require.False(t, notRunning, "it has half a minute")
 				c.pass(t, 30*time.Second)
-				nodes, deaf = c.deaf(t)
+				nodes, notRunning = c.notRunning(t)
 			}
-			require.True(t, deaf)
+			require.True(t, notRunning)
 			require.Equal(t, []string{"a", "b"}, nodes)
 			require.Equal(t, begin+`node/a (since 2026-11-21T08:59:00Z), node/b (since 2026-11-21T08:59:00Z): `+
 				`the cloud-controller-manager that leads looks at no node`+tc.want+
@@ -70,7 +70,7 @@ func TestALeaderThatLooksAtNoNodeIsDeaf(t *testing.T) {
 	}
 }
 
-func TestALeaderIsNotDeafIf(t *testing.T) {
+func TestANodeControllerRunsIf(t *testing.T) {
 	long := strings.Repeat(chatter, 700)
 	for name, change := range map[string]func(c *cluster){
 		"the cloud refuses": func(c *cluster) { c.logs(begins + attempt("a", "got 503 instead: ")) },
@@ -118,14 +118,14 @@ func TestALeaderIsNotDeafIf(t *testing.T) {
 			c.wait("a", "b")
 			change(c)
 			c.settle(t)
-			_, deaf := c.deaf(t)
-			require.False(t, deaf)
+			_, notRunning := c.notRunning(t)
+			require.False(t, notRunning)
 		})
 	}
 }
 
 // A tenant can push attempts out of what is read, and write the begin of a lead, but not the time in the lease.
-func TestALeaderWhoseLeadATenantBeginsAnewIsNotDeaf(t *testing.T) {
+func TestATenantThatFakesANewLeadHidesNoNodeController(t *testing.T) {
 	long := attempt("a", "got 503 instead: ") + strings.Repeat(chatter, 700)
 	acquires := strings.Replace(begins, "1124", "1121", 1)
 	for name, tc := range map[string]struct {
@@ -143,51 +143,51 @@ func TestALeaderWhoseLeadATenantBeginsAnewIsNotDeaf(t *testing.T) {
 			c.pass(t, time.Minute)
 			c.logs(long + tc.log + starts)
 			c.wait("a")
-			c.deaf(t)
+			c.notRunning(t)
 			c.pass(t, 30*time.Second)
-			_, deaf := c.deaf(t)
-			require.Equal(t, tc.want, deaf)
+			_, notRunning := c.notRunning(t)
+			require.Equal(t, tc.want, notRunning)
 		})
 	}
 }
 
 // Where a cloud-node-manager initializes nodes, no leader does.
-func TestOnlyTheInitializerOfNodesCanBeDeaf(t *testing.T) {
+func TestOnlyTheInitializerOfNodesNeedsANodeController(t *testing.T) {
 	c := start(t, `{"platform":"azure","cloudNodeManagerImage":"registry/cnm:1"}`)
 	c.logs(begins + skips)
 	c.wait("a")
-	_, deaf := c.deaf(t)
-	require.False(t, deaf)
+	_, notRunning := c.notRunning(t)
+	require.False(t, notRunning)
 	require.Empty(t, c.reads)
 }
 
-func TestALeaderIsDeafAsLongAsTheEvidenceLasts(t *testing.T) {
+func TestANodeControllerCountsAsNotRunningAsLongAsTheEvidenceLasts(t *testing.T) {
 	c := start(t, `{"platform":"openstack"}`)
 	c.logs(begins + skips)
 	c.wait("a")
 	for range 3 {
-		_, deaf := c.deaf(t)
-		require.True(t, deaf)
+		_, notRunning := c.notRunning(t)
+		require.True(t, notRunning)
 		c.pass(t, 10*time.Second) // the log is not read again
 	}
 	c.status = 500
 	c.pass(t, 30*time.Second)
-	_, deaf := c.deaf(t)
-	require.False(t, deaf, "what is not known is no evidence")
-	require.NotEqual(t, nodecause.Deaf, c.controller.investigation.findings["a"].class)
+	_, notRunning := c.notRunning(t)
+	require.False(t, notRunning, "what is not known is no evidence")
+	require.NotEqual(t, nodecause.NoNodeController, c.controller.investigation.findings["a"].class)
 
 	c.status = 0
 	c.pass(t, 30*time.Second)
-	_, deaf = c.deaf(t)
-	require.True(t, deaf)
+	_, notRunning = c.notRunning(t)
+	require.True(t, notRunning)
 	clear(c.controller.store.waiting)
-	_, deaf = c.deaf(t)
-	require.False(t, deaf, "no node waits any more")
+	_, notRunning = c.notRunning(t)
+	require.False(t, notRunning, "no node waits any more")
 }
 
-func TestOnAnUnmanagedPlatformNoLeaderIsDeaf(t *testing.T) {
+func TestOnAnUnmanagedPlatformNoNodeControllerIsMissed(t *testing.T) {
 	c := start(t, `{"platform":"none"}`)
 	c.controller.NodeController.See(*c.Lease.Spec.HolderIdentity, nil, now)
-	_, deaf := c.deaf(t)
-	require.False(t, deaf)
+	_, notRunning := c.notRunning(t)
+	require.False(t, notRunning)
 }
