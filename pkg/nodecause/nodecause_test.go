@@ -71,6 +71,20 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 		"Alibaba Cloud has no such instance": {
 			evidence: failed(`cloud node not found by prvdId "cn-hangzhou.i-1"`), want: nodecause.UnknownMachine,
 		},
+		"Alibaba Cloud knows no such access key": {
+			evidence: failed("SDKError:\n   StatusCode: 404\n   Code: InvalidAccessKeyId.NotFound\n   Message: Specified access key is not found."),
+			want:     nodecause.Unauthenticated,
+		},
+		"another component has set the provider ID, OpenStack": {
+			evidence: failed(`ProviderID "rke2://m1" didn't match expected format "openstack://region/InstanceID"`),
+			want:     nodecause.UnknownMachine,
+		},
+		"another component has set the provider ID, AWS": {
+			evidence: failed("Invalid format for AWS instance (rke2://m1)"), want: nodecause.UnknownMachine,
+		},
+		"a load balancer's member has no provider ID": {
+			evidence: failed(`ProviderID "" didn't match expected format "openstack://region/InstanceID"`), want: nodecause.Other,
+		},
 		"DigitalOcean has no such droplet": {
 			evidence: failed(`getting droplet by ID: GET https://api.digitalocean.com/v2/droplets/4: 404 (request "a") The resource you were accessing could not be found.`),
 			want:     nodecause.UnknownMachine,
@@ -95,6 +109,10 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 		"Nutanix' user lacks a role": {
 			evidence: failed(`failed to get VM: API call failed: {"data":{"error":[{"code":"X","errorGroup":"FORBIDDEN","message":"Forbidden"}]}}`),
 			want:     nodecause.Unauthorized,
+		},
+		"Nutanix rejects the user, as Prism Central's gateway says it": {
+			evidence: failed(`failed to get VM: API call failed: {"state": "ERROR", "code": 401, "message_list": [{"reason": "AUTHENTICATION_REQUIRED"}]}`),
+			want:     nodecause.Unauthenticated,
 		},
 		"Nutanix has no such VM": {
 			evidence: failed(`failed to get VM: API call failed: {"data":{"error":[{"code":"X","errorGroup":"VM_NOT_FOUND","message":"Not Found"}]}}`),
@@ -137,6 +155,14 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 
 		"OpenStack's policy forbids it": {
 			evidence: failed(openstack("403", `{"forbidden": {"message": "Policy doesn't allow it"}}`)), want: nodecause.Unauthorized,
+		},
+		"OpenStack's policy forbids it, in Keystone's form": {
+			evidence: failed(`{"error":{"code":403,"message":"You are not authorized to perform the requested action.","title":"Forbidden"}}`),
+			want:     nodecause.Unauthorized,
+		},
+		"OpenStack's policy forbids it, in Nova's form, quoted in a log": {
+			evidence: failed(`err="{\"forbidden\": {\"code\": 403, \"message\": \"Policy doesn't allow it\"}}"`),
+			want:     nodecause.Unauthorized,
 		},
 		"AWS' policy forbids it": {
 			evidence: failed("https response error StatusCode: 403, api error UnauthorizedOperation: You are not authorized"),

@@ -75,6 +75,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bAADSTS\d+`, `invalid_(?:client|grant)\b`, // Azure, Google Cloud
 			`\bProvided API key could not be found`, // IBM Cloud
 			`"errorGroup":"UNAUTHORIZED"`,           // Nutanix
+			`\bInvalidAccessKeyId`,                  // Alibaba Cloud
 		)},
 		{Unauthorized, anyOf(
 			status(`403`), `\bUnauthorizedOperation`, `\bAccessDenied`, `\bAuthorizationFailed`,
@@ -93,6 +94,8 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bgoogleapi: Error 404\b`, `\bMust be a match of regex\b`,    // Google Cloud
 			`//api\.digitalocean\.com/\S*: 404\b`, `"errorGroup":"VM_NOT_FOUND"`, // DigitalOcean, Nutanix
 			`cloud node not found by prvdId`, // Alibaba Cloud
+			// A providerID of another component, such as rke2://m1: OpenStack, AWS.
+			`ProviderID \\*"[^"\\]+\\*" didn't match expected format`, `\bInvalid (?:scheme|format) for AWS instance\b`,
 		)},
 	}
 })
@@ -103,10 +106,10 @@ type classPattern struct {
 }
 
 // status matches a status of HTTP in the spellings of the cloud's SDKs: "but got 503 instead" (gophercloud),
-// "StatusCode: 503" (AWS), "Error 403" (Google Cloud), "RESPONSE 403" (Azure), "503 Service Unavailable" (govmomi), or
-// after the request (godo, DigitalOcean).
+// "StatusCode: 503" (AWS), "Error 403" (Google Cloud), "RESPONSE 403" (Azure), "503 Service Unavailable" (govmomi),
+// after the request (godo, DigitalOcean), or as "code": 401 in JSON (OpenStack, Nutanix).
 func status(code string) string {
-	return fmt.Sprintf(`(?:\bgot|status ?code:?|\bHTTP|\bError:?|\bstatus:?|\bRESPONSE:?|`+
+	return fmt.Sprintf(`(?:\bgot|status ?code:?|\bHTTP|\bError:?|\bstatus:?|\bRESPONSE:?|\bcode\\*":|`+
 		`//api\.digitalocean\.com/\S*:) *%s\b`, code)
 }
 
