@@ -57,6 +57,15 @@ func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, acc
 	if err != nil || wanted == nil || account == nil && len(wanted.audiences) > 0 {
 		return err
 	}
+	for key, audience := range wanted.audiences {
+		if _, reason := c.due(current, key, account, audience); reason == "" {
+			continue
+		}
+		if current, err = live(ctx, c.Kube, operand.CloudTokensSecret); err != nil || current == nil {
+			return err
+		}
+		break
+	}
 	next, err := c.update(ctx, syncCtx.Recorder(), current, account, wanted)
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
@@ -133,6 +142,17 @@ func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bo
 	return audiences, known, nil
 }
 
+// due returns why a token is to be issued, or how long none is.
+func (c *cloudTokens) due(
+	current *corev1.Secret, key string, account *corev1.ServiceAccount, audience string,
+) (wait time.Duration, reason string) {
+	token, exists := current.Data[key]
+	if !exists {
+		return 0, "there was none"
+	}
+	return c.issuer.Due(RecordsOf(current)[key], token, account, audience)
+}
+
 // update writes the Secret if it must change, and returns the time until the next change, 0 for never. If a token
 // cannot be issued, the previous one stays.
 func (c *cloudTokens) update(
@@ -145,11 +165,10 @@ func (c *cloudTokens) update(
 	var issued []string
 	for _, key := range slices.Sorted(maps.Keys(w.audiences)) {
 		audience := w.audiences[key]
-		wait, reason := time.Duration(0), "there was none"
 		if token, exists := current.Data[key]; exists {
 			data[key], records[key] = token, old[key]
-			wait, reason = c.issuer.Due(old[key], token, account, audience)
 		}
+		wait, reason := c.due(current, key, account, audience)
 		if reason != "" {
 			token, record, err := c.issuer.Issue(ctx, account, audience)
 			if err != nil {

@@ -173,6 +173,22 @@ func TestATokenIsIssuedOnceAndRefreshedAtAThirdOfItsLife(t *testing.T) {
 		"valid until 2026-11-21T13:00:00Z, because a third of the previous one's lifetime has passed", w.events[1])
 }
 
+func TestNoTokenIsIssuedAgainWhileTheCacheIsBehind(t *testing.T) {
+	w := newWorld(t, managed)
+	w.candidate(t, "", oneToken)
+	secrets := w.informers.Core().V1().Secrets().Informer().GetStore()
+	former := secrets.List()[0]
+	_, _, err := w.syncOnce(t)
+	require.NoError(t, err)
+
+	require.NoError(t, secrets.Update(former))
+	data, writes, err := w.syncOnce(t)
+	require.NoError(t, err)
+	require.Empty(t, writes)
+	require.Equal(t, map[string]string{"token": "openshift 1"}, data)
+	require.Equal(t, []time.Duration{time.Hour}, w.after)
+}
+
 func TestTheTimerIsSetForTheTokenThatIsRefreshedFirst(t *testing.T) {
 	w := newWorld(t, managed)
 	w.candidate(t, "", oneToken)

@@ -2,14 +2,11 @@ package tokens
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -38,13 +35,9 @@ func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, accou
 		return err
 	}
 	wait, reason := k.due(current, account)
-	if reason != "" { // The cache may not have the last token yet.
-		current, err = k.Kube.CoreV1().Secrets(operand.Namespace).Get(ctx, operand.KubeTokenSecret, metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("reading secret/%s in %s: %w", operand.KubeTokenSecret, operand.Namespace, err)
-		}
-		if err != nil {
-			current = nil
+	if reason != "" {
+		if current, err = live(ctx, k.Kube, operand.KubeTokenSecret); err != nil {
+			return err
 		}
 		wait, reason = k.due(current, account)
 	}

@@ -9,7 +9,9 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -40,6 +42,18 @@ func Expiry(secret *corev1.Secret) time.Time {
 		}
 	}
 	return first
+}
+
+// live reads a Secret before a token is issued, nil if it does not exist: the cache may not have the last token yet.
+func live(ctx context.Context, client kubernetes.Interface, name string) (*corev1.Secret, error) {
+	secret, err := client.CoreV1().Secrets(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading secret/%s in %s: %w", name, operand.Namespace, err)
+	}
+	return secret, nil
 }
 
 // apply writes a Secret with tokens, other data and the tokens' records.
