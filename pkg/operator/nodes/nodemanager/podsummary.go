@@ -25,6 +25,9 @@ import (
 const (
 	page = 250
 
+	// readOneByOne is how many Nodes are read one by one. Each such read is cheap, a list of thousands of Nodes is not.
+	readOneByOne = 10
+
 	// Pods are listed at most every shortInterval, and every longInterval while a node is away or a failure lasts.
 	shortInterval = time.Minute
 	longInterval  = 5 * time.Minute
@@ -94,12 +97,11 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 	found := podSummary{at: now, status: daemonSet.Status}
 	waits := patience.Each[types.UID, bool]{}
 	digest := daemonSet.Spec.Template.Annotations[operand.NodeManagerDigestAnnotation]
-	lists := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
-		return c.Kube.CoreV1().Pods(operand.Namespace).List(ctx, options)
-	}))
-	lists.PageSize, lists.PageBufferSize = page, 0
+	var suspects []*possibleFailure
 	ofDaemonSet := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(operand.NodeManagerLabels()).String()}
-	err := lists.EachListItem(ctx, ofDaemonSet, func(obj runtime.Object) error {
+	err := inPages(func(options metav1.ListOptions) (runtime.Object, error) {
+		return c.Kube.CoreV1().Pods(operand.Namespace).List(ctx, options)
+	}).EachListItem(ctx, ofDaemonSet, func(obj runtime.Object) error {
 		pod, ok := obj.(*corev1.Pod)
 		if !ok || pod.DeletionTimestamp != nil {
 			return nil
@@ -110,18 +112,26 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 		if pod.Status.Phase == corev1.PodPending {
 			found.pending++
 		}
-		failing := c.inspectPod(pod, now, waits)
-		if failing == nil {
-			return nil
+		if s := c.inspectPod(pod, now, waits); s != nil {
+			suspects = append(suspects, s)
 		}
-		return c.confirm(ctx, failing, now, &found)
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("listing pods of %s: %w", object, err)
 	}
+	if err := c.confirm(ctx, suspects, &found); err != nil {
+		return err
+	}
 	slices.SortFunc(found.failures, func(a, b failure) int { return strings.Compare(a.text, b.text) })
 	c.last, c.waits = found, waits
 	return nil
+}
+
+func inPages(list func(metav1.ListOptions) (runtime.Object, error)) *pager.ListPager {
+	pages := pager.New(pager.SimplePageFunc(list))
+	pages.PageSize, pages.PageBufferSize = page, 0
+	return pages
 }
 
 // inspectPod returns what seems to keep a pod from running, nil for nothing. It records in waits when the container
@@ -138,47 +148,86 @@ func (c *controller) inspectPod(pod *corev1.Pod, now time.Time, waits patience.E
 	return s
 }
 
-// confirm adds a failure to the summary. It reads the Node only of a pod that exceeds the grace period, because the
+// confirm adds the failures to the summary. It reads the Nodes only of pods that exceed the grace period, because the
 // time while the node was away does not count.
-func (c *controller) confirm(ctx context.Context, s *possibleFailure, now time.Time, found *podSummary) error {
-	if left := gracePeriod - now.Sub(s.since); !s.crashes && left > 0 {
+func (c *controller) confirm(ctx context.Context, suspects []*possibleFailure, found *podSummary) error {
+	overdue := slices.DeleteFunc(suspects, func(s *possibleFailure) bool {
+		left := gracePeriod - found.at.Sub(s.since)
+		if s.crashes || left <= 0 {
+			return false
+		}
 		found.next = patience.Sooner(found.next, left)
-		return nil
-	}
-	healthy, since, err := c.nodeHealth(ctx, s.node)
+		return true
+	})
+	healths, err := c.nodeHealths(ctx, overdue)
 	if err != nil {
 		return err
 	}
-	switch {
-	case !healthy, s.crashes && !s.since.After(since):
-		// The Node's own failure is or was the cause; other operators report it.
-		return nil
-	case s.crashes:
-		found.next = patience.Sooner(found.next, crashWindow-now.Sub(s.since))
-	case gracePeriod-now.Sub(since) > 0:
-		found.next = patience.Sooner(found.next, gracePeriod-now.Sub(since))
-		return nil
+	for _, s := range overdue {
+		node := healths[s.node]
+		switch {
+		case !node.healthy, s.crashes && !s.since.After(node.since):
+			// The Node's own failure is or was the cause; other operators report it.
+			continue
+		case s.crashes:
+			found.next = patience.Sooner(found.next, crashWindow-found.at.Sub(s.since))
+		case gracePeriod-found.at.Sub(node.since) > 0:
+			found.next = patience.Sooner(found.next, gracePeriod-found.at.Sub(node.since))
+			continue
+		}
+		found.failures = append(found.failures, s.failure)
 	}
-	found.failures = append(found.failures, s.failure)
 	return nil
 }
 
-// nodeHealth reports whether a node should be able to run the pod, and since when. A Ready node is. So is an
-// uninitialized node that its kubelet reports as NotReady, because it gets no network without the cloud-node-manager.
-// A node that does not exist is not; a pod without a node waits for the scheduler.
-func (c *controller) nodeHealth(ctx context.Context, name string) (healthy bool, since time.Time, err error) {
-	if name == "" {
-		return true, time.Time{}, nil
+// nodeHealth reports whether a node should be able to run the pod, and since when. A Node that does not exist is not.
+type nodeHealth struct {
+	healthy bool
+	since   time.Time
+}
+
+// nodeHealths returns the health of the nodes of some pods. A pod without a node waits for the scheduler. It reads few
+// Nodes one by one, and more together with all others.
+func (c *controller) nodeHealths(ctx context.Context, pods []*possibleFailure) (map[string]nodeHealth, error) {
+	healths := map[string]nodeHealth{"": {healthy: true}}
+	nodes := c.Kube.CoreV1().Nodes()
+	if len(pods) <= readOneByOne {
+		for _, pod := range pods {
+			if pod.node == "" {
+				continue
+			}
+			node, err := operatorclient.ReadNode(ctx, nodes, pod.node, "0")
+			if err != nil {
+				return nil, err
+			}
+			if node != nil {
+				healths[pod.node] = healthOf(node)
+			}
+		}
+		return healths, nil
 	}
-	node, err := operatorclient.ReadNode(ctx, c.Kube.CoreV1().Nodes(), name, "0")
-	if err != nil || node == nil {
-		return false, time.Time{}, err
+	err := inPages(func(options metav1.ListOptions) (runtime.Object, error) {
+		return nodes.List(ctx, options)
+	}).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		if node, ok := obj.(*corev1.Node); ok {
+			healths[node.Name] = healthOf(node)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
+	return healths, nil
+}
+
+// healthOf returns the health of a Node. A Ready one can run the pod. So can an uninitialized one that its kubelet
+// reports as NotReady, because it gets no network without the cloud-node-manager.
+func healthOf(node *corev1.Node) nodeHealth {
 	ready := controlplane.ReadyConditions(node)
 	if len(ready) == 0 {
-		return false, time.Time{}, nil
+		return nodeHealth{}
 	}
-	healthy = ready[0].Status == corev1.ConditionTrue ||
+	healthy := ready[0].Status == corev1.ConditionTrue ||
 		ready[0].Status == corev1.ConditionFalse && controlplane.IsUninitialized(node)
-	return healthy, ready[0].LastTransitionTime.Time, nil
+	return nodeHealth{healthy, ready[0].LastTransitionTime.Time}
 }

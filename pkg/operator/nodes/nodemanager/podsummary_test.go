@@ -50,6 +50,35 @@ func TestARolloutLastsAsLongAsAPodIsOutdatedOrStarts(t *testing.T) {
 	}
 }
 
+func TestTheNodesOfManyFailingPodsAreReadTogether(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods  int32
+		reads int
+	}{
+		"few are read by name": {pods: 10, reads: 10},
+		"more are listed":      {pods: 11, reads: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fixture{platform: "azure", daemonSet: unavailable(tc.pods, 100)}
+			for i := range tc.pods {
+				of := string(rune('a' + i))
+				f.pods = append(f.pods, pod(of, waiting("ErrImagePull", now.Add(-time.Hour))))
+				f.nodes = append(f.nodes, node(of, same))
+			}
+			w := f.start(t)
+			w.sync(t)
+			require.Len(t, w.last.failures, int(tc.pods))
+			reads := 0
+			for _, action := range w.kube.Actions() {
+				if action.Matches("list", "nodes") {
+					reads++
+				}
+			}
+			require.Equal(t, tc.reads, reads)
+		})
+	}
+}
+
 func TestACrashLoopNeedsThreeShortRunsOfLate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		restarts  int32
