@@ -21,8 +21,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
-// passLimit exceeds the node controller's grace period, 40 seconds, plus the time to install two nodes.
-const passLimit = 2 * time.Minute
+// passLimit exceeds the node controller's grace period, 40 seconds, the three minutes that a rollout waits for the lead
+// to move to its first node, and the time to install two nodes.
+const passLimit = 5 * time.Minute
 
 const progressing = "NodeInstallerProgressing"
 

@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
+)
+
+const (
+	// betweenKills makes three kills last for longer than the five minutes after which exits are a crash loop.
+	betweenKills = 160 * time.Second
+	// verySlowAnswer exceeds what a leader of a cloud that answers needs to begin its first attempt.
+	verySlowAnswer = 10 * time.Second
+	// slowInitialization is the timeout of a node's initialization when each answer takes that long.
+	slowInitialization = 5 * time.Minute
+)
+
+// TestWhatLooksLikeAFailureForAMinuteIsNone kills a process twice within minutes, and lets a leader wait for a slow
+// cloud. The monitor fails a step in which the ClusterOperator turns Degraded.
+func TestWhatLooksLikeAFailureForAMinuteIsNone(t *testing.T) {
+	if os.Getenv("E2E_LONG") == "" {
+		t.Skip("E2E_LONG is not set: this takes a quarter of an hour")
+	}
+	s := startSuite(t, devcluster.Options{
+		Name: "e2e-kills", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true, Progress: os.Stderr,
+	}, monitor.Rollout("the first revision"))
+	s.awaitSettled(t, 1, rolloutLimit)
+	s.runSteps(t, []step{
+		{"the leader of a slow cloud is not called deaf", s.testSlowCloudIsNotDeaf},
+		{"the third kill within minutes is named with its signal, two are not", s.testKills},
+	})
+}
+
+func (s *suite) testSlowCloudIsNotDeaf(t *testing.T) {
+	former := s.requireHolder(t)
+	s.monitor.Expect(monitor.NewLeader("the leader is killed"))
+	require.NoError(t, s.Cloud().Delay(openstack.AllEndpoints, verySlowAnswer))
+	s.killLeader(t)
+	s.await(t, "another leader", leaderLimit, func(ctx context.Context) error { return s.leadsInstead(ctx, former) })
+	holder := s.requireHolder(t)
+	waiting, began := s.waitFor(t, holder)
+	s.await(t, "the node to be initialized", slowInitialization, func(ctx context.Context) error {
+		condition, err := s.deafCondition(ctx)
+		if err != nil {
+			return err
+		}
+		require.Equal(t, operatorv1.ConditionFalse, condition.Status, condition.Message)
+		require.Error(t, s.leadsInstead(ctx, holder), "the leader was replaced")
+		return s.initialized(ctx, waiting)
+	})
+	s.figure("%s for each answer of the cloud: uninitialized node to initialized by the same leader: %s", verySlowAnswer,
+		rounded(began))
+	require.NoError(t, s.Cloud().Delay(openstack.AllEndpoints, 0))
+	s.awaitSettled(t, 1, rolloutLimit)
+}
+
+func (s *suite) testKills(t *testing.T) {
+	leader, _, err := s.leader(t.Context())
+	require.NoError(t, err)
+	victim := s.follower(t, leader).Name()
+	kill := func() { require.NoError(t, syscall.Kill(s.operandOn(t, victim), syscall.SIGKILL)) }
+	began := time.Now()
+	for range 2 {
+		kill()
+		require.Never(t, func() bool { return s.degradedWith(t.Context()) == nil }, betweenKills, time.Second,
+			"a process that was killed once or twice is no crash loop")
+	}
+	s.monitor.Expect(monitor.Degraded("keeps exiting", "the third kill within minutes"))
+	kill()
+	killed := time.Now()
+	s.awaitDegraded(t, visibleLimit, "CrashLoopDegraded", "keeps exiting", "by signal 9 (killed)",
+		"find what ends it: its kubelet by a probe, the kernel without memory, or a person")
+	s.figure("the third kill, %s after the first: named after %s", killed.Sub(began).Round(time.Second), rounded(killed))
+	s.await(t, "the ClusterOperator not to be Degraded", rolloutLimit, func(ctx context.Context) error {
+		if s.degradedWith(ctx) == nil {
+			return errors.New("it is Degraded")
+		}
+		return nil
+	})
+	s.figure("the third kill to a clean ClusterOperator: %s", rounded(killed))
+	s.awaitSettled(t, 1, rolloutLimit)
+}
