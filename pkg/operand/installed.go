@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/yaml"
 )
 
@@ -60,12 +61,21 @@ func InstalledOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 // StaticPodOf returns the static pod of the candidate or revision of this pod ConfigMap, with the variables that the
 // installer replaces.
 func StaticPodOf(podConfigMap *corev1.ConfigMap) (*corev1.Pod, error) {
+	text := podConfigMap.Data[manifestKey]
+	if known, found := decodedPods.Get(text); found {
+		return known.(*corev1.Pod).DeepCopy(), nil
+	}
 	pod := &corev1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(podConfigMap.Data[manifestKey]), pod); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(text), pod); err != nil {
 		return nil, fmt.Errorf("decoding configmap/%s in %s, key %s: %w", podConfigMap.Name, Namespace, manifestKey, err)
 	}
+	decodedPods.Add(text, pod.DeepCopy())
 	return pod, nil
 }
+
+// decodedPods has the last static pods by their YAML: the syncs of several controllers read those of the candidate and
+// of each revision.
+var decodedPods = lru.New(16)
 
 func installedManifest(podConfigMap *corev1.ConfigMap, revision int32) ([]byte, error) {
 	pod, err := StaticPodOf(podConfigMap)

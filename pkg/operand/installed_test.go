@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,4 +32,16 @@ spec:
 	_, err = installedManifest(configMap, 7)
 	require.EqualError(t, err, "decoding configmap/cloud-controller-manager-pod-7 in openshift-cloud-controller-manager, key pod.yaml: "+
 		`error unmarshaling JSON: while decoding JSON: json: unknown field "volume"`)
+}
+
+func TestAStaticPodIsDecodedOnceAndEachCallerGetsACopy(t *testing.T) {
+	configMap := &corev1.ConfigMap{Data: map[string]string{"pod.yaml": "metadata: {name: a}\nspec:\n" +
+		strings.Repeat("  # a comment\n", 1000) + "  containers: [{name: b, args: [--v=2]}]\n"}}
+	pod, err := StaticPodOf(configMap)
+	require.NoError(t, err)
+	pod.Spec.Containers[0].Args[0] = "--v=4"
+	again, err := StaticPodOf(configMap)
+	require.NoError(t, err)
+	require.Equal(t, []string{"--v=2"}, again.Spec.Containers[0].Args)
+	require.Less(t, testing.AllocsPerRun(10, func() { _, _ = StaticPodOf(configMap) }), 10.0)
 }

@@ -49,7 +49,7 @@ var NodeManagerLabels = sync.OnceValue(func() labels.Set {
 func nodeManagerAlone(in Inputs, c *config, files []deliveredFile, checked *checkedInputs) (*Resources, error) {
 	resources := &Resources{
 		ConfigMaps: []*corev1.ConfigMap{newConfigMap(TrustedCAConfigMap, files)},
-		Config:     c.yaml,
+		Config:     c.merged,
 		Kept:       checked.cloud.Kept,
 		Warnings:   checked.warnings,
 	}

@@ -198,7 +198,7 @@ type Resources struct {
 	// Files are set instead of the objects in a phase that delivers files, if there is a Pod.
 	Files []File
 
-	// Config is the merged configuration that the pod was rendered from, as YAML.
+	// Config is the merged configuration that the pod was rendered from, as JSON.
 	Config []byte
 
 	// NodeManager is the DaemonSet of the cloud-node-manager. It is nil if the platform has none.
@@ -248,7 +248,7 @@ type Checked struct {
 
 type config struct {
 	*operandconfig.Config
-	yaml []byte
+	merged []byte
 	// pinned is what the phase pins.
 	pinned []byte
 	// overridesCustom reports whether the overrides change spec.custom.

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
@@ -19,7 +20,14 @@ const (
 	operatorImage = "operator"
 )
 
+// basePods has the pods of the assets, by platform and phase: they are the same at each sync.
+var basePods = lru.New(16)
+
 func basePod(in Inputs) (*corev1.Pod, error) {
+	key := in.Platform.Name + "/" + in.Phase.Name
+	if known, found := basePods.Get(key); found {
+		return known.(*corev1.Pod).DeepCopy(), nil
+	}
 	platformPatch, err := platformAsset(in.Platform.Name, "pod-patch.yaml")
 	if err != nil {
 		return nil, err
@@ -33,6 +41,7 @@ func basePod(in Inputs) (*corev1.Pod, error) {
 	if err := merge("pod", pod, base, platformPatch, in.Phase.PodPatch, inPhase); err != nil {
 		return nil, err
 	}
+	basePods.Add(key, pod.DeepCopy())
 	return pod, nil
 }
 

@@ -48,7 +48,7 @@ func Render(in Inputs) (*Resources, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
-	resources := &Resources{Pod: pod, Config: config.yaml, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept,
+	resources := &Resources{Pod: pod, Config: config.merged, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept,
 		Untried:  checked.cloud.Untried,
 		Warnings: checked.warnings}
 	if in.Phase.Files != nil {
@@ -128,8 +128,10 @@ func mergeConfig(in Inputs) (*config, error) {
 			in.Platform.Name)
 	}
 	decoded.Cluster.Name = decoded.InfrastructureName
-	c := &config{Config: decoded, yaml: merged, pinned: pinned}
-	c.compareWithout(append(layers, pinned))
+	c := &config{Config: decoded, merged: merged, pinned: pinned}
+	if len(in.Overrides) > 0 {
+		c.compareWithout(append(layers, pinned))
+	}
 	return c, nil
 }
 
@@ -138,7 +140,7 @@ func mergeAndDecode(layers ...[]byte) ([]byte, *operandconfig.Config, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	decoded, err := operandconfig.Decode(merged)
+	decoded, err := operandconfig.DecodeJSON(merged)
 	return merged, decoded, err
 }
 
@@ -180,10 +182,8 @@ func starts(flag []string, controller string) bool {
 // ignores the case of field names.
 func (c *config) compareWithout(layers [][]byte) {
 	below := &operandconfig.Config{}
-	if data, err := operandconfig.Merge(layers...); err == nil {
-		if decoded, err := operandconfig.Decode(data); err == nil {
-			below = decoded
-		}
+	if _, decoded, err := mergeAndDecode(layers...); err == nil {
+		below = decoded
 	}
 	c.overridesCustom = !equality.Semantic.DeepEqual(below.Custom, c.Custom)
 	former, present := arguments(&config{Config: below}), arguments(c)

@@ -178,7 +178,9 @@ func dump(t *testing.T, r *operand.Resources) []byte {
 	for _, w := range r.Warnings {
 		warnings = append(warnings, w.String())
 	}
-	document("configuration", map[string]string{"config.yaml": string(r.Config),
+	configuration, err := yaml.JSONToYAML(r.Config)
+	require.NoError(t, err)
+	document("configuration", map[string]string{"config.yaml": string(configuration),
 		"warnings": strings.Join(warnings, "\n")})
 	return out.Bytes()
 }

@@ -127,17 +127,13 @@ var (
 )
 
 // Merge merges the layers in their order: maps are merged by key, other values are replaced. Layers are YAML or JSON;
-// an empty one changes nothing. The result is YAML.
+// an empty one changes nothing. The result is JSON.
 func Merge(layers ...[]byte) ([]byte, error) {
 	merged, err := resourcemerge.MergeProcessConfig(nil, append([][]byte{[]byte("{}")}, nonEmpty(layers)...)...)
 	if err != nil {
 		return nil, fmt.Errorf("merging the operand's configuration: %w", err)
 	}
-	asYAML, err := yaml.JSONToYAML(merged)
-	if err != nil {
-		return nil, fmt.Errorf("merging the operand's configuration: %w", err)
-	}
-	return asYAML, nil
+	return merged, nil
 }
 
 func nonEmpty(layers [][]byte) [][]byte {
@@ -150,14 +146,19 @@ func nonEmpty(layers [][]byte) [][]byte {
 	return kept
 }
 
-// Decode decodes a merged configuration strictly: an unknown field is an error that names it.
-func Decode(merged []byte) (*Config, error) {
-	asJSON, err := yaml.YAMLToJSONStrict(merged)
+// Decode decodes a configuration in YAML or JSON strictly: an unknown field is an error that names it.
+func Decode(config []byte) (*Config, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(config)
 	if err != nil {
 		// The library quotes values, and a flag may have a secret.
-		return nil, fmt.Errorf("the operand's configuration: %s", confdoc.YAMLError(merged, err).Message)
+		return nil, fmt.Errorf("the operand's configuration: %s", confdoc.YAMLError(config, err).Message)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	return DecodeJSON(asJSON)
+}
+
+// DecodeJSON is Decode for what Merge or the API server returns, which has no duplicate keys.
+func DecodeJSON(merged []byte) (*Config, error) {
+	decoder := json.NewDecoder(bytes.NewReader(merged))
 	decoder.DisallowUnknownFields()
 	config := &Config{}
 	if err := decoder.Decode(config); err != nil {

@@ -29,12 +29,13 @@ func New(
 ) (v1helpers.StaticPodOperatorClient, dynamicinformer.DynamicSharedInformerFactory, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(inner http.RoundTripper) http.RoundTripper { return asserting{inner} })
+	cached := &decoded{}
 	client, informers, err := genericoperatorclient.NewStaticPodOperatorClient(
-		clock, config, ccmv1.Resource, ccmv1.Kind, appliedSpec, (&appliedStatuses{}).of)
+		clock, config, ccmv1.Resource, ccmv1.Kind, appliedSpec, cached.appliedStatus)
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the client of cloudcontrollermanager/cluster: %w", err)
 	}
-	return &retryingClient{StaticPodOperatorClient: reader{client}, turn: make(chan struct{}, 1)}, informers, nil
+	return &retryingClient{StaticPodOperatorClient: reader{client, cached}, turn: make(chan struct{}, 1)}, informers, nil
 }
 
 // Annotate returns the function that sets annotations of the resource.

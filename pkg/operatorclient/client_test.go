@@ -39,7 +39,7 @@ func TestAManagerOwnsWhatItAppliedAndNothingElse(t *testing.T) {
 		"one that has never applied anything": {manager: "third", wantStatus: `null`, wantSpec: `null`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, err := (&appliedStatuses{}).of(object, tc.manager)
+			status, err := (&decoded{}).appliedStatus(object, tc.manager)
 			require.NoError(t, err)
 			got, err := json.Marshal(status)
 			require.NoError(t, err)
@@ -56,15 +56,15 @@ func TestAManagerOwnsWhatItAppliedAndNothingElse(t *testing.T) {
 
 func TestAResourceOfAnotherShapeIsAnError(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "cluster"}, "status": "none"}}
-	_, err := (&appliedStatuses{}).of(object, "first")
+	_, err := (&decoded{}).appliedStatus(object, "first")
 	require.ErrorContains(t, err, "reading cloudcontrollermanager/cluster: ")
 }
 
 func TestWhatAManagerAppliedIsExtractedOncePerObjectOfTheInformer(t *testing.T) {
-	var statuses appliedStatuses
+	var statuses decoded
 	types := func(object *unstructured.Unstructured, manager string) []string {
 		t.Helper()
-		status, err := statuses.of(object, manager)
+		status, err := statuses.appliedStatus(object, manager)
 		require.NoError(t, err)
 		var got []string
 		for _, condition := range status.Conditions {

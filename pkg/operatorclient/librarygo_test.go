@@ -41,7 +41,7 @@ func original(
 	return client
 }
 
-// These are the reasons for appliedStatuses, asserting and retryingClient.
+// These are the reasons for decoded, asserting and retryingClient.
 func TestWhatTheClientOfTheResourceDoesByItself(t *testing.T) {
 	t.Run("it asks in each apply for what the manager applied", func(t *testing.T) {
 		var asked int

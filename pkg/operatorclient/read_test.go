@@ -50,3 +50,30 @@ func TestEveryReadOfTheResourceThatFailsNamesIt(t *testing.T) {
 		require.True(t, apierrors.IsNotFound(err), read)
 	}
 }
+
+func TestAVersionOfTheResourceIsDecodedOnceAndEachReadGetsACopy(t *testing.T) {
+	client, informers, err := operatorclient.New(clock.RealClock{}, api(t, nil))
+	require.NoError(t, err)
+	informers.Start(t.Context().Done())
+	informers.WaitForCacheSync(t.Context().Done())
+
+	_, _, version, err := client.GetOperatorState()
+	require.NoError(t, err)
+	require.Equal(t, "7", version)
+	require.Less(t, testing.AllocsPerRun(10, func() { _, _, _, _ = client.GetStaticPodOperatorState() }), 10.0)
+
+	spec, status, _, err := client.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	spec.LogLevel, status.LatestAvailableRevision = operatorv1.TraceAll, 9
+	meta, err := client.GetObjectMeta()
+	require.NoError(t, err)
+	meta.Name = "other"
+
+	spec, status, _, err = client.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	require.NotEqual(t, operatorv1.TraceAll, spec.LogLevel)
+	require.Zero(t, status.LatestAvailableRevision)
+	meta, err = client.GetObjectMeta()
+	require.NoError(t, err)
+	require.Equal(t, operatorclient.Instance, meta.Name)
+}

@@ -264,7 +264,7 @@ func (w *write) store(after Object, verb string) answer {
 		}
 	}
 	m["resourceVersion"] = Meta(before)["resourceVersion"]
-	if same(before, after) {
+	if w.existing.isLike(after) {
 		return answer{code: http.StatusOK, body: w.existing.raw}
 	}
 	if !reflect.DeepEqual(before["spec"], after["spec"]) {
