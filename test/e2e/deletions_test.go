@@ -270,6 +270,8 @@ func (d *deletions) replaceLeader(t *testing.T) {
 		}
 		return err
 	})
+	d.monitor.Expect(monitor.Degraded(d.worker.Name(),
+		"the former leader announced a deletion and then missed living nodes, and the next one has not answered yet"))
 	d.killLeader(t)
 }
 

@@ -106,9 +106,9 @@ func (s *suite) testRepairBesideAStuckNode(t *testing.T) {
 	revision := s.revision(t) + 1
 	s.expectRollout("a change that is stuck on a node")
 	s.monitor.Expect(monitor.Degraded("", "a container runtime does not start an installer"))
-	signal(syscall.SIGSTOP)
 	s.setSharedBalancers(t, "max-shared-lb = 4")
 	s.awaitTarget(t, stuck, revision)
+	signal(syscall.SIGSTOP)
 	began := time.Now()
 	require.NoError(t, os.Remove(filepath.Join(other.Root(), manifestPath)))
 	s.await(t, "the event NodeFilesRepaired", visibleLimit, func(ctx context.Context) error {
