@@ -156,7 +156,7 @@ func Decode(config []byte) (*Config, error) {
 	return DecodeJSON(asJSON)
 }
 
-// DecodeJSON is Decode for what Merge or the API server returns, which has no duplicate keys.
+// DecodeJSON is Decode for what Merge returns, which has no duplicate keys.
 func DecodeJSON(merged []byte) (*Config, error) {
 	decoder := json.NewDecoder(bytes.NewReader(merged))
 	decoder.DisallowUnknownFields()

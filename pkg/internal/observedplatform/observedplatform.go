@@ -83,7 +83,7 @@ func get(
 
 // Config decodes spec.observedConfig.
 func Config(spec *operatorv1.OperatorSpec) (*operandconfig.Config, error) {
-	config, err := operandconfig.DecodeJSON(spec.ObservedConfig.Raw)
+	config, err := operandconfig.Decode(spec.ObservedConfig.Raw)
 	return config, decodeError(err)
 }
 

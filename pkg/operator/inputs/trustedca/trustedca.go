@@ -61,7 +61,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	config, err := operandconfig.DecodeJSON(spec.ObservedConfig.Raw)
+	config, err := operandconfig.Decode(spec.ObservedConfig.Raw)
 	if err != nil {
 		return nil //nolint:nilerr // targetconfigcontroller reports schema errors.
 	}
