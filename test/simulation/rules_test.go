@@ -26,6 +26,7 @@ var bounds = map[string]struct {
 		"a holder renews it after up to 26 s, and tries for 107 s, --leader-elect-renew-deadline; leaderelection.go: renew"},
 	"credentials are held back": {150 * time.Second,
 		"a try each minute, and a rollout to the leader's node; as much more as they were invalid, as tries become rare"},
+	"rejected credentials are not named": {40 * time.Second, "the grace period of an administrator's input, and a preflight"},
 	"a rollout stands still": {70 * time.Second, "an operator that has just begun, or a process that has just begun to lead, " +
 		"first sees a renewal, after up to 26 s, and a proof takes 15 s; without a leader, the change is not proven after 60 s"},
 	"a CCM is not Ready": {100 * time.Second,
@@ -264,6 +265,16 @@ func (r *rules) credentials(f facts) {
 	isHeld := w.cloud.accepts(written) && w.cloud.isWell() && (len(f.leaders) == 0 || !w.cloud.accepts(f.leads.password)) &&
 		r.applies("credentials are held back", r.operatorAway(f)...)
 	heldFor := r.lasts("held", isHeld, f.now)
+	c := f.state.conditions["Degraded"]
+	isUnnamed := isInstalled(f) && written != f.leads.password && !w.cloud.accepts(written) && w.cloud.isWell() &&
+		(c.status != "True" || !strings.Contains(c.message, "the cloud rejects the credentials")) &&
+		r.applies("rejected credentials are not named", append(r.operatorAway(f),
+			excuse{"a machine or a kubelet does not work", !f.up}, excuse{"no CCM is Ready", len(f.ready) == 0},
+			excuse{"requests of the operator fail", w.network.hinders()})...)
+	unnamedFor := r.lasts("unnamed "+written, isUnnamed, f.now)
+	if limit := bounds["rejected credentials are not named"].limit; r.exceeds("rejected credentials are not named", unnamedFor, limit) {
+		w.violate("rejected credentials are not named", "%s for more than %s: %v", written, limit, c)
+	}
 	// The operator tries at growing intervals: what took long to become valid may take as long to be seen.
 	w.trace.Lock()
 	bound := bounds["credentials are held back"].limit + min(10*time.Minute, max(0, r.since["held"].Sub(w.rotated)))

@@ -51,6 +51,7 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 		w.rotated = w.start
 		f.leads.password = password(7)
 	},
+	"rejected credentials are not named":      func(w *world, f *facts) { w.cloud.accept(7); f.leads.password = password(7) },
 	"a rollout stands still":                  func(_ *world, f *facts) { f.state.settled = false },
 	"a CCM is not Ready":                      func(_ *world, f *facts) { f.state.settled, f.allReady = false, false },
 	"Available is not true":                   func(_ *world, f *facts) { f.ledFor, f.deaths = time.Second, 1 },

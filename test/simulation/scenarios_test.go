@@ -337,3 +337,23 @@ func TestALoginThatTheCloudRejectsIsNotTriedEverySecond(t *testing.T) {
 		require.LessOrEqual(w, runs, 6)
 	})
 }
+
+// The credentials are revoked, the administrator mistypes the new password, and an upgrade begins meanwhile.
+func TestAWrongPasswordInAnUpgradeIsNamedUntilTheCorrectOneComes(t *testing.T) {
+	scenario(t, func(w *world) {
+		w.cloud.accept(1)
+		w.pass(time.Minute, nil)
+		w.rotate(9)
+		w.pass(30*time.Second, nil)
+		go w.operator.upgrade(2 * time.Second)
+		w.pass(5*time.Minute, func() bool {
+			require.True(w, w.state().is("Available", "True"), "%+v", w.state())
+			return false
+		})
+		w.rotate(1)
+		correct := w.now()
+		require.True(w, w.pass(3*time.Minute, func() bool { return w.healthy() && w.allLead() }), "%+v", w.state())
+		require.True(w, w.cloud.used(password(1)))
+		w.Logf("all is well %s after the correct password", w.now()-correct)
+	})
+}
