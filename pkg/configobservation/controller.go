@@ -1,17 +1,33 @@
+// Package configobservation turns the cluster's configuration into spec.observedConfig.
+//
+// Observers is one list for two users: the operator, whose listers are fed by informers, and render on the bootstrap
+// node, whose listers read an index in memory. Each observer owns its paths of pkg/operandconfig and keeps their
+// previous values where it cannot tell better: unknown is not empty.
 package configobservation
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
+	configlistersv1 "github.com/openshift/client-go/config/listers/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/condition"
 	"github.com/openshift/library-go/pkg/operator/configobserver"
 	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resourcesynccontroller"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -66,3 +82,91 @@ func logLevel(operatorClient v1helpers.OperatorClient) func() (operatorv1.LogLev
 		return spec.LogLevel, nil
 	}
 }
+
+// Listers is what the observers read. All fields but Informers are required.
+type Listers struct {
+	Infrastructures configlistersv1.InfrastructureLister
+	Proxies         configlistersv1.ProxyLister
+	APIServers      configlistersv1.APIServerLister
+	FeatureGates    configlistersv1.FeatureGateLister
+	Networks        configlistersv1.NetworkLister
+
+	// Authentication has the ConfigMap extension-apiserver-authentication in kube-system. On the bootstrap node nobody
+	// has written it yet.
+	Authentication corev1listers.ConfigMapLister
+
+	// LogLevel is the operand's log level, spec.logLevel of the operator's resource.
+	LogLevel func() (operatorv1.LogLevel, error)
+
+	// Custom is spec.custom of the operator's resource, nil where it is not set.
+	Custom func() (*apisv1.CustomCloudControllerManager, error)
+
+	// NodeInitialization is spec.nodeInitialization of the operator's resource, nil where it is not set.
+	NodeInitialization func() (*apisv1.CloudControllerManagerNodeInitialization, error)
+
+	// Predecessor reports whether a Deployment of the predecessor exists. There is none on the bootstrap node.
+	Predecessor func() (bool, error)
+
+	// Version is the payload's version: a FeatureGate lists its gates by version.
+	Version string
+
+	// Informers fill the listers; nothing is observed before they have synced. There are none on the bootstrap node.
+	Informers []factory.Informer
+}
+
+// ResourceSyncer returns nil: no observer has a say in what is copied.
+func (l Listers) ResourceSyncer() resourcesynccontroller.ResourceSyncer { return nil }
+
+// PreRunHasSynced returns nil: the controller waits for Informers themselves.
+func (l Listers) PreRunHasSynced() []cache.InformerSynced { return nil }
+
+// ProxyLister serves library-go's proxy observer.
+func (l Listers) ProxyLister() configlistersv1.ProxyLister { return l.Proxies }
+
+// APIServerLister serves library-go's TLS observer.
+func (l Listers) APIServerLister() configlistersv1.APIServerLister { return l.APIServers }
+
+// Confirm returns a function that reports whether spec.observedConfig is what the observers make of the cluster now. It
+// is not while the observers have something to correct: after a change of the cluster's configuration, or when
+// another client wrote to the field. Nor is it while the observers refuse the platform, because they cannot tell which
+// of the two was changed; they report it.
+func Confirm(listers Listers) func(*operatorv1.OperatorSpec) (bool, error) {
+	return func(spec *operatorv1.OperatorSpec) (bool, error) {
+		for _, informer := range listers.Informers {
+			if !informer.HasSynced() {
+				return false, nil
+			}
+		}
+		existing := map[string]any{}
+		if err := json.Unmarshal(spec.ObservedConfig.Raw, &existing); err != nil {
+			return false, fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		}
+		if platformRefused(listers, existing) {
+			return false, nil
+		}
+		// An observer that fails keeps the existing value and reports the error itself.
+		observed, _ := Observe(listers, silent{}, existing)
+		return reflect.DeepEqual(existing, observed), nil
+	}
+}
+
+func platformRefused(listers Listers, existing map[string]any) bool {
+	d, err := decide(listers)
+	previous, _, previousErr := unstructured.NestedString(existing, operandconfig.PlatformPath...)
+	return err == nil && previousErr == nil && d.isRefused(previous)
+}
+
+// silent records nothing: what the observers tell of a change is told once, by the controller that writes it.
+type silent struct{}
+
+var _ events.Recorder = silent{}
+
+func (silent) Event(string, string)                          {}
+func (silent) Eventf(string, string, ...any)                 {}
+func (silent) Warning(string, string)                        {}
+func (silent) Warningf(string, string, ...any)               {}
+func (s silent) ForComponent(string) events.Recorder         { return s }
+func (s silent) WithComponentSuffix(string) events.Recorder  { return s }
+func (s silent) WithContext(context.Context) events.Recorder { return s }
+func (silent) ComponentName() string                         { return "" }
+func (silent) Shutdown()                                     {}

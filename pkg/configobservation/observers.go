@@ -1,16 +1,27 @@
 package configobservation
 
 import (
+	"encoding/csv"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/openshift/library-go/pkg/operator/configobserver"
+	"github.com/openshift/library-go/pkg/operator/configobserver/featuregates"
 	"github.com/openshift/library-go/pkg/operator/configobserver/proxy"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // Observers returns every observer. They are given Listers, write disjoint paths and may run in any order.
@@ -108,4 +119,164 @@ func observeNodeWorkers(listers Listers, _ map[string]any) (any, error) {
 		return nil, nil
 	}
 	return strconv.Itoa(int(initialization.MaxConcurrentNodes)), nil
+}
+
+// reader returns the current value of a field, which is empty if there is none. existing is the previous configuration.
+type reader func(listers Listers, existing map[string]any) (value any, err error)
+
+// errUnknown is a reader's error that keeps the previous value and is not reported.
+var errUnknown = errors.New("the value is not known")
+
+// observe returns the observer of a field. If read returns an error, the previous value stays.
+func observe(path []string, read reader) configobserver.ObserveConfigFunc {
+	return func(
+		genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any,
+	) (map[string]any, []error) {
+		value, err := read(genericListers.(Listers), existing)
+		if err == nil {
+			value, err = normalized(value, path)
+		}
+		observed := map[string]any{}
+		if err == nil && value != nil {
+			err = unstructured.SetNestedField(observed, value, path...)
+		}
+		switch {
+		case errors.Is(err, errUnknown):
+			return configobserver.Pruned(existing, path), nil
+		case err != nil:
+			return configobserver.Pruned(existing, path), []error{err}
+		}
+		recordChange(recorder, existing, value, path)
+		return observed, nil
+	}
+}
+
+// normalized returns a value as encoding/json decodes it, as in the previous configuration. An empty value is nil. The
+// value of a flag of the operand becomes a list.
+func normalized(value any, path []string) (any, error) {
+	var decoded any
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, &decoded)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)
+	}
+	isDecoded := func(empty any) bool { return reflect.DeepEqual(decoded, empty) }
+	if slices.ContainsFunc([]any{nil, "", []any{}, map[string]any{}}, isDecoded) {
+		return nil, nil
+	}
+	if path[0] == operandconfig.ClusterNamePath[0] {
+		return []any{decoded}, nil
+	}
+	return decoded, nil
+}
+
+// recordChange records an event if the value differs from the previous one.
+func recordChange(recorder events.Recorder, existing map[string]any, value any, path []string) {
+	previous, _, err := unstructured.NestedFieldNoCopy(existing, path...)
+	switch changed := err != nil || !reflect.DeepEqual(previous, value); {
+	case changed && isObject(previous, value):
+		recorder.Eventf("ObservedConfigurationChanged", "%s changed", strings.Join(path, "."))
+	case changed:
+		recorder.Eventf("ObservedConfigurationChanged", "%s changed from %q to %q",
+			strings.Join(path, "."), text(previous), text(value))
+	}
+}
+
+// isObject reports whether one of the values is too much for the text of an event.
+func isObject(values ...any) bool {
+	return slices.ContainsFunc(values, func(value any) bool {
+		_, is := value.(map[string]any)
+		return is
+	})
+}
+
+// text is a value of the configuration for people.
+func text(value any) string {
+	if list, ok := value.([]any); ok {
+		value = strings.Trim(fmt.Sprint(list), "[]")
+	}
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// observeFeatureGates observes which gates of featuregate.Gates are enabled. It reads the FeatureGate on every run, so
+// unlike library-go's FeatureGateAccess it needs no restart when a gate changes. A missing FeatureGate leaves the
+// previous value.
+func observeFeatureGates(listers Listers, _ map[string]any) (any, error) {
+	gate, err := get(listers.FeatureGates, "featuregate")
+	if err != nil {
+		return nil, err
+	}
+	const name = "featuregate.config.openshift.io/" + operatorclient.Instance
+	access, err := featuregates.NewHardcodedFeatureGateAccessFromFeatureGate(gate, listers.Version)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w; cluster-config-operator writes it", name, err)
+	}
+	gates, err := access.CurrentFeatureGates()
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	listed := map[string]bool{}
+	for _, name := range gates.KnownFeatures() {
+		listed[string(name)] = gates.Enabled(name)
+	}
+	enabled := []string{}
+	for _, gate := range featuregate.Gates {
+		if featuregate.Enabled(gate.Name, listed) {
+			enabled = append(enabled, gate.Name)
+		}
+	}
+	slices.Sort(enabled)
+	return enabled, nil
+}
+
+// allowedNamesKey is the key of the API server's flag --requestheader-allowed-names, as a list in JSON.
+const allowedNamesKey = "requestheader-allowed-names"
+
+// observeRequestHeaderAllowedNames observes which client certificates may name a user in request headers. Those of the
+// CA alone would do otherwise, whatever else that CA signs. An empty list allows every name, and the flag is then
+// omitted. While the ConfigMap does not exist, which the controller of the client CAs reports, the previous value
+// stays.
+func observeRequestHeaderAllowedNames(listers Listers, _ map[string]any) (any, error) {
+	const namespace, name = operatorclient.KubeSystemNamespace, operatorclient.APIServerAuthentication
+	source, err := listers.Authentication.ConfigMaps(namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil, errUnknown
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading configmap/%s in %s: %w", name, namespace, err)
+	}
+	written, exists := source.Data[allowedNamesKey]
+	if !exists {
+		return nil, nil
+	}
+	var names []string
+	if err := json.Unmarshal([]byte(written), &names); err != nil {
+		return nil, fmt.Errorf("configmap/%s in %s, key %s: expected a list of strings in JSON; "+
+			"kube-apiserver writes it from its flag --%s", name, namespace, allowedNamesKey, allowedNamesKey)
+	}
+	value, err := asFlag(names)
+	if err != nil {
+		return nil, fmt.Errorf("reading configmap/%s in %s, key %s: %w", name, namespace, allowedNamesKey, err)
+	}
+	return value, nil
+}
+
+// asFlag is the value of a flag that github.com/spf13/pflag reads as a slice of strings: one line of comma-separated
+// values.
+func asFlag(values []string) (string, error) {
+	if len(values) == 0 {
+		return "", nil
+	}
+	var line strings.Builder
+	writer := csv.NewWriter(&line)
+	if err := writer.Write(values); err != nil {
+		return "", fmt.Errorf("writing %q as the value of a flag: %w", values, err)
+	}
+	writer.Flush()
+	return strings.TrimSuffix(line.String(), "\n"), writer.Error()
 }

@@ -2,6 +2,7 @@ package nodecause
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -85,4 +86,18 @@ func noClient(message string) string {
 		}
 	}
 	return ""
+}
+
+// HasLogged reports whether the log of a CCM has the Event about an object, NAMESPACE/NAME. A tenant can write an
+// Event, but not into the log: every recorder of k8s.io/cloud-provider logs its Events (client-go/tools/record,
+// StartStructuredLogging).
+func HasLogged(log, object, text string) bool {
+	event, said := fmt.Sprintf(`"Event occurred" object=%q `, object), fmt.Sprintf(" message=%q", text)
+	for line := range strings.Lines(log) {
+		message, ok := messageOf(line)
+		if ok && strings.HasPrefix(message, event) && strings.HasSuffix(message, said) {
+			return true
+		}
+	}
+	return false
 }

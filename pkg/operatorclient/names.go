@@ -2,6 +2,12 @@
 // client of the operator resource.
 package operatorclient
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 const (
 	// OperatorNamespace is the namespace of the operator.
 	OperatorNamespace = "openshift-cloud-controller-manager-operator"
@@ -59,3 +65,18 @@ const (
 	DegradedCondition    = "CloudControllerManagerDegraded"
 	UpgradeableCondition = "CloudControllerManagerUpgradeable"
 )
+
+// IsAccepted reports whether an administrator has accepted a value: PreflightAnnotation has one or several, separated
+// by commas.
+func IsAccepted(annotation, value string) bool {
+	is := func(v string) bool { return strings.TrimSpace(v) == value }
+	return slices.ContainsFunc(strings.Split(annotation, ","), is)
+}
+
+// AcceptCommand returns the command with which an administrator accepts one more value.
+func AcceptCommand(annotation, value string) string {
+	if annotation != "" {
+		value = annotation + "," + value
+	}
+	return fmt.Sprintf("oc annotate --overwrite cloudcontrollermanager %s %s=%s", Instance, PreflightAnnotation, value)
+}

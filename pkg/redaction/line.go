@@ -2,7 +2,12 @@ package redaction
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -91,4 +96,117 @@ func wordsOf(names map[string]string) []string {
 	}
 	slices.SortFunc(words, func(a, b string) int { return cmp.Or(longestFirst(len(a), len(b)), strings.Compare(a, b)) })
 	return words
+}
+
+// secretIndex finds known secrets inside a text in one pass over it, however many there are.
+type secretIndex struct {
+	// names are the names of the secrets by spelling.
+	names map[string]string
+	// lengths has the lengths of the spellings by their first minEmbedded bytes, the longest first.
+	lengths map[string][]int
+	// sorted are the spellings in their order.
+	sorted []string
+}
+
+// secretSpan is the part of a text that one secret covers, or several that overlap. The name is the first one's.
+type secretSpan struct {
+	start, end int
+	name       string
+}
+
+func newSecretIndex(names map[string]string) secretIndex {
+	index := secretIndex{names: map[string]string{}, lengths: map[string][]int{}}
+	for _, secret := range slices.Sorted(maps.Keys(names)) {
+		for _, spelling := range spellings(secret) {
+			index.add(spelling, names[secret])
+		}
+	}
+	index.sorted = slices.Sorted(maps.Keys(index.names))
+	return index
+}
+
+func (i secretIndex) add(spelling, name string) {
+	if len(spelling) < minEmbedded || i.names[spelling] != "" {
+		return
+	}
+	i.names[spelling] = name
+	lengths := i.lengths[spelling[:minEmbedded]]
+	if at, found := slices.BinarySearchFunc(lengths, len(spelling), longestFirst); !found {
+		i.lengths[spelling[:minEmbedded]] = slices.Insert(lengths, at, len(spelling))
+	}
+}
+
+// minLine is the minimum length of a line of a key that is a secret by itself: a base64 line of PEM is 64 long.
+const minLine = 24
+
+// spellings returns the secret as programs write it: with the escape sequences of JSON and Go, also one in the other;
+// as a part of a URL; in base64; and each line of a key.
+func spellings(secret string) []string {
+	if len(secret) < minEmbedded {
+		return nil
+	}
+	quoted := []string{secret}
+	for range 2 {
+		for _, text := range quoted {
+			quoted = append(quoted, inJSON(text, true), inJSON(text, false), unquoted(strconv.Quote(text)))
+		}
+		slices.Sort(quoted)
+		quoted = slices.Compact(quoted)
+	}
+	all := append(quoted, unquoted(strconv.QuoteToASCII(secret)), url.QueryEscape(secret), url.PathEscape(secret),
+		url.UserPassword("", secret).String()[1:], base64.StdEncoding.EncodeToString([]byte(secret)),
+		base64.URLEncoding.EncodeToString([]byte(secret)), base64.RawStdEncoding.EncodeToString([]byte(secret)),
+		base64.RawURLEncoding.EncodeToString([]byte(secret)))
+	if strings.Contains(secret, "-----BEGIN ") {
+		for line := range strings.Lines(secret) {
+			if line = strings.TrimSpace(line); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}
+
+func inJSON(text string, escapeHTML bool) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(escapeHTML)
+	if encoder.Encode(text) != nil {
+		return text
+	}
+	return unquoted(strings.TrimSpace(b.String()))
+}
+
+func unquoted(text string) string { return text[1 : len(text)-1] }
+
+func longestFirst(a, b int) int { return cmp.Compare(b, a) }
+
+// find returns the spans of the text that secrets cover, in their order. Spans do not overlap.
+func (i secretIndex) find(text string) []secretSpan {
+	var spans []secretSpan
+	for at := 0; at+minEmbedded <= len(text); at++ {
+		for _, length := range i.lengths[text[at:at+minEmbedded]] {
+			end := at + length
+			if end > len(text) || i.names[text[at:end]] == "" {
+				continue
+			}
+			if last := len(spans) - 1; last >= 0 && at < spans[last].end {
+				spans[last].end = max(spans[last].end, end)
+			} else {
+				spans = append(spans, secretSpan{start: at, end: end, name: i.names[text[at:end]]})
+			}
+			break // the others with this start are shorter
+		}
+	}
+	return spans
+}
+
+func (i secretIndex) replace(text string) string {
+	var out strings.Builder
+	at := 0
+	for _, span := range i.find(text) {
+		out.WriteString(text[at:span.start] + marker(span.name))
+		at = span.end
+	}
+	return out.String() + text[at:]
 }

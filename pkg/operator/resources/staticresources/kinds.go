@@ -1,9 +1,12 @@
 package staticresources
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/openshift/library-go/pkg/operator/resource/resourcehelper"
@@ -15,12 +18,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 type object interface {
@@ -171,4 +177,50 @@ func (k kind) removeOurs(ctx context.Context, recorder events.Recorder, stale ob
 	}
 	resourcehelper.ReportDeleteEvent(recorder, stale, err)
 	return true, err
+}
+
+// Rights lists the roles, bindings and admission policies that the operator applies or binds on a platform.
+// must-gather does not collect them with a namespace, so the ClusterOperator names them.
+func Rights(p platform.Platform) ([]configv1.ObjectReference, error) {
+	found, err := files(p)
+	if err != nil {
+		return nil, err
+	}
+	var refs []configv1.ObjectReference
+	add := func(kind schema.GroupResource, namespace, name string) {
+		refs = append(refs, configv1.ObjectReference{Group: kind.Group, Resource: kind.Resource, Namespace: namespace,
+			Name: name})
+	}
+	role := func(ref rbacv1.RoleRef, namespace string) {
+		if ref.Kind == "ClusterRole" {
+			add(rbacv1.Resource("clusterroles"), "", ref.Name)
+		} else {
+			add(rbacv1.Resource("roles"), namespace, ref.Name)
+		}
+	}
+	for _, file := range found {
+		asset, err := bindata.Read(file)
+		if err != nil {
+			return nil, err
+		}
+		switch kindOf(file) {
+		case "clusterrolebinding":
+			binding := resourceread.ReadClusterRoleBindingV1OrDie(asset)
+			add(rbacv1.Resource("clusterrolebindings"), "", binding.Name)
+			role(binding.RoleRef, "")
+		case roleBindingsKind:
+			binding := resourceread.ReadRoleBindingV1OrDie(asset)
+			add(rbacv1.Resource("rolebindings"), binding.Namespace, binding.Name)
+			role(binding.RoleRef, binding.Namespace)
+		case policyBindingsKind:
+			binding := resourceread.ReadValidatingAdmissionPolicyBindingV1OrDie(asset)
+			add(admissionv1.Resource("validatingadmissionpolicybindings"), "", binding.Name)
+			add(admissionv1.Resource("validatingadmissionpolicies"), "", binding.Spec.PolicyName)
+		}
+	}
+	slices.SortFunc(refs, func(a, b configv1.ObjectReference) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(refs), nil
 }
