@@ -1,6 +1,8 @@
 package dependencies
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -13,8 +15,7 @@ func (d *Deps) View() (controlplane.View, error) {
 	if s.Spec, s.Status, _, err = d.Operator.GetStaticPodOperatorState(); err != nil {
 		return controlplane.View{}, err
 	}
-	pods := d.Target.Core().V1().Pods().Lister().Pods(operand.Namespace)
-	if s.Pods, err = operatorclient.All(pods, "pods in "+operand.Namespace); err != nil {
+	if s.Pods, err = d.Pods(); err != nil {
 		return controlplane.View{}, err
 	}
 	if s.Nodes, err = operatorclient.All(d.Nodes.Lister(), "nodes"); err != nil {
@@ -30,9 +31,34 @@ func (d *Deps) View() (controlplane.View, error) {
 	return controlplane.NewView(s), nil
 }
 
-// Objects reads the ConfigMaps and Secrets of the operand's namespace from the cache.
+// What the methods below read is in the cache of the operand's namespace. Of one object, they return nil if it does not
+// exist.
+
+// Pods returns all Pods.
+func (d *Deps) Pods() ([]*corev1.Pod, error) {
+	return operatorclient.All(d.Target.Core().V1().Pods().Lister().Pods(operand.Namespace), "pods in "+operand.Namespace)
+}
+
+// Objects returns all ConfigMaps and Secrets.
 func (d *Deps) Objects() (operand.Objects, error) {
 	core := d.Target.Core().V1()
 	return operatorclient.Objects(
 		core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), core.Secrets().Lister().Secrets(operand.Namespace))
+}
+
+// Pod returns a Pod.
+func (d *Deps) Pod(name string) (*corev1.Pod, error) {
+	return operatorclient.Find(d.Target.Core().V1().Pods().Lister().Pods(operand.Namespace), "pod", operand.Namespace, name)
+}
+
+// ConfigMap returns a ConfigMap.
+func (d *Deps) ConfigMap(name string) (*corev1.ConfigMap, error) {
+	return operatorclient.Find(d.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace), "configmap",
+		operand.Namespace, name)
+}
+
+// Secret returns a Secret.
+func (d *Deps) Secret(name string) (*corev1.Secret, error) {
+	return operatorclient.Find(d.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace), "secret",
+		operand.Namespace, name)
 }

@@ -47,8 +47,7 @@ type wanted struct {
 }
 
 func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
-	secrets := c.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
-	current, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.CloudTokensSecret)
+	current, err := c.Secret(operand.CloudTokensSecret)
 	if err != nil || current == nil {
 		// staticresources creates the Secret and reports errors; the Secret's event requeues.
 		return err

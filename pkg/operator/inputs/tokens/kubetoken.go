@@ -10,7 +10,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // defaultKubeTokenLifetime is the requested lifetime. It must outlast a period without refreshes: a stopped operator,
@@ -29,8 +28,7 @@ func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, accou
 	if account == nil {
 		return nil
 	}
-	secrets := k.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
-	current, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.KubeTokenSecret)
+	current, err := k.Secret(operand.KubeTokenSecret)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
@@ -116,8 +115,7 @@ func (c *controller) view() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret, err := operatorclient.Find(c.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace), "secret",
-		operand.Namespace, operand.PreflightName)
+	secret, err := c.Secret(operand.PreflightName)
 	if err != nil {
 		return nil, err
 	}

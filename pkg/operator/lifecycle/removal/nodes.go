@@ -124,7 +124,7 @@ func (c *controller) clean(
 	if err != nil || len(writers) > 0 {
 		return strings.Join(writers, ", "), "", err
 	}
-	pod, err := operatorclient.Find(c.pods, "pod", operand.Namespace, podName(node))
+	pod, err := c.Pod(podName(node))
 	if err != nil {
 		return "", "", err
 	}
@@ -154,7 +154,7 @@ func (c *controller) clean(
 }
 
 func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
-	pods, err := operatorclient.All(c.pods, "pods in "+operand.Namespace)
+	pods, err := c.Pods()
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
 }
 
 func (c *controller) staticPodExists(node string) (bool, error) {
-	pod, err := operatorclient.Find(c.pods, "pod", operand.Namespace, operand.Name+"-"+node)
+	pod, err := c.Pod(operand.Name + "-" + node)
 	return pod != nil, err
 }
 
@@ -228,7 +228,8 @@ func (c *controller) createPod(
 	ctx context.Context, spec *operatorv1.StaticPodOperatorSpec, node string,
 ) (waiting string, err error) {
 	// After a removal, staticresources creates it again.
-	account, err := operatorclient.Find(c.accounts, "serviceaccount", operand.Namespace, hostpod.ServiceAccount)
+	account, err := operatorclient.Find(c.Target.Core().V1().ServiceAccounts().Lister().ServiceAccounts(operand.Namespace),
+		"serviceaccount", operand.Namespace, hostpod.ServiceAccount)
 	if err != nil {
 		return "", err
 	}

@@ -119,7 +119,7 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, lease *coordinationv1.
 	if node == "" {
 		return false, nil
 	}
-	others, err := operatorclient.All(c.pods, "pods in "+operand.Namespace)
+	others, err := c.Pods()
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +133,7 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, lease *coordinationv1.
 
 // remember keeps what makes the next installation no first one, in annotations of the operator's resource.
 func (c *controller) remember(ctx context.Context) error {
-	pod, err := operatorclient.Find(c.configMaps, "configmap", operand.Namespace, operand.PodConfigMap)
+	pod, err := c.ConfigMap(operand.PodConfigMap)
 	if err != nil || pod == nil {
 		return err
 	}
@@ -150,11 +150,7 @@ func (c *controller) remember(ctx context.Context) error {
 
 // deleteOwn deletes the ConfigMaps and Secrets that the operator or its pods wrote, and reports whether there were any.
 func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
-	configMaps, err := operatorclient.All(c.configMaps, "configmaps in "+operand.Namespace)
-	if err != nil {
-		return false, err
-	}
-	secrets, err := operatorclient.All(c.secrets, "secrets in "+operand.Namespace)
+	objects, err := c.Objects()
 	if err != nil {
 		return false, err
 	}
@@ -163,13 +159,13 @@ func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 		found = true
 		errs = append(errs, operatorclient.Delete(ctx, by, kind, operand.Namespace, name, metav1.DeleteOptions{}))
 	}
-	for _, configMap := range configMaps {
+	for _, configMap := range objects.ConfigMaps {
 		if operand.IsOwnConfigMap(configMap.Name) ||
 			slices.Contains([]string{filesyncer.ReportConfigMap, operand.ServingCAConfigMap}, configMap.Name) {
 			remove("configmap", configMap.Name, c.Kube.CoreV1().ConfigMaps(operand.Namespace).Delete)
 		}
 	}
-	for _, secret := range secrets {
+	for _, secret := range objects.Secrets {
 		if operand.IsOwnSecret(secret.Name) || secret.Name == operand.NodeManagerConfigSecret {
 			remove("secret", secret.Name, c.Kube.CoreV1().Secrets(operand.Namespace).Delete)
 		}

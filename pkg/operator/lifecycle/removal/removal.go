@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
 
@@ -28,7 +27,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
@@ -74,10 +72,6 @@ type Options struct {
 type controller struct {
 	dependencies.Deps
 	Options
-	pods       corelisters.PodNamespaceLister
-	accounts   corelisters.ServiceAccountNamespaceLister
-	configMaps corelisters.ConfigMapNamespaceLister
-	secrets    corelisters.SecretNamespaceLister
 	// obstacles block the removal, as of checked.
 	obstacles obstacles
 	checked   time.Time
@@ -94,22 +88,10 @@ func (o obstacles) exist() bool { return len(o.nodes) > 0 || len(o.services) > 0
 func New(d dependencies.Deps, o Options) factory.Controller {
 	dependencies.Require(d, o)
 	core := d.Target.Core().V1()
-	return reconciler.New(name, d.Operator, d.Recorder, newController(d, o).sync,
+	return reconciler.New(name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync,
 		d.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),
 		core.ServiceAccounts().Informer(), o.Leases.Informer(), o.PreflightLeases.Informer(),
 		d.Target.Apps().V1().Deployments().Informer())
-}
-
-func newController(d dependencies.Deps, o Options) *controller {
-	core := d.Target.Core().V1()
-	return &controller{
-		Deps:       d,
-		Options:    o,
-		pods:       core.Pods().Lister().Pods(operand.Namespace),
-		accounts:   core.ServiceAccounts().Lister().ServiceAccounts(operand.Namespace),
-		configMaps: core.ConfigMaps().Lister().ConfigMaps(operand.Namespace),
-		secrets:    core.Secrets().Lister().Secrets(operand.Namespace),
-	}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {

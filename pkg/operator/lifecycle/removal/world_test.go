@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -217,9 +218,9 @@ func (w *world) process(t *testing.T) (c *controller, stop func()) {
 		func(o *metav1.ListOptions) { o.LabelSelector = "node-role.kubernetes.io/master=" }))
 	scheme := metadatafake.NewTestScheme()
 	require.NoError(t, metav1.AddMetaToScheme(scheme))
-	c = newController(dependencies.Deps{
+	c = &controller{Deps: dependencies.Deps{
 		Operator: w.operatorResource, Target: target, Nodes: nodes.Core().V1().Nodes(), Kube: w.kube, Clock: w.clock, Recorder: w.recorder,
-	}, Options{
+	}, Options: Options{
 		Policy: func() (ccmv1.CloudControllerManagerRemovalPolicy, error) { return w.policy, nil },
 		Annotate: func(_ context.Context, annotations map[string]string) error {
 			maps.Copy(w.meta.Annotations, annotations)
@@ -233,9 +234,15 @@ func (w *world) process(t *testing.T) (c *controller, stop func()) {
 			return found, nil
 		},
 		SignerSecret: "signer", OperatorImage: "operator",
-	})
+	}}
 	// New requests these informers.
 	nodes.Core().V1().Nodes().Informer()
+	core := target.Core().V1()
+	for _, informer := range []interface{ Informer() cache.SharedIndexInformer }{
+		core.Pods(), core.ConfigMaps(), core.Secrets(), core.ServiceAccounts(),
+	} {
+		informer.Informer()
+	}
 	target.Coordination().V1().Leases().Informer()
 	target.Apps().V1().Deployments().Informer()
 	factories := []informers.SharedInformerFactory{target, nodes}

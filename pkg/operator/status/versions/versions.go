@@ -20,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
@@ -194,8 +193,7 @@ func (c *controller) nodesReached() error {
 		// The manifests after the ClusterOperator delete what the predecessor needs while it runs.
 		return pendingf("the predecessor still runs")
 	}
-	configMaps := c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
-	candidate, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, operand.PodConfigMap)
+	candidate, err := c.ConfigMap(operand.PodConfigMap)
 	if err != nil {
 		return err
 	}
@@ -209,8 +207,8 @@ func (c *controller) nodesReached() error {
 		return pendingf("no control-plane node is known")
 	}
 	for _, node := range operatorStatus.NodeStatuses {
-		if at, err := digestIn(configMaps, node.CurrentRevision); err != nil || at != operand.DigestOf(candidate) {
-			return c.notReached(configMaps, &node, operatorStatus.LatestAvailableRevision, candidate, err)
+		if at, err := c.digestIn(node.CurrentRevision); err != nil || at != operand.DigestOf(candidate) {
+			return c.notReached(&node, operatorStatus.LatestAvailableRevision, candidate, err)
 		}
 	}
 	return nil
@@ -218,8 +216,7 @@ func (c *controller) nodesReached() error {
 
 // notReached returns what is pending on a node, also whether an upgrade has a candidate that is no revision yet.
 func (c *controller) notReached(
-	configMaps corelisters.ConfigMapNamespaceLister, node *operatorv1.NodeStatus, latest int32,
-	candidate *corev1.ConfigMap, err error,
+	node *operatorv1.NodeStatus, latest int32, candidate *corev1.ConfigMap, err error,
 ) error {
 	if err != nil {
 		return err
@@ -227,7 +224,7 @@ func (c *controller) notReached(
 	pending := &pendingError{text: fmt.Sprintf("node/%s is at revision %d, which is not the live candidate",
 		node.NodeName, node.CurrentRevision)}
 	if c.versions.GetVersions()[operatorVersion] != c.OperatorVersion {
-		last, err := digestIn(configMaps, latest)
+		last, err := c.digestIn(latest)
 		if err != nil {
 			return err
 		}
@@ -237,9 +234,8 @@ func (c *controller) notReached(
 }
 
 // digestIn returns the digest of a revision, which no candidate has if there is no such revision.
-func digestIn(configMaps corelisters.ConfigMapNamespaceLister, revision int32) (string, error) {
-	copied, err := operatorclient.Find(configMaps, "configmap", operand.Namespace,
-		fmt.Sprintf("%s-%d", operand.PodConfigMap, revision))
+func (c *controller) digestIn(revision int32) (string, error) {
+	copied, err := c.ConfigMap(fmt.Sprintf("%s-%d", operand.PodConfigMap, revision))
 	if err != nil || copied == nil {
 		return "absent", err
 	}
