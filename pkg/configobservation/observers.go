@@ -172,7 +172,6 @@ func normalized(value any, path []string) (any, error) {
 	return decoded, nil
 }
 
-// recordChange records an event if the value differs from the previous one.
 func recordChange(recorder events.Recorder, existing map[string]any, value any, path []string) {
 	previous, _, err := unstructured.NestedFieldNoCopy(existing, path...)
 	switch changed := err != nil || !reflect.DeepEqual(previous, value); {
@@ -192,7 +191,6 @@ func isObject(values ...any) bool {
 	})
 }
 
-// text is a value of the configuration for people.
 func text(value any) string {
 	if list, ok := value.([]any); ok {
 		value = strings.Trim(fmt.Sprint(list), "[]")

@@ -76,7 +76,6 @@ func decideAccepted(listers Listers, existing map[string]any) (decision, error) 
 	return d, nil
 }
 
-// observeCustom passes on spec.custom where the platform takes it.
 func observeCustom(listers Listers, existing map[string]any) (any, error) {
 	d, err := decideAccepted(listers, existing)
 	if err != nil || !d.Managed() || d.Image != "" {

@@ -42,7 +42,6 @@ func Conditions() []string {
 	return slices.Compact(all)
 }
 
-// conditionsOf returns Conditions, and those in which these controllers report their errors.
 func conditionsOf(controllers []factory.Controller) []string {
 	all := Conditions()
 	for _, controller := range controllers {

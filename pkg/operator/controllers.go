@@ -68,8 +68,6 @@ func (w *wiring) deps() dependencies.Deps {
 	}
 }
 
-// inputs returns the controllers that observe the cluster's configuration, render it, and write the objects that static
-// pods read.
 func (w *wiring) inputs() []factory.Controller {
 	userConfig := w.informers.userConfig
 	managedConfig := w.informers.managedConfig.Core().V1().ConfigMaps()
@@ -115,7 +113,6 @@ func (w *wiring) observed() configobservation.Listers {
 	return listers
 }
 
-// resources returns the controllers that apply fixed objects, and start the informers that not every cluster needs.
 func (w *wiring) resources() []factory.Controller {
 	return []factory.Controller{
 		staticresources.New(w.deps(), w.bindings()),
@@ -151,7 +148,6 @@ func (w *wiring) demands() []ondemand.Demand {
 
 func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" }
 
-// rollout returns the controllers that try a change, roll out static pods and repair them.
 func (w *wiring) rollout() []factory.Controller {
 	return []factory.Controller{
 		staticpod.New(w.deps(), w.OperatorImage),
@@ -169,7 +165,6 @@ func (w *wiring) started(ctx context.Context, pod *corev1.Pod) ([]string, error)
 	return operandhealth.Controllers(ctx, pod, []byte(published.Data[servingcert.CAKey]), w.Dial)
 }
 
-// leader returns the controllers that report which process leads, and decide it.
 func (w *wiring) leader() []factory.Controller {
 	return []factory.Controller{
 		availability.New(w.deps(), w.facts.NodesVanished),
@@ -182,7 +177,6 @@ func (w *wiring) leader() []factory.Controller {
 	}
 }
 
-// nodes returns the controllers that act on Nodes, or report about them.
 func (w *wiring) nodes() []factory.Controller {
 	return []factory.Controller{
 		nodedeletion.New(w.deps(), w.informers.everyNode(), w.announcements),
@@ -208,7 +202,6 @@ func (w *wiring) services() []factory.Controller {
 	}
 }
 
-// lifecycle returns the controllers that take over from the predecessor, and hand back.
 func (w *wiring) lifecycle() []factory.Controller {
 	return []factory.Controller{
 		takeover.New(w.deps(), takeover.Options{

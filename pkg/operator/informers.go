@@ -96,7 +96,7 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 	}
 }
 
-// controlPlaneNodes returns the informers of the control-plane Nodes, which call nobody for a heartbeat.
+// controlPlaneNodes returns the informers of the control-plane Nodes, whose handlers get no heartbeats.
 func controlPlaneNodes(kube kubernetes.Interface) informers.SharedInformerFactory {
 	nodes := informers.NewSharedInformerFactoryWithOptions(kube, resync, informers.WithTransform(stripNode))
 	// The factory keeps its first informer of a type; Core().V1().Nodes() returns this one from now on.
@@ -178,7 +178,6 @@ func stripManagedFields(obj any) (any, error) {
 // kubelet, which may create mirror pods in any namespace, and no selector finds what is kept of it.
 const maxPod = 256 << 10
 
-// stripTarget removes what no controller reads from an object of the operand's namespace.
 func stripTarget(obj any) (any, error) {
 	stripped, err := stripManagedFields(obj)
 	if pod, ok := stripped.(*corev1.Pod); ok && pod.Size() > maxPod {

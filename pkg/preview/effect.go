@@ -164,7 +164,6 @@ func certificates(bundle []byte) string {
 // otherValue marks a line whose value is not shown and differs.
 const otherValue = "  (another value, not shown)"
 
-// diff returns the lines of a unified diff without secrets, none if only what is not shown differs.
 func (c *comparison) diff(former, latter []byte) []string {
 	before, after := c.redact.File(former), c.redact.File(latter)
 	after = marked(string(former), before, string(latter), after)

@@ -259,8 +259,8 @@ const (
 	secretKind    = "Secret"
 )
 
-// cluster reads the objects of a cluster, each once. Secrets are listed: a right to read one of a name that only the
-// configuration knows is nobody's.
+// cluster reads the objects of a cluster, each once. Secrets are listed, because no role can permit to read those whose
+// names only the configuration has.
 type cluster struct {
 	ctx     context.Context //nolint:containedctx // it lives as long as one command
 	objects dynamic.Interface

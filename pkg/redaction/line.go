@@ -86,7 +86,6 @@ func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// wordsOf returns the secrets that are too short to be redacted inside words, the longest first.
 func wordsOf(names map[string]string) []string {
 	var words []string
 	for secret := range names {

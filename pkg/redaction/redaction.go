@@ -82,7 +82,6 @@ func (r *Redactor) addAll(documents [][]byte) {
 	r.embedded, r.words = newSecretIndex(r.names), wordsOf(r.names)
 }
 
-// isPublic reports whether the value may be shown, as far as its names say.
 func (r *Redactor) isPublic(v value) bool {
 	if slices.ContainsFunc(v.names, v.isSecretUnder) {
 		return false

@@ -262,8 +262,6 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 		e.status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
 }
 
-// behind adds a step for each node. It returns the nodes without the latest revision, and those of them whose kubelet
-// cannot install it.
 func (e *walk) behind() (behind, down []string) {
 	for _, node := range e.status.Nodes {
 		if e.onNode(node) {

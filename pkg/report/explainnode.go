@@ -129,7 +129,7 @@ func (e *Explanation) ofLog(log snapshot.Log, evidence nodecause.Evidence) strin
 	return ""
 }
 
-// lacksNodeController reports whether the operator says that the leader looks at no node. It has read the begin of the leader's log.
+// lacksNodeController reports whether the operator says that the leader's node controller is not running.
 func (e *walk) lacksNodeController() bool {
 	condition := conditionOf(e.operator, leadership.NodeControllerCondition)
 	if condition.Status != string(operatorv1.ConditionTrue) {

@@ -158,7 +158,6 @@ func stateOf(pod *corev1.Pod) string {
 	}
 }
 
-// noLeader returns why nobody leads: what the operator says, or how the lease is.
 func noLeader(leader controlplane.Holder, available Condition) string {
 	return cmp.Or(available.Message, fmt.Sprintf("the state of lease/%s in %s is %s, its holder %q", operand.Lease,
 		operand.Namespace, leader.State, leader.Identity))

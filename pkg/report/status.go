@@ -134,7 +134,6 @@ func StatusOf(s *snapshot.Snapshot) (*Status, error) {
 	return status, nil
 }
 
-// summarize takes the ClusterOperator's conditions, which are Unknown if it cannot be read.
 func (s *Status) summarize(clusterOperator *configv1.ClusterOperator) {
 	if clusterOperator == nil {
 		clusterOperator = &configv1.ClusterOperator{}

@@ -67,7 +67,6 @@ func (t *text) unread(all []snapshot.Unread) {
 	}
 }
 
-// headline says how the operator is, and when that is no longer kept up to date.
 func (t *text) headline(s *Status) {
 	words := []string{
 		word(s.Available.Status, "Available", "not available", "availability unknown"),

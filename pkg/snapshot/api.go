@@ -198,7 +198,6 @@ func (c *Client) readObjects(ctx context.Context, more []Query) (*Snapshot, erro
 	return s, s.addSecrets(secrets)
 }
 
-// addMasked keeps what is needed of an object, without secrets in its messages, and returns the size of that.
 func (s *Snapshot) addMasked(object *unstructured.Unstructured) int {
 	kept := reduce(object)
 	if kept == nil {

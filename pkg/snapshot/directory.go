@@ -114,7 +114,6 @@ func newRoot(dir string) (*os.Root, error) {
 	return nil, errors.Join(err, root.Close())
 }
 
-// checkPrivate returns an error for a directory in which another user could put a link in the place of a file.
 func checkPrivate(info fs.FileInfo, user int) error {
 	if stat, is := info.Sys().(*syscall.Stat_t); is && int(stat.Uid) != user {
 		return errors.New("it belongs to another user, who could replace what is written; name a directory that does " +

@@ -41,7 +41,8 @@ type mustGather struct {
 	s      *Snapshot
 }
 
-// readMustGather returns nil if the directory is none. The time is that of what status reads: tenants write none of it.
+// readMustGather returns nil if the directory is no must-gather. The time comes only from what status reads, because a
+// tenant can write the other objects.
 func readMustGather(root *os.Root, choose func(*Snapshot) string, more []Query) (*Snapshot, error) {
 	m := &mustGather{root: root, seen: map[string]bool{}, s: &Snapshot{}}
 	for _, dir := range append([]string{"."}, m.entries(".")...) {

@@ -198,7 +198,6 @@ func (r result) of(condition string) *operatorclient.Condition {
 	return operatorclient.NewCondition(condition, status, r.reason, r.message)
 }
 
-// observe records a view, and returns when time alone changes what was observed.
 func (a *assessor) observe(v view) (in *input, next time.Duration) {
 	in = &input{view: v, assessor: a, expected: a.history.observe(v)}
 	pods := in.expected.podsOnNodes(v.StaticPods())
@@ -217,7 +216,6 @@ func (a *assessor) observe(v view) (in *input, next time.Duration) {
 	return in, next
 }
 
-// unavailable tolerates a failure until it becomes an outage.
 func unavailable(in *input) result {
 	found := result{reason: in.state.reason, message: in.state.message}
 	if in.state.works() {

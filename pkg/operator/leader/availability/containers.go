@@ -79,7 +79,6 @@ type crashLoop struct {
 // for longer than the pods of the move are kept.
 type plannedEnds map[containerOn]time.Time
 
-// have reports whether a move of the lead has caused the end of a container.
 func (p plannedEnds) have(key containerOn, last *corev1.ContainerStateTerminated, moves []*corev1.Pod) bool {
 	if controlplane.EndedByMove(last, key.node, moves) {
 		p[key] = last.FinishedAt.Time
@@ -285,7 +284,6 @@ type unresponsive struct {
 	patience.Each[containerOn, bool]
 }
 
-// observe records the containers of pods that have started, run and are not Ready.
 func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
 	present := map[containerOn]bool{}
 	for _, pod := range pods {
@@ -302,7 +300,6 @@ func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
 	maps.DeleteFunc(u.Each, func(key containerOn, _ *patience.Since[bool]) bool { return !present[key] })
 }
 
-// notResponding is violated by containers that have not answered for unresponsiveAfter.
 func notResponding(in *input) (found result) {
 	var texts []string
 	for _, key := range slices.SortedFunc(maps.Keys(in.silent.Each), containerOn.compare) {

@@ -73,7 +73,6 @@ func (o *outages) observe(state operandState, now time.Time) time.Time {
 	}
 }
 
-// follow records whether the lease has a leader that works.
 func (o *outages) follow(works bool, leader controlplane.Holder, now time.Time) {
 	if works && o.lease.Observed {
 		o.heldUntil, o.granted = now.Add(leader.ExpiresIn), time.Time{}
@@ -186,7 +185,6 @@ func describe(h controlplane.Holder, readyText string) (reason, message string) 
 	return asExpected, fmt.Sprintf("%s; the one on node/%s leads", readyText, h.Node)
 }
 
-// works reports whether a process of ours, or of the predecessor, leads.
 func (s operandState) works() bool {
 	return s.reason == asExpected || s.leader.State == controlplane.Predecessor
 }
@@ -208,7 +206,6 @@ func (s operandState) withoutLeader(since time.Time, last *crashLoop) operandSta
 	return s
 }
 
-// waitingText lists the containers that wait for something other than their start.
 func waitingText(pods []*corev1.Pod) string {
 	var waiting []string
 	for _, pod := range pods {

@@ -61,7 +61,6 @@ type member struct {
 	leaves bool
 }
 
-// observe records the Nodes and returns which are expected.
 func (h *nodeHistory) observe(v view) expectedNodes {
 	now := h.members(v)
 	minimum := minimums[v.Topology()]
@@ -153,7 +152,6 @@ func nodesMissing(in *input) result {
 	return result{reason: "StaticPodsLeft", message: message, violated: true, next: found.next}
 }
 
-// missing is violated by Nodes that have vanished, or are missing for joinTimeout.
 func (in *input) missing() result {
 	e := in.expected
 	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(e.present), e.installed)

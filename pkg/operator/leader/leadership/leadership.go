@@ -49,7 +49,7 @@ type controller struct {
 	kept []byte
 	// restarted is the container that runs after the one that led and failed.
 	restarted patience.Since[string]
-	// cordoned is the leader's Node while it is cordoned, and since when this process has seen that.
+	// cordoned is the leader's Node while it is cordoned, with the time of the first sight.
 	cordoned patience.Since[string]
 }
 
@@ -64,7 +64,6 @@ func New(d dependencies.Deps, o Options) factory.Controller {
 	return reconciler.From(f, name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync)
 }
 
-// isProof selects the Secret with the record of a proof.
 func isProof(obj any) bool {
 	object, ok := obj.(metav1.Object)
 	return !ok || object.GetName() == operand.PreflightName
@@ -109,7 +108,6 @@ type view struct {
 	waiting   []string
 }
 
-// view reads the caches.
 func (c *controller) view() (*view, error) {
 	seen, err := c.View()
 	if err != nil {

@@ -42,7 +42,6 @@ const (
 	gracePeriod = 90 * time.Second
 )
 
-// moveLead starts the move that is due, and applies the condition.
 func (c *controller) moveLead(ctx context.Context, v *view) (next time.Duration, err error) {
 	if next, err = c.cleanUp(ctx, v); err != nil {
 		return 0, err
@@ -234,7 +233,6 @@ func (c *controller) start(ctx context.Context, v *view, m move) error {
 	return nil
 }
 
-// announce records the move.
 func (c *controller) announce(v *view, m move) {
 	switch m.occasion {
 	case proof:
@@ -292,7 +290,6 @@ func (v *view) proves(state trial.ProofState) bool {
 		v.proof.State == state
 }
 
-// allReady reports whether the cloud-controller-manager of each node is Ready.
 func (v *view) allReady() bool {
 	return !slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
 		return !controlplane.IsReady(v.StaticPod(n.NodeName))

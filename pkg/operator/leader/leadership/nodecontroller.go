@@ -19,7 +19,6 @@ const NodeControllerCondition = "DeafLeaderNotices"
 // seconds after it has started to lead.
 const idleGrace = 2 * time.Minute
 
-// restartWanted is the move away from a process that looks at no node.
 func restartWanted(v *view) (wanted move, ok bool) {
 	if !v.isIdle || v.isChanging() {
 		return move{}, false
@@ -27,7 +26,6 @@ func restartWanted(v *view) (wanted move, ok bool) {
 	return move{idle, v.replacedAt(), v.otherProcess()}, true
 }
 
-// replacedAt returns when the leader is due to be replaced.
 func (v *view) replacedAt() time.Time {
 	due := v.idleSince.Add(idleGrace)
 	if last := v.lastReplaced(); !last.IsZero() && last.Add(idle.pause).After(due) {
@@ -47,7 +45,6 @@ func (v *view) otherProcess() string {
 	return v.holder.Node
 }
 
-// withoutSuccessor says what keeps each process on another node from leading.
 func (v *view) withoutSuccessor() string {
 	var unfit []string
 	for _, pod := range v.StaticPods() {
@@ -83,7 +80,6 @@ func (v *view) condition() *operatorclient.Condition {
 		what))
 }
 
-// waits is a clause about the nodes that wait.
 func waits(nodes []string) string {
 	verb := " wait"
 	if len(nodes) == 1 {

@@ -39,7 +39,6 @@ type record struct {
 	left string
 }
 
-// recordsOf returns the moves that are recorded.
 func recordsOf(pods []*corev1.Pod) (records []record) {
 	for _, pod := range pods {
 		r := record{Pod: pod}
@@ -71,7 +70,6 @@ func (v *view) keeps(r record) time.Duration {
 	}
 }
 
-// hasLeft reports whether the lead has left this Node since it was cordoned.
 func (v *view) hasLeft(node string) bool {
 	return slices.ContainsFunc(v.moves, func(r record) bool { return r.why == cordon && r.left == node })
 }
@@ -94,7 +92,6 @@ func (v *view) brokenOff() (rest move, ok bool) {
 	return move{}, false
 }
 
-// isMoving reports whether a Node may just be handing the lead over.
 func (v *view) isMoving() bool { return v.Now().Before(v.movesUntil()) }
 
 // movesUntil returns when the last move has ended at the latest.

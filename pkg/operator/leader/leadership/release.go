@@ -71,7 +71,6 @@ func (c *controller) keepLease(ctx context.Context, v *view) (next time.Duration
 // event. They are asked in this order.
 var checks = []func(v *view) (why string, next time.Duration){holderHasEnded, nodeIsOutOfService, durationIsOver}
 
-// releasable asks the checks.
 func (v *view) releasable() (why string, next time.Duration) {
 	if v.holder.Identity == "" {
 		return "", 0
@@ -86,7 +85,6 @@ func (v *view) releasable() (why string, next time.Duration) {
 	return "", next
 }
 
-// hasEnded reports whether the holder was a process of ours that has ended.
 func (v *view) hasEnded() bool {
 	return v.isOurs && v.holder.State == controlplane.Ended && v.end.Proven
 }
@@ -111,7 +109,6 @@ func holderHasEnded(v *view) (why string, next time.Duration) {
 	return why, 0
 }
 
-// nodeIsOutOfService is the check of a process of ours whose node was declared to be shut down.
 func nodeIsOutOfService(v *view) (why string, next time.Duration) {
 	switch {
 	case !v.isOurs:
@@ -122,7 +119,6 @@ func nodeIsOutOfService(v *view) (why string, next time.Duration) {
 	return "", v.holder.SilentIn
 }
 
-// durationIsOver is the check of any holder that does not renew the lease.
 func durationIsOver(v *view) (why string, next time.Duration) {
 	duration, lasts := v.duration(), leaseholder.Duration(v.Record().Lease)
 	if left := duration - v.Now().Sub(v.Record().Since); left > 0 {
@@ -158,7 +154,6 @@ func (v *view) couldOnlyBeOurs() bool {
 
 func (v *view) isInstalling() bool { return v.Revisions(v.holder.Node).TargetRevision != 0 }
 
-// isOutOfService reports whether a Node is not Ready and has the taint out-of-service.
 func isOutOfService(node *corev1.Node) bool {
 	return controlplane.KubeletOf(node) != controlplane.KubeletReady &&
 		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })

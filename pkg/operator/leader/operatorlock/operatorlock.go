@@ -80,7 +80,6 @@ func Run(
 	return nil
 }
 
-// timesOf returns OpenShift's times of the lock, which depend on the topology.
 func timesOf(ctx context.Context, cc *controllercmd.ControllerContext, component string) configv1.LeaderElection {
 	defaults := leaderelectionconfig.LeaderElectionDefaulting(
 		configv1.LeaderElection{}, cc.OperatorNamespace, component+"-lock")

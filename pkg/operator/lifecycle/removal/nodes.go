@@ -223,7 +223,6 @@ func endOf(pod *corev1.Pod) time.Time {
 
 func podName(node string) string { return "removal-" + node }
 
-// createPod creates the removal pod of a node, and returns what the node waits for.
 func (c *controller) createPod(
 	ctx context.Context, spec *operatorv1.StaticPodOperatorSpec, node string,
 ) (waiting string, err error) {

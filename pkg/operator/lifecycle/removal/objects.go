@@ -131,7 +131,7 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, lease *coordinationv1.
 	return true, nil
 }
 
-// remember keeps what makes the next installation no first one, in annotations of the operator's resource.
+// remember copies to the operator's resource the annotations by which the next installation is not a first one.
 func (c *controller) remember(ctx context.Context) error {
 	pod, err := c.ConfigMap(operand.PodConfigMap)
 	if err != nil || pod == nil {

@@ -238,7 +238,9 @@ func (w *world) process(t *testing.T) (c *controller, stop func()) {
 	// New requests these informers.
 	nodes.Core().V1().Nodes().Informer()
 	core := target.Core().V1()
-	for _, informer := range []interface{ Informer() cache.SharedIndexInformer }{
+	for _, informer := range []interface {
+		Informer() cache.SharedIndexInformer
+	}{
 		core.Pods(), core.ConfigMaps(), core.Secrets(), core.ServiceAccounts(),
 	} {
 		informer.Informer()

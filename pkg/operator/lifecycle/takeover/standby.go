@@ -77,14 +77,12 @@ func (v *view) missing() string {
 	return ""
 }
 
-// installsOn reports whether the images are there for the static pod of a node.
 func (v *view) installsOn(node string) bool {
 	return slices.ContainsFunc(v.Pods(), func(pod *corev1.Pod) bool {
 		return "node/"+pod.Spec.NodeName == node && v.installs(pod)
 	})
 }
 
-// occupied reports whether a pod of the predecessor listens on the static pod's port on a node.
 func (v *view) occupied(node string) bool {
 	return slices.ContainsFunc(v.Predecessors(), func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == node && predecessor.ListensOn10258(&pod.Spec)

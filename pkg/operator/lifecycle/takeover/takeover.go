@@ -155,7 +155,6 @@ func (v *view) decide() (at step, actions []action) {
 	return v.replace()
 }
 
-// stop deletes the predecessor's Deployments once the static pods stand by.
 func (v *view) stop() (at step, actions []action) {
 	var running []string
 	for _, d := range v.deployments {
@@ -191,7 +190,6 @@ func (v *view) isStarted() bool {
 	return predecessor.Remains(conditions) && predecessor.LetsInstall(conditions)
 }
 
-// replace makes one of ours lead after the predecessor has ended.
 func (v *view) replace() (at step, actions []action) {
 	holder := v.Holder()
 	if v.isPredecessors(holder) {
@@ -249,7 +247,6 @@ func release(lease *coordinationv1.Lease) action {
 // the label.
 const runLevel = "openshift.io/run-level"
 
-// dropRunLevel removes the label from the operand's namespace.
 func dropRunLevel(ctx context.Context, c *controller) error {
 	namespace, err := operatorclient.Find(c.Namespaces.Lister(), "namespace", "", operand.Namespace)
 	if err != nil || namespace == nil {

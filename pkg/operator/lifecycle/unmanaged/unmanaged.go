@@ -142,7 +142,6 @@ func isOurs(condition operatorv1.OperatorCondition) bool {
 	return messages[platform.Absence(condition.Reason)] != "" || condition.Reason == predecessorRuns
 }
 
-// reason returns why nothing runs, from the step of the removal or the observed configuration.
 func (c *controller) reason() (platform.Absence, error) {
 	spec, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {

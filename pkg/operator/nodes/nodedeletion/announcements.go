@@ -76,7 +76,6 @@ func (a *Announcements) Start(stop <-chan struct{}) {
 
 func isAnnouncement(event *corev1.Event) bool { return len(event.InvolvedObject.UID) <= maxUID }
 
-// stripEvent returns the fields of an Event that Announcements reads.
 func stripEvent(event *corev1.Event) *corev1.Event {
 	kept := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{

@@ -272,7 +272,6 @@ func (m *memory) clusterFor(o *observation, r *record) clusterState {
 	}
 }
 
-// wantsDeletion reports whether the CCM wants to delete a Node, or may want to.
 func (m *memory) wantsDeletion(o *observation, n *node) bool {
 	r := n.record
 	if o.deletions.Unannounced {

@@ -60,7 +60,6 @@ func (c *controller) act(ctx context.Context, o *observation) error {
 	return errors.Join(failed...)
 }
 
-// changeOf compares a Node with what it should have.
 func (m *memory) changeOf(n *node) change {
 	is := n.record != nil && n.record.state == confirmed
 	return change{
@@ -77,7 +76,6 @@ func (r *record) lacksConfirmation(version string) bool {
 	return r.written == "" || isLater(version, r.written)
 }
 
-// isLater reports whether a version of a Node is later than another one.
 func isLater(version, former string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, former)
 	return err == nil && order > 0
@@ -110,7 +108,6 @@ func patch(ctx context.Context, client corev1client.NodeInterface, n *node, want
 	return written.ResourceVersion, nil
 }
 
-// taintsOf returns the taints of a Node with or without that of the controller.
 func taintsOf(n *node, add bool) []corev1.Taint {
 	taints := slices.DeleteFunc(slices.Clone(n.facts.taints), isProbeTaint)
 	if add {

@@ -117,7 +117,6 @@ func (m *memory) dropAnnouncement(uid types.UID, now time.Time) {
 	}
 }
 
-// observe records what the kubelets do, and whether the CCM wants to delete their Nodes.
 func (m *memory) observe(o *observation) {
 	first := !m.looked
 	m.looked = true

@@ -55,7 +55,7 @@ type controller struct {
 	every     cache.SharedIndexInformer
 	announced *Announcements
 	synced    func() bool
-	// waiting is since when this process waits for the caches.
+	// waiting has the time when this process started to wait for the caches.
 	waiting    patience.Since[bool]
 	memory     memory
 	lastReport report

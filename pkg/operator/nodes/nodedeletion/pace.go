@@ -72,7 +72,6 @@ func (m *memory) believes(o *observation, r *record) bool {
 	})
 }
 
-// observeDenial records whether the CCM has denied the machine ever since the kubelet fell silent.
 func (m *memory) observeDenial(o *observation, n *node, first bool) {
 	r := n.record
 	if first {

@@ -84,7 +84,6 @@ func (p *probe) isFound(n *node) bool {
 	return p.written[n.uid] != "" && !n.hasTaint && isLater(n.facts.version, p.written[n.uid])
 }
 
-// startProbe starts a probe if it is time for one.
 func (m *memory) startProbe(o *observation) {
 	if !o.canProbe || o.leader == "" || m.probe != nil {
 		return
@@ -194,7 +193,6 @@ func (o *observation) pickReferences(rotation int, targets []*node) []*node {
 	return chosen
 }
 
-// livingNodes returns the nodes that can be references, sorted by name.
 func (o *observation) livingNodes(scheme string) []*node {
 	var living []*node
 	for _, facts := range o.all {
@@ -238,7 +236,6 @@ func (m *memory) readAnswers(o *observation) {
 	m.probe, m.ended = nil, o.now
 }
 
-// valid reports whether answers still count.
 func (p *probe) valid(o *observation) bool {
 	return p.leader == o.leader && !slices.ContainsFunc(p.references, func(uid types.UID) bool {
 		n := o.byUID[uid]
@@ -246,7 +243,6 @@ func (p *probe) valid(o *observation) bool {
 	})
 }
 
-// advance records the answers since the last look.
 func (p *probe) advance(o *observation) {
 	if o.queue < p.queue {
 		p.progress = o.now
@@ -266,7 +262,6 @@ func (p *probe) advance(o *observation) {
 	}
 }
 
-// missing returns the names of the references that the CCM has not found.
 func (p *probe) missing(o *observation) (names []string) {
 	for _, uid := range p.references {
 		if !p.found[uid] {
@@ -291,7 +286,6 @@ func (p *probe) ended(o *observation, missing []string) bool {
 	return len(missing) == 0 && (!unfound || !unwritten && o.now.Sub(p.lastTaint) >= max(answerLimit, 2*p.slowest))
 }
 
-// targetsLeft reports whether the CCM has not found a target, and whether one has not got the taint yet.
 func (p *probe) targetsLeft(o *observation) (unfound, unwritten bool) {
 	for _, uid := range p.targets {
 		if o.byUID[uid] != nil {

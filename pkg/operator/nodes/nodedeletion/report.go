@@ -24,7 +24,6 @@ type report struct {
 	nodes []string
 }
 
-// compose returns the report about the most alarming reason.
 func (m *memory) compose(o *observation) report {
 	byReason := map[hold][]string{}
 	for _, n := range o.nodes {
@@ -116,7 +115,6 @@ func (r report) isNews(former report) bool {
 	}))
 }
 
-// report writes the condition, and an event if it is news.
 func (c *controller) report(ctx context.Context, r report) error {
 	condition := operatorclient.AsExpected(ConditionType)
 	if r.reason != noHold {

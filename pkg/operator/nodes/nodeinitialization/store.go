@@ -21,8 +21,8 @@ import (
 // NodeIPAnnotation is set by a kubelet that was started with --node-ip (k8s.io/cloud-provider/api).
 const NodeIPAnnotation = "alpha.kubernetes.io/provided-node-ip"
 
-// store records since when each uninitialized node has been waiting, and which of the others are wrong. It stores no
-// other nodes, because a cluster may have thousands. It implements cache.ReflectorStore.
+// store records the nodes that wait, when each started to wait, and what is wrong with others. It stores no other
+// nodes, because a cluster may have thousands. It implements cache.ReflectorStore.
 type store struct {
 	clock clock.PassiveClock
 	// changed is called after the set of waiting or wrong nodes has changed.
@@ -45,7 +45,7 @@ const (
 	flapPeriod = time.Hour
 )
 
-// drift is a node that does not wait and is wrong, since this process of the operator has seen that.
+// drift is what is wrong with a node that does not wait, with the time of the first sight.
 type drift = patience.Since[nodecause.Drift]
 
 type wait struct {
@@ -101,7 +101,6 @@ func internalIP(node *corev1.Node) []corev1.NodeAddress {
 	return nil
 }
 
-// nodeIP returns the annotation with the address that the kubelet was started with, nil if there is none.
 func nodeIP(node *corev1.Node) map[string]string {
 	if ip, found := node.Annotations[NodeIPAnnotation]; found {
 		return map[string]string{NodeIPAnnotation: ip}
