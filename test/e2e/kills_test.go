@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
@@ -22,12 +25,15 @@ const (
 	betweenKills = 160 * time.Second
 	// verySlowAnswer exceeds what a leader of a cloud that answers needs to begin its first attempt.
 	verySlowAnswer = 10 * time.Second
+	// vanishedLimit is how long the operator may be away whose pod has vanished: the start of the next pod, two retry
+	// periods of the lock, and its patience.
+	vanishedLimit = 75 * time.Second
 	// slowInitialization is the timeout of a node's initialization when each answer takes that long.
 	slowInitialization = 5 * time.Minute
 )
 
-// TestWhatLooksLikeAFailureForAMinuteIsNone kills a process twice within minutes, and lets a leader wait for a slow
-// cloud. The monitor fails a step in which the ClusterOperator turns Degraded.
+// TestWhatLooksLikeAFailureForAMinuteIsNone lets a leader wait for a slow cloud, takes the operator's pod away, and kills
+// a process twice within minutes. The monitor fails a step in which the ClusterOperator turns Degraded.
 func TestWhatLooksLikeAFailureForAMinuteIsNone(t *testing.T) {
 	if os.Getenv("E2E_LONG") == "" {
 		t.Skip("E2E_LONG is not set: this takes a quarter of an hour")
@@ -38,6 +44,7 @@ func TestWhatLooksLikeAFailureForAMinuteIsNone(t *testing.T) {
 	s.awaitSettled(t, 1, rolloutLimit)
 	s.runSteps(t, []step{
 		{"the leader of a slow cloud is not called deaf", s.testSlowCloudIsNotDeaf},
+		{"the next operator leads soon after the pod of the former one has vanished", s.testVanishedOperator},
 		{"the third kill within minutes is named with its signal, two are not", s.testKills},
 	})
 }
@@ -62,6 +69,32 @@ func (s *suite) testSlowCloudIsNotDeaf(t *testing.T) {
 	s.figure("%s for each answer of the cloud: uninitialized node to initialized by the same leader: %s", verySlowAnswer,
 		rounded(began))
 	require.NoError(t, s.Cloud().Delay(openstack.AllEndpoints, 0))
+	s.awaitSettled(t, 1, rolloutLimit)
+}
+
+// testVanishedOperator ends the operator while its kubelet hangs, so nothing reports that it has ended.
+func (s *suite) testVanishedOperator(t *testing.T) {
+	holder, err := s.operatorHolder(t.Context())
+	require.NoError(t, err)
+	pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, pods.Items, 1)
+	pod := pods.Items[0]
+	host := s.Node(pod.Spec.NodeName)
+	s.signalKubelet(t, host, syscall.SIGSTOP)
+	s.killOperator(t)
+	began := time.Now()
+	require.NoError(t, s.kube.CoreV1().Pods(operatorNamespace).Delete(t.Context(), pod.Name,
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
+	s.await(t, "the next operator to lead", vanishedLimit, func(ctx context.Context) error {
+		now, err := s.operatorHolder(ctx)
+		if err == nil && (now == "" || now == holder) {
+			err = fmt.Errorf("its lock is held by %q", now)
+		}
+		return err
+	})
+	s.figure("the operator's pod has vanished: the next one leads after %s", rounded(began))
+	s.signalKubelet(t, host, syscall.SIGCONT)
 	s.awaitSettled(t, 1, rolloutLimit)
 }
 

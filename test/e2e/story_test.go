@@ -515,7 +515,7 @@ func (s *cloudStory) testChange(t *testing.T) {
 
 func (s *cloudStory) awaitInitialized(t *testing.T, n *node.Node) {
 	t.Helper()
-	s.await(t, n.Name()+" to have what the cloud knows of it", briefly,
+	s.await(t, n.Name()+" to have what the cloud knows of it", briefly+s.looksEvery,
 		func(ctx context.Context) error { return s.isInitialized(ctx, n) })
 }
 
