@@ -62,7 +62,8 @@ func (s *cloudStory) testRegistrationInOutage(t *testing.T) {
 	waiting, began := s.registerUnknown(t)
 	asked := 3
 	if s.looksEvery != 0 {
-		asked = 1 // It asks again in its next pass, or when the Node changes.
+		asked = 1 // It drops the failed lookup, and asks again in its next pass.
+		s.monitor.Expect(monitor.Degraded(waiting.Name(), "it waits for the next pass").Times(2))
 	}
 	s.await(t, "the cloud to be asked", briefly, func(context.Context) error {
 		if n := s.refusedSince(began); n < asked {
