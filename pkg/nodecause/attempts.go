@@ -75,11 +75,13 @@ func messageOf(line string) (message string, ok bool) {
 }
 
 // Alibaba Cloud's provider has a controller of nodes of its own (pkg/controller/node/node_controller.go), which logs
-// with klogr. It says that it has initialized nodes that it has passed by too.
+// with klogr. It says that it has initialized nodes that it has passed by too. If it cannot look up a batch, it logs all
+// their names once, and does not try again before its next pass.
 var (
 	alibabaFails = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
-			`^node-controller "msg"=("(?:[^"\\]|\\.)*") "error"=(null|"(?:[^"\\]|\\.)*") "node"="([^"]+)"`)
+			`^node-controller "msg"=("(?:[^"\\]|\\.)*") "error"=(null|"(?:[^"\\]|\\.)*") ` +
+				`(?:"node"="([^"]+)"|"names"=\["([a-z0-9.",-]+)"\]$)`)
 	})
 	alibabaMisses = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^node-controller "msg"="(cloud node not found by prvdId), [^"]*" "node"="([^"]+)" ` +
@@ -87,22 +89,22 @@ var (
 	})
 )
 
-func alibabaFailure(message string) (node, text string, ok bool) {
+func alibabaFailure(message string) (nodes []string, text string, ok bool) {
 	if parts := alibabaMisses().FindStringSubmatch(message); parts != nil {
-		return parts[2], parts[1] + " " + parts[3], true
+		return parts[2:3], parts[1] + " " + parts[3], true
 	}
 	parts := alibabaFails().FindStringSubmatch(message)
 	if parts == nil {
-		return "", "", false
+		return nil, "", false
 	}
 	text, err := strconv.Unquote(parts[1])
 	if err != nil {
-		return "", "", false
+		return nil, "", false
 	}
 	if cause, err := strconv.Unquote(parts[2]); err == nil {
 		text += ": " + cause
 	}
-	return parts[3], text, true
+	return strings.Split(parts[3]+parts[4], `","`), text, true
 }
 
 // Attempts returns the last attempt for each node in the log of a CCM.
@@ -115,8 +117,10 @@ func Attempts(log string) map[string]Attempt {
 			continue
 		}
 		logged.note(message)
-		if node, text, failed := failure(message); failed {
-			attempts[node] = Attempt{Error: logged.of(text)}
+		if nodes, text, failed := failure(message); failed {
+			for _, node := range nodes {
+				attempts[node] = Attempt{Error: logged.of(text)}
+			}
 		} else if node, is := between(message, begins, withCloud); is {
 			if !isUnderWay(attempts) {
 				logged.lookup = ""
@@ -141,19 +145,20 @@ func isUnderWay(attempts map[string]Attempt) bool {
 	return false
 }
 
-// failure returns the node and the error of a failed attempt. The controller logs each twice; only this line quotes
+// failure returns the nodes and the error of a failed attempt. The controller logs each twice; only this line quotes
 // nothing.
-func failure(message string) (node, text string, ok bool) {
+func failure(message string) (nodes []string, text string, ok bool) {
 	rest, ok := strings.CutPrefix(message, fails)
 	if !ok {
 		return alibabaFailure(message)
 	}
-	if node, text, ok = strings.Cut(rest, "': "); !ok {
-		return "", "", false
+	node, text, ok := strings.Cut(rest, "': ")
+	if !ok {
+		return nil, "", false
 	}
 	text = strings.TrimSuffix(text, requeuing)
 	text = strings.TrimPrefix(text, metadata+node+": ")
-	return node, strings.TrimPrefix(text, modifiers), true
+	return []string{node}, strings.TrimPrefix(text, modifiers), true
 }
 
 func between(message, prefix, suffix string) (string, bool) {

@@ -335,6 +335,18 @@ func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
 				"m1": {Error: `cloud node not found by prvdId ""`}, "m2": {Error: `cloud node not found by prvdId "cn-hangzhou.i-1"`},
 			},
 		},
+		"Alibaba Cloud's provider does not look up a batch of nodes again": {
+			log: "E" + at + `188] node-controller "msg"="sync node error" "error"="[NodeAddress] list ecs instances from api: ` +
+				`SDK.ServerError\nErrorCode: ServiceUnavailable" "names"=["m1","m2"]` + "\n",
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: "sync node error: [NodeAddress] list ecs instances from api: SDK.ServerError\nErrorCode: ServiceUnavailable"},
+				"m2": {Error: "sync node error: [NodeAddress] list ecs instances from api: SDK.ServerError\nErrorCode: ServiceUnavailable"},
+			},
+		},
+		"a batch of nodes in another form": {
+			log:  "E" + at + `188] node-controller "msg"="sync node error" "error"="denied" "names"=["m1" "m2"] more` + "\n",
+			want: map[string]nodecause.Attempt{},
+		},
 		"Alibaba Cloud's provider fails to write a node": {
 			log: "E" + at + `400] node-controller "msg"="patch node address error, wait for next retry" "error"="nodes \"m1\" is forbidden" ` +
 				`"node"="m1"` + "\n",
