@@ -89,6 +89,12 @@ var (
 	})
 )
 
+// alibabaDetails are the lines of an error of Alibaba Cloud's SDK that say nothing about its cause
+// (sdk/errors/server_error.go).
+var alibabaDetails = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\n(?:Recommend|RequestId|RespHeaders):[^\n]*`)
+})
+
 func alibabaFailure(message string) (nodes []string, text string, ok bool) {
 	if parts := alibabaMisses().FindStringSubmatch(message); parts != nil {
 		return parts[2:3], parts[1] + " " + parts[3], true
@@ -102,7 +108,7 @@ func alibabaFailure(message string) (nodes []string, text string, ok bool) {
 		return nil, "", false
 	}
 	if cause, err := strconv.Unquote(parts[2]); err == nil {
-		text += ": " + cause
+		text += ": " + strings.ReplaceAll(alibabaDetails().ReplaceAllString(cause, ""), "\n", ", ")
 	}
 	return strings.Split(parts[3]+parts[4], `","`), text, true
 }
