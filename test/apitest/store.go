@@ -44,8 +44,8 @@ type event struct {
 	before, after *stored
 }
 
-// maxHistory limits the events from which a watch can continue.
-const maxHistory = 3000
+// maxHistory limits the events from which a watch can continue, and the memory for them.
+const maxHistory = 300
 
 // collection has the objects of a resource by their keys.
 type collection struct {

@@ -56,6 +56,8 @@ type facts struct {
 	// exits counts the ends of processes by themselves, by node. A loop ends one each five minutes at last.
 	exits  map[string]int
 	deaths int
+	// preflights counts those of the last ten minutes.
+	preflights int
 	// lastExit is the last end of a process by itself.
 	lastExit time.Time
 	deaf     bool
@@ -195,6 +197,8 @@ func (w *world) facts() facts {
 	w.trace.Lock()
 	defer w.trace.Unlock()
 	f.renewed = w.renewed
+	w.preflights = slices.DeleteFunc(w.preflights, func(at time.Time) bool { return f.now.Sub(at) > 10*time.Minute })
+	f.preflights = len(w.preflights)
 	return f
 }
 
@@ -254,9 +258,15 @@ func (r *rules) hands(f facts) {
 	r.ready = len(f.ready)
 }
 
+// mostPreflights is how many may run in ten minutes: clouds lock accounts whose logins fail often.
+const mostPreflights = 20
+
 // credentials that the cloud accepts replace those that it refuses.
 func (r *rules) credentials(f facts) {
 	w := r.world
+	if f.preflights > mostPreflights {
+		w.violate("too many preflights", "%d in ten minutes", f.preflights)
+	}
 	secret := apitest.Load[corev1.Secret](w.api.Get(secrets, credentialsKey))
 	if secret == nil {
 		return

@@ -63,6 +63,7 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 		f.exits["m1"] = 2
 		f.state.conditions["Degraded"] = condition{"True", "X", "pod/cloud-controller-manager-m1 keeps exiting"}
 	},
+	"too many preflights":          func(_ *world, f *facts) { f.preflights = mostPreflights + 1 },
 	"a condition without a reason": func(_ *world, f *facts) { f.state.conditions["Degraded"] = condition{status: "True"} },
 	"the Node of a machine that is gone stays": func(w *world, _ *facts) {
 		w.mutex.Lock()

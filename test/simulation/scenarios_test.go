@@ -329,7 +329,7 @@ func TestALoginThatTheCloudRejectsIsNotTriedEverySecond(t *testing.T) {
 		w.pass(2*time.Minute, nil)
 		runs := 0
 		for _, c := range w.writes {
-			if c.Key == target+"/preflight" && c.Resource == pods && c.Before == nil {
+			if c.Key == target+"/preflight" && c.Resource == pods && c.Verb == "create" {
 				runs++
 			}
 		}

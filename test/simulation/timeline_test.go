@@ -13,9 +13,12 @@ import (
 // changed is an observer of the API, which holds its lock.
 func (w *world) changed(c apitest.Change) {
 	w.trace.Lock()
-	w.writes, w.written = append(w.writes, c), append(w.written, time.Now())
+	w.writes = append(w.writes, apitest.Change{User: c.User, Verb: c.Verb, Resource: c.Resource, Key: c.Key})
 	switch {
 	case c.Resource == pods:
+		if c.Before == nil && c.Key == target+"/preflight" {
+			w.preflights = append(w.preflights, time.Now())
+		}
 		node := podNode(c)
 		if w.dirty[node] == nil {
 			w.dirty[node] = map[string]bool{}

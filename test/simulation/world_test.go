@@ -123,9 +123,8 @@ type world struct {
 	timeline   []string
 	violations []string
 	// first is when each rule was broken first.
-	first   map[string]time.Time
-	writes  []apitest.Change
-	written []time.Time
+	first  map[string]time.Time
+	writes []apitest.Change
 	// dirty are the keys of pods that have changed, by node.
 	dirty map[string]map[string]bool
 	// countdown counts the writes of the operator until reached is closed.
@@ -133,6 +132,8 @@ type world struct {
 	reached   chan struct{}
 	// rotated is when the credentials were written last.
 	rotated time.Time
+	// preflights are when each of them was created.
+	preflights []time.Time
 	// renewed is when a static pod's process wrote the lease last.
 	renewed time.Time
 	// policies has the bindings of admission policies.

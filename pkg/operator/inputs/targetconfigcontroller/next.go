@@ -92,7 +92,7 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	if e.digests, e.changed = g.changes(next); len(e.changed) == 0 {
 		return e, nil
 	}
-	e.isBack, e.isPaused = g.goesBack(e.digests), g.isPaused(e.digests[diagnostic.Credentials])
+	e.isBack, e.isPaused = g.goesBack(e.digests), g.isPaused(e)
 	if e.isBack || e.isPaused || e.isAccepted {
 		return e, nil
 	}
@@ -114,10 +114,15 @@ func (g *gating) observeTrial(e *evidence) {
 	}
 }
 
-func (g *gating) isPaused(login string) bool {
-	return slices.ContainsFunc(g.active, func(r trial.Rejection) bool {
-		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 && r.Credentials == login &&
-			r.Verdict.RepeatIn(g.Clock.Now()) > 0
+// isPaused counts a remembered rejection of this candidate too: it is not active while it is not about the inputs that
+// are wanted, as where what replaces them was rejected before.
+func (g *gating) isPaused(e *evidence) bool {
+	isPaused := func(r trial.Rejection) bool {
+		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 &&
+			r.Credentials == e.digests[diagnostic.Credentials] && r.Verdict.RepeatIn(g.Clock.Now()) > 0
+	}
+	return slices.ContainsFunc(g.active, isPaused) || slices.ContainsFunc(g.remembered, func(r trial.Rejection) bool {
+		return r.AppliesTo(e.digests, e.changed) && isPaused(r)
 	})
 }
 

@@ -6,8 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
@@ -56,4 +59,27 @@ func TestACandidateThatNothingHasProvedTellsWhy(t *testing.T) {
 		_, unproved := e.next()
 		require.Equal(t, want, unproved)
 	}
+}
+
+// What replaces rejected inputs may have been rejected itself. Without a pause, its login was tried every two seconds.
+func TestACandidateWhoseLoginWasJustRejectedWaitsAlsoIfOthersAreWanted(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	rejected := trial.Rejection{
+		Inputs: operand.StartDigests{diagnostic.CloudConfig: "former"}, Credentials: "old",
+		Verdict: trial.Verdict{
+			Result: trial.Failed, Class: trial.RejectedLogin, LeaderRejected: true, Tries: 1, Ended: metav1.NewTime(clock.Now()),
+		},
+	}
+	g := &gating{controller: &controller{Deps: dependencies.Deps{Clock: clock}}, remembered: []trial.Rejection{rejected}}
+	candidate := func(config, login string) *evidence {
+		return &evidence{
+			digests: operand.StartDigests{diagnostic.CloudConfig: config, diagnostic.Credentials: login},
+			changed: operand.StartDigests{diagnostic.CloudConfig: config},
+		}
+	}
+	require.True(t, g.isPaused(candidate("former", "old")))
+	require.False(t, g.isPaused(candidate("former", "new")), "other credentials")
+	require.False(t, g.isPaused(candidate("corrected", "old")), "another cloud configuration")
+	clock.Step(time.Minute)
+	require.False(t, g.isPaused(candidate("former", "old")), "the pause is over")
 }
