@@ -12,13 +12,13 @@ type disk struct{}
 
 func (disk) makeDirectory(path string) error { return os.MkdirAll(path, directoryMode) }
 
-func (disk) write(path string, data []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+func (disk) write(f File) error {
+	file, err := os.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.Mode)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Close())
+	_, err = file.Write(f.Data)
+	return errors.Join(err, file.Chmod(f.Mode), file.Close())
 }
 
 func (disk) flush(path string) error {

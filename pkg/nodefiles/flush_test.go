@@ -23,9 +23,9 @@ func (r *recording) record(operation string, paths ...string) {
 	r.done = append(r.done, operation+" "+strings.Join(paths, " "))
 }
 
-func (r *recording) write(path string, data []byte) error {
-	r.record("write", path)
-	return r.disk.write(path, data)
+func (r *recording) write(file File) error {
+	r.record("write", file.Path)
+	return r.disk.write(file)
 }
 
 func (r *recording) flush(directory string) error {
@@ -82,7 +82,9 @@ func TestAPowerFailureLosesNothing(t *testing.T) {
 			},
 		},
 		"a file": {
-			do: func(on operations, path string) error { return replaceFile(on, filepath.Join(path, "pod.yaml"), nil) },
+			do: func(on operations, path string) error {
+				return replaceFiles(on, File{filepath.Join(path, "pod.yaml"), fileMode, nil})
+			},
 			want: []string{
 				"remove pod-7/.pod.yaml.new", "write pod-7/.pod.yaml.new", "flush pod-7/.pod.yaml.new",
 				"rename pod-7/.pod.yaml.new pod-7/pod.yaml", "flush pod-7",

@@ -1,5 +1,7 @@
 // Package nodefiles replaces files and directories on a node atomically. A reader, a crash or a power failure finds the
 // former content or the new one, never a mixture and never a part.
+//
+// library-go's atomicdir, which its installer uses, is internal, and the names of its files cannot be paths.
 package nodefiles
 
 import (
@@ -12,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
 const (
@@ -33,10 +37,21 @@ func ReplaceDirectory(directory string, files Files) (replaced bool, err error) 
 	return replaceDirectory(disk{}, directory, files)
 }
 
-// ReplaceFile makes the file hold the data. Its directory exists afterwards. A file that holds the data already is left
-// alone.
+// File is a file with its content.
+type File struct {
+	Path string
+	Mode fs.FileMode
+	Data []byte
+}
+
+// ReplaceFiles makes the files hold their data. Their directories exist afterwards. A file that holds its data already
+// is left alone. All data is on the disk before the first file is replaced, so a full disk changes none. The files are
+// replaced in the given order, and the next call completes what a crash interrupts.
+func ReplaceFiles(files ...File) error { return replaceFiles(disk{}, files...) }
+
+// ReplaceFile is ReplaceFiles for one file that only root can read.
 func ReplaceFile(file string, data []byte) error {
-	return replaceFile(disk{}, file, data)
+	return ReplaceFiles(File{file, fileMode, data})
 }
 
 // StageFile does everything of ReplaceFile that may fail for lack of space, and returns a function that does the rest.
@@ -44,7 +59,7 @@ func ReplaceFile(file string, data []byte) error {
 // The data is first written to a file in the same directory whose name starts with a dot, which the kubelet ignores
 // among its manifests.
 func StageFile(file string, data []byte) (replace func() error, err error) {
-	return stageFile(disk{}, file, data)
+	return stageFile(disk{}, File{file, fileMode, data})
 }
 
 // SetAside takes the file away, and returns a function that puts it back. Meanwhile it has the name that StageFile
@@ -54,7 +69,7 @@ func SetAside(file string) (putBack func() error, err error) {
 }
 
 func setAside(on operations, file string) (putBack func() error, err error) {
-	aside := stagingName(file)
+	aside := StagingName(file)
 	if err := on.rename(file, aside); err != nil {
 		return nil, fmt.Errorf("taking %s away: %w", file, err)
 	}
@@ -72,7 +87,7 @@ func Remove(path string) error {
 }
 
 func remove(on operations, path string) error {
-	for _, name := range []string{path, stagingName(path)} {
+	for _, name := range []string{path, StagingName(path)} {
 		if err := on.removeAll(name); err != nil {
 			return fmt.Errorf("removing %s: %w", name, err)
 		}
@@ -95,19 +110,23 @@ func StagedFor(path string) string {
 
 // Holds reports whether the file holds the data and has the mode that this package gives.
 func Holds(file string, data []byte) bool {
-	info, err := os.Lstat(file)
-	if err != nil || info.Mode() != fileMode || info.Size() != int64(len(data)) {
+	return File{file, fileMode, data}.isWritten()
+}
+
+func (f File) isWritten() bool {
+	info, err := os.Lstat(f.Path)
+	if err != nil || info.Mode() != f.Mode || info.Size() != int64(len(f.Data)) {
 		return false
 	}
-	found, err := os.ReadFile(file)
-	return err == nil && bytes.Equal(found, data)
+	found, err := os.ReadFile(f.Path)
+	return err == nil && bytes.Equal(found, f.Data)
 }
 
 // operations are those on the disk, each of which can be the last one before a crash.
 type operations interface {
 	makeDirectory(path string) error
 	// write creates a file, which must not exist.
-	write(path string, data []byte) error
+	write(file File) error
 	// flush flushes a file's content or a directory's entries.
 	flush(path string) error
 	rename(from, to string) error
@@ -116,7 +135,7 @@ type operations interface {
 }
 
 func replaceDirectory(on operations, directory string, files Files) (replaced bool, err error) {
-	staging := stagingName(directory)
+	staging := StagingName(directory)
 	// An interrupted writer may have left something.
 	if err := on.removeAll(staging); err != nil {
 		return false, fmt.Errorf("removing %s: %w", staging, err)
@@ -154,7 +173,7 @@ func stage(on operations, staging string, files Files) error {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if err := write(on, filepath.Join(staging, path), files[path]); err != nil {
+		if err := write(on, File{filepath.Join(staging, path), fileMode, files[path]}); err != nil {
 			return fmt.Errorf("writing %s: %w", path, err)
 		}
 	}
@@ -177,43 +196,58 @@ func moveInto(on operations, staging, directory string) error {
 	return flushParent(on, directory)
 }
 
-func replaceFile(on operations, file string, data []byte) error {
-	if Holds(file, data) {
-		return on.removeAll(stagingName(file)) // of an interrupted writer
+func replaceFiles(on operations, files ...File) error {
+	var replacements []func() error
+	for _, file := range files {
+		var err error
+		if file.isWritten() {
+			err = on.removeAll(StagingName(file.Path)) // of an interrupted writer
+		} else {
+			var replace func() error
+			replace, err = stageFile(on, file)
+			replacements = append(replacements, replace)
+		}
+		if err != nil {
+			for _, file := range files {
+				_ = on.removeAll(StagingName(file.Path))
+			}
+			return err
+		}
 	}
-	replace, err := stageFile(on, file, data)
-	if err != nil {
-		return err
+	for _, replace := range replacements {
+		if err := replace(); err != nil {
+			return err
+		}
 	}
-	return replace()
+	return nil
 }
 
-func stageFile(on operations, file string, data []byte) (replace func() error, err error) {
-	if err := on.makeDirectory(filepath.Dir(file)); err != nil {
-		return nil, fmt.Errorf("creating %s: %w", filepath.Dir(file), err)
+func stageFile(on operations, file File) (replace func() error, err error) {
+	parent, staging := filepath.Dir(file.Path), StagingName(file.Path)
+	if err := on.makeDirectory(parent); err != nil {
+		return nil, fmt.Errorf("creating %s: %w", parent, err)
 	}
-	staging := stagingName(file)
 	// An interrupted writer may have left something.
 	if err := on.removeAll(staging); err != nil {
 		return nil, fmt.Errorf("removing %s: %w", staging, err)
 	}
-	if err := write(on, staging, data); err != nil {
+	if err := write(on, File{staging, file.Mode, file.Data}); err != nil {
 		_ = on.removeAll(staging)
-		return nil, fmt.Errorf("writing %s: %w", file, err)
+		return nil, fmt.Errorf("writing %s: %w", file.Path, regularfile.Reason(err))
 	}
 	return func() error {
-		if err := on.rename(staging, file); err != nil {
-			return fmt.Errorf("replacing %s: %w", file, err)
+		if err := on.rename(staging, file.Path); err != nil {
+			return fmt.Errorf("replacing %s: %w", file.Path, err)
 		}
-		return flushParent(on, file)
+		return flushParent(on, file.Path)
 	}, nil
 }
 
-func write(on operations, path string, data []byte) error {
-	if err := on.write(path, data); err != nil {
+func write(on operations, file File) error {
+	if err := on.write(file); err != nil {
 		return err
 	}
-	return on.flush(path)
+	return on.flush(file.Path)
 }
 
 func flushParent(on operations, path string) error {
@@ -226,9 +260,9 @@ func flushParent(on operations, path string) error {
 
 const stagingSuffix = ".new"
 
-// stagingName returns the name under which the new content is written. It does not start with the name itself, because
+// StagingName returns the name under which the new content is written. It does not start with the name itself, because
 // library-go's pruner fails on an unexpected directory that starts with the name of a revision's directory.
-func stagingName(path string) string {
+func StagingName(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+stagingSuffix)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -47,8 +48,9 @@ func (c *crashing) makeDirectory(path string) error {
 	return c.step(func() error { return c.disk.makeDirectory(path) }, nil)
 }
 
-func (c *crashing) write(path string, data []byte) error {
-	return c.step(func() error { return c.disk.write(path, data) }, func() error { return c.disk.write(path, data[:len(data)/2]) })
+func (c *crashing) write(file File) error {
+	part := File{file.Path, file.Mode, file.Data[:len(file.Data)/2]}
+	return c.step(func() error { return c.disk.write(file) }, func() error { return c.disk.write(part) })
 }
 
 func (c *crashing) flush(directory string) error {
@@ -147,7 +149,7 @@ func TestAFileIsTheFormerOrTheWantedOneWheneverTheWriterEnds(t *testing.T) {
 				if start != "" {
 					require.NoError(t, ReplaceFile(file, []byte(start)))
 				}
-				err := replaceFile(on, file, []byte("wanted content"))
+				err := replaceFiles(on, File{file, fileMode, []byte("wanted content")})
 				if on.left > 0 {
 					require.NoError(t, err)
 					break
@@ -166,6 +168,58 @@ func TestAFileIsTheFormerOrTheWantedOneWheneverTheWriterEnds(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, last, 4, "too few operations were tried")
 		}
+	}
+}
+
+// At every operation, the process is killed or the disk is full. A full disk changes no file. Each file is the former one
+// or the wanted one, and the next attempt completes them and leaves nothing else behind.
+func TestFilesOfSeveralDirectoriesAreReplacedTogether(t *testing.T) {
+	start := Files{"tls/token": []byte("former"), "tls/same": []byte("the same"), "tls/other": []byte("of another writer")}
+	want := Files{"tls/token": []byte("wanted"), "tls/same": []byte("the same"), "tls/other": []byte("of another writer"),
+		"manifests/deep/pod.yaml": []byte("kind: Pod"), "tls/more": []byte("more")}
+	for _, full := range []bool{false, true} {
+		last := 0
+		for step := 1; ; step++ {
+			parent := t.TempDir()
+			require.NoError(t, replace(parent, start))
+			var files []File
+			for _, path := range []string{"tls/token", "tls/same", "tls/more", "manifests/deep/pod.yaml"} {
+				files = append(files, File{filepath.Join(parent, path), fileMode, want[path]})
+			}
+			on := &crashing{left: step, full: full}
+			err := replaceFiles(on, files...)
+			if on.left > 0 {
+				require.NoError(t, err)
+				break
+			}
+			last = step
+			what := fmt.Sprintf("step %d, full disk %t: %v", step, full, err)
+			require.Error(t, err, what)
+			found := contents(t, parent)
+			for path, data := range found {
+				if StagedFor(path) == path {
+					require.Contains(t, [][]byte{start[path], want[path]}, data, what)
+				}
+			}
+			if isReplacing := strings.HasPrefix(err.Error(), "replacing ") || strings.HasPrefix(err.Error(), "flushing "); full && !isReplacing {
+				require.Equal(t, start, found, what)
+			}
+			require.NoError(t, ReplaceFiles(files...), what)
+			require.Equal(t, want, contents(t, parent), what)
+		}
+		require.Greater(t, last, 15, "too few operations were tried")
+	}
+}
+
+func TestAFileHasTheModeThatItsWriterGives(t *testing.T) {
+	former := syscall.Umask(0o077)
+	defer syscall.Umask(former)
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	for _, mode := range []fs.FileMode{0o644, 0o600} {
+		require.NoError(t, ReplaceFiles(File{file, mode, []byte("content")}))
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode())
 	}
 }
 

@@ -109,7 +109,7 @@ var layers = []layer{
 		dir:  "pkg/cmd/operator",
 		ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/regularfile", "pkg/version"},
 	},
-	{dir: "pkg/nodefiles"},
+	{dir: "pkg/nodefiles", ours: []string{"pkg/regularfile"}},
 	{dir: "pkg/filesyncer", ours: []string{"pkg/nodefiles", "pkg/printable"}},
 	{dir: "cmd/file-syncer", ours: []string{"pkg/filesyncer"}},
 	{dir: "cmd/image-puller"},
@@ -148,6 +148,7 @@ var layers = []layer{
 		dir: "pkg/cmd/render",
 		ours: []string{
 			"pkg/cmd/usage",
+			"pkg/nodefiles",
 			"pkg/offline",
 			"pkg/regularfile",
 			"pkg/inputs",

@@ -198,8 +198,9 @@ func TestARunRepairsWhatIsNotAsItShouldBe(t *testing.T) {
 	n.remove(configOutput)
 	require.NoError(t, os.Chmod(n.path(cloudsOutput), 0o644))
 	// The remains of a run that was killed.
-	n.write("out/tls/.cloud-controller-manager-render-new-cloud-controller-manager-secret-cloud-credentials-clouds.yaml", "half")
-	n.write("out/bootstrap-manifests/.cloud-controller-manager-render-old-cloud-controller-manager-pod.yaml", "old")
+	n.write("out/tls/.cloud-controller-manager-secret-cloud-credentials-clouds.yaml.new", "half")
+	n.write("out/tls/.cloud-controller-manager-secret-of-another-input.new", "half")
+	n.write("out/bootstrap-manifests/.cloud-controller-manager-pod.yaml.new", "half")
 	require.Zero(t, n.run().code)
 	require.Equal(t, before, n.snapshot("."))
 }

@@ -171,5 +171,5 @@ func (o *options) run(stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return write(osDisk(), outputs, stale)
+	return write(outputs, stale)
 }

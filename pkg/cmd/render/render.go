@@ -283,18 +283,18 @@ func (o *options) outputs(r *operand.Resources) ([]output, error) {
 	var outputs []output
 	for _, file := range r.Files {
 		if file.Secret {
-			outputs = append(outputs, output{filepath.Join(o.assetOutputDir, secretDir, file.Name), secretMode, file.Data})
+			outputs = append(outputs, o.output(secretDir, file.Name, secretMode, file.Data))
 		} else {
-			outputs = append(outputs, output{filepath.Join(o.assetOutputDir, configDir, file.Name), publicMode, file.Data})
+			outputs = append(outputs, o.output(configDir, file.Name, publicMode, file.Data))
 		}
 	}
 	config, err := yaml.JSONToYAML(r.Config)
 	if err != nil {
 		return nil, fmt.Errorf("writing the operand's configuration: %w", err)
 	}
-	outputs = append(outputs, output{o.configOutputFile, secretMode, config})
+	outputs = append(outputs, output{Path: o.configOutputFile, Mode: secretMode, Data: config})
 	for _, m := range bootstrap.Manifests() {
-		outputs = append(outputs, output{filepath.Join(o.assetOutputDir, manifestDir, m.Name), publicMode, m.Data})
+		outputs = append(outputs, o.output(manifestDir, m.Name, publicMode, m.Data))
 	}
 	if r.NodeManager != nil {
 		manifests, err := o.nodeManagerManifests(r)
@@ -313,7 +313,11 @@ func (o *options) outputs(r *operand.Resources) ([]output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(outputs, output{filepath.Join(o.assetOutputDir, podDir, podFile), secretMode, pod}), nil
+	return append(outputs, o.output(podDir, podFile, secretMode, pod)), nil
+}
+
+func (o *options) output(dir, name string, mode os.FileMode, data []byte) output {
+	return output{Path: filepath.Join(o.assetOutputDir, dir, name), Mode: mode, Data: data}
 }
 
 // nodeManagerManifests returns the objects that make a cloud-node-manager initialize every node that registers. The
@@ -321,7 +325,7 @@ func (o *options) outputs(r *operand.Resources) ([]output, error) {
 func (o *options) nodeManagerManifests(r *operand.Resources) ([]output, error) {
 	var outputs []output
 	add := func(name string, mode os.FileMode, data []byte) {
-		outputs = append(outputs, output{filepath.Join(o.assetOutputDir, manifestDir, name), mode, data})
+		outputs = append(outputs, o.output(manifestDir, name, mode, data))
 	}
 	for _, m := range bootstrap.NodeManagerManifests() {
 		add(m.Name, publicMode, m.Data)

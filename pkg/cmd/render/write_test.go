@@ -10,78 +10,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 )
-
-// faulty is a disk that fails.
-type faulty struct {
-	// after is the number of operations that succeed.
-	after int
-	// full makes all later operations that need space fail; otherwise one operation of any kind fails, once.
-	full bool
-	// met reports whether the failure occurred.
-	met bool
-}
-
-func (f *faulty) fail(op, path string, needsSpace bool) error {
-	if f.full && !needsSpace || !f.full && f.met {
-		return nil
-	}
-	f.after--
-	if f.after >= 0 {
-		return nil
-	}
-	f.met = true
-	if f.full {
-		return &fs.PathError{Op: op, Path: path, Err: syscall.ENOSPC}
-	}
-	return &fs.PathError{Op: op, Path: path, Err: syscall.EIO}
-}
-
-func (f *faulty) disk() disk {
-	sound := osDisk()
-	return disk{
-		mkdir: func(path string, mode os.FileMode) error {
-			if err := f.fail("mkdir", path, true); err != nil {
-				return err
-			}
-			return sound.mkdir(path, mode)
-		},
-		write: func(path string, data []byte, mode os.FileMode) error {
-			if err := f.fail("write", path, true); err != nil {
-				// Half of the data fits.
-				return firstError(sound.write(path, data[:len(data)/2], mode), err)
-			}
-			return sound.write(path, data, mode)
-		},
-		link: func(from, to string) error {
-			if err := f.fail("link", from, true); err != nil {
-				return err
-			}
-			return sound.link(from, to)
-		},
-		rename: func(from, to string) error {
-			if err := f.fail("rename", from, false); err != nil {
-				return err
-			}
-			return sound.rename(from, to)
-		},
-		remove: func(path string) error {
-			if err := f.fail("remove", path, false); err != nil {
-				return err
-			}
-			return sound.remove(path)
-		},
-	}
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // earlier prepares a directory in which a run must create, replace, keep and remove files.
 func earlier(t *testing.T) (outputs []output, stale []string, dir string) {
@@ -89,7 +20,7 @@ func earlier(t *testing.T) (outputs []output, stale []string, dir string) {
 	dir = t.TempDir()
 	for path, data := range map[string]string{
 		"tls/changed": "old", "tls/equal": "equal", "tls/foreign": "foreign", "pods/stale": "stale",
-		"tls/" + newPrefix + "killed": "half",
+		"tls/.missing.new": "half", "pods/.stale.new": "half",
 	} {
 		path = filepath.Join(dir, path)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -97,7 +28,7 @@ func earlier(t *testing.T) (outputs []output, stale []string, dir string) {
 	}
 	require.NoError(t, os.Symlink("foreign", filepath.Join(dir, "tls/link")))
 	for _, name := range []string{"tls/changed", "tls/equal", "tls/more", "tls/missing", "config/deep/missing"} {
-		outputs = append(outputs, output{filepath.Join(dir, name), secretMode, []byte(filepath.Base(name))})
+		outputs = append(outputs, output{Path: filepath.Join(dir, name), Mode: secretMode, Data: []byte(filepath.Base(name))})
 	}
 	return outputs, []string{filepath.Join(dir, "pods/stale")}, dir
 }
@@ -151,39 +82,9 @@ var (
 
 func TestWriteMakesReplacesKeepsAndRemoves(t *testing.T) {
 	outputs, stale, dir := earlier(t)
-	require.NoError(t, write(osDisk(), outputs, stale))
+	require.NoError(t, write(outputs, stale))
 	require.Equal(t, after, tree(t, dir))
 	requireNothingHidden(t, dir)
-}
-
-func TestWriteIsAllOrNothingWhereverItFails(t *testing.T) {
-	for name, full := range map[string]bool{"on a disk that is full": true, "when one operation fails": false} {
-		t.Run(name, func(t *testing.T) {
-			for n := 0; ; n++ {
-				outputs, stale, dir := earlier(t)
-				fault := &faulty{after: n, full: full}
-				err := write(fault.disk(), outputs, stale)
-				if !fault.met {
-					require.NoError(t, err)
-					require.Greater(t, n, 5, "every operation has failed once")
-					return
-				}
-				switch {
-				case err == nil:
-					// Only an empty directory may remain.
-					require.False(t, full)
-					require.DirExists(t, filepath.Join(dir, "pods"))
-				case strings.HasPrefix(err.Error(), "all outputs are written, but "):
-					require.False(t, full)
-					require.Equal(t, "changed", tree(t, dir)["tls/changed"])
-				default:
-					require.Equal(t, before, tree(t, dir), "operation %d: %v", n, err)
-					require.NotContains(t, err.Error(), "\n")
-				}
-				require.NoError(t, write(osDisk(), outputs, stale), "the next run on a sound disk")
-			}
-		})
-	}
 }
 
 // A rename over a device, or over a link such as /dev/stdout, would break the machine. The test names no path
@@ -201,8 +102,8 @@ func TestAnOutputThatIsNoRegularFileIsRejected(t *testing.T) {
 			path := filepath.Join(dir, name)
 			known, err := os.Lstat(path)
 			require.NoError(t, err)
-			all := append(slices.Clone(outputs), output{path, secretMode, []byte("x")})
-			require.EqualError(t, write(osDisk(), all, stale), path+" cannot be written: "+want)
+			all := append(slices.Clone(outputs), output{Path: path, Mode: secretMode, Data: []byte("x")})
+			require.EqualError(t, write(all, stale), path+" cannot be written: "+want)
 			now, err := os.Lstat(path)
 			require.NoError(t, err)
 			require.True(t, os.SameFile(known, now))
@@ -211,11 +112,19 @@ func TestAnOutputThatIsNoRegularFileIsRejected(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsNamed(t *testing.T) {
+func TestAnOutputThatCannotBeWrittenChangesNothing(t *testing.T) {
 	outputs, stale, dir := earlier(t)
-	fault := &faulty{after: 1, full: true}
-	require.EqualError(t, write(fault.disk(), outputs, stale), "writing "+dir+"/tls/more: no space left on device")
-	requireNothingHidden(t, dir)
+	outputs = append(outputs, output{Path: filepath.Join(dir, "tls", strings.Repeat("x", 252)), Mode: secretMode})
+	require.EqualError(t, write(outputs, stale),
+		"removing "+nodefiles.StagingName(outputs[len(outputs)-1].Path)+": unlinkat "+
+			nodefiles.StagingName(outputs[len(outputs)-1].Path)+": file name too long")
+	found := tree(t, dir)
+	delete(found, "config")
+	delete(found, "config/deep")
+	require.Equal(t, before, found)
+	for _, o := range outputs[:len(outputs)-1] {
+		require.NoFileExists(t, nodefiles.StagingName(o.Path))
+	}
 }
 
 // requireNothingHidden checks that no secret remains in a hidden file.
