@@ -10,11 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -113,6 +115,7 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 		var hint string
 		for _, secret := range secretsOf(names) {
 			hint = cmp.Or(hint, didYouMean(k.cluster.objects, secret, ""))
+			k.warnMisplaced(secret)
 		}
 		k.addRemark(remark + hint)
 		gathered.Credentials = unknown
@@ -127,7 +130,32 @@ func (k *check) leaveOutMissing(custom *customccm.Secrets) {
 	})
 	for _, missing := range custom.Missing {
 		k.addRemark("no " + missing + " is among the manifests: it is not checked")
+		k.warnMisplaced(missing)
 	}
+}
+
+// warnMisplaced warns about a file with the missing Secret in another namespace. It is no error, because the cluster may
+// have the right one. Other components' Secrets may have the same name in their own namespaces.
+func (k *check) warnMisplaced(missing string) {
+	name, namespace, _ := strings.Cut(strings.TrimPrefix(missing, "secret/"), " in ")
+	for _, m := range k.cluster.objects {
+		if m.GVK != corev1.SchemeGroupVersion.WithKind(secretKind) || m.Name != name || isOfAnother(m.Namespace) {
+			continue
+		}
+		at := m.place("metadata", "namespace")
+		k.report.Diagnostics = append(k.report.Diagnostics, diagnostic.Diagnostic{
+			File: m.File, Line: at.Line, Column: at.Column, Severity: diagnostic.Warning, Object: m.String(),
+			Kind: diagnostic.Doubtful, Cause: diagnostic.Credentials, Message: fmt.Sprintf("%s is not used: the "+
+				"cloud-controller-manager's is in %s; correct the namespace", m, namespace),
+		})
+	}
+}
+
+// isOfAnother reports whether a namespace belongs to another component of OpenShift.
+func isOfAnother(namespace string) bool {
+	ours := []string{operatorclient.UserConfigNamespace, operatorclient.OperatorNamespace}
+	return strings.HasPrefix(namespace, "openshift-") && !slices.Contains(ours, namespace) &&
+		confdoc.Nearest(namespace, []string{operand.Namespace}) == ""
 }
 
 func (k *check) addRemark(text string) { k.report.Remarks = append(k.report.Remarks, text) }

@@ -92,7 +92,7 @@ func didYouMean(ms []Manifest, missing, key string) string {
 			continue
 		case its != kind && m.Name == name && m.Namespace == namespace:
 			path = []string{"kind"}
-		case its == kind && m.Name == name:
+		case its == kind && m.Name == name && kind != "secret": // another component may have one of this name
 			path[1] = "namespace"
 		case its != kind || m.Namespace != namespace || !m.has("data", key):
 			continue

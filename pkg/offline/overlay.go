@@ -161,7 +161,7 @@ func (o *Overlay) GatherWithoutSecrets(
 	}
 	switch {
 	case p.Credentials.Secret == "":
-		k := check{report: &Report{}}
+		k := check{cluster: o.Cluster, report: &Report{}}
 		k.leaveOutMissing(&gathered.Custom)
 		gathered.Credentials = operand.CustomCredentials(gathered.Custom)
 		gathered.Credentials.Unknown = len(gathered.Custom.Missing) > 0

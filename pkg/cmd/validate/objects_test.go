@@ -35,7 +35,19 @@ func TestAnObjectThatIsAlmostTheOneThatTheClusterReads(t *testing.T) {
 		"an Infrastructure without its group": {"infra.yaml", "config.openshift.io/v1", "v1",
 			"validate: infra.yaml:1:1: there is no Infrastructure of the version v1: write apiVersion: config.openshift.io/v1"},
 		"credentials in another namespace": {"secret.yaml", "kube-system", "openshift-config",
-			unchecked + "; did you mean secret/openstack-credentials in openshift-config at secret.yaml:5:3?"},
+			"secret.yaml:5:3: warning: secret/openstack-credentials in openshift-config is not used: the " +
+				"cloud-controller-manager's is in kube-system; correct the namespace [CCM0006]"},
+		"credentials without a namespace": {"secret.yaml", "  namespace: kube-system\n", "",
+			"secret.yaml:3:1: warning: secret/openstack-credentials is not used: the cloud-controller-manager's is in " +
+				"kube-system; correct the namespace [CCM0006]"},
+		"credentials beside the operator": {"secret.yaml", "  name: openstack-credentials\n  namespace: kube-system",
+			"  name: openstack-cloud-credentials\n  namespace: openshift-cloud-controller-manager-operator",
+			"secret.yaml:5:3: warning: secret/openstack-cloud-credentials in openshift-cloud-controller-manager-operator is " +
+				"not used: the cloud-controller-manager's is in openshift-cloud-controller-manager; correct the namespace " +
+				"[CCM0006]"},
+		"credentials of another component, which have the same name": {"secret.yaml",
+			"  name: openstack-credentials\n  namespace: kube-system",
+			"  name: openstack-cloud-credentials\n  namespace: openshift-machine-api", unchecked},
 		"credentials in a ConfigMap": {"secret.yaml", "kind: Secret", "kind: ConfigMap",
 			unchecked + "; did you mean configmap/openstack-credentials in kube-system at secret.yaml:2:1?"},
 		"documents that are null": {"cloud.yaml", "apiVersion: v1\n", "null\n---\napiVersion: v1\n",
