@@ -22,35 +22,6 @@ func IsReady(pod *corev1.Pod) bool {
 	})
 }
 
-// ContainerStatus returns the status of the named container, empty if the kubelet has not reported one.
-func ContainerStatus(pod *corev1.Pod, name string) corev1.ContainerStatus {
-	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name == name {
-			return status
-		}
-	}
-	return corev1.ContainerStatus{}
-}
-
-// Terminated returns the container's last termination, nil if there is none.
-func Terminated(container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	if container.State.Terminated != nil {
-		return container.State.Terminated
-	}
-	return container.LastTerminationState.Terminated
-}
-
-// HasEnded reports whether a pod that runs once has ended.
-func HasEnded(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// IsStuck reports whether a container waits for something other than its turn or its start, such as its image.
-func IsStuck(status corev1.ContainerStatus) bool {
-	waiting := status.State.Waiting
-	return waiting != nil && !slices.Contains([]string{"", "PodInitializing", "ContainerCreating"}, waiting.Reason)
-}
-
 // Port returns where the cloud-controller-manager of a static pod listens, 0 if that is not known.
 func Port(pod *corev1.Pod) int32 {
 	for _, container := range pod.Spec.Containers {

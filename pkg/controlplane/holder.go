@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // SettleTime is how long a new holder must keep the lease before it counts as working. A CCM that cannot reach its
@@ -115,7 +114,7 @@ func (v *View) holder() Holder {
 		}
 		return h
 	}
-	h.compare(r, ContainerStatus(v.StaticPod(h.Node), operand.Name), v.state.Now)
+	h.compare(r, ContainerStatus(v.StaticPod(h.Node)), v.state.Now)
 	return h
 }
 

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
@@ -68,7 +67,7 @@ func (r *Record) observe(v *View, certain bool) {
 	var container corev1.ContainerStatus
 	pod := v.StaticPod(holder.Node)
 	if pod != nil {
-		container = ContainerStatus(pod, operand.Name)
+		container = ContainerStatus(pod)
 	}
 	id := container.ContainerID
 	switch {
@@ -126,7 +125,7 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 	if pod == nil || p.Identity == "" || p.Lease.Spec.AcquireTime == nil {
 		return End{}
 	}
-	container := ContainerStatus(pod, operand.Name)
+	container := ContainerStatus(pod)
 	if last := Terminated(container); p.is(last, pod) {
 		return p.endedBy(last, pod, container, now)
 	}
@@ -153,11 +152,6 @@ func (p *Process) endedBy(
 	}
 	e.Failed = e.Proven && last.FinishedAt.Sub(acquired) < SettleTime
 	return e
-}
-
-// IsInBackOff reports whether the kubelet does not start a container for now.
-func IsInBackOff(container corev1.ContainerStatus) bool {
-	return container.State.Waiting != nil && container.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
 // is reports whether a run of a pod's container was that of the process.

@@ -1,11 +1,8 @@
 package inputs
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
@@ -98,20 +96,20 @@ type record struct {
 func AcceptCloudConfig(
 	previous *Version[operand.CloudConfig], config operand.CloudConfig, now time.Time,
 ) *Version[operand.CloudConfig] {
-	return accept(previous, config, config.Source, digest(cloudConfigFiles(config)), now)
+	return accept(previous, config, config.Source, digestOf(cloudConfigFiles(config)), now)
 }
 
 // AcceptCredentials is AcceptCloudConfig for the credentials.
 func AcceptCredentials(previous *Version[Credentials], in operand.Inputs, now time.Time) *Version[Credentials] {
 	credentials := Credentials{Credentials: in.Credentials, Reloaded: slices.Sorted(maps.Keys(in.Custom.Reloaded))}
-	return accept(previous, credentials, in.Credentials.Source, digest(credentialFiles(in.Credentials)), now)
+	return accept(previous, credentials, in.Credentials.Source, digestOf(credentialFiles(in.Credentials)), now)
 }
 
 // AcceptTrustedCA is AcceptCloudConfig for the trusted CA.
 func AcceptTrustedCA(
 	previous *Version[operand.TrustSource], source operand.TrustSource, now time.Time,
 ) *Version[operand.TrustSource] {
-	return accept(previous, source, source.Source, digest(trustFiles(source)), now)
+	return accept(previous, source, source.Source, digestOf(trustFiles(source)), now)
 }
 
 func accept[T any](previous *Version[T], input T, source, digest string, now time.Time) *Version[T] {
@@ -160,7 +158,9 @@ func version[T any](r *record, input T) *Version[T] {
 	return &Version[T]{Input: input, Source: r.Source, Since: r.Since, Former: r.Former, digest: r.Digest}
 }
 
-func (r *record) matches(files map[string][]byte) bool { return r != nil && r.Digest == digest(files) }
+func (r *record) matches(files map[string][]byte) bool {
+	return r != nil && r.Digest == digestOf(files)
+}
 
 func readCloudConfig(r *record, files map[string][]byte) operand.CloudConfig {
 	config := operand.CloudConfig{Source: r.Source, Key: r.Key, Data: files[cloudConfigFile], CABundle: files[besideCA]}
@@ -205,7 +205,7 @@ func (a Accepted) Secret(platform string) (secret *corev1.Secret, omitted []stri
 			return
 		}
 		size += needed
-		record.Digest = digest(files)
+		record.Digest = digestOf(files)
 		*into = record
 		maps.Copy(secret.Data, files)
 	}
@@ -269,14 +269,12 @@ func sizeOf(files map[string][]byte) int {
 	return size
 }
 
-func digest(files map[string][]byte) string {
-	hash := sha256.New()
+func digestOf(files map[string][]byte) string {
+	var content strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(files)) {
-		// Writes to a hash never fail.
-		_, _ = fmt.Fprintf(hash, "%s %d\n", key, len(files[key]))
-		_, _ = io.Copy(hash, bytes.NewReader(files[key]))
+		fmt.Fprintf(&content, "%s %d\n%s", key, len(files[key]), files[key])
 	}
-	return fmt.Sprintf("sha256:%x", hash.Sum(nil))
+	return digest.Of(content.String())
 }
 
 // Custom returns these credentials in the form of spec.custom's Secrets, with the other diagnostics of the

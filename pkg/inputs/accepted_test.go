@@ -63,13 +63,13 @@ func TestTheBytesOfTheSourcesAreKeptAsTheyAre(t *testing.T) {
 	require.Equal(t, "accepted-inputs", secret.Name)
 	require.JSONEq(t, `{"platform": "openstack",
 		"cloudConfig": {"source": "configmap/c", "key": "config", "since": "2026-11-20T12:00:00Z",
-			"digest": "`+digest(map[string][]byte{
+			"digest": "`+digestOf(map[string][]byte{
 		"cloud-config": []byte("[Global]\n"), "cloud-config.ca-bundle.pem": []byte("ca"), "cloud-config.beside.a.b": []byte("x"),
 	})+`"},
 		"credentials": {"source": "secret/s", "since": "2026-11-20T12:00:00Z", "sources": {"k": "secret/k"}, "reloaded": ["token"],
-			"digest": "`+digest(map[string][]byte{"credentials.k": []byte("v")})+`"},
+			"digest": "`+digestOf(map[string][]byte{"credentials.k": []byte("v")})+`"},
 		"trustedCA": {"source": "configmap/t", "key": "ca-bundle.crt", "since": "2026-11-20T12:00:00Z",
-			"digest": "`+digest(map[string][]byte{"trusted-ca": []byte("pem")})+`"}}`, string(secret.Data["inputs.json"]))
+			"digest": "`+digestOf(map[string][]byte{"trusted-ca": []byte("pem")})+`"}}`, string(secret.Data["inputs.json"]))
 	delete(secret.Data, "inputs.json")
 	require.Equal(t, map[string][]byte{
 		"cloud-config": []byte("[Global]\n"), "cloud-config.ca-bundle.pem": []byte("ca"), "cloud-config.beside.a.b": []byte("x"),

@@ -1,8 +1,6 @@
 package nodefiles
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,15 +8,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
 )
 
 // Digest returns the digest of the files as this package writes them.
 func Digest(files Files) string {
-	hash := sha256.New()
+	var content strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(hash, "%q %s %d\n%s\n", path, fileMode, len(files[path]), files[path])
+		fmt.Fprintf(&content, "%q %s %d\n%s\n", path, fileMode, len(files[path]), files[path])
 	}
-	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	return digest.Of(content.String())
 }
 
 // DigestOf returns the digest of the file or of the directory's files. It differs from Digest if a file has another
@@ -45,7 +46,7 @@ func digestOf(path string) (string, error) {
 		return "", err
 	}
 	defer root.Close()
-	hash := sha256.New()
+	var content strings.Builder
 	err = fs.WalkDir(root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -60,8 +61,8 @@ func digestOf(path string) (string, error) {
 				return err
 			}
 		}
-		_, err = fmt.Fprintf(hash, "%q %s %d\n%s\n", name, info.Mode(), len(data), data)
+		_, err = fmt.Fprintf(&content, "%q %s %d\n%s\n", name, info.Mode(), len(data), data)
 		return err
 	})
-	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), err
+	return digest.Of(content.String()), err
 }

@@ -2,8 +2,6 @@ package operand
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
 )
 
 const (
@@ -171,6 +170,5 @@ func nodeManagerDigest(pod *corev1.PodTemplateSpec, r *Resources) (string, error
 	if err != nil {
 		return "", fmt.Errorf("writing the pod: %w", err)
 	}
-	sum := sha256.Sum256(append(template, digest(configMaps, secrets, "")...))
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	return digest.Of(append(template, digestOf(configMaps, secrets, "")...)), nil
 }

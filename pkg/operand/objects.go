@@ -2,11 +2,8 @@ package operand
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -16,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
@@ -57,7 +55,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason
 	r.ConfigMaps = append(r.ConfigMaps, podConfigMap)
 
-	r.Digest = digest(r.ConfigMaps, r.Secrets, "")
+	r.Digest = digestOf(r.ConfigMaps, r.Secrets, "")
 	podConfigMap.Data[digestKey] = r.Digest
 	return r, nil
 }
@@ -135,13 +133,12 @@ func InputDigest(in Inputs) string {
 	if in.delivered != nil {
 		return in.delivered.inputDigest
 	}
-	sum := sha256.Sum256(in.CloudConfig.Data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return digest.Of(in.CloudConfig.Data)
 }
 
 // CredentialsDigest returns the digest of the credentials.
 func CredentialsDigest(in Inputs) string {
-	return digest(nil, []*corev1.Secret{{Data: in.Credentials.Data}}, "")
+	return digestOf(nil, []*corev1.Secret{{Data: in.Credentials.Data}}, "")
 }
 
 func usedCredentials(in Inputs) string {
@@ -172,7 +169,7 @@ func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 	}
 	// The pod's ConfigMap is the first of Delivered.
 	stated := configMaps[0].Data[digestKey]
-	if actual := digest(configMaps, secrets, suffix); actual != stated {
+	if actual := digestOf(configMaps, secrets, suffix); actual != stated {
 		return fmt.Errorf("the objects have digest %q, but configmap/%s has %q: the candidate is not fully applied",
 			actual, PodConfigMap+suffix, stated)
 	}
@@ -222,15 +219,15 @@ func pick[T any](kind Kind, objects []T, nameOf func(T) string, suffix string) (
 	return picked, nil
 }
 
-// digest returns the digest of kind, name and data of every object, independent of their order. It excludes the suffix
+// digestOf returns the digest of kind, name and data of every object, independent of their order. It excludes the suffix
 // of a name, and the digest in the pod's ConfigMap.
-func digest(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, suffix string) string {
+func digestOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, suffix string) string {
 	var lines []string
 	add := func(kind Kind, name, key string, data []byte) {
 		if name = strings.TrimSuffix(name, suffix); name == PodConfigMap && key == digestKey {
 			return
 		}
-		lines = append(lines, fmt.Sprintf("%s/%s/%s %x\n", kind, name, key, sha256.Sum256(data)))
+		lines = append(lines, fmt.Sprintf("%s/%s/%s %s\n", kind, name, key, digest.Hex(data)))
 	}
 	for _, o := range configMaps {
 		for key, value := range o.Data {
@@ -243,10 +240,5 @@ func digest(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, suffix str
 		}
 	}
 	slices.Sort(lines)
-	hash := sha256.New()
-	for _, line := range lines {
-		// Writing to a hash never fails.
-		_, _ = io.WriteString(hash, line)
-	}
-	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	return digest.Of(strings.Join(lines, ""))
 }

@@ -1,17 +1,17 @@
 package operand
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
@@ -62,7 +62,7 @@ func PreflightCandidate(in Inputs) (*corev1.Secret, error) {
 		return nil, nil
 	}
 	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, PreflightDigestAnnotation,
-		digest(nil, []*corev1.Secret{secret}, ""))
+		digestOf(nil, []*corev1.Secret{secret}, ""))
 	return secret, nil
 }
 
@@ -104,7 +104,7 @@ func StartDigestsOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, re
 		configMap := filter(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == of.configMap+suffix })
 		secret := filter(secrets, func(o *corev1.Secret) bool { return o.Name == of.secret+suffix })
 		if len(configMap)+len(secret) > 0 {
-			digests[cause] = digest(configMap, secret, suffix)
+			digests[cause] = digestOf(configMap, secret, suffix)
 		}
 	}
 	for _, o := range filter(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == PodConfigMap+suffix }) {
@@ -117,7 +117,7 @@ func StartDigestsOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, re
 		container.Image = ""
 		// A container that was decoded can be encoded.
 		data, _ := json.Marshal(append([]corev1.Container{container}, pod.Spec.InitContainers...))
-		digests[diagnostic.Configuration] = digest(nil, []*corev1.Secret{{Data: map[string][]byte{"": data}}}, "")
+		digests[diagnostic.Configuration] = digestOf(nil, []*corev1.Secret{{Data: map[string][]byte{"": data}}}, "")
 	}
 	return digests
 }
@@ -129,9 +129,9 @@ func filter[T any](objects []*T, matches func(*T) bool) []*T {
 // Changed returns the digests that differ from former ones.
 func (d StartDigests) Changed(former StartDigests) StartDigests {
 	changed := StartDigests{}
-	for cause, digest := range d {
-		if former[cause] != digest {
-			changed[cause] = digest
+	for cause, present := range d {
+		if former[cause] != present {
+			changed[cause] = present
 		}
 	}
 	return changed
@@ -161,11 +161,9 @@ func (d StartDigests) Value() string { return d.acceptance("") }
 func (d StartDigests) CheckedValue() string { return d.acceptance("checked") }
 
 func (d StartDigests) acceptance(of string) string {
-	hash := sha256.New()
+	var text strings.Builder
 	for _, cause := range d.Causes() {
-		// Writing to a hash never fails.
-		_, _ = fmt.Fprintln(hash, cause, d[cause])
+		fmt.Fprintln(&text, cause, d[cause])
 	}
-	_, _ = fmt.Fprint(hash, of)
-	return hex.EncodeToString(hash.Sum(nil))[:12]
+	return digest.Hex(text.String() + of)[:12]
 }

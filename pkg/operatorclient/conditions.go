@@ -26,6 +26,14 @@ func AsExpected(conditionType string) *Condition {
 	return NewCondition(conditionType, operatorv1.ConditionFalse, "AsExpected", "")
 }
 
+// Problem returns a condition that is True with the message, or as expected if there is none.
+func Problem(conditionType, reason, message string) *Condition {
+	if message == "" {
+		return AsExpected(conditionType)
+	}
+	return NewCondition(conditionType, operatorv1.ConditionTrue, reason, message)
+}
+
 // maxMessage limits the message of a condition. About 50 have to fit into an object of etcd, which holds 1.5 MiB.
 const maxMessage = 4096
 

@@ -130,7 +130,7 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 func images(pods []*corev1.Pod) []string {
 	found := sets.New[string]()
 	for _, p := range pods {
-		found.Insert(controlplane.ContainerStatus(p, operand.Name).Image)
+		found.Insert(controlplane.ContainerStatus(p).Image)
 	}
 	return sets.List(found.Delete(""))
 }
@@ -145,7 +145,7 @@ func kubelet(node *corev1.Node) string {
 }
 
 func stateOf(pod *corev1.Pod) string {
-	state := controlplane.ContainerStatus(pod, operand.Name).State
+	state := controlplane.ContainerStatus(pod).State
 	switch {
 	case controlplane.IsReady(pod):
 		return "Ready"

@@ -49,10 +49,32 @@ func TestEachFactHasOneHome(t *testing.T) {
 		},
 		"a container is in back-off": {
 			computed: regexp.MustCompile(`"CrashLoopBackOff"`),
-			home:     "pkg/controlplane/process.go",
-			others: map[string]string{
-				"pkg/operator/nodes/nodemanager/health.go": "it maps the reasons of the kubelet to an action",
-			},
+			home:     "pkg/controlplane/container.go",
+		},
+		"a pod has ended": {
+			computed: regexp.MustCompile(`corev1\.Pod(Succeeded|Failed) (\|\||&&) [\w.]+\.Phase [!=]= corev1\.Pod(Succeeded|Failed)`),
+			home:     "pkg/controlplane/container.go",
+			others:   map[string]string{"pkg/predecessor/predecessor.go": "it is below the model"},
+		},
+		"a container has ended": {
+			computed: regexp.MustCompile(`= \w+(\.State\.Terminated\n[^}]*\w+ = \w+\.LastTerminationState\.Terminated|\.State\.Terminated; \w+ == nil)`),
+			home:     "pkg/controlplane/container.go",
+		},
+		"a signal has ended a container": {
+			computed: regexp.MustCompile(`\bsignaled\b|ExitCode (>|-) 128`),
+			home:     "pkg/controlplane/container.go",
+		},
+		"nobody saw a container end": {
+			computed: regexp.MustCompile(`Reason, "Unknown"\)|Reason == "(ContainerStatus)?Unknown"|= "Unknown"\n`),
+			home:     "pkg/controlplane/container.go",
+		},
+		"which revision a static pod runs": {
+			computed: regexp.MustCompile(`Labels\["revision"\] [!=]= strconv`),
+			home:     "pkg/controlplane/container.go",
+		},
+		"a digest": {
+			computed: regexp.MustCompile(`\bsha256\.(New|Sum256)\(`),
+			home:     "pkg/digest/digest.go",
 		},
 		"the header of a line of a log is read": {
 			computed: regexp.MustCompile(`\[IWEF\]`),
@@ -68,8 +90,8 @@ func TestEachFactHasOneHome(t *testing.T) {
 			others:   map[string]string{"pkg/operator/rollout/staticpod/podviews.go": "it changes the condition"},
 		},
 		"a container is found by its name, and is Ready": {
-			computed: regexp.MustCompile(`\.ContainerStatuses\b[^\n]*\n[^\n]*\.Name [!=]= `),
-			home:     "pkg/controlplane/controlplane.go",
+			computed: regexp.MustCompile(`\.ContainerStatuses\b[^\n]*(\n[^\n]*)?\.Name [!=]= `),
+			home:     "pkg/controlplane/container.go",
 		},
 		"the static pod of a node": {
 			computed: regexp.MustCompile(`operand\.Name ?\+ ?"-" ?\+`),
@@ -102,7 +124,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 		},
 		"a container is stuck": {
 			computed: regexp.MustCompile(`"PodInitializing"(,| &&)`),
-			home:     "pkg/controlplane/controlplane.go",
+			home:     "pkg/controlplane/container.go",
 		},
 		"something has lasted": {
 			computed: regexp.MustCompile(`s\.at\.IsZero\(\)|[sS]ince(\[\w+\])?\.IsZero\(\)|[sS]ince(\[\w+\])? = now\b|_, known := \w*\.?\w*[sS]ince\[|\w\{\w+, \w+\.[cC]lock\.Now\(\)\}`),

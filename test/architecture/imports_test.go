@@ -34,6 +34,7 @@ var layers = []layer{
 	{dir: "bootstrap"},
 	{dir: "pkg/codes", pure: true},
 	{dir: "pkg/diagnostic", pure: true, ours: []string{"pkg/codes"}},
+	{dir: "pkg/digest", pure: true},
 	{dir: "pkg/featuregate", pure: true},
 	{dir: "pkg/gcfg", pure: true},
 	{dir: "pkg/redaction", pure: true, ours: []string{"pkg/gcfg"}},
@@ -63,6 +64,7 @@ var layers = []layer{
 			"pkg/clouds",
 			"pkg/confdoc",
 			"pkg/diagnostic",
+			"pkg/digest",
 			"pkg/apis",
 			"bindata",
 			"bootstrap",
@@ -92,7 +94,7 @@ var layers = []layer{
 	{
 		dir:  "pkg/inputs",
 		pure: true,
-		ours: []string{"pkg/operatorclient", "pkg/diagnostic", "pkg/operand", "pkg/operandconfig", "pkg/platform"},
+		ours: []string{"pkg/operatorclient", "pkg/diagnostic", "pkg/digest", "pkg/operand", "pkg/operandconfig", "pkg/platform"},
 	},
 
 	// What several controllers share.
@@ -109,7 +111,7 @@ var layers = []layer{
 		dir:  "pkg/cmd/operator",
 		ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/regularfile", "pkg/version"},
 	},
-	{dir: "pkg/nodefiles", ours: []string{"pkg/regularfile"}},
+	{dir: "pkg/nodefiles", ours: []string{"pkg/digest", "pkg/regularfile"}},
 	{dir: "pkg/filesyncer", ours: []string{"pkg/nodefiles", "pkg/printable"}},
 	{dir: "cmd/file-syncer", ours: []string{"pkg/filesyncer"}},
 	{dir: "cmd/image-puller"},
@@ -244,6 +246,7 @@ var controllerMayImport = []string{
 	"pkg/clouds",
 	"pkg/confdoc",
 	"pkg/diagnostic",
+	"pkg/digest",
 	"pkg/featuregate",
 	"pkg/platform",
 	"pkg/apis",

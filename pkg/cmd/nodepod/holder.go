@@ -50,7 +50,7 @@ func (p *Pod) HasEnded(ctx context.Context, address string) bool {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false
 	}
-	ended := err != nil || controlplane.ContainerStatus(pod, operand.Name).State.Terminated != nil
+	ended := err != nil || controlplane.ContainerStatus(pod).State.Terminated != nil
 	return ended && errors.Is(p.dial(ctx, address), syscall.ECONNREFUSED)
 }
 

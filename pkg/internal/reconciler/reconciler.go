@@ -48,6 +48,13 @@ func Again(inner factory.Controller, recorder events.Recorder, informers ...fact
 	return Unreported(f, inner.Name(), recorder, inner.Sync)
 }
 
+// After lets a controller sync again after a time, 0 for never.
+func After(syncCtx factory.SyncContext, wait time.Duration) {
+	if wait > 0 {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+	}
+}
+
 // maxBackOff is how long a controller waits at most before it tries again what has failed. library-go's queue waits for
 // up to 1000 seconds, which double with each failure: a minute without rights would stop a rollout for minutes.
 const maxBackOff = 30 * time.Second

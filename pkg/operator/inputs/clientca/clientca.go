@@ -52,8 +52,7 @@ func New(d dependencies.Deps, source corev1informers.ConfigMapInformer) factory.
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.Operator)
-	if err != nil || !known || !managed {
+	if managed, _, err := observedplatform.Managed(c.Operator); err != nil || !managed {
 		return err
 	}
 	const object = "configmap/" + operatorclient.APIServerAuthentication + " in " + operatorclient.KubeSystemNamespace

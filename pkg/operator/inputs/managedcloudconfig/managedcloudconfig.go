@@ -5,7 +5,6 @@ package managedcloudconfig
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -123,7 +123,7 @@ func render(
 		CredentialsUnknown: true, // each component has its own
 		Cluster:            observed.Cluster,
 	})
-	accepted := digest(s.Data)
+	accepted := digest.Hex(s.Data)
 	policy := diagnostic.Lenient
 	if current != nil && !slices.Contains([]string{"", accepted}, current.Annotations[acceptedAnnotation]) {
 		policy = diagnostic.Strict
@@ -165,8 +165,6 @@ func notUpdated(diagnostics ...diagnostic.Diagnostic) error {
 		operatorclient.ManagedCloudConfig, operatorclient.ManagedConfigNamespace,
 		diagnostic.JoinFew(lines, "\n", "\nand %d more"))
 }
-
-func digest(config []byte) string { return fmt.Sprintf("%x", sha256.Sum256(config)) }
 
 // apply writes the ConfigMap if it differs. Otherwise it sends no request.
 func (c *controller) apply(ctx context.Context, recorder events.Recorder, current, wanted *corev1.ConfigMap) error {

@@ -17,6 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
@@ -99,15 +100,15 @@ func TestSync(t *testing.T) {
 	}{
 		"the user's configuration is rewritten, and what stands beside it is kept": {
 			observed: observed, objects: []runtime.Object{user(map[string]string{"config": ini, "ca-bundle.pem": "a CA"})},
-			verbs: create, want: map[string]string{"cloud.conf": rewritten, "ca-bundle.pem": "a CA"}, digest: digest([]byte(ini)),
+			verbs: create, want: map[string]string{"cloud.conf": rewritten, "ca-bundle.pem": "a CA"}, digest: digest.Hex(ini),
 		},
 		"what another operator wrote is replaced": {
 			observed: observed, objects: []runtime.Object{user(map[string]string{"config": ini}), managed("", map[string]string{"cloud.conf": ini, "old": "x"})},
-			verbs: update, want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+			verbs: update, want: map[string]string{"cloud.conf": rewritten}, digest: digest.Hex(ini),
 		},
 		"what is right is not even read again": {
-			observed: observed, objects: []runtime.Object{user(map[string]string{"config": ini}), managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten})},
-			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+			observed: observed, objects: []runtime.Object{user(map[string]string{"config": ini}), managed(digest.Hex(ini), map[string]string{"cloud.conf": rewritten})},
+			want: map[string]string{"cloud.conf": rewritten}, digest: digest.Hex(ini),
 		},
 		"where Infrastructure names no configuration it says enough itself": {
 			observed: noReference, verbs: create, want: map[string]string{"cloud.conf": stub}, digest: emptyDigest,
@@ -116,8 +117,8 @@ func TestSync(t *testing.T) {
 			observed: observed, verbs: create, want: map[string]string{"cloud.conf": stub}, digest: emptyDigest,
 		},
 		"a configuration that is gone is a mistake": {
-			observed: observed, objects: []runtime.Object{managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten})},
-			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+			observed: observed, objects: []runtime.Object{managed(digest.Hex(ini), map[string]string{"cloud.conf": rewritten})},
+			want: map[string]string{"cloud.conf": rewritten}, digest: digest.Hex(ini),
 			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config: it does not exist; create it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster",
 		},
 		"a key that is gone is a mistake": {
@@ -132,9 +133,9 @@ func TestSync(t *testing.T) {
 		"a broken configuration leaves what is there": {
 			observed: observed,
 			objects: []runtime.Object{
-				user(map[string]string{"config": "[Global]\ninsecure-flag = ture\nport = x\n"}), managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten}),
+				user(map[string]string{"config": "[Global]\ninsecure-flag = ture\nport = x\n"}), managed(digest.Hex(ini), map[string]string{"cloud.conf": rewritten}),
 			},
-			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+			want: map[string]string{"cloud.conf": rewritten}, digest: digest.Hex(ini),
 			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config, line 2:17: insecure-flag is \"ture\", but must be true or false\n" +
 				"configmap/cloud-provider-config in openshift-config, key config, line 3:8: port is \"x\", but must be a whole number that is not negative",
 		},
@@ -149,13 +150,13 @@ func TestSync(t *testing.T) {
 				"and 2 more",
 		},
 		"a likely typo is rejected in a change": {
-			observed: observed, objects: []runtime.Object{user(map[string]string{"config": typo}), managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten})},
-			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+			observed: observed, objects: []runtime.Object{user(map[string]string{"config": typo}), managed(digest.Hex(ini), map[string]string{"cloud.conf": rewritten})},
+			want: map[string]string{"cloud.conf": rewritten}, digest: digest.Hex(ini),
 			wantErr: kept + `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "insecure-flga" in [Global]; did you mean "insecure-flag"?`,
 		},
 		"a likely typo that was there before is not": {
-			observed: observed, objects: []runtime.Object{user(map[string]string{"config": typo}), managed(digest([]byte(typo)), map[string]string{"cloud.conf": "old"})},
-			verbs: update, want: map[string]string{"cloud.conf": stub}, digest: digest([]byte(typo)),
+			observed: observed, objects: []runtime.Object{user(map[string]string{"config": typo}), managed(digest.Hex(typo), map[string]string{"cloud.conf": "old"})},
+			verbs: update, want: map[string]string{"cloud.conf": stub}, digest: digest.Hex(typo),
 		},
 		"a rejected write is reported": {
 			observed: noReference, writeErr: errors.New("forbidden"), verbs: create,

@@ -94,8 +94,7 @@ func newController(
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.Operator)
-	if err != nil || !known || !managed {
+	if managed, _, err := observedplatform.Managed(c.Operator); err != nil || !managed {
 		return err
 	}
 	policy, err := c.readKeyPolicy(ctx)

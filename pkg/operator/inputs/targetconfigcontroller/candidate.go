@@ -126,10 +126,7 @@ func (c *controller) replaced(
 		if err != nil {
 			return nil, err
 		}
-		if stillRejected != nil {
-			continue
-		}
-		if !in.hasFailed(resources) {
+		if stillRejected == nil && !in.hasFailed(resources) {
 			return c.chosen(in, a, resources, rejected.Diagnostics), nil
 		}
 	}

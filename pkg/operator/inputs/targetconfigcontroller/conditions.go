@@ -27,11 +27,7 @@ const (
 
 // causes are the causes that have a condition, in the order in which the conditions are written.
 var causes = []diagnostic.Cause{
-	diagnostic.CloudConfig,
-	diagnostic.Credentials,
-	diagnostic.TrustedCA,
-	diagnostic.Image,
-	diagnostic.Configuration,
+	diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA, diagnostic.Image, diagnostic.Configuration,
 }
 
 // Inertia is that of the causes: an invalid input does not recover by itself.
@@ -96,14 +92,11 @@ func (c *controller) reportOnly(
 func condition(
 	recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, conditionType, reason, message string,
 ) *operatorclient.Condition {
-	if message == "" {
-		return operatorclient.AsExpected(conditionType)
-	}
 	previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
-	if previous == nil || previous.Message != operatorclient.Bounded(message) {
+	if message != "" && (previous == nil || previous.Message != operatorclient.Bounded(message)) {
 		recorder.Warning(strings.TrimSuffix(conditionType, "Degraded")+reason, message)
 	}
-	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, message)
+	return operatorclient.Problem(conditionType, reason, message)
 }
 
 func kept(status *operatorv1.StaticPodOperatorStatus, conditionType string) []*operatorclient.Condition {

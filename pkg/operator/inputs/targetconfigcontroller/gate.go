@@ -55,28 +55,24 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	if chosen.resources == nil {
 		return chosen, nil
 	}
-	next, e, err := g.look()
-	if err != nil {
-		return nil, err
-	}
-	step, unproved := e.next()
-	g.tellUnproved(e.changed.Changed(g.accepted), unproved)
-	return g.take(ctx, step, next, e)
-}
-
-func (g *gating) look() (*candidate, *evidence, error) {
 	if err := g.classify(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	next, err := g.withoutRejected()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	e, err := g.observe(next)
-	return next, e, err
+	if err != nil {
+		return nil, err
+	}
+	return g.take(ctx, next, e)
 }
 
-func (g *gating) take(ctx context.Context, step step, next *candidate, e *evidence) (*candidate, error) {
+// take takes the step that is due.
+func (g *gating) take(ctx context.Context, next *candidate, e *evidence) (*candidate, error) {
+	step, unproved := e.next()
+	g.tellUnproved(e.changed.Changed(g.accepted), unproved)
 	switch step {
 	case pause:
 		next.resources = nil

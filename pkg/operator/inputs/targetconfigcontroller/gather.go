@@ -169,17 +169,16 @@ func (c *controller) identity(g *gathered) *operand.Identity {
 		identity.FileSyncerToken = token.Data[corev1.ServiceAccountTokenKey]
 	}
 	if len(identity.CABundle) == 0 {
-		g.reportMissingIdentity(componentGracePeriod, "configmap/"+rootCA, rootCAKey, "the CA of the API server")
+		g.reportMissingIdentity("configmap/"+rootCA, rootCAKey, "the CA of the API server")
 	}
 	if len(identity.FileSyncerToken) == 0 {
-		g.reportMissingIdentity(componentGracePeriod, "secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey,
-			"the token of the file-syncer")
+		g.reportMissingIdentity("secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey, "the token of the file-syncer")
 	}
 	return identity
 }
 
-func (g *gathered) reportMissingIdentity(gracePeriod time.Duration, object, key, what string) {
-	g.absent[object] = gracePeriod
+func (g *gathered) reportMissingIdentity(object, key, what string) {
+	g.absent[object] = componentGracePeriod
 	g.errors = append(g.errors, diagnostic.Diagnostic{
 		Cause:   diagnostic.Configuration,
 		Object:  object + " in " + operatorclient.TargetNamespace,

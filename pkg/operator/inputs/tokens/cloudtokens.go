@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -66,9 +67,7 @@ func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, acc
 		break
 	}
 	next, err := c.update(ctx, syncCtx.Recorder(), current, account, wanted)
-	if next > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
-	}
+	reconciler.After(syncCtx, next)
 	return err
 }
 

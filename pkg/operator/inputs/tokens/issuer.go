@@ -2,25 +2,27 @@ package tokens
 
 import (
 	"context"
-	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-const (
-	// ServiceAccount is the operand's ServiceAccount.
-	ServiceAccount = "cloud-controller-manager"
-
-	// refreshDue is the reason to replace a token that is still valid.
-	refreshDue = "a third of the previous one's lifetime has passed"
-)
+// ServiceAccount is the operand's ServiceAccount.
+const ServiceAccount = "cloud-controller-manager"
 
 // Record is stored beside a token. A token that does not match its record is replaced. Times are in RFC 3339 format.
 type Record struct {
@@ -28,7 +30,7 @@ type Record struct {
 	ExpiresAt string `json:"expiresAt"`
 	// Owner is the UID of the ServiceAccount.
 	Owner string `json:"owner"`
-	// SHA256 is the digest of the token.
+	// SHA256 identifies the token without disclosing it: its signature has too many bits for a brute-force search.
 	SHA256 string `json:"sha256"`
 	// Audience is the token's audience, empty for the API server.
 	Audience string `json:"audience,omitempty"`
@@ -38,24 +40,21 @@ type Record struct {
 func (r Record) refreshAt(
 	token []byte, account *corev1.ServiceAccount, audience string,
 ) (refreshAt time.Time, reason string) {
-	if r.Owner != string(account.UID) {
-		return time.Time{}, "the previous one belongs to another serviceaccount"
+	issued, issuedErr := time.Parse(time.RFC3339, r.IssuedAt)
+	expires, expiresErr := time.Parse(time.RFC3339, r.ExpiresAt)
+	switch {
+	case r.Owner != string(account.UID):
+		reason = "the previous one belongs to another serviceaccount"
+	case r.SHA256 != digest.Hex(token):
+		reason = "another client changed the previous one"
+	case r.Audience != audience:
+		reason = fmt.Sprintf("the previous one is for the audience %q", r.Audience)
+	case issuedErr != nil:
+		reason = "the issue time of the previous one is invalid"
+	case expiresErr != nil:
+		reason = "the expiry time of the previous one is invalid"
 	}
-	if r.SHA256 != digest(token) {
-		return time.Time{}, "another client changed the previous one"
-	}
-	if r.Audience != audience {
-		return time.Time{}, fmt.Sprintf("the previous one is for the audience %q", r.Audience)
-	}
-	issued, err := time.Parse(time.RFC3339, r.IssuedAt)
-	if err != nil {
-		return time.Time{}, "the issue time of the previous one is invalid"
-	}
-	expires, err := time.Parse(time.RFC3339, r.ExpiresAt)
-	if err != nil {
-		return time.Time{}, "the expiry time of the previous one is invalid"
-	}
-	return issued.Add(expires.Sub(issued) / 3), ""
+	return issued.Add(expires.Sub(issued) / 3), reason
 }
 
 // Issuer requests tokens.
@@ -93,7 +92,7 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 		IssuedAt:  now.UTC().Format(time.RFC3339),
 		ExpiresAt: expires.UTC().Format(time.RFC3339),
 		Owner:     string(account.UID),
-		SHA256:    digest(token),
+		SHA256:    digest.Hex(token),
 		Audience:  audience,
 	}, nil
 }
@@ -109,10 +108,66 @@ func (i Issuer) Due(
 	if wait := refreshAt.Sub(i.Clock.Now()); wait > 0 {
 		return wait, ""
 	}
-	return 0, refreshDue
+	return 0, "a third of the previous one's lifetime has passed"
 }
 
-// digest identifies a token without disclosing it: its signature alone has too many bits for a brute-force search.
-func digest(token []byte) string {
-	return fmt.Sprintf("%x", sha256.Sum256(token))
+// RecordsAnnotation is the annotation of a Secret with its tokens' Records by key, as JSON.
+const RecordsAnnotation = "cloud-controller-manager.openshift.io/token-records"
+
+// Records are the Records of a Secret's tokens by key.
+type Records map[string]Record
+
+// RecordsOf reads the Records of a Secret. It returns none if they are invalid; the tokens are then replaced.
+func RecordsOf(secret *corev1.Secret) Records {
+	records := Records{}
+	if err := json.Unmarshal([]byte(secret.Annotations[RecordsAnnotation]), &records); err != nil {
+		return Records{}
+	}
+	return records
+}
+
+// Expiry returns when the first of a Secret's tokens expires, zero if it has none.
+func Expiry(secret *corev1.Secret) time.Time {
+	var first time.Time
+	for _, record := range RecordsOf(secret) {
+		expires, err := time.Parse(time.RFC3339, record.ExpiresAt)
+		if err == nil && (first.IsZero() || expires.Before(first)) {
+			first = expires
+		}
+	}
+	return first
+}
+
+// apply writes a Secret with tokens, other data and the tokens' records.
+func apply(
+	ctx context.Context, client corev1client.SecretsGetter, recorder events.Recorder,
+	name string, data map[string][]byte, records Records,
+) error {
+	text, err := json.Marshal(records)
+	if err != nil {
+		return fmt.Errorf("writing the annotation %s: %w", RecordsAnnotation, err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: operand.Namespace, Name: name, Annotations: map[string]string{RecordsAnnotation: string(text)},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: data,
+	}
+	if _, _, err := resourceapply.ApplySecret(ctx, client, recorder, secret); err != nil {
+		return fmt.Errorf("applying secret/%s in %s: %w", name, operand.Namespace, err)
+	}
+	return nil
+}
+
+// live reads a Secret before a token is issued, nil if it does not exist: the cache may not have the last token yet.
+func live(ctx context.Context, client kubernetes.Interface, name string) (*corev1.Secret, error) {
+	secret, err := client.CoreV1().Secrets(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading secret/%s in %s: %w", name, operand.Namespace, err)
+	}
+	return secret, nil
 }

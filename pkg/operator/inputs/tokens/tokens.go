@@ -91,8 +91,7 @@ func (c *controller) withAccount(
 	sync func(context.Context, factory.SyncContext, *corev1.ServiceAccount) error,
 ) factory.SyncFunc {
 	return func(ctx context.Context, syncCtx factory.SyncContext) error {
-		managed, known, err := observedplatform.Managed(c.Operator)
-		if err != nil || !known || !managed {
+		if managed, _, err := observedplatform.Managed(c.Operator); err != nil || !managed {
 			return err
 		}
 		accounts := c.Target.Core().V1().ServiceAccounts().Lister().ServiceAccounts(operand.Namespace)

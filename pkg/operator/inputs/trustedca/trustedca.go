@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1informers "k8s.io/client-go/informers/core/v1"
@@ -70,17 +69,16 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	expiring, next := c.inspect(bundles(gathered)...)
-	if next > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
-	}
-	required := condition(expiring)
-	err = operatorclient.ApplyConditions(ctx, c.Operator, name, required)
+	reconciler.After(syncCtx, next)
+	message := operatorclient.Bounded(diagnostic.JoinFew(expiring, "\n", "\nand %d more"))
+	err = operatorclient.ApplyConditions(ctx, c.Operator, name,
+		operatorclient.Problem(ConditionType, "CertificatesExpire", message))
 	if err != nil {
 		return err
 	}
 	previous := v1helpers.FindOperatorCondition(status.Conditions, ConditionType)
-	if len(expiring) > 0 && (previous == nil || previous.Message != *required.Message) {
-		syncCtx.Recorder().Warning("TrustedCAExpiry", *required.Message)
+	if message != "" && (previous == nil || previous.Message != message) {
+		syncCtx.Recorder().Warning("TrustedCAExpiry", message)
 	}
 	return nil
 }
@@ -116,12 +114,4 @@ func (c *controller) inspect(bundles ...operand.TrustSource) (expiring []string,
 		}
 	}
 	return expiring, next
-}
-
-func condition(expiring []string) *operatorclient.Condition {
-	if len(expiring) == 0 {
-		return operatorclient.AsExpected(ConditionType)
-	}
-	return operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, "CertificatesExpire",
-		diagnostic.JoinFew(expiring, "\n", "\nand %d more"))
 }

@@ -204,12 +204,7 @@ func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTermin
 // describeEnd returns how a run ended, and what to do about it. The last words of a process that a signal ends have
 // nothing to do with it.
 func describeEnd(last *corev1.ContainerStateTerminated) (end, action string) {
-	const signaled, lastSignal = 128, 64
-	number := last.Signal
-	if number == 0 && last.ExitCode > signaled && last.ExitCode <= signaled+lastSignal {
-		number = last.ExitCode - signaled
-	}
-	if number != 0 {
+	if number := controlplane.Signal(last); number != 0 {
 		return fmt.Sprintf("by signal %d (%s)", number, syscall.Signal(number)),
 			"find what ends it: its kubelet by a probe, the kernel without memory, or a person"
 	}

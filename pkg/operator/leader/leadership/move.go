@@ -156,7 +156,7 @@ func (v *view) successor(isOne func(node string) bool) string {
 		return ""
 	}
 	started := func(pod *corev1.Pod) time.Time {
-		return controlplane.ContainerStatus(pod, operand.Name).State.Running.StartedAt.Time
+		return controlplane.ContainerStatus(pod).State.Running.StartedAt.Time
 	}
 	return slices.MaxFunc(standbys, func(a, b *corev1.Pod) int {
 		return cmp.Or(started(a).Compare(started(b)), strings.Compare(b.Name, a.Name))
@@ -173,7 +173,7 @@ func (v *view) unfit(pod *corev1.Pod) string {
 		return fmt.Sprintf("node/%s is cordoned", node.Name)
 	case controlplane.KubeletOf(node) != controlplane.KubeletReady:
 		return fmt.Sprintf("node/%s is not Ready", node.Name)
-	case !controlplane.IsReady(pod), controlplane.ContainerStatus(pod, operand.Name).State.Running == nil:
+	case !controlplane.IsReady(pod), controlplane.ContainerStatus(pod).State.Running == nil:
 		return fmt.Sprintf("pod/%s is not Ready", pod.Name)
 	}
 	return ""
@@ -299,7 +299,7 @@ func (v *view) allReady() bool {
 // backsOff reports whether the kubelet of a node would start its cloud-controller-manager again only after a pause that
 // is longer than a move.
 func (v *view) backsOff(node string) bool {
-	status := controlplane.ContainerStatus(v.StaticPod(node), operand.Name)
+	status := controlplane.ContainerStatus(v.StaticPod(node))
 	last := controlplane.Terminated(status)
 	return status.RestartCount > 1 && last != nil && v.Now().Sub(last.FinishedAt.Time) < backOffPeriod
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
@@ -36,7 +35,7 @@ func (v *view) mayBeOurs(holder controlplane.Holder) bool {
 				leaseholder.NodeOf(holder.Identity, []string{n.NodeName}) != ""
 		})
 	}
-	container := controlplane.ContainerStatus(pod, operand.Name)
+	container := controlplane.ContainerStatus(pod)
 	if last := controlplane.Terminated(container); last != nil {
 		return !holder.Acquired.Before(last.StartedAt.Time)
 	}

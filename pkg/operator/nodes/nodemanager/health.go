@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -131,7 +132,7 @@ func inspect(pod *corev1.Pod, now time.Time) *possibleFailure {
 func crashLoops(container corev1.ContainerStatus, now time.Time) bool {
 	last := container.LastTerminationState.Terminated
 	return last != nil && container.RestartCount >= minRestarts && now.Sub(last.FinishedAt.Time) < crashWindow &&
-		last.FinishedAt.Sub(last.StartedAt.Time) < crashWindow && !strings.HasSuffix(last.Reason, "Unknown")
+		last.FinishedAt.Sub(last.StartedAt.Time) < crashWindow && !controlplane.IsLost(last)
 }
 
 // waitingSince returns when the container of a pod started to wait, as far as the status has it. first is when this
@@ -166,7 +167,7 @@ func adviceFor(reason string) string {
 	switch {
 	case strings.Contains(reason, "Image"), reason == "RegistryUnavailable":
 		return checkRegistry
-	case reason == "CrashLoopBackOff":
+	case reason == controlplane.CrashLoopBackOff:
 		return readLog
 	}
 	return readEvents

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -100,9 +101,9 @@ func (c *controller) found(s *snapshot, n *nodeState) (damage, error) {
 	}
 	wrong = damage{patience: filesPatience}
 	switch {
-	case n.report.Manifest != want.manifest:
+	case n.report.Manifest != want.Manifest:
 		wrong.text = fmt.Sprintf("the manifest of the static pod differs from revision %d", n.CurrentRevision)
-	case n.report.Directory != want.directory:
+	case n.report.Directory != want.Directory:
 		wrong.text = fmt.Sprintf("the files of revision %d differ from its objects", n.CurrentRevision)
 	}
 	return wrong, nil
@@ -127,7 +128,7 @@ func (n *nodeState) staticPodDamage(revision int32, installers []*corev1.Pod) da
 		}
 		return damage{"the static pod does not exist", filesPatience, true}
 	}
-	if runs := n.static.Labels["revision"]; runs != "" && runs != strconv.Itoa(int(revision)) {
+	if runs := n.static.Labels["revision"]; runs != "" && !controlplane.HasRevision(n.static, revision) {
 		return damage{fmt.Sprintf("the static pod runs revision %s, want %d", runs, revision), filesPatience, false}
 	}
 	return damage{}
@@ -142,42 +143,39 @@ func (n *nodeState) isOfFormerNode() bool {
 
 func hasSucceeded(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }
 
-// digests are what a file-syncer reports about a node that has all files of its revision.
-type digests struct{ manifest, directory string }
-
-// computed has the digests of objects of the informers, which replace an object, never change it.
+// computed has the digests that a file-syncer reports about a node with all files of a revision, nil if its objects are
+// not complete. The informers replace an object, never change it.
 type computed struct {
-	configMaps []*corev1.ConfigMap
-	secrets    []*corev1.Secret
-	digests    *digests
+	operand.Objects
+	digests *filesyncer.Report
 }
 
 // digestsOf returns the digests of a revision on a node, nil if its objects are not complete. It computes them only if
 // an object differs: each status that a kubelet writes asks, and the answer is a third of the CPU time at rest.
-func (c *controller) digestsOf(revision int32) (*digests, error) {
+func (c *controller) digestsOf(revision int32) (*filesyncer.Report, error) {
 	objects, err := c.Objects()
 	if err != nil {
 		return nil, err
 	}
 	var of computed
 	for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {
-		of.configMaps = append(of.configMaps, objects.ConfigMap(operand.NameIn(name, revision)))
+		of.ConfigMaps = append(of.ConfigMaps, objects.ConfigMap(operand.NameIn(name, revision)))
 	}
 	for _, name := range operand.DeliveredBy(operand.Secret, operand.Revisioned) {
-		of.secrets = append(of.secrets, objects.Secret(operand.NameIn(name, revision)))
+		of.Secrets = append(of.Secrets, objects.Secret(operand.NameIn(name, revision)))
 	}
-	if slices.Equal(of.configMaps, c.computed.configMaps) && slices.Equal(of.secrets, c.computed.secrets) {
+	if slices.Equal(of.ConfigMaps, c.computed.ConfigMaps) && slices.Equal(of.Secrets, c.computed.Secrets) {
 		return c.computed.digests, nil
 	}
 	c.computed = of
-	if slices.Contains(of.configMaps, nil) || slices.Contains(of.secrets, nil) {
-		return c.computed.digests, nil
+	if slices.Contains(of.ConfigMaps, nil) || slices.Contains(of.Secrets, nil) {
+		return nil, nil
 	}
 	// The installer could not install an incomplete revision either, and says so.
-	if installed, err := operand.InstalledOf(of.configMaps, of.secrets, revision); err == nil {
-		c.computed.digests = &digests{
-			manifest:  nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}),
-			directory: nodefiles.Digest(installed.Files),
+	if installed, err := operand.InstalledOf(of.ConfigMaps, of.Secrets, revision); err == nil {
+		c.computed.digests = &filesyncer.Report{
+			Manifest:  nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}),
+			Directory: nodefiles.Digest(installed.Files),
 		}
 	}
 	return c.computed.digests, nil

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 )
 
 func TestTheDigestsOfARevisionAreComputedAgainIfAnObjectDiffers(t *testing.T) {
 	c := newCluster(t)
-	want := &digests{manifest: c.sound.Manifest, directory: c.sound.Directory}
+	want := &filesyncer.Report{Manifest: c.sound.Manifest, Directory: c.sound.Directory}
 	first, err := c.digestsOf(7)
 	require.NoError(t, err)
 	require.Equal(t, want, first)

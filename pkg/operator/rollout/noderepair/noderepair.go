@@ -86,8 +86,7 @@ func newController(d dependencies.Deps, repaired func()) *controller {
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.Operator)
-	if err != nil || !known || !managed {
+	if managed, _, err := observedplatform.Managed(c.Operator); err != nil || !managed {
 		return err
 	}
 	s, err := c.observe()
@@ -106,10 +105,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	problems, again := c.problems(s)
-	wait = patience.Sooner(wait, patience.Sooner(next, again))
-	if wait > 0 {
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
-	}
+	reconciler.After(syncCtx, patience.Sooner(wait, patience.Sooner(next, again)))
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditionOf(slices.Concat(problems, waiting, postponed)))
 }
 

@@ -1,12 +1,12 @@
 package noderepair
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -21,15 +21,11 @@ import (
 type problem struct{ reason, message string }
 
 func conditionOf(problems []problem) *operatorclient.Condition {
-	if len(problems) == 0 {
-		return operatorclient.AsExpected(Condition)
-	}
-	var messages []string
+	reason, messages := "", []string(nil)
 	for _, p := range problems {
-		messages = append(messages, p.message)
+		reason, messages = cmp.Or(reason, p.reason), append(messages, p.message)
 	}
-	return operatorclient.NewCondition(Condition, operatorv1.ConditionTrue, problems[0].reason,
-		strings.Join(messages, "\n"))
+	return operatorclient.Problem(Condition, reason, strings.Join(messages, "\n"))
 }
 
 // problems returns what the file-syncers cannot do. wait is the time until more may be a problem.
@@ -40,7 +36,7 @@ func (c *controller) problems(s snapshot) (problems []problem, wait time.Duratio
 			delete(c.heard, n.NodeName)
 			continue
 		}
-		silent := c.silence(n.NodeName, n.reportText)
+		silent := s.Now().Sub(c.heard.See(n.NodeName, n.reportText, s.Now()))
 		wait = patience.Sooner(wait, maxSilence-silent)
 		failing := c.remaining(c.failing, n.NodeName, damage{text: n.report.NotWritten, patience: filesPatience})
 		switch {
@@ -59,12 +55,6 @@ func (c *controller) problems(s snapshot) (problems []problem, wait time.Duratio
 		}
 	}
 	return problems, wait
-}
-
-// silence records a node's report and returns for how long it has been the last one, by the operator's clock.
-func (c *controller) silence(node, text string) time.Duration {
-	now := c.Clock.Now()
-	return now.Sub(c.heard.See(node, text, now))
 }
 
 func (c *controller) ensureReports(ctx context.Context, s snapshot) error {

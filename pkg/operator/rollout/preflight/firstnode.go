@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
@@ -69,7 +67,7 @@ func (s *state) firstNode() *rollout {
 // add adds a node with its static pod, and reports whether only one node has the revision as far as is known, and the
 // others are Ready with the same former one.
 func (f *rollout) add(node *operatorv1.NodeStatus, pod *corev1.Pod) bool {
-	if pod.Labels["revision"] == strconv.Itoa(int(f.revision)) {
+	if controlplane.HasRevision(pod, f.revision) {
 		isFirst := f.pod == nil
 		f.pod = pod
 		return isFirst
@@ -92,10 +90,8 @@ func (s *state) watchFirstNode(ctx context.Context) error {
 	}
 	s.after(lookInterval)
 	s.ignoreSettledRestarts(first.pod)
-	isFirst := func(node *corev1.Node) bool {
-		return node.Name == first.pod.Spec.NodeName && controlplane.KubeletOf(node) == controlplane.KubeletReady
-	}
-	if controlplane.IsReady(first.pod) || !slices.ContainsFunc(s.nodes, isFirst) {
+	node := s.view.Node(first.pod.Spec.NodeName)
+	if controlplane.IsReady(first.pod) || controlplane.KubeletOf(node) != controlplane.KubeletReady {
 		s.forgetUnready()
 		return nil
 	}
@@ -125,7 +121,7 @@ func (s *state) forgetUnready() {
 // failure of a revision. A container that is Ready for a moment may fail at each start. What moves the lead ends it,
 // too.
 func (s *state) ignoreSettledRestarts(pod *corev1.Pod) {
-	status, ready := controlplane.ContainerStatus(pod, operand.Name), ""
+	status, ready := controlplane.ContainerStatus(pod), ""
 	if controlplane.IsReady(pod) {
 		ready = status.ContainerID
 	}
@@ -149,7 +145,7 @@ func endsOf(status corev1.ContainerStatus) int {
 // has accepted.
 func (s *state) judgeFirstNode(ctx context.Context, first *rollout) *trial.Verdict {
 	e := &evidence{now: s.now, pod: first.pod, since: s.unready.See(string(first.pod.UID), s.now)}
-	status := controlplane.ContainerStatus(first.pod, operand.Name)
+	status := controlplane.ContainerStatus(first.pod)
 	count := endsOf(status)
 	if s.ignored.pod == first.pod.UID {
 		count -= s.ignored.count
@@ -260,11 +256,9 @@ func (s *state) lateRollout() *rollout {
 // in a rollout.
 func (s *state) ledByFormer() *rollout {
 	holder, latest := s.view.Holder(), s.status.LatestAvailableRevision
-	for _, node := range s.status.NodeStatuses {
-		isLeader := holder.State == controlplane.Leading && node.NodeName == holder.Node
-		if isLeader && node.CurrentRevision != 0 && node.CurrentRevision != latest {
-			return &rollout{revision: latest, former: node.CurrentRevision}
-		}
+	former := s.view.Revisions(holder.Node).CurrentRevision
+	if holder.State != controlplane.Leading || former == 0 || former == latest {
+		return nil
 	}
-	return nil
+	return &rollout{revision: latest, former: former}
 }

@@ -41,10 +41,6 @@ const (
 	// maxFailedLookups is how many failed look-ups show nothing good, however many nodes there are: the log that is
 	// read is limited.
 	maxFailedLookups = 100
-
-	// signaled is the exit code of a process that a signal ended, less the signal (signal(7)).
-	signaled   = 128
-	lastSignal = 64
 )
 
 // ofAPIServer are in the last words of a process that did not reach the API server, or met one that was not ready: the
@@ -53,10 +49,6 @@ var ofAPIServer = []string{
 	"leaderelection lost", "ailed to wait for apiserver being healthy", "etcdserver: ", "http2: client connection lost",
 	"the server is currently unable to handle the request", "the server was unable to return a response in the time",
 }
-
-// lostContainer is the reason of a container that containerd does not find when it starts, as after a reboot of the
-// node (unknownExitReason in its internal/cri/server). Its message is the end of a log that tells no failure.
-const lostContainer = "Unknown"
 
 // The classes that nodecause does not have.
 const (
@@ -118,11 +110,11 @@ type evidence struct {
 
 // judge returns the verdict, nil if there is none yet, and what the preflight waits for.
 func (e *evidence) judge() (verdict *trial.Verdict, waitsFor string) {
-	status := controlplane.ContainerStatus(e.pod, operand.Name)
+	status := controlplane.ContainerStatus(e.pod)
 	switch {
 	case status.State.Terminated != nil && e.pod.Status.Reason == "":
 		return e.ended(status.State.Terminated), ""
-	case e.pod.Status.Phase == corev1.PodFailed || e.pod.Status.Phase == corev1.PodSucceeded:
+	case controlplane.HasEnded(e.pod):
 		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("the kubelet ended pod/%s: %s %s", e.pod.Name,
 			e.pod.Status.Reason, e.pod.Status.Message)), ""
 	case status.State.Running == nil:
@@ -266,20 +258,16 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 			"ready: %q; check the API server", terminationmessage.Cut(text)))
 	}
 	verdict := e.failed(text)
-	if isSignal(end) || end.Reason == "OOMKilled" || end.Reason == lostContainer {
+	if controlplane.Signal(end) != 0 || end.Reason == "OOMKilled" || controlplane.IsLost(end) {
 		verdict.Result = trial.Inconclusive // The kernel, the kubelet or a shutdown ended it.
 	}
 	return verdict
 }
 
-func isSignal(end *corev1.ContainerStateTerminated) bool {
-	return end.ExitCode > signaled && end.ExitCode <= signaled+lastSignal
-}
-
 // wasKilled reports whether somebody else than the kubelet has ended a process that had led for that time: the kubelet
 // does so after three failures of the liveness probe, 20 seconds apart, or for its memory.
 func wasKilled(end *corev1.ContainerStateTerminated, led time.Duration) bool {
-	return isSignal(end) && end.Reason != "OOMKilled" && led < probePeriod
+	return controlplane.Signal(end) != 0 && end.Reason != "OOMKilled" && led < probePeriod
 }
 
 // failed returns the verdict about an error. What it is quoted with may lack the words that tell its class.
@@ -339,7 +327,7 @@ func usageError(log string) string {
 // leads reports whether a process of the pod holds the lease of preflights. A process on another node may have taken it
 // again since it was deleted.
 func leads(lease *coordinationv1.Lease, pod *corev1.Pod) bool {
-	running := controlplane.ContainerStatus(pod, operand.Name).State.Running
+	running := controlplane.ContainerStatus(pod).State.Running
 	if running == nil || lease == nil || lease.Spec.AcquireTime == nil ||
 		leaseholder.Node(lease, []string{pod.Spec.NodeName}) == "" {
 		return false

@@ -12,7 +12,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
@@ -81,12 +80,9 @@ func (s *state) isRejectedToo(ctx context.Context, last time.Duration) bool {
 
 // endedByLogin reports whether the CCM of a static pod does not run, because its login was rejected.
 func endedByLogin(pod *corev1.Pod) bool {
-	status := controlplane.ContainerStatus(pod, operand.Name)
-	end := status.State.Terminated
-	if status.State.Waiting != nil {
-		end = status.LastTerminationState.Terminated
-	}
-	return end != nil && nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
+	status := controlplane.ContainerStatus(pod)
+	end := controlplane.Terminated(status)
+	return status.State.Running == nil && end != nil && nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
 }
 
 // watchLeader records that the operand's login is rejected too while that of a changed candidate is: it is tried again

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -16,7 +15,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
@@ -138,12 +136,12 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 	s.observeLosses(p, leads)
 	p.isElsewhere, p.isSettled = leads && holder.Node != record.Node, holder.State == controlplane.Leading
 	first := s.view.StaticPod(record.Node)
-	if first == nil || first.Labels["revision"] != strconv.Itoa(int(record.Revision)) {
+	if first == nil || !controlplane.HasRevision(first, record.Revision) {
 		return p // Its static pod is just being started.
 	}
 	p.end = s.endOfLead(ctx, first, record)
 	if leads && !p.isElsewhere {
-		p.container = controlplane.ContainerStatus(first, operand.Name).ContainerID
+		p.container = controlplane.ContainerStatus(first).ContainerID
 	}
 	if leads && (p.container != "" || record.AwaitsFormer()) {
 		p.started, p.answers = s.startedOn(ctx, holder.Node)
@@ -169,9 +167,9 @@ func (s *state) observeLosses(p *proof, leads bool) {
 
 // keepsEnding reports whether the process of a static pod has ended and is not Ready, although the kubelet works.
 func (s *state) keepsEnding(pod *corev1.Pod) bool {
-	node := s.view.Node(pod.Spec.NodeName)
-	return node != nil && controlplane.KubeletOf(node) == controlplane.KubeletReady && !controlplane.IsReady(pod) &&
-		controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name)) != nil
+	kubelet := controlplane.KubeletOf(s.view.Node(pod.Spec.NodeName))
+	return kubelet == controlplane.KubeletReady && !controlplane.IsReady(pod) &&
+		controlplane.Terminated(controlplane.ContainerStatus(pod)) != nil
 }
 
 // observeStart adds to the proof how long the process of the first node has led with all its controllers, and its log
@@ -193,7 +191,7 @@ func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 // endOfLead returns the verdict about the process of the first node if it led and has ended, nil otherwise. The
 // container and the lease prove it. The log only says why.
 func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, record *trial.Proof) *trial.Verdict {
-	status, lease := controlplane.ContainerStatus(pod, operand.Name), s.view.Record().Lease
+	status, lease := controlplane.ContainerStatus(pod), s.view.Record().Lease
 	run := controlplane.Terminated(status)
 	if run == nil || lease == nil {
 		return nil
@@ -318,11 +316,11 @@ func (s *state) isOver(record *trial.Proof) bool {
 // has not, or if the revision was not to blame.
 func (s *state) endOfLeader(ctx context.Context, process controlplane.Process, revision int32) *trial.Verdict {
 	pod, lease := s.view.StaticPod(process.Node), s.view.Record().Lease
-	if pod == nil || lease == nil || pod.Labels["revision"] != strconv.Itoa(int(revision)) ||
+	if pod == nil || lease == nil || !controlplane.HasRevision(pod, revision) ||
 		!s.Lease.EndOf(s.view).Failed {
 		return nil
 	}
-	run := controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name))
+	run := controlplane.Terminated(controlplane.ContainerStatus(pod))
 	if !controlplane.Led(run, lease) {
 		return nil
 	}

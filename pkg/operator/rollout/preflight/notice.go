@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
-
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
@@ -40,11 +38,8 @@ func (s *state) report(ctx context.Context, verdict *trial.Verdict, waitsFor str
 		texts = append(texts, "the preflight of the changed inputs waits for "+waitsFor+s.whatHappens(s.record.Inputs, ""))
 		reason = "PreflightWaiting"
 	}
-	condition := operatorclient.AsExpected(Condition)
-	if len(texts) > 0 {
-		condition = operatorclient.NewCondition(Condition, operatorv1.ConditionTrue, reason, strings.Join(texts, "\n"))
-	}
-	return operatorclient.ApplyConditions(ctx, s.Operator, name, condition)
+	return operatorclient.ApplyConditions(ctx, s.Operator, name,
+		operatorclient.Problem(Condition, reason, strings.Join(texts, "\n")))
 }
 
 // whatHappens says what happens to inputs without a verdict. Target configuration holds them while a

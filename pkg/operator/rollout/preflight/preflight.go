@@ -144,8 +144,7 @@ func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) 
 func (s *state) after(d time.Duration) { s.syncCtx.Queue().AddAfter(s.syncCtx.QueueKey(), d) }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.Operator)
-	if err != nil || !known || !managed {
+	if managed, _, err := observedplatform.Managed(c.Operator); err != nil || !managed {
 		return err // A removal deletes everything.
 	}
 	s, err := c.observe(syncCtx)
@@ -271,9 +270,8 @@ func (s *state) node() string {
 			return 2
 		case former != nil && n.Name == former.Node:
 			return 1
-		default:
-			return 0
 		}
+		return 0
 	}
 	return slices.MinFunc(nodes, func(a, b *corev1.Node) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Name, b.Name))
@@ -285,7 +283,7 @@ func (s *state) evidence(ctx context.Context) (*evidence, error) {
 	e := &evidence{
 		now: s.now, pod: s.pod, since: s.podSeen.See(uid, s.now), changesImage: s.record.Inputs[diagnostic.Image] != "",
 	}
-	state := controlplane.ContainerStatus(s.pod, operand.Name).State
+	state := controlplane.ContainerStatus(s.pod).State
 	if state.Running == nil && state.Terminated == nil {
 		return e, nil
 	}
@@ -322,16 +320,14 @@ func (s *state) conclude(ctx context.Context, verdict *trial.Verdict) error {
 
 // end deletes what a preflight leaves, and reports its verdict, nil if there is none to report, and what waits.
 func (s *state) end(ctx context.Context, verdict *trial.Verdict) error {
+	remove := s.deletePod
 	if s.pod == nil {
-		if err := s.deleteLease(ctx); err != nil {
-			return err
-		}
-		return s.report(ctx, verdict, "")
+		remove = s.deleteLease
 	}
-	if err := s.deletePod(ctx); err != nil {
+	if err := remove(ctx); err != nil {
 		return err
 	}
-	if s.pod.DeletionTimestamp != nil {
+	if s.pod != nil && s.pod.DeletionTimestamp != nil {
 		s.after(max(lookInterval, s.podEnding.At().Add(endTimeout).Sub(s.now)))
 	}
 	return s.report(ctx, verdict, "")
@@ -365,4 +361,35 @@ func (s *state) deleteLease(ctx context.Context) error {
 	}
 	return operatorclient.Delete(ctx, s.Kube.CoordinationV1().Leases(operand.Namespace).Delete, "lease",
 		operand.Namespace, s.lease.Name, metav1.DeleteOptions{})
+}
+
+// deadlineExceeded is the reason of a pod that its kubelet has ended at spec.activeDeadlineSeconds
+// (pkg/kubelet/active_deadline.go). An operator that watches the pod ends it sooner.
+const deadlineExceeded = "DeadlineExceeded"
+
+// isUnwatched reports whether the pod ended while no operator watched it: this process found it so, or its deadline has
+// passed. What the leader and the cloud did meanwhile is unknown, so the end tells nothing about the candidate.
+func (s *state) isUnwatched() bool {
+	hasEnded := controlplane.HasEnded(s.pod) ||
+		controlplane.ContainerStatus(s.pod).State.Terminated != nil
+	if hasEnded && s.podSeen.Value() != string(s.pod.UID) {
+		return true
+	}
+	s.podSeen.See(string(s.pod.UID), s.now)
+	return hasEnded && s.pod.Status.Reason == deadlineExceeded
+}
+
+// runAgain replaces a pod that no operator watched, once: each run logs in to the cloud.
+func (s *state) runAgain(ctx context.Context) (*trial.Verdict, string, error) {
+	if s.pod.Annotations[operand.PreflightAgainAnnotation] != "" {
+		e := &evidence{now: s.now, pod: s.pod, since: s.now}
+		return e.verdict(trial.Inconclusive, notStarted,
+			"pod/"+s.pod.Name+" ended twice while no operator watched it; check the pods of the operator"), "", nil
+	}
+	waitsFor := "the end of pod/" + s.pod.Name + ", which no operator watched"
+	if err := s.deletePod(ctx); err != nil {
+		return nil, waitsFor, err
+	}
+	s.record.Again = true
+	return nil, waitsFor, s.record.Save(ctx, s.Kube.CoreV1())
 }

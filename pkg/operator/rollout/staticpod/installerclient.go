@@ -139,9 +139,8 @@ func (c *installerClient) merged(
 		WithLastFallbackCount(current.LastFallbackCount).
 		WithLastFailedRevisionErrors(current.LastFailedRevisionErrors...)
 	node.LastFailedTime = current.LastFailedTime
-	if slices.ContainsFunc(
-		c.chosen.abandoned, func(n operatorv1.NodeStatus) bool { return n.NodeName == current.NodeName },
-	) {
+	isCurrent := func(n operatorv1.NodeStatus) bool { return n.NodeName == current.NodeName }
+	if slices.ContainsFunc(c.chosen.abandoned, isCurrent) {
 		node.WithTargetRevision(0)
 	}
 	return node
@@ -198,10 +197,8 @@ var conclusions = []string{
 	condition.NodeInstallerDegradedConditionType,
 }
 
-func withoutConclusions(
-	conditions []applyoperatorv1.OperatorConditionApplyConfiguration,
-) []applyoperatorv1.OperatorConditionApplyConfiguration {
-	return slices.DeleteFunc(conditions, func(c applyoperatorv1.OperatorConditionApplyConfiguration) bool {
+func withoutConclusions(conditions []operatorclient.Condition) []operatorclient.Condition {
+	return slices.DeleteFunc(conditions, func(c operatorclient.Condition) bool {
 		return slices.Contains(conclusions, ptr.Deref(c.Type, ""))
 	})
 }
@@ -219,7 +216,7 @@ func clearPastFailure(node *applyoperatorv1.NodeStatusApplyConfiguration) {
 
 // clearMissingRevision clears the condition about missing objects of revision 0, which the controller reports while the
 // revision controller creates revision 1.
-func clearMissingRevision(conditions []applyoperatorv1.OperatorConditionApplyConfiguration) {
+func clearMissingRevision(conditions []operatorclient.Condition) {
 	for i := range conditions {
 		c := &conditions[i]
 		if ptr.Deref(c.Type, "") == condition.InstallerControllerDegradedConditionType &&

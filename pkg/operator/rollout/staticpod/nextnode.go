@@ -175,7 +175,7 @@ func (n *nextNode) abandons(at nodeState, behind []nodeState, now time.Time) (ab
 // for a moment, so a rollout that went on would take the last one.
 func (r rollout) moveWait() (left time.Duration) {
 	for _, pod := range r.view.Moves() {
-		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		if !controlplane.HasEnded(pod) {
 			left = max(left, pod.CreationTimestamp.Add(controlplane.MoveTimeout).Sub(r.now))
 		}
 	}
@@ -248,7 +248,7 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 				return controlplane.Installs(pod, state.NodeName, r.latest) && pod.DeletionTimestamp == nil
 			})
 		if static := r.view.StaticPod(state.NodeName); static != nil {
-			container := controlplane.ContainerStatus(static, operand.Name)
+			container := controlplane.ContainerStatus(static)
 			state.works, state.starts = container.Ready, !container.Ready && !controlplane.IsInBackOff(container)
 			if container.State.Running != nil {
 				state.started = container.State.Running.StartedAt

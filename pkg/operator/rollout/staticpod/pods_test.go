@@ -172,7 +172,7 @@ func TestWhereTheAPIServerIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, err := apiServer(v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
 				ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
-			}, &operatorv1.OperatorStatus{}, nil))()
+			}, &operatorv1.OperatorStatus{}, nil))
 			if tc.wantErr != "" {
 				require.EqualError(t, err, tc.wantErr)
 				return

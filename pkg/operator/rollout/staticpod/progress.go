@@ -1,16 +1,23 @@
 package staticpod
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/condition"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -18,6 +25,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
@@ -50,17 +58,14 @@ func (c *progress) sync(ctx context.Context, syncCtx factory.SyncContext) error 
 	if err != nil {
 		return err
 	}
-	record, err := operatorclient.Find(c.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace), "secret",
-		operand.Namespace, operand.PreflightName)
+	objects, err := c.Objects()
 	if err != nil {
 		return err
 	}
 	status := view.Status()
-	text := describe(view, trial.Of(record).Proof)
+	text := describe(view, trial.Of(objects.Secret(operand.PreflightName)).Proof)
 	messages, next := c.stuck(view)
-	if next > 0 {
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
-	}
+	reconciler.After(syncCtx, next)
 	progressing := operatorclient.NewCondition(condition.NodeInstallerProgressingConditionType,
 		operatorv1.ConditionFalse, "AllNodesAtLatestRevision", text)
 	isInstalling := func(n operatorv1.NodeStatus) bool { return n.TargetRevision != 0 && n.CurrentRevision != 0 }
@@ -69,8 +74,8 @@ func (c *progress) sync(ctx context.Context, syncCtx factory.SyncContext) error 
 		progressing.WithStatus(operatorv1.ConditionTrue).WithReason("")
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, progressController, progressing, failures(status),
-		conditionOf(ImagePullCondition, "ImageNotPulled", slices.Sorted(slices.Values(messages[ImagePullCondition]))),
-		conditionOf(InstallerStartCondition, "NotStarted", slices.Sorted(slices.Values(messages[InstallerStartCondition]))))
+		problem(ImagePullCondition, "ImageNotPulled", slices.Sorted(slices.Values(messages[ImagePullCondition]))),
+		problem(InstallerStartCondition, "NotStarted", slices.Sorted(slices.Values(messages[InstallerStartCondition]))))
 }
 
 func describe(view controlplane.View, proof *trial.Proof) string {
@@ -141,12 +146,125 @@ func failures(status *operatorv1.StaticPodOperatorStatus) *operatorclient.Condit
 				strings.Join(node.LastFailedRevisionErrors, "\n")))
 		}
 	}
-	return conditionOf(condition.NodeInstallerDegradedConditionType, "InstallerPodFailed", messages)
+	return problem(condition.NodeInstallerDegradedConditionType, "InstallerPodFailed", messages)
 }
 
-func conditionOf(conditionType, reason string, messages []string) *operatorclient.Condition {
-	if len(messages) == 0 {
-		return operatorclient.AsExpected(conditionType)
+func problem(conditionType, reason string, messages []string) *operatorclient.Condition {
+	return operatorclient.Problem(conditionType, reason, strings.Join(messages, "\n"))
+}
+
+const (
+	// ImagePullCondition is True while an installer pod waits for an image that the kubelet cannot pull.
+	ImagePullCondition = "ImagePullDegraded"
+
+	// InstallerStartCondition is True while the kubelet has not started any container of an installer pod.
+	InstallerStartCondition = "InstallerPodStartDegraded"
+
+	// imagePullGracePeriod is how long an init container may wait for its image, and an installer pod for its start,
+	// before the operator degrades. The kubelet pulls again after 10 seconds and after 20 more.
+	imagePullGracePeriod = 30 * time.Second
+)
+
+type stuckContainer struct {
+	pod  types.UID
+	name string
+}
+
+// stuck returns, by condition, messages about installer pods that have waited for the grace period: for an image, or
+// for a kubelet whose container runtime hangs, since its node stays Ready for minutes. library-go's installer-state
+// controller reports a pending pod and a waiting container after five minutes, and no init container. next is the time
+// until another one will have waited for that long, 0 if there is none.
+func (c *progress) stuck(view controlplane.View) (messages map[string][]string, next time.Duration) {
+	now, status, installers := view.Now(), view.Status(), view.Installers()
+	messages = map[string][]string{}
+	since := patience.Each[stuckContainer, bool]{}
+	for _, node := range status.NodeStatuses {
+		for _, pod := range installers {
+			if !installs(pod, &node) {
+				continue
+			}
+			found := delayOf(&node, pod, formerRevision(view.StaticPod(node.NodeName), &node))
+			if found == nil {
+				continue
+			}
+			key := stuckContainer{pod: pod.UID, name: found.container}
+			seen := now
+			if c.since == nil && v1helpers.IsOperatorConditionTrue(status.Conditions, found.condition) {
+				seen = now.Add(-imagePullGracePeriod) // seen by the previous process of the operator
+			}
+			if former := c.since[key]; former != nil {
+				since[key] = former
+			}
+			left := since.See(key, true, seen).Add(imagePullGracePeriod).Sub(now)
+			if left <= 0 {
+				messages[found.condition] = append(messages[found.condition], found.message)
+			}
+			next = patience.Sooner(next, left)
+		}
 	}
-	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, strings.Join(messages, "\n"))
+	c.since = since
+	return messages, next
+}
+
+// delay is why an installer pod does not run: the condition that reports it, the container that waits ("" if none has
+// started), and the message.
+type delay struct{ condition, container, message string }
+
+// delayOf returns nil for a pod that makes progress. former is what runs on the node meanwhile. A kubelet that does not
+// start anything may be on a machine that has just died, so nothing is said about what runs there.
+func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod, former string) *delay {
+	// An init container that is stuck waits for its image, or rarely for the container runtime.
+	if i := slices.IndexFunc(pod.Status.InitContainerStatuses, controlplane.IsStuck); i >= 0 {
+		waiting := &pod.Status.InitContainerStatuses[i]
+		return &delay{ImagePullCondition, waiting.Name, describeStuck(node, pod, waiting, former)}
+	}
+	if hasStarted(pod) {
+		return nil
+	}
+	return &delay{InstallerStartCondition, "", fmt.Sprintf("revision %d cannot be installed on node/%s: "+
+		"the kubelet has not started any container of pod/%s; check that the kubelet and the container runtime there "+
+		"respond, and that they can pull the image of this operator", node.TargetRevision, node.NodeName, pod.Name)}
+}
+
+// installs reports whether a pod is to install the node's target revision, and has not started to. One of an earlier
+// revision is superseded.
+func installs(pod *corev1.Pod, node *operatorv1.NodeStatus) bool {
+	return node.TargetRevision != 0 && controlplane.Installs(pod, node.NodeName, node.TargetRevision) &&
+		pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil
+}
+
+func describeStuck(
+	node *operatorv1.NodeStatus, pod *corev1.Pod, waiting *corev1.ContainerStatus, former string,
+) string {
+	image := waiting.Image
+	for _, container := range pod.Spec.InitContainers {
+		if container.Name == waiting.Name {
+			image = container.Image
+		}
+	}
+	return fmt.Sprintf("revision %d cannot be installed on node/%s: "+
+		"container %s of pod/%s with image %q does not start: %s%s; "+
+		"check that the image exists, and that the node can reach its registry and has credentials for it",
+		node.TargetRevision, node.NodeName, waiting.Name, pod.Name, image, kubeletError(waiting.State.Waiting), former)
+}
+
+// formerRevision returns what a message says about the revision that the node runs meanwhile, "" if it has no static
+// pod.
+func formerRevision(static *corev1.Pod, node *operatorv1.NodeStatus) string {
+	if static == nil || controlplane.IsRepair(node) || !controlplane.HasRevision(static, node.CurrentRevision) {
+		return ""
+	}
+	return fmt.Sprintf("; revision %d keeps running there", node.CurrentRevision)
+}
+
+// backOff matches what the kubelet puts before the error of the last pull until it pulls again (EnsureImageExists in
+// k8s.io/kubernetes/pkg/kubelet/images).
+var backOff = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^Back-off pulling image "[^"]*": [A-Za-z]+: `)
+})
+
+// kubeletError returns why the container does not start. It is the same during and after a pull: otherwise each pull
+// would change the condition. An error may quote anything that the registry answered, such as a signed URL.
+func kubeletError(waiting *corev1.ContainerStateWaiting) string {
+	return cmp.Or(terminationmessage.Summary(backOff().ReplaceAllString(waiting.Message, "")), waiting.Reason)
 }

@@ -8,6 +8,7 @@ package staticpod
 import (
 	"context"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -23,6 +24,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/unsupportedconfigoverridescontroller"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
@@ -31,6 +33,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
 // reboot is what a reboot takes on bare metal, for a node that reboots and the static pod on it.
@@ -76,7 +79,7 @@ type options struct {
 }
 
 func controllers(o options) []factory.Controller {
-	pods := nodePodsOf(o, apiServer(o.Operator))
+	pods := nodePodsOf(o, func() (*url.URL, error) { return apiServer(o.Operator) })
 	// The versions package reports versions by comparing revisions. This controller would compare images, which stay
 	// the same in many upgrades, so its result is discarded.
 	ignored := status.NewVersionGetter()
@@ -104,8 +107,7 @@ func controllers(o options) []factory.Controller {
 // newInstallerController returns library-go's, synced again when a node's kubelet changes, when a static pod may have
 // settled, and when the rollout may give up a node.
 func newInstallerController(o options, pods nodePods) factory.Controller {
-	settling := &settling{Deps: o.Deps, ready: patience.Each[string, string]{}}
-	core := o.Target.Core().V1()
+	settling, core := &settling{Deps: o.Deps, ready: patience.Each[string, string]{}}, o.Target.Core().V1()
 	client := &installerClient{StaticPodOperatorClient: o.Operator, next: &nextNode{Deps: o.Deps}}
 	inner := installer.NewInstallerController(operand.Name, operand.Namespace, operand.Name,
 		revisioned(operand.ConfigMap), revisioned(operand.Secret), []string{hostpod.Binary, "installer"}, o.Target, client,
@@ -120,11 +122,8 @@ func newInstallerController(o options, pods nodePods) factory.Controller {
 			return err
 		}
 		err := inner.Sync(ctx, syncCtx)
-		for _, left := range []time.Duration{settling.remaining(), client.chosen.wait} {
-			if left > 0 {
-				syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
-			}
-		}
+		reconciler.After(syncCtx, settling.remaining())
+		reconciler.After(syncCtx, client.chosen.wait)
 		return err
 	}
 	// The controller reports its errors as InstallerControllerDegraded, which installerclient.go corrects.
@@ -133,19 +132,17 @@ func newInstallerController(o options, pods nodePods) factory.Controller {
 	return reconciler.Unreported(informers, inner.Name(), o.Recorder, sync)
 }
 
-// apiServer returns a function that reads the control plane's URL of the API server from observedConfig.
-func apiServer(operator v1helpers.OperatorClient) func() (*url.URL, error) {
-	return func() (*url.URL, error) {
-		spec, _, _, err := operator.GetOperatorState()
-		if err != nil {
-			return nil, err
-		}
-		observed, err := observedplatform.Config(spec)
-		if err != nil {
-			return nil, err
-		}
-		return observed.APIServer()
+// apiServer returns the control plane's URL of the API server from observedConfig.
+func apiServer(operator v1helpers.OperatorClient) (*url.URL, error) {
+	spec, _, _, err := operator.GetOperatorState()
+	if err != nil {
+		return nil, err
 	}
+	observed, err := observedplatform.Config(spec)
+	if err != nil {
+		return nil, err
+	}
+	return observed.APIServer()
 }
 
 // synced returns the objects of one kind that the installer writes into operand.CertDir and the file-syncer keeps up
@@ -166,4 +163,76 @@ func revisioned(kind operand.Kind) []revisioncontroller.RevisionResource {
 		resources = append(resources, revisioncontroller.RevisionResource{Name: name})
 	}
 	return resources
+}
+
+// New returns a controller that runs the others while the platform is managed, once kube-controller-manager does not
+// run the cloud controllers. On an unmanaged platform they would report only that there is nothing to install. During a
+// removal they would install what was removed: the operator does not let library-go look at spec.managementState,
+// because Unmanaged would stop them too. Some of them never look at it.
+// operatorImage is this operator's, which installer and pruner pods run.
+func New(d dependencies.Deps, operatorImage string) factory.Controller {
+	dependencies.Require(d, operatorImage)
+	o := options{d, d.ConfigMaps(), d.Secrets(), operatorImage}
+	return (&starter{Deps: d, controllers: func() []factory.Controller { return controllers(o) }}).controller()
+}
+
+type starter struct {
+	dependencies.Deps
+	// controllers returns new controllers: a controller that has ended cannot run again. The informers keep the event
+	// handlers of those that ended, which do nothing.
+	controllers func() []factory.Controller
+	// stop ends the controllers, nil if none runs.
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	// mutex keeps a sync from starting controllers once wait waits for their end: ended is set then.
+	mutex sync.Mutex
+	ended bool
+}
+
+func (s *starter) controller() factory.Controller {
+	return reconciler.From(factory.New().WithPostStartHooks(s.wait), "StaticPodControllers", s.Operator, s.Recorder,
+		s.sync)
+}
+
+func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(s.Operator)
+	if err != nil || !known || managed == (s.stop != nil) {
+		return err
+	}
+	if !managed {
+		klog.InfoS("Stopping the static-pod controllers")
+		s.stop()
+		s.running.Wait()
+		s.stop = nil
+		return nil
+	}
+	_, status, _, err := s.Operator.GetOperatorState()
+	if err != nil {
+		return err
+	}
+	if !predecessor.LetsInstall(status.Conditions) {
+		return nil
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.ended {
+		return nil
+	}
+	klog.InfoS("Starting the static-pod controllers")
+	ctx, s.stop = context.WithCancel(ctx)
+	for _, controller := range s.controllers() {
+		s.running.Go(func() { controller.Run(ctx, 1) })
+	}
+	return nil
+}
+
+// wait blocks until the started controllers have ended. A sync may still run then: its context ends after ctx.
+func (s *starter) wait(ctx context.Context, _ factory.SyncContext) error {
+	<-ctx.Done()
+	s.mutex.Lock()
+	s.ended = true
+	s.mutex.Unlock()
+	s.running.Wait()
+	return nil
 }
