@@ -118,7 +118,6 @@ func (v *View) holder() Holder {
 	return h
 }
 
-// compare compares the lease with the container on the holder's node.
 func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.Time) {
 	if r.Lease.Spec.AcquireTime == nil {
 		// client-go's leader election always sets AcquireTime.

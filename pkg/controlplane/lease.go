@@ -81,7 +81,6 @@ func NewLease(informer coordinationinformers.LeaseInformer, clock clock.PassiveC
 	return l, nil
 }
 
-// leaseOf returns the operand's lease, nil for another object.
 func leaseOf(obj any) *coordinationv1.Lease {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj

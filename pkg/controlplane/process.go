@@ -132,7 +132,6 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 	return p.replacedBy(pod, container, now)
 }
 
-// endedBy returns the end of the process whose run has terminated.
 func (p *Process) endedBy(
 	last *corev1.ContainerStateTerminated, pod *corev1.Pod, container corev1.ContainerStatus, now time.Time,
 ) End {
@@ -154,7 +153,6 @@ func (p *Process) endedBy(
 	return e
 }
 
-// is reports whether a run of a pod's container was that of the process.
 func (p *Process) is(run *corev1.ContainerStateTerminated, pod *corev1.Pod) bool {
 	return run != nil && run.ContainerID == p.Container && pod.Annotations[configHash] == p.Manifest
 }
@@ -203,7 +201,6 @@ func (l *Lease) Lost(v View) *coordinationv1.LeaseSpec {
 	}
 }
 
-// mayAct reports whether there is such a process, and nothing proves its end.
 func (p *Process) mayAct(pod *corev1.Pod, now time.Time) bool {
 	return p.Identity != "" && !p.end(pod, now).Proven
 }

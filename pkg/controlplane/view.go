@@ -100,7 +100,6 @@ func (v *View) Node(name string) *corev1.Node {
 	return first(v.state.Nodes, func(node *corev1.Node) bool { return node.Name == name })
 }
 
-// first returns the first one that is, or the zero value.
 func first[T any](all []T, is func(T) bool) (found T) {
 	if i := slices.IndexFunc(all, is); i >= 0 {
 		return all[i]

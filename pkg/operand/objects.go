@@ -219,8 +219,8 @@ func pick[T any](kind Kind, objects []T, nameOf func(T) string, suffix string) (
 	return picked, nil
 }
 
-// digestOf returns the digest of kind, name and data of every object, independent of their order. It excludes the suffix
-// of a name, and the digest in the pod's ConfigMap.
+// digestOf returns the digest of kind, name and data of every object, independent of their order. It excludes the
+// suffix of a name, and the digest in the pod's ConfigMap.
 func digestOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, suffix string) string {
 	var lines []string
 	add := func(kind Kind, name, key string, data []byte) {

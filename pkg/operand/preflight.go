@@ -92,8 +92,8 @@ type StartDigests map[diagnostic.Cause]string
 // API server's address or CA.
 func (r *Resources) StartDigests() StartDigests { return StartDigestsOf(r.ConfigMaps, r.Secrets, 0) }
 
-// StartDigestsOf returns the digests of a revision, or of the Candidate. What does not exist, or is no static pod of the
-// operand, has none.
+// StartDigestsOf returns the digests of a revision, or of the Candidate. What does not exist, or is no static pod of
+// the operand, has none.
 func StartDigestsOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) StartDigests {
 	suffix, digests := suffixOf(revision), StartDigests{}
 	for cause, of := range map[diagnostic.Cause]struct{ configMap, secret string }{

@@ -166,7 +166,6 @@ func notUpdated(diagnostics ...diagnostic.Diagnostic) error {
 		diagnostic.JoinFew(lines, "\n", "\nand %d more"))
 }
 
-// apply writes the ConfigMap if it differs. Otherwise it sends no request.
 func (c *controller) apply(ctx context.Context, recorder events.Recorder, current, wanted *corev1.ConfigMap) error {
 	if current != nil && maps.Equal(current.Data, wanted.Data) &&
 		maps.EqualFunc(current.BinaryData, wanted.BinaryData, bytes.Equal) &&

@@ -69,7 +69,6 @@ func (p *keyPolicy) keyFor(
 	return resolved.Key
 }
 
-// kindOf returns a generator of keys like that of a certificate, nil without one.
 func kindOf(pair *crypto.TLSCertificateConfig) crypto.KeyPairGenerator {
 	if pair == nil {
 		return nil

@@ -150,7 +150,6 @@ func (c *controller) current(in *gathered) *attempt {
 	return a
 }
 
-// acceptedTrust returns the trusted CA that replaces the Proxy's, and its description.
 func (c *controller) acceptedTrust(in *gathered) (*operand.TrustSource, string) {
 	if kept := in.accepted.TrustedCA; kept != nil {
 		return &kept.Input, trustFallback(kept)

@@ -88,7 +88,6 @@ func (c *controller) reportOnly(
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
 
-// condition returns a condition that is True if there is a message, and records an event for a new message.
 func condition(
 	recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, conditionType, reason, message string,
 ) *operatorclient.Condition {

@@ -69,7 +69,6 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	return g.take(ctx, next, e)
 }
 
-// take takes the step that is due.
 func (g *gating) take(ctx context.Context, next *candidate, e *evidence) (*candidate, error) {
 	step, unproved := e.next()
 	g.tellUnproved(e.changed.Changed(g.accepted), unproved)
@@ -170,11 +169,11 @@ func (g *gating) lastComplete(revision int32) int32 {
 	return revision
 }
 
-// repeatOrWithdraw repeats the preflight of what is rejected if that is due. If nothing is, it withdraws a candidate that no
-// longer is one, and its verdict. If the candidate is applied already, with all that it changed, the verdict stays for
-// the notice: the digest of a preflight does not tell, because it has pinned flags. One about a revision does not: an
-// administrator has accepted what it rejected, and no node goes back. The proof of a revision stays as long as it
-// counts.
+// repeatOrWithdraw repeats the preflight of what is rejected if that is due. If nothing is, it withdraws a candidate
+// that no longer is one, and its verdict. If the candidate is applied already, with all that it changed, the verdict
+// stays for the notice: the digest of a preflight does not tell, because it has pinned flags. One about a revision does
+// not: an administrator has accepted what it rejected, and no node goes back. The proof of a revision stays as long as
+// it counts.
 func (g *gating) repeatOrWithdraw(ctx context.Context) error {
 	if len(g.active) > 0 {
 		return g.repeat(ctx)

@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -167,8 +166,8 @@ func (s *state) judgeHang(
 	runs := status.State.Running != nil && e.now.Sub(s.running.See(status.ContainerID, e.now)) >= hangTimeout
 	switch {
 	case e.now.Sub(e.since) >= cloudTimeout:
-		return e.verdict(trial.Failed, hang, fmt.Sprintf("it was not Ready within %s, while one of revision %d led; "+
-			"correct what was changed", cloudTimeout, first.former))
+		return e.verdict(trial.Failed, hang, "it was not Ready within %s, while one of revision %d led; "+
+			"correct what was changed", cloudTimeout, first.former)
 	case !runs || e.now.Sub(s.lastLogRead) < hangInterval:
 		return nil
 	}
@@ -177,8 +176,8 @@ func (s *state) judgeHang(
 	if waitsFor == "" {
 		return nil // Its cloud may be down.
 	}
-	return e.verdict(trial.Failed, hang, fmt.Sprintf("it was not Ready within %s, and %s; correct what was changed",
-		hangTimeout, waitsFor))
+	return e.verdict(trial.Failed, hang, "it was not Ready within %s, and %s; correct what was changed",
+		hangTimeout, waitsFor)
 }
 
 // asksForLease is what client-go (tools/leaderelection/leaderelection.go) logs when a process starts to stand by. A

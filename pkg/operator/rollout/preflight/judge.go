@@ -115,8 +115,8 @@ func (e *evidence) judge() (verdict *trial.Verdict, waitsFor string) {
 	case status.State.Terminated != nil && e.pod.Status.Reason == "":
 		return e.ended(status.State.Terminated), ""
 	case controlplane.HasEnded(e.pod):
-		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("the kubelet ended pod/%s: %s %s", e.pod.Name,
-			e.pod.Status.Reason, e.pod.Status.Message)), ""
+		return e.verdict(trial.Inconclusive, notStarted, "the kubelet ended pod/%s: %s %s", e.pod.Name,
+			e.pod.Status.Reason, e.pod.Status.Message), ""
 	case status.State.Running == nil:
 		return e.starting(status)
 	}
@@ -139,13 +139,12 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*trial.Verdict, stri
 		if e.changesImage {
 			result = trial.Failed
 		}
-		return e.verdict(result, trial.ImageNotPulled, fmt.Sprintf("it waits for %s; correct the image, or check its "+
-			"registry", waitsFor)), ""
+		return e.verdict(result, trial.ImageNotPulled, "it waits for %s; correct the image, or check its "+
+			"registry", waitsFor), ""
 	case e.now.Sub(e.since) < limit:
 		return nil, waitsFor
 	}
-	return e.verdict(trial.Inconclusive, notStarted,
-		fmt.Sprintf("it waits for %s; check the image and the node", waitsFor)), ""
+	return e.verdict(trial.Inconclusive, notStarted, "it waits for %s; check the image and the node", waitsFor), ""
 }
 
 // hasSandbox is the condition of a pod of which only the containers are missing: their images are pulled (KEP-3085).
@@ -168,18 +167,17 @@ func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 	}
 	switch {
 	case e.unread != "" && e.held >= unseenPeriod:
-		return e.verdict(trial.Successful, "",
-			fmt.Sprintf("it led for %s; its log was not read: %s", unseenPeriod, e.unread)), ""
+		return e.verdict(trial.Successful, "", "it led for %s; its log was not read: %s", unseenPeriod, e.unread), ""
 	case e.now.Sub(e.startedAt) < lookupTimeout:
 		return nil, "its look-up of the nodes"
 	case e.isKeptFromLeading():
-		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("it did not lead: %q holds lease/%s in %s, the "+
+		return e.verdict(trial.Inconclusive, notStarted, "it did not lead: %q holds lease/%s in %s, the "+
 			"process of a former preflight that its kubelet has not ended; check the kubelet of that node", e.holder,
-			operand.PreflightName, operand.Namespace)), ""
+			operand.PreflightName, operand.Namespace), ""
 	case e.unread != "":
 		// Its machine may have ended: the status of the pod says nothing of that.
-		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("it led for %s, and its log was not read: %s; check "+
-			"the kubelet of node/%s", e.held.Round(time.Second), e.unread, e.pod.Spec.NodeName)), ""
+		return e.verdict(trial.Inconclusive, notStarted, "it led for %s, and its log was not read: %s; check "+
+			"the kubelet of node/%s", e.held.Round(time.Second), e.unread, e.pod.Spec.NodeName), ""
 	}
 	return e.overdue(led), ""
 }
@@ -196,21 +194,20 @@ func (e *evidence) overdue(led time.Duration) *trial.Verdict {
 	text := errorOf(e.log)
 	switch {
 	case e.log == "":
-		return e.verdict(trial.Failed, hang, fmt.Sprintf("within %s, it logged nothing; correct what was changed",
-			lookupTimeout))
+		return e.verdict(trial.Failed, hang, "within %s, it logged nothing; correct what was changed", lookupTimeout)
 	case nodecause.ClassOf(text) != nodecause.Other:
 		return e.failed(text)
 	case e.provenByStart() && led >= settlePeriod && !nodecause.AsksAzure(e.log):
 		// It does not wait for the cloud.
-		return e.verdict(trial.Failed, nodecause.NoNodeController.String(), fmt.Sprintf("within %s, it led, and its "+
-			"controller of nodes did not begin; correct what was changed", lookupTimeout))
+		return e.verdict(trial.Failed, nodecause.NoNodeController.String(), "within %s, it led, and its "+
+			"controller of nodes did not begin; correct what was changed", lookupTimeout)
 	}
 	said := "logged no error"
 	if text != "" {
 		said = fmt.Sprintf("logged %q last", terminationmessage.Cut(text))
 	}
-	return e.verdict(trial.Inconclusive, nodecause.NoAnswer.String(), fmt.Sprintf("within %s, it looked up no node and "+
-		"%s; %s", lookupTimeout, said, nodecause.NoAnswer.Action()))
+	return e.verdict(trial.Inconclusive, nodecause.NoAnswer.String(), "within %s, it looked up no node and "+
+		"%s; %s", lookupTimeout, said, nodecause.NoAnswer.Action())
 }
 
 func (e *evidence) provenByStart() bool {
@@ -232,8 +229,8 @@ func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *trial
 		return e.verdict(trial.Inconclusive, notStarted, "it led, and looked up no node, because each waits to be "+
 			"initialized")
 	default:
-		return e.verdict(trial.Successful, "", fmt.Sprintf("it led and looked up %d of %d nodes",
-			lookups.Nodes-lookups.Failed, lookups.Nodes))
+		return e.verdict(trial.Successful, "", "it led and looked up %d of %d nodes",
+			lookups.Nodes-lookups.Failed, lookups.Nodes)
 	}
 }
 
@@ -254,8 +251,8 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, end.Reason)
 	}
 	if slices.ContainsFunc(ofAPIServer, func(words string) bool { return strings.Contains(text, words) }) {
-		return e.verdict(trial.Inconclusive, notStarted, fmt.Sprintf("it did not reach the API server, or that was not "+
-			"ready: %q; check the API server", terminationmessage.Cut(text)))
+		return e.verdict(trial.Inconclusive, notStarted, "it did not reach the API server, or that was not "+
+			"ready: %q; check the API server", terminationmessage.Cut(text))
 	}
 	verdict := e.failed(text)
 	if controlplane.Signal(end) != 0 || end.Reason == "OOMKilled" || controlplane.IsLost(end) {
@@ -274,17 +271,17 @@ func wasKilled(end *corev1.ContainerStateTerminated, led time.Duration) bool {
 func (e *evidence) failed(text string) *trial.Verdict {
 	class, text := nodecause.ClassOf(text), terminationmessage.Cut(text)
 	if class == nodecause.Other {
-		return e.verdict(trial.Failed, crash, fmt.Sprintf("it failed: %q; correct what was changed", text))
+		return e.verdict(trial.Failed, crash, "it failed: %q; correct what was changed", text)
 	}
 	result := trial.Failed
 	if slices.Contains(transient, class) {
 		result = trial.Inconclusive
 	}
-	return e.verdict(result, class.String(), fmt.Sprintf("%s: %q; %s", class.Cause(), text, class.Action()))
+	return e.verdict(result, class.String(), "%s: %q; %s", class.Cause(), text, class.Action())
 }
 
-func (e *evidence) verdict(result trial.Result, class, message string) *trial.Verdict {
-	v := &trial.Verdict{Result: result, Class: class, Message: message, Node: e.pod.Spec.NodeName}
+func (e *evidence) verdict(result trial.Result, class, format string, args ...any) *trial.Verdict {
+	v := &trial.Verdict{Result: result, Class: class, Message: fmt.Sprintf(format, args...), Node: e.pod.Spec.NodeName}
 	v.Ended.Time, v.Took.Duration = e.now, e.now.Sub(e.since)
 	return v
 }

@@ -82,7 +82,8 @@ func (s *state) isRejectedToo(ctx context.Context, last time.Duration) bool {
 func endedByLogin(pod *corev1.Pod) bool {
 	status := controlplane.ContainerStatus(pod)
 	end := controlplane.Terminated(status)
-	return status.State.Running == nil && end != nil && nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
+	return status.State.Running == nil && end != nil &&
+		nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
 }
 
 // watchLeader records that the operand's login is rejected too while that of a changed candidate is: it is tried again

@@ -201,7 +201,6 @@ func (s *state) endWith(ctx context.Context) error {
 	return s.end(ctx, verdict)
 }
 
-// run moves the preflight of a candidate on, and returns its verdict or what it waits for.
 func (s *state) run(ctx context.Context) (*trial.Verdict, string, error) {
 	switch {
 	case s.pod == nil:
@@ -383,8 +382,8 @@ func (s *state) isUnwatched() bool {
 func (s *state) runAgain(ctx context.Context) (*trial.Verdict, string, error) {
 	if s.pod.Annotations[operand.PreflightAgainAnnotation] != "" {
 		e := &evidence{now: s.now, pod: s.pod, since: s.now}
-		return e.verdict(trial.Inconclusive, notStarted,
-			"pod/"+s.pod.Name+" ended twice while no operator watched it; check the pods of the operator"), "", nil
+		return e.verdict(trial.Inconclusive, notStarted, "pod/%s ended twice while no operator watched it; check the pods "+
+			"of the operator", s.pod.Name), "", nil
 	}
 	waitsFor := "the end of pod/" + s.pod.Name + ", which no operator watched"
 	if err := s.deletePod(ctx); err != nil {

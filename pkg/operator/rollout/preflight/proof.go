@@ -125,7 +125,6 @@ func (p *proof) leads(age time.Duration) *trial.Proof {
 // operator may not reach the port of another node. The kubelet there ends a process that does not answer.
 func (p *proof) tells() bool { return p.answers && len(p.record.Controllers) > 0 }
 
-// hold returns the record of a revision that has led and has shown nothing.
 func (p *proof) hold(why string) *trial.Proof {
 	next := p.record.In(trial.ProofHeld, why, p.now)
 	next.Accept = p.accept
@@ -161,7 +160,6 @@ func (p *proof) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 
 func (p *proof) formerStarts() bool { return p.isElsewhere && isAmong(p.record.Controllers, p.started) }
 
-// formerLeads reports whether it has also led for a while.
 func (p *proof) formerLeads() bool { return p.isSettled && p.formerStarts() }
 
 func (p *proof) hangs() string {

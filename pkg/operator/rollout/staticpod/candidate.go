@@ -52,7 +52,6 @@ func missingTokens(objects operand.Objects) (string, error) {
 		operand.CloudTokensSecret, operand.Namespace, strings.Join(missing, ", ")), nil
 }
 
-// audiencesOf returns the audiences of a token, nil for a value that is not a token of the API server.
 func audiencesOf(token []byte) []string {
 	parts := strings.Split(string(token), ".")
 	if len(parts) != 3 {

@@ -30,8 +30,8 @@ import (
 // no requests. It reads only installer pods live. The installer controller warns with an event about a pod that it has
 // just created and does not find.
 //
-// It adapts the pods that the controllers create, see adapt, and shortens termination messages, see summarized. They run
-// this operator's image, which library-go would read from its environment.
+// It adapts the pods that the controllers create, see adapt, and shortens termination messages, see summarized. They
+// run this operator's image, which library-go would read from its environment.
 type nodePods struct {
 	corev1client.PodInterface
 	options
@@ -231,7 +231,6 @@ func (s *settling) remaining() time.Duration {
 // purpose too.
 type rolling struct{ dependencies.Deps }
 
-// view implements nodePods.view.
 func (r rolling) view(pod *corev1.Pod) (*corev1.Pod, error) {
 	seen, err := r.View()
 	if err != nil {

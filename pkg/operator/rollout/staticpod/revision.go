@@ -123,7 +123,6 @@ func newest(configMaps []*corev1.ConfigMap) (latest int32) {
 
 func isReady(status *corev1.ConfigMap) bool { return status.Annotations[readyAnnotation] == "true" }
 
-// difference returns why the candidate differs from the copies of a revision, "" if it does not.
 func difference(candidate, copies operand.Objects, revision int32) string {
 	configMaps, missing := changed(operand.ConfigMap, revision, candidate.ConfigMap, copies.ConfigMap,
 		func(a, b *corev1.ConfigMap) bool { return equality.Semantic.DeepEqual(a.Data, b.Data) })
@@ -287,7 +286,6 @@ func (c *revisions) copy(
 	return nil
 }
 
-// copies reads live those copies of a revision that exist.
 func (c *revisions) copies(ctx context.Context, revision int32) (o operand.Objects, err error) {
 	core := c.Kube.CoreV1()
 	o.ConfigMaps, err = copiesOf(ctx, operand.ConfigMap, revision, core.ConfigMaps(operand.Namespace).Get)
