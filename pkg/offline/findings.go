@@ -134,8 +134,8 @@ func (k *check) leaveOutMissing(custom *customccm.Secrets) {
 	}
 }
 
-// warnMisplaced warns about a file with the missing Secret in another namespace. It is no error, because the cluster may
-// have the right one. Other components' Secrets may have the same name in their own namespaces.
+// warnMisplaced warns about a file with the missing Secret in another namespace. It is no error: the cluster may have
+// the right one. Other components' Secrets may have the same name in their own namespaces.
 func (k *check) warnMisplaced(missing string) {
 	name, namespace, _ := strings.Cut(strings.TrimPrefix(missing, "secret/"), " in ")
 	for _, m := range k.cluster.objects {
