@@ -75,8 +75,8 @@ func messageOf(line string) (message string, ok bool) {
 }
 
 // Alibaba Cloud's provider has a controller of nodes of its own (pkg/controller/node/node_controller.go), which logs
-// with klogr. It says that it has initialized nodes that it has passed by too. If it cannot look up a batch, it logs all
-// their names once, and does not try again before its next pass.
+// with klogr. It says that it has initialized nodes that it has passed by too. If it cannot look up a batch, it logs
+// the names of all its nodes once, and does not try again before its next pass.
 var (
 	alibabaFails = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
