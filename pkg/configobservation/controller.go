@@ -6,7 +6,6 @@
 package configobservation
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -24,6 +23,7 @@ import (
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -145,7 +145,7 @@ func Confirm(listers Listers) func(*operatorv1.OperatorSpec) (bool, error) {
 			return false, nil
 		}
 		// An observer that fails keeps the existing value and reports the error itself.
-		observed, _ := Observe(listers, silent{}, existing)
+		observed, _ := Observe(listers, unrecorded(), existing)
 		return reflect.DeepEqual(existing, observed), nil
 	}
 }
@@ -156,17 +156,5 @@ func platformRefused(listers Listers, existing map[string]any) bool {
 	return err == nil && previousErr == nil && d.isRefused(previous)
 }
 
-// silent records nothing: what the observers tell of a change is told once, by the controller that writes it.
-type silent struct{}
-
-var _ events.Recorder = silent{}
-
-func (silent) Event(string, string)                          {}
-func (silent) Eventf(string, string, ...any)                 {}
-func (silent) Warning(string, string)                        {}
-func (silent) Warningf(string, string, ...any)               {}
-func (s silent) ForComponent(string) events.Recorder         { return s }
-func (s silent) WithComponentSuffix(string) events.Recorder  { return s }
-func (s silent) WithContext(context.Context) events.Recorder { return s }
-func (silent) ComponentName() string                         { return "" }
-func (silent) Shutdown()                                     {}
+// unrecorded returns a recorder whose events nobody reads. The controller that writes the configuration records them.
+func unrecorded() events.Recorder { return events.NewInMemoryRecorder("", clock.RealClock{}) }

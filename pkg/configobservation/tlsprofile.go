@@ -45,7 +45,7 @@ func observeTLSProfile(
 	observe := func(recorder events.Recorder) (map[string]any, []error) {
 		return apiserver.ObserveTLSSecurityProfileWithPaths(genericListers, recorder, existing, version, suites)
 	}
-	observed, errs := observe(silent{}) // an unusable profile would be an event with each attempt
+	observed, errs := observe(unrecorded()) // an unusable profile would be an event with each attempt
 	info := servingInfo(observed)
 	// Elsewhere no process serves with the profile.
 	d, err := decide(genericListers.(Listers))

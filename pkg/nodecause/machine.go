@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // Describe returns what a Node says of its machine, as far as the class depends on it, and what the CCM looks it up by.
@@ -93,4 +96,99 @@ func otherDomain(by platform.Lookup, node string) string {
 			"(--hostname-override), or with the instance's providerID (--provider-id)"+register, by.Name)
 	}
 	return ""
+}
+
+// startup are the names of taints by which components other than the CCM keep pods away until they have initialized a
+// node: Cluster API (node.cluster.x-k8s.io/uninitialized), the CSI drivers of AWS (ebs.csi.aws.com/agent-not-ready),
+// Cilium (node.cilium.io/agent-not-ready) and Karpenter (karpenter.sh/unregistered). Any other taint may be meant to
+// stay.
+var startup = []string{"uninitialized", "agent-not-ready", "unregistered"}
+
+// Drift is what is wrong with a node that does not wait for a CCM. The zero value is nothing.
+type Drift struct {
+	// NotExternal reports that the node's kubelet was started without --cloud-provider=external: the CCM never initializes
+	// it, and the cloud's load balancers and volumes do not reach it.
+	NotExternal bool
+	// Taint is the taint by which another component still keeps pods away.
+	Taint string
+	// NoInternalIP reports that an initialized node has no address of type InternalIP: the API server does not reach its
+	// kubelet, and load balancers do not reach the node.
+	NoInternalIP bool
+	// OtherMachine is the provider ID of a node whose machine has another UUID, empty if the cloud's provider IDs do not
+	// have the machine's UUID.
+	OtherMachine string
+
+	// AddressFlaps reports that the address of type InternalIP was lost several times within an hour. DriftOf does not set
+	// it, because one Node does not show it.
+	AddressFlaps bool
+}
+
+// DriftOf returns what is wrong with a Ready node that does not wait for a CCM.
+func DriftOf(node *corev1.Node) Drift {
+	switch {
+	case controlplane.KubeletOf(node) != controlplane.KubeletReady || controlplane.IsUninitialized(node):
+		return Drift{}
+	case node.Spec.ProviderID == "":
+		return Drift{NotExternal: true}
+	case isOtherMachine(node.Spec.ProviderID, node.Status.NodeInfo.SystemUUID):
+		return Drift{OtherMachine: node.Spec.ProviderID}
+	case !slices.ContainsFunc(node.Status.Addresses, isInternalIP):
+		return Drift{NoInternalIP: true}
+	}
+	for _, taint := range node.Spec.Taints {
+		_, name, _ := strings.Cut(taint.Key, "/")
+		if taint.Key != controlplane.UninitializedTaint && slices.Contains(startup, name) &&
+			taint.Effect != corev1.TaintEffectPreferNoSchedule {
+			return Drift{Taint: taint.Key}
+		}
+	}
+	return Drift{}
+}
+
+func isInternalIP(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP }
+
+// vSphere is the prefix of the provider IDs whose rest is the UUID of the machine's firmware: vSphere's provider finds
+// a virtual machine by that UUID and makes the ID of it (pkg/cloudprovider/vsphere/nodemanager.go). OpenStack's
+// instances on bare metal have another one, and the IDs of the other clouds have none.
+const vSphere = "vsphere://"
+
+// isOtherMachine reports whether a provider ID contradicts the UUID that the kubelet read from the firmware.
+func isOtherMachine(providerID, systemUUID string) bool {
+	id, is := strings.CutPrefix(strings.ToLower(providerID), vSphere)
+	system := strings.ToLower(systemUUID)
+	return is && len(id) == uuidLength && len(system) == uuidLength && id != system && id != swapped(system)
+}
+
+const uuidLength = 36
+
+// swapped returns a UUID with the first three groups in the other byte order, in which some firmware has them (util.go,
+// ConvertK8sUUIDtoNormal).
+func swapped(u string) string {
+	return u[6:8] + u[4:6] + u[2:4] + u[0:2] + "-" + u[11:13] + u[9:11] + "-" + u[16:18] + u[14:16] + u[18:]
+}
+
+// maxValue limits what a kubelet or another component has written.
+const maxValue = 200
+
+// Explain returns the cause and the action. A Node that drifted is Ready and may run pods, so it is drained before it
+// is deleted, and only deleted where nothing else helps: a providerID cannot be changed.
+func (d Drift) Explain() string {
+	switch {
+	case d.NotExternal:
+		return "no providerID, and no taint " + controlplane.UninitializedTaint + ", so the cloud-controller-manager " +
+			"does not initialize it; leave it if it is no machine of this cloud, such as a bare-metal worker; otherwise start " +
+			"the kubelet with --cloud-provider=external, then run: oc adm taint nodes <node> " +
+			controlplane.UninitializedTaint + "=true:NoSchedule"
+	case d.OtherMachine != "":
+		return fmt.Sprintf("the providerID %q is that of another machine than the systemUUID; drain the Node, then delete "+
+			"it, so that its kubelet registers it again", printable.Cut(d.OtherMachine, maxValue))
+	case d.AddressFlaps:
+		return "lost its address of type InternalIP three times within an hour; check the addresses that the cloud has for " +
+			"the instance, and what reports them to it, such as a guest agent"
+	case d.NoInternalIP:
+		return "initialized, but without an address of type InternalIP; check the addresses that the cloud has for the " +
+			"instance, and the address that the kubelet was started with (--node-ip)"
+	}
+	return fmt.Sprintf("initialized, but the taint %q of another component keeps pods away; "+
+		"find the component that is to remove it", printable.Cut(d.Taint, maxValue))
 }

@@ -3,10 +3,14 @@ package operatorclient
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -32,12 +36,10 @@ func objectName(kind, namespace, name string) string {
 	return kind + "/" + name + " in " + namespace
 }
 
-type lister[T any] interface {
-	List(selector labels.Selector) ([]*T, error)
-}
-
 // All returns all objects of a lister. Its error names them.
-func All[T any](from lister[T], objects string) ([]*T, error) {
+func All[T any](from interface {
+	List(selector labels.Selector) ([]*T, error)
+}, objects string) ([]*T, error) {
 	all, err := from.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", objects, err)
@@ -81,4 +83,58 @@ func Cached[T any](fromLister func(name string) (T, error), live GetFunc[T]) Get
 		}
 		return live(ctx, name, options)
 	}
+}
+
+// MasterLabel is the label of control-plane Nodes; its value is empty. library-go's node controller selects by it, and
+// so does the informer of control-plane Nodes.
+const MasterLabel = "node-role.kubernetes.io/master"
+
+// NodesWithoutRole returns the Nodes that exist without MasterLabel and have one of these pods. known are the Nodes of
+// the informer, which has only those with the label. It sends a request only for a pod on another Node. A pod without a
+// Node is deleted within about a minute.
+func NodesWithoutRole(
+	ctx context.Context, client corev1client.NodesGetter, pods []*corev1.Pod, known []*corev1.Node,
+) ([]*corev1.Node, error) {
+	var found []*corev1.Node
+	asked := map[string]bool{"": true}
+	for _, node := range known {
+		asked[node.Name] = true
+	}
+	for _, pod := range pods {
+		name := pod.Spec.NodeName
+		if asked[name] {
+			continue
+		}
+		asked[name] = true
+		node, err := ReadNode(ctx, client.Nodes(), name, "")
+		if err != nil {
+			return nil, err
+		}
+		if node == nil {
+			continue
+		}
+		// With the label, the informer is about to show the Node.
+		if _, labelled := node.Labels[MasterLabel]; !labelled {
+			found = append(found, node)
+		}
+	}
+	return found, nil
+}
+
+// ReadNode reads a Node from the API, nil if it does not exist; with resource version "0", from the API server's cache.
+// The operator may list Nodes, and needs no right to get one.
+func ReadNode(
+	ctx context.Context, client corev1client.NodeInterface, name, resourceVersion string,
+) (*corev1.Node, error) {
+	list, err := client.List(ctx, metav1.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
+		ResourceVersion: resourceVersion,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading node/%s: %w", name, err)
+	}
+	if i := slices.IndexFunc(list.Items, func(node corev1.Node) bool { return node.Name == name }); i >= 0 {
+		return &list.Items[i], nil
+	}
+	return nil, nil
 }

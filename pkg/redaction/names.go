@@ -1,8 +1,10 @@
 package redaction
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -123,4 +125,130 @@ func isSwitch(name, text string) bool {
 		rest, isSwitch := strings.CutPrefix(all[0], word)
 		return isSwitch && (rest == "" || slices.Contains(secretNames, rest))
 	})
+}
+
+// redacted replaces a secret without a name.
+const redacted = "<redacted>"
+
+// forms match secrets in any text: by the name before them, or by their own form. The first two groups are kept. A
+// value ends with its line.
+var forms = sync.OnceValue(func() []*regexp.Regexp {
+	const (
+		space, base64 = `(?:\s|\\+[nr])*`, `[A-Za-z0-9+/=]`
+		blank         = `[ \t\r\f]*`
+		key           = `[\w.-]*(?:password|passwd|passphrase|secret|token|credentials?|signature|` +
+			`api[-_]?key|access[-_]?key|private[-_]?key)[\w-]*`
+		value = `(?:\\?"(?:[^"\\\n]|\\[^"\n])*\\?"|'[^'\n]*'|[^\s,;&"'\\)\]}]+)`
+	)
+	return []*regexp.Regexp{
+		// A private key has several lines, and may be cut.
+		regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:` + space + base64 + `{20,})*(?:` + space + base64 +
+			`*` + space + `-----END [A-Z ]*PRIVATE KEY-----)?`),
+		// The user information of a URL, up to the last @ before its path.
+		regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/"'\\]*(@)`),
+		regexp.MustCompile(`((?i:` + key + `)\\?["']?` + blank + `=` + blank + `)` + value),
+		// With a colon, only a quoted key or a password marks a secret: "getting the secret: not found" has none.
+		regexp.MustCompile(`((?i:\\?["']` + key + `\\?["']|passw(?:or)?d|passphrase)` + blank + `:` + blank + `)` + value),
+		regexp.MustCompile(`((?i:\b(?:bearer|basic)) +)[A-Za-z0-9._~+/=-]{8,}`),
+		regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_.-]+`),
+		// Headers of HTTP, also as Go prints them: X-Auth-Token:[value]. Then fields of the SDKs' structs, and short names.
+		regexp.MustCompile(`((?i:\bx-[a-z-]*token|authorization|\bcookie|vmware-api-session-id)\\?["']?` + blank + `:` +
+			blank + `\[?(?i:(?:bearer|basic|digest|negotiate|token) +)?)` + value),
+		regexp.MustCompile(`((?:Secret(?:AccessKey|Key)?|(?:Session|Security|Access|Refresh|Auth)Token|ClientSecret|` +
+			`AccessKeySecret|A[Pp][Ii]Key|TokenID):)` + value),
+		regexp.MustCompile(`((?i:\b(?:pwd|sig|vmware_soap_session))=)` + value),
+		// Tokens by their form: Keystone, Google Cloud, DigitalOcean, AWS.
+		regexp.MustCompile(`()\b(?:gAAAAA[A-Za-z0-9_=-]{20,}|ya29\.[A-Za-z0-9_-]{10,}|do[opr]_v1_[0-9a-f]{16,}|` +
+			`(?:IQoJ|FwoG)[A-Za-z0-9+/=]{20,})`),
+	}
+})
+
+// Text returns a text without the secrets that are known by their form or by their name: those of a proxy, of a session
+// or of a configuration that the operator does not have.
+func Text(text string) string {
+	for _, form := range forms() {
+		text = form.ReplaceAllString(text, "${1}"+redacted+"${2}")
+	}
+	return text
+}
+
+var (
+	// userinfo is everything between the scheme of a URL and the last @ in its string. It may take more than a user name
+	// and a password, never less: what stands between the two need not be valid. A string in quotes, by %q or as JSON,
+	// ends at a quote without a backslash, any other with its line.
+	userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://(?:[^"\\\n]|\\.)*@`) })
+
+	// login is the same without a scheme, as a proxy may be written: from the start of a string, or of a word, with a
+	// colon before the @. The digest of an image looks like one.
+	login = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`"(?:[^"\\\n:]|\\.)+:(?:[^"\\\n]|\\.)*@(?:sha256:)?|[^\s"@:]+:[^\s"]+@(?:sha256:)?`)
+	})
+)
+
+// Logins returns a text without user names and passwords before a host, for a log and for what library-go says of a
+// configuration. Text keeps the path of a URL, which may have an @; this does not.
+func Logins(text string) string {
+	if !strings.Contains(text, "@") {
+		return text
+	}
+	text = userinfo().ReplaceAllString(text, "://"+redacted+"@")
+	return login().ReplaceAllStringFunc(text, func(found string) string {
+		switch {
+		case strings.HasSuffix(found, "://"+redacted+"@"), strings.HasSuffix(found, "sha256:"):
+			return found
+		case found[0] == '"':
+			return `"` + redacted + "@"
+		}
+		return redacted + "@"
+	})
+}
+
+// valueForms match what is secret as a value of a file and may be harmless in a sentence: HTTP's credentials, a login,
+// the parameters of a URL, a part of a private key.
+var valueForms = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`(?i)PRIVATE KEY`),
+		regexp.MustCompile(`(?i)\b(?:bearer|basic|digest|negotiate|apikey|token)[ \t]+[^\s,;]{6,}`),
+		regexp.MustCompile(`[^\s/@:]*:[^\s/@]+@[\w.-]+`),           // user:password@host
+		regexp.MustCompile(`://[^\s/@:"'<]+@`),                     // https://token@host
+		regexp.MustCompile(`[a-zA-Z]://[^\s"']*[?#;][^\s"'=]+=\S`), // https://host?sig=signature
+		regexp.MustCompile(`[?&](?i:sig|signature|code|key|[\w.-]*(?:token|secret|password))=.`),
+	}
+})
+
+// pair matches NAME=VALUE and NAME: VALUE inside a value.
+var pair = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`["']?([\w.-]+)["']?[ \t]*[:=][ \t]*[^\s=]`)
+})
+
+// LooksSecret reports whether a text is secret by its form: it contains a login, a key, or a name with a secret.
+func LooksSecret(text string) bool {
+	if len(text) < 4 {
+		return false
+	}
+	if Text(text) != text {
+		return true
+	}
+	for _, form := range valueForms() {
+		if form.MatchString(text) {
+			return true
+		}
+	}
+	for _, found := range pair().FindAllStringSubmatchIndex(text, -1) {
+		if rest := text[found[1]-1:]; IsSecretName(text[found[2]:found[3]]) && !strings.HasPrefix(rest, "<") {
+			return true
+		}
+	}
+	return false
+}
+
+// documentIn returns the values of a document inside a value: JSON, or YAML or INI on more than one line. ok is false
+// for any other value.
+func documentIn(text string) (values []value, ok bool) {
+	trimmed := strings.TrimSpace(text)
+	if !strings.ContainsAny(trimmed, "\n") && !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") {
+		return nil, false
+	}
+	values, _, ok = valuesOf([]byte(text))
+	return values, ok
 }

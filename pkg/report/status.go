@@ -156,10 +156,6 @@ func (s *Status) summarize(clusterOperator *configv1.ClusterOperator) {
 	}
 }
 
-func isStep(conditionType string) bool {
-	return conditionType == observedplatform.RemovingCondition || conditionType == predecessor.ConditionType
-}
-
 // sortConditions sorts what the operator says into problems, progress and notices. The conditions of inputs are shown
 // with the inputs.
 func (s *Status) sortConditions(conditions []operatorv1.OperatorCondition) {
@@ -188,8 +184,8 @@ func (c Condition) isProblem() bool {
 }
 
 func (c Condition) isProgress() bool {
-	isUnderWay := isStep(c.Type) && c.Reason != string(observedplatform.Removed) &&
-		c.Status == string(operatorv1.ConditionTrue)
+	isStep := c.Type == observedplatform.RemovingCondition || c.Type == predecessor.ConditionType
+	isUnderWay := isStep && c.Reason != string(observedplatform.Removed) && c.Status == string(operatorv1.ConditionTrue)
 	return isUnderWay || c.is(string(configv1.OperatorProgressing), operatorv1.ConditionTrue)
 }
 

@@ -106,13 +106,6 @@ func word(status, yes, no, unknown string) string {
 	}
 }
 
-func nobody(why string) string {
-	if strings.HasPrefix(why, snapshot.NotKnown) {
-		return why
-	}
-	return "none: " + why
-}
-
 const operatorImage = "operator-image"
 
 func (t *text) facts(s *Status) {
@@ -140,7 +133,11 @@ func (t *text) facts(s *Status) {
 		t.line(fmt.Sprintf("%-10s %s", row[0], row[1]))
 	}
 	if s.Leader != "" {
-		t.wrapped("Leader     ", "           ", nobody(s.Leader))
+		none := "none: "
+		if strings.HasPrefix(s.Leader, snapshot.NotKnown) {
+			none = ""
+		}
+		t.wrapped("Leader     ", "           ", none+s.Leader)
 	}
 }
 

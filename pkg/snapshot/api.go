@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -212,21 +213,17 @@ func (s *Snapshot) addMasked(object *unstructured.Unstructured) int {
 
 func (c *Client) readLog(ctx context.Context, s *Snapshot, pod string) {
 	text, isComplete, err := operandlog.Read(ctx, c.kube.CoreV1(), pod)
+	if apierrors.IsForbidden(err) {
+		err = errors.New(noRight)
+	}
 	if err != nil {
-		s.Unread = append(s.Unread, Unread{logOf(pod), reason(err)})
+		s.Unread = append(s.Unread, Unread{logOf(pod), err.Error()})
 		return
 	}
 	s.Log = Log{Pod: pod, Text: s.redactor.Text(text), Complete: isComplete}
 }
 
 func logOf(pod string) string { return "log of pod/" + pod + " in " + operand.Namespace }
-
-func reason(err error) string {
-	if apierrors.IsForbidden(err) {
-		return noRight
-	}
-	return err.Error()
-}
 
 const noRight = "no right to read this"
 

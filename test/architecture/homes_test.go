@@ -34,7 +34,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 		},
 		"a read of the operator's resource has failed": {
 			computed: regexp.MustCompile(`"(reading )?(the metadata of )?cloudcontrollermanager/(cluster|%s): %w"`),
-			home:     "pkg/operatorclient/read.go",
+			home:     "pkg/operatorclient/client.go",
 		},
 		"all objects of a lister are read": {
 			computed: regexp.MustCompile(`\.List\(labels\.Everything\(\)\)`),
@@ -45,7 +45,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 		},
 		"a Node is read by its name": {
 			computed: regexp.MustCompile(`List\(ctx, metav1\.ListOptions\{\s*FieldSelector:\s*[\w.(]*metav1\.ObjectNameField`),
-			home:     "pkg/operatorclient/nodes.go",
+			home:     "pkg/operatorclient/find.go",
 		},
 		"a container is in back-off": {
 			computed: regexp.MustCompile(`"CrashLoopBackOff"`),
@@ -106,8 +106,8 @@ func TestEachFactHasOneHome(t *testing.T) {
 			computed: regexp.MustCompile(`\bNewView\(|\bpredecessor\.Of\(|labels\.Set\{"app": operand\.Name\}`),
 			home:     "pkg/controlplane/view.go",
 			others: map[string]string{
-				"pkg/report/nodes.go":               "it has no caches",
-				"pkg/internal/dependencies/view.go": "it reads the caches",
+				"pkg/report/nodes.go":                       "it has no caches",
+				"pkg/internal/dependencies/dependencies.go": "it reads the caches",
 			},
 		},
 		"whom a lease names": {

@@ -4,12 +4,21 @@ package ondemand
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -89,4 +98,147 @@ func (c *controller) isEnabled(gate string) (bool, error) {
 		return true, nil
 	}
 	return observedplatform.FeatureGateEnabled(c.operator, gate)
+}
+
+const (
+	// maxConfigMaps is how many ConfigMaps are watched at a time. A configuration names two, and two others while it
+	// changes. It bounds the memory: each has 1 MiB at most.
+	maxConfigMaps = 4
+
+	// syncLimit is how long a reader waits for a new watch. The first answer takes milliseconds.
+	syncLimit = 10 * time.Second
+)
+
+// errNotRunning reports a read before Start or after the end.
+var errNotRunning = errors.New("its watch does not run")
+
+// ConfigMaps watches the ConfigMaps of one namespace that are read, each by its name, and no others. Which ones exist
+// there depends on others; which ones are read depends on the configuration. It implements ConfigMapInformer of
+// client-go, and a reader does not notice the difference: the first read of a name starts its watch and waits for it.
+type ConfigMaps struct {
+	newInformer func(name string) cache.SharedIndexInformer
+
+	lock sync.Mutex
+	// running is nil before Start.
+	running  context.Context //nolint:containedctx // A watch lasts longer than the read that starts it.
+	handlers []cache.ResourceEventHandler
+	// watched has the least recently read one first.
+	watched []configMapWatch
+}
+
+type configMapWatch struct {
+	name     string
+	informer cache.SharedIndexInformer
+	end      context.CancelFunc
+	ended    <-chan struct{}
+}
+
+// NewConfigMaps returns the informer. newInformer returns a new informer of the ConfigMap with a name.
+func NewConfigMaps(newInformer func(name string) cache.SharedIndexInformer) *ConfigMaps {
+	return &ConfigMaps{newInformer: newInformer}
+}
+
+// Start allows watches until stop is closed. It starts none.
+func (c *ConfigMaps) Start(stop <-chan struct{}) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.running = wait.ContextForChannel(stop)
+}
+
+// Informer returns what a controller registers its handler with, before the first read. It has synced: a read waits.
+func (c *ConfigMaps) Informer() cache.SharedIndexInformer { return configMapEvents{configMaps: c} }
+
+// Lister reads the ConfigMaps by name.
+func (c *ConfigMaps) Lister() corelisters.ConfigMapLister { return configMapLister{c} }
+
+// get returns the lister of a name once its watch is complete.
+func (c *ConfigMaps) get(name string) (corelisters.ConfigMapLister, error) {
+	watched, err := c.watch(name)
+	if err != nil {
+		return nil, err
+	}
+	limit := time.NewTimer(syncLimit)
+	defer limit.Stop()
+	select {
+	case <-watched.informer.HasSyncedChecker().Done():
+		return corelisters.NewConfigMapLister(watched.informer.GetIndexer()), nil
+	case <-watched.ended:
+		return nil, errNotRunning
+	case <-limit.C:
+		return nil, fmt.Errorf("the API server has not answered its watch for %s", syncLimit)
+	}
+}
+
+// watch returns the watch of a name, which it starts if there is none. It ends the one that was not read for longest.
+func (c *ConfigMaps) watch(name string) (configMapWatch, error) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.running == nil {
+		return configMapWatch{}, errNotRunning
+	}
+	if i := slices.IndexFunc(c.watched, func(w configMapWatch) bool { return w.name == name }); i >= 0 {
+		found := c.watched[i]
+		c.watched = append(slices.Delete(c.watched, i, i+1), found)
+		return found, nil
+	}
+	informer := c.newInformer(name)
+	for _, handler := range c.handlers {
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			return configMapWatch{}, fmt.Errorf("adding a handler: %w", err)
+		}
+	}
+	if len(c.watched) == maxConfigMaps {
+		c.watched[0].end()
+		c.watched = slices.Delete(c.watched, 0, 1)
+	}
+	ctx, end := context.WithCancel(c.running)
+	added := configMapWatch{name, informer, end, ctx.Done()}
+	c.watched = append(c.watched, added)
+	go informer.RunWithContext(ctx)
+	return added, nil
+}
+
+// configMapEvents has the two methods of factory.Informer.
+type configMapEvents struct {
+	cache.SharedIndexInformer
+	configMaps *ConfigMaps
+}
+
+// HasSynced returns true, so that no controller waits.
+func (configMapEvents) HasSynced() bool { return true }
+
+// AddEventHandler implements factory.Informer.
+func (e configMapEvents) AddEventHandler(
+	handler cache.ResourceEventHandler,
+) (cache.ResourceEventHandlerRegistration, error) {
+	e.configMaps.lock.Lock()
+	defer e.configMaps.lock.Unlock()
+	e.configMaps.handlers = append(e.configMaps.handlers, handler)
+	return nil, nil //nolint:nilnil // The factory of controllers drops it.
+}
+
+type configMapLister struct{ configMaps *ConfigMaps }
+
+// ConfigMaps implements ConfigMapLister.
+func (l configMapLister) ConfigMaps(namespace string) corelisters.ConfigMapNamespaceLister {
+	return configMapNamespaceLister{l, namespace}
+}
+
+// List implements both listers. It fails: nothing is known of what has not been read.
+func (l configMapLister) List(labels.Selector) ([]*corev1.ConfigMap, error) {
+	return nil, errors.New("these ConfigMaps are read by name")
+}
+
+type configMapNamespaceLister struct {
+	configMapLister
+	namespace string
+}
+
+// Get implements ConfigMapNamespaceLister.
+func (l configMapNamespaceLister) Get(name string) (*corev1.ConfigMap, error) {
+	lister, err := l.configMaps.get(name)
+	if err != nil {
+		return nil, err
+	}
+	return lister.ConfigMaps(l.namespace).Get(name)
 }

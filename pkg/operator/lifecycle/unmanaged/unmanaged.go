@@ -21,17 +21,14 @@ import (
 const (
 	name = "Unmanaged"
 
-	available   = operatorclient.AvailableCondition
-	progressing = operatorclient.ProgressingCondition
-	degraded    = operatorclient.DegradedCondition
-	upgradeable = operatorclient.UpgradeableCondition
-
 	// predecessorRuns is the reason of Degraded.
 	predecessorRuns = "PredecessorRuns"
 )
 
 // shared are the conditions that the availability controller writes on managed platforms.
-var shared = []string{available, progressing, degraded}
+var shared = []string{
+	operatorclient.AvailableCondition, operatorclient.ProgressingCondition, operatorclient.DegradedCondition,
+}
 
 // removed is the reason on a managed platform after a removal, removing the one before.
 const (
@@ -77,7 +74,7 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err != nil {
 		return err
 	}
-	degradedCondition, err := c.degraded(reason)
+	degraded, err := c.degraded(reason)
 	if err != nil {
 		return err
 	}
@@ -86,18 +83,18 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 		progresses = operatorv1.ConditionTrue
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, name,
-		condition(available, operatorv1.ConditionTrue, reason),
-		condition(progressing, progresses, reason),
-		degradedCondition,
+		condition(operatorclient.AvailableCondition, operatorv1.ConditionTrue, reason),
+		condition(operatorclient.ProgressingCondition, progresses, reason),
+		degraded,
 		// On managed platforms, library-go's controllers write this condition.
-		condition(upgradeable, operatorv1.ConditionTrue, reason),
+		condition(operatorclient.UpgradeableCondition, operatorv1.ConditionTrue, reason),
 	)
 }
 
 // degraded reports a Deployment of the predecessor beside a removed operand. After a way back that left the resource
 // Removed, an upgrade finds one. The versions controller reports no version then, so the upgrade waits here.
 func (c *controller) degraded(reason platform.Absence) (*operatorclient.Condition, error) {
-	asExpected := condition(degraded, operatorv1.ConditionFalse, reason)
+	asExpected := condition(operatorclient.DegradedCondition, operatorv1.ConditionFalse, reason)
 	if reason != removed {
 		return asExpected, nil
 	}
@@ -109,7 +106,7 @@ func (c *controller) degraded(reason platform.Absence) (*operatorclient.Conditio
 	if err != nil || len(deployments) == 0 || spec.ManagementState != operatorv1.Removed {
 		return asExpected, err
 	}
-	return operatorclient.NewCondition(degraded, operatorv1.ConditionTrue, predecessorRuns, fmt.Sprintf(
+	return operatorclient.NewCondition(operatorclient.DegradedCondition, operatorv1.ConditionTrue, predecessorRuns, fmt.Sprintf(
 		"spec.managementState of cloudcontrollermanager/cluster is Removed, but deployment/%s in %s of the former operator "+
 			"exists; the new version is not reported, because an upgrade then deletes the rights of that Deployment; set "+
 			"spec.managementState to Managed to replace it, or delete it to run no cloud-controller-manager",
@@ -126,7 +123,7 @@ func (c *controller) release(ctx context.Context) error {
 		return err
 	}
 	if !slices.ContainsFunc(status.Conditions, func(condition operatorv1.OperatorCondition) bool {
-		return condition.Type == upgradeable && isOurs(condition)
+		return condition.Type == operatorclient.UpgradeableCondition && isOurs(condition)
 	}) {
 		return nil
 	}
