@@ -141,6 +141,10 @@ func (p *parser) entry(key, value *yaml.Node) *Entry {
 			p.fail(key, "this key is read as "+Quoted(made)+": put it in quotes")
 		}
 	}
+	if name.Kind == MapNode {
+		p.fail(key, "a brace starts a mapping here: put the value in quotes, or replace the placeholder")
+		return nil
+	}
 	if isCollection(name) || name.Kind == NullNode || len(e.Name) > maxKeyLength {
 		p.fail(key, fmt.Sprintf("a key must be a string of at most %d characters: a quote or a colon may be missing",
 			maxKeyLength))

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -236,8 +237,19 @@ func (p *parser) brokenName(name string, pos Position) {
 	if name == "" || p.peek() != '=' {
 		p.fail(pos, "", `this line is neither a section header, nor "key = value", nor a comment`)
 	} else {
-		p.fail(pos, name, `this is not a key: a key starts with a letter and has letters, digits and "-" only`)
+		message := `this is not a key: a key starts with a letter and has letters, digits and "-" only`
+		if i := strings.IndexFunc(name, isLookalike); i >= 0 {
+			r, _ := utf8.DecodeRuneInString(name[i:])
+			message += fmt.Sprintf("; it has the character %U, which looks like another one: type it again", r)
+		}
+		p.fail(pos, name, message)
 	}
+}
+
+// isLookalike reports whether a rune is shown as a space, as a hyphen or not at all, but is none for a parser. A copy
+// from a web page or a document has it.
+func isLookalike(r rune) bool {
+	return r > unicode.MaxASCII && unicode.In(r, unicode.Z, unicode.Pd, unicode.Cf)
 }
 
 func (p *parser) value(key string) (string, bool) {

@@ -110,7 +110,11 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 		gathered.Custom, gathered.Credentials = customccm.Secrets{}, unknown
 	case names.Secret == "":
 		k.leaveOutMissing(&gathered.Custom)
-	case gathered.Credentials.Data == nil && !names.Optional:
+	case gathered.Credentials.Data == nil && names.Optional:
+		for _, secret := range secretsOf(names) {
+			k.warnMisplaced(secret)
+		}
+	case gathered.Credentials.Data == nil:
 		remark := NoneOf(names) + " is among the manifests: credentials are not checked"
 		var hint string
 		for _, secret := range secretsOf(names) {

@@ -90,7 +90,7 @@ func didYouMean(ms []Manifest, missing, key string) string {
 		switch {
 		case m.File == "":
 			continue
-		case its != kind && m.Name == name && m.Namespace == namespace:
+		case its != kind && m.Name+" in "+m.Namespace == id: // not an object of the cluster: most have one name
 			path = []string{"kind"}
 		case its == kind && m.Name == name && kind != "secret": // another component may have one of this name
 			path[1] = "namespace"

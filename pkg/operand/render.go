@@ -83,14 +83,18 @@ func Check(in Inputs) (*Checked, error) {
 // prepare merges the configuration and checks every input. It takes the operand's image from spec.custom if that has
 // one. The configuration is nil if it is rejected.
 func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
+	_, _, overrides := mergeAndDecode(in.Overrides)
 	config, err := mergeConfig(*in)
 	if err == nil && config.Custom != nil && config.Custom.Image != "" && in.Platform.Image == "" {
 		in.Images.Operand = config.Custom.Image
 	}
 	checked := check(*in, base, config)
 	if err != nil {
-		checked.reject(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource,
-			Message: err.Error()})
+		d := diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Message: err.Error()}
+		if overrides != nil {
+			d.Key = "spec.unsupportedConfigOverrides"
+		}
+		checked.reject(d)
 	}
 	return config, checked
 }

@@ -235,7 +235,7 @@ func TestRejectedInputs(t *testing.T) {
 		},
 		"an unknown field among the overrides is named": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"extendedArgument": {}}`) },
-			want:   `cloudcontrollermanager.operator.openshift.io/cluster: the operand's configuration does not fit its schema: unknown field "extendedArgument"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`,
+			want:   `cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides: the operand's configuration does not fit its schema: unknown field "extendedArgument"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`,
 		},
 		"a configuration without the infrastructure's name is not rendered": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"infrastructureName": ""}`) },
@@ -292,6 +292,8 @@ func TestAnUnmanagedPlatformIsNotRendered(t *testing.T) {
 func TestTrust(t *testing.T) {
 	openstack, _ := platform.ByName("openstack")
 	cloudCA, proxyCA, systemCA := read(t, "cloud-ca.pem"), read(t, "proxy-ca.pem"), read(t, "system-ca.pem")
+	half := proxyCA[:len(proxyCA)/2]
+	const incomplete = "incomplete PEM block, which is ignored; paste the whole certificate"
 	user := func(data []byte) []operand.TrustSource {
 		return []operand.TrustSource{
 			{Source: "configmap/user-ca-bundle in openshift-config", Key: "ca-bundle.crt", Data: data},
@@ -332,7 +334,15 @@ func TestTrust(t *testing.T) {
 			trust: user(proxyCA[:len(proxyCA)/2]),
 			want:  slices.Concat(systemCA, cloudCA),
 			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: " +
-				"incomplete PEM block, which is ignored; paste the whole certificate"},
+				incomplete},
+		},
+		"blocks that were cut off or lost a hyphen are reported before and after a whole one": {
+			trust: user(slices.Concat(half, []byte("\n"), proxyCA, proxyCA[1:])),
+			want:  slices.Concat(proxyCA, systemCA, cloudCA),
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: " + incomplete,
+				"configmap/user-ca-bundle in openshift-config, " +
+					fmt.Sprintf("key ca-bundle.crt, line %d:1: ", 2+bytes.Count(half, []byte("\n"))+bytes.Count(proxyCA, []byte("\n"))) +
+					incomplete},
 		},
 		"a source that could not be had is reported with its reason": {
 			trust: append([]operand.TrustSource{{Source: "configmap/gone in openshift-config",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"regexp"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
@@ -35,6 +36,9 @@ func mergeTrust(sources []TrustSource) ([]byte, []diagnostic.Diagnostic) {
 
 const certificateType = "CERTIFICATE"
 
+// headers matches the start of each PEM block, and of what was one before it was cut or changed: pem.Decode skips it.
+var headers = regexp.MustCompile(`-{5}BEGIN|-+ *BEGIN [A-Z0-9 ]*CERTIFICATE`)
+
 // IsUsable reports whether the source has a certificate. Render reports and omits sources without one.
 func (s TrustSource) IsUsable() bool {
 	certificates, _ := s.certificates()
@@ -45,14 +49,22 @@ func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 	var certificates [][]byte
 	var diagnostics []diagnostic.Diagnostic
 	for rest := s.Data; ; {
-		begin := len(s.Data) - len(rest) + max(bytes.Index(rest, []byte("-----BEGIN")), 0)
-		line := 1 + bytes.Count(s.Data[:begin], []byte("\n"))
 		block, next := pem.Decode(rest)
 		if block == nil {
-			if bytes.Contains(rest, []byte("-----BEGIN")) {
-				diagnostics = append(diagnostics, s.newDiagnostic(line,
-					"incomplete PEM block, which is ignored; paste the whole certificate"))
-			}
+			next = nil
+		}
+		line, incomplete := 0, headers.FindAllIndex(rest[:len(rest)-len(next)], -1)
+		lineAt := func(header []int) int {
+			return 1 + bytes.Count(s.Data[:len(s.Data)-len(rest)+header[0]], []byte("\n"))
+		}
+		if last := len(incomplete) - 1; block != nil {
+			line, incomplete = lineAt(incomplete[last]), incomplete[:last]
+		}
+		for _, header := range incomplete {
+			diagnostics = append(diagnostics, s.newDiagnostic(lineAt(header),
+				"incomplete PEM block, which is ignored; paste the whole certificate"))
+		}
+		if block == nil {
 			break
 		}
 		rest = next

@@ -131,7 +131,7 @@ var (
 func Merge(layers ...[]byte) ([]byte, error) {
 	merged, err := resourcemerge.MergeProcessConfig(nil, append([][]byte{[]byte("{}")}, nonEmpty(layers)...)...)
 	if err != nil {
-		return nil, fmt.Errorf("merging the operand's configuration: %w", err)
+		return nil, fmt.Errorf("the operand's configuration cannot be merged: %s", confdoc.JSONReason(err))
 	}
 	return merged, nil
 }

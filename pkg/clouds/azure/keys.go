@@ -34,6 +34,14 @@ func isName(text string) bool { return !strings.Contains(text, "/") }
 // isGUID reports whether the text has the form of a subscription's ID: the resource manager rejects any other.
 func isGUID(text string) bool { return confdoc.IsUUID(text) && strings.Contains(text, "-") }
 
+func areTags(text string) bool {
+	isNone := func(tag string) bool {
+		name, _, _ := strings.Cut(tag, "=")
+		return tag != "" && (strings.Count(tag, "=") != 1 || strings.TrimSpace(name) == "")
+	}
+	return !slices.ContainsFunc(strings.Split(text, ","), isNone)
+}
+
 // isIdentity reports whether the text can name a managed identity: GetManagedIdentityCredential in pkg/azclient/auth.go
 // takes a text with /subscriptions/ for a resource ID, and any other for a client ID.
 func isIdentity(text string) bool {
@@ -105,8 +113,10 @@ var azureFields = slices.Concat(
 	confdoc.FieldsOf(confdoc.Text, "userAgent", "networkResourceTenantID", "aadClientCertPath",
 		"aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
 		"networkResourceSubscriptionID", "location", "extendedLocationName", "extendedLocationType",
-		"primaryAvailabilitySetName", "primaryScaleSetName", "tags", "systemTags",
-		"loadBalancerName",
+		"primaryAvailabilitySetName", "primaryScaleSetName"),
+	// parseTags in pkg/provider/azure_utils.go ignores other elements.
+	confdoc.Field{Valid: areTags, Passed: true, Hint: "tags of the form name=value, separated by commas"}.For("tags"),
+	confdoc.FieldsOf(confdoc.Text, "systemTags", "loadBalancerName",
 		"clusterServiceSharedLoadBalancerHealthProbePath"),
 	confdoc.FieldsOf(confdoc.Bool, "cloudProviderBackoff", "disableAzureStackCloud", "enableMinimumRetryAfter",
 		"useManagedIdentityExtension", "useFederatedWorkloadIdentityExtension", "disableAPICallCache",

@@ -39,6 +39,7 @@ func (a *rewriter) useCredentials() {
 		return
 	case secret != "" || tokenFile != "":
 		a.merge(login)
+		a.checkClientID(login[clientIDKey])
 		if isGUID(secret) {
 			a.ReportCredentials(clientSecretKey, diagnostic.Doubtful, "it looks like the ID of a client secret: "+
 				"write the value of the secret, which Azure shows only when it creates it")
@@ -167,4 +168,11 @@ func (a *rewriter) useToken() {
 	a.Put(confdoc.NewBool(true), diagnostic.Rewritten,
 		"the credentials Secret has a federated token instead of a client secret", "useFederatedWorkloadIdentityExtension")
 	a.tokens = []clouds.Token{{Key: clouds.MintedToken, Audience: clouds.OpenshiftAudience}}
+}
+
+func (a *rewriter) checkClientID(id string) {
+	if id != "" && !isGUID(id) {
+		a.ReportCredentials(clientIDKey, diagnostic.Doubtful, "it is not the ID of an application, such as "+
+			"01234567-89ab-cdef-0123-456789abcdef: write the client ID, not the name")
+	}
 }

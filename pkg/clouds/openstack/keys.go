@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -62,7 +63,9 @@ var schema = []confdoc.Field{
 	{Name: "LoadBalancerClass", Named: true, Is: confdoc.Object, Fields: loadBalancerClassKeys},
 	{Name: "Networking", Is: confdoc.Object, Fields: []confdoc.Field{
 		{Name: "ipv6-support-disabled", Is: confdoc.Bool}, {Name: "public-network-name", Is: confdoc.List},
-		{Name: "internal-network-name", Is: confdoc.List}, {Name: "address-sort-order"},
+		{Name: "internal-network-name", Is: confdoc.List},
+		{Name: "address-sort-order", Valid: areNetworks, Passed: true, // The provider ignores other elements.
+			Hint: "networks such as 10.0.0.0/16, separated by commas"},
 	}},
 	{Name: "Metadata", Is: confdoc.Object, Fields: []confdoc.Field{
 		{Name: "search-order", Valid: isSearchOrder,
@@ -74,6 +77,14 @@ var schema = []confdoc.Field{
 }
 
 const legacyCredentials = "the cloud-controller-manager reads its credentials from a file"
+
+func areNetworks(order string) bool {
+	isNone := func(element string) bool {
+		_, err := netip.ParsePrefix(strings.TrimSpace(element))
+		return err != nil && strings.TrimSpace(element) != ""
+	}
+	return !slices.ContainsFunc(strings.Split(order, ","), isNone)
+}
 
 func isSearchOrder(order string) bool {
 	elements := strings.Split(order, ",")

@@ -19,7 +19,8 @@ func TestOverridesThatTheOperatorRejectsAreErrors(t *testing.T) {
 		},
 		"an unknown field": {
 			"  unsupportedConfigOverrides:\n    extendedArgument: {}\n",
-			`operator.yaml:1:1: error: the operand's configuration does not fit its schema: unknown field ` +
+			`operator.yaml:7:3: error: spec.unsupportedConfigOverrides: the operand's configuration does not fit its ` +
+				`schema: unknown field ` +
 				`"extendedArgument"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, ` +
 				"correct it there [CCM0015]",
 		},

@@ -3,6 +3,7 @@ package customccm
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,6 +58,7 @@ func (c CCM) Check(candidate Candidate) (diagnostics, warnings []diagnostic.Diag
 		return nil, nil
 	}
 	r := &report{}
+	r.checkImage(c.Spec)
 	if !candidate.Platform.Custom {
 		r.checkBuiltIn(c.Spec, candidate.Platform)
 		return r.diagnostics, r.warnings
@@ -106,6 +108,16 @@ func (r *report) warn(field, format string, args ...any) {
 func newDiagnostic(field, format string, args ...any) diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{
 		Cause: diagnostic.Configuration, Object: Object, Key: field, Message: fmt.Sprintf(format, args...),
+	}
+}
+
+// imageName matches what the kubelet accepts as an image, apart from the lengths of a tag and a digest.
+var imageName = regexp.MustCompile(`^([^/\s]+/)?[a-z0-9][a-z0-9._/-]*(:[\w.-]+)?(@[\w.+-]+:[0-9a-fA-F]+)?$`)
+
+func (r *report) checkImage(spec *operatorv1.CustomCloudControllerManager) {
+	if spec.Image != "" && !imageName.MatchString(spec.Image) {
+		r.reject(at("image"), "it is %q, which the kubelet rejects: write it without a scheme and whitespace, and "+
+			"in lower case between the registry and the tag, such as registry.example.com/acme/ccm:v1", spec.Image)
 	}
 }
 
@@ -161,8 +173,16 @@ func (r *report) checkProbeFields(probe *operatorv1.CustomCloudControllerManager
 	}
 }
 
+var twoFlags = regexp.MustCompile(`^--[\w-]+(=\S*)?\s+--\w`)
+
 // checkArguments rejects a flag of the operator whose value is a separate argument, because Overlay cannot replace it.
 func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
+	for i, arg := range spec.Args {
+		if twoFlags.MatchString(arg) {
+			r.warn(at("args[%d]", i), "it has more than one flag, but reaches the cloud-controller-manager as one "+
+				"argument: write each flag as an item of its own")
+		}
+	}
 	if spec.ArgsPolicy == operatorv1.CustomCloudControllerManagerArgsPolicyReplace {
 		return
 	}
