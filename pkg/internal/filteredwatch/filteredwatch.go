@@ -30,7 +30,7 @@ type Source[T, L runtime.Object] struct {
 	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	// FieldSelector limits what the API server sends.
 	FieldSelector string
-	// IsRelevant reports whether the store needs the object.
+	// IsRelevant reports whether the store needs the object. It is asked about each one, listed or changed.
 	IsRelevant func(T) bool
 	// Strip returns a copy of the object with only the fields that the store reads.
 	Strip func(T) T
@@ -91,7 +91,7 @@ func (s Source[T, L]) dropIrrelevant(event watch.Event) (watch.Event, bool) {
 	if !ok || event.Type == watch.Bookmark {
 		return event, true
 	}
-	if event.Type == watch.Added && !s.IsRelevant(object) {
+	if isRelevant := s.IsRelevant(object); event.Type == watch.Added && !isRelevant {
 		return event, false
 	}
 	event.Object = s.Strip(object)
