@@ -49,10 +49,13 @@ func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificate
 	if err != nil {
 		return nil, fmt.Sprintf("the previous one is invalid: %v", err)
 	}
-	if now.After(pair.Certs[0].NotAfter) {
-		return pair, "the previous one has expired"
+	switch {
+	case now.After(pair.Certs[0].NotAfter):
+		reason = "the previous one has expired"
+	case now.Before(pair.Certs[0].NotBefore): // The clock was set back.
+		reason = "the previous one is not valid yet"
 	}
-	return pair, ""
+	return pair, reason
 }
 
 // Expiry returns when the certificate of a Secret expires, zero if it has none.

@@ -329,6 +329,21 @@ func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotValidYetIsMadeAgain(t *testing.T) {
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+	w.clock.SetTime(start.AddDate(1, 0, 0)) // The clock is wrong until it is set back.
+	w.syncOnce(t)
+	told := len(w.reasons())
+	w.clock.SetTime(start)
+	w.syncOnce(t)
+	require.ElementsMatch(t, []string{
+		signerMessage + "the previous one is not valid yet", leafMessage + "the previous one is not valid yet",
+	}, w.reasons()[told:])
+	_, err := w.leaf(t).Verify(x509.VerifyOptions{Roots: w.trusted(t), DNSName: "localhost", CurrentTime: w.clock.Now()})
+	require.NoError(t, err)
+	require.Empty(t, w.syncOnce(t))
+}
+
 func TestABundleThatIsNotReadableIsMadeAgain(t *testing.T) {
 	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
 	w.syncOnce(t)

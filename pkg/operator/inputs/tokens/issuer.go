@@ -38,7 +38,7 @@ type Record struct {
 
 // refreshAt returns when to refresh a token, or the reason to replace it now.
 func (r Record) refreshAt(
-	token []byte, account *corev1.ServiceAccount, audience string,
+	token []byte, account *corev1.ServiceAccount, audience string, now time.Time,
 ) (refreshAt time.Time, reason string) {
 	issued, issuedErr := time.Parse(time.RFC3339, r.IssuedAt)
 	expires, expiresErr := time.Parse(time.RFC3339, r.ExpiresAt)
@@ -53,6 +53,8 @@ func (r Record) refreshAt(
 		reason = "the issue time of the previous one is invalid"
 	case expiresErr != nil:
 		reason = "the expiry time of the previous one is invalid"
+	case issued.After(now):
+		reason = "the clock was set back, so the previous one may not be valid yet"
 	}
 	return issued.Add(expires.Sub(issued) / 3), reason
 }
@@ -101,11 +103,12 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 func (i Issuer) Due(
 	record Record, token []byte, account *corev1.ServiceAccount, audience string,
 ) (wait time.Duration, reason string) {
-	refreshAt, reason := record.refreshAt(token, account, audience)
+	now := i.Clock.Now()
+	refreshAt, reason := record.refreshAt(token, account, audience, now)
 	if reason != "" {
 		return 0, reason
 	}
-	if wait := refreshAt.Sub(i.Clock.Now()); wait > 0 {
+	if wait := refreshAt.Sub(now); wait > 0 {
 		return wait, ""
 	}
 	return 0, "a third of the previous one's lifetime has passed"

@@ -40,7 +40,7 @@ func TestATokenIsRequestedForItsAudience(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, audiences, asked.Audiences)
 		require.Equal(t, int64(3600), *asked.ExpirationSeconds)
-		refreshAt, reason := record.refreshAt(token, account(), audience)
+		refreshAt, reason := record.refreshAt(token, account(), audience, now)
 		require.Empty(t, reason)
 		require.Equal(t, now.Add(time.Hour), refreshAt, "at a third of its life")
 	}
@@ -63,12 +63,15 @@ func TestATokenIsJudgedByItsRecord(t *testing.T) {
 		`the previous one is for the audience "sts"`:         func(r *Record) { r.Audience = "sts" },
 		"the issue time of the previous one is invalid":      func(r *Record) { r.IssuedAt = "noon" },
 		"the expiry time of the previous one is invalid":     func(r *Record) { r.ExpiresAt = "noon" },
+		"the clock was set back, so the previous one may not be valid yet": func(r *Record) {
+			r.IssuedAt, r.ExpiresAt = "2027-11-21T09:00:00Z", "2027-11-23T09:00:00Z"
+		},
 	} {
 		i, _ := issuer(now.Add(3*time.Hour), nil)
 		token, record, err := i.Issue(t.Context(), account(), "openshift")
 		require.NoError(t, err)
 		change(&record)
-		_, reason := record.refreshAt(token, account(), "openshift")
+		_, reason := i.Due(record, token, account(), "openshift")
 		require.Equal(t, want, reason)
 	}
 }
