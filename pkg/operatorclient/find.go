@@ -92,8 +92,12 @@ const MasterLabel = "node-role.kubernetes.io/master"
 // NodesWithoutRole returns the Nodes that exist without MasterLabel and have one of these pods. known are the Nodes of
 // the informer, which has only those with the label. It sends a request only for a pod on another Node. A pod without a
 // Node is deleted within about a minute.
+//
+// reports are those of the file-syncers by node, nil if there are none. The kubelet of a worker may make mirror pods on
+// its node that look like these, but only a control-plane node has the token that writes a report.
 func NodesWithoutRole(
 	ctx context.Context, client corev1client.NodesGetter, pods []*corev1.Pod, known []*corev1.Node,
+	reports *corev1.ConfigMap,
 ) ([]*corev1.Node, error) {
 	var found []*corev1.Node
 	asked := map[string]bool{"": true}
@@ -102,7 +106,7 @@ func NodesWithoutRole(
 	}
 	for _, pod := range pods {
 		name := pod.Spec.NodeName
-		if asked[name] {
+		if asked[name] || reports == nil || reports.Data[name] == "" {
 			continue
 		}
 		asked[name] = true

@@ -72,6 +72,9 @@ func TestAStaticPodOnANodeThatLostItsRoleIsReported(t *testing.T) {
 		_, err := c.kube.CoreV1().Nodes().Patch(t.Context(), masters[2], types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		require.NoError(t, err)
 	}
+	c.editConfigMap(t, targetNamespace, "node-files", func(reports *corev1.ConfigMap) {
+		reports.Data = map[string]string{masters[2]: "a report"} // It is none, so nothing is repaired.
+	})
 	label("null")
 	c.awaitCondition(t, "ControlPlaneNodesDegraded", operatorv1.ConditionTrue, "node/master-2 lost the label node-role.kubernetes.io/master "+
 		"while the static pod cloud-controller-manager ran there, which still runs and may lead; set the label again, or delete "+

@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
@@ -66,6 +67,7 @@ func New(d dependencies.Deps, deleted func([]string)) factory.Controller {
 	c := &controller{Deps: d, deleted: deleted, assessor: newAssessor()}
 	f := factory.New().
 		WithInformers(d.Lease, d.Nodes.Informer(), d.Infrastructures.Informer()).
+		WithBareInformers(d.Target.Core().V1().ConfigMaps().Informer()).
 		WithFilteredEventsInformers(isOperandPod, d.Target.Core().V1().Pods().Informer())
 	return reconciler.From(f, name, d.Operator, d.Recorder, c.sync)
 }
@@ -112,7 +114,11 @@ func (c *controller) view(ctx context.Context) (v view, err error) {
 	if v.View, err = c.View(); err != nil {
 		return v, err
 	}
-	nodes, err := operatorclient.NodesWithoutRole(ctx, c.Kube.CoreV1(), v.StaticPods(), v.Nodes())
+	reports, err := c.ConfigMap(filesyncer.ReportConfigMap)
+	if err != nil {
+		return v, err
+	}
+	nodes, err := operatorclient.NodesWithoutRole(ctx, c.Kube.CoreV1(), v.StaticPods(), v.Nodes(), reports)
 	for _, node := range nodes {
 		v.withoutRole = append(v.withoutRole, node.Name)
 	}

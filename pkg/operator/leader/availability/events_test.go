@@ -38,7 +38,7 @@ func TestEachEventCallsTheController(t *testing.T) {
 	}), func([]string) {})
 	kube.Start(t.Context().Done())
 	infrastructures.Start(t.Context().Done())
-	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 3, &config.Fake: 1})
+	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 4, &config.Fake: 1})
 
 	cluster := threeMasters()
 	const namespace = "openshift-cloud-controller-manager"

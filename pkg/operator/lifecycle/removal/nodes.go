@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -66,7 +67,11 @@ func (c *controller) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	withoutRole, err := operatorclient.NodesWithoutRole(ctx, c.Kube.CoreV1(), pods, nodes)
+	reports, err := c.ConfigMap(filesyncer.ReportConfigMap)
+	if err != nil {
+		return nil, err
+	}
+	withoutRole, err := operatorclient.NodesWithoutRole(ctx, c.Kube.CoreV1(), pods, nodes, reports)
 	if err != nil {
 		return nil, err
 	}

@@ -11,26 +11,46 @@ import (
 )
 
 func TestTheStaticPodOfANodeThatLostItsLabelIsRemoved(t *testing.T) {
+	lost := master("master-1", "True")
+	lost.Labels = nil
+	w := newWorld(t, master("master-0", "True"), lost, staticPodOn("master-1"),
+		pod("removal-master-0", "removal", "master-0", corev1.PodSucceeded),
+		&corev1.ConfigMap{ObjectMeta: meta("node-files"), Data: map[string]string{"master-1": "{}"}})
+	w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "RemovingStaticPods"}}
+	w.syncs(t, 2)
+	require.Equal(t, []string{"create pods removal-master-1"}, w.writes())
+
+	w.delete(t, operand.Name+"-master-1")
+	w.syncs(t, 1)
+	require.Equal(t, "True RemovingStaticPods: waiting for node/master-1: pod/removal-master-1 is",
+		w.condition("Removing"), "the removal pod deletes the files after the static pod has ended")
+
+	w.end(t, "removal-master-1", corev1.PodSucceeded, "")
+	w.syncs(t, 1)
+	require.Equal(t, "True RemovingObjects: removing the objects that the operator created", w.condition("Removing"))
+}
+
+// A kubelet may make mirror pods on its node with any name and label. A removal pod there would give it a token that
+// reads the cloud credentials.
+func TestAWorkerWithAForgedStaticPodGetsNoRemovalPod(t *testing.T) {
 	for _, step := range []string{"RemovingStaticPods", "Removed"} {
-		t.Run(step, func(t *testing.T) {
-			lost := master("master-1", "True")
-			lost.Labels = nil
-			w := newWorld(t, master("master-0", "True"), lost, staticPodOn("master-1"),
-				pod("removal-master-0", "removal", "master-0", corev1.PodSucceeded))
-			w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: step}}
-			w.syncs(t, 2)
-			require.Equal(t, []string{"create pods removal-master-1"}, w.writes())
-
-			w.delete(t, operand.Name+"-master-1")
-			w.syncs(t, 1)
-			require.Equal(t, "True RemovingStaticPods: waiting for node/master-1: pod/removal-master-1 is",
-				w.condition("Removing"), "the removal pod deletes the files after the static pod has ended")
-
-			w.end(t, "removal-master-1", corev1.PodSucceeded, "")
-			w.syncs(t, 1)
-			require.Equal(t, "True RemovingObjects: removing the objects that the operator created",
-				w.condition("Removing"))
-		})
+		for _, forged := range []*corev1.Pod{
+			staticPodOn("worker-0"), pod("removal-worker-0", "removal", "worker-0", corev1.PodFailed),
+		} {
+			t.Run(step+" "+forged.Name, func(t *testing.T) {
+				worker := master("worker-0", "True")
+				worker.Labels = nil
+				w := newWorld(t, master("master-0", "True"), worker, forged,
+					pod("removal-master-0", "removal", "master-0", corev1.PodSucceeded),
+					&corev1.ConfigMap{ObjectMeta: meta("node-files"), Data: map[string]string{"master-0": "{}"}})
+				w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: step}}
+				w.syncs(t, 1)
+				w.clock.Step(retryPeriod)
+				w.syncs(t, 1)
+				require.NotContains(t, w.writes(), "create pods removal-worker-0")
+				require.NotContains(t, w.condition("Removing"), "worker-0: ")
+			})
+		}
 	}
 }
 
