@@ -6,6 +6,7 @@ package codes
 
 var retired = map[string]string{
 	"CCM0157": "RolloutInProgress of NodeDeletionDegraded: a deletion waits for a rollout for five minutes at most",
+	"CCM0165": "Unmanaged of CloudControllerManagerAvailable: no condition had that reason",
 }
 
 // findings are the kinds of package diagnostic, and its causes for findings of no kind.
@@ -147,8 +148,8 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 		"the CCM wants to delete a Node whose kubelet reports, so its machine exists",
 		"check that the cloud configuration names the cloud of this machine"},
 	{"CCM0129", "NodesDrifted", "NodeInitializationNotices",
-		"nodes that do not wait have no providerID, or that of another machine or of another Node, no stable internal " +
-			"address, or a startup taint of another component",
+		"nodes that do not wait have no providerID, or that of another machine, no stable internal address, or a " +
+			"startup taint of another component",
 		"read the message, which has the nodes and what to do about each"},
 	{"CCM0130", "NodesMissing", "ControlPlaneNodesDegraded",
 		"there have been fewer control-plane Nodes than the topology requires for 30 minutes",
@@ -255,9 +256,6 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{"CCM0164", "Unjudged", "a Degraded one of an input",
 		"the input cannot be checked yet",
 		"read the message, which names what it waits for"},
-	{"CCM0165", "Unmanaged", "CloudControllerManagerAvailable",
-		"the platform has no CCM",
-		"nothing"},
 	{"CCM0166", "Waiting", "Removing",
 		"a requested removal begins within a minute, and can be undone",
 		"nothing; or set spec.managementState to Managed to undo it"},
@@ -281,4 +279,13 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 	{"CCM0172", "RolloutNotBegun", "VersionsProgressing",
 		"an upgrade has not begun to roll out: the message has what holds it back",
 		"correct what the message names"},
+	{"CCM0173", "PlatformWithoutCloudControllerManager", "CloudControllerManagerAvailable",
+		"the platform needs no CCM from this operator, or this release does not know it",
+		"nothing"},
+	{"CCM0174", "ExternalWithoutCloudControllerManager", "CloudControllerManagerAvailable",
+		"the platform is External, and its nodes do not wait for a CCM",
+		"nothing"},
+	{"CCM0175", "CloudControllerManagerOfTheAdministrator", "CloudControllerManagerAvailable",
+		"the platform is External, and the administrator runs its CCM",
+		"nothing; to let the operator run it, set spec.custom of cloudcontrollermanager/cluster: docs/external.md"},
 }
