@@ -22,13 +22,13 @@
 //	| an administrator has accepted what failed or waits         | passes them, and tells what else was not tried     |
 //	| a preflight has failed with some of them                   | replaces those with the accepted version, degrades,|
 //	|                                                            | tries the others without them, and repeats it later|
-//	| a preflight with some of them showed nothing               | does the same, but does not degrade                |
-//	| it showed nothing, and no CCM has worked for 20 s          | passes them, and tells that nothing has proved them|
+//	| one showed nothing, and no CCM has worked for 20 s         | passes them, and tells that nothing has proved them|
+//	| a preflight with some of them showed nothing               | replaces those too, but does not degrade           |
 //	| no preflight is possible on the platform, or of them       | passes them, and tells so if a CCM works           |
 //	| their preflight was successful                             | passes them                                        |
+//	| their preflight has run for 20 s, and no CCM works         | passes them, and tells that nothing has proved them|
+//	| their preflight has run for 90 s                           | holds only them                                    |
 //	| their preflight runs                                       | holds everything                                   |
-//	| it has run for 90 s                                        | holds only them                                    |
-//	| it has run for 20 s, and no CCM works                      | passes them, and tells that nothing has proved them|
 //	| no CCM works, so nothing can break                         | passes them                                        |
 //	| otherwise                                                  | submits them to a preflight, and holds them        |
 //

@@ -121,7 +121,7 @@ var rows = map[string]func(*testing.T, *fixture){
 		require.Equal(t, changed, f.balancers(t))
 		require.Empty(t, f.unproved())
 	},
-	"it showed nothing, and no CCM has worked for 20 s": func(t *testing.T, f *fixture) {
+	"one showed nothing, and no CCM has worked for 20 s": func(t *testing.T, f *fixture) {
 		f.change(t)
 		f.conclude(t, trial.Inconclusive, 1)
 		f.waits(t, 30*time.Second)
@@ -153,7 +153,7 @@ var rows = map[string]func(*testing.T, *fixture){
 		require.Equal(t, former, f.balancers(t))
 		require.False(t, f.hasToken(t))
 	},
-	"it has run for 90 s": func(t *testing.T, f *fixture) {
+	"their preflight has run for 90 s": func(t *testing.T, f *fixture) {
 		f.change(t)
 		f.token(t)
 		f.waits(t, 90*time.Second)
@@ -166,7 +166,7 @@ var rows = map[string]func(*testing.T, *fixture){
 		f.sees(t)
 		require.Equal(t, changed, f.balancers(t))
 	},
-	"it has run for 20 s, and no CCM works": func(t *testing.T, f *fixture) {
+	"their preflight has run for 20 s, and no CCM works": func(t *testing.T, f *fixture) {
 		f.change(t)
 		f.waits(t, time.Minute)
 		f.works = false

@@ -14,14 +14,15 @@
 //
 // # The proof of a revision
 //
-// A rollout whose revision changes what the CCM starts with waits at its second node until the CCM of the first one has
-// led well: see proof.next. The record has the state. The first row that applies decides:
+// A rollout whose revision changes the cloud configuration, the image or the flags waits at its second node until the
+// CCM of the first one has led well: see proof.next. Credentials and CAs that change alone roll out without that, and
+// the leader's node comes last. The record has the state. The first row that applies decides:
 //
 //	| state            | if                                                                            | next state |
 //	|------------------|-------------------------------------------------------------------------------|------------|
-//	| none             | the first node has settled, and others have a former revision                 | Awaited    |
-//	| none             | the same, only credentials or CAs change, and a preflight has logged in       | Proven     |
+//	| none             | only credentials or CAs change, a former CCM leads, a preflight has logged in | Proven     |
 //	| none             | the same, and no preflight has                                                | Unproved   |
+//	| none             | the first node has settled, and others have a former revision                 | Awaited    |
 //	| Held             | an administrator has accepted what the revision changes                       | Unproved   |
 //	| Held             | it ended, and one of the former revision leads well 10 min later              | Failed     |
 //	| Held             | it hung, and a former process has started what it had not                     | Failed     |
@@ -33,11 +34,11 @@
 //	| Leads            | another process has the lead                                                  | Held       |
 //	| Leads            | it has not started everything within 2 min                                    | Held       |
 //	| Awaited          | the process of the first node leads                                           | Leads      |
-//	| Awaited          | nobody has led for 1 min                                                      | Unproved   |
+//	| Awaited          | nobody has led, or another node's process that ended was not Ready, for 1 min | Unproved   |
 //	| Awaited          | the lead has not moved for 3 min                                              | Unproved   |
 //	| Proven, Unproved | within an hour, two leaders with it have ended soon after they started        | Failed     |
 //	| Failed           | an administrator has accepted what the revision changes                       | Unproved   |
 //
-// In Awaited, package handover moves the lead to the first node, and in Held back if that leads. Failed rejects the
+// In Awaited, package leadership moves the lead to the first node, and in Held back if that leads. Failed rejects the
 // revision, and all nodes go back. After Proven and Unproved, the rollout goes on.
 package preflight

@@ -34,8 +34,8 @@ type leading struct {
 	of   int32
 }
 
-// prove lets the first node of a rollout lead before a second node gets the revision, by its record: package handover
-// moves the lead, and the rollout waits. When every node has it, it counts the leaders that end.
+// prove lets the first node of a rollout lead before a second node gets the revision, by its record: package
+// leadership moves the lead, and the rollout waits. When every node has it, it counts the leaders that end.
 func (s *state) prove(ctx context.Context) error {
 	latest, proof := s.status.LatestAvailableRevision, s.record.Proof
 	switch {
