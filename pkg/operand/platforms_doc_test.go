@@ -227,9 +227,9 @@ func describePlatform(t *testing.T, out *bytes.Buffer, p platform.Platform) {
 			"[which versions need it, and how](operations.md#nodes-on-alibaba-cloud)\n")
 	}
 	if p.Preflight {
-		out.WriteString("- a change is tried first: [what proves it](operations.md#what-proves-a-change-on-each-platform)\n")
+		out.WriteString("- a change is tried first: [what proves it](preflight.md#what-proves-a-change-on-each-platform)\n")
 	} else {
-		out.WriteString("- a change is not tried: [why](operations.md#platforms-without-a-preflight)\n")
+		out.WriteString("- a change is not tried: [why](preflight.md#platforms-without-a-preflight)\n")
 	}
 	var reasons []string
 	for _, f := range result.Diagnostics {
