@@ -55,6 +55,7 @@ const name = "Availability"
 type controller struct {
 	dependencies.Deps
 	deleted  func([]string)
+	leaving  departures
 	assessor *assessor
 }
 
@@ -66,7 +67,8 @@ func New(d dependencies.Deps, deleted func([]string)) factory.Controller {
 	dependencies.Require(d, deleted)
 	c := &controller{Deps: d, deleted: deleted, assessor: newAssessor()}
 	f := factory.New().
-		WithInformers(d.Lease, d.Nodes.Informer(), d.Infrastructures.Informer()).
+		WithInformers(d.Lease, d.Infrastructures.Informer()).
+		WithFilteredEventsInformers(c.leaving.note, d.Nodes.Informer()).
 		WithBareInformers(d.Target.Core().V1().ConfigMaps().Informer()).
 		WithFilteredEventsInformers(isOperandPod, d.Target.Core().V1().Pods().Informer())
 	return reconciler.From(f, name, d.Operator, d.Recorder, c.sync)
@@ -103,10 +105,11 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
 
-// view is the control plane, and the names of the other Nodes that run a pod of the operand.
+// view is the control plane, the names of the other Nodes that run a pod of the operand, and those of the Nodes that
+// are leaving, or were when they were deleted.
 type view struct {
 	controlplane.View
-	withoutRole []string
+	withoutRole, leaving []string
 }
 
 // view reads the caches, and asks the API about pods on other Nodes.
@@ -122,6 +125,7 @@ func (c *controller) view(ctx context.Context) (v view, err error) {
 	for _, node := range nodes {
 		v.withoutRole = append(v.withoutRole, node.Name)
 	}
+	v.leaving = c.leaving.names()
 	return v, err
 }
 

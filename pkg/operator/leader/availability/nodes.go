@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
@@ -42,8 +44,8 @@ type expectedNodes struct {
 // status.nodeStatuses, so that status looks healthy as soon as the dead Nodes are deleted. The zero value is ready
 // for use.
 type nodeHistory struct {
-	// seen are the Nodes of the last observation.
-	seen map[string]member
+	// seen are the Nodes of the last observation, and whether a revision was installed on each.
+	seen map[string]bool
 	// vanished are Nodes that were deleted while they ran a pod of the operand, with the time of each deletion.
 	vanished patience.Each[string, bool]
 	// installed is the number of Nodes before the first of vanished was deleted.
@@ -52,13 +54,37 @@ type nodeHistory struct {
 	short patience.Since[bool]
 }
 
-// member is the recorded state of a Node.
-type member struct {
-	// ran reports whether a revision was installed on the Node.
-	ran bool
-	// leaves distinguishes an intended removal from the deletion of a Node whose kubelet was gone. The Node was cordoned,
-	// as a drain begins, or its deletion was permitted, because its machine is gone.
-	leaves bool
+// departures are the Nodes whose last version showed an intended removal, which differs from the deletion of a Node
+// whose kubelet was gone: the Node was cordoned, as a drain begins, or its deletion was permitted, because its machine
+// is gone. A sync may run only after the deletion, so the events tell.
+type departures struct {
+	mu   sync.Mutex
+	last map[string]bool
+}
+
+// note records a version of a Node. It is a filter that drops no event, so the sync that an event causes comes later.
+func (d *departures) note(obj any) bool {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	if node, ok := obj.(*corev1.Node); ok {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.last == nil {
+			d.last = map[string]bool{}
+		}
+		delete(d.last, node.Name)
+		if controlplane.IsCordoned(node) || node.Annotations[operatorclient.NodeDeletionAnnotation] != "" {
+			d.last[node.Name] = true
+		}
+	}
+	return true
+}
+
+func (d *departures) names() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.last))
 }
 
 func (h *nodeHistory) observe(v view) expectedNodes {
@@ -67,17 +93,17 @@ func (h *nodeHistory) observe(v view) expectedNodes {
 	if h.seen == nil {
 		// A Node may have been deleted between two processes of the operator, before either of them or library-go saw
 		// it.
-		h.seen, h.vanished = map[string]member{}, patience.Each[string, bool]{}
+		h.seen, h.vanished = map[string]bool{}, patience.Each[string, bool]{}
 		for _, status := range v.Status().NodeStatuses {
-			h.seen[status.NodeName] = member{ran: status.CurrentRevision > 0}
+			h.seen[status.NodeName] = status.CurrentRevision > 0
 		}
 	}
 	h.installed = max(h.installed, len(h.seen))
-	for name, was := range h.seen {
+	for name, ran := range h.seen {
 		_, is := now[name]
 		switch {
-		case is || !was.ran:
-		case slices.Contains(v.withoutRole, name), was.leaves && len(now) >= minimum:
+		case is || !ran:
+		case slices.Contains(v.withoutRole, name):
 			h.installed--
 		default:
 			h.vanished.See(name, true, v.Now())
@@ -104,15 +130,16 @@ func (h *nodeHistory) observe(v view) expectedNodes {
 // areShort reports whether Nodes are missing whose names nobody knows.
 func (e expectedNodes) areShort() bool { return len(e.vanished) == 0 && len(e.present) < e.installed }
 
-// forgetGone forgets the Nodes that have been missed for goneTimeout, if the others satisfy the topology. A deletion
-// without a cordon is all that the operator sees of a control-plane Node that an administrator removes for good. It
-// does not forget one whose process holds the lease, because that machine lives.
+// forgetGone forgets the Nodes that left on purpose, or have been missed for goneTimeout, if the others satisfy the
+// topology. A deletion without a cordon is all that the operator sees of a control-plane Node that an administrator
+// removes for good. It does not forget a missed one whose process holds the lease, because that machine lives.
 func (h *nodeHistory) forgetGone(v view, minimum int) {
 	if len(h.seen) < minimum {
 		return
 	}
 	for name, since := range h.vanished {
-		if v.Now().Sub(since.At()) >= goneTimeout && !holdsLease(v, name) {
+		isGone := v.Now().Sub(since.At()) >= goneTimeout && !holdsLease(v, name)
+		if isGone || slices.Contains(v.leaving, name) {
 			delete(h.vanished, name)
 			h.installed--
 		}
@@ -126,13 +153,10 @@ func holdsLease(v view, node string) bool {
 	return record.Lease != nil && leaseholder.Node(record.Lease, []string{node}) != ""
 }
 
-func (h *nodeHistory) members(v view) map[string]member {
-	now := map[string]member{}
+func (h *nodeHistory) members(v view) map[string]bool {
+	now := map[string]bool{}
 	for _, node := range v.Nodes() {
-		now[node.Name] = member{
-			ran:    h.seen[node.Name].ran || v.Revisions(node.Name).CurrentRevision > 0,
-			leaves: controlplane.IsCordoned(node) || node.Annotations[operatorclient.NodeDeletionAnnotation] != "",
-		}
+		now[node.Name] = h.seen[node.Name] || v.Revisions(node.Name).CurrentRevision > 0
 	}
 	return now
 }

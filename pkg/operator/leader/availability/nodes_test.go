@@ -3,6 +3,7 @@ package availability
 import (
 	"slices"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -75,6 +77,76 @@ func TestAnIntendedRemovalIsNoFailure(t *testing.T) {
 		)
 	})
 	require.Empty(t, events.run(t, threeMasters, 400))
+}
+
+// An administrator, or a script, cordons the Node and deletes it at once. No sync runs between the two, or one sees the
+// deletion before its event.
+func TestANodeThatIsCordonedAndDeletedAtOnceIsNotMissed(t *testing.T) {
+	four := func() *cluster {
+		c := newCluster("m0", "m1", "m2", "m3")
+		c.Topology = configv1.HighlyAvailableTopologyMode
+		return c
+	}
+	cordoned := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "m3"}, Spec: corev1.NodeSpec{Unschedulable: true},
+	}
+	for name, tc := range map[string]struct {
+		event any
+		after int
+		again bool
+		want  []string
+	}{
+		"the event of its deletion is there": {event: cordoned},
+		"the watch has missed its deletion":  {event: cache.DeletedFinalStateUnknown{Key: "m3", Obj: cordoned}},
+		"the event comes after another one's": {event: cordoned, after: 1, want: []string{
+			"200s ControlPlaneNodesDegraded=True NodesVanished", "201s ControlPlaneNodesDegraded=False AsExpected",
+		}},
+		"it registers again and is deleted without a cordon": {event: cordoned, again: true, want: []string{
+			"320s ControlPlaneNodesDegraded=True NodesVanished",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := timeline{}
+			events.renews(26, 400)
+			events.at(200, func(c *cluster, _ int) { c.Leave("m3"); delete(c.Pods, "m3") })
+			events.at(200+tc.after, func(c *cluster, _ int) { require.True(t, c.leaving.note(tc.event)) })
+			if tc.again {
+				events.at(300, func(c *cluster, second int) { c.Join("m3"); c.Install("m3", second) })
+				events.at(320, func(c *cluster, _ int) { c.Leave("m3"); delete(c.Pods, "m3") })
+			}
+			require.Equal(t, tc.want, events.run(t, four, 400))
+		})
+	}
+}
+
+func TestTheControllerLearnsFromTheEventsWhichNodesLeave(t *testing.T) {
+	c := newCluster("m0", "m1", "m2", "m3")
+	c.Topology = configv1.HighlyAvailableTopologyMode
+	clock := clocktesting.NewFakePassiveClock(begin)
+	controller, caches := c.controllerAndCaches(t, "openstack", clock)
+	client, informer := caches.client.CoreV1().Nodes(), caches.informers.Core().V1().Nodes().Informer()
+	for _, node := range c.Nodes {
+		require.NoError(t, caches.client.Tracker().Add(node))
+	}
+	go informer.RunWithContext(t.Context())
+	require.True(t, cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
+	syncContext := factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))
+	reason := func() string {
+		require.NoError(t, controller.Sync(t.Context(), syncContext))
+		_, status, _, err := caches.operator.GetStaticPodOperatorState()
+		require.NoError(t, err)
+		return v1helpers.FindOperatorCondition(status.Conditions, ControlPlaneNodesCondition).Reason
+	}
+	require.Equal(t, "AsExpected", reason())
+
+	cordoned := c.Nodes["m3"].DeepCopy()
+	cordoned.Spec.Unschedulable = true
+	_, err := client.Update(t.Context(), cordoned, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, client.Delete(t.Context(), "m3", metav1.DeleteOptions{}))
+	isGone := func() bool { return len(informer.GetStore().ListKeys()) == 3 }
+	require.Eventually(t, isGone, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return reason() == "AsExpected" }, time.Minute, time.Millisecond)
 }
 
 func TestACordonedNodeThatTheTopologyNeedsIsMissed(t *testing.T) {

@@ -21,6 +21,8 @@ type cluster struct {
 
 	// vanished is what the controller reported last.
 	vanished []string
+	// leaving is what the events of the Nodes have shown, besides the Nodes of a view.
+	leaving departures
 	// moves are the pods of moves of the lead.
 	moves []*corev1.Pod
 }
@@ -40,7 +42,10 @@ func newCluster(nodes ...string) *cluster {
 
 func (c *cluster) view(second int) view {
 	c.Others = c.moves
-	return view{View: c.View(second), withoutRole: c.WithoutRole}
+	for _, node := range c.Nodes {
+		c.leaving.note(node)
+	}
+	return view{View: c.View(second), withoutRole: c.WithoutRole, leaving: c.leaving.names()}
 }
 
 // apply writes conditions as the API server would.
