@@ -162,7 +162,7 @@ func (m *memory) setLeader(leader string) {
 	if leader == "" || leader == m.leader {
 		return
 	}
-	m.leader, m.lookup = leader, 0
+	m.leader, m.lookup, m.misses, m.unanswered = leader, 0, 0, nil
 	for _, r := range m.records {
 		r.forgetAnswers()
 	}

@@ -71,6 +71,20 @@ func TestACloudIsReportedAfterTwoProbesWithoutAnAnswer(t *testing.T) {
 	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
 }
 
+// The next leader may have other credentials.
+func TestANewLeaderIsNotBlamedForWhatTheFormerOneDidNotFind(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.forgetMachines()
+	c.run(2 * time.Minute)
+	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
+	c.lead("master-1_2")
+	c.run(40 * time.Second)
+	require.Empty(t, reasonOf(c))
+	c.run(80 * time.Second)
+	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
+}
+
 // It was looked for while the cloud knew no machine, and the living nodes a moment later.
 func TestALieThatEndsDuringAProbeIsNotBelieved(t *testing.T) {
 	for lie := time.Second; lie < 2*time.Minute; lie += time.Second {
