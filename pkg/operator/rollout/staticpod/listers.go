@@ -16,9 +16,10 @@ import (
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/listerview"
 )
 
@@ -36,26 +37,42 @@ func sortedNodes(nodes corev1informers.NodeInformer) informers.SharedInformerFac
 }
 
 // currentInstallers returns a factory that has only the informers of ConfigMaps and of Pods, without the installer pods
-// whose Node has vanished, or has registered again since they ended: the static pod of the former Node cannot appear.
-// library-go's missing-static-pod controller reports it nevertheless, and names a time that the Node has not existed
-// for.
-func currentInstallers(
-	o informers.SharedInformerFactory, nodes corev1listers.NodeLister,
-) informers.SharedInformerFactory {
-	isOld := func(pod *corev1.Pod) bool {
-		node, err := nodes.Get(pod.Spec.NodeName)
-		return err != nil || node.CreationTimestamp.After(pod.CreationTimestamp.Time)
+// whose static pod is not to be there: the Node has vanished, or has registered again since they ended, or a move of
+// the lead takes the manifest away for a moment. library-go's missing-static-pod controller reports it nevertheless,
+// and names a time that the static pod was not missing for.
+func currentInstallers(d dependencies.Deps) informers.SharedInformerFactory {
+	pods, nodes := d.Target.Core().V1().Pods().Informer(), d.Nodes.Lister()
+	withoutOld := func(pods []*corev1.Pod) []*corev1.Pod {
+		moving := map[string]bool{}
+		for _, pod := range pods {
+			isMove := pod.Labels["app"] == controlplane.HandoverApp
+			if isMove && d.Clock.Since(pod.CreationTimestamp.Time) < controlplane.MoveTimeout {
+				moving[pod.Spec.NodeName] = true
+			}
+		}
+		return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
+			node, err := nodes.Get(pod.Spec.NodeName)
+			return err != nil || node.CreationTimestamp.After(pod.CreationTimestamp.Time) || moving[pod.Spec.NodeName]
+		})
 	}
-	current := having(&corev1.Pod{}, &listerview.Informer[*corev1.Pod]{
-		SharedIndexInformer: o.Core().V1().Pods().Informer(),
-		View:                func(pods []*corev1.Pod) []*corev1.Pod { return slices.DeleteFunc(pods, isOld) },
+	current := having(&corev1.Pod{}, withNodes{
+		&listerview.Informer[*corev1.Pod]{SharedIndexInformer: pods, View: withoutOld}, d.Nodes.Informer(),
 	})
-	configMaps := o.Core().V1().ConfigMaps().Informer()
+	configMaps := d.Target.Core().V1().ConfigMaps().Informer()
 	current.InformerFor(&corev1.ConfigMap{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
 		return configMaps
 	})
 	return current
 }
+
+// withNodes is an informer that has synced when that of the Nodes has synced too.
+type withNodes struct {
+	cache.SharedIndexInformer
+	nodes cache.SharedIndexInformer
+}
+
+// HasSynced implements cache.SharedInformer.
+func (i withNodes) HasSynced() bool { return i.SharedIndexInformer.HasSynced() && i.nodes.HasSynced() }
 
 // having returns a factory that has an informer of an object's kind. Another factory runs it.
 func having(object runtime.Object, informer cache.SharedIndexInformer) informers.SharedInformerFactory {

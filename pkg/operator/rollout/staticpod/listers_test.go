@@ -76,7 +76,7 @@ func (a *assembled) run(t *testing.T, controller, conditionType string, then ...
 		_, status, _, err := a.operator.GetOperatorState()
 		found = v1helpers.FindOperatorCondition(status.Conditions, conditionType)
 		return err == nil && found != nil
-	}, 10*time.Second, 10*time.Millisecond, conditionType)
+	}, time.Minute, 10*time.Millisecond, conditionType)
 	for _, do := range then {
 		do()
 	}
@@ -104,7 +104,22 @@ func TestNodesThatAreNotReadyAreToldInOneOrder(t *testing.T) {
 	require.Equal(t, "The master nodes not ready: "+strings.Join(want, ", "), found.Message)
 }
 
-func TestTheStaticPodOfANodeThatIsGoneIsNotMissed(t *testing.T) {
+// Without the Nodes, every installer would be one of a Node that has vanished.
+func TestAStaticPodIsNotJudgedBeforeTheNodesAreKnown(t *testing.T) {
+	kube := fake.NewClientset()
+	caches, nodes := informers.NewSharedInformerFactory(kube, 0), informers.NewSharedInformerFactory(kube, 0)
+	pods := currentInstallers(controllertest.Complete(t, dependencies.Deps{
+		Kube: kube, Target: caches, Nodes: nodes.Core().V1().Nodes(),
+	})).Core().V1().Pods().Informer()
+	caches.Start(t.Context().Done())
+	caches.WaitForCacheSync(t.Context().Done())
+	require.False(t, pods.HasSynced())
+	nodes.Start(t.Context().Done())
+	nodes.WaitForCacheSync(t.Context().Done())
+	require.True(t, pods.HasSynced())
+}
+
+func TestTheStaticPodOfANodeThatIsGoneOrMovesTheLeadIsNotMissed(t *testing.T) {
 	var missing []string
 	for i := range 8 {
 		missing = append(missing, fmt.Sprintf(`static pod lifecycle failure - static pod: `+
@@ -112,14 +127,18 @@ func TestTheStaticPodOfANodeThatIsGoneIsNotMissed(t *testing.T) {
 			`"openshift-cloud-controller-manager" for revision: 4 on node: "m%d" didn't show up, waited: 3m0s`, i))
 	}
 	for name, tc := range map[string]struct {
-		// created is when the Nodes were, zero if they have vanished.
-		created time.Time
-		want    string
+		// created is when the Nodes were, zero if they have vanished, and moved when the lead moved, zero if it has not.
+		created, moved time.Time
+		want           string
 	}{
 		"the Nodes have vanished":         {},
 		"the Nodes have registered again": {created: time.Now()},
 		"the Nodes are the same": {
 			created: time.Now().Add(-24 * time.Hour), want: strings.Join(missing, "\n"),
+		},
+		"the lead moves": {created: time.Now().Add(-24 * time.Hour), moved: time.Now()},
+		"the lead has moved": {
+			created: time.Now().Add(-24 * time.Hour), moved: time.Now().Add(-time.Minute), want: strings.Join(missing, "\n"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,6 +151,15 @@ func TestTheStaticPodOfANodeThatIsGoneIsNotMissed(t *testing.T) {
 				if !tc.created.IsZero() {
 					objects = append(objects, &corev1.Node{
 						ObjectMeta: metav1.ObjectMeta{Name: node, CreationTimestamp: metav1.NewTime(tc.created)},
+					})
+				}
+				if !tc.moved.IsZero() {
+					objects = append(objects, &corev1.Pod{
+						ObjectMeta: metav1.ObjectMeta{
+							Namespace: "openshift-cloud-controller-manager", Name: "handover-leave-" + node,
+							Labels: map[string]string{"app": "handover"}, CreationTimestamp: metav1.NewTime(tc.moved),
+						},
+						Spec: corev1.PodSpec{NodeName: node},
 					})
 				}
 			}
