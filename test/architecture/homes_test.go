@@ -61,7 +61,7 @@ func TestEachFactHasOneHome(t *testing.T) {
 			home:     "pkg/controlplane/container.go",
 		},
 		"a signal has ended a container": {
-			computed: regexp.MustCompile(`\bsignaled\b|ExitCode (>|-) 128`),
+			computed: regexp.MustCompile(`\bsignaled\b|ExitCode [>-] 128`),
 			home:     "pkg/controlplane/container.go",
 		},
 		"nobody saw a container end": {

@@ -139,7 +139,8 @@ func (d *Deps) Objects() (operand.Objects, error) {
 
 // Pod returns a Pod.
 func (d *Deps) Pod(name string) (*corev1.Pod, error) {
-	return operatorclient.Find(d.Target.Core().V1().Pods().Lister().Pods(operand.Namespace), "pod", operand.Namespace, name)
+	return operatorclient.Find(d.Target.Core().V1().Pods().Lister().Pods(operand.Namespace), "pod",
+		operand.Namespace, name)
 }
 
 // ConfigMap returns a ConfigMap.

@@ -106,11 +106,13 @@ func (c *controller) degraded(reason platform.Absence) (*operatorclient.Conditio
 	if err != nil || len(deployments) == 0 || spec.ManagementState != operatorv1.Removed {
 		return asExpected, err
 	}
-	return operatorclient.NewCondition(operatorclient.DegradedCondition, operatorv1.ConditionTrue, predecessorRuns, fmt.Sprintf(
+	message := fmt.Sprintf(
 		"spec.managementState of cloudcontrollermanager/cluster is Removed, but deployment/%s in %s of the former operator "+
 			"exists; the new version is not reported, because an upgrade then deletes the rights of that Deployment; set "+
 			"spec.managementState to Managed to replace it, or delete it to run no cloud-controller-manager",
-		deployments[0].Name, deployments[0].Namespace)), nil
+		deployments[0].Name, deployments[0].Namespace)
+	return operatorclient.NewCondition(operatorclient.DegradedCondition, operatorv1.ConditionTrue, predecessorRuns,
+		message), nil
 }
 
 // release drops our conditions so that stale messages do not linger: the controllers of a managed platform may write

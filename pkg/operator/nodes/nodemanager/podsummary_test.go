@@ -61,7 +61,7 @@ func TestTheNodesOfManyFailingPodsAreReadTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := fixture{platform: "azure", daemonSet: unavailable(tc.pods, 100)}
 			for i := range tc.pods {
-				of := string(rune('a' + i))
+				of := string('a' + i)
 				f.pods = append(f.pods, pod(of, waiting("ErrImagePull", now.Add(-time.Hour))))
 				f.nodes = append(f.nodes, node(of, same))
 			}

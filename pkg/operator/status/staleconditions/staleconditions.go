@@ -28,8 +28,8 @@ type controller struct {
 
 // New returns the controller that removes conditions that no controller of this release writes, whether it has started
 // or not: all but those that are written. The operator that wrote them no longer runs, because the controllers of this
-// one run only while it holds the lock. Nothing else clears such a condition: a release that is being replaced reports what the next one's manifests take from it, such as a right, and
-// the ClusterOperator would stay Degraded.
+// one run only while it holds the lock. Nothing else clears such a condition: a release that is being replaced reports
+// what the next one's manifests take from it, such as a right, and the ClusterOperator would stay Degraded.
 func New(d dependencies.Deps, written []string) factory.Controller {
 	dependencies.Require(d, written)
 	c := &controller{Deps: d, written: written}
