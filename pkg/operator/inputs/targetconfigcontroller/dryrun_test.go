@@ -94,8 +94,9 @@ func TestWhichRejectionIsTriedAgainAndWhen(t *testing.T) {
 			Result: trial.Failed, Class: class, Tries: tries, Revision: revision, Ended: metav1.NewTime(started),
 		}}
 	}
-	crash, again, login, revision := rejection("Crash", "present", 1, 0), rejection("Crash", "present", 2, 0),
-		rejection(trial.RejectedLogin, "present", 1, 0), rejection("Crash", "present", 9, 3)
+	present := loginOf(&candidate{})
+	crash, again, login, revision := rejection("Crash", present, 1, 0), rejection("Crash", present, 2, 0),
+		rejection(trial.RejectedLogin, present, 1, 0), rejection("Crash", present, 9, 3)
 	others := rejection(trial.RejectedLogin, "former", 1, 0)
 	for name, tc := range map[string]struct {
 		active []trial.Rejection
@@ -114,7 +115,7 @@ func TestWhichRejectionIsTriedAgainAndWhen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := &gating{
 				controller: &controller{Deps: dependencies.Deps{Clock: clocktesting.NewFakeClock(started)}},
-				active:     tc.active, digests: operand.StartDigests{diagnostic.Credentials: "present"},
+				active:     tc.active, full: &candidate{},
 			}
 			last, pause := g.nextRepeat()
 			require.Equal(t, tc.want, last)

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -79,7 +78,7 @@ func (g *gating) take(ctx context.Context, next *candidate, e *evidence) (*candi
 	case passAndRepeat:
 		return next, g.repeatOrWithdraw(ctx)
 	case submit:
-		if err := g.submit(ctx, e.preflight, e.changed, e.digests[diagnostic.Credentials], nil); err != nil {
+		if err := g.submit(ctx, e.preflight, e.changed, e.login, nil); err != nil {
 			return nil, fmt.Errorf("%w; to roll the change out unproved, run: %s", err,
 				operatorclient.AcceptCommand(g.in.acceptance, g.changed.Value()))
 		}
@@ -214,7 +213,7 @@ func (g *gating) repeat(ctx context.Context) error {
 	if err != nil || preflight == nil || g.record.Runs() && g.isTried(preflight) {
 		return err
 	}
-	return g.submit(ctx, preflight, g.changed, g.digests[diagnostic.Credentials], &last.Verdict)
+	return g.submit(ctx, preflight, g.changed, loginOf(g.full), &last.Verdict)
 }
 
 // nextRepeat returns the rejection that the next repeated preflight is about, and the pause until then. A rejected
@@ -224,7 +223,7 @@ func (g *gating) nextRepeat() (last trial.Rejection, pause time.Duration) {
 	for i, r := range g.active {
 		in := r.Verdict.RepeatIn(g.Clock.Now())
 		isLogin := r.Verdict.Class == trial.RejectedLogin && in != trial.Never
-		if isLogin && r.Credentials != "" && r.Credentials != g.digests[diagnostic.Credentials] {
+		if isLogin && r.Credentials != "" && r.Credentials != loginOf(g.full) {
 			in, isLogin = 0, false
 		}
 		if isLogin {

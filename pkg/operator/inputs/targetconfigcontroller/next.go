@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
@@ -36,6 +35,8 @@ const (
 // evidence is what is known at one moment about a candidate in which nothing is rejected.
 type evidence struct {
 	digests, changed operand.StartDigests
+	// login is the digest of the credentials. Those of digests lack some: see loginOf.
+	login string
 	// isBack is whether the nodes run it that a failed revision has not reached, isPaused whether a login with its
 	// credentials was rejected less than a pause ago, and isAccepted whether an administrator has accepted it.
 	isBack, isPaused, isAccepted bool
@@ -85,7 +86,7 @@ func (e *evidence) next() (step step, unproved string) {
 }
 
 func (g *gating) observe(next *candidate) (e *evidence, err error) {
-	e = &evidence{works: g.working != 0, isAccepted: g.accepted != nil}
+	e = &evidence{works: g.working != 0, isAccepted: g.accepted != nil, login: loginOf(next)}
 	if next.resources == nil || g.isUndone {
 		return e, nil
 	}
@@ -105,6 +106,10 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	return e, err
 }
 
+// loginOf returns the digest of what a candidate logs in with. Some platforms have it in the cloud configuration, so the
+// digests of what the cloud-controller-manager starts with do not tell.
+func loginOf(c *candidate) string { return operand.CredentialsDigest(c.inputs) }
+
 func (g *gating) observeTrial(e *evidence) {
 	if e.runs = g.record.Runs(); g.record.Verdict != nil {
 		e.result = g.record.Verdict.Result
@@ -119,7 +124,7 @@ func (g *gating) observeTrial(e *evidence) {
 func (g *gating) isPaused(e *evidence) bool {
 	isPaused := func(r trial.Rejection) bool {
 		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 &&
-			r.Credentials == e.digests[diagnostic.Credentials] && r.Verdict.RepeatIn(g.Clock.Now()) > 0
+			r.Credentials == e.login && r.Verdict.RepeatIn(g.Clock.Now()) > 0
 	}
 	return slices.ContainsFunc(g.active, isPaused) || slices.ContainsFunc(g.remembered, func(r trial.Rejection) bool {
 		return r.AppliesTo(e.digests, e.changed) && isPaused(r)

@@ -73,7 +73,7 @@ func TestACandidateWhoseLoginWasJustRejectedWaitsAlsoIfOthersAreWanted(t *testin
 	g := &gating{controller: &controller{Deps: dependencies.Deps{Clock: clock}}, remembered: []trial.Rejection{rejected}}
 	candidate := func(config, login string) *evidence {
 		return &evidence{
-			digests: operand.StartDigests{diagnostic.CloudConfig: config, diagnostic.Credentials: login},
+			digests: operand.StartDigests{diagnostic.CloudConfig: config, diagnostic.Credentials: login}, login: login,
 			changed: operand.StartDigests{diagnostic.CloudConfig: config},
 		}
 	}

@@ -3,6 +3,7 @@ package targetconfigcontroller
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -124,7 +125,7 @@ func (g *gathered) rejections(r *trial.Rejection) []diagnostic.Diagnostic {
 	message := fmt.Sprintf("%s%s; to use it nevertheless, run: %s", r.Verdict.Describe(), r.Verdict.NextTry(),
 		operatorclient.AcceptCommand(g.acceptance, r.Inputs.Value()))
 	var found []diagnostic.Diagnostic
-	for _, cause := range r.Inputs.Causes() {
+	for _, cause := range g.blamed(r) {
 		d := diagnostic.Diagnostic{Cause: cause, Message: message}
 		switch cause {
 		case diagnostic.CloudConfig:
@@ -144,6 +145,21 @@ func (g *gathered) rejections(r *trial.Rejection) []diagnostic.Diagnostic {
 		found = append(found, d)
 	}
 	return found
+}
+
+// blamed returns the inputs that a rejection is about. Where the credentials are in the cloud configuration that the
+// cloud-controller-manager gets, they may be all that an administrator has changed of it.
+func (g *gathered) blamed(r *trial.Rejection) []diagnostic.Cause {
+	causes, config, credentials := r.Inputs.Causes(), g.accepted.CloudConfig, g.accepted.Credentials
+	if config == nil || credentials == nil || !bytes.Equal(config.Input.Data, g.CloudConfig.Data) ||
+		!bytes.Equal(config.Input.CABundle, g.CloudConfig.CABundle) ||
+		maps.EqualFunc(credentials.Input.Data, g.Credentials.Data, bytes.Equal) {
+		return causes
+	}
+	if i := slices.Index(causes, diagnostic.CloudConfig); i >= 0 {
+		causes[i] = diagnostic.Credentials
+	}
+	return slices.Compact(causes)
 }
 
 // changedKey returns the key of the cloud configuration's object that differs from the accepted version, "" if both do.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -29,4 +30,29 @@ func TestARejectionNamesTheObjectOfEachInput(t *testing.T) {
 	require.Equal(t, "config", in.rejections(rejection)[0].Key)
 	in.proxy = &operand.TrustSource{Source: "configmap/user-ca-bundle"}
 	require.Equal(t, "configmap/user-ca-bundle", objects()[2])
+}
+
+// Azure's credentials are in the cloud configuration that the cloud-controller-manager gets.
+func TestAnAzureLoginThatTheCloudRejectsIsThatOfTheSecret(t *testing.T) {
+	f := newAzureFixture(t)
+	f.works = true
+	f.settle(t)
+	f.refresh(t)
+	credentials, err := f.kube.CoreV1().Secrets(target).Get(t.Context(), "azure-cloud-credentials", metav1.GetOptions{})
+	require.NoError(t, err)
+	credentials.Data["azure_client_secret"] = []byte("correct-horse-2")
+	f.put(t, credentials)
+	f.sees(t)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
+	f.sees(t)
+	require.Equal(t, "CredentialsDegraded: secret/azure-cloud-credentials in openshift-cloud-controller-manager: "+
+		"a cloud-controller-manager with the changed inputs, on node/m1 for 0s at 2026-11-20T13:00:45Z: it failed; it is "+
+		"tried again at 2026-11-20T13:05:45Z; to use it nevertheless, run: oc annotate --overwrite cloudcontrollermanager "+
+		"cluster cloudcontrollermanager.operator.openshift.io/accepted-preflight=e223a7d4fc37\n"+
+		"until then, the version accepted at 2026-11-20T13:00:00Z stays in use", f.trueConditions(t)[0])
+	require.Equal(t, []string{"CredentialsDegraded", "TrustedCADegraded"}, f.degraded(t))
+
+	f.OperandImages["azure-cloud-controller-manager"] = "registry/azure@sha256:9"
+	f.sees(t)
+	require.True(t, f.record(t).Runs(), "another image is tried with the former credentials")
 }
