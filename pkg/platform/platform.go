@@ -49,7 +49,7 @@ type Platform struct {
 	WithoutLoadBalancers bool
 
 	// Preflight means that an ordinary pod of the cloud-controller-manager tries a change. That is proven with the
-	// cloud-controller-manager: that it only reads in its cloud, and what it shows of it. docs/operations.md has what is
+	// cloud-controller-manager: that it only reads in its cloud, and what it shows of it. docs/preflight.md has what is
 	// known of those without it.
 	Preflight bool
 

@@ -41,7 +41,7 @@ type preflightChange struct {
 type preflightCloud struct {
 	// lookup is the endpoint that a preflight asks about a machine.
 	lookup string
-	// rejectedLogins is how often the cloud may reject wrong credentials in a preflight, 0 for once: docs/operations.md
+	// rejectedLogins is how often the cloud may reject wrong credentials in a preflight, 0 for once: docs/preflight.md
 	// has why it is more.
 	rejectedLogins int
 	// isRead reports whether calls of an endpoint change nothing in the cloud.
