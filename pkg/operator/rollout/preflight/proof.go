@@ -113,7 +113,7 @@ func (p *proof) leads(age time.Duration) *trial.Proof {
 		return r.In(trial.Proven, "", p.now)
 	case p.isElsewhere:
 		return p.hold("another process has taken the lead")
-	case age >= startTimeout && p.tells():
+	case age >= startTimeout && p.tells() && !p.hasStarted():
 		next := p.hold(p.hangs())
 		next.Hangs = true
 		return next
