@@ -31,6 +31,7 @@
 //	| Awaited, Leads   | its process led and ended, because of the change                              | Failed     |
 //	| Awaited, Leads   | it led and ended, and nothing tells that the change was to blame              | Held       |
 //	| Leads            | it has led for 15 s with the former leader's controllers, or for 130 s untold | Proven     |
+//	| Leads            | another process has the lead within 1 min, and 3 min of the record's start    | Awaited    |
 //	| Leads            | another process has the lead                                                  | Held       |
 //	| Leads            | it has not started everything within 2 min                                    | Held       |
 //	| Awaited          | the process of the first node leads                                           | Leads      |

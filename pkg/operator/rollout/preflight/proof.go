@@ -30,6 +30,10 @@ const (
 	moveTimeout  = 3 * time.Minute
 	unledTimeout = time.Minute
 
+	// robbedTimeout is until when the lease of a process that leads cannot have expired. Before that, another process
+	// leads because somebody has written or deleted the lease, or because the process has started again.
+	robbedTimeout = time.Minute
+
 	// watchPeriod is for how long after its proof started a revision is taken back if its leaders end.
 	watchPeriod = time.Hour
 )
@@ -111,6 +115,8 @@ func (p *proof) leads(age time.Duration) *trial.Proof {
 	switch {
 	case p.wellFor >= wellPeriod, len(p.started) == 0 && !p.tells() && age >= unlistedPeriod:
 		return r.In(trial.Proven, "", p.now)
+	case p.isElsewhere && age < robbedTimeout && p.now.Sub(r.Began.Time) < moveTimeout:
+		return r.In(trial.ProofAwaited, "", p.now) // It has shown nothing, and leads once more.
 	case p.isElsewhere:
 		return p.hold("another process has taken the lead")
 	case age >= startTimeout && p.tells() && !p.hasStarted():

@@ -52,12 +52,20 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		"it was killed before it was seen": {
 			trial.ProofAwaited, 5, func(p *proof) { p.end = byOthers }, trial.ProofAwaited, "", false,
 		},
-		"it leads and is killed":                {trial.ProofLeads, 5, func(p *proof) { p.end = byOthers }, trial.ProofAwaited, "", false},
-		"it led and its cloud was down":         {trial.ProofLeads, 5, func(p *proof) { p.end = unclear }, trial.ProofHeld, "the cloud does not answer", false},
-		"it leads and ends":                     {trial.ProofLeads, 5, func(p *proof) { p.end = failed }, trial.ProofFailed, "it failed", true},
-		"it has led with everything for long":   {trial.ProofLeads, 20, func(p *proof) { p.started, p.wellFor = all, 15*time.Second }, trial.Proven, "", false},
-		"it has led with everything for a bit":  {trial.ProofLeads, 20, func(p *proof) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false},
-		"another process has taken the lead":    {trial.ProofLeads, 20, func(p *proof) { p.isElsewhere = true }, trial.ProofHeld, "another process has taken the lead", false},
+		"it leads and is killed":               {trial.ProofLeads, 5, func(p *proof) { p.end = byOthers }, trial.ProofAwaited, "", false},
+		"it led and its cloud was down":        {trial.ProofLeads, 5, func(p *proof) { p.end = unclear }, trial.ProofHeld, "the cloud does not answer", false},
+		"it leads and ends":                    {trial.ProofLeads, 5, func(p *proof) { p.end = failed }, trial.ProofFailed, "it failed", true},
+		"it has led with everything for long":  {trial.ProofLeads, 20, func(p *proof) { p.started, p.wellFor = all, 15*time.Second }, trial.Proven, "", false},
+		"it has led with everything for a bit": {trial.ProofLeads, 20, func(p *proof) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false},
+		"somebody has given its lease away": {
+			trial.ProofLeads, 59, func(p *proof) { p.isElsewhere, p.record.Began = true, p.record.Since }, trial.ProofAwaited, "", false,
+		},
+		"somebody gives its lease away again and again": {trial.ProofLeads, 59, func(p *proof) {
+			p.isElsewhere, p.record.Began = true, metav1.NewTime(p.now.Add(-3*time.Minute))
+		}, trial.ProofHeld, "another process has taken the lead", false},
+		"another process has taken the lead": {trial.ProofLeads, 60, func(p *proof) {
+			p.isElsewhere, p.record.Began = true, p.record.Since
+		}, trial.ProofHeld, "another process has taken the lead", false},
 		"it has not started everything in time": {trial.ProofLeads, 120, nil, trial.ProofHeld, "within 2m0s, it did not start cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller; correct what was changed", false},
 		"it has started everything just in time, or an operator has just begun to look": {
 			trial.ProofLeads, 120, func(p *proof) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false,
