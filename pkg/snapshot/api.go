@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ import (
 )
 
 const (
-	// requestTimeout limits a request: a person waits.
+	// requestTimeout limits a request if the configuration does not: a person waits.
 	requestTimeout = 10 * time.Second
 
 	// page is how many objects a request asks for. The API server has them in memory together.
@@ -139,7 +140,7 @@ type Client struct {
 // NewClient returns the client of a cluster.
 func NewClient(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
-	config.Timeout, config.QPS = requestTimeout, -1
+	config.Timeout, config.QPS = cmp.Or(config.Timeout, requestTimeout), -1
 	last := &atomic.Pointer[time.Time]{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return timed{next, last} })
 	objects, err := dynamic.NewForConfig(config)

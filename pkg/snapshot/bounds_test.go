@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +67,7 @@ func TestOfWhatATenantWritesLittleIsKept(t *testing.T) {
 			}
 			requests := &lists{}
 			config := cluster.Serve(t)
+			config.Timeout = time.Hour // The Events have 78 MB, for which a busy machine takes long.
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 				requests.RoundTripper = next
 				return requests
