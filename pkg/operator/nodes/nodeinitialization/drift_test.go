@@ -122,6 +122,16 @@ func TestAnAddressThatFlapsIsANotice(t *testing.T) {
 	require.NoError(t, c.controller.store.Update(lost))
 	require.NoError(t, c.controller.store.Update(running("a", "openstack:///1")))
 	require.Equal(t, notice, c.notice(t), "two of three are within the hour, and this one")
-	require.NoError(t, c.controller.store.Delete(running("a", "openstack:///1")))
-	require.Empty(t, c.notice(t))
+	for _, ends := range []func() error{
+		func() error { return c.controller.store.Delete(running("a", "openstack:///1")) },
+		func() error { return c.controller.store.Replace(nil, "2") }, // The watch has missed the deletion.
+	} {
+		for range 3 {
+			require.NoError(t, c.controller.store.Update(lost))
+			require.NoError(t, c.controller.store.Update(running("a", "openstack:///1")))
+		}
+		require.Equal(t, notice, c.notice(t))
+		require.NoError(t, ends())
+		require.Empty(t, c.notice(t))
+	}
 }

@@ -201,7 +201,8 @@ func (s *store) Delete(obj any) error {
 }
 
 // Replace implements cache.ReflectorStore. A node in the first list has waited since its creation: the kubelet
-// registers a node with the taint. A restart of the operator therefore does not reset the time.
+// registers a node with the taint. A restart of the operator therefore does not reset the time. Of a node that is not
+// listed, it is not known whether it exists.
 func (s *store) Replace(objs []any, _ string) error {
 	s.lock.Lock()
 	listed := map[string]bool{}
@@ -219,6 +220,7 @@ func (s *store) Replace(objs []any, _ string) error {
 	}
 	maps.DeleteFunc(s.waiting, func(node string, _ wait) bool { return !listed[node] })
 	maps.DeleteFunc(s.wrong, func(node string, _ drift) bool { return !listed[node] })
+	maps.DeleteFunc(s.lost, func(node string, _ []time.Time) bool { return !listed[node] })
 	s.synced = true
 	s.lock.Unlock()
 	s.changed()
