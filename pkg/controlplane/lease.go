@@ -139,6 +139,13 @@ func (l *Lease) Deleted(lease *coordinationv1.Lease, now time.Time) {
 // renewal. The clocks of two holders may differ.
 func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 	former := r.Lease
+	sameHolder := former != nil && leaseholder.Identity(former) == leaseholder.Identity(lease)
+	sameTerm := sameHolder && transitions(former) == transitions(lease)
+	if sameTerm && lease.Spec.AcquireTime == nil {
+		// A person has removed it. client-go's leader election always sets it, and keeps what it finds.
+		lease = lease.DeepCopy()
+		lease.Spec.AcquireTime = former.Spec.AcquireTime
+	}
 	r.Lease, r.Exists = lease, true
 	if former == nil {
 		r.HeldSince = now.Add(-leaseholder.HeldFor(lease))
@@ -148,8 +155,7 @@ func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 		r.Since, r.Observed, r.ObservedStaleSince = now, false, now
 		return
 	}
-	sameHolder := leaseholder.Identity(former) == leaseholder.Identity(lease)
-	if !sameHolder || transitions(former) != transitions(lease) {
+	if !sameTerm {
 		r.HeldSince = now.Add(-leaseholder.HeldFor(lease))
 	}
 	byTransitions := cmp.Compare(transitions(lease), transitions(former))

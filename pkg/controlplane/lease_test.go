@@ -121,6 +121,22 @@ func TestTheDurationOfALeaseOfOurs(t *testing.T) {
 	}
 }
 
+// client-go's leader election renews a lease with the acquire time that it has.
+func TestALeaseKeepsTheAcquireTimeThatAPersonRemoves(t *testing.T) {
+	c := controlplanetest.New("m0", "m1")
+	c.Observe(0)
+	acquired := c.Lease.Spec.AcquireTime
+	for second := range 2 {
+		c.Lease = c.Lease.DeepCopy()
+		c.Lease.Spec.AcquireTime = nil
+		c.Renew(10 + second)
+		got := c.View(10 + second)
+		holder := got.Holder()
+		require.Equal(t, controlplane.Leading, holder.State)
+		require.Equal(t, acquired.Time, holder.Acquired)
+	}
+}
+
 func TestWhatAChangeOfTheLeaseTells(t *testing.T) {
 	type record struct {
 		since, heldSince, pastSince int
