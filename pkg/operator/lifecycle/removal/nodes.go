@@ -139,6 +139,8 @@ func (c *controller) clean(
 		return waiting, "", err
 	case pod.DeletionTimestamp != nil:
 		return fmt.Sprintf("the end of pod/%s", pod.Name), "", nil
+	case pod.Spec.NodeName != node: // The kubelet of another node may make a mirror pod of any name.
+		return fmt.Sprintf("the end of pod/%s on node/%s", pod.Name, pod.Spec.NodeName), "", c.deletePod(ctx, pod)
 	case pod.Status.Phase == corev1.PodSucceeded:
 		exists, err := c.staticPodExists(node)
 		if err != nil || !exists {
@@ -168,6 +170,10 @@ func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
+// isMirror reports whether a kubelet made the pod, which makes it again if it is deleted. Its name and labels prove
+// nothing. No pod that the operator creates is a mirror pod.
+func isMirror(pod *corev1.Pod) bool { return pod.Annotations[corev1.MirrorPodAnnotationKey] != "" }
+
 // removePods deletes the pods of these apps and returns those that exist, for a message. Of a node, "" for all, it
 // deletes only those that have not ended.
 func (c *controller) removePods(ctx context.Context, node string, apps ...string) (left []string, err error) {
@@ -178,6 +184,8 @@ func (c *controller) removePods(ctx context.Context, node string, apps ...string
 	for _, pod := range pods {
 		on := ""
 		switch {
+		case isMirror(pod):
+			continue
 		case node == "":
 			on = " on node/" + pod.Spec.NodeName
 		case pod.Spec.NodeName != node || controlplane.HasEnded(pod):

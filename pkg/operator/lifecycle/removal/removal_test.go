@@ -151,6 +151,11 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 		wantDegraded string
 		wantWrites   []string
 	}{
+		"a worker's kubelet has taken the name of the removal pod": {
+			pods:       []runtime.Object{pod("removal-master-0", "removal", "worker-0", corev1.PodSucceeded)},
+			want:       "waiting for node/master-0: the end of pod/removal-master-0 on node/worker-0",
+			wantWrites: []string{"delete pods removal-master-0"},
+		},
 		"an installer that writes is ended first": {
 			pods: []runtime.Object{pod("installer-7-master-0", "installer", "master-0", corev1.PodRunning)},
 			want: "waiting for node/master-0: the end of pod/installer-7-master-0", wantWrites: []string{"delete pods installer-7-master-0"},

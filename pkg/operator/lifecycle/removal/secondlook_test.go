@@ -54,6 +54,39 @@ func TestAWorkerWithAForgedStaticPodGetsNoRemovalPod(t *testing.T) {
 	}
 }
 
+// Whoever deletes a mirror pod, its kubelet makes it again.
+func TestForgedPodsHoldUpNoRemoval(t *testing.T) {
+	for step, want := range map[string]string{
+		"RemovingStaticPods": "True RemovingObjects: removing the objects that the operator created",
+		"RemovingObjects":    "True Removed: " + stepMessages["Removed"],
+		"Restoring":          "",
+	} {
+		t.Run(step, func(t *testing.T) {
+			w := newWorld(t, master("master-0", "True"), pod("removal-master-0", "removal", "master-0", corev1.PodSucceeded))
+			if step != "RemovingStaticPods" {
+				w.delete(t, "removal-master-0")
+			}
+			for _, app := range []string{"installer", "pruner", "handover", "removal", "cloud-controller-manager-preflight"} {
+				for _, node := range []string{"master-0", "worker-0"} {
+					forged := pod("forged-"+app+"-"+node, app, node, corev1.PodRunning)
+					forged.Annotations = map[string]string{"kubernetes.io/config.mirror": "1"}
+					require.NoError(t, w.kube.Tracker().Add(forged))
+				}
+			}
+			w.static = 0
+			w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: step}}
+			if step == "Restoring" {
+				w.spec.ManagementState = operatorv1.Managed
+			}
+			w.syncs(t, 1)
+			require.Equal(t, want, w.condition("Removing"))
+			for _, write := range w.writes() {
+				require.NotContains(t, write, "forged-")
+			}
+		})
+	}
+}
+
 // The caches may be older than a write of a controller that has just ended.
 func TestTheDeletionOfObjectsIsVerified(t *testing.T) {
 	w := newWorld(t, &corev1.ConfigMap{ObjectMeta: meta("client-ca")})
