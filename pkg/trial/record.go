@@ -1,5 +1,6 @@
 // Package trial has the record of a change that is tried before it becomes a revision, and before a second node gets
-// it.
+// it. It decides nothing but when a preflight is repeated: the documentation of package targetconfigcontroller has what
+// happens to a candidate (the gate), and that of package preflight the verdicts and the states of a proof.
 package trial
 
 import (

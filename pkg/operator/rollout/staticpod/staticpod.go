@@ -1,5 +1,6 @@
-// Package staticpod assembles library-go's controllers that bring the operand to the control-plane nodes. They create
-// revisions of the accepted candidates, install them node by node, monitor the pods and prune old revisions.
+// Package staticpod assembles the controllers that bring the operand to the control-plane nodes. One of its own creates
+// revisions of the accepted candidates. Those of library-go install them node by node, monitor the pods and prune old
+// revisions; nextnode.go chooses the node, and the other files say where library-go is told less than there is.
 //
 // library-go's builder is not used because it binds the installer to cluster-admin. Guard pods are omitted: see
 // docs/decisions/001-controllers-without-the-builder.md.
