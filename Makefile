@@ -136,12 +136,13 @@ e2e-upgrade:
 	@cd test/e2e && FROM='$(FROM)' go test -count=1 -timeout=1h -v -run '^TestUpgradeFrom$$' .
 
 # The whole operator in simulated time. SEEDS=1-30, KIND=busy-day or names of test/simulation/faults_test.go, DROP=2,3
-# leaves out faults, and REDUCE=1 drops what a failure does not need. HOURS=100 goes on with the seeds of the record for
-# as many simulated hours, or until the end of TIMEOUT=30m.
+# leaves out faults, and REDUCE=1 drops what a failure does not need. SEEDS=101 KIND=long-day plays one or two days of a
+# cluster. HOURS=3000 goes on with the days of the record for as many simulated hours, in JOBS=2 processes (one for each
+# core by default), or until the end of TIMEOUT=30m.
 .PHONY: simulate
 simulate:
 	@SIMULATION_SEEDS='$(or $(SEEDS),1-10)' SIMULATION_KIND='$(KIND)' SIMULATION_DROP='$(DROP)' \
-		SIMULATION_PLATFORM='$(PLATFORM)' SIMULATION_REDUCE='$(REDUCE)' SIMULATION_HOURS='$(HOURS)' \
+		SIMULATION_PLATFORM='$(PLATFORM)' SIMULATION_REDUCE='$(REDUCE)' SIMULATION_HOURS='$(HOURS)' SIMULATION_JOBS='$(JOBS)' \
 		go test -count=1 -timeout $(or $(TIMEOUT),0) -v -run '^TestSeeds$$' ./test/simulation
 
 # What test/simulation is compared with: five stories on a development cluster, in eleven minutes. Run it where nothing

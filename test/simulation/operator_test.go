@@ -194,6 +194,7 @@ func (d *deployment) configuration(
 				"openstack-cloud-controller-manager": fmt.Sprintf("registry.example.com/ccm:%d", d.image),
 			},
 			LeaderMemory: pod.memory, Dial: w.dial, TokenLifetime: w.tokenLifetime,
+			Validity: w.validity,
 		}
 }
 

@@ -40,6 +40,9 @@ var bounds = map[string]struct {
 		"the CCM asks each 5 s, and the operator confirms what it has seen for a minute, unless a rollout moves the lead"},
 }
 
+// loopPeriod is how long the third end of a process makes it a crash loop.
+const loopPeriod = 20 * time.Minute
+
 // settling is how long a process leads before the rules count it as a leader.
 const settling = time.Minute
 
@@ -100,9 +103,15 @@ type rules struct {
 }
 
 func newRules(w *world) *rules {
-	return &rules{world: w, since: map[string]time.Time{}, values: map[string]condition{},
-		changes: map[string][]time.Time{}, quiet: time.Now(), checks: map[string]int{}, excuses: map[string]map[string]int{},
-		lasted: map[string]time.Duration{}}
+	r := &rules{world: w, since: map[string]time.Time{}, values: map[string]condition{}, quiet: time.Now()}
+	r.reset()
+	return r
+}
+
+// reset begins another chapter: what has been counted was told.
+func (r *rules) reset() {
+	r.changes, r.checks, r.lasted = map[string][]time.Time{}, map[string]int{}, map[string]time.Duration{}
+	r.excuses, r.longest, r.asksPerson = map[string]map[string]int{}, 0, false
 }
 
 // limit returns a bound, which is longer where leases are.
@@ -167,7 +176,7 @@ func (w *world) facts() facts {
 		f.up = f.up && !m.isOff && !m.isHung
 	}
 	for _, m := range w.masters() {
-		m.exits = slices.DeleteFunc(m.exits, func(at time.Time) bool { return f.now.Sub(at) > 20*time.Minute })
+		m.exits = slices.DeleteFunc(m.exits, func(at time.Time) bool { return f.now.Sub(at) > loopPeriod })
 		f.exits[m.name] = len(m.exits)
 		for _, at := range m.exits {
 			f.lastExit = latest(f.lastExit, at)
@@ -189,11 +198,8 @@ func (w *world) facts() facts {
 			f.deaf, f.leads, f.ledFor = p.isDeaf, p.inputs, f.now.Sub(p.ledAt)
 		}
 	}
-	for _, at := range w.deaths {
-		if f.now.Sub(at) < 150*time.Second {
-			f.deaths++
-		}
-	}
+	w.deaths = slices.DeleteFunc(w.deaths, func(at time.Time) bool { return f.now.Sub(at) >= 150*time.Second })
+	f.deaths = len(w.deaths)
 	w.trace.Lock()
 	defer w.trace.Unlock()
 	f.renewed = w.renewed

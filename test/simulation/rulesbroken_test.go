@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -126,6 +127,23 @@ func TestEachRuleOfASecondIsBrokenByWhatItForbids(t *testing.T) {
 var restBreakers = map[string]func(w *world){
 	"a write at rest": func(w *world) {
 		w.api.Put(operatorUser+"#1", w.api.Encode(&corev1.ConfigMap{ObjectMeta: named(target, "x")}))
+	},
+	"renewals repeat": func(w *world) {
+		for range 2 {
+			w.api.Remove("test", secrets, target+"/kube-token")
+			w.api.Put(operatorUser+"#1", w.api.Encode(&corev1.Secret{ObjectMeta: named(target, "kube-token")}))
+		}
+	},
+	"a token has expired": func(w *world) { w.expired.Add(1) },
+	"the memory grows at rest": func(w *world) {
+		for range 1000 {
+			go func() { <-w.ctx.Done() }()
+		}
+	},
+	"too many objects are kept": func(w *world) {
+		for i := range most[configMaps] + 1 {
+			w.api.Put("test", w.api.Encode(&corev1.ConfigMap{ObjectMeta: named(target, fmt.Sprintf("cloud-config-%d", i))}))
+		}
 	},
 	"a pod is left over": func(w *world) {
 		w.api.Put("test", w.api.Encode(&corev1.Pod{ObjectMeta: named(target, "x"), Status: corev1.PodStatus{Phase: corev1.PodRunning}}))

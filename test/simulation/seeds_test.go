@@ -19,6 +19,8 @@ const (
 	platformVariable = "SIMULATION_PLATFORM"
 	reduceVariable   = "SIMULATION_REDUCE"
 	hoursVariable    = "SIMULATION_HOURS"
+	jobsVariable     = "SIMULATION_JOBS"
+	tallyVariable    = "SIMULATION_TALLY"
 )
 
 // fixedSeeds run in the ordinary tests. What a seed draws changes with the list of kinds.
@@ -107,6 +109,7 @@ func phaseNames() []string {
 
 // outcome is what a seed has shown.
 type outcome struct {
+	seed       uint64
 	steps      []step
 	effectless []string
 	violations []string
@@ -120,11 +123,10 @@ type outcome struct {
 	lasted     map[string]time.Duration
 }
 
-// runSeed plays the steps of a seed, without those that are dropped.
-func runSeed(t *testing.T, seed uint64, kind string, drop []int) (out outcome) {
-	t.Helper()
+// stepsOf returns the faults of a seed, without those that are dropped.
+func stepsOf(seed uint64, kind string, drop []int) []step {
 	if kind == busyDays {
-		return play(t, seed, []step{{kind: kind}}, (*world).busyDay)
+		return []step{{kind: kind}}
 	}
 	var steps []step
 	for i, s := range draw(seed, kindsOf(kind)) {
@@ -132,7 +134,7 @@ func runSeed(t *testing.T, seed uint64, kind string, drop []int) (out outcome) {
 			steps = append(steps, s)
 		}
 	}
-	return play(t, seed, steps, func(w *world) { w.play(steps) })
+	return steps
 }
 
 // kindsOf returns the kinds that a seed may draw.
@@ -143,27 +145,43 @@ func kindsOf(kind string) []string {
 	return strings.Split(kind, ",")
 }
 
-// play runs f on an installed cluster, and checks its end.
-func play(t *testing.T, seed uint64, steps []step, f func(w *world)) (out outcome) {
+// runSeed plays the faults of a seed on an installed cluster, and checks its end.
+func runSeed(t *testing.T, seed uint64, steps []step) (out outcome) {
 	t.Helper()
-	out.steps = steps
 	simulate(t, seed, func(w *world) {
 		w.isTrial = true
-		begun := cpu()
 		w.installed()
 		w.pass(w.between(0, 2*time.Minute), nil)
-		w.fault(func() { f(w) })
-		out.recovered = w.recovered()
-		for _, e := range w.effects {
-			if !e.had() {
-				out.effectless = append(out.effectless, e.kind)
-			}
-		}
-		w.rest(3 * time.Minute)
-		out.longest, out.simulated, out.cpu = w.rules.longest, w.now(), cpu()-begun
-		out.violations, out.timeline = w.broken(), w.timeline
-		out.checks, out.excuses, out.lasted = w.rules.checks, w.rules.excuses, w.rules.lasted
+		out = w.chapter(seed, steps, 3*time.Minute)
 	})
+	return out
+}
+
+// chapter plays the faults of a seed, and rests. What it returns is about the time since the former chapter.
+func (w *world) chapter(seed uint64, steps []step, rest time.Duration) outcome {
+	w.fault(func() {
+		if len(steps) > 0 && steps[0].kind == busyDays {
+			w.busyDay()
+		} else {
+			w.play(steps)
+		}
+	})
+	out := outcome{seed: seed, steps: steps, recovered: w.recovered()}
+	for _, e := range w.effects {
+		if !e.had() {
+			out.effectless = append(out.effectless, e.kind)
+		}
+	}
+	w.rest(rest)
+	out.violations, out.simulated, out.cpu = w.broken(), w.now()-w.told, cpu()-w.cpu
+	r := w.rules
+	out.longest, out.checks, out.excuses, out.lasted = r.longest, r.checks, r.excuses, r.lasted
+	r.reset()
+	w.effects, w.told, w.cpu = nil, w.now(), cpu()
+	w.trace.Lock()
+	defer w.trace.Unlock()
+	out.timeline = w.timeline
+	w.timeline, w.violations, w.first, w.writes = nil, nil, map[string]time.Time{}, nil
 	return out
 }
 
@@ -293,61 +311,42 @@ func TestSeeds(t *testing.T) {
 		drop = append(drop, n)
 	}
 	all := newTally()
-	defer func() { all.report(t) }()
+	defer func() {
+		if path := os.Getenv(tallyVariable); path != "" {
+			all.save(t, path)
+		} else {
+			all.report(t)
+		}
+	}()
 	if hours, err := strconv.ParseFloat(os.Getenv(hoursVariable), 64); err == nil {
 		all.playLong(t, time.Duration(hours*float64(time.Hour)))
 		return
 	}
 	for _, seed := range seeds {
-		all.play(t, seed, kind, drop)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if kind == longDays {
+				playDay(t, seed, func(out outcome) { all.judge(t, out, kindOf(out.seed)) })
+				return
+			}
+			out := runSeed(t, seed, stepsOf(seed, kind, drop))
+			if all.judge(t, out, kind); len(out.violations) > 0 && os.Getenv(reduceVariable) != "" && kind != busyDays {
+				reduce(t, seed, kind, drop, rule(out.violations[0]))
+			}
+		})
 	}
 }
 
-// ending is how long before the deadline of the test no other seed begins.
-const ending = 5 * time.Minute
-
-// playLong goes on with the seeds of the record. Each tenth one is a busy day.
-func (a *tally) playLong(t *testing.T, long time.Duration) {
+// judge adds an outcome, and fails the test if it has a violation.
+func (a *tally) judge(t *testing.T, out outcome, kind string) {
 	t.Helper()
-	next := uint64(2001)
-	for _, p := range readRecord(t) {
-		if n, err := strconv.ParseUint(p.seed, 10, 64); err == nil {
-			next = max(next, n+1)
-		}
-	}
-	for done := time.Duration(0); done < long; next++ {
-		if deadline, limited := t.Deadline(); limited && time.Until(deadline) < ending {
-			return
-		}
-		kind := ""
-		if next%10 == 0 {
-			kind = busyDays
-		}
-		appendRecord(t, fmt.Sprint(next))
-		a.play(t, next, kind, nil)
-		line := a.all[len(a.all)-1]
-		appendRecord(t, strings.TrimPrefix(line.String(), line.seed))
-		done += line.simulated
-	}
-}
-
-func (a *tally) play(t *testing.T, seed uint64, kind string, drop []int) {
-	t.Helper()
-	t.Run(fmt.Sprint(seed), func(t *testing.T) {
-		out := runSeed(t, seed, kind, drop)
-		a.add(seed, out)
-		t.Logf("%s; recovered after %s, longest without a leader %s, %s simulated, %s CPU, without effect: %v",
-			out.describe(), out.recovered.Round(time.Second), out.longest.Round(time.Second),
-			out.simulated.Round(time.Second), out.cpu.Round(100*time.Millisecond), out.effectless)
-		if len(out.violations) == 0 {
-			return
-		}
+	a.add(out)
+	t.Logf("seed %d: %s; recovered after %s, longest without a leader %s, %s simulated, %s CPU, without effect: %v",
+		out.seed, out.describe(), out.recovered.Round(time.Second), out.longest.Round(time.Second),
+		out.simulated.Round(time.Second), out.cpu.Round(100*time.Millisecond), out.effectless)
+	if len(out.violations) > 0 {
 		t.Errorf("%s\n\n%s\n\nrun it again: make simulate SEEDS=%d KIND=%s", strings.Join(out.timeline, "\n"),
-			strings.Join(out.violations, "\n"), seed, kind)
-		if os.Getenv(reduceVariable) != "" && kind != busyDays {
-			reduce(t, seed, kind, drop, rule(out.violations[0]))
-		}
-	})
+			strings.Join(out.violations, "\n"), out.seed, kind)
+	}
 }
 
 func (o outcome) describe() string {
@@ -376,14 +375,14 @@ func reduce(t *testing.T, seed uint64, kind string, drop []int, broken string) {
 		}
 		candidate := append(slices.Clone(drop), i)
 		for range repetitions {
-			out := runSeed(t, seed, kind, candidate)
+			out := runSeed(t, seed, stepsOf(seed, kind, candidate))
 			if slices.ContainsFunc(out.violations, func(v string) bool { return rule(v) == broken }) {
 				drop = candidate
 				break
 			}
 		}
 	}
-	out := runSeed(t, seed, kind, drop)
+	out := runSeed(t, seed, stepsOf(seed, kind, drop))
 	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(drop), " ", ","), "[]")
 	t.Errorf("%q needs only: %s\nmake simulate SEEDS=%d KIND=%s DROP=%s", broken, out.describe(), seed, kind, text)
 }

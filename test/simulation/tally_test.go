@@ -30,8 +30,8 @@ type played struct {
 	violations                    []string
 }
 
-func (o outcome) played(seed uint64) played {
-	p := played{seed: fmt.Sprint(seed), simulated: o.simulated, longest: o.longest, recovered: o.recovered}
+func (o outcome) played() played {
+	p := played{seed: fmt.Sprint(o.seed), simulated: o.simulated, longest: o.longest, recovered: o.recovered}
 	names := map[string]bool{}
 	for _, s := range o.steps {
 		names[s.kind] = true
@@ -61,33 +61,48 @@ func readRecord(t *testing.T) (all []played) {
 	content, err := os.ReadFile(recordPath)
 	require.NoError(t, err)
 	for line := range strings.Lines(string(content)) {
-		fields := append(strings.Split(strings.TrimSuffix(line, "\n"), "\t"), "", "", "", "", "", "")
-		in := func(i int) time.Duration { n, _ := strconv.Atoi(fields[i]); return time.Duration(n) * time.Second }
-		of := func(i int) []string {
-			return slices.DeleteFunc(strings.Split(fields[i], ","), func(s string) bool { return s == "" })
-		}
-		all = append(all, played{fields[0], of(4), of(5), in(1), in(2), in(3), of(6)})
+		all = append(all, parsePlayed(line))
 	}
 	return all
 }
 
-// appendRecord appends a seed before it is played, and the rest of its line afterwards.
-func appendRecord(t *testing.T, text string) {
-	t.Helper()
-	file, err := os.OpenFile(recordPath, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	require.NoError(t, err)
-	_, err = file.WriteString(text)
-	require.NoError(t, err)
-	require.NoError(t, file.Close())
+func parsePlayed(line string) played {
+	fields := append(strings.Split(strings.TrimSuffix(line, "\n"), "\t"), "", "", "", "", "", "")
+	in := func(i int) time.Duration { n, _ := strconv.Atoi(fields[i]); return time.Duration(n) * time.Second }
+	of := func(i int) []string {
+		return slices.DeleteFunc(strings.Split(fields[i], ","), func(s string) bool { return s == "" })
+	}
+	return played{fields[0], of(4), of(5), in(1), in(2), in(3), of(6)}
 }
 
 // often is how often each pair of kinds is to be seen.
 const often = 5
 
+// pairsOf returns all pairs of sorted names.
+func pairsOf(names []string) (pairs []string) {
+	for i, one := range names {
+		for _, other := range names[i+1:] {
+			pairs = append(pairs, one+" "+other)
+		}
+	}
+	return pairs
+}
+
+// countPairs counts the pairs of kinds that had an effect in the same seed.
+func countPairs(all []played) map[string]int {
+	pairs := map[string]int{}
+	for _, p := range all {
+		for _, pair := range pairsOf(p.effective) {
+			pairs[pair]++
+		}
+	}
+	return pairs
+}
+
 // summary shows seeds in Markdown.
 func summary(all []played) string {
 	var simulated, longest time.Duration
-	pairs, triples, seeds := map[string]int{}, map[string]int{}, map[string]int{}
+	pairs, triples, seeds := countPairs(all), map[string]int{}, map[string]int{}
 	recovered, unled := map[string]time.Duration{}, map[string]time.Duration{}
 	var broken []string
 	for _, p := range all {
@@ -95,21 +110,12 @@ func summary(all []played) string {
 		for i, one := range p.effective {
 			seeds[one]++
 			recovered[one], unled[one] = max(recovered[one], p.recovered), max(unled[one], p.longest)
-			for j, other := range p.effective[i+1:] {
-				pairs[one+" "+other]++
-				for _, third := range p.effective[i+j+2:] {
-					triples[one+" "+other+" "+third]++
-				}
+			for _, pair := range pairsOf(p.effective[i+1:]) {
+				triples[one+" "+pair]++
 			}
 		}
 		if len(p.violations) > 0 || p.simulated == 0 {
 			broken = append(broken, fmt.Sprintf("%s (%s)", p.seed, cmp.Or(strings.Join(p.violations, ", "), "did not end")))
-		}
-	}
-	frequent := 0
-	for _, n := range pairs {
-		if n >= often {
-			frequent++
 		}
 	}
 	n := len(kinds)
@@ -117,11 +123,11 @@ func summary(all []played) string {
 	fmt.Fprintf(&b, "| what | seen |\n|---|---|\n| seeds | %d |\n| simulated | %.1f h |\n"+
 		"| pairs of kinds, with an effect of both | %d of %d |\n| pairs that came at least %d times | %d |\n"+
 		"| triples of kinds | %d of %d |\n| longest time without a leader | %s |\n| seeds with a violation | %s |\n\n",
-		len(all), simulated.Hours(), len(pairs), n*(n-1)/2, often, frequent, len(triples), n*(n-1)*(n-2)/6,
+		len(all), simulated.Hours(), len(pairs), n*(n-1)/2, often, frequent(pairs), len(triples), n*(n-1)*(n-2)/6,
 		longest.Round(time.Second), cmp.Or(strings.Join(broken, ", "), "0"))
 	b.WriteString("| kind | seeds in which it had an effect | longest recovery | longest time without a leader |\n|---|---|---|---|\n")
 	for _, kind := range slices.Sorted(maps.Keys(seeds)) {
-		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", kind, seeds[kind], recovered[kind], unled[kind])
+		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", kind, seeds[kind], recovered[kind].Round(time.Second), unled[kind].Round(time.Second))
 	}
 	return b.String()
 }
@@ -147,30 +153,42 @@ func TestTheProofShowsTheRecordOfTheLongRuns(t *testing.T) {
 
 // tally is what the rules of a run have checked, and which kinds of faults had no effect.
 type tally struct {
-	all     []played
-	checks  map[string]int
-	excuses map[string]map[string]int
-	lasted  map[string]time.Duration
+	Lines   []string
+	Checks  map[string]int
+	Excuses map[string]map[string]int
+	Lasted  map[string]time.Duration
 }
 
 func newTally() *tally {
-	return &tally{checks: map[string]int{}, excuses: map[string]map[string]int{}, lasted: map[string]time.Duration{}}
+	return &tally{Checks: map[string]int{}, Excuses: map[string]map[string]int{}, Lasted: map[string]time.Duration{}}
 }
 
-func (a *tally) add(seed uint64, out outcome) {
-	a.all = append(a.all, out.played(seed))
-	for rule, d := range out.lasted {
-		a.lasted[rule] = max(a.lasted[rule], d)
+func (a *tally) add(out outcome) {
+	a.merge(tally{[]string{out.played().String()}, out.checks, out.excuses, out.lasted})
+}
+
+func (a *tally) merge(b tally) {
+	a.Lines = append(a.Lines, b.Lines...)
+	for rule, d := range b.Lasted {
+		a.Lasted[rule] = max(a.Lasted[rule], d)
 	}
-	for rule, n := range out.checks {
-		a.checks[rule] += n
-		for why, n := range out.excuses[rule] {
-			if a.excuses[rule] == nil {
-				a.excuses[rule] = map[string]int{}
+	for rule, n := range b.Checks {
+		a.Checks[rule] += n
+		for why, n := range b.Excuses[rule] {
+			if a.Excuses[rule] == nil {
+				a.Excuses[rule] = map[string]int{}
 			}
-			a.excuses[rule][why] += n
+			a.Excuses[rule][why] += n
 		}
 	}
+}
+
+// played returns the seeds.
+func (a *tally) played() (all []played) {
+	for _, line := range a.Lines {
+		all = append(all, parsePlayed(line))
+	}
+	return all
 }
 
 // The bounds of a run: a rule that is checked for an hour applies for a part of the time.
@@ -184,9 +202,10 @@ const (
 func (a *tally) report(t *testing.T) {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(summary(a.all))
+	all := a.played()
+	b.WriteString(summary(all))
 	idle, effective := map[string]int{}, map[string]int{}
-	for _, p := range a.all {
+	for _, p := range all {
 		for _, kind := range p.effective {
 			effective[kind]++
 		}
@@ -200,17 +219,17 @@ func (a *tally) report(t *testing.T) {
 			t.Errorf("%s never has an effect", kind)
 		}
 	}
-	for _, rule := range slices.Sorted(maps.Keys(a.checks)) {
+	for _, rule := range slices.Sorted(maps.Keys(a.Checks)) {
 		excused := 0
-		fmt.Fprintf(&b, "  %q: for %s at most, of %s; checked for %d s", rule, a.lasted[rule].Round(time.Second),
-			bounds[rule].limit, a.checks[rule])
-		for _, why := range slices.Sorted(maps.Keys(a.excuses[rule])) {
-			excused += a.excuses[rule][why]
-			fmt.Fprintf(&b, ", %.1f %% %s", 100*float64(a.excuses[rule][why])/float64(a.checks[rule]), why)
+		fmt.Fprintf(&b, "  %q: for %s at most, of %s; checked for %d s", rule, a.Lasted[rule].Round(time.Second),
+			bounds[rule].limit, a.Checks[rule])
+		for _, why := range slices.Sorted(maps.Keys(a.Excuses[rule])) {
+			excused += a.Excuses[rule][why]
+			fmt.Fprintf(&b, ", %.1f %% %s", 100*float64(a.Excuses[rule][why])/float64(a.Checks[rule]), why)
 		}
 		b.WriteString("\n")
-		if left := a.checks[rule] - excused; a.checks[rule] >= int(longest.Seconds()) && left*leastOf < a.checks[rule] {
-			t.Errorf("the rule %q applies for %d s of %d s", rule, left, a.checks[rule])
+		if left := a.Checks[rule] - excused; a.Checks[rule] >= int(longest.Seconds()) && left*leastOf < a.Checks[rule] {
+			t.Errorf("the rule %q applies for %d s of %d s", rule, left, a.Checks[rule])
 		}
 	}
 	t.Log("\n" + b.String())

@@ -13,7 +13,7 @@ import (
 // changed is an observer of the API, which holds its lock.
 func (w *world) changed(c apitest.Change) {
 	w.trace.Lock()
-	w.writes = append(w.writes, apitest.Change{User: c.User, Verb: c.Verb, Resource: c.Resource, Key: c.Key})
+	w.writes = append(w.writes, write{apitest.Change{User: c.User, Verb: c.Verb, Resource: c.Resource, Key: c.Key}, time.Now()})
 	switch {
 	case c.Resource == pods:
 		if c.Before == nil && c.Key == target+"/preflight" {

@@ -23,6 +23,7 @@ import (
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
@@ -99,13 +100,16 @@ type world struct {
 	effects []effect
 	// isTrial is set for a run whose violations are no failure of the test.
 	isTrial bool
+	// told is the time of the last chapter's end, and cpu what the process had used until then.
+	told, cpu time.Duration
 
 	// mutex guards the machines and what runs there. Who holds it may call the API, but the API calls nobody who needs it.
 	mutex    sync.Mutex
 	machines map[string]*machine
 	serial   int
-	// tokenLifetime is that of the CCMs' tokens, the operator's default if it is 0.
+	// tokenLifetime is that of the CCMs' tokens, and validity that of certificates: the operator's defaults if zero.
 	tokenLifetime time.Duration
+	validity      servingcert.Validity
 	// changes numbers what administrators write.
 	changes int
 	// expired counts the requests with a token that has expired, and expiredAt is the second of the last one.
@@ -124,7 +128,7 @@ type world struct {
 	violations []string
 	// first is when each rule was broken first.
 	first  map[string]time.Time
-	writes []apitest.Change
+	writes []write
 	// dirty are the keys of pods that have changed, by node.
 	dirty map[string]map[string]bool
 	// countdown counts the writes of the operator until reached is closed.
@@ -138,6 +142,12 @@ type world struct {
 	renewed time.Time
 	// policies has the bindings of admission policies.
 	policies map[string]bool
+}
+
+// write is a change without its objects.
+type write struct {
+	apitest.Change
+	at time.Time
 }
 
 // worlds counts the simulations of this process.
@@ -162,7 +172,7 @@ func (p plan) simulate(t *testing.T, seed uint64, scenario func(w *world)) {
 		<-time.After(time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, worlds, 0)))
 		ctx, end := context.WithCancel(t.Context())
 		w := newWorld(ctx, t, seed, directory)
-		w.plan = p
+		w.plan, w.cpu = p, cpu()
 		w.install()
 		for _, name := range p.machines {
 			w.addMachine(name)
