@@ -29,3 +29,24 @@ func TestInstallerPodsAreKnownByTheirNames(t *testing.T) {
 		})
 	}
 }
+
+// A worker's kubelet may make mirror pods with any name and label. One of a move would hold up each rollout.
+func TestAMirrorPodIsNoPodOfTheOperator(t *testing.T) {
+	pod := func(name, app, node, mirror string) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}}}
+		pod.Spec.NodeName = node
+		if mirror != "" {
+			pod.Annotations = map[string]string{"kubernetes.io/config.mirror": mirror}
+		}
+		return pod
+	}
+	move, installer := pod("handover-leave-m0", "handover", "m0", ""), pod("installer-7-m0", "installer", "m0", "")
+	static := pod("cloud-controller-manager-m0", "cloud-controller-manager", "m0", "1")
+	view := controlplane.NewView(controlplane.State{Pods: []*corev1.Pod{
+		move, pod("handover-leave-m1", "handover", "w0", "1"),
+		installer, pod("installer-7-m1", "installer", "w0", "1"), static,
+	}})
+	require.Equal(t, []*corev1.Pod{move}, view.Moves())
+	require.Equal(t, []*corev1.Pod{installer}, view.Installers())
+	require.Equal(t, []*corev1.Pod{static}, view.StaticPods())
+}

@@ -87,8 +87,14 @@ func (v *View) Moves() []*corev1.Pod { return v.podsOf(HandoverApp) }
 func (v *View) Installers() []*corev1.Pod { return v.podsOf(InstallerApp) }
 
 func (v *View) podsOf(app string) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(v.state.Pods), func(pod *corev1.Pod) bool { return pod.Labels["app"] != app })
+	return slices.DeleteFunc(slices.Clone(v.state.Pods), func(pod *corev1.Pod) bool {
+		return pod.Labels["app"] != app || IsMirror(pod)
+	})
 }
+
+// IsMirror reports whether a kubelet made the pod, with a name and labels that prove nothing, and makes it again if it
+// is deleted. The operator creates no such pod.
+func IsMirror(pod *corev1.Pod) bool { return pod.Annotations[corev1.MirrorPodAnnotationKey] != "" }
 
 // StaticPod returns the operand's mirror pod on a node, or nil.
 func (v *View) StaticPod(node string) *corev1.Pod {

@@ -170,10 +170,6 @@ func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// isMirror reports whether a kubelet made the pod, which makes it again if it is deleted. Its name and labels prove
-// nothing. No pod that the operator creates is a mirror pod.
-func isMirror(pod *corev1.Pod) bool { return pod.Annotations[corev1.MirrorPodAnnotationKey] != "" }
-
 // removePods deletes the pods of these apps and returns those that exist, for a message. Of a node, "" for all, it
 // deletes only those that have not ended.
 func (c *controller) removePods(ctx context.Context, node string, apps ...string) (left []string, err error) {
@@ -184,7 +180,7 @@ func (c *controller) removePods(ctx context.Context, node string, apps ...string
 	for _, pod := range pods {
 		on := ""
 		switch {
-		case isMirror(pod):
+		case controlplane.IsMirror(pod):
 			continue
 		case node == "":
 			on = " on node/" + pod.Spec.NodeName
