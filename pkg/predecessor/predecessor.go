@@ -73,8 +73,11 @@ func Of(pods []*corev1.Pod) []*corev1.Pod {
 	return found
 }
 
-// IsPod reports whether obj is a pod of the predecessor's cloud-controller-managers.
-func IsPod(obj *corev1.Pod) bool { return selector.Matches(labels.Set(obj.Labels)) }
+// IsPod reports whether obj is a pod of the predecessor's cloud-controller-managers. They are those of Deployments, so
+// none is a mirror pod, which a kubelet may make with any label.
+func IsPod(obj *corev1.Pod) bool {
+	return selector.Matches(labels.Set(obj.Labels)) && obj.Annotations[corev1.MirrorPodAnnotationKey] == ""
+}
 
 // servesNothing is the flag of a cloud-controller-manager that listens on no port.
 var servesNothing = regexp.MustCompile(`--secure-port[= ]0(\s|"|'|$)`)

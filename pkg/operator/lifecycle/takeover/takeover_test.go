@@ -550,6 +550,18 @@ func TestWithoutAPredecessorNothingChanges(t *testing.T) {
 	c.lead(t, "m0", begin.Add(-time.Hour))
 	require.Equal(t, "AsExpected", c.sync(t))
 	require.Empty(t, c.changes())
+
+	// The kubelet of a worker may make a mirror pod with any name and label.
+	c.add(t, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: old + "-w0",
+			Labels:      map[string]string{"infrastructure.openshift.io/cloud-controller-manager": "OpenStack"},
+			Annotations: map[string]string{"kubernetes.io/config.mirror": "1"},
+		},
+		Spec: corev1.PodSpec{NodeName: "w0"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	})
+	require.Equal(t, "AsExpected", c.sync(t))
+	require.Empty(t, c.changes())
 }
 
 func TestNothingHappensWhileKubeControllerManagerRunsTheCloudControllers(t *testing.T) {
