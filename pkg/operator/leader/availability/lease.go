@@ -137,7 +137,7 @@ func operandStateOf(v view, pods []*corev1.Pod, expected expectedNodes) operandS
 			ready++
 		}
 	}
-	present := v.WithNodes(expected.runs, expected.vanished)
+	present := v.WithNodes(expected.runs, slices.Concat(expected.vanished, expected.left))
 	state := operandState{leader: present.Holder(), gracePeriod: max(minGracePeriod, v.Duration())}
 	state.ready = ready > 0 || state.leader.State == controlplane.Predecessor
 	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", ready, expected.installed)

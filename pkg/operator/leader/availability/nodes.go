@@ -36,6 +36,8 @@ type expectedNodes struct {
 	installed, minimum int
 	// present and vanished are names of Nodes. A vanished Node was deleted while it ran a pod of the operand.
 	present, vanished []string
+	// left are names of Nodes that left on purpose. A process on one of them may still lead.
+	left []string
 	// withoutRole are names of Nodes that are no control-plane Nodes any more but still run a pod of the operand.
 	withoutRole []string
 }
@@ -121,6 +123,7 @@ func (h *nodeHistory) observe(v view) expectedNodes {
 		installed: max(h.installed, minimum), minimum: minimum,
 		present:     slices.Sorted(maps.Keys(now)),
 		vanished:    slices.Sorted(maps.Keys(h.vanished)),
+		left:        slices.DeleteFunc(slices.Clone(v.leaving), func(name string) bool { _, is := now[name]; return is }),
 		withoutRole: slices.Sorted(slices.Values(v.withoutRole)),
 	}
 	h.short.See(expected.areShort(), v.Now())

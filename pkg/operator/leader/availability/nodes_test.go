@@ -119,6 +119,25 @@ func TestANodeThatIsCordonedAndDeletedAtOnceIsNotMissed(t *testing.T) {
 	}
 }
 
+// Its process may go on for as long as nobody ends the machine, and is no foreign one.
+func TestTheProcessOnANodeThatLeftIsCutOff(t *testing.T) {
+	start := func() *cluster {
+		c := newCluster("m0", "m1", "m2", "m3")
+		c.Topology = configv1.HighlyAvailableTopologyMode
+		c.Nodes["m0"].Spec.Unschedulable = true
+		return c
+	}
+	events := timeline{}
+	events.renews(26, 300)
+	events.at(100, func(c *cluster, _ int) { c.Leave("m0") })
+	events.at(160, func(c *cluster, _ int) { delete(c.Pods, "m0") })
+	events.at(200, func(c *cluster, _ int) {
+		require.Contains(t, c.message(AvailableCondition), `is held by "m0_first" on node/m0, which is no longer a `+
+			"control-plane Node; make sure that the machine is off, or that its kubelet registers the Node again")
+	})
+	require.Equal(t, []string{"100s CloudControllerManagerAvailable=True LeaderCutOff"}, events.run(t, start, 300))
+}
+
 func TestTheControllerLearnsFromTheEventsWhichNodesLeave(t *testing.T) {
 	c := newCluster("m0", "m1", "m2", "m3")
 	c.Topology = configv1.HighlyAvailableTopologyMode
