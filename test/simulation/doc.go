@@ -19,12 +19,16 @@
 //
 // The stories of test/transitions, which a development cluster has played too, show whether the models are right.
 //
-// The world checks its rules at every virtual second; rules_test.go has them. A rule compares what the operator says
-// and does with the world, never with another word of the operator. Each rule has a scenario that breaks it. Each fault
-// asserts that it had an effect: one that does nothing makes every operator look good.
+// The world checks its rules at every virtual second; rules_test.go has them, and rest_test.go those of a rest. A rule
+// compares what the operator says and does with the world, never with another word of the operator. Each rule has a
+// scenario that breaks it. Each fault asserts that it had an effect: one that does nothing makes every operator look
+// good.
 //
 // A seed draws the faults and their moments. The interleaving of goroutines is not drawn, so a failing seed may pass
 // the next time: repeat it. It prints its timeline, its faults and the command that runs it again:
 //
 //	make simulate SEEDS=17 KIND=busy-day
+//
+// A long day plays seeds in one cluster, which rests for hours between them. A long run plays days, and chooses those
+// whose pairs of faults have been seen seldom.
 package simulation

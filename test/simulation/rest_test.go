@@ -135,7 +135,7 @@ func (w *world) idle(writes []write, d time.Duration) {
 			renewals = append(renewals, c.at)
 		}
 	}
-	if len(renewals) > 1+int(d/renewalPeriod) {
+	if len(renewals) > len(renewed)+int(d/renewalPeriod) {
 		w.violate("renewals repeat", "%d in %s", len(renewals), d)
 	}
 	count := map[string]int{}

@@ -129,7 +129,7 @@ var restBreakers = map[string]func(w *world){
 		w.api.Put(operatorUser+"#1", w.api.Encode(&corev1.ConfigMap{ObjectMeta: named(target, "x")}))
 	},
 	"renewals repeat": func(w *world) {
-		for range 2 {
+		for range len(renewed) + 1 {
 			w.api.Remove("test", secrets, target+"/kube-token")
 			w.api.Put(operatorUser+"#1", w.api.Encode(&corev1.Secret{ObjectMeta: named(target, "kube-token")}))
 		}

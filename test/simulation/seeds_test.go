@@ -311,13 +311,9 @@ func TestSeeds(t *testing.T) {
 		drop = append(drop, n)
 	}
 	all := newTally()
-	defer func() {
-		if path := os.Getenv(tallyVariable); path != "" {
-			all.save(t, path)
-		} else {
-			all.report(t)
-		}
-	}()
+	if os.Getenv(tallyVariable) == "" {
+		defer func() { all.report(t) }()
+	}
 	if hours, err := strconv.ParseFloat(os.Getenv(hoursVariable), 64); err == nil {
 		all.playLong(t, time.Duration(hours*float64(time.Hour)))
 		return
@@ -340,6 +336,7 @@ func TestSeeds(t *testing.T) {
 func (a *tally) judge(t *testing.T, out outcome, kind string) {
 	t.Helper()
 	a.add(out)
+	a.save(t)
 	t.Logf("seed %d: %s; recovered after %s, longest without a leader %s, %s simulated, %s CPU, without effect: %v",
 		out.seed, out.describe(), out.recovered.Round(time.Second), out.longest.Round(time.Second),
 		out.simulated.Round(time.Second), out.cpu.Round(100*time.Millisecond), out.effectless)
