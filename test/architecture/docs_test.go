@@ -252,9 +252,37 @@ func TestEachAdaptationElsewhereHasAContractTest(t *testing.T) {
 	}
 }
 
-// anchors returns the fragments by which GitHub addresses the headings of a document.
+// A heading that moves to another document leaves links behind.
+func TestEachLinkOfTheDocumentsHasItsTarget(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?m:^\[[^\]]+\]: (\S+))`)
+	checked := 0
+	for _, file := range append(filesUnder(t, "docs", ".md"), "README.md", "CONTRIBUTING.md", "SECURITY.md") {
+		for _, found := range link.FindAllStringSubmatch(string(read(t, file)), -1) {
+			path, anchor, _ := strings.Cut(found[1]+found[2], "#")
+			if strings.Contains(path, ":") {
+				continue // It leads to the web.
+			}
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+			}
+			_, err := os.Stat(filepath.Join(root, target))
+			require.NoError(t, err, "%s links to %s", file, path)
+			if anchor != "" {
+				require.Contains(t, anchors(string(read(t, target))), anchor, "%s links to %s", file, target)
+			}
+			checked++
+		}
+	}
+	require.Greater(t, checked, 300)
+}
+
+// anchors returns the fragments by which GitHub addresses the headings of a document, and those that it has itself.
 func anchors(text string) []string {
 	var all []string
+	for _, id := range regexp.MustCompile(`<a id="([^"]+)">`).FindAllStringSubmatch(text, -1) {
+		all = append(all, id[1])
+	}
 	for line := range strings.Lines(text) {
 		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
 			slug := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
