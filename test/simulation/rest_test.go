@@ -123,7 +123,7 @@ var renewed = []string{
 // A renewal's other writes, as its event and the CA of a signer, come within moments. The certificate is renewed each 6
 // hours in a long day, its signer each 12, and the token each 4.
 const (
-	moment        = 2 * time.Second
+	moment        = 10 * time.Second
 	renewalPeriod = 2 * time.Hour
 )
 

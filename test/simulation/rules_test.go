@@ -56,6 +56,8 @@ type facts struct {
 	taken []string
 	// up reports whether all machines and kubelets work, allReady whether all CCMs are Ready.
 	up, allReady bool
+	// isFull reports whether a disk is full, and hangs whether a CCM hangs.
+	isFull, hangs bool
 	// exits counts the ends of processes by themselves, by node. A loop ends one each five minutes at last.
 	exits  map[string]int
 	deaths int
@@ -174,6 +176,8 @@ func (w *world) facts() facts {
 	defer w.mutex.Unlock()
 	for _, m := range w.machines {
 		f.up = f.up && !m.isOff && !m.isHung
+		f.isFull = f.isFull || m.isFull
+		f.hangs = f.hangs || m.static != nil && m.static.ccm.isFrozen
 	}
 	for _, m := range w.masters() {
 		m.exits = slices.DeleteFunc(m.exits, func(at time.Time) bool { return f.now.Sub(at) > loopPeriod })
@@ -257,7 +261,7 @@ func (r *rules) hands(f facts) {
 	if len(f.taken) > 0 && r.applies("the operator takes the last CCM away",
 		excuse{"a removal takes all away", r.removes},
 		excuse{"there are one or two nodes, and the lead moves to the other one", r.world.plan.isSmall()},
-		excuse{"a machine or a kubelet does not work", !f.up},
+		excuse{"a machine or a kubelet does not work", !f.up}, excuse{"a CCM hangs", f.hangs},
 		excuse{"a CCM has ended by itself", f.now.Sub(f.lastExit) <= 3*time.Minute}) && len(f.ready) == 0 && r.ready > 0 {
 		r.world.violate("the operator takes the last CCM away", "%v are away", f.taken)
 	}
@@ -323,7 +327,7 @@ func (r *rules) progress(f facts) {
 		excuse{"the operator's rights are away", w.network.forbidden()},
 		excuse{"a machine or a kubelet does not work", !f.up}, excuse{"nobody leads", len(f.leaders) == 0},
 		excuse{"the cloud does not work", !w.cloud.isWell()},
-		excuse{"a person has to decide", r.asksPerson},
+		excuse{"a person has to decide", r.asksPerson}, excuse{"a disk is full", f.isFull},
 		excuse{"somebody wrote the lease", !f.now.After(r.excused)},
 		excuse{"requests of the operator fail", w.network.hinders()}) && text == r.text
 	r.text = text
