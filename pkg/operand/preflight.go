@@ -32,7 +32,7 @@ const (
 	ProvenByStart = "start"
 
 	// PreflightDigestAnnotation has the digest of the candidate, on the pod and on the Secret that PreflightCandidate
-	// returns. A stored Secret has it only from a former release, see trial.Of.
+	// returns. A stored Secret has it in its record.
 	PreflightDigestAnnotation = "cloud-controller-manager.openshift.io/preflight-digest"
 
 	// PreflightAgainAnnotation on the pod means that a former pod of the candidate ended while no operator watched it.

@@ -51,40 +51,10 @@ func Of(secret *corev1.Secret) *Record {
 	if secret == nil {
 		return r
 	}
-	if _, isFormer := secret.Annotations[operand.PreflightDigestAnnotation]; isFormer {
-		r = ofFormerRelease(secret)
-	} else if json.Unmarshal([]byte(secret.Annotations[Annotation]), r) != nil {
+	if json.Unmarshal([]byte(secret.Annotations[Annotation]), r) != nil {
 		r = &Record{} // What cannot be decoded is tried again.
 	}
 	r.Files, r.Secret = secret.Data, secret
-	return r
-}
-
-// ofFormerRelease reads the annotations of a release without the record. They count if both are there: such a release
-// has run since.
-func ofFormerRelease(secret *corev1.Secret) *Record {
-	verdict := &struct {
-		Verdict
-		Digest string `json:"digest"`
-	}{}
-	const prefix = "cloud-controller-manager.openshift.io/"
-	r := &Record{
-		Digest:      secret.Annotations[operand.PreflightDigestAnnotation],
-		Credentials: secret.Annotations[prefix+"preflight-credentials"],
-	}
-	for name, into := range map[string]any{
-		"preflight-inputs": &r.Inputs, "preflight-rejections": &r.Rejected, "leading": &r.Proof,
-	} {
-		_ = json.Unmarshal([]byte(secret.Annotations[prefix+name]), into)
-	}
-	text := secret.Annotations[prefix+"preflight-verdict"]
-	switch err := json.Unmarshal([]byte(text), verdict); {
-	case err != nil || verdict.Digest != r.Digest:
-	case len(secret.Data) > 0:
-		r.Verdict = &verdict.Verdict
-	default:
-		r.Conclude(&verdict.Verdict)
-	}
 	return r
 }
 
