@@ -234,7 +234,6 @@ var controllerMayImport = []string{
 	"pkg/internal/configmaps",
 	"pkg/internal/dependencies",
 	"pkg/internal/reconciler",
-	"pkg/internal/writeconflict",
 	"pkg/controlplane/leaseholder",
 	"pkg/predecessor",
 	"pkg/controlplane",

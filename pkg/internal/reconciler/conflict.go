@@ -1,5 +1,4 @@
-// Package writeconflict keeps write conflicts from degrading the operator.
-package writeconflict
+package reconciler
 
 import (
 	"context"

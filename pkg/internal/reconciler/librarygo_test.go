@@ -1,4 +1,4 @@
-package writeconflict
+package reconciler
 
 import (
 	"context"

@@ -8,8 +8,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
 )
 
 // New returns a controller that syncs after each event of the operator's resource and of the informers. A write
@@ -26,7 +24,7 @@ func From(
 	f *factory.Factory, name string, operator v1helpers.OperatorClient, recorder events.Recorder, sync factory.SyncFunc,
 ) factory.Controller {
 	f = f.WithInformers(operator.Informer()).WithSyncDegradedOnError(operator)
-	return Unreported(f, name, recorder, writeconflict.Retried(sync))
+	return Unreported(f, name, recorder, Retried(sync))
 }
 
 // Unreported is From for a sync that retries its conflicts and reports its errors itself. The factory has all

@@ -16,7 +16,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -62,8 +61,8 @@ func newController(d dependencies.Deps, lifetime time.Duration) *controller {
 	kube := &kubeToken{Deps: d, issuer: c.issuer(cmp.Or(lifetime, defaultKubeTokenLifetime))}
 	cloud := &cloudTokens{Deps: d, issuer: c.issuer(cloudTokenLifetime)}
 	// Each sync retries its own conflicts, independently of the other.
-	c.kube = writeconflict.Retried(c.withAccount(kube.sync))
-	c.cloud = writeconflict.Retried(c.withAccount(cloud.sync))
+	c.kube = reconciler.Retried(c.withAccount(kube.sync))
+	c.cloud = reconciler.Retried(c.withAccount(cloud.sync))
 	return c
 }
 

@@ -38,7 +38,7 @@ const statusChanged = "OperatorStatusChanged"
 var statusFlipped = regexp.MustCompile(`\b(Available|Progressing|Degraded|Upgradeable) (changed from|set to) `)
 
 // lostRace matches library-go's warning about a write that has lost a race, perhaps against the operator's own former
-// one, which a cache does not show yet. The controllers repeat such a write; see package writeconflict.
+// one, which a cache does not show yet. The controllers repeat such a write; see reconciler.Retried.
 var lostRace = regexp.MustCompile(`^Failed to (?:create|update) \S+ -n \S+: .*` +
 	`(?:the object has been modified; please apply your changes to the latest version and try again|already exists)$`)
 
