@@ -103,14 +103,14 @@ func TestAFormerPodThatWasEditedByHandIsRejected(t *testing.T) {
 
 func TestWhatTheInstallerWritesIsTheRevision(t *testing.T) {
 	configMaps, secrets := candidate(t, "-7")
-	installed, err := operand.InstalledOf(configMaps, secrets, 7)
+	installed, err := operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.Installed(7)
 	require.NoError(t, err)
 	require.Equal(t, installed.Manifest, installed.Files["cloud-controller-manager-pod.yaml"])
 	require.Contains(t, string(installed.Manifest), "name: cloud-controller-manager\n")
 	require.NotEmpty(t, installed.Files["secrets/cloud-config/cloud.conf"])
 	require.NotEmpty(t, installed.Files["configmaps/kubeconfigs/cloud-controller-manager.kubeconfig"])
 
-	_, err = operand.InstalledOf(configMaps, secrets[1:], 7)
+	_, err = operand.Objects{ConfigMaps: configMaps, Secrets: secrets[1:]}.Installed(7)
 	require.EqualError(t, err, "secret/cloud-config-7 in openshift-cloud-controller-manager does not exist: the candidate is not "+
 		"fully applied")
 }

@@ -27,15 +27,15 @@ type Installed struct {
 	Manifest []byte
 }
 
-// InstalledOf returns what a revision consists of on a node. The objects are its copies, which must be a complete
+// Installed returns what a revision consists of on a node. The objects are its copies only, which must be a complete
 // candidate.
-func InstalledOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) (*Installed, error) {
-	if err := CopiesMatch(configMaps, secrets, revision); err != nil {
+func (o Objects) Installed(revision int32) (*Installed, error) {
+	if err := o.CopiesMatch(revision); err != nil {
 		return nil, err
 	}
 	installed := &Installed{Files: map[string][]byte{}}
 	suffix := fmt.Sprintf("-%d", revision)
-	for _, object := range configMaps {
+	for _, object := range o.ConfigMaps {
 		name := strings.TrimSuffix(object.Name, suffix)
 		for key, text := range object.Data {
 			installed.Files[path.Join("configmaps", name, key)] = []byte(text)
@@ -48,7 +48,7 @@ func InstalledOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 			installed.Manifest = manifest
 		}
 	}
-	for _, object := range secrets {
+	for _, object := range o.Secrets {
 		for key, data := range object.Data {
 			installed.Files[path.Join("secrets", strings.TrimSuffix(object.Name, suffix), key)] = data
 		}

@@ -1,6 +1,10 @@
 package operand
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Objects are those of the operand's namespace: the last candidate, and the revisions.
 type Objects struct {
@@ -15,21 +19,14 @@ func (o Objects) ConfigMap(name string) *corev1.ConfigMap { return find(o.Config
 func (o Objects) Secret(name string) *corev1.Secret { return find(o.Secrets, name) }
 
 func find[T interface{ GetName() string }](objects []T, name string) (found T) {
-	for _, object := range objects {
-		if object.GetName() == name {
-			return object
-		}
+	if i := slices.IndexFunc(objects, func(o T) bool { return o.GetName() == name }); i >= 0 {
+		return objects[i]
 	}
 	return found
 }
 
 // Candidate stands for the last candidate, which has no number yet, where a function takes a revision.
 const Candidate = 0
-
-// StartDigests returns the digests of what the cloud-controller-manager of a revision starts with.
-func (o Objects) StartDigests(revision int32) StartDigests {
-	return StartDigestsOf(o.ConfigMaps, o.Secrets, revision)
-}
 
 // Changes returns the digests of what a revision changes that the cloud-controller-manager starts with, none if the
 // former one was pruned: then there is nothing to go back to.

@@ -154,16 +154,15 @@ func UsesCredentials(podConfigMap *corev1.ConfigMap, source string) bool {
 	return podConfigMap != nil && podConfigMap.Annotations[credentialsAnnotation] == source
 }
 
-// CopiesMatch returns nil if the objects are a complete candidate: they must match the digest in their pod's ConfigMap.
-// Their names have the suffix "-<revision>", or none if revision is 0. Objects that do not belong to a candidate are
-// ignored.
-func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) error {
+// CopiesMatch returns nil if those of a revision, or of the Candidate, are complete: they must match the digest in their
+// pod's ConfigMap.
+func (o Objects) CopiesMatch(revision int32) error {
 	suffix := suffixOf(revision)
-	configMaps, err := pick(ConfigMap, configMaps, func(o *corev1.ConfigMap) string { return o.Name }, suffix)
+	configMaps, err := pick(ConfigMap, o.ConfigMap, suffix)
 	if err != nil {
 		return err
 	}
-	secrets, err = pick(Secret, secrets, func(o *corev1.Secret) string { return o.Name }, suffix)
+	secrets, err := pick(Secret, o.Secret, suffix)
 	if err != nil {
 		return err
 	}
@@ -206,15 +205,15 @@ func TokensOf(podConfigMap *corev1.ConfigMap) ([]clouds.Token, error) {
 }
 
 // pick returns the revisioned objects of one kind in the order of Delivered.
-func pick[T any](kind Kind, objects []T, nameOf func(T) string, suffix string) ([]T, error) {
-	var picked []T
+func pick[T any](kind Kind, get func(name string) *T, suffix string) ([]*T, error) {
+	var picked []*T
 	for _, name := range DeliveredBy(kind, Revisioned) {
-		i := slices.IndexFunc(objects, func(o T) bool { return nameOf(o) == name+suffix })
-		if i < 0 {
+		object := get(name + suffix)
+		if object == nil {
 			return nil, fmt.Errorf("%s/%s in %s does not exist: the candidate is not fully applied",
 				strings.ToLower(string(kind)), name+suffix, Namespace)
 		}
-		picked = append(picked, objects[i])
+		picked = append(picked, object)
 	}
 	return picked, nil
 }

@@ -70,7 +70,7 @@ func TestCopiesMatch(t *testing.T) {
 			if tc.change != nil {
 				cms, secrets = tc.change(cms, secrets)
 			}
-			err := operand.CopiesMatch(cms, secrets, tc.revision)
+			err := operand.Objects{ConfigMaps: cms, Secrets: secrets}.CopiesMatch(tc.revision)
 			if tc.want == "" {
 				require.NoError(t, err)
 				return

@@ -3,7 +3,6 @@ package operand
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,40 +89,46 @@ type StartDigests map[diagnostic.Cause]string
 
 // StartDigests returns the digests of a candidate. What only the file-syncer uses does not count, and neither does the
 // API server's address or CA.
-func (r *Resources) StartDigests() StartDigests { return StartDigestsOf(r.ConfigMaps, r.Secrets, 0) }
+func (r *Resources) StartDigests() StartDigests {
+	return Objects{r.ConfigMaps, r.Secrets}.StartDigests(Candidate)
+}
 
-// StartDigestsOf returns the digests of a revision, or of the Candidate. What does not exist, or is no static pod of
-// the operand, has none.
-func StartDigestsOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) StartDigests {
+// StartDigests returns the digests of a revision, or of the Candidate. What does not exist, or is no static pod of the
+// operand, has none.
+func (o Objects) StartDigests(revision int32) StartDigests {
 	suffix, digests := suffixOf(revision), StartDigests{}
 	for cause, of := range map[diagnostic.Cause]struct{ configMap, secret string }{
 		diagnostic.CloudConfig: {CloudConfigConfigMap, CloudConfigSecret},
 		diagnostic.Credentials: {secret: CloudCredentialsSecret},
 		diagnostic.TrustedCA:   {configMap: TrustedCAConfigMap},
 	} {
-		configMap := filter(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == of.configMap+suffix })
-		secret := filter(secrets, func(o *corev1.Secret) bool { return o.Name == of.secret+suffix })
+		configMap, secret := present(o.ConfigMap(of.configMap+suffix)), present(o.Secret(of.secret+suffix))
 		if len(configMap)+len(secret) > 0 {
 			digests[cause] = digestOf(configMap, secret, suffix)
 		}
 	}
-	for _, o := range filter(configMaps, func(o *corev1.ConfigMap) bool { return o.Name == PodConfigMap+suffix }) {
-		pod, err := StaticPodOf(o)
-		if err != nil || !hasOperandContainer(pod) {
-			continue // It was edited by hand. The next revision replaces it.
-		}
-		container := *operandContainer(pod)
-		digests[diagnostic.Image] = container.Image
-		container.Image = ""
-		// A container that was decoded can be encoded.
-		data, _ := json.Marshal(append([]corev1.Container{container}, pod.Spec.InitContainers...))
-		digests[diagnostic.Configuration] = digestOf(nil, []*corev1.Secret{{Data: map[string][]byte{"": data}}}, "")
+	podConfigMap := o.ConfigMap(PodConfigMap + suffix)
+	if podConfigMap == nil {
+		return digests
 	}
+	pod, err := StaticPodOf(podConfigMap)
+	if err != nil || !hasOperandContainer(pod) {
+		return digests // It was edited by hand. The next revision replaces it.
+	}
+	container := *operandContainer(pod)
+	digests[diagnostic.Image] = container.Image
+	container.Image = ""
+	// A container that was decoded can be encoded.
+	data, _ := json.Marshal(append([]corev1.Container{container}, pod.Spec.InitContainers...))
+	digests[diagnostic.Configuration] = digestOf(nil, []*corev1.Secret{{Data: map[string][]byte{"": data}}}, "")
 	return digests
 }
 
-func filter[T any](objects []*T, matches func(*T) bool) []*T {
-	return slices.DeleteFunc(slices.Clone(objects), func(o *T) bool { return !matches(o) })
+func present[T any](object *T) []*T {
+	if object == nil {
+		return nil
+	}
+	return []*T{object}
 }
 
 // Changed returns the digests that differ from former ones.

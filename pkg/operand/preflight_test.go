@@ -238,7 +238,7 @@ func TestACandidateThatJustFitsInASecretHasAPreflight(t *testing.T) {
 }
 
 func TestNothingStartsWithoutObjects(t *testing.T) {
-	digests := operand.StartDigestsOf(nil, nil, 0)
+	digests := operand.Objects{}.StartDigests(0)
 	require.Empty(t, digests)
 }
 

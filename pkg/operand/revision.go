@@ -25,22 +25,15 @@ type Revision struct {
 	trust       []byte
 }
 
-// RevisionOf reads the copies of a revision, which must be a complete candidate, from the objects of Namespace. The
-// Secret NodeManagerConfigSecret has no copies, so its current data is used.
-func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number int32) (*Revision, error) {
-	if err := CopiesMatch(configMaps, secrets, number); err != nil {
+// Revision reads the copies of a revision, which must be a complete candidate. The Secret NodeManagerConfigSecret has no
+// copies, so its current data is used.
+func (o Objects) Revision(number int32) (*Revision, error) {
+	if err := o.CopiesMatch(number); err != nil {
 		return nil, fmt.Errorf("revision %d: %w", number, err)
 	}
-	named := map[string]*corev1.ConfigMap{}
-	for _, object := range configMaps {
-		named[object.Name] = object
-	}
-	data := map[string]map[string][]byte{}
-	for _, object := range secrets {
-		data[object.Name] = object.Data
-	}
-	copyOf := func(name string) string { return fmt.Sprintf("%s-%d", name, number) }
-	pod := named[copyOf(PodConfigMap)]
+	configMap := func(name string) *corev1.ConfigMap { return o.ConfigMap(NameIn(name, number)) }
+	secret := func(name string) map[string][]byte { return o.Secret(NameIn(name, number)).Data }
+	pod := configMap(PodConfigMap)
 	tokens, err := TokensOf(pod)
 	if err != nil {
 		return nil, err
@@ -49,17 +42,20 @@ func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number
 		Number:      number,
 		inputDigest: pod.Annotations[AcceptedInputAnnotation],
 		cloud: clouds.Result{
-			Config: data[copyOf(CloudConfigSecret)][cloudConfKey], Files: maps.Clone(data[copyOf(CloudConfigSecret)]),
-			Credentials: data[copyOf(CloudCredentialsSecret)], NodeManager: data[NodeManagerConfigSecret],
-			Tokens: tokens, Kept: KeptOf(pod),
+			Config: secret(CloudConfigSecret)[cloudConfKey], Files: maps.Clone(secret(CloudConfigSecret)),
+			Credentials: secret(CloudCredentialsSecret), Tokens: tokens, Kept: KeptOf(pod),
 		},
-		credentials: Credentials{Source: pod.Annotations[credentialsAnnotation],
-			Data: data[copyOf(CloudCredentialsSecret)]},
+		credentials: Credentials{
+			Source: pod.Annotations[credentialsAnnotation], Data: secret(CloudCredentialsSecret),
+		},
 		reloaded: map[string][]byte{},
-		trust:    []byte(named[copyOf(TrustedCAConfigMap)].Data[trustKey]),
+		trust:    []byte(configMap(TrustedCAConfigMap).Data[trustKey]),
+	}
+	if nodeManager := o.Secret(NodeManagerConfigSecret); nodeManager != nil {
+		revision.cloud.NodeManager = nodeManager.Data
 	}
 	delete(revision.cloud.Files, cloudConfKey)
-	if bundle, exists := named[copyOf(CloudConfigConfigMap)].Data[cloudCAKey]; exists {
+	if bundle, exists := configMap(CloudConfigConfigMap).Data[cloudCAKey]; exists {
 		revision.caBundle = []byte(bundle)
 	}
 	for _, key := range customccm.ReloadedBy(pod) {

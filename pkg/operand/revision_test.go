@@ -38,7 +38,7 @@ func TestARevisionReplacesRejectedInputsOnEveryPlatform(t *testing.T) {
 			rendered, err := operand.Render(in)
 			require.NoError(t, err)
 			configMaps, secrets := revisionOf(rendered, 7)
-			revision, err := operand.RevisionOf(configMaps, secrets, 7)
+			revision, err := operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.Revision(7)
 			require.NoError(t, err)
 
 			broken := in
@@ -62,7 +62,7 @@ func TestAnIncompleteRevisionIsRejected(t *testing.T) {
 	rendered, err := operand.Render(in)
 	require.NoError(t, err)
 	configMaps, secrets := revisionOf(rendered, 7)
-	_, err = operand.RevisionOf(configMaps, secrets, 8)
+	_, err = operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.Revision(8)
 	require.EqualError(t, err, "revision 8: configmap/cloud-controller-manager-pod-8 in "+
 		"openshift-cloud-controller-manager does not exist: "+
 		"the candidate is not fully applied")
@@ -71,7 +71,7 @@ func TestAnIncompleteRevisionIsRejected(t *testing.T) {
 			object.Annotations[operand.TokensAnnotation] = "{"
 		}
 	}
-	_, err = operand.RevisionOf(configMaps, secrets, 7)
+	_, err = operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.Revision(7)
 	require.ErrorContains(t, err, "annotation cloud-controller-manager.openshift.io/cloud-tokens of "+
 		"configmap/cloud-controller-manager-pod-7")
 }

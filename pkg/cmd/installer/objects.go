@@ -31,7 +31,7 @@ func (o *options) readRevision(ctx context.Context) (*operand.Installed, error) 
 	if err != nil {
 		return nil, err
 	}
-	return operand.InstalledOf(configMaps, secrets, o.revision)
+	return operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.Installed(o.revision)
 }
 
 // readCerts reads the objects without revisions and returns their files by the object's path in the directory.

@@ -269,7 +269,7 @@ func rejectedSecond(t *testing.T) *corev1.Secret {
 	candidate := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: operand.CloudCredentialsSecret}, Data: map[string][]byte{"clouds.yaml": []byte(cloudsWith("second"))},
 	}
-	inputs := operand.StartDigestsOf(nil, []*corev1.Secret{candidate}, 0)
+	inputs := operand.Objects{Secrets: []*corev1.Secret{candidate}}.StartDigests(0)
 	record := &trial.Record{Inputs: inputs}
 	record.Conclude(&trial.Verdict{
 		Result: trial.Failed, Message: "the cloud rejects it", Node: "master-1", Tries: 1,

@@ -331,7 +331,7 @@ func (g *gathered) copies() *operand.Revision {
 	if g.revision == 0 {
 		return nil
 	}
-	revision, err := operand.RevisionOf(g.objects.ConfigMaps, g.objects.Secrets, g.revision)
+	revision, err := g.objects.Revision(g.revision)
 	if err != nil {
 		klog.InfoS("Cannot use a revision instead of a rejected input", "revision", g.revision, "reason", err.Error())
 		return nil

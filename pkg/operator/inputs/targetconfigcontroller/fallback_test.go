@@ -37,8 +37,8 @@ func (f *fixture) fails(t *testing.T) {
 func (f *fixture) failsAs(t *testing.T, class string) {
 	t.Helper()
 	configMaps, secrets := f.copies(t)
-	former := operand.StartDigestsOf(configMaps, secrets, 1)
-	failed := operand.StartDigestsOf(configMaps, secrets, 2)
+	former := operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.StartDigests(1)
+	failed := operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.StartDigests(2)
 	record := f.record(t)
 	record.Inputs = failed.Changed(former)
 	record.Conclude(&trial.Verdict{
@@ -119,8 +119,8 @@ func (f *fixture) copies(t *testing.T) (configMaps []*corev1.ConfigMap, secrets 
 func (f *fixture) wentBack(t *testing.T) bool {
 	t.Helper()
 	configMaps, secrets := f.copies(t)
-	has := operand.StartDigestsOf(configMaps, secrets, 1)
-	present := operand.StartDigestsOf(configMaps, secrets, 0)
+	has := operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.StartDigests(1)
+	present := operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.StartDigests(0)
 	return present.Matches(has)
 }
 

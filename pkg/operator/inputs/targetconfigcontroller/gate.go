@@ -162,7 +162,7 @@ func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests
 // lastComplete returns the latest revision instead of 0, the last candidate, if that is not complete: it was edited by
 // hand, or not all of it is applied yet.
 func (g *gating) lastComplete(revision int32) int32 {
-	if revision == 0 && operand.CopiesMatch(g.in.objects.ConfigMaps, g.in.objects.Secrets, operand.Candidate) != nil {
+	if revision == 0 && g.in.objects.CopiesMatch(operand.Candidate) != nil {
 		return g.status.LatestAvailableRevision
 	}
 	return revision

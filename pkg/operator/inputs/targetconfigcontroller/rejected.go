@@ -99,7 +99,7 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 		return nil, nil
 	}
 	revision = g.lastComplete(revision)
-	if mismatch := operand.CopiesMatch(g.in.objects.ConfigMaps, g.in.objects.Secrets, revision); mismatch != nil {
+	if mismatch := g.in.objects.CopiesMatch(revision); mismatch != nil {
 		klog.InfoS("Cannot use a pod that was edited instead of a rejected one", "reason", mismatch.Error())
 		return nil, nil
 	}

@@ -172,7 +172,7 @@ func (c *controller) digestsOf(revision int32) (*filesyncer.Report, error) {
 		return nil, nil
 	}
 	// The installer could not install an incomplete revision either, and says so.
-	if installed, err := operand.InstalledOf(of.ConfigMaps, of.Secrets, revision); err == nil {
+	if installed, err := of.Installed(revision); err == nil {
 		c.computed.digests = &filesyncer.Report{
 			Manifest:  nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}),
 			Directory: nodefiles.Digest(installed.Files),

@@ -51,7 +51,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	configMaps, secrets := revision7(t)
-	installed, err := operand.InstalledOf(configMaps, secrets, 7)
+	installed, err := operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.Installed(7)
 	require.NoError(t, err)
 	clock := clocktesting.NewFakePassiveClock(begin)
 	kube := fake.NewClientset()

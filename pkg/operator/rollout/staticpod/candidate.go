@@ -16,7 +16,7 @@ import (
 // heldBack returns why the candidate must not become a revision now, "" if it may. A partially written candidate never
 // becomes one.
 func heldBack(objects operand.Objects) (string, error) {
-	if mismatch := operand.CopiesMatch(objects.ConfigMaps, objects.Secrets, operand.Candidate); mismatch != nil {
+	if mismatch := objects.CopiesMatch(operand.Candidate); mismatch != nil {
 		return mismatch.Error(), nil //nolint:nilerr // The mismatch is the reason.
 	}
 	return missingTokens(objects)

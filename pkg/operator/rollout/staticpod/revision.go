@@ -205,7 +205,7 @@ func (c *revisions) create(
 	if err != nil {
 		return err
 	}
-	if mismatch := operand.CopiesMatch(copies.ConfigMaps, copies.Secrets, revision); mismatch != nil {
+	if mismatch := copies.CopiesMatch(revision); mismatch != nil {
 		klog.V(2).InfoS("The revision is not ready yet", "revision", revision, "reason", mismatch.Error())
 		return nil
 	}
