@@ -240,10 +240,8 @@ func (l *Lease) Remember() ([]byte, error) {
 }
 
 // Recall makes what Remember returned count as seen before the first sight of the lease, as if one process had watched
-// it all the time. It must be called before the informer starts.
-//
-// The memory counts for the duration of a lease. Without the operator, no other process can have acquired the lease
-// meanwhile. So if etcd was restored from a snapshot meanwhile, the holder is either the one of the memory, or the
+// it all the time. It must be called before the informer starts. The memory counts for the duration of a lease, in
+// which no other process can have acquired it: if etcd was restored meanwhile, the holder is that of the memory, or the
 // lease has gone back.
 func (l *Lease) Recall(data []byte) error {
 	var former Record

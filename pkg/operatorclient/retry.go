@@ -32,13 +32,12 @@ const (
 	turnLimit = time.Second
 )
 
-// retryingClient is a client that retries an update of the spec after a conflict with a change of another part. Many
-// controllers write the status, and all of them at once when the resource is recreated. v1helpers.UpdateSpec retries
-// for only a third of a second, and library-go's config observer then reports Degraded.
+// retryingClient retries an update of the spec after a conflict with a change of another part: v1helpers.UpdateSpec
+// retries for a third of a second, and library-go's config observer then reports Degraded.
 //
-// It applies one status at a time. The API server repeats an apply that loses a race against another one, with the
-// validation of the whole resource: of 47 concurrent ones at the operator's start, each took 730 ms. A slow apply holds
-// up each of the others for turnLimit only.
+// It applies one status at a time. The API server repeats one that loses a race, with the validation of the whole
+// resource: of 47 concurrent ones at the operator's start, each took 730 ms. A slow one holds up the others for
+// turnLimit.
 type retryingClient struct {
 	v1helpers.StaticPodOperatorClient
 	// turn has room for the one apply whose turn it is.

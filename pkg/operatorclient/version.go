@@ -28,7 +28,6 @@ func Version(ctx context.Context) string {
 // server rejects the apply of an object with another version than that of the stored one.
 type asserting struct{ http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (a asserting) RoundTrip(request *http.Request) (*http.Response, error) {
 	version := Version(request.Context())
 	if version == "" || request.Method != http.MethodPatch {

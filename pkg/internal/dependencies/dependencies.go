@@ -122,10 +122,8 @@ func (d *Deps) View() (controlplane.View, error) {
 	return controlplane.NewView(s), nil
 }
 
-// What the methods below read is in the cache of the operand's namespace. Of one object, they return nil if it does not
-// exist.
-
-// Pods returns all Pods.
+// Pods returns all Pods of the operand's namespace, which the methods below read too. They return nil for an object
+// that does not exist.
 func (d *Deps) Pods() ([]*corev1.Pod, error) {
 	return operatorclient.All(d.Target.Core().V1().Pods().Lister().Pods(operand.Namespace), "pods in "+operand.Namespace)
 }

@@ -10,9 +10,8 @@ import (
 )
 
 // New returns a recorder that records what change returns: the message, and whether the event is recorded. The recorder
-// of a component does not exist before its first event: each of library-go's starts a broadcaster with three goroutines
-// and queues for 3,000 events, 96 KiB. There are two recorders for most controllers, and few of the controllers ever
-// record an event.
+// of a component does not exist before its first event: each has three goroutines and 96 KiB of queues, most
+// controllers have two, and few ever record an event.
 func New(recorder events.Recorder, change func(reason, message string) (changed string, ok bool)) events.Recorder {
 	return filter{recorder, recorder.ComponentName(), func() events.Recorder { return recorder }, change}
 }

@@ -119,7 +119,6 @@ type updateHandler struct {
 	matters func(before, after any) bool
 }
 
-// OnUpdate implements cache.ResourceEventHandler.
 func (h updateHandler) OnUpdate(before, after any) {
 	if h.matters(before, after) {
 		h.ResourceEventHandler.OnUpdate(before, after)

@@ -24,16 +24,13 @@ type indexer[T any] struct {
 	view func([]T) []T
 }
 
-// List implements cache.Store.
 func (i indexer[T]) List() []any { return i.viewed(i.Indexer.List()) }
 
-// Index implements cache.Indexer.
 func (i indexer[T]) Index(name string, object any) ([]any, error) {
 	found, err := i.Indexer.Index(name, object)
 	return i.viewed(found), err
 }
 
-// GetByKey implements cache.Store.
 func (i indexer[T]) GetByKey(key string) (object any, exists bool, err error) {
 	object, exists, err = i.Indexer.GetByKey(key)
 	if found := i.viewed([]any{object}); exists && len(found) == 1 {

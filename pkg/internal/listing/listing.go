@@ -148,10 +148,8 @@ type eventDecoder struct {
 	example runtime.Object
 }
 
-// Close implements watch.Decoder.
 func (d *eventDecoder) Close() { _ = d.body.Close() }
 
-// Decode implements watch.Decoder.
 func (d *eventDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	line, err := d.line()
 	if err != nil {

@@ -23,8 +23,14 @@ import (
 // Of returns the platform that spec.observedConfig names. known is false until a platform is observed; callers must
 // then change nothing. An unknown name is an error.
 func Of(spec *operatorv1.OperatorSpec) (observed platform.Platform, known bool, err error) {
-	name, err := stringAt(spec, operandconfig.PlatformPath...)
-	if err != nil || name == "" {
+	config := map[string]any{}
+	if raw := spec.ObservedConfig.Raw; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &config); err != nil {
+			return platform.Platform{}, false, decodeError(err)
+		}
+	}
+	name, _, err := unstructured.NestedString(config, operandconfig.PlatformPath...)
+	if err = decodeError(err); err != nil || name == "" {
 		return platform.Platform{}, false, err
 	}
 	observed, known = platform.ByName(name)
@@ -108,18 +114,6 @@ func FeatureGateEnabled(client v1helpers.OperatorClient, gate string) (bool, err
 		return false, err
 	}
 	return slices.Contains(config.Cluster.FeatureGates, gate), nil
-}
-
-func stringAt(spec *operatorv1.OperatorSpec, path ...string) (string, error) {
-	if len(spec.ObservedConfig.Raw) == 0 {
-		return "", nil
-	}
-	config := map[string]any{}
-	if err := json.Unmarshal(spec.ObservedConfig.Raw, &config); err != nil {
-		return "", decodeError(err)
-	}
-	value, _, err := unstructured.NestedString(config, path...)
-	return value, decodeError(err)
 }
 
 func decodeError(err error) error {

@@ -207,7 +207,6 @@ type configMapEvents struct {
 // HasSynced returns true, so that no controller waits.
 func (configMapEvents) HasSynced() bool { return true }
 
-// AddEventHandler implements factory.Informer.
 func (e configMapEvents) AddEventHandler(
 	handler cache.ResourceEventHandler,
 ) (cache.ResourceEventHandlerRegistration, error) {
@@ -219,7 +218,6 @@ func (e configMapEvents) AddEventHandler(
 
 type configMapLister struct{ configMaps *ConfigMaps }
 
-// ConfigMaps implements ConfigMapLister.
 func (l configMapLister) ConfigMaps(namespace string) corelisters.ConfigMapNamespaceLister {
 	return configMapNamespaceLister{l, namespace}
 }
@@ -234,7 +232,6 @@ type configMapNamespaceLister struct {
 	namespace string
 }
 
-// Get implements ConfigMapNamespaceLister.
 func (l configMapNamespaceLister) Get(name string) (*corev1.ConfigMap, error) {
 	lister, err := l.configMaps.get(name)
 	if err != nil {

@@ -25,11 +25,9 @@ func ReloadedBy(podConfigMap *corev1.ConfigMap) []string {
 	return strings.FieldsFunc(podConfigMap.Annotations[ReloadedAnnotation], func(r rune) bool { return r == ',' })
 }
 
-// ReloadedByPods returns the reloaded keys of every pod that may run: the candidate's pod and the pod of each revision
-// that is on a node or being installed. It skips a revision with the candidate's pod, so that a Secret that spec.custom
-// no longer names is removed from the nodes even if nothing else changed.
-//
-// configMaps are the ConfigMaps of the operand's namespace. The one named candidate and its copies are read.
+// ReloadedByPods returns the reloaded keys of every pod that may run: the candidate's, and that of each revision that
+// is on a node or being installed and has another pod. configMaps are those of the operand's namespace, of which the
+// one named candidate and its copies are read.
 func ReloadedByPods(candidate string, configMaps []*corev1.ConfigMap, nodes []operatorv1.NodeStatus) []string {
 	byName := map[string]*corev1.ConfigMap{}
 	for _, configMap := range configMaps {

@@ -30,11 +30,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-const (
-	// acceptedAnnotation has the digest of the user's configuration that the ConfigMap was rendered from. A
-	// configuration that was accepted once is not rejected later for a likely mistake.
-	acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
-)
+// acceptedAnnotation has the digest of the user's configuration that the ConfigMap was rendered from. What was accepted
+// once is not rejected later for a likely mistake.
+const acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 
 type controller struct {
 	dependencies.Deps

@@ -34,8 +34,7 @@ import (
 
 const (
 	// componentGracePeriod is how long an input that another component writes may be absent before the operator
-	// degrades. For example, the cloud-credential-operator recreates a deleted Secret, but may have to call the
-	// cloud's API first. A lasting absence is visible within a minute.
+	// degrades: cloud-credential-operator may have to call the cloud first. A lasting absence shows within a minute.
 	componentGracePeriod = 45 * time.Second
 
 	// userGracePeriod is the same for an input that an administrator writes, once a candidate was accepted. An object
@@ -187,10 +186,9 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 	return c.report(ctx, syncCtx.Recorder(), status, chosen)
 }
 
-// applyChosen stores the accepted inputs before it applies the candidate. If the operator stopped in between and an
-// input became invalid, the next process would otherwise use older inputs than the candidate. Then it writes every
-// object that differs. The pod's ConfigMap has the digest of all objects and comes last. Until then the objects do not
-// match the digest, so the revision controller waits.
+// applyChosen stores the accepted inputs before it applies the candidate: otherwise the next process could use older
+// ones than the candidate has. The pod's ConfigMap, with the digest of all objects, comes last; until then the revision
+// controller waits.
 func (c *controller) applyChosen(
 	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
 ) error {

@@ -61,10 +61,8 @@ type cachedDaemonSets struct {
 	get operatorclient.GetFunc[*appsv1.DaemonSet]
 }
 
-// DaemonSets implements DaemonSetsGetter.
 func (d cachedDaemonSets) DaemonSets(string) appsv1client.DaemonSetInterface { return d }
 
-// Get reads from the cache first.
 func (d cachedDaemonSets) Get(
 	ctx context.Context, name string, options metav1.GetOptions,
 ) (*appsv1.DaemonSet, error) {

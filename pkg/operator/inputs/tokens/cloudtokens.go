@@ -20,14 +20,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // cloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens that are valid for
-// longer than a day, and 12 hours tolerate any clock skew. A token is refreshed after a third of its lifetime, so the
-// cloud stays usable for eight hours without the operator. The one hour of a projected token would leave only 40
-// minutes.
+// longer than a day, and 12 hours tolerate any clock skew. Without the operator, the cloud stays usable for eight
+// hours.
 const cloudTokenLifetime = 12 * time.Hour
 
 // cloudTokens maintains the Secret cloud-tokens: the federated tokens that the candidate requests, and the reloaded
@@ -81,18 +79,17 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	if err != nil || !complete {
 		return nil, err
 	}
-	configMaps := c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
-	all, err := operatorclient.All(configMaps, "configmaps in "+operand.Namespace)
+	objects, err := c.Objects()
 	if err != nil {
 		return nil, err
 	}
-	audiences, known, err := audiencesOf(all)
+	audiences, known, err := audiencesOf(objects.ConfigMaps)
 	if err != nil || !known && len(delivered) == 0 {
 		return nil, err
 	}
 	w := &wanted{
 		audiences: audiences, delivered: delivered,
-		kept: customccm.ReloadedByPods(operand.PodConfigMap, all, status.NodeStatuses),
+		kept: customccm.ReloadedByPods(operand.PodConfigMap, objects.ConfigMaps, status.NodeStatuses),
 	}
 	if !known {
 		// Without a candidate it is unknown which keys are needed.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	corev1 "k8s.io/api/core/v1"
 
@@ -39,10 +38,9 @@ type controller struct {
 	kube, cloud factory.SyncFunc
 }
 
-// New returns the controller that maintains both Secrets. It replaces a token when a third of its lifetime has
-// passed, when another client changed the Secret, and when the ServiceAccount was recreated. Tokens are not bound to
-// their Secret: deleting the Secret must not invalidate the token of running operands. Errors become
-// KubeTokenDegraded and CloudTokensDegraded.
+// New returns the controller that maintains both Secrets. It replaces a token when a third of its lifetime has passed,
+// when another client changed the Secret, and when the ServiceAccount was recreated. Errors become KubeTokenDegraded
+// and CloudTokensDegraded.
 //
 // The lifetime is the requested one of the kube token, defaultKubeTokenLifetime if zero. The API server rejects less
 // than ten minutes. The returned expiry applies.
@@ -73,15 +71,16 @@ func (c *controller) issuer(lifetime time.Duration) Issuer {
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	kube, cloud := c.kube(ctx, syncCtx), c.cloud(ctx, syncCtx)
 	err := operatorclient.ApplyConditions(ctx, c.Operator, name,
-		condition(kubeTokenDegraded, kube), condition(cloudTokensDegraded, cloud))
+		operatorclient.Problem(kubeTokenDegraded, "SyncError", text(kube)),
+		operatorclient.Problem(cloudTokensDegraded, "SyncError", text(cloud)))
 	return errors.Join(kube, cloud, err)
 }
 
-func condition(conditionType string, err error) *operatorclient.Condition {
+func text(err error) string {
 	if err == nil {
-		return operatorclient.AsExpected(conditionType)
+		return ""
 	}
-	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, "SyncError", err.Error())
+	return err.Error()
 }
 
 // withAccount calls sync on a managed platform with the operand's ServiceAccount, nil if it does not exist.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -241,19 +240,15 @@ func (c *controller) bind(ctx context.Context, binding *admissionv1.ValidatingAd
 }
 
 func (c *controller) report(ctx context.Context, findings []finding) error {
-	condition := operatorclient.AsExpected(ConditionType)
-	if len(findings) > 0 {
-		slices.SortStableFunc(findings, func(a, b finding) int {
-			return cmp.Compare(slices.Index(reasons, a.reason), slices.Index(reasons, b.reason))
-		})
-		var messages []string
-		for _, f := range findings {
-			messages = append(messages, f.message)
-		}
-		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, findings[0].reason,
-			strings.Join(messages, "\n"))
+	slices.SortStableFunc(findings, func(a, b finding) int {
+		return cmp.Compare(slices.Index(reasons, a.reason), slices.Index(reasons, b.reason))
+	})
+	reason, messages := "", []string(nil)
+	for _, f := range findings {
+		reason, messages = cmp.Or(reason, f.reason), append(messages, f.message)
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, name, condition)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name,
+		operatorclient.Problem(ConditionType, reason, strings.Join(messages, "\n")))
 }
 
 // purposes are what the policies of the payload do, by name, as the rest of a sentence.

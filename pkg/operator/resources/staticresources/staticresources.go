@@ -73,9 +73,8 @@ type controller struct {
 // New returns the controller that applies the static resources while the observed platform is managed. It looks for
 // changes in the caches, so an idle operator sends no request. Errors become StaticResourcesDegraded.
 //
-// Once the platform is known, the controller deletes the resources with our label that belong only to other
-// platforms. Running pods of another platform lose their rights with them; those pods are about to be replaced. On an
-// unmanaged platform everything stays: existing static pods stay installed, and without rights they would fail.
+// Once the platform is known, the controller deletes the resources with our label that belong only to other platforms,
+// whose pods are about to be replaced. On an unmanaged platform everything stays, as the static pods do.
 func New(d dependencies.Deps, bindings Bindings) factory.Controller {
 	dependencies.Require(d, bindings)
 	core := d.Target.Core().V1()

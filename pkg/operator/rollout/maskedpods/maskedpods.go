@@ -53,7 +53,6 @@ type informer struct {
 	mask *mask
 }
 
-// HasSynced implements cache.SharedIndexInformer.
 func (i *informer) HasSynced() bool { return i.SharedIndexInformer.HasSynced() && i.mask.synced() }
 
 // Informers are those of the operand's namespace.

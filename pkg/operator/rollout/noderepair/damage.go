@@ -36,10 +36,9 @@ type damagedNode struct {
 	installers []*corev1.Pod
 }
 
-// damagedNodes returns the nodes that have differed for long enough. A rollout may be stuck on another node for long.
-// It does not keep a node without a static pod from its repair, which takes nothing away. A node whose static pod runs
-// waits for the end of the rollout: its repair would end another static pod. Those that have waited for long enough are
-// the problems. wait is the time until another node will have differed for long enough.
+// damagedNodes returns the nodes that have differed for long enough, and wait, the time until another one will have. A
+// node whose static pod runs waits for the end of a rollout: its repair would end another static pod. Those that have
+// waited for long enough are the problems.
 func (c *controller) damagedNodes(s snapshot) (
 	damaged []damagedNode, waiting []problem, wait time.Duration, err error,
 ) {

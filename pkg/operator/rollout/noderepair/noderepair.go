@@ -18,7 +18,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
@@ -140,8 +139,7 @@ func (c *controller) observe() (s snapshot, err error) {
 		return s, err
 	}
 	s.latest, s.rollsOut = s.Status().LatestAvailableRevision, s.getsRevision(s.Status())
-	s.reports, err = operatorclient.Find(c.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace),
-		"configmap", operand.Namespace, filesyncer.ReportConfigMap)
+	s.reports, err = c.ConfigMap(filesyncer.ReportConfigMap)
 	for _, n := range s.Status().NodeStatuses {
 		report, text := reportOf(s.reports, n.NodeName)
 		s.nodes = append(s.nodes, nodeState{n, s.Node(n.NodeName), s.StaticPod(n.NodeName), report, text})

@@ -71,10 +71,9 @@ func (c *controller) repairNode(ctx context.Context, s *snapshot, node damagedNo
 	return true, c.repair(ctx, node, live)
 }
 
-// repair makes the installer controller install the node's revision again, by setting it as the node's target. That
-// controller takes a revision as installed if the installer pod of the node and revision has succeeded, so that pod
-// goes first. The node's revision itself may not decrease, by the validation of NodeStatus, and only one node may have
-// a target. A rollout that is at another node goes on there when the repair has ended.
+// repair makes the installer controller install the node's revision again, by setting it as the node's target. An
+// installer pod that has succeeded proves a revision installed, so that goes first. Only one node may have a target: a
+// rollout that is at another node goes on there afterwards.
 func (c *controller) repair(
 	ctx context.Context, node damagedNode, live *operatorv1.StaticPodOperatorStatus,
 ) error {

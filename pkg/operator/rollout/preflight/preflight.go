@@ -73,9 +73,8 @@ type controller struct {
 	leading leading
 }
 
-// New returns the controller. leases has that of preflights, controllersOf returns the controllers that the
-// cloud-controller-manager of a static pod has started, and mask removes the values of Secrets from a text. An idle one
-// reacts to events only.
+// New returns the controller, which reacts to events only while nothing is tried. leases has that of preflights,
+// controllersOf and mask are those of the fields.
 func New(
 	d dependencies.Deps, leases coordinationinformers.LeaseInformer,
 	controllersOf func(ctx context.Context, pod *corev1.Pod) ([]string, error), mask func(text string) (string, error),
@@ -126,14 +125,11 @@ func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) 
 		return nil, err
 	}
 	s.acceptance = meta.Annotations[operatorclient.PreflightAnnotation]
-	target := c.Target.Core().V1()
 	if s.objects, err = c.Objects(); err != nil {
 		return nil, err
 	}
 	s.record = trial.Of(s.objects.Secret(operand.PreflightName))
-	s.pod, err = operatorclient.Find(target.Pods().Lister().Pods(operand.Namespace), "pod", operand.Namespace,
-		operand.PreflightPod)
-	if err != nil {
+	if s.pod, err = c.Pod(operand.PreflightPod); err != nil {
 		return nil, err
 	}
 	s.lease, err = operatorclient.Find(c.leases.Lister().Leases(operand.Namespace), "lease", operand.Namespace,

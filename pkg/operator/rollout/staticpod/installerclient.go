@@ -186,11 +186,9 @@ func hasStarted(pod *corev1.Pod) bool {
 // What follows corrects what library-go's installer controller reports. TestWhatTheInstallerControllerReportsByItself
 // pins each of these reports, so that a correction goes when library-go makes it needless.
 
-// conclusions are the conditions that the controller computes from the nodes that it is shown. NodeInstallerProgressing
-// and NodeInstallerDegraded are the progress controller's, which sees all nodes. StaticPodsAvailable counts the nodes
-// that have a revision, which the ClusterOperator would take for an outage: a resource that was created again has no
-// revisions while the pods run, and during a take-over the predecessor works. CloudControllerManagerAvailable has the
-// judgement on processes.
+// conclusions are the conditions that the controller computes from the nodes that it is shown. The progress controller,
+// which sees all nodes, writes the last two. StaticPodsAvailable counts the nodes that have a revision: during a
+// take-over, or when the resource was created again, that would look like an outage.
 var conclusions = []string{
 	condition.StaticPodsAvailableConditionType,
 	condition.NodeInstallerProgressingConditionType,

@@ -104,10 +104,8 @@ func (c sortedLines) ApplyOperatorStatus(
 // installer pods are on the host's network.
 type noEvents struct{ corev1client.EventInterface }
 
-// Events implements corev1client.EventsGetter.
 func (noEvents) Events(string) corev1client.EventInterface { return noEvents{} }
 
-// List implements corev1client.EventInterface.
 func (noEvents) List(context.Context, metav1.ListOptions) (*corev1.EventList, error) {
 	return &corev1.EventList{}, nil
 }

@@ -34,10 +34,8 @@ const (
 // nextNode chooses the one node that library-go's installer controller may act upon, see installerClient.
 //
 // A rollout reaches one node at a time, and is at a node until its static pod has settled. It abandons a node whose
-// kubelet cannot do anything now: one that is silent, and one that is not Ready as long as another node can be
-// installed. Such a node gets the revision when its kubelet works again. No second node is without its
-// cloud-controller-manager because of that: an installer that has not started there is deleted, see abandon, so the
-// node waits for its turn.
+// kubelet is silent, and one that is not Ready as long as another node can be installed. That gets the revision in its
+// turn when its kubelet works again: an installer that has not started there is deleted, see abandon.
 type nextNode struct {
 	dependencies.Deps
 	// notReady is the node of the rollout whose kubelet is not Ready, "" if it is Ready.

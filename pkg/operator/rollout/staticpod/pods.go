@@ -24,14 +24,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// nodePods is the pod client of library-go's static-pod controllers.
-//
-// It reads from a lister: the controllers read each node's pod at least once a minute, and an idle operator must send
-// no requests. It reads only installer pods live. The installer controller warns with an event about a pod that it has
-// just created and does not find.
-//
-// It adapts the pods that the controllers create, see adapt, and shortens termination messages, see summarized. They
-// run this operator's image, which library-go would read from its environment.
+// nodePods is the pod client of library-go's static-pod controllers. It reads from a lister: they read each node's pod
+// at least once a minute, and an idle operator sends no requests. Only installer pods are read live: the installer
+// controller warns with an event about one that it has just created and does not find. See adapt for the pods that the
+// controllers create, and summarized for termination messages.
 type nodePods struct {
 	corev1client.PodInterface
 	options
@@ -143,11 +139,8 @@ func (p nodePods) Create(
 	return p.PodInterface.Create(ctx, adapted, options)
 }
 
-// adapt prepares an installer or pruner pod for an uninitialized node. Such a node has neither a pod network nor a
-// service network, so the pod uses the host network and the control plane's URL of the API server. adapt also sets
-// the workload partitioning annotation, removes resource limits, and selects the security context constraints that
-// the ServiceAccount may use. It leaves the init containers alone: pullImages sets their images, and they do not use
-// the API server.
+// adapt prepares an installer or pruner pod for an uninitialized node, which has neither a pod network nor a service
+// network. The init containers are those of pullImages.
 func adapt(pod *corev1.Pod, server *url.URL, image string) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
@@ -172,11 +165,10 @@ const (
 	startGrace = 30 * time.Second
 )
 
-// settling is how the installer controller sees static pods. The one of a node that is being installed is Ready only
-// after its container has been Ready for settlePeriod, so a container that ends before that stops the rollout on its
-// node. The time is the operator's own, because the clocks of the nodes may differ from it: library-go's
-// minReadyDuration compares them. The pods of other nodes are as they are: the controller starts a rollout with a node
-// that is not Ready, which would be the leader's if its container was restarted a moment ago.
+// settling is how the installer controller sees static pods. That of a node that is being installed is Ready only after
+// its container has been Ready for settlePeriod by the operator's clock; library-go's minReadyDuration compares it with
+// the node's. The other pods are as they are: the controller starts a rollout with a node that is not Ready, which
+// would be the leader's if its container was restarted a moment ago.
 type settling struct {
 	dependencies.Deps
 
@@ -225,10 +217,8 @@ func (s *settling) remaining() time.Duration {
 	return least
 }
 
-// rolling is how library-go's static-pod-state controller sees static pods: without what a rollout does on purpose. The
-// installer ends the static pod of the former revision, and the containers of the next one have to be created.
-// library-go reports both as StaticPodsDegraded, on each node of each rollout. A move of the lead ends static pods on
-// purpose too.
+// rolling is how library-go's static-pod-state controller sees static pods: without those that a rollout or a move of
+// the lead ends on purpose, and whose containers have to be created. It would report each as StaticPodsDegraded.
 type rolling struct{ dependencies.Deps }
 
 func (r rolling) view(pod *corev1.Pod) (*corev1.Pod, error) {

@@ -31,9 +31,9 @@ import (
 
 const progressController = "RolloutProgressController"
 
-// progress reports which revision is on which node, and which node fails to get one. library-go's installer controller
-// reports this too. But it counts nodes by their status, also those where nothing runs, or whose machine is gone, and
-// it reports nothing while it waits to retry. progress also reports what keeps an installer from starting.
+// progress reports which revision is on which node, which node fails to get one, and what keeps an installer from
+// starting. library-go's installer controller also counts nodes where nothing runs, and is silent while it waits to
+// retry.
 type progress struct {
 	dependencies.Deps
 	// since has when a container was first seen waiting. It is nil before the first sync.

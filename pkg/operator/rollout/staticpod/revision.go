@@ -325,14 +325,13 @@ func (c *revisions) report(
 	}
 	now := c.Clock.Now()
 	since := c.held.See(text != "", now)
-	condition := operatorclient.AsExpected(HeldBackCondition)
 	if text != "" {
 		if wait := since.Add(heldBackGracePeriod).Sub(now); wait > 0 {
-			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+			reconciler.After(syncCtx, wait)
 			return nil
 		}
-		condition = operatorclient.NewCondition(HeldBackCondition, operatorv1.ConditionTrue, "CandidateIncomplete",
-			"the accepted configuration is not rolled out: "+text+"; check the other Degraded conditions for the cause")
+		text = "the accepted configuration is not rolled out: " + text + "; check the other Degraded conditions for the cause"
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, revisionController, condition)
+	return operatorclient.ApplyConditions(ctx, c.Operator, revisionController,
+		operatorclient.Problem(HeldBackCondition, "CandidateIncomplete", text))
 }

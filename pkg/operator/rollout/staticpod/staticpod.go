@@ -167,10 +167,8 @@ func revisioned(kind operand.Kind) []revisioncontroller.RevisionResource {
 }
 
 // New returns a controller that runs the others while the platform is managed, once kube-controller-manager does not
-// run the cloud controllers. On an unmanaged platform they would report only that there is nothing to install. During a
-// removal they would install what was removed: the operator does not let library-go look at spec.managementState,
-// because Unmanaged would stop them too. Some of them never look at it.
-// operatorImage is this operator's, which installer and pruner pods run.
+// run the cloud controllers. During a removal they would install what was removed: library-go is kept from
+// spec.managementState. operatorImage is this operator's, which installer and pruner pods run.
 func New(d dependencies.Deps, operatorImage string) factory.Controller {
 	dependencies.Require(d, operatorImage)
 	o := options{d, d.ConfigMaps(), d.Secrets(), operatorImage}
