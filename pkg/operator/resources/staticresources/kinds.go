@@ -10,15 +10,17 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/openshift/library-go/pkg/operator/resource/resourcehelper"
-	"github.com/openshift/library-go/pkg/operator/resource/resourceread"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/tools/cache"
@@ -34,7 +36,7 @@ type object interface {
 	metav1.Object
 }
 
-// store reads and deletes objects of one kind. namespace is empty for cluster-scoped kinds.
+// store reads and deletes objects of one kind.
 type store[T object] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
@@ -51,42 +53,33 @@ type kind struct {
 	informer func(namespace string) cache.SharedIndexInformer
 	watched  func(namespace string) bool
 
-	read   func(asset []byte) object
 	apply  func(ctx context.Context, recorder events.Recorder, required object) (object, error)
 	live   func(ctx context.Context, namespace, name string) (object, error)
 	remove func(ctx context.Context, namespace, name string) error
 }
 
-type applyFunc[T object] func(ctx context.Context, recorder events.Recorder, required T) (T, bool, error)
-
-func with[C any, T object](client C, apply func(context.Context, C, events.Recorder, T) (T, bool, error)) applyFunc[T] {
-	return func(ctx context.Context, recorder events.Recorder, required T) (T, bool, error) {
-		return apply(ctx, client, recorder, required)
-	}
-}
-
-func newKind[T object](
-	name string, informer cache.SharedIndexInformer, read func([]byte) T, apply applyFunc[T],
-	storeOf func(namespace string) store[T],
+// newKind returns a kind whose objects have the type T. The namespace is empty for a cluster-scoped kind.
+func newKind[C any, T object, S store[T]](
+	name string, informer cache.SharedIndexInformer, client C,
+	apply func(context.Context, C, events.Recorder, T) (T, bool, error), storeOf func(client C, namespace string) S,
 ) kind {
 	return kind{
 		name:     name,
 		informer: func(string) cache.SharedIndexInformer { return informer },
 		watched:  func(string) bool { return informer != nil },
-		read:     func(asset []byte) object { return read(asset) },
 		apply: func(ctx context.Context, recorder events.Recorder, required object) (object, error) {
 			typed, ok := required.(T)
 			if !ok {
 				return nil, fmt.Errorf("a %T is not a %s", required, name)
 			}
-			actual, _, err := apply(ctx, recorder, typed)
+			actual, _, err := apply(ctx, client, recorder, typed)
 			return actual, err
 		},
 		live: func(ctx context.Context, namespace, name string) (object, error) {
-			return storeOf(namespace).Get(ctx, name, metav1.GetOptions{})
+			return storeOf(client, namespace).Get(ctx, name, metav1.GetOptions{})
 		},
 		remove: func(ctx context.Context, namespace, name string) error {
-			return storeOf(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+			return storeOf(client, namespace).Delete(ctx, name, metav1.DeleteOptions{})
 		},
 	}
 }
@@ -95,23 +88,23 @@ func newKind[T object](
 // that grant them.
 func kinds(d dependencies.Deps, bindings Bindings) []kind {
 	core, target, rbac := d.Kube.CoreV1(), d.Target.Core().V1(), d.Kube.RbacV1()
-	admission := d.Kube.AdmissionregistrationV1()
-	policies := newKind(policyBindingsKind, bindings.Policies.Informer(),
-		resourceread.ReadValidatingAdmissionPolicyBindingV1OrDie,
+	policies := newKind(policyBindingsKind, bindings.Policies.Informer(), d.Kube.AdmissionregistrationV1(),
 		func(
-			ctx context.Context, recorder events.Recorder, required *admissionv1.ValidatingAdmissionPolicyBinding,
+			ctx context.Context, client admissionv1client.AdmissionregistrationV1Interface, recorder events.Recorder,
+			required *admissionv1.ValidatingAdmissionPolicyBinding,
 		) (*admissionv1.ValidatingAdmissionPolicyBinding, bool, error) {
-			return resourceapply.ApplyValidatingAdmissionPolicyBindingV1(ctx, admission, recorder, required,
+			return resourceapply.ApplyValidatingAdmissionPolicyBindingV1(ctx, client, recorder, required,
 				resourceapply.NewResourceCache())
 		},
-		func(string) store[*admissionv1.ValidatingAdmissionPolicyBinding] {
-			return admission.ValidatingAdmissionPolicyBindings()
+		func(
+			client admissionv1client.AdmissionregistrationV1Interface, _ string,
+		) admissionv1client.ValidatingAdmissionPolicyBindingInterface {
+			return client.ValidatingAdmissionPolicyBindings()
 		})
 	policies.watched = func(string) bool { return bindings.Policies.Informer().HasSynced() }
 	policies.restrains = true
-	roles := newKind(roleBindingsKind, d.Target.Rbac().V1().RoleBindings().Informer(), resourceread.ReadRoleBindingV1OrDie,
-		with[rbacv1client.RoleBindingsGetter](rbac, resourceapply.ApplyRoleBinding),
-		func(namespace string) store[*rbacv1.RoleBinding] { return rbac.RoleBindings(namespace) })
+	roles := newKind[rbacv1client.RoleBindingsGetter](roleBindingsKind, d.Target.Rbac().V1().RoleBindings().Informer(),
+		rbac, resourceapply.ApplyRoleBinding, rbacv1client.RoleBindingsGetter.RoleBindings)
 	ofOperand, kubeSystem := roles.informer, bindings.KubeSystem.Informer()
 	roles.informer = func(namespace string) cache.SharedIndexInformer {
 		if namespace == operatorclient.KubeSystemNamespace {
@@ -122,29 +115,35 @@ func kinds(d dependencies.Deps, bindings Bindings) []kind {
 	roles.watched = func(namespace string) bool {
 		return namespace != operatorclient.KubeSystemNamespace || kubeSystem.HasSynced()
 	}
-	clusterRoles := newKind("clusterrolebinding", bindings.Cluster.Informer(), resourceread.ReadClusterRoleBindingV1OrDie,
-		with[rbacv1client.ClusterRoleBindingsGetter](rbac, resourceapply.ApplyClusterRoleBinding),
-		func(string) store[*rbacv1.ClusterRoleBinding] { return rbac.ClusterRoleBindings() })
+	clusterRoles := newKind[rbacv1client.ClusterRoleBindingsGetter]("clusterrolebinding", bindings.Cluster.Informer(),
+		rbac, resourceapply.ApplyClusterRoleBinding,
+		func(client rbacv1client.ClusterRoleBindingsGetter, _ string) rbacv1client.ClusterRoleBindingInterface {
+			return client.ClusterRoleBindings()
+		})
 	roles.grants, clusterRoles.grants = true, true
 	return []kind{
-		newKind("serviceaccount", target.ServiceAccounts().Informer(), resourceread.ReadServiceAccountV1OrDie,
-			with[corev1client.ServiceAccountsGetter](core, resourceapply.ApplyServiceAccount),
-			func(namespace string) store[*corev1.ServiceAccount] { return core.ServiceAccounts(namespace) }),
-		newKind(secretsKind, target.Secrets().Informer(), resourceread.ReadSecretV1OrDie,
-			with[corev1client.SecretsGetter](core, resourceapply.ApplySecret),
-			func(namespace string) store[*corev1.Secret] { return core.Secrets(namespace) }),
+		newKind[corev1client.ServiceAccountsGetter]("serviceaccount", target.ServiceAccounts().Informer(), core,
+			resourceapply.ApplyServiceAccount, corev1client.ServiceAccountsGetter.ServiceAccounts),
+		newKind[corev1client.SecretsGetter](secretsKind, target.Secrets().Informer(), core,
+			resourceapply.ApplySecret, corev1client.SecretsGetter.Secrets),
 		policies, roles, clusterRoles,
-		newKind("service", target.Services().Informer(), resourceread.ReadServiceV1OrDie,
-			with[corev1client.ServicesGetter](core, resourceapply.ApplyService),
-			func(namespace string) store[*corev1.Service] { return core.Services(namespace) }),
+		newKind[corev1client.ServicesGetter]("service", target.Services().Informer(), core,
+			resourceapply.ApplyService, corev1client.ServicesGetter.Services),
 	}
 }
 
 // daemonSets returns the kind of the cloud-node-manager. targetconfigcontroller applies it with the candidate; this
 // controller only deletes it.
 func daemonSets(d dependencies.Deps) kind {
-	return newKind("daemonset", nil, resourceread.ReadDaemonSetV1OrDie, nil,
-		func(namespace string) store[*appsv1.DaemonSet] { return d.Kube.AppsV1().DaemonSets(namespace) })
+	return newKind[appsv1client.DaemonSetsGetter, *appsv1.DaemonSet]("daemonset", nil, d.Kube.AppsV1(), nil,
+		appsv1client.DaemonSetsGetter.DaemonSets)
+}
+
+// read decodes an asset, which is embedded, so no input can make it panic.
+func read(file string) object {
+	decoded, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), bindata.MustRead(file))
+	utilruntime.Must(err)
+	return decoded.(object)
 }
 
 func (k kind) cached(namespace, name string) object {
@@ -199,21 +198,14 @@ func Rights(p platform.Platform) ([]configv1.ObjectReference, error) {
 		}
 	}
 	for _, file := range found {
-		asset, err := bindata.Read(file)
-		if err != nil {
-			return nil, err
-		}
-		switch kindOf(file) {
-		case "clusterrolebinding":
-			binding := resourceread.ReadClusterRoleBindingV1OrDie(asset)
+		switch binding := read(file).(type) {
+		case *rbacv1.ClusterRoleBinding:
 			add(rbacv1.Resource("clusterrolebindings"), "", binding.Name)
 			role(binding.RoleRef, "")
-		case roleBindingsKind:
-			binding := resourceread.ReadRoleBindingV1OrDie(asset)
+		case *rbacv1.RoleBinding:
 			add(rbacv1.Resource("rolebindings"), binding.Namespace, binding.Name)
 			role(binding.RoleRef, binding.Namespace)
-		case policyBindingsKind:
-			binding := resourceread.ReadValidatingAdmissionPolicyBindingV1OrDie(asset)
+		case *admissionv1.ValidatingAdmissionPolicyBinding:
 			add(admissionv1.Resource("validatingadmissionpolicybindings"), "", binding.Name)
 			add(admissionv1.Resource("validatingadmissionpolicies"), "", binding.Spec.PolicyName)
 		}

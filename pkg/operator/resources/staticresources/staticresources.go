@@ -13,7 +13,6 @@ import (
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/resource/resourceread"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
@@ -95,8 +94,7 @@ func newController(d dependencies.Deps, bindings Bindings) *controller {
 func NeedsKubeSystem(p platform.Platform) bool {
 	found, err := files(p)
 	return err == nil && slices.ContainsFunc(found, func(file string) bool {
-		return kindOf(file) == roleBindingsKind &&
-			resourceread.ReadRoleBindingV1OrDie(bindata.MustRead(file)).Namespace == operatorclient.KubeSystemNamespace
+		return kindOf(file) == roleBindingsKind && read(file).GetNamespace() == operatorclient.KubeSystemNamespace
 	})
 }
 
@@ -270,7 +268,7 @@ func (c *controller) known(patterns ...string) ([]resource, error) {
 }
 
 func (c *controller) nodeManager() resource {
-	return resource{c.removable, c.removable.read(bindata.MustRead(nodeManager))}
+	return resource{c.removable, read(nodeManager)}
 }
 
 func files(p platform.Platform) ([]string, error) {
@@ -305,14 +303,9 @@ func (c *controller) read(files []string) ([]resource, error) {
 	var all []resource
 	for _, k := range c.kinds {
 		for _, file := range files {
-			if kindOf(file) != k.name {
-				continue
+			if kindOf(file) == k.name {
+				all = append(all, resource{k, read(file)})
 			}
-			asset, err := bindata.Read(file)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, resource{k, k.read(asset)})
 		}
 	}
 	for _, file := range files {
