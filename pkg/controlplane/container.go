@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -54,6 +55,13 @@ func HasEnded(pod *corev1.Pod) bool {
 
 // CrashLoopBackOff is the kubelet's reason of a container that it does not start for now.
 const CrashLoopBackOff = "CrashLoopBackOff"
+
+// BackOffPeriod is how long a container must have run for its kubelet to start it again without a pause: twice the
+// longest pause (pkg/kubelet/kubelet.go). What ends sooner and repeatedly crash-loops. Nobody asks that alone: a
+// rollout asks whether the kubelet waits now, a move of the lead whether its next start would wait, a preflight how
+// many ends count against a revision, availability whether the ends go on after an outage of the API server would have
+// ended, and the cloud-node-manager's health what restarts say about pods that nobody has watched.
+const BackOffPeriod = 10 * time.Minute
 
 // IsInBackOff reports whether the kubelet does not start a container for now.
 func IsInBackOff(container corev1.ContainerStatus) bool {

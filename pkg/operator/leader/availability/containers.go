@@ -24,10 +24,7 @@ import (
 
 const (
 	// maxBackOff is the kubelet's maximum delay between two starts of a container.
-	maxBackOff = 5 * time.Minute
-
-	// shortRun is the longest run after which the kubelet still increases its back-off: twice the maximum.
-	shortRun = 2 * maxBackOff
+	maxBackOff = controlplane.BackOffPeriod / 2
 
 	// minStable is the minimum run after which an earlier failure is forgotten.
 	minStable = 2 * time.Minute
@@ -162,7 +159,7 @@ func (l *crashLoop) observeRun(
 func (l *crashLoop) runToEnd(last *corev1.ContainerStateTerminated) time.Duration {
 	switch {
 	case isShort(last):
-		return min(max(minStable, 2*last.FinishedAt.Sub(last.StartedAt.Time)), shortRun)
+		return min(max(minStable, 2*last.FinishedAt.Sub(last.StartedAt.Time)), controlplane.BackOffPeriod)
 	case l != nil:
 		return l.stableAfter
 	default:
@@ -186,7 +183,7 @@ func (l *crashLoop) runningSince(
 
 // isShort reports whether there was a run after which the kubelet still increases its back-off.
 func isShort(run *corev1.ContainerStateTerminated) bool {
-	return run != nil && !run.FinishedAt.IsZero() && run.FinishedAt.Sub(run.StartedAt.Time) < shortRun
+	return run != nil && !run.FinishedAt.IsZero() && run.FinishedAt.Sub(run.StartedAt.Time) < controlplane.BackOffPeriod
 }
 
 func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTerminated, now time.Time) {

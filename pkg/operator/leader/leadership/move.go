@@ -257,10 +257,6 @@ func (c *controller) announce(v *view, m move) {
 	}
 }
 
-// backOffPeriod is how long a container must have run before its kubelet starts it again without a pause: twice the
-// longest pause (pkg/kubelet/kubelet.go). The first restart has none, and the second one ten seconds.
-const backOffPeriod = 10 * time.Minute
-
 // proofWanted is the move to the first node of a rollout, for the proof of its revision. It leaves no former leader
 // while another process is missing: that one may not be able to start any more. Nor does it end a process that its
 // kubelet would start again only minutes later.
@@ -297,9 +293,9 @@ func (v *view) allReady() bool {
 }
 
 // backsOff reports whether the kubelet of a node would start its cloud-controller-manager again only after a pause that
-// is longer than a move.
+// is longer than a move. The first restart has none, and the second one ten seconds.
 func (v *view) backsOff(node string) bool {
 	status := controlplane.ContainerStatus(v.StaticPod(node))
 	last := controlplane.Terminated(status)
-	return status.RestartCount > 1 && last != nil && v.Now().Sub(last.FinishedAt.Time) < backOffPeriod
+	return status.RestartCount > 1 && last != nil && v.Now().Sub(last.FinishedAt.Time) < controlplane.BackOffPeriod
 }

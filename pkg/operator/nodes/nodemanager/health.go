@@ -24,10 +24,9 @@ const (
 	// gracePeriod is how long a container may wait: a new node pulls the image first.
 	gracePeriod = 5 * time.Minute
 
-	// A container crash-loops if it restarted at least minRestarts times and its last run ended less than crashWindow
-	// ago after less than crashWindow. It may be running: the kubelet restarts it after at most 5 minutes.
+	// A container crash-loops if it restarted at least minRestarts times and its last run ended less than
+	// controlplane.BackOffPeriod ago after less than that. It may be running.
 	minRestarts = 3
-	crashWindow = 10 * time.Minute
 
 	// The operator degrades when the cloud-node-manager fails on all nodes, or on at least minNodes nodes and a tenth
 	// of all. A tenth is the DaemonSet's maxUnavailable, at which a bad rollout stops.
@@ -131,8 +130,9 @@ func inspect(pod *corev1.Pod, now time.Time) *possibleFailure {
 // reboot ended did not crash; the kubelet then reports the reason Unknown.
 func crashLoops(container corev1.ContainerStatus, now time.Time) bool {
 	last := container.LastTerminationState.Terminated
-	return last != nil && container.RestartCount >= minRestarts && now.Sub(last.FinishedAt.Time) < crashWindow &&
-		last.FinishedAt.Sub(last.StartedAt.Time) < crashWindow && !controlplane.IsLost(last)
+	return last != nil && container.RestartCount >= minRestarts &&
+		now.Sub(last.FinishedAt.Time) < controlplane.BackOffPeriod &&
+		last.FinishedAt.Sub(last.StartedAt.Time) < controlplane.BackOffPeriod && !controlplane.IsLost(last)
 }
 
 // waitingSince returns when the container of a pod started to wait, as far as the status has it. first is when this

@@ -170,7 +170,7 @@ func (c *controller) confirm(ctx context.Context, suspects []*possibleFailure, f
 			// The Node's own failure is or was the cause; other operators report it.
 			continue
 		case s.crashes:
-			found.next = patience.Sooner(found.next, crashWindow-found.at.Sub(s.since))
+			found.next = patience.Sooner(found.next, controlplane.BackOffPeriod-found.at.Sub(s.since))
 		case gracePeriod-found.at.Sub(node.since) > 0:
 			found.next = patience.Sooner(found.next, gracePeriod-found.at.Sub(node.since))
 			continue
