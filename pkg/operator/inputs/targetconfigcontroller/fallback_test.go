@@ -206,6 +206,34 @@ func TestARevisionGoesBackAtOnceWhileARejectedLoginPauses(t *testing.T) {
 	require.True(t, f.wentBack(t), "what runs elsewhere logs in there already")
 }
 
+func TestARevisionWhoseLoginIsRejectedIsTriedAgainWithOtherCredentials(t *testing.T) {
+	f := newWorking(t)
+	f.rolls(t, func() { f.change(t) })
+	f.failsAs(t, trial.RejectedLogin)
+	f.sees(t)
+	require.True(t, f.wentBack(t))
+	f.makeRevisionOf(t, 3)
+
+	// The former ones were revoked. Nothing else can log in.
+	f.rotate(t, "other")
+	f.sees(t)
+	f.conclude(t, trial.Successful, 1)
+	f.sees(t)
+	require.Contains(t, f.password(t), "other")
+	require.False(t, f.wentBack(t), "the cloud configuration was not to blame")
+	require.Empty(t, f.trueConditions(t))
+}
+
+func TestARevisionThatCrashesStaysRejectedWithOtherCredentials(t *testing.T) {
+	f := newWorking(t)
+	f.rolls(t, func() { f.change(t) })
+	f.fails(t)
+	f.rotate(t, "other")
+	f.sees(t)
+	require.True(t, f.wentBack(t))
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t), "the credentials are not to blame")
+}
+
 func TestARevisionGoesBackWhoseLoginIsRejectedWithCredentialsThatStay(t *testing.T) {
 	f := newWorking(t)
 	f.rolls(t, func() { f.change(t) })

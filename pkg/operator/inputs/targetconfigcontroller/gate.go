@@ -102,7 +102,7 @@ func (g *gating) classify() (err error) {
 	}
 	for _, r := range g.record.Rejected {
 		switch {
-		case !r.AppliesTo(g.digests, g.changed) && !g.isRollingOut(&r):
+		case !r.AppliesTo(g.digests, g.changed) && !g.isRollingOut(&r), g.logsInAnew(&r):
 			g.remembered = append(g.remembered, r)
 		case g.accept(r.Inputs):
 		case g.isHeld(&r):

@@ -21,6 +21,16 @@ func (g *gating) isRollingOut(r *trial.Rejection) bool {
 	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Matches(r.Inputs)
 }
 
+// logsInAnew reports whether the candidate has other credentials than the revision whose login was rejected: those may
+// have been revoked while it rolled out, and what it changes was not to blame.
+func (g *gating) logsInAnew(r *trial.Rejection) bool {
+	if r.Verdict.Revision == 0 || r.Verdict.Class != trial.RejectedLogin {
+		return false
+	}
+	had := g.in.objects.StartDigests(r.Verdict.Revision)[diagnostic.Credentials]
+	return had != "" && had != g.digests[diagnostic.Credentials]
+}
+
 // formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise.
 func (g *gating) formerRevision() int32 {
 	for _, r := range g.active {
@@ -147,10 +157,13 @@ func (g *gathered) rejections(r *trial.Rejection) []diagnostic.Diagnostic {
 	return found
 }
 
-// blamed returns the inputs that a rejection is about. Where the credentials are in the cloud configuration that the
-// cloud-controller-manager gets, they may be all that an administrator has changed of it.
+// blamed returns the inputs that a rejection is about. Where the cloud-controller-manager gets its credentials in its
+// cloud configuration, they may be all that an administrator has changed of it.
 func (g *gathered) blamed(r *trial.Rejection) []diagnostic.Cause {
 	causes, config, credentials := r.Inputs.Causes(), g.accepted.CloudConfig, g.accepted.Credentials
+	if apart := g.objects.Secret(operand.CloudCredentialsSecret); apart != nil && len(apart.Data) > 0 {
+		return causes
+	}
 	if config == nil || credentials == nil || !bytes.Equal(config.Input.Data, g.CloudConfig.Data) ||
 		!bytes.Equal(config.Input.CABundle, g.CloudConfig.CABundle) ||
 		maps.EqualFunc(credentials.Input.Data, g.Credentials.Data, bytes.Equal) {
