@@ -33,7 +33,14 @@ type check struct {
 func (k *check) run(request Request, observed []byte) error {
 	if err := operandconfig.Required(k.config); err != nil {
 		k.findUnobserved(err)
-		return nil
+		// The other inputs are checked nevertheless. None of their checks depends on the API server's address.
+		observed, err = operandconfig.Merge(observed, []byte(`{"apiServerInternalURI":"https://api-int.invalid:6443"}`))
+		if err != nil {
+			return err
+		}
+		if k.config, err = operandconfig.DecodeJSON(observed); err != nil || operandconfig.Required(k.config) != nil {
+			return err
+		}
 	}
 	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed,
 		Policy: request.Occasion.policy(), First: request.Occasion.policy() == diagnostic.Lenient}

@@ -373,6 +373,19 @@ func TestAnInfrastructureThatLacksWhatTheOperandNeeds(t *testing.T) {
 	)}, f.run())
 }
 
+func TestTheCloudConfigurationIsCheckedBesideAnInfrastructureWithoutTheAddressOfTheAPIServer(t *testing.T) {
+	f := newWorkspace(t)
+	f.write("infra.yaml", strings.Replace(infrastructure("OpenStack"), "  apiServerInternalURI: https://api-int.ostest.example.com:6443\n", "", 1))
+	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    regoin = regionOne\n")
+	require.Equal(t, result{code: 1, stdout: lines(
+		`cloud.yaml:9:5: error: unknown key "regoin" in [Global]; did you mean "region"? [CCM0003]`,
+		"infra.yaml:11:1: error: apiServerInternalURI is not observed yet: infrastructure.config.openshift.io/cluster has no status.apiServerInternalURI [CCM0001]",
+		"no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files",
+		"1 of the errors would be only warnings with --for=installation or --for=takeover",
+		"2 errors, 0 warnings in cloud.yaml, checked for platform openstack",
+	)}, f.run())
+}
+
 func TestATakeOverThatChangesTheIdentityOfTheCCM(t *testing.T) {
 	const changes = "the take-over changes the CCM's identity from that of its instance to secret/" +
 		"cloud-controller-manager-credentials in openshift-cloud-controller-manager: where " +
