@@ -202,8 +202,11 @@ func (w *world) facts() facts {
 			f.deaf, f.leads, f.ledFor = p.isDeaf, p.inputs, f.now.Sub(p.ledAt)
 		}
 	}
-	w.deaths = slices.DeleteFunc(w.deaths, func(at time.Time) bool { return f.now.Sub(at) >= 150*time.Second })
-	f.deaths = len(w.deaths)
+	for _, at := range w.deaths {
+		if f.now.Sub(at) < 150*time.Second {
+			f.deaths++
+		}
+	}
 	w.trace.Lock()
 	defer w.trace.Unlock()
 	f.renewed = w.renewed
