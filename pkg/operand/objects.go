@@ -154,8 +154,8 @@ func UsesCredentials(podConfigMap *corev1.ConfigMap, source string) bool {
 	return podConfigMap != nil && podConfigMap.Annotations[credentialsAnnotation] == source
 }
 
-// CopiesMatch returns nil if those of a revision, or of the Candidate, are complete: they must match the digest in their
-// pod's ConfigMap.
+// CopiesMatch returns nil if those of a revision, or of the Candidate, are complete: they must match the digest in
+// their pod's ConfigMap.
 func (o Objects) CopiesMatch(revision int32) error {
 	suffix := suffixOf(revision)
 	configMaps, err := pick(ConfigMap, o.ConfigMap, suffix)

@@ -25,8 +25,8 @@ type Revision struct {
 	trust       []byte
 }
 
-// Revision reads the copies of a revision, which must be a complete candidate. The Secret NodeManagerConfigSecret has no
-// copies, so its current data is used.
+// Revision reads the copies of a revision, which must be a complete candidate. The Secret NodeManagerConfigSecret has
+// no copies, so its current data is used.
 func (o Objects) Revision(number int32) (*Revision, error) {
 	if err := o.CopiesMatch(number); err != nil {
 		return nil, fmt.Errorf("revision %d: %w", number, err)

@@ -106,8 +106,8 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	return e, err
 }
 
-// loginOf returns the digest of what a candidate logs in with. Some platforms have it in the cloud configuration, so the
-// digests of what the cloud-controller-manager starts with do not tell.
+// loginOf returns the digest of what a candidate logs in with. Some platforms have it in the cloud configuration, so
+// the digests of what the cloud-controller-manager starts with do not tell.
 func loginOf(c *candidate) string { return operand.CredentialsDigest(c.inputs) }
 
 func (g *gating) observeTrial(e *evidence) {

@@ -23,9 +23,6 @@ import (
 )
 
 const (
-	// maxBackOff is the kubelet's maximum delay between two starts of a container.
-	maxBackOff = controlplane.BackOffPeriod / 2
-
 	// minStable is the minimum run after which an earlier failure is forgotten.
 	minStable = 2 * time.Minute
 
