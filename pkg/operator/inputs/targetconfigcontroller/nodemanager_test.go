@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
@@ -156,6 +157,42 @@ func TestAChangeOfTheNodeManagerByOthersIsUndone(t *testing.T) {
 	require.Equal(t, []operatorv1.GenerationStatus{{
 		Group: "apps", Resource: "daemonsets", Namespace: target, Name: "azure-cloud-node-manager", LastGeneration: 1,
 	}}, status.Generations)
+}
+
+func TestANodeManagerWithAnotherSelectorIsCreatedAgain(t *testing.T) {
+	f := newAzureFixture(t)
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+	old := f.daemonSet(t)
+	old.UID = "old"
+	old.Spec.Selector.MatchLabels = map[string]string{"app": "azure-cloud-node-manager"}
+	_, err := f.kube.AppsV1().DaemonSets(target).Update(t.Context(), old, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	f.see(t, old)
+
+	require.NoError(t, f.run(t))
+	require.Equal(t, []string{"delete daemonsets/azure-cloud-node-manager", "create daemonsets/azure-cloud-node-manager"}, f.writes())
+	for _, action := range f.kube.Actions() {
+		if deletion, ok := action.(clienttesting.DeleteAction); ok {
+			require.Equal(t, types.UID("old"), *deletion.GetDeleteOptions().Preconditions.UID)
+			require.Equal(t, metav1.DeletePropagationBackground, *deletion.GetDeleteOptions().PropagationPolicy)
+		}
+	}
+	require.Equal(t, map[string]string(operand.NodeManagerLabels()), f.daemonSet(t).Spec.Selector.MatchLabels)
+}
+
+func TestANodeManagerWithAnotherSelectorThatStaysIsReported(t *testing.T) {
+	f := newAzureFixture(t)
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+	old := f.daemonSet(t)
+	old.Spec.Selector.MatchLabels = map[string]string{"app": "azure-cloud-node-manager"}
+	f.see(t, old)
+	f.kube.PrependReactor("delete", "daemonsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no")
+	})
+	require.EqualError(t, f.run(t), "deleting daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager, "+
+		"whose selector is app=azure-cloud-node-manager: no")
 }
 
 func TestARejectedChangeLeavesTheNodeManager(t *testing.T) {

@@ -76,7 +76,7 @@ func TestOnlyCodeMakesAnotherOperator(t *testing.T) {
 
 // toRepeat are the platforms whose story with a given cloud-controller-manager was recorded before records were checked.
 var toRepeat = map[string]bool{
-	"alibabacloud": true, "aws": true, "azure": true, "gcp": true, "ibmcloud": true, "powervs": true, "vsphere": true,
+	"aws": true, "azure": true, "gcp": true, "ibmcloud": true, "powervs": true, "vsphere": true,
 }
 
 func TestEachRowOfTheDocumentCanBeRepeated(t *testing.T) {
