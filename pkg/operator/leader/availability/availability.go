@@ -249,11 +249,11 @@ const tolerated = "tolerated until "
 
 // toleratedUntil returns until when a former process of the operator has tolerated this failure, zero if that is not
 // known. A restart of the operator prolongs no failure: what that process saw of the lease is only in its condition. It
-// counts unless a process has renewed the lease after the failure had started, or acquires it now.
+// counts unless a process has led well since the failure started. One that has just acquired the lease may settle.
 func (v view) toleratedUntil(state operandState) time.Time {
 	former := v1helpers.FindOperatorCondition(v.Status().Conditions, AvailableCondition)
 	lease := v.Record().Lease
-	if former == nil || lease == nil || lease.Spec.RenewTime == nil || state.leader.State == controlplane.Starting {
+	if former == nil || lease == nil || lease.Spec.RenewTime == nil {
 		return time.Time{}
 	}
 	text, isTolerated := strings.CutPrefix(former.Message, tolerated)
@@ -266,8 +266,12 @@ func (v view) toleratedUntil(state operandState) time.Time {
 	if state.ready {
 		started = started.Add(-v.Duration()) // The lease had to expire first.
 	}
-	if lease.Spec.RenewTime.After(started.Add(leaseholder.Silence(v.Duration()))) {
+	hasLed := leaseholder.HeldFor(lease) >= controlplane.SettleTime
+	if hasLed && lease.Spec.RenewTime.After(started.Add(leaseholder.Silence(v.Duration()))) {
 		return time.Time{}
+	}
+	if settled := v.Now().Add(state.leader.SettlesIn); state.leader.State == controlplane.Starting && settled.After(until) {
+		return settled
 	}
 	return until
 }

@@ -440,11 +440,12 @@ func TestARestartOfTheOperatorProlongsNoFailure(t *testing.T) {
 		want   string
 	}{
 		"the failure goes on": {func(*cluster) {}, until},
-		"another process led meanwhile": {func(c *cluster) { c.Acquire("m1", "second", 90); c.Exit("m1", 95, "") },
+		"another process led meanwhile": {func(c *cluster) { c.Acquire("m1", "second", 50); c.Renew(90); c.Exit("m1", 95, "") },
 			"tolerated until 2026-11-21T09:06:14Z: "},
-		"another process acquires the lease":   {func(c *cluster) { c.Acquire("m1", "second", 99) }, "tolerated until 2026-11-21T09:06:14Z: "},
-		"a person has written the condition":   {func(c *cluster) { c.Status.Conditions[0].Message = "tolerated until then: x" }, "tolerated until 2026-11-21T09:06:14Z: "},
-		"the lease has no time of its renewal": {func(c *cluster) { c.Lease.Spec.RenewTime = nil }, "tolerated until 2026-11-21T09:06:14Z: "},
+		"another process only acquired the lease": {func(c *cluster) { c.Acquire("m1", "second", 90); c.Exit("m1", 95, "") }, until},
+		"another process acquires the lease":      {func(c *cluster) { c.Acquire("m1", "second", 99); c.Exit("m1", 150, "") }, until},
+		"a person has written the condition":      {func(c *cluster) { c.Status.Conditions[0].Message = "tolerated until then: x" }, "tolerated until 2026-11-21T09:06:14Z: "},
+		"the lease has no time of its renewal":    {func(c *cluster) { c.Lease.Spec.RenewTime = nil }, "tolerated until 2026-11-21T09:06:14Z: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, a := threeMasters(), newAssessor()

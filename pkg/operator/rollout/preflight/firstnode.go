@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -49,33 +48,26 @@ type restarts struct {
 
 // firstNode returns the rollout that is at its first node, nil if there is none, or if the others are no proof that the
 // former revision works: at a first installation, a take-over, on a single node, or while another node is not Ready.
+// The former revision is that of the leader. An interrupted rollout may have left an older one on a third node.
 func (s *state) firstNode() *rollout {
-	first, holder := &rollout{revision: s.status.LatestAvailableRevision}, s.view.Holder()
+	first := s.ledByFormer()
+	if first == nil {
+		return nil
+	}
 	for _, node := range s.status.NodeStatuses {
 		pod := s.view.StaticPod(node.NodeName)
-		if pod == nil || node.CurrentRevision == 0 || !first.add(&node, pod) {
+		isFirst := pod != nil && controlplane.HasRevision(pod, first.revision)
+		switch {
+		case pod == nil, node.CurrentRevision == 0, isFirst && first.pod != nil, !isFirst && !controlplane.IsReady(pod):
 			return nil
+		case isFirst:
+			first.pod = pod
 		}
 	}
-	if first.pod == nil || first.pod.Spec.NodeName == holder.Node || holder.State != controlplane.Leading {
+	if first.pod == nil || first.pod.Spec.NodeName == s.view.Holder().Node {
 		return nil
 	}
 	return first
-}
-
-// add adds a node with its static pod, and reports whether only one node has the revision as far as is known, and the
-// others are Ready with the same former one.
-func (f *rollout) add(node *operatorv1.NodeStatus, pod *corev1.Pod) bool {
-	if controlplane.HasRevision(pod, f.revision) {
-		isFirst := f.pod == nil
-		f.pod = pod
-		return isFirst
-	}
-	if f.former != 0 && f.former != node.CurrentRevision || !controlplane.IsReady(pod) {
-		return false
-	}
-	f.former = node.CurrentRevision
-	return true
 }
 
 // watchFirstNode rejects what a revision changes if it fails on its first node. Target configuration then goes back to

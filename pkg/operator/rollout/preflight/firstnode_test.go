@@ -98,6 +98,18 @@ func TestARevisionThatCrashesOnItsFirstNodeIsRejected(t *testing.T) {
 	require.Equal(t, []string{"Warning RevisionFailed: " + rejections[0].Verdict.Describe()}, w.events())
 }
 
+// A rollout that another change interrupted has left an older revision on the third node.
+func TestARevisionThatCrashesIsComparedWithThatOfTheLeader(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	w.label("m2", "2")
+	w.Status.NodeStatuses[2].CurrentRevision = 2
+	w.crashes("m1", inUse)
+	w.clock.SetTime(controlplanetest.At(5))
+	w.pass(t, 0)
+	require.Len(t, w.rejected(t), 1)
+	require.Equal(t, crashed, w.rejected(t)[0].Verdict.Describe())
+}
+
 func TestTheVerdictAboutARevisionReplacesThatOfItsPreflight(t *testing.T) {
 	w := newRollout(t, "m0", "m1", "m2")
 	w.submit(t, "sha256:1")
@@ -231,7 +243,6 @@ func TestWhatIsNotTheRevisionsFaultRejectsNothing(t *testing.T) {
 		"the node restarts twice":            func(_ *testing.T, w *world) { w.restarts("m1") },
 		"another node has it too":            func(_ *testing.T, w *world) { w.label("m2", "4") },
 		"another node is not Ready":          func(_ *testing.T, w *world) { w.Ready("m2", false) },
-		"another node has another revision":  func(_ *testing.T, w *world) { w.Status.NodeStatuses[2].CurrentRevision = 2 },
 		"another node has none, as at first": func(_ *testing.T, w *world) { w.Status.NodeStatuses[2].CurrentRevision = 0 },
 		"nothing leads":                      func(_ *testing.T, w *world) { w.clock.SetTime(controlplanetest.At(200)) },
 		"the kubelet is silent":              func(_ *testing.T, w *world) { w.Nodes["m1"].Status.Conditions[0].Status = corev1.ConditionUnknown },

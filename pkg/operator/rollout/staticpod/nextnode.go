@@ -99,8 +99,8 @@ func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, e
 	if err != nil {
 		return choice{}, err
 	}
-	// The last node of a rollout waits until it has led for a moment: a lead that moves again before it has settled is
-	// no lead.
+	// A rollout reaches the leader's node only after it has led for a moment: a lead that moves again before it has
+	// settled is no lead, and the lease of a leader that was not seen to renew it cannot be freed.
 	n.led.See(r.leader, r.now)
 	chosen := choice{latest: r.latest}
 	behind := r.behind()
@@ -131,16 +131,15 @@ func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
 	if wait := n.proofWait(r); wait > 0 {
 		return wait
 	}
-	hasLatest := func(n nodeState) bool { return n.CurrentRevision == r.latest }
-	if r.leader == next.NodeName && slices.ContainsFunc(r.nodes, hasLatest) {
-		if wait := n.led.At().Add(controlplane.SettleTime).Sub(r.now); wait > 0 {
-			return wait
-		}
-	}
 	// What runs there is of no use, so it is not the last static pod that a move leaves. A process that starts would take
 	// the lease that the installation frees.
 	if next.failed && !next.starts {
 		return 0
+	}
+	if r.leader == next.NodeName && next.works && len(r.nodes) > 1 {
+		if wait := n.led.At().Add(controlplane.SettleTime).Sub(r.now); wait > 0 {
+			return wait
+		}
 	}
 	if next.watches {
 		return watchPeriod

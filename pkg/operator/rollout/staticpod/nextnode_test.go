@@ -69,7 +69,7 @@ func TestTheNextNodeOfARollout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSimulated(t, "m0", "m1", "m2")
 			s.lead()
-			s.run(time.Second)
+			s.run(controlplane.SettleTime)
 			s.revision(2)
 			tc.happens(s)
 			s.run(time.Second)

@@ -187,3 +187,16 @@ func TestTheNodeOfALeaderWaitsUntilThatHasSettled(t *testing.T) {
 	s.run(2 * time.Second)
 	require.Equal(t, []string{"m1: 2", "m0: 2"}, s.order)
 }
+
+// Another process took the lead after an earlier rollout had ended its predecessor, and has the oldest revision.
+func TestTheNodeOfALeaderWaitsAlsoIfItIsTheFirstOne(t *testing.T) {
+	s := newSimulated(t, "m0", "m1", "m2")
+	s.run(time.Second)
+	s.operator.status.NodeStatuses[1].CurrentRevision, s.operator.status.NodeStatuses[2].CurrentRevision = 2, 2
+	s.lead()
+	s.revision(3)
+	s.run(30 * time.Second)
+	require.Empty(t, s.order)
+	s.run(2 * time.Second)
+	require.Equal(t, []string{"m0: 3"}, s.order)
+}
