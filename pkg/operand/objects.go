@@ -2,6 +2,7 @@ package operand
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -130,8 +131,8 @@ func (r *Resources) PodYAML() ([]byte, error) {
 // InputDigest returns the digest of the cloud configuration. A likely typo is rejected only in a changed cloud
 // configuration, and equal bytes are not a change, even after a restart or an upgrade.
 func InputDigest(in Inputs) string {
-	if in.delivered != nil {
-		return in.delivered.inputDigest
+	if former := cmp.Or(in.delivered, in.configured); former != nil {
+		return former.inputDigest
 	}
 	return digest.Of(in.CloudConfig.Data)
 }

@@ -116,8 +116,9 @@ type Inputs struct {
 	// Former has what takes the place of a rejected image, or of rejected flags, nil if nothing does.
 	Former *Former
 
-	// delivered is the revision whose cloud configuration and credentials replace those above, nil if none.
-	delivered *Revision
+	// delivered is the revision whose cloud configuration and credentials replace those above, nil if none. configured is
+	// the one of which only the cloud configuration does.
+	delivered, configured *Revision
 }
 
 // Images are pull specifications.

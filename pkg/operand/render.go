@@ -346,6 +346,9 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 	for _, d := range result.Warnings(in.Policy) {
 		c.warn(located(d, in))
 	}
+	if former := in.configured; former != nil {
+		result.Config, result.Files, result.Kept = former.cloud.Config, former.cloud.Files, former.cloud.Kept
+	}
 	c.cloud = result
 }
 

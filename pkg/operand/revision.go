@@ -74,6 +74,13 @@ func (r *Revision) WithCloud(in Inputs) Inputs {
 	return in
 }
 
+// WithConfig returns in with only the cloud configuration of the revision, as it was rendered. It returns false where
+// that has the credentials in it.
+func (r *Revision) WithConfig(in Inputs) (Inputs, bool) {
+	in.configured, in.CloudConfig.CABundle = r, r.caBundle
+	return in, len(r.credentials.Data) > 0
+}
+
 // Trust returns the trusted CAs of the revision.
 func (r *Revision) Trust() TrustSource {
 	return TrustSource{Source: fmt.Sprintf("configmap/%s-%d in %s", TrustedCAConfigMap, r.Number, Namespace),

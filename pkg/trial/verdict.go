@@ -161,7 +161,9 @@ func (v *Verdict) After(former *Verdict) *Verdict {
 		after = *former
 		after.Ended = v.Ended
 	}
-	after.Tries = former.Tries + v.Tries
+	if former.Result != Inconclusive || v.Result != Failed {
+		after.Tries = former.Tries + v.Tries // An outage says nothing about the failure after it.
+	}
 	// Otherwise the leader's rejection would be found again, and each preflight repeated at once.
 	after.LeaderRejected = after.LeaderRejected || former.LeaderRejected && after.Class == RejectedLogin
 	return &after

@@ -37,6 +37,13 @@ func TestRepeatedPreflightsLockNoAccount(t *testing.T) {
 	}
 }
 
+func TestALoginThatIsRejectedAfterAnOutageIsRepeatedAsSoonAsAnyOther(t *testing.T) {
+	begin := time.Date(2026, 11, 25, 20, 0, 0, 0, time.UTC)
+	outage := &trial.Verdict{Result: trial.Inconclusive, Ended: metav1.NewTime(begin), Tries: 12}
+	rejected := &trial.Verdict{Result: trial.Failed, Class: trial.RejectedLogin, Ended: metav1.NewTime(begin), Tries: 1}
+	require.Equal(t, 5*time.Minute, rejected.After(outage).RepeatIn(begin))
+}
+
 func TestAPreflightThatFailedOtherwiseIsRepeatedSooner(t *testing.T) {
 	begin := time.Date(2026, 11, 25, 20, 0, 0, 0, time.UTC)
 	for tries, pause := range []time.Duration{time.Minute, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute,

@@ -129,6 +129,9 @@ func (c *controller) replaced(
 		if stillRejected == nil && !in.hasFailed(resources) {
 			return c.chosen(in, a, resources, rejected.Diagnostics), nil
 		}
+		if stillRejected == nil {
+			in.dropFailed(resources)
+		}
 	}
 	return &candidate{
 		errors: rejected.Diagnostics, warnings: rejected.Warnings, fallbacks: in.acceptedFallbacks(current),
@@ -188,10 +191,17 @@ func (c *controller) replacements(
 			attempts = append(attempts, a)
 		}
 	}
-	if revision := in.copies(); revision != nil {
-		attempts = append(attempts, c.withRevision(current, withCloud, revision))
+	revision := in.copies()
+	if revision == nil {
+		return attempts
 	}
-	return attempts
+	config := sets.List(sets.New(rejected...).Insert(diagnostic.CloudConfig))
+	// A revision that has failed goes back as a whole first.
+	now, isPossible := revision.WithConfig(current.Inputs)
+	if isPossible && !in.goesBack && !slices.Contains(config, diagnostic.Credentials) {
+		attempts = append(attempts, c.withRevision(current, now, config, revision))
+	}
+	return append(attempts, c.withRevision(current, revision.WithCloud(current.Inputs), withCloud, revision))
 }
 
 // withAccepted replaces inputs with their accepted versions. It returns nil if one of them is not stored.
@@ -256,13 +266,11 @@ func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
 	}
 }
 
+// withRevision returns an attempt with inputs that have parts of a revision.
 func (c *controller) withRevision(
-	current *attempt, causes []diagnostic.Cause, revision *operand.Revision,
+	current *attempt, in operand.Inputs, causes []diagnostic.Cause, revision *operand.Revision,
 ) *attempt {
-	a := &attempt{
-		Inputs: revision.WithCloud(current.Inputs), proxy: current.proxy, replaced: causes,
-		fallbacks: maps.Clone(current.fallbacks),
-	}
+	a := &attempt{Inputs: in, proxy: current.proxy, replaced: causes, fallbacks: maps.Clone(current.fallbacks)}
 	for _, cause := range causes {
 		a.fallbacks[cause] = fmt.Sprintf("until then, the content of revision %d stays in use", revision.Number)
 	}

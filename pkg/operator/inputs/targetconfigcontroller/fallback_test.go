@@ -232,6 +232,59 @@ func TestARevisionThatCrashesStaysRejectedWithOtherCredentials(t *testing.T) {
 	f.sees(t)
 	require.True(t, f.wentBack(t))
 	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t), "the credentials are not to blame")
+
+	// The former ones may be revoked next, so the others replace them beside the former cloud configuration.
+	f.makeRevisionOf(t, 3)
+	f.sees(t)
+	require.True(t, trial.Of(f.submitted(t)).Runs())
+	f.conclude(t, trial.Successful, 1)
+	f.sees(t)
+	require.Contains(t, f.password(t), "other")
+	require.Equal(t, []string{"CloudConfigDegraded"}, f.degraded(t))
+	former := f.delivered(t, operand.Secret, operand.CloudConfigSecret+"-1", "cloud.conf")
+	require.Equal(t, former, f.delivered(t, operand.Secret, operand.CloudConfigSecret, "cloud.conf"))
+	f.makeRevisionOf(t, 4)
+	f.sees(t)
+	require.Contains(t, f.password(t), "other")
+	f.rotate(t, "the next one")
+	f.sees(t)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
+	f.sees(t)
+	require.Contains(t, f.password(t), "other")
+	require.Equal(t, []string{"CloudConfigDegraded", "CredentialsDegraded"}, slices.Sorted(slices.Values(f.degraded(t))))
+}
+
+// The correction of a mistake may be another one.
+func TestARevisionGoesBackAlsoIfOtherInputsAreRejectedMeanwhile(t *testing.T) {
+	const another = "[Global]\nuse-clouds = true\n[LoadBalancer]\nmax-shared-lb = 3\n"
+	for name, tc := range map[string]struct{ mistake, correction func(f *fixture) }{
+		"a cloud configuration": {
+			func(f *fixture) { f.change(t) },
+			func(f *fixture) {
+				f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": another}))
+			},
+		},
+		"flags": {
+			func(f *fixture) { f.setOverrides(t, port) },
+			func(f *fixture) { f.setOverrides(t, `extendedArguments: {v: ["4"]}`) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorking(t)
+			f.rolls(t, func() { tc.mistake(f) })
+			tc.correction(f)
+			f.sees(t)
+			f.fails(t)
+			f.sees(t)
+			f.concludeAs(t, trial.Failed, "Crash", 1)
+			f.sees(t)
+			require.True(t, f.wentBack(t))
+			f.makeRevisionOf(t, 3)
+			f.clock.Step(2 * time.Hour)
+			f.sees(t)
+			require.True(t, f.wentBack(t), "what has failed is not tried again, though it was accepted")
+		})
+	}
 }
 
 func TestARevisionGoesBackWhoseLoginIsRejectedWithCredentialsThatStay(t *testing.T) {

@@ -32,10 +32,11 @@ type gating struct {
 	// isUndone is whether full is what works, as after a change that is undone while it rolls out.
 	isUndone bool
 	// active are the rejections that concern full, and that no administrator has accepted, with what waits for its
-	// verdict. remembered are those of inputs that were undone. accepted are the inputs that an administrator has
-	// accepted, of which some have changed, nil if there are none.
-	active, remembered []trial.Rejection
-	accepted           operand.StartDigests
+	// verdict. remembered are those of inputs that were undone, failed those among them with which a revision has failed,
+	// so that they take no place of what is rejected. accepted are the inputs that an administrator has accepted, of
+	// which some have changed, nil if there are none.
+	active, remembered, failed []trial.Rejection
+	accepted                   operand.StartDigests
 	// working is the revision that a change could break, 0 if there is none.
 	working int32
 	// held is since when something waits while a former one works, or while none does.
@@ -104,6 +105,9 @@ func (g *gating) classify() (err error) {
 		switch {
 		case !r.AppliesTo(g.digests, g.changed) && !g.isRollingOut(&r), g.logsInAnew(&r):
 			g.remembered = append(g.remembered, r)
+			if r.Verdict.Revision != 0 && !g.logsInAnew(&r) && !operatorclient.IsAccepted(g.in.acceptance, r.Inputs.Value()) {
+				g.failed = append(g.failed, r)
+			}
 		case g.accept(r.Inputs):
 		case g.isHeld(&r):
 			g.active = append(g.active, r)

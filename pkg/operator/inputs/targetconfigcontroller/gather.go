@@ -1,6 +1,7 @@
 package targetconfigcontroller
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -36,6 +37,7 @@ type gathered struct {
 	// version: the latest one, or that to go back to. It is 0 if there is none.
 	objects  operand.Objects
 	revision int32
+	goesBack bool
 
 	// accepted are the last accepted inputs. live is the pod's ConfigMap of the candidate, nil if there is none: until a
 	// candidate has been accepted, there is no pod.
@@ -52,7 +54,7 @@ type gathered struct {
 	// acceptance has the values that an administrator has accepted, see operatorclient.IsAccepted.
 	acceptance string
 
-	// failed are those with which a preflight has failed.
+	// failed are those with which a preflight or a revision has failed.
 	failed []operand.StartDigests
 
 	// absent are the inputs that do not exist, each with its grace period.
@@ -118,6 +120,15 @@ func (c *controller) gather(
 // stored before the candidate is applied.
 func (g *gathered) hasFailed(resources *operand.Resources) bool {
 	return slices.ContainsFunc(g.failed, resources.StartDigests().Matches)
+}
+
+// dropFailed forgets the accepted cloud configuration if it has failed. From then on, the copies of the revision replace
+// one that is rejected, also when that failure is not remembered any more.
+func (g *gathered) dropFailed(resources *operand.Resources) {
+	config := operand.StartDigests{diagnostic.CloudConfig: resources.StartDigests()[diagnostic.CloudConfig]}
+	if slices.ContainsFunc(g.failed, func(f operand.StartDigests) bool { return maps.Equal(f, config) }) {
+		g.accepted.CloudConfig = nil
+	}
 }
 
 func (c *controller) withSystemTrust(sources []operand.TrustSource) []operand.TrustSource {

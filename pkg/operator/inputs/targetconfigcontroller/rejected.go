@@ -21,20 +21,35 @@ func (g *gating) isRollingOut(r *trial.Rejection) bool {
 	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Matches(r.Inputs)
 }
 
-// logsInAnew reports whether the candidate has other credentials than the revision whose login was rejected: those may
-// have been revoked while it rolled out, and what it changes was not to blame.
+// logsInAnew reports whether the candidate has another login than the revision whose login was rejected, and the cloud
+// has not rejected that, too: the former one may have been revoked while the revision rolled out, and what it changes
+// was not to blame.
 func (g *gating) logsInAnew(r *trial.Rejection) bool {
 	if r.Verdict.Revision == 0 || r.Verdict.Class != trial.RejectedLogin {
 		return false
 	}
-	had := g.in.objects.StartDigests(r.Verdict.Revision)[diagnostic.Credentials]
-	return had != "" && had != g.digests[diagnostic.Credentials]
+	login := diagnostic.Credentials
+	if !g.in.hasCredentialsApart() {
+		login = diagnostic.CloudConfig
+	}
+	had := g.in.objects.StartDigests(r.Verdict.Revision)[login]
+	return had != "" && had != g.digests[login] && !slices.ContainsFunc(g.record.Rejected, func(r trial.Rejection) bool {
+		return r.Verdict.Revision == 0 && r.Verdict.Class == trial.RejectedLogin && r.Credentials == loginOf(g.full)
+	})
 }
 
-// formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise.
+// hasCredentialsApart reports whether the cloud-controller-manager has its credentials beside its cloud configuration.
+func (g *gathered) hasCredentialsApart() bool {
+	secret := g.objects.Secret(operand.CloudCredentialsSecret)
+	return secret != nil && len(secret.Data) > 0
+}
+
+// formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise. Other
+// inputs may be wanted already, and be rejected too.
 func (g *gating) formerRevision() int32 {
-	for _, r := range g.active {
-		if g.isRollingOut(&r) {
+	last := g.in.objects.StartDigests(g.lastComplete(operand.Candidate))
+	for _, r := range slices.Concat(g.active, g.failed) {
+		if g.isRollingOut(&r) || r.IsFor(g.status.LatestAvailableRevision) && last.Matches(r.Inputs) {
 			return r.Verdict.Former
 		}
 	}
@@ -57,7 +72,7 @@ func (g *gating) withoutRejected() (*candidate, error) {
 	}
 	back := g.formerRevision()
 	if back != 0 {
-		g.in.revision = back
+		g.in.revision, g.in.goesBack = back, true
 	}
 	current := g.current(g.in)
 	rejected := &operand.InputError{Diagnostics: g.full.errors, Warnings: g.full.warnings}
@@ -68,6 +83,8 @@ func (g *gating) withoutRejected() (*candidate, error) {
 			waiting = append(waiting, found...)
 		}
 		rejected.Diagnostics = slices.Concat(rejected.Diagnostics, found)
+	}
+	for _, r := range slices.Concat(g.active, g.failed) {
 		g.in.failed = append(g.in.failed, failedOf(&r)...)
 	}
 	var err error
@@ -161,16 +178,15 @@ func (g *gathered) rejections(r *trial.Rejection) []diagnostic.Diagnostic {
 // cloud configuration, they may be all that an administrator has changed of it.
 func (g *gathered) blamed(r *trial.Rejection) []diagnostic.Cause {
 	causes, config, credentials := r.Inputs.Causes(), g.accepted.CloudConfig, g.accepted.Credentials
-	if apart := g.objects.Secret(operand.CloudCredentialsSecret); apart != nil && len(apart.Data) > 0 {
-		return causes
-	}
-	if config == nil || credentials == nil || !bytes.Equal(config.Input.Data, g.CloudConfig.Data) ||
-		!bytes.Equal(config.Input.CABundle, g.CloudConfig.CABundle) ||
+	i := slices.Index(causes, diagnostic.CloudConfig)
+	if g.hasCredentialsApart() || i < 0 || config == nil || credentials == nil ||
 		maps.EqualFunc(credentials.Input.Data, g.Credentials.Data, bytes.Equal) {
 		return causes
 	}
-	if i := slices.Index(causes, diagnostic.CloudConfig); i >= 0 {
+	if bytes.Equal(config.Input.Data, g.CloudConfig.Data) && bytes.Equal(config.Input.CABundle, g.CloudConfig.CABundle) {
 		causes[i] = diagnostic.Credentials
+	} else {
+		causes = slices.Insert(causes, i+1, diagnostic.Credentials)
 	}
 	return slices.Compact(causes)
 }

@@ -1,6 +1,7 @@
 package targetconfigcontroller
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,4 +56,57 @@ func TestAnAzureLoginThatTheCloudRejectsIsThatOfTheSecret(t *testing.T) {
 	f.OperandImages["azure-cloud-controller-manager"] = "registry/azure@sha256:9"
 	f.sees(t)
 	require.True(t, f.record(t).Runs(), "another image is tried with the former credentials")
+}
+
+// An upgrade whose credentials were revoked while it rolled out is tried again with others.
+func TestAnAzureRevisionWhoseLoginIsRejectedIsTriedAgainWithOtherCredentials(t *testing.T) {
+	f := newAzureFixture(t)
+	f.works = true
+	f.settle(t)
+	f.refresh(t)
+	secret := func(value string) {
+		credentials, err := f.kube.CoreV1().Secrets(target).Get(t.Context(), "azure-cloud-credentials", metav1.GetOptions{})
+		require.NoError(t, err)
+		credentials.Data["azure_client_secret"] = []byte(value)
+		f.put(t, credentials)
+	}
+	const image = "registry/azure@sha256:9"
+	f.rolls(t, func() { f.OperandImages["azure-cloud-controller-manager"] = image })
+	f.failsAs(t, trial.RejectedLogin)
+	f.sees(t)
+	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), image)
+	f.makeRevisionOf(t, 3)
+
+	secret("wrong")
+	f.sees(t)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
+	f.sees(t)
+	require.NotContains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), image,
+		"those credentials say nothing about it")
+
+	secret("right")
+	f.sees(t)
+	f.conclude(t, trial.Successful, 1)
+	f.sees(t)
+	require.Contains(t, f.delivered(t, operand.ConfigMap, operand.PodConfigMap, "pod.yaml"), image)
+}
+
+func TestAnAzureLoginMayBeRejectedForTheSecretOrTheCloudConfiguration(t *testing.T) {
+	f := newAzureFixture(t)
+	f.works = true
+	f.settle(t)
+	f.refresh(t)
+	credentials, err := f.kube.CoreV1().Secrets(target).Get(t.Context(), "azure-cloud-credentials", metav1.GetOptions{})
+	require.NoError(t, err)
+	credentials.Data["azure_client_secret"] = []byte("wrong")
+	f.put(t, credentials)
+	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": strings.Replace(azureConfig(t),
+		`"cloudProviderBackoffDuration": 6`, `"cloudProviderBackoffDuration": 7`, 1)}))
+	f.sees(t)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
+	f.sees(t)
+	require.Equal(t, []string{"CloudConfigDegraded", "CredentialsDegraded", "TrustedCADegraded"}, f.degraded(t))
+	f.put(t, secret("file-syncer-identity", map[string][]byte{"token": []byte("another token")}))
+	f.sees(t)
+	require.Equal(t, "another token", f.delivered(t, operand.Secret, "file-syncer-token", "token"), "nothing else waits")
 }

@@ -144,7 +144,8 @@ func (s *state) judgeFirstNode(ctx context.Context, first *rollout) *trial.Verdi
 	if end := controlplane.Terminated(status); end != nil && count >= minRestarts {
 		verdict := e.ended(end)
 		isRevoked := verdict.Class == nodecause.Unauthenticated.String() && s.hasLoggedIn(first)
-		if !isRevoked && (verdict.Result == trial.Failed || verdict.Class != crash) {
+		lasts := e.now.Sub(e.since) >= cloudTimeout // Then other credentials end the rejection.
+		if (!isRevoked || lasts) && (verdict.Result == trial.Failed || verdict.Class != crash) {
 			return onlyFailed(verdict)
 		}
 	}

@@ -168,6 +168,7 @@ func TestAnImageIsNotRejectedForALoginThatItDoesNotChange(t *testing.T) {
 	require.Empty(t, w.rejected(t))
 	w.renews(t, 6*time.Minute)
 	require.NotEmpty(t, w.rejected(t), "the former revision led for ten minutes")
+	require.Equal(t, trial.RejectedLogin, w.rejected(t)[0].Verdict.Class, "so other credentials end it")
 }
 
 // What the leader logs proves nothing: a tenant may have written it. That its process leads, and that the other one is
