@@ -179,7 +179,7 @@ func TestAPreflightIsNoStaticPodAndTouchesNoHost(t *testing.T) {
 		require.Equal(t, "cloud-controller-manager-preflight", pod.Spec.ServiceAccountName)
 		require.Equal(t, "hostnetwork-v2", pod.Annotations["openshift.io/required-scc"])
 		require.Equal(t, corev1.RestartPolicyNever, pod.Spec.RestartPolicy)
-		require.EqualValues(t, 780, *pod.Spec.ActiveDeadlineSeconds)
+		require.EqualValues(t, 1380, *pod.Spec.ActiveDeadlineSeconds)
 		require.Nil(t, pod.Spec.Priority)
 		require.Nil(t, pod.Spec.SecurityContext.RunAsUser)
 		container := pod.Spec.Containers[0]

@@ -31,6 +31,11 @@ const (
 	// is named within a minute.
 	lookupTimeout = 45 * time.Second
 
+	// nodeLookupTimeout is how much longer it may take for each Node of the cluster, and maxLookupTimeout for all, while no
+	// look-up fails: a round tells its result only at its end, and asks a cloud four times for each Node.
+	nodeLookupTimeout = 600 * time.Millisecond
+	maxLookupTimeout  = 10 * time.Minute
+
 	// podStartTimeout is how long the pod may take to start, and pullTimeout how long the pull of its image may take.
 	podStartTimeout = 2 * time.Minute
 	pullTimeout     = 10 * time.Minute
@@ -102,6 +107,8 @@ type evidence struct {
 	// process that holds the lease.
 	held   time.Duration
 	holder string
+	// nodes is how many Nodes there are, 0 until lookupTimeout is over.
+	nodes int
 	// changesImage is whether the candidate changes the image.
 	changesImage bool
 	// log is the end of the container's log, without secrets, and unread why it was not read.
@@ -168,7 +175,7 @@ func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 	switch {
 	case e.unread != "" && e.held >= unseenPeriod:
 		return e.verdict(trial.Successful, "", "it led for %s; its log was not read: %s", unseenPeriod, e.unread), ""
-	case e.now.Sub(e.startedAt) < lookupTimeout:
+	case e.now.Sub(e.startedAt) < e.lookupLimit():
 		return nil, "its look-up of the nodes"
 	case e.isKeptFromLeading():
 		return e.verdict(trial.Inconclusive, notStarted, "it did not lead: %q holds lease/%s in %s, the "+
@@ -180,6 +187,16 @@ func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 			"the kubelet of node/%s", e.held.Round(time.Second), e.unread, e.pod.Spec.NodeName), ""
 	}
 	return e.overdue(led), ""
+}
+
+// lookupLimit returns how long the process may run without a result. One that has begun to look up nodes, and has
+// logged no error of a class, may have many to look up.
+func (e *evidence) lookupLimit() time.Duration {
+	hasBegun := !e.ledAt.IsZero() && nodecause.StartOf(e.log).Started && nodecause.FirstLookups(e.log).Failed == 0
+	if !hasBegun || nodecause.ClassOf(errorOf(e.log)) != nodecause.Other {
+		return lookupTimeout
+	}
+	return lookupTimeout + min(time.Duration(e.nodes)*nodeLookupTimeout, maxLookupTimeout)
 }
 
 // isKeptFromLeading reports whether another process holds the lease, and nothing else is known that keeps this one from
@@ -207,7 +224,7 @@ func (e *evidence) overdue(led time.Duration) *trial.Verdict {
 		said = fmt.Sprintf("logged %q last", terminationmessage.Cut(text))
 	}
 	return e.verdict(trial.Inconclusive, nodecause.NoAnswer.String(), "within %s, it looked up no node and "+
-		"%s; %s", lookupTimeout, said, nodecause.NoAnswer.Action())
+		"%s; %s", e.lookupLimit(), said, nodecause.NoAnswer.Action())
 }
 
 func (e *evidence) provenByStart() bool {

@@ -31,6 +31,10 @@ const (
 		"instances\n" +
 		`W1125 19:00:00.000000       1 controllermanager.go:326] Skipping "cloud-node-controller"` + "\n"
 
+	// begins is the log of one that begins to look up nodes.
+	begins = `I1125 19:00:00.000000       1 leaderelection.go:272] "Successfully acquired lease" lock="ns/ccm"` + "\n" +
+		`I1125 19:00:00.000000       1 controllermanager.go:338] Started "cloud-node-controller"` + "\n"
+
 	// denied is about the right to list Services, which a preflight on OpenStack does not have.
 	denied = errorAt + `"Failed to watch" err="failed to list *v1.Service: services is forbidden: User ` +
 		`\"system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager-preflight\" cannot list resource ` +
@@ -119,6 +123,32 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		"another process leads, and this one logs nothing": {
 			state: running, runs: 45, leads: -1, change: func(e *evidence) { e.holder = "m2_former" },
 			result: trial.Failed, class: hang, message: "within 45s, it logged nothing; correct what was changed",
+		},
+		"it looks up many nodes, or its cloud is slow": {
+			state: running, runs: 344, leads: 340, change: func(e *evidence) { e.log, e.nodes = begins, 500 },
+			waitsFor: "its look-up of the nodes",
+		},
+		"it is done with many nodes": {
+			state: running, runs: 344, leads: 340, change: func(e *evidence) { e.log, e.nodes = begins+lookedUp, 500 },
+			result: trial.Successful, message: "it led and looked up 3 of 3 nodes",
+		},
+		"it looks up many nodes for too long": {
+			state: running, runs: 345, leads: 340, change: func(e *evidence) { e.log, e.nodes = begins, 500 },
+			result: trial.Inconclusive, class: "NoAnswer",
+			message: `within 5m45s, it looked up no node and logged "Started \"cloud-node-controller\"" last; check that the ` +
+				`cloud's API responds`,
+		},
+		"it looks up more nodes than any preflight waits for": {
+			state: running, runs: 645, leads: 640, change: func(e *evidence) { e.log, e.nodes = begins, 5000 },
+			result: trial.Inconclusive, class: "NoAnswer",
+			message: `within 10m45s, it looked up no node and logged "Started \"cloud-node-controller\"" last; check that the ` +
+				`cloud's API responds`,
+		},
+		"its cloud rejects it beside many nodes": {
+			state: running, runs: 45, leads: 40,
+			change: func(e *evidence) { e.log, e.nodes = begins+errorAt+"got 403 instead\n", 500 },
+			result: trial.Failed, class: "Unauthorized",
+			message: `the credentials lack a permission: "got 403 instead"; permit them to read instances and their networks`,
 		},
 		"it does not lead yet": {state: running, runs: 44, leads: -1, waitsFor: "its look-up of the nodes"},
 		"every look-up is forbidden": {
@@ -409,5 +439,6 @@ func TestWhenTheLeadersLoginIsRejected(t *testing.T) {
 func TestAPreflightOutlivesThePatienceWithIt(t *testing.T) {
 	var pod corev1.Pod
 	require.NoError(t, yaml.Unmarshal(bindata.MustRead("assets/pod/preflight-patch.yaml"), &pod))
-	require.Greater(t, *pod.Spec.ActiveDeadlineSeconds, int64((podStartTimeout + pullTimeout + lookupTimeout).Seconds()))
+	all := podStartTimeout + pullTimeout + lookupTimeout + maxLookupTimeout
+	require.Greater(t, *pod.Spec.ActiveDeadlineSeconds, int64(all.Seconds()))
 }

@@ -295,8 +295,22 @@ func (s *state) evidence(ctx context.Context) (*evidence, error) {
 		e.unread = unread.Error()
 	}
 	var err error
+	if state.Running != nil && s.now.Sub(e.startedAt) >= lookupTimeout {
+		if e.nodes, err = s.countNodes(ctx); err != nil {
+			return nil, err
+		}
+	}
 	e.log, err = s.mask(text)
 	return e, err
+}
+
+// countNodes reads one Node: the API server adds how many follow it.
+func (s *state) countNodes(ctx context.Context) (int, error) {
+	list, err := s.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, fmt.Errorf("counting the Nodes: %w", err)
+	}
+	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), nil
 }
 
 // conclude writes the verdict. The next sync ends the preflight.

@@ -148,11 +148,15 @@ func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
 }
 
 // proofWait returns how long the second node of a rollout waits at most until the revision has proved itself on the
-// first one, 0 if it does not wait. Only a process that leads shows what a leader starts.
+// first one, 0 if it does not wait. Only a process that leads shows what a leader starts. No time ends the wait for one
+// that has failed: going back does, a correction, or an administrator who accepts it.
 func (n *nextNode) proofWait(r rollout) time.Duration {
 	_, former := controlplane.Halfway(r.status, r.leader)
 	if former == 0 || !r.proof.NeedsProof(r.objects, r.latest, former) {
 		return 0
+	}
+	if r.proof.HasFailed(r.latest) {
+		return proofTimeout
 	}
 	return max(0, n.unproved.See(r.latest, r.now).Add(proofTimeout).Sub(r.now))
 }

@@ -129,6 +129,18 @@ func TestARolloutDoesNotWaitForAProofForever(t *testing.T) {
 	require.Equal(t, "m0 2, m1 2, m2 2", s.revisions())
 }
 
+// What would go back may have been edited by hand.
+func TestARevisionThatHasLedBadlyReachesNoSecondNode(t *testing.T) {
+	s := newSimulated(t, "m0", "m1", "m2")
+	s.lead()
+	s.run(time.Second)
+	s.changed()
+	s.run(time.Minute)
+	s.prove(trial.Proof{Revision: 2, Former: 1, Node: "m1", State: trial.ProofFailed, Began: metav1.NewTime(s.clock.Now())})
+	s.run(time.Hour)
+	require.Equal(t, "m0 1, m1 2, m2 1", s.revisions())
+}
+
 func TestTheNodeWhoseRevisionHasLedBadlyGoesBackFirst(t *testing.T) {
 	s := newSimulated(t, "m0", "m1", "m2")
 	s.lead()
