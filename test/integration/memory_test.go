@@ -11,6 +11,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -39,9 +40,8 @@ func TestObjectsOfOthersDoNotFillTheMemory(t *testing.T) {
 	_, err := c.kube.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	before := c.peakOfAStart(t, nil)
-	// The operator has bound the rights of the cloud-controller-manager.
 	ccm := c.as(t, operandUser)
+	before := c.peakOfAStart(t, awaitRights(ccm))
 	for _, tc := range []struct {
 		name string
 		flood
@@ -125,6 +125,30 @@ func (c *cluster) waitingService(ctx context.Context) (*corev1.Service, error) {
 		return nil, err
 	}
 	return services.Get(ctx, "web", metav1.GetOptions{})
+}
+
+// awaitRights waits until the operator has bound the rights of the cloud-controller-manager to what it writes here.
+func awaitRights(ccm kubernetes.Interface) func(*testing.T, *cluster) {
+	return func(t *testing.T, _ *cluster) {
+		t.Helper()
+		await(t, "the rights of the cloud-controller-manager", func(ctx context.Context) error {
+			for _, what := range []authorizationv1.ResourceAttributes{
+				{Namespace: targetNamespace, Verb: "create", Group: coordinationv1.GroupName, Resource: "leases"},
+				{Namespace: metav1.NamespaceDefault, Verb: "create", Resource: "events"},
+			} {
+				review, err := ccm.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+					Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what},
+				}, metav1.CreateOptions{})
+				if err != nil {
+					return err
+				}
+				if !review.Status.Allowed {
+					return fmt.Errorf("it may not create %s", what.Resource)
+				}
+			}
+			return nil
+		})
+	}
 }
 
 // awaitQuote waits until the operator has read the Events of the Service, of which the first explains why it waits.

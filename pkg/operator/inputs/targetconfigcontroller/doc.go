@@ -15,10 +15,10 @@
 //
 //	| if                                                         | the gate                                           |
 //	|------------------------------------------------------------|----------------------------------------------------|
-//	| nothing has changed of what the CCM starts with            | passes them, and withdraws an ended preflight      |
+//	| nothing has changed of what the CCM starts with            | passes them, and withdraws an undone preflight     |
 //	| the CCM that works has them: a change was undone           | passes them                                        |
 //	| the latest revision with them failed on its first node     | goes back to what the other nodes run, at once     |
-//	| a login with their credentials failed, and its pause lasts | changes nothing                                    |
+//	| a login with their credentials failed, and its pause lasts | holds everything, and after 90 s only them         |
 //	| an administrator has accepted what failed or waits         | passes them, and tells what else was not tried     |
 //	| a preflight has failed with some of them                   | replaces those with the accepted version, degrades,|
 //	|                                                            | tries the others without them, and repeats it later|

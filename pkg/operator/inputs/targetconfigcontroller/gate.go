@@ -74,8 +74,14 @@ func (g *gating) take(ctx context.Context, next *candidate, e *evidence) (*candi
 	g.tellUnproved(e.changed.Changed(g.accepted), unproved)
 	switch step {
 	case pause:
+		if err := g.repeatOrWithdraw(ctx); err != nil {
+			return nil, err
+		}
+		if others, err := g.withoutWaiting(e.changed); err != nil || others != nil {
+			return others, err
+		}
 		next.resources = nil
-		return next, g.repeatOrWithdraw(ctx)
+		return next, nil
 	case passAndRepeat:
 		return next, g.repeatOrWithdraw(ctx)
 	case submit:

@@ -86,8 +86,12 @@ var rows = map[string]func(*testing.T, *fixture){
 		f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
 		f.change(t)
 		f.token(t)
-		f.waits(t, 4*time.Minute)
+		f.waits(t, 89*time.Second)
 		require.False(t, f.hasToken(t))
+		f.waits(t, time.Second)
+		require.True(t, f.hasToken(t), "nothing else waits")
+		f.waits(t, 2*time.Minute)
+		require.Equal(t, former, f.balancers(t))
 		require.False(t, trial.Of(f.submitted(t)).Runs(), "another login with the same credentials")
 	},
 	"an administrator has accepted what failed or waits": func(t *testing.T, f *fixture) {

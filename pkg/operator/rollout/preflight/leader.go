@@ -90,7 +90,7 @@ func endedByLogin(pod *corev1.Pod) bool {
 // at once, because new credentials may become valid some seconds after they were written.
 func (s *state) watchLeader(ctx context.Context) error {
 	var last time.Time
-	for _, r := range s.record.Rejected {
+	for _, r := range trial.Remembered(s.record.Rejected, s.now) {
 		if r.Verdict.AwaitsLeader() && r.Verdict.Ended.After(last) {
 			last = r.Verdict.Ended.Time
 		}

@@ -281,7 +281,7 @@ func (r rollout) markWatching() {
 }
 
 // last returns the nodes that a rollout reaches last, in this order: those where the predecessor's pods run, which may
-// occupy the port of the static pod, and the leader's. A rollout then moves the leadership once, to a node that has the
+// occupy the port of the static pod, and the leader's. The lead then changes hands once, to a process that has the
 // new revision. A node that becomes the leader meanwhile is last too.
 func (r rollout) last() (last []string) {
 	for _, pod := range r.view.Predecessors() {
