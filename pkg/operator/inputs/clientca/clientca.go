@@ -37,9 +37,9 @@ type controller struct {
 	source corev1informers.ConfigMapInformer
 }
 
-// New returns the controller that copies the client CAs from kube-system's extension-apiserver-authentication, which
-// the source watches and where the API server publishes them, into the ConfigMaps client-ca and
-// requestheader-client-ca. It reports a missing or invalid source as ClientCADegraded and keeps the last valid copy.
+// New returns the controller that copies the client CAs from kube-system's extension-apiserver-authentication, where
+// the API server publishes them, to the ConfigMaps client-ca and requestheader-client-ca. It reports a missing or
+// invalid source as ClientCADegraded and keeps the last valid copy.
 func New(d dependencies.Deps, source corev1informers.ConfigMapInformer) factory.Controller {
 	dependencies.Require(d, source)
 	c := &controller{Deps: d, source: source}

@@ -30,8 +30,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// acceptedAnnotation has the digest of the user's configuration that the ConfigMap was rendered from. What was accepted
-// once is not rejected later for a likely mistake.
+// acceptedAnnotation has the digest of the user's configuration that was rendered: likely mistakes reject only changes.
 const acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 
 type controller struct {
@@ -41,10 +40,9 @@ type controller struct {
 }
 
 // New returns the controller that renders configmap/kube-cloud-config in openshift-config-managed from the user's
-// configuration, with the platform's ManagedConfig, and copies the user's other keys. It does nothing on a platform
-// without ManagedConfig and while the feature gate is off. If the configuration is rejected or was deleted, the
-// ConfigMap stays unchanged. A cluster without a user's configuration is rendered from Infrastructure alone. Errors
-// become ManagedCloudConfigDegraded.
+// configuration, or from Infrastructure if there is none, and copies the user's other keys. It does nothing on a
+// platform without ManagedConfig, or while the feature gate is off. If the configuration is rejected or was deleted,
+// the ConfigMap stays unchanged. Errors become ManagedCloudConfigDegraded.
 func New(d dependencies.Deps, userConfig, managedConfig coreinformers.ConfigMapInformer) factory.Controller {
 	dependencies.Require(d, userConfig, managedConfig)
 	f := factory.New().
@@ -95,8 +93,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return c.apply(ctx, syncCtx.Recorder(), current, wanted)
 }
 
-// observe returns the observed configuration and what to write. Rewrite is nil if there is nothing to write or the
-// platform is unknown.
+// observe returns a nil Rewrite if the platform is unknown or has nothing to write.
 func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.ManagedConfig, error) {
 	current, known, err := observedplatform.Of(spec)
 	if err != nil || !known || !current.WritesManagedConfig() {
@@ -118,7 +115,7 @@ func render(
 ) (*corev1.ConfigMap, error) {
 	result := rewrite(clouds.Source{
 		Config:             s.Data,
-		CredentialsUnknown: true, // each component has its own
+		CredentialsUnknown: true, // each component has its own credentials
 		Cluster:            observed.Cluster,
 	})
 	accepted := digest.Hex(s.Data)

@@ -19,8 +19,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// Labels and annotations that identify certificates and their owners to tools, as in library-go's
-// pkg/operator/certrotation.
+// Labels and annotations by which tools identify certificates, as in library-go's pkg/operator/certrotation.
 const (
 	typeLabel           = "auth.openshift.io/managed-certificate-type"
 	notBeforeAnnotation = "auth.openshift.io/certificate-not-before"
@@ -32,14 +31,12 @@ const (
 	component = "Cloud Compute / Cloud Controller Manager"
 )
 
-// hostnames returns the certificate's names. They do not depend on the node, because all nodes serve the same
-// certificate.
+// hostnames do not depend on the node, because all nodes serve the same certificate.
 func hostnames() sets.Set[string] {
 	return sets.New("localhost", "127.0.0.1", "::1", operand.ServingName, operand.ServingName+".cluster.local")
 }
 
-// readPair returns the Secret's certificate and key if they belong together, and the reason to replace them if there is
-// one. The parsers' errors do not quote keys.
+// readPair returns a pair and, if it must be replaced, the reason. The parsers' errors quote no keys.
 func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificateConfig, reason string) {
 	if secret == nil {
 		return nil, "there was none"
@@ -85,14 +82,12 @@ func names(leaf *x509.Certificate) sets.Set[string] {
 	return all
 }
 
-// signerDue returns when to replace a signer: after half of the configured validity, and at the latest when a fifth
-// of its own validity is left.
+// signerDue returns when to replace a signer: the earlier of half the configured validity and four fifths of its own.
 func signerDue(signer *x509.Certificate, validity time.Duration) time.Time {
 	return earliest(signer.NotBefore.Add(validity/2), latestRenewal(signer))
 }
 
-// leafDue is signerDue for a leaf certificate. A renewal before the leaf's last fifth also waits until clients have
-// had time to read the new signer.
+// leafDue is signerDue for a leaf, but before its last fifth, clients also get time to read a new signer.
 func leafDue(leaf, signer *x509.Certificate, validity time.Duration) time.Time {
 	refresh := validity / 2
 	due, known := leaf.NotBefore.Add(refresh), signer.NotBefore.Add(refresh/10)
@@ -113,7 +108,7 @@ func earliest(a, b time.Time) time.Time {
 	return b
 }
 
-// makeSigner makes a signer with a key of the generator. Without one, it has library-go's default key.
+// makeSigner makes a key of library-go's default kind if there is no generator.
 func makeSigner(
 	now func() time.Time, validity time.Duration, key crypto.KeyPairGenerator,
 ) (*crypto.TLSCertificateConfig, error) {
@@ -125,8 +120,8 @@ func makeSigner(
 	return crypto.NewSigningCertificate(name, key, crypto.WithLifetime(validity))
 }
 
-// makeLeaf issues a certificate that expires no later than its signer. Without a generator, it has library-go's default
-// key. library-go's function without a generator accepts only signers with RSA keys.
+// makeLeaf issues a certificate that expires no later than its signer, by default with library-go's kind of key: its
+// own function for that accepts only signers with RSA keys.
 func makeLeaf(
 	signer *crypto.CA, now time.Time, validity time.Duration, key crypto.KeyPairGenerator,
 ) (*crypto.TLSCertificateConfig, error) {
@@ -142,8 +137,7 @@ func makeLeaf(
 	return signer.NewServerCertificate(hostnames(), key, times)
 }
 
-// withSigner adds a signer to a bundle and removes expired signers. An invalid bundle counts as empty: leaves of
-// missing signers are replaced.
+// withSigner adds a signer to a bundle without expired ones. An invalid bundle counts as empty: leaves are replaced.
 func withSigner(bundle string, signer *x509.Certificate, now time.Time) []*x509.Certificate {
 	certificates, err := certutil.ParseCertsPEM([]byte(bundle))
 	if err != nil {

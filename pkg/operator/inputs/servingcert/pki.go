@@ -17,20 +17,18 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 )
 
-// readPatience is how long a sync waits for the first read of the PKI configuration.
+// readPatience limits how long a sync waits for the first read of the PKI configuration.
 const readPatience = 10 * time.Second
 
-// keyPolicy selects the keys of new certificates. It has no say in validity periods, and a change replaces no
-// certificate before it is due.
+// keyPolicy selects the keys of new certificates. A change replaces no certificate early.
 type keyPolicy struct {
 	profile pki.PKIProfileProvider
 
-	// unsupported is why the previous kind of key is used.
+	// unsupported is why keyFor has selected the previous kind of key.
 	unsupported error
 }
 
-// readKeyPolicy returns an error while the policy is not known. Without an object the default profile applies, as in
-// library-go's certrotation.
+// readKeyPolicy fails while the policy is unknown. Without a PKI object, library-go's default profile applies.
 func (c *controller) readKeyPolicy(ctx context.Context) (*keyPolicy, error) {
 	enabled, err := observedplatform.FeatureGateEnabled(c.Operator, featuregate.PKI)
 	if err != nil || !enabled {
@@ -50,8 +48,8 @@ func (c *controller) readKeyPolicy(ctx context.Context) (*keyPolicy, error) {
 	return &keyPolicy{profile: provider}, nil
 }
 
-// keyFor returns the generator of the next certificate's key, nil for this operator's own default. If the policy is not
-// supported, it is of the previous certificate's kind.
+// keyFor returns the generator of the next certificate's key, nil for this operator's default. If the policy is
+// unsupported, the key is of the previous certificate's kind.
 func (p *keyPolicy) keyFor(
 	kind pki.CertificateType, name string, previous *crypto.TLSCertificateConfig,
 ) crypto.KeyPairGenerator {

@@ -42,17 +42,16 @@ const (
 	// every Secret of its own namespace on Nutanix.
 	SignerSecret = "cloud-controller-manager-serving-signer"
 
-	// CAKey is the key of operand.ServingCAConfigMap that has the signers' certificates for clients.
+	// CAKey is the key of operand.ServingCAConfigMap with the signers' certificates for clients.
 	CAKey = "ca-bundle.crt"
 )
 
-// Validity has the validity periods of newly issued certificates. Each certificate is replaced after half of its
-// period.
+// Validity has the validity periods of new certificates. Each certificate is replaced after half of its period.
 type Validity struct {
 	Signer, Leaf time.Duration
 }
 
-// defaultValidity applies to zero fields of Options.Validity. It is the same as for other operands' certificates.
+// defaultValidity replaces zero fields of Validity. Other operands' certificates have the same periods.
 var defaultValidity = Validity{Signer: 60 * 24 * time.Hour, Leaf: 30 * 24 * time.Hour}
 
 type controller struct {
@@ -63,10 +62,9 @@ type controller struct {
 }
 
 // New returns the controller that maintains a signer, its CA bundle and the Secret serving-cert with the operand's
-// certificate. It also replaces what another client has changed. Errors become ServingCertificateDegraded.
+// certificate, and reverts other clients' changes. Errors become ServingCertificateDegraded.
 //
 // signerSecrets watches the operator's namespace, and pkis the PKI configuration while its feature gate is enabled.
-// defaultValidity replaces zero fields of the validity.
 func New(
 	d dependencies.Deps, signerSecrets corev1informers.SecretInformer, pkis configv1alpha1informers.PKIInformer,
 	validity Validity,
@@ -264,14 +262,12 @@ func (c *controller) writePair(
 	return write(ctx, recorder, c.Kube.CoreV1().Secrets(meta.Namespace), desired, current == nil)
 }
 
-// writer is the client of Secrets or ConfigMaps.
 type writer[T any] interface {
 	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
 	Update(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
 }
 
-// write creates or updates an object. It replaces only the state that was checked; a concurrent write causes a
-// conflict, which is not reported.
+// write replaces only the state that was checked: a concurrent write causes a conflict, for which there is no event.
 func write[T runtime.Object](
 	ctx context.Context, recorder events.Recorder, client writer[T], object T, isNew bool,
 ) error {

@@ -22,9 +22,8 @@ import (
 type candidate struct {
 	// resources is nil if the last candidate stays unchanged.
 	resources *operand.Resources
-	// inputs are those that resources were rendered from.
-	inputs operand.Inputs
-	// accepted has the inputs to store as accepted.
+	inputs    operand.Inputs
+	// accepted has the inputs to store in accepted-inputs.
 	accepted inputs.Accepted
 
 	errors, warnings []diagnostic.Diagnostic
@@ -37,13 +36,13 @@ type attempt struct {
 	operand.Inputs
 	// proxy is the trusted CA that is rendered as the Proxy's, nil if there is none.
 	proxy *operand.TrustSource
-	// replaced are the causes whose current input is replaced.
+	// replaced are the causes whose current input is not used.
 	replaced  []diagnostic.Cause
 	fallbacks map[diagnostic.Cause]string
 }
 
-// choose renders the current inputs. If one of them is rejected, choose renders its last accepted version instead. In
-// both cases the result has the diagnostics of the current inputs.
+// choose renders the current inputs, with accepted versions of rejected ones. All diagnostics are about the current
+// inputs.
 func (c *controller) choose(in *gathered) (*candidate, error) {
 	var err error
 	current := c.current(in)
@@ -70,7 +69,7 @@ func (c *controller) choose(in *gathered) (*candidate, error) {
 	return next, in.nameAcceptance(next, current.Inputs, resources != nil)
 }
 
-// acceptedWarnings returns the warnings about the accepted cloud configuration, if the current one is a change of it.
+// acceptedWarnings returns the warnings about the accepted cloud configuration if the current one is a change of it.
 func (c *controller) acceptedWarnings(in *gathered, current *attempt) ([]diagnostic.Diagnostic, error) {
 	if current.Policy != diagnostic.Strict || in.accepted.CloudConfig == nil {
 		return nil, nil
@@ -82,9 +81,8 @@ func (c *controller) acceptedWarnings(in *gathered, current *attempt) ([]diagnos
 	return checked.Warnings, nil
 }
 
-// contradictions returns the likely mistakes in an unchanged cloud configuration that come from new credentials, such
-// as another region, nil if there are none. They reject the credentials, as a changed cloud configuration is rejected:
-// it does not matter which of the two changes.
+// contradictions returns the likely mistakes that new credentials cause in an unchanged cloud configuration, such as
+// another region. They reject the credentials, as they would reject a changed cloud configuration.
 func (c *controller) contradictions(
 	in *gathered, current *attempt, resources *operand.Resources,
 ) (*operand.InputError, error) {
@@ -113,8 +111,7 @@ func (c *controller) contradictions(
 	return found, nil
 }
 
-// replaced renders the accepted versions of rejected inputs instead of them. If that is not possible, the result has no
-// resources.
+// replaced renders the accepted versions of rejected inputs. The result has no resources if that is not possible.
 func (c *controller) replaced(
 	in *gathered, current *attempt, rejected *operand.InputError,
 ) (*candidate, error) {
@@ -138,8 +135,7 @@ func (c *controller) replaced(
 	}, nil
 }
 
-// current returns the current inputs. Render omits a trusted CA that contains no usable certificate, so the accepted
-// one is added to it.
+// current adds the accepted trusted CA to a current one without a usable certificate, which Render omits.
 func (c *controller) current(in *gathered) *attempt {
 	a := &attempt{Inputs: in.Inputs, proxy: in.proxy, fallbacks: map[diagnostic.Cause]string{}}
 	a.Policy = in.policy(a.Inputs)
@@ -165,12 +161,11 @@ func (c *controller) acceptedTrust(in *gathered) (*operand.TrustSource, string) 
 	return &trust, trustFallback(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
 }
 
-// replacements returns the attempts to make if the current inputs are rejected, the closest to the current inputs
-// first.
+// replacements returns the attempts to make for rejected inputs, the closest to the current inputs first.
 func (c *controller) replacements(
 	in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic,
 ) []*attempt {
-	var rejected []diagnostic.Cause // of those whose accepted version is stored
+	var rejected []diagnostic.Cause // causes whose accepted version may be stored
 	for _, cause := range []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA} {
 		if slices.ContainsFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Cause == cause }) {
 			rejected = append(rejected, cause)
@@ -178,7 +173,7 @@ func (c *controller) replacements(
 	}
 	if len(rejected) == 0 {
 		if current.Former != nil {
-			return []*attempt{current} // It replaces what is rejected.
+			return []*attempt{current} // Its former pod replaces the rejected image or flags.
 		}
 		return nil
 	}
@@ -229,14 +224,14 @@ func (c *controller) withAccepted(in *gathered, current *attempt, causes []diagn
 				return nil
 			}
 			a.proxy, a.Trust = &kept.Input, c.withSystemTrust([]operand.TrustSource{kept.Input})
-		case diagnostic.Image, diagnostic.Configuration: // not replaceable, but by a former pod
+		case diagnostic.Image, diagnostic.Configuration: // only a former pod replaces these
 		}
 	}
 	a.Policy = in.policy(a.Inputs)
 	return a
 }
 
-// acceptedFallbacks describes the accepted version of each input, in addition to the current stand-ins.
+// acceptedFallbacks adds descriptions of all accepted inputs to the current fallbacks.
 func (g *gathered) acceptedFallbacks(current *attempt) map[diagnostic.Cause]string {
 	fallbacks := maps.Clone(current.fallbacks)
 	if kept := g.accepted.CloudConfig; kept != nil {
@@ -251,7 +246,7 @@ func (g *gathered) acceptedFallbacks(current *attempt) map[diagnostic.Cause]stri
 	return fallbacks
 }
 
-// nameHeldBack adds to a rejected input's description that it also holds back a valid input.
+// nameHeldBack adds to a rejected input's fallback that it also holds back a valid input.
 func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
 	for cause, name := range map[diagnostic.Cause]string{
 		diagnostic.CloudConfig: "cloud configuration", diagnostic.Credentials: "credentials",
@@ -287,7 +282,7 @@ func (c *controller) chosen(
 ) *candidate {
 	next, now := in.accepted, c.Clock.Now()
 	if a.Former != nil && a.Former.Flags {
-		resources.NodeManager = nil // It has the same configuration, so it stays as it is.
+		resources.NodeManager = nil // The cloud-node-manager's configuration is the same.
 	}
 	if !slices.Contains(a.replaced, diagnostic.CloudConfig) {
 		next.CloudConfig = inputs.AcceptCloudConfig(next.CloudConfig, a.CloudConfig, now)
@@ -306,7 +301,7 @@ func (c *controller) chosen(
 	}
 }
 
-// acceptedInputs returns the Secret with the accepted inputs. It adds a warning for inputs that do not fit.
+// acceptedInputs adds a warning for accepted inputs that do not fit in the Secret.
 func (c *candidate) acceptedInputs() (*corev1.Secret, error) {
 	secret, omitted, err := c.accepted.Secret(c.inputs.Platform.Name)
 	if err != nil || len(omitted) == 0 {
@@ -321,8 +316,7 @@ func (c *candidate) acceptedInputs() (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// policy returns the severity policy for likely typos: they reject only a change, never an input that was accepted
-// already, or that an administrator accepts.
+// policy is Strict only for a change that no administrator has accepted: likely typos reject no accepted input.
 func (g *gathered) policy(in operand.Inputs) diagnostic.Policy {
 	digest := operand.InputDigest(in)
 	isFormer := g.former != nil && g.former.Annotations[operand.AcceptedInputAnnotation] == digest
@@ -334,7 +328,7 @@ func (g *gathered) policy(in operand.Inputs) diagnostic.Policy {
 	return diagnostic.Strict
 }
 
-// copies returns the revision that replaces what has no accepted version, nil if there is none or it is incomplete.
+// copies returns the revision that replaces inputs without an accepted version, nil if it is missing or incomplete.
 func (g *gathered) copies() *operand.Revision {
 	if g.revision == 0 {
 		return nil
@@ -351,8 +345,7 @@ func fallbackText(since time.Time) string {
 	return fmt.Sprintf("until then, the version accepted at %s stays in use", since.UTC().Format(time.RFC3339))
 }
 
-// trustFallback describes an accepted trusted CA. If it was taken from a revision, the description names the
-// revision's object.
+// trustFallback names the revision's object if the trusted CA was taken from one.
 func trustFallback(kept *inputs.Version[operand.TrustSource]) string {
 	if strings.HasSuffix(kept.Source, " in "+operatorclient.TargetNamespace) {
 		return fmt.Sprintf("until then, the content of %s stays in use", kept.Source)

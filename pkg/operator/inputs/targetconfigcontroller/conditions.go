@@ -17,20 +17,19 @@ import (
 const (
 	name = "TargetConfigController"
 
-	// NoticesCondition reports warnings about accepted inputs. Its name has none of the suffixes that the
-	// ClusterOperator aggregates.
+	// NoticesCondition reports warnings about accepted inputs. The ClusterOperator does not aggregate its suffix.
 	NoticesCondition = "CloudConfigNotices"
 
-	// maxMessage limits a condition's message, because an event's message has at most 1 KiB.
+	// maxMessage, in bytes, limits a condition's message: an event's message has at most 1 KiB.
 	maxMessage = 1000
 )
 
-// causes are the causes that have a condition, in the order in which the conditions are written.
+// causes have one condition each, written in this order.
 var causes = []diagnostic.Cause{
 	diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA, diagnostic.Image, diagnostic.Configuration,
 }
 
-// Inertia is that of the causes: an invalid input does not recover by itself.
+// Inertia reports the causes at once: an invalid input does not recover by itself.
 var Inertia = func() operatorclient.Inertia {
 	inertia := operatorclient.Inertia{}
 	for _, cause := range causes {
@@ -39,7 +38,7 @@ var Inertia = func() operatorclient.Inertia {
 	return inertia
 }()
 
-// report writes one condition for each cause and one for the warnings. It records an event for each new message.
+// report writes one condition for each cause and one for warnings, and records an event for each new message.
 func (c *controller) report(
 	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
 ) error {
@@ -67,8 +66,7 @@ func (c *controller) report(
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
 
-// reportOnly writes the condition of a diagnostic that keeps the inputs from being checked. The other conditions
-// stay.
+// reportOnly reports a diagnostic that keeps the inputs from being checked. The other conditions stay.
 func (c *controller) reportOnly(
 	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, d *diagnostic.Diagnostic,
 ) error {
@@ -118,7 +116,7 @@ func textsOf(diagnostics []diagnostic.Diagnostic, causes ...diagnostic.Cause) []
 	return texts
 }
 
-// joinBounded joins as many lines as fit in maxMessage, and the number of the others.
+// joinBounded joins the lines that fit in maxMessage, and counts the others.
 func joinBounded(lines []string) string {
 	var b strings.Builder
 	for i, line := range lines {

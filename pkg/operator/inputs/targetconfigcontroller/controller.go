@@ -37,12 +37,12 @@ const (
 	// degrades: cloud-credential-operator may have to call the cloud first. A lasting absence shows within a minute.
 	componentGracePeriod = 45 * time.Second
 
-	// userGracePeriod is the same for an input that an administrator writes, once a candidate was accepted. An object
-	// that is replaced is deleted and recreated, and the object that references it may arrive in the cache first.
+	// userGracePeriod is the same for an input that an administrator writes, once a candidate was accepted: a replaced
+	// object is deleted and recreated, and the object that references it may arrive in the cache first.
 	userGracePeriod = 5 * time.Second
 )
 
-// Options are what New needs besides the dependencies of all controllers.
+// Options are the dependencies of New that not all controllers have.
 type Options struct {
 	// Namespaces watches the operand's namespace.
 	Namespaces coreinformers.NamespaceInformer
@@ -54,7 +54,7 @@ type Options struct {
 	// NodeManagers watches the cloud-node-manager on platforms that have one.
 	NodeManagers appsinformers.DaemonSetInformer
 
-	// Version is the version of the release payload; it is recorded with the candidate.
+	// Version is that of the release payload; it is recorded with the candidate.
 	Version string
 
 	// OperandImages are the pull specifications by tag in the release payload. OperatorImage is this operator's.
@@ -74,14 +74,14 @@ type controller struct {
 	secrets    corev1client.SecretsGetter
 	// workingRevision returns the revision that a change could break, 0 if there is none.
 	workingRevision func(*operatorv1.StaticPodOperatorStatus) (int32, error)
-	// inputs gathers the current inputs, and annotations are those of the operator's resource. A DryRun has others.
+	// inputs and annotations read the cluster; a DryRun has others.
 	inputs      func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
 	annotations func() (map[string]string, error)
 
-	// held is when something started to wait for a verdict while a former one works, or while none does.
+	// held is the hold timer: how long a change has waited while a former cloud-controller-manager works, or none does.
 	held patience.Since[bool]
 
-	// absent has when each absent input was first missed.
+	// absent is since when each absent input has been absent.
 	absent patience.Each[string, bool]
 }
 
@@ -167,7 +167,7 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 		return err
 	}
 	if wait := c.remainingGracePeriod(in.absent, in.live); wait > 0 {
-		// Inputs are still pending; an event or the timer requeues.
+		// An event or the timer requeues.
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 		return nil
 	}
@@ -186,9 +186,8 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 	return c.report(ctx, syncCtx.Recorder(), status, chosen)
 }
 
-// applyChosen stores the accepted inputs before it applies the candidate: otherwise the next process could use older
-// ones than the candidate has. The pod's ConfigMap, with the digest of all objects, comes last; until then the revision
-// controller waits.
+// applyChosen stores the accepted inputs first: otherwise the next process could use older ones than the candidate has.
+// The pod's ConfigMap, with the digest of all objects, comes last; the revision controller waits for it.
 func (c *controller) applyChosen(
 	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
 ) error {
@@ -209,8 +208,7 @@ func (c *controller) applyChosen(
 	return c.applyNodeManager(ctx, recorder, status, chosen.resources)
 }
 
-// remainingGracePeriod returns how long the absent inputs may still be absent, 0 if the grace period of one of them
-// has ended. In a new cluster all inputs have the same grace period.
+// remainingGracePeriod returns how long to wait for absent inputs, 0 once all grace periods have ended.
 func (c *controller) remainingGracePeriod(absent map[string]time.Duration, live *corev1.ConfigMap) time.Duration {
 	maps.DeleteFunc(c.absent, func(input string, _ *patience.Since[bool]) bool {
 		_, still := absent[input]
@@ -227,8 +225,7 @@ func (c *controller) remainingGracePeriod(absent map[string]time.Duration, live 
 	return longest
 }
 
-// render returns either the resources or an *operand.InputError with all errors: those of operand.Render and the
-// given ones, which Render cannot detect.
+// render returns the resources, or an *operand.InputError that includes the given errors, which Render cannot detect.
 func render(in operand.Inputs, diagnostics []diagnostic.Diagnostic) (*operand.Resources, *operand.InputError, error) {
 	resources, err := operand.Render(in)
 	var rejected *operand.InputError
@@ -251,8 +248,7 @@ func (c *controller) applySecret(ctx context.Context, recorder events.Recorder, 
 	return nil
 }
 
-// checkNamespace reports a missing or terminating operand namespace. The credentials are deleted with the namespace,
-// and without this check they would be reported as missing.
+// checkNamespace reports a missing or terminating operand namespace instead of the credentials that go with it.
 func (c *controller) checkNamespace() (*diagnostic.Diagnostic, error) {
 	const writer = "the cluster-version-operator"
 	d := &diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: "namespace/" + operatorclient.TargetNamespace}

@@ -1,6 +1,5 @@
 // Package targetconfigcontroller renders the candidate for the next revision: it gathers the inputs, operand.Render
-// checks and renders them, and the controller applies the result as a whole. It is the only writer of revisioned
-// objects.
+// checks and renders them, and the controller applies the result as a whole. It alone writes revisioned objects.
 //
 // If Render rejects an input, the controller renders the last accepted version instead, so other changes still roll
 // out. Conditions report the diagnostics, one condition for each diagnostic.Cause.
@@ -9,9 +8,8 @@
 //
 // A cloud-controller-manager (CCM) starts with a cloud configuration, credentials, trusted CAs, an image and flags. A
 // change of these becomes a revision only after a preflight, in which a CCM runs with the change beside the one that
-// works. The gate decides whether the current inputs pass. It remembers only since when something waits; the rest is in
-// the record of package trial. What is rejected there is replaced first; decisions has the rows about what is left.
-// The first row that applies decides:
+// works. The gate decides whether the current inputs pass. Its only memory is the hold timer and the record of package
+// trial. Rejected inputs are replaced first. For the others, the first row that applies decides:
 //
 //	| if                                                         | the gate                                           |
 //	|------------------------------------------------------------|----------------------------------------------------|
@@ -33,11 +31,11 @@
 //	| otherwise                                                  | submits them to a preflight, and holds them        |
 //
 // A rejected login or revision is remembered for an hour after its inputs were undone: the same inputs would lock the
-// account, or break the node, again. Where the cloud rejects the login of the CCM that works too, a failed login is
-// repeated at once: the new credentials may be valid by now, and nothing else is the cure.
+// account, or break the node, again. If the cloud also rejects the login of the working CCM, a failed login is repeated
+// at once: the new credentials may be valid by now, and nothing else can help.
 //
 // Before a take-over, the CCM that works is the predecessor's, and everything has changed.
 //
-// An administrator may also accept a likely mistake that a check rejects. Then a preflight judges it; where there is
-// none, the value to accept says so.
+// An administrator may also accept a likely mistake that a check rejects. Then a preflight tests it; without a
+// preflight, the value to accept ends in "-unproved".
 package targetconfigcontroller

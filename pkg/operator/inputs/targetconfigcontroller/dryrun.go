@@ -18,20 +18,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// DryRun is a set of objects of which the controller makes a candidate without writing anything: the objects of a
-// cluster, or those that it would have after a change.
+// DryRun has a cluster's objects, before or after a change, of which Run makes a candidate without writing.
 type DryRun struct {
-	// Spec, Status and Annotations are those of the operator's resource. Spec.ObservedConfig is what the observers make
-	// of the objects.
+	// Spec, Status and Annotations are the operator resource's. ObservedConfig is what the observers make of the objects.
 	Spec        operatorv1.StaticPodOperatorSpec
 	Status      operatorv1.StaticPodOperatorStatus
 	Annotations map[string]string
 
-	// Inputs gathers the inputs.
 	Inputs func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
 
-	// Live is the ConfigMap operand.PodConfigMap, Accepted the Secret operand.AcceptedInputsSecret, and Preflight the
-	// Secret operand.PreflightName. Each is nil if it does not exist.
+	// The objects named operand.PodConfigMap, operand.AcceptedInputsSecret and operand.PreflightName, nil if absent.
 	Live                *corev1.ConfigMap
 	Accepted, Preflight *corev1.Secret
 }
@@ -48,12 +44,10 @@ type DryRunResult struct {
 	Fallbacks        map[diagnostic.Cause]string
 }
 
-// standInImage stands for the images of the release, which are the same in every dry run. So are the objects that
-// kube-controller-manager writes.
+// standInImage stands for the images of the release, which are the same in every dry run.
 const standInImage = "that of the release"
 
-// Run gathers, checks and renders the inputs as the controller does. Unlike the controller, it does not wait for absent
-// inputs, and it uses no revision's copies instead of a rejected input.
+// Run does what the controller does, but does not wait for absent inputs or use a revision's copies for rejected ones.
 func (t DryRun) Run() (*DryRunResult, error) {
 	p, known, err := observedplatform.Effective(&t.Spec.OperatorSpec, &t.Status.OperatorStatus)
 	if err != nil || !known || !p.Managed() {
@@ -87,8 +81,8 @@ func (t DryRun) Run() (*DryRunResult, error) {
 	}, nil
 }
 
-// withoutRejected replaces the inputs with which a preflight has failed. The stand-ins for images and the trust bundle
-// of the operator's image have no digest of the cluster.
+// withoutRejected replaces the inputs with which a preflight has failed. It cannot know rejected images and trust
+// bundles of the operator's image: the digests of their stand-ins differ.
 func (t DryRun) withoutRejected(c *controller, in *gathered, chosen *candidate) (*candidate, error) {
 	if t.Preflight == nil || chosen.resources == nil {
 		return chosen, nil
@@ -106,7 +100,7 @@ func (t DryRun) withoutRejected(c *controller, in *gathered, chosen *candidate) 
 	return c.replaced(in, c.current(in), rejected)
 }
 
-// objects returns those of the operand's namespace, with stand-ins for those of kube-controller-manager.
+// objects returns those of the operand's namespace, with stand-ins for those that kube-controller-manager writes.
 func (t DryRun) objects() (o operand.Objects) {
 	ca, token := &corev1.ConfigMap{Data: map[string]string{rootCAKey: "CA"}}, &corev1.Secret{
 		Data: map[string][]byte{corev1.ServiceAccountTokenKey: []byte("token")},

@@ -18,18 +18,18 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// gating decides about a candidate.
+// gating is one decision of the gate.
 type gating struct {
 	*controller
 	syncCtx factory.SyncContext
 	status  *operatorv1.StaticPodOperatorStatus
 	in      *gathered
 	record  *trial.Record
-	// full is the candidate of the current inputs, digests are those of what it starts with, and changed what of that
-	// differs from the last candidate.
+	// full is the candidate of the current inputs. digests cover what its cloud-controller-manager starts with; changed
+	// are those that differ from the last candidate.
 	full             *candidate
 	digests, changed operand.StartDigests
-	// isUndone is whether full is what works, as after a change that is undone while it rolls out.
+	// isUndone reports whether full is the working revision: a change was undone while it rolled out.
 	isUndone bool
 	// active are the rejections that concern full, and that no administrator has accepted, with what waits for its
 	// verdict. remembered are those of inputs that were undone, failed those among them with which a revision has failed,
@@ -39,14 +39,13 @@ type gating struct {
 	accepted                   operand.StartDigests
 	// working is the revision that a change could break, 0 if there is none.
 	working int32
-	// held is since when something waits while a former one works, or while none does.
+	// held continues the controller's hold timer.
 	held patience.Since[bool]
 }
 
 // gate decides whether a candidate that changes what the cloud-controller-manager starts with becomes a revision, see
-// decisions. It returns the candidate to apply: nil while the verdict is awaited, or one with the accepted inputs
-// instead of those with which the cloud-controller-manager has failed. Those stay rejected until one of them changes,
-// an administrator accepts them, or a repeated preflight succeeds; what else changes is tried without them.
+// decisions. It returns the candidate to apply, with accepted inputs instead of failed ones, or nil while a verdict is
+// pending. Inputs stay rejected until one of them changes, an administrator accepts them, or a preflight succeeds.
 func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	status *operatorv1.StaticPodOperatorStatus, in *gathered, chosen *candidate,
 ) (*candidate, error) {
@@ -125,7 +124,7 @@ func (g *gating) classify() (err error) {
 	return nil
 }
 
-// accept reports whether an administrator has accepted inputs. They let a candidate pass if some of them have changed.
+// accept reports whether an administrator has accepted the inputs, and notes them in g.accepted if they cover a change.
 func (g *gating) accept(inputs operand.StartDigests) bool {
 	if len(inputs) == 0 || !operatorclient.IsAccepted(g.in.acceptance, inputs.Value()) {
 		return false
@@ -139,14 +138,14 @@ func (g *gating) accept(inputs operand.StartDigests) bool {
 	return true
 }
 
-// undoes reports whether the candidate is what works. That may lead although it is rejected.
+// undoes reports whether the candidate is the working revision, unless that is rejected: a rejected revision may lead.
 func (g *gating) undoes() bool {
 	isRejected := func(r trial.Rejection) bool { return r.IsFor(g.working) }
 	return len(g.changed) > 0 && g.working != 0 && !slices.ContainsFunc(g.active, isRejected) &&
 		g.in.objects.StartDigests(g.working).Matches(g.digests)
 }
 
-// tellUnproved says why a change, if there is one and a reason, becomes a revision without a verdict.
+// tellUnproved records an event for a change that becomes a revision without a verdict.
 func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
 	if len(changed) == 0 || why == "" {
 		return
@@ -158,9 +157,8 @@ func digestOf(secret *corev1.Secret) string {
 	return secret.Annotations[operand.PreflightDigestAnnotation]
 }
 
-// changes returns the digests of what the cloud-controller-manager of a candidate starts with, and what of that
-// differs from the last candidate. At a first installation there is nothing to differ from, but before a take-over
-// everything does.
+// changes returns the digests of what the candidate's cloud-controller-manager starts with, and those that differ from
+// the last candidate: none at a first installation, all before a take-over.
 func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests) {
 	if next.inputs.First && g.working != controlplane.PredecessorRevision && g.record.Secret == nil {
 		return nil, nil
@@ -169,8 +167,7 @@ func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests
 	return digests, digests.Changed(g.in.objects.StartDigests(g.lastComplete(operand.Candidate)))
 }
 
-// lastComplete returns the latest revision instead of 0, the last candidate, if that is not complete: it was edited by
-// hand, or not all of it is applied yet.
+// lastComplete returns the latest revision instead of 0, the last candidate, if that is edited or not fully applied.
 func (g *gating) lastComplete(revision int32) int32 {
 	if revision == 0 && g.in.objects.CopiesMatch(operand.Candidate) != nil {
 		return g.status.LatestAvailableRevision
@@ -178,11 +175,10 @@ func (g *gating) lastComplete(revision int32) int32 {
 	return revision
 }
 
-// repeatOrWithdraw repeats the preflight of what is rejected if that is due. If nothing is, it withdraws a candidate
-// that no longer is one, and its verdict. If the candidate is applied already, with all that it changed, the verdict
-// stays for the notice: the digest of a preflight does not tell, because it has pinned flags. One about a revision does
-// not: an administrator has accepted what it rejected, and no node goes back. The proof of a revision stays as long as
-// it counts.
+// repeatOrWithdraw repeats the preflight of rejected inputs if that is due. If nothing is rejected, it withdraws the
+// preflight and its verdict, but not a proof that still counts. The verdict of an applied candidate stays for the
+// notice; the digest of a preflight does not identify it, because that covers pinned flags. A verdict about a revision
+// goes: an administrator has accepted what it rejected, so no node goes back.
 func (g *gating) repeatOrWithdraw(ctx context.Context) error {
 	if len(g.active) > 0 {
 		return g.repeat(ctx)
@@ -205,8 +201,8 @@ func (g *gating) repeatOrWithdraw(ctx context.Context) error {
 	return left.Save(ctx, g.secrets)
 }
 
-// repeat gives the current inputs to a preflight again if that is due. The former verdict counts until there is
-// another one, and so do its tries, whatever else has changed meanwhile.
+// repeat submits the current inputs to another preflight if that is due. The former verdict and its tries count until
+// there is a new one, whatever else changes meanwhile.
 func (g *gating) repeat(ctx context.Context) error {
 	last, pause := g.nextRepeat()
 	if pause > 0 {
@@ -216,7 +212,7 @@ func (g *gating) repeat(ctx context.Context) error {
 		if tried := g.record.Inputs; len(tried) > 0 && g.digests.Matches(tried) {
 			return nil
 		}
-		// What was tried last was undone.
+		// The inputs that were tried last were undone.
 		return g.submit(ctx, &corev1.Secret{}, last.Inputs, last.Credentials, &last.Verdict)
 	}
 	preflight, _, err := g.preflightOf(g.full)
@@ -226,8 +222,8 @@ func (g *gating) repeat(ctx context.Context) error {
 	return g.submit(ctx, preflight, g.changed, loginOf(g.full), &last.Verdict)
 }
 
-// nextRepeat returns the rejection that the next repeated preflight is about, and the pause until then. A rejected
-// login counts against an account, so its pause is the longest that counts, unless the credentials are others now.
+// nextRepeat returns the rejection that the next preflight repeats, and the pause until then. Rejected logins may lock
+// an account, so the longest pause of a login counts, unless the credentials have changed.
 func (g *gating) nextRepeat() (last trial.Rejection, pause time.Duration) {
 	soonest, login := trial.Never, time.Duration(0)
 	for i, r := range g.active {
@@ -248,8 +244,7 @@ func (g *gating) nextRepeat() (last trial.Rejection, pause time.Duration) {
 	return last, max(soonest, login)
 }
 
-// submit writes a candidate for a preflight, with what it changes, the digest of its login, and the verdict that counts
-// meanwhile, nil if there is none.
+// submit writes the Secret of a preflight. The verdict counts until the preflight has one, nil if there is none.
 func (g *gating) submit(
 	ctx context.Context, preflight *corev1.Secret, changed operand.StartDigests, login string, verdict *trial.Verdict,
 ) error {

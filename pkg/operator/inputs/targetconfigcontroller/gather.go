@@ -26,26 +26,23 @@ const (
 	fileSyncerIdentity = "file-syncer-identity"
 )
 
-// gathered are the current inputs.
 type gathered struct {
 	operand.Inputs
 
 	// errors are the errors that Render cannot detect.
 	errors []diagnostic.Diagnostic
 
-	// objects are those of the operand's namespace, with the copies of revision, which replaces what has no accepted
-	// version: the latest one, or that to go back to. It is 0 if there is none.
+	// objects are those of the operand's namespace, with the copies of revision. That replaces inputs without an accepted
+	// version: it is the latest revision or the one to go back to, 0 if there is none.
 	objects  operand.Objects
 	revision int32
 	goesBack bool
 
-	// accepted are the last accepted inputs. live is the pod's ConfigMap of the candidate, nil if there is none: until a
-	// candidate has been accepted, there is no pod.
+	// live is the pod's ConfigMap of the last candidate, nil until a candidate has been accepted.
 	accepted inputs.Accepted
 	live     *corev1.ConfigMap
 
-	// former has the annotations of live or, if nothing is installed, those that a removal has kept of it. It is nil at a
-	// first installation.
+	// former has live's annotations, or those that a removal has kept. It is nil at a first installation.
 	former *corev1.ConfigMap
 
 	// proxy is the trusted CA that the Proxy names, nil if it names none. Trust also has the other sources.
@@ -116,8 +113,7 @@ func (c *controller) gather(
 	return g, nil
 }
 
-// hasFailed reports whether the candidate starts with something that has failed. An accepted version may have: it is
-// stored before the candidate is applied.
+// hasFailed reports whether the candidate has failed inputs: an accepted version is stored before it is applied.
 func (g *gathered) hasFailed(resources *operand.Resources) bool {
 	return slices.ContainsFunc(g.failed, resources.StartDigests().Matches)
 }
@@ -152,8 +148,7 @@ func (c *controller) absences(now *inputs.Gathered, observed *operandconfig.Conf
 	return absent
 }
 
-// reportDeletedCredentials reports an optional Secret that was deleted while its keys are in use. Render reports the
-// absence of a required Secret.
+// reportDeletedCredentials reports a deleted optional Secret whose keys are in use. Render reports a required one.
 func (g *gathered) reportDeletedCredentials(wanted platform.Credentials) {
 	isKnown := g.Credentials.Data != nil || g.Credentials.Unknown
 	if wanted.Secret == "" || !wanted.Optional || isKnown || g.live == nil {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// holdTimeout is how long changes wait for a verdict where no former cloud-controller-manager leads: they may be the
-	// cure. Then they become a revision without one.
+	// holdTimeout is how long changes wait for a verdict while no former cloud-controller-manager works. Then they become
+	// a revision without a verdict, because they may be the fix.
 	holdTimeout = 20 * time.Second
 
-	// holdAllTimeout is how long everything waits for a preflight that has no result. Then only what it tries waits.
+	// holdAllTimeout is how long all changes wait for a preflight. Then only those that it tries wait.
 	holdAllTimeout = 90 * time.Second
 )
 
@@ -32,27 +32,26 @@ const (
 	wait          step = "wait"            // for the verdict
 )
 
-// evidence is what is known at one moment about a candidate in which nothing is rejected.
+// evidence is what is known about a candidate whose rejected inputs have been replaced.
 type evidence struct {
 	digests, changed operand.StartDigests
-	// login is the digest of the credentials. Those of digests lack some: see loginOf.
+	// login is the digest of all credentials; digests lack some, see loginOf.
 	login string
-	// isBack is whether the nodes run it that a failed revision has not reached, isPaused whether a login with its
-	// credentials was rejected less than a pause ago, and isAccepted whether an administrator has accepted it.
+	// isBack reports whether the nodes that a failed revision has not reached run this candidate, isPaused whether a
+	// rejected login with its credentials must not be repeated yet, isAccepted whether an administrator has accepted it.
 	isBack, isPaused, isAccepted bool
-	// preflight is the Secret of its preflight, nil if none is possible, and why the reason if that matters.
+	// preflight is the Secret of its preflight, nil if none is possible; why is the reason, if it matters.
 	preflight *corev1.Secret
 	why       string
-	// result is that of its preflight, "" before there is one, and runs whether that runs.
+	// result is that of the preflight, "" if it has none; runs reports whether it runs.
 	result trial.Result
 	runs   bool
-	// works is whether a former cloud-controller-manager works, and waited how long something has waited.
+	// works reports whether a former cloud-controller-manager works; waited is how long changes have waited.
 	works  bool
 	waited time.Duration
 }
 
-// decisions has what happens to a candidate, and why nothing has proved what becomes a revision, if nothing has. The
-// first row that applies decides.
+// decisions implements the table in doc.go. unproved is why a change becomes a revision without proof, if it does.
 var decisions = []struct {
 	when     func(*evidence) bool
 	step     step
@@ -106,8 +105,7 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	return e, err
 }
 
-// loginOf returns the digest of what a candidate logs in with. Some platforms have it in the cloud configuration, so
-// the digests of what the cloud-controller-manager starts with do not tell.
+// loginOf returns the digest of the credentials. StartDigests lack those in a cloud configuration.
 func loginOf(c *candidate) string { return operand.CredentialsDigest(c.inputs) }
 
 func (g *gating) observeTrial(e *evidence) {
@@ -119,8 +117,7 @@ func (g *gating) observeTrial(e *evidence) {
 	}
 }
 
-// isPaused counts a remembered rejection of this candidate too: it is not active while it is not about the inputs that
-// are wanted, as where what replaces them was rejected before.
+// isPaused also counts remembered rejections: inputs that now replace others may have been rejected before.
 func (g *gating) isPaused(e *evidence) bool {
 	isPaused := func(r trial.Rejection) bool {
 		return r.Verdict.Class == trial.RejectedLogin && r.Verdict.Revision == 0 &&
@@ -135,14 +132,13 @@ func (g *gating) isTried(preflight *corev1.Secret) bool {
 	return preflight != nil && g.record.Digest == digestOf(preflight)
 }
 
-// isHeld reports whether inputs are replaced by what runs. Those whose preflight showed nothing are while a former
-// cloud-controller-manager works; without one, they may be the cure. While that hands over its lead, none works for
-// some seconds.
+// isHeld reports whether accepted inputs replace these. Inconclusive ones are held while a former CCM works; otherwise
+// they may be the fix. During a hand-over, none works for some seconds, which holdTimeout covers.
 func (g *gating) isHeld(r *trial.Rejection) bool {
 	return !r.Waits() || g.waited() < holdTimeout || g.working != 0
 }
 
-// withoutWaiting returns what does not wait for the verdict about changes, nil if everything does.
+// withoutWaiting returns the candidate without the changes that wait for a verdict, nil if everything waits.
 func (g *gating) withoutWaiting(changed operand.StartDigests) (*candidate, error) {
 	if g.working == 0 || g.waited() < holdAllTimeout {
 		return nil, nil
@@ -153,12 +149,12 @@ func (g *gating) withoutWaiting(changed operand.StartDigests) (*candidate, error
 	return g.withoutRejected()
 }
 
-// waited returns how long something has waited. The time counts on if another candidate replaces the one that waited.
+// waited returns how long changes have waited. Replacing the waiting candidate does not reset the timer.
 func (g *gating) waited() time.Duration {
 	now := g.Clock.Now()
 	waited := now.Sub(g.held.See(g.working != 0, now))
 	g.controller.held = g.held
-	again := holdTimeout // Whether it works may change.
+	again := holdTimeout // until a cloud-controller-manager may work, or no longer
 	if g.working != 0 && waited < holdAllTimeout {
 		again = min(holdTimeout, holdAllTimeout-waited)
 	} else if waited < holdTimeout {
@@ -168,8 +164,7 @@ func (g *gating) waited() time.Duration {
 	return waited
 }
 
-// preflightOf returns the Secret with the preflight of a candidate, nil if none can be made: on this platform, or,
-// with the reason, for this candidate.
+// preflightOf returns the Secret of a preflight, nil if the platform or, for the given reason, the candidate has none.
 func (g *gating) preflightOf(chosen *candidate) (preflight *corev1.Secret, why string, err error) {
 	if !chosen.inputs.Platform.Preflight {
 		return nil, "", nil

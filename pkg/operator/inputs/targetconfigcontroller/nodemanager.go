@@ -23,8 +23,7 @@ import (
 // generationManager owns only the generation of the cloud-node-manager in the status.
 const generationManager = "TargetConfigController-NodeManager"
 
-// applyNodeManager writes the cloud-node-manager's configuration. It then writes the DaemonSet if its specification
-// differs from the rendered one, or if its generation shows that another client changed it.
+// applyNodeManager writes the configuration, and the DaemonSet if its specification or generation differs.
 func (c *controller) applyNodeManager(
 	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus,
 	resources *operand.Resources,
@@ -96,8 +95,7 @@ func deleteForeignSelector(
 	return true, nil
 }
 
-// cachedDaemonSets reads from the cache first. The informer may not be running, so a missing object is read from the
-// API.
+// cachedDaemonSets reads a missing object from the API, because the informer may not be running.
 type cachedDaemonSets struct {
 	appsv1client.DaemonSetInterface
 	get operatorclient.GetFunc[*appsv1.DaemonSet]

@@ -15,8 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// isRollingOut reports whether the rejected inputs are those of the latest revision, which has failed on its first
-// node.
+// isRollingOut reports whether the latest revision has failed on its first node, and is still the candidate.
 func (g *gating) isRollingOut(r *trial.Rejection) bool {
 	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Matches(r.Inputs)
 }
@@ -56,16 +55,14 @@ func (g *gating) formerRevision() int32 {
 	return 0
 }
 
-// goesBack reports whether a candidate with these digests is what the nodes run that the latest revision has not
-// reached.
+// goesBack reports whether the nodes that the failed latest revision has not reached run this candidate.
 func (g *gating) goesBack(digests operand.StartDigests) bool {
 	back := g.formerRevision()
 	return back != 0 && g.in.objects.StartDigests(back).Matches(digests)
 }
 
-// withoutRejected returns the candidate with the accepted inputs instead of the rejected ones, and with what the last
-// candidate has instead of a rejected image or rejected flags. If the latest revision has failed on its first node, it
-// is what the others run.
+// withoutRejected replaces rejected inputs by accepted ones, and a rejected image or flags by the last candidate's. If
+// the latest revision has failed on its first node, it returns what the other nodes run.
 func (g *gating) withoutRejected() (*candidate, error) {
 	if len(g.active) == 0 {
 		return g.full, nil
@@ -95,15 +92,15 @@ func (g *gating) withoutRejected() (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What waits is no error of its input. The preflight's notice tells it.
+	// A waiting input has no error. The preflight's notice reports it.
 	next.errors = slices.DeleteFunc(slices.Clone(next.errors), func(d diagnostic.Diagnostic) bool {
 		return slices.Contains(waiting, d)
 	})
 	return next, nil
 }
 
-// failedOf returns the digests that a replacement of rejected inputs must not have: after a preflight, not all of them
-// together. After a revision, none of them, so that its first node gets what works on the others.
+// failedOf returns the digests that a replacement must not match: after a preflight all of them together, after a
+// revision each of them, so that its first node gets what works on the others.
 func failedOf(r *trial.Rejection) []operand.StartDigests {
 	if r.Verdict.Revision == 0 {
 		return []operand.StartDigests{r.Inputs}
@@ -115,8 +112,8 @@ func failedOf(r *trial.Rejection) []operand.StartDigests {
 	return each
 }
 
-// formerPod returns the pod whose image or flags take the place of rejected ones, nil if none are rejected: that of a
-// revision, or with 0 of the last candidate, see lastComplete. A copy that was edited by hand takes no place.
+// formerPod returns the pod whose image or flags replace rejected ones, nil if none are rejected or if a copy was
+// edited manually. The pod is that of the revision or, for 0, of the last candidate, see lastComplete.
 func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
 	isRejected := func(cause diagnostic.Cause) bool {
 		return slices.ContainsFunc(g.active, func(r trial.Rejection) bool { return r.Inputs[cause] != "" })
@@ -174,8 +171,8 @@ func (g *gathered) rejections(r *trial.Rejection) []diagnostic.Diagnostic {
 	return found
 }
 
-// blamed returns the inputs that a rejection is about. Where the cloud-controller-manager gets its credentials in its
-// cloud configuration, they may be all that an administrator has changed of it.
+// blamed returns the causes of a rejection. If the cloud configuration of the cloud-controller-manager contains the
+// credentials, and only they have changed, they are the cause.
 func (g *gathered) blamed(r *trial.Rejection) []diagnostic.Cause {
 	causes, config, credentials := r.Inputs.Causes(), g.accepted.CloudConfig, g.accepted.Credentials
 	i := slices.Index(causes, diagnostic.CloudConfig)
@@ -191,8 +188,8 @@ func (g *gathered) blamed(r *trial.Rejection) []diagnostic.Cause {
 	return slices.Compact(causes)
 }
 
-// changedKey returns the key of the cloud configuration's object that differs from the accepted version, "" if both do.
-// The CA bundle beside the configuration is rejected with it.
+// changedKey returns the key of the cloud configuration's object that has changed, "" if its configuration and its CA
+// bundle both have.
 func (g *gathered) changedKey() string {
 	kept := g.accepted.CloudConfig
 	switch {
@@ -205,11 +202,11 @@ func (g *gathered) changedKey() string {
 	}
 }
 
-// unproved ends the value with which an administrator accepts a likely mistake that no preflight will judge.
+// unproved is the suffix of the value with which an administrator accepts a likely mistake that no preflight tests.
 const unproved = "-unproved"
 
-// checked returns the value with which an administrator accepts the likely mistakes in the inputs: our checks may be
-// older than the cloud-controller-manager. A preflight of them decides then, where there is one.
+// checked returns the value with which an administrator accepts likely mistakes in the inputs: our checks may be older
+// than the cloud-controller-manager. A preflight tests them then, if the platform has one.
 func (g *gathered) checked(in operand.Inputs) string {
 	return g.valueOf(operand.StartDigests{diagnostic.CloudConfig: operand.InputDigest(in)})
 }
@@ -228,8 +225,7 @@ func (g *gathered) valueOf(inputs operand.StartDigests) string {
 	return inputs.CheckedValue() + unproved
 }
 
-// nameAcceptance says how to accept the inputs that a check has rejected. What the cloud-controller-manager rejects
-// cannot be accepted.
+// nameAcceptance adds to the fallbacks how to accept rejected inputs, if all their errors are likely mistakes.
 func (g *gathered) nameAcceptance(next *candidate, in operand.Inputs, isContradiction bool) error {
 	value := g.checkedWithCredentials(in)
 	if !isContradiction {

@@ -23,14 +23,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// cloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens that are valid for
-// longer than a day, and 12 hours tolerate any clock skew. Without the operator, the cloud stays usable for eight
-// hours.
+// cloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens for more than a day;
+// 12 hours tolerate any clock skew. Without the operator, the cloud stays usable for eight hours.
 const cloudTokenLifetime = 12 * time.Hour
 
-// cloudTokens maintains the Secret cloud-tokens: the federated tokens that the candidate requests, and the reloaded
-// keys of spec.custom's Secrets. It keeps keys of revisions that are installed or may be rolled back to. It removes
-// keys that neither the candidate nor a revision uses.
+// cloudTokens maintains the Secret cloud-tokens: the federated tokens of the candidate, the reloaded keys of
+// spec.custom's Secrets, and the keys of revisions that are installed or may be rolled back to.
 type cloudTokens struct {
 	dependencies.Deps
 	issuer Issuer
@@ -98,9 +96,8 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	return w, nil
 }
 
-// delivered returns the keys from spec.custom's Secrets. complete is false if any of these Secrets has an error.
-// The previous files then stay, because a stale file is better than a missing one; targetconfigcontroller reports the
-// error.
+// delivered returns the keys from spec.custom's Secrets. complete is false if one of these has an error, which
+// targetconfigcontroller reports. The previous files stay then: a stale file is better than a missing one.
 func (c *cloudTokens) delivered(spec *operatorv1.OperatorSpec) (delivered map[string][]byte, complete bool, err error) {
 	observed, err := observedplatform.Config(spec)
 	if err != nil {
@@ -137,7 +134,7 @@ func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bo
 	return audiences, known, nil
 }
 
-// due returns why a token is to be issued, or how long none is.
+// due returns the reason to issue a token now, or the time until then.
 func (c *cloudTokens) due(
 	current *corev1.Secret, key string, account *corev1.ServiceAccount, audience string,
 ) (wait time.Duration, reason string) {
@@ -148,8 +145,7 @@ func (c *cloudTokens) due(
 	return c.issuer.Due(RecordsOf(current)[key], token, account, audience)
 }
 
-// update writes the Secret if it must change, and returns the time until the next change, 0 for never. If a token
-// cannot be issued, the previous one stays.
+// update returns the time until the next change, 0 for never. If a token cannot be issued, the previous one stays.
 func (c *cloudTokens) update(
 	ctx context.Context, recorder events.Recorder, current *corev1.Secret, account *corev1.ServiceAccount, w *wanted,
 ) (time.Duration, error) {

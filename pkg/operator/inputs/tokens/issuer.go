@@ -32,11 +32,10 @@ type Record struct {
 	Owner string `json:"owner"`
 	// SHA256 identifies the token without disclosing it: its signature has too many bits for a brute-force search.
 	SHA256 string `json:"sha256"`
-	// Audience is the token's audience, empty for the API server.
+	// Audience is empty for the API server.
 	Audience string `json:"audience,omitempty"`
 }
 
-// refreshAt returns when to refresh a token, or the reason to replace it now.
 func (r Record) refreshAt(
 	token []byte, account *corev1.ServiceAccount, audience string, now time.Time,
 ) (refreshAt time.Time, reason string) {
@@ -141,7 +140,6 @@ func Expiry(secret *corev1.Secret) time.Time {
 	return first
 }
 
-// apply writes a Secret with tokens, other data and the tokens' records.
 func apply(
 	ctx context.Context, client corev1client.SecretsGetter, recorder events.Recorder,
 	name string, data map[string][]byte, records Records,
@@ -163,7 +161,7 @@ func apply(
 	return nil
 }
 
-// live reads a Secret before a token is issued, nil if it does not exist: the cache may not have the last token yet.
+// live reads a Secret from the API, nil if it does not exist: the cache may not have the last token yet.
 func live(ctx context.Context, client kubernetes.Interface, name string) (*corev1.Secret, error) {
 	secret, err := client.CoreV1().Secrets(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

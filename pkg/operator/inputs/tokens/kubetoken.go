@@ -18,7 +18,6 @@ const defaultKubeTokenLifetime = 48 * time.Hour
 
 const kubeTokenKey = "token"
 
-// kubeToken maintains the Secret kube-token.
 type kubeToken struct {
 	dependencies.Deps
 	issuer Issuer
@@ -46,7 +45,6 @@ func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, accou
 	return k.issue(ctx, syncCtx.Recorder(), account, reason)
 }
 
-// due returns why a token is to be issued, or how long none is.
 func (k *kubeToken) due(current *corev1.Secret, account *corev1.ServiceAccount) (wait time.Duration, reason string) {
 	if current == nil {
 		return 0, "there was none"

@@ -22,12 +22,11 @@ import (
 const (
 	name = "Tokens"
 
-	// The conditions, one for each Secret.
 	kubeTokenDegraded   = "KubeTokenDegraded"
 	cloudTokensDegraded = "CloudTokensDegraded"
 )
 
-// Inertia is that of the conditions.
+// Inertia declares the inertia of the conditions.
 var Inertia = operatorclient.Inertia{
 	kubeTokenDegraded:   operatorclient.DefaultInertia,
 	cloudTokensDegraded: operatorclient.DefaultInertia,
@@ -38,12 +37,12 @@ type controller struct {
 	kube, cloud factory.SyncFunc
 }
 
-// New returns the controller that maintains both Secrets. It replaces a token when a third of its lifetime has passed,
-// when another client changed the Secret, and when the ServiceAccount was recreated. Errors become KubeTokenDegraded
-// and CloudTokensDegraded.
+// New returns the controller that maintains both Secrets. It replaces a token after a third of its lifetime, and if
+// another client changed the Secret or the ServiceAccount was recreated. Errors become KubeTokenDegraded and
+// CloudTokensDegraded.
 //
-// The lifetime is the requested one of the kube token, defaultKubeTokenLifetime if zero. The API server rejects less
-// than ten minutes. The returned expiry applies.
+// lifetime is requested for the kube token, defaultKubeTokenLifetime if 0; the returned expiry applies. The API server
+// rejects less than ten minutes.
 func New(d dependencies.Deps, lifetime time.Duration) factory.Controller {
 	dependencies.Require(d, lifetime)
 	core := d.Target.Core().V1()

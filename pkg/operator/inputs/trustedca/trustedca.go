@@ -25,8 +25,7 @@ import (
 )
 
 const (
-	// ConditionType is the condition that this package writes. It has none of the suffixes that the ClusterOperator
-	// aggregates, so it appears only on the operator resource.
+	// ConditionType is the condition of this package. The ClusterOperator does not aggregate its suffix.
 	ConditionType = "TrustedCANotices"
 
 	name = "TrustedCAExpiryController"
@@ -41,8 +40,8 @@ type controller struct {
 }
 
 // New returns the controller that reports expired and expiring certificates in TrustedCANotices, and in an event when
-// that changes. It reads the user's objects: the ConfigMaps of openshift-config, and of openshift-config-managed
-// operatorclient.ManagedCloudConfig. targetconfigcontroller reports certificates that do not parse.
+// the message changes. It reads the ConfigMaps of openshift-config, and operatorclient.ManagedCloudConfig in
+// openshift-config-managed. targetconfigcontroller reports certificates that do not parse.
 func New(d dependencies.Deps, userConfig, managedConfig corev1informers.ConfigMapInformer) factory.Controller {
 	dependencies.Require(d, userConfig, managedConfig)
 	c := &controller{
