@@ -30,7 +30,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
-// The conditions that this package writes.
+// The conditions of this package.
 const (
 	AvailableCondition         = operatorclient.AvailableCondition
 	ProgressingCondition       = operatorclient.ProgressingCondition
@@ -40,8 +40,8 @@ const (
 	ControlPlaneNodesCondition = "ControlPlaneNodesDegraded"
 )
 
-// Inertia is that of the Degraded conditions. Their controller has waited, except for deleted Nodes: they may
-// register again within minutes. A kubelet ends a leader that hangs after a minute and a half.
+// Inertia is none, because the checks have waited, and a kubelet restarts a hanging leader after a minute and a half.
+// Only a condition about deleted Nodes has some, because they may register again within minutes.
 var Inertia = operatorclient.Inertia{
 	DegradedCondition:                            operatorclient.AtOnce,
 	CrashLoopCondition:                           operatorclient.AtOnce,
@@ -60,9 +60,9 @@ type controller struct {
 }
 
 // New returns the controller that writes the conditions of this package on managed platforms, and passes the names of
-// the deleted Nodes that ran a pod of the operand to deleted. It reacts to pods, Nodes and the lease. It does not poll:
-// a timer requeues when the assessment may change without an event. Sync must not run concurrently with itself; the
-// single queue key ensures this. It reads only a Node's name, conditions, taints and spec.unschedulable.
+// deleted Nodes that ran a pod of the operand to deleted. It does not poll: a timer requeues when the assessment may
+// change without an event. Sync is not safe for concurrent use; the single queue key prevents that. Of a Node, it reads
+// only the name, annotations, conditions, taints and spec.unschedulable.
 func New(d dependencies.Deps, deleted func([]string)) factory.Controller {
 	dependencies.Require(d, deleted)
 	c := &controller{Deps: d, deleted: deleted, assessor: newAssessor()}
@@ -88,7 +88,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	if !managed {
-		// What comes after a removal is another installation: Nodes may have been replaced meanwhile.
+		// Nodes may have been replaced before the next installation.
 		c.assessor = newAssessor()
 		c.deleted(nil)
 		return nil
@@ -105,14 +105,14 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
 
-// view is the control plane, the names of the other Nodes that run a pod of the operand, and those of the Nodes that
-// are leaving, or were when they were deleted.
+// view has, beside the control plane, the Nodes without its role that run a pod of the operand, and those that are
+// leaving or were leaving when they were deleted, by name.
 type view struct {
 	controlplane.View
 	withoutRole, leaving []string
 }
 
-// view reads the caches, and asks the API about pods on other Nodes.
+// view reads the caches, and from the API the Nodes without the role.
 func (c *controller) view(ctx context.Context) (v view, err error) {
 	if v.View, err = c.View(); err != nil {
 		return v, err
@@ -129,16 +129,15 @@ func (c *controller) view(ctx context.Context) (v view, err error) {
 	return v, err
 }
 
-// degradedAfter is how long Available must be False before that is also Degraded.
+// degradedAfter is how long Available must be False before Degraded is True.
 const degradedAfter = 2 * time.Minute
 
-// assessor turns views into conditions. It keeps the state that a view does not show, and has no clock.
+// assessor turns views into conditions. It has no clock.
 type assessor struct {
 	outages outages
-	// working reports whether the last assessment was that the operand is available. The stored condition is missing if
-	// the status was wiped.
+	// working is whether the last assessment was Available. The condition cannot tell if the status was wiped.
 	working bool
-	// worked reports whether the operand has worked since this process of the operator started.
+	// worked is whether the operand has worked since this process of the operator started.
 	worked  bool
 	history nodeHistory
 	loops   crashLoops
@@ -150,7 +149,6 @@ func newAssessor() *assessor {
 	return &assessor{loops: crashLoops{}, planned: plannedEnds{}, silent: unresponsive{patience.Each[containerOn, bool]{}}}
 }
 
-// input is what the checks judge: a view, and what the assessor has seen.
 type input struct {
 	view
 	*assessor
@@ -158,8 +156,7 @@ type input struct {
 	state    operandState
 	// outage is when a failure becomes an outage.
 	outage time.Time
-	// leaderless is when the first of a row of processes acquired the lease that each ended soon, zero if there is no
-	// such row.
+	// leaderless is since when each process that acquired the lease has ended soon after, zero otherwise.
 	leaderless time.Time
 }
 
@@ -171,7 +168,7 @@ type result struct {
 	next time.Duration
 }
 
-// checks decide the conditions, one each. A violation makes Available False, and each other one True.
+// checks decide one condition each. A violation makes Available False, and each other condition True.
 var checks = []struct {
 	condition string
 	check     func(in *input) result
@@ -184,8 +181,7 @@ var checks = []struct {
 	{ControlPlaneNodesCondition, nodesMissing},
 }
 
-// assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
-// requeues.
+// assess returns the conditions, and the delay until the next assessment, 0 if only an event requeues.
 func (a *assessor) assess(v view) (conditions []*operatorclient.Condition, next time.Duration) {
 	in, next := a.observe(v)
 	for _, c := range checks {
@@ -244,7 +240,7 @@ func unavailable(in *input) result {
 	return found
 }
 
-// tolerated begins the message of Available with the time until which a failure is no outage.
+// tolerated is followed by the time until which a failure is no outage, in the message of Available.
 const tolerated = "tolerated until "
 
 // toleratedUntil returns until when a former process of the operator has tolerated this failure, zero if that is not
@@ -276,8 +272,7 @@ func (v view) toleratedUntil(state operandState) time.Time {
 	return until
 }
 
-// degraded is violated once Available has been False for degradedAfter. Before the first revision runs, an unavailable
-// operand is not degraded.
+// degraded is violated once an installed operand has been unavailable for degradedAfter.
 func degraded(in *input) result {
 	found := unavailable(in)
 	if !in.IsInstalled() || !found.violated {
@@ -294,8 +289,8 @@ func degraded(in *input) result {
 	return found
 }
 
-// rollsOut reports the running and the target revision. NodeInstallerProgressing counts the nodes of each revision;
-// this condition names the nodes that are not at the latest one, and those where it does not run.
+// rollsOut names the nodes that lack the latest revision or do not run theirs, which NodeInstallerProgressing only
+// counts.
 func rollsOut(in *input) result {
 	if !in.IsInstalled() {
 		message := "no control-plane node runs a revision yet; check the Degraded conditions for the cause"
@@ -333,7 +328,7 @@ func rollsOut(in *input) result {
 	return result{reason: "RollingOut", message: message, violated: true}
 }
 
-// runs returns why a node does not run the revision that it is at, "" if it does.
+// runs returns why a node does not run its current revision, "" if it does.
 func (v view) runs(status *operatorv1.NodeStatus) string {
 	node := v.Node(status.NodeName)
 	switch {

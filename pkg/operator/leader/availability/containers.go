@@ -23,23 +23,22 @@ import (
 )
 
 const (
-	// minStable is the minimum run after which an earlier failure is forgotten.
+	// minStable is the minimum run after which an earlier failure no longer counts.
 	minStable = 2 * time.Minute
 
-	// minCalm is the minimum run after which a failure is not reported any more.
+	// minCalm is the minimum run after which a failure is no longer reported.
 	minCalm = 45 * time.Second
 
-	// crashLoopAfter is how long a container must keep exiting before the operator degrades, and minExits how often.
+	// A container that exits minExits times and for crashLoopAfter degrades the operator.
 	crashLoopAfter = 5 * time.Minute
 	minExits       = 3
 )
 
-// crashLoops records the containers that keep exiting. The kubelet's status does not suffice: a crash-looping
-// container is Running between two exits, and its restart count includes restarts of months ago.
+// crashLoops are the containers that keep exiting. The kubelet's status does not suffice: a crash-looping container is
+// Running between two exits, and its restart count includes restarts of months ago.
 type crashLoops map[containerOn]*crashLoop
 
-// containerOn identifies a container of the static pod on a node, regardless of the revision. If two revisions in a
-// row fail, that is one crash loop.
+// containerOn is a container of the static pod on a node. Two failing revisions in a row are one crash loop.
 type containerOn struct{ node, container string }
 
 func (c containerOn) compare(other containerOn) int {
@@ -53,24 +52,21 @@ type crashLoop struct {
 	exits    int
 	lastExit time.Time
 	seen     time.Time
-	// subject stays the same from exit to exit. end is how the last run ended, and action what to do about it.
+	// subject is the same for each exit. end is how the last run ended, and action what to do about it.
 	subject, end, action string
 	// stableAfter is the length of a run that ends the series.
 	stableAfter time.Duration
-	// calm is the start of the first run after the last exit. A rollout replaces a pod that runs, and its successor goes
-	// on with that run.
-	calm time.Time
-	// longest is the longest run of the series.
+	// calm is the start of the first run after the last exit. The next pod of a rollout continues that run.
+	calm    time.Time
 	longest time.Duration
-	// run is the start of the run after the last exit, and when this process saw it first. The node's clock may be wrong.
+	// run is the start of the run after the last exit, and when this process saw it first: a node's clock may be wrong.
 	run patience.Since[int64]
-	// stays reports whether that run is long enough to believe that the cause is removed. The series goes on, so the
-	// next exit is reported at once: a standby may run for minutes before it acquires the lease and exits.
+	// stays reports whether that run is long enough to end the report. The series continues, so the next exit is reported
+	// at once: a standby may run for minutes before it acquires the lease and exits.
 	stays bool
 }
 
-// plannedEnds are the last ends of containers that moves of the lead have caused. The kubelet's status has such an end
-// for longer than the pods of the move are kept.
+// plannedEnds are the last ends that moves of the lead have caused: a kubelet's status outlives the moves' pods.
 type plannedEnds map[containerOn]time.Time
 
 func (p plannedEnds) have(key containerOn, last *corev1.ContainerStateTerminated, moves []*corev1.Pod) bool {
@@ -80,8 +76,7 @@ func (p plannedEnds) have(key containerOn, last *corev1.ContainerStateTerminated
 	return p[key].Equal(last.FinishedAt.Time)
 }
 
-// observe records the containers of pods, less what the moves of the lead have ended. It returns the time until one of
-// them will have run long enough to end its series, 0 if none.
+// observe records the exits that no move has caused, and returns the time until a series may end, 0 for never.
 func (c crashLoops) observe(
 	pods []*corev1.Pod, expected expectedNodes, planned plannedEnds, moves []*corev1.Pod, now time.Time,
 ) (next time.Duration) {
@@ -102,11 +97,10 @@ func (c crashLoops) observe(
 	return next
 }
 
-// record counts the container's last exit if it is new and ended a short run. It drops the series once the container
-// has run long enough, and returns the time until then.
+// record counts the container's last exit if it is new and ended a short run. It drops the series of a container that
+// has run long enough, and otherwise returns the time until then.
 func (c crashLoops) record(key containerOn, pod string, container corev1.ContainerStatus, now time.Time) time.Duration {
-	// LastTerminationState has only exits after which the kubelet restarts the container. The exit of a replaced pod
-	// is not a failure.
+	// LastTerminationState has only exits after which the kubelet restarts the container, not the exit of a replaced pod.
 	last, running, ended := container.LastTerminationState.Terminated, container.State.Running, container.State.Terminated
 	loop, stableAfter := c[key], c[key].runToEnd(last)
 	var left time.Duration
@@ -132,9 +126,8 @@ func (c crashLoops) record(key containerOn, pod string, container corev1.Contain
 	return patience.Sooner(left, loop.observeRun(last, running, now))
 }
 
-// observeRun records whether the run after the last exit is long enough to believe that the cause is removed: clearly
-// longer than the ones before, or that of another revision, whose pod shows no last exit. It returns the time until
-// it is.
+// observeRun sets stays: the run after the last exit must be clearly longer than the ones before, or be that of another
+// revision, whose pod shows no last exit. It returns the time until then.
 func (l *crashLoop) observeRun(
 	last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning, now time.Time,
 ) time.Duration {
@@ -151,8 +144,8 @@ func (l *crashLoop) observeRun(
 	return left
 }
 
-// runToEnd returns the length of a run that ends a series: clearly longer than the previous run. A pod of another
-// revision does not show the previous run; the recorded value applies then. l is nil without a series.
+// runToEnd returns the length of a run that ends a series: clearly longer than the last run, which is recorded because
+// a pod of another revision does not show it. l is nil without a series.
 func (l *crashLoop) runToEnd(last *corev1.ContainerStateTerminated) time.Duration {
 	switch {
 	case isShort(last):
@@ -164,8 +157,7 @@ func (l *crashLoop) runToEnd(last *corev1.ContainerStateTerminated) time.Duratio
 	}
 }
 
-// runningSince returns when the container started to run without an exit. Only a pod that replaced another one shows no
-// last exit. l is nil without a series.
+// runningSince returns the start of the run, even if a new pod continues it, which shows no last exit. l may be nil.
 func (l *crashLoop) runningSince(
 	last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning,
 ) time.Time {
@@ -178,7 +170,7 @@ func (l *crashLoop) runningSince(
 	return l.calm
 }
 
-// isShort reports whether there was a run after which the kubelet still increases its back-off.
+// isShort reports whether the run was too short to reset the kubelet's back-off.
 func isShort(run *corev1.ContainerStateTerminated) bool {
 	return run != nil && !run.FinishedAt.IsZero() && run.FinishedAt.Sub(run.StartedAt.Time) < controlplane.BackOffPeriod
 }
@@ -195,8 +187,7 @@ func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTermin
 	l.end, l.action = describeEnd(last)
 }
 
-// describeEnd returns how a run ended, and what to do about it. The last words of a process that a signal ends have
-// nothing to do with it.
+// describeEnd omits the termination message of a process that a signal ended: it is unrelated.
 func describeEnd(last *corev1.ContainerStateTerminated) (end, action string) {
 	if number := controlplane.Signal(last); number != 0 {
 		return fmt.Sprintf("by signal %d (%s)", number, syscall.Signal(number)),
@@ -212,16 +203,13 @@ func describeEnd(last *corev1.ContainerStateTerminated) (end, action string) {
 	return end, action
 }
 
-// recurs reports whether the series has enough exits, and the last run has ended.
 func (l *crashLoop) recurs() bool { return l.exits >= minExits && l.calm.IsZero() }
 
-// endedSince reports whether the series is that of a cloud-controller-manager that has ended since the lead was lost;
-// the zero time is never.
+// endedSince reports whether the cloud-controller-manager's last exit was seen after the lead was lost, zero for never.
 func (l *crashLoop) endedSince(key containerOn, lost time.Time) bool {
 	return !lost.IsZero() && key.container == operand.Name && !l.seen.Before(lost)
 }
 
-// lastEnd returns the series of the cloud-controller-manager that has ended last since a time, nil if none has.
 func (c crashLoops) lastEnd(since time.Time) (last *crashLoop) {
 	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
 		if loop := c[key]; loop.endedSince(key, since) && (last == nil || loop.seen.After(last.seen)) {
@@ -231,10 +219,10 @@ func (c crashLoops) lastEnd(since time.Time) (last *crashLoop) {
 	return last
 }
 
-// crashLooping is violated by containers that have kept exiting for crashLoopAfter. A report begins with an exit: a
-// container that runs may have recovered, for example after an outage of the API server. A single exit suffices for a
-// series that an earlier process of the operator reported, and for a cloud-controller-manager while each that leads
-// ends. Two exits may be those of two long runs. A report ends when the container stays up.
+// crashLooping is violated by containers that have kept exiting for crashLoopAfter. A report starts with an exit: a
+// running container may have recovered, for example after an outage of the API server. A single exit suffices if an
+// earlier process of the operator reported the series, or if every cloud-controller-manager that leads ends; two exits
+// may follow long runs. A report ends when the container stays up.
 func crashLooping(in *input) (found result) {
 	reported := ""
 	previous := v1helpers.FindOperatorCondition(in.Status().Conditions, CrashLoopCondition)
@@ -263,12 +251,12 @@ func crashLooping(in *input) (found result) {
 	return found
 }
 
-// unresponsiveAfter is how long a container must not be Ready. A kubelet that has restarted reports containers as not
-// Ready until it has probed them, for up to ten seconds.
+// unresponsiveAfter is how long a container must not be Ready. A restarted kubelet reports containers as not Ready
+// until it has probed them, for up to ten seconds.
 const unresponsiveAfter = 15 * time.Second
 
-// unresponsive has, by container, when it was first seen to run without answering the kubelet. library-go reports a
-// container that has not become Ready only after five minutes. Meanwhile a leader that hangs keeps its lease.
+// unresponsive is since when containers have run without being Ready. library-go reports such a container only after
+// five minutes, and meanwhile a hanging leader keeps its lease.
 type unresponsive struct {
 	patience.Each[containerOn, bool]
 }
@@ -277,7 +265,7 @@ func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
 	present := map[containerOn]bool{}
 	for _, pod := range pods {
 		for _, container := range pod.Status.ContainerStatuses {
-			// Before its startup probe succeeds, a container is starting.
+			// A container is starting until its startup probe succeeds.
 			if pod.DeletionTimestamp == nil && container.State.Running != nil && !container.Ready &&
 				ptr.Deref(container.Started, false) {
 				key := containerOn{pod.Spec.NodeName, container.Name}

@@ -17,28 +17,25 @@ import (
 // outages decides when a failure has lasted long enough to be an outage. Its zero value is ready for use.
 //
 // The grace period starts when the operand last worked. For the lease, that is its expiry after the last renewal by a
-// settled process. For readiness, it is the moment when the last Ready pod became unready. A holder that dies before
-// it settles changes neither, so a series of such holders counts as one failure.
+// settled process. For readiness, it is the moment when the last Ready pod became unready. A holder that dies before it
+// settles changes neither, so a series of such holders counts as one failure.
 //
-// What came before this process is unknown, and so is what came before etcd was restored from an older snapshot: the
-// lease in it proves neither work nor an outage. The standbys count its duration from when they see it, so it counts as
-// renewed at that moment.
+// Nothing is known of the time before this process, or before etcd was restored from a snapshot: a lease from then
+// proves neither work nor an outage. It counts as renewed when it is first seen, as for standbys.
 //
-// A lease that processes acquire one after the other without settling is no lease that has to expire. Then a minute
-// without a process that has settled is an outage.
+// If processes acquire the lease in turn without settling, it never expires: leaderlessGrace applies then.
 type outages struct {
-	lease controlplane.Record
-	// ready reports whether a pod is Ready.
+	lease     controlplane.Record
 	ready     patience.Since[bool]
 	heldUntil time.Time
-	// works reports whether the lease has a leader that works, and taken counts the acquisitions until it had none.
+	// works reports whether the lease has a working leader; taken are the lease's transitions while it had one.
 	works patience.Since[bool]
 	taken int32
-	// granted is when a holder settles that acquired the lease before the deadline. It is granted once per failure.
+	// granted is when a holder settles that acquired the lease before the deadline, once per failure.
 	granted time.Time
 }
 
-// see records the lease. It precedes observe.
+// see records the lease, before observe.
 func (o *outages) see(v controlplane.View) {
 	lease := v.Record()
 	if o.heldUntil.IsZero() {
@@ -83,11 +80,10 @@ func (o *outages) follow(works bool, leader controlplane.Holder, now time.Time) 
 	o.works.See(works, now)
 }
 
-// leaderlessGrace is how long no process may have led while each that acquires the lease ends.
+// leaderlessGrace is how long no process may lead while each that acquires the lease ends.
 const leaderlessGrace = time.Minute
 
-// fails reports whether two processes have acquired the lease since the operand worked, and have not settled. One may
-// be a process that was killed, or a revision that is taken back.
+// fails reports whether two holders have not settled since the operand worked. One may have been killed or rolled back.
 func (o *outages) fails(leader controlplane.Holder) bool {
 	failed := o.lease.Transitions() - o.taken
 	if leader.State == controlplane.Starting {
@@ -96,8 +92,7 @@ func (o *outages) fails(leader controlplane.Holder) bool {
 	return !o.works.Value() && failed > 1
 }
 
-// grant returns the deadline for a starting holder. A holder that acquired the lease before byLease gets the time to
-// settle, once per failure.
+// grant extends the deadline, once per failure, so that a holder that acquired the lease before it can settle.
 func (o *outages) grant(acquired, byLease time.Time) time.Time {
 	if settled := acquired.Add(controlplane.SettleTime); o.granted.IsZero() && acquired.Before(byLease) &&
 		settled.After(byLease) {
@@ -111,25 +106,22 @@ func (o *outages) grant(acquired, byLease time.Time) time.Time {
 
 const asExpected = "AsExpected"
 
-// minGracePeriod is the grace period without a lease whose duration defines it.
+// minGracePeriod applies if the lease's duration does not define a longer one.
 const minGracePeriod = 2 * time.Minute
 
-// operandState is the state of pods and lease at one moment.
 type operandState struct {
 	// reason is asExpected if the operand works.
 	reason, message string
-	// ready reports whether any pod is Ready.
-	ready  bool
-	leader controlplane.Holder
-	// gracePeriod is how long a failure must last before it is an outage: the duration of a lease of ours. After a
-	// leader's death the lease has to expire first. Standbys look at it only every 26 to 57 s, the jittered retry
-	// period. They may start to count its duration one period late, and retry one period late. The single pod of a
-	// single-node cluster recovers faster.
+	ready           bool
+	leader          controlplane.Holder
+	// gracePeriod is how long a failure must last before it is an outage: the duration of a lease of ours, which must
+	// expire after a leader's death. Standbys look at it only every 26 to 57 s, the jittered retry period, so they may
+	// start to count one period late, and retry one period late. A single node's pod recovers faster.
 	gracePeriod time.Duration
 }
 
-// operandStateOf evaluates the operand's pods on the expected Nodes, and the lease, which a pod on a Node that lost the
-// role may hold. Messages contain nothing that changes with the clock, because every change is written to the API.
+// operandStateOf evaluates the pods on the expected Nodes, and the lease, whose holder may be on a Node that lost the
+// role. Messages have nothing that changes with the clock, because every change is written to the API.
 func operandStateOf(v view, pods []*corev1.Pod, expected expectedNodes) operandState {
 	ready := 0
 	for _, pod := range pods {
@@ -150,7 +142,6 @@ func operandStateOf(v view, pods []*corev1.Pod, expected expectedNodes) operandS
 	return state
 }
 
-// describe returns the reason and message of Available by the lease. The reason is asExpected for a working leader.
 func describe(h controlplane.Holder, readyText string) (reason, message string) {
 	const lease = "lease/" + operand.Lease + " in " + operand.Namespace
 	held := fmt.Sprintf("%s is held by %q", lease, h.Identity)
@@ -189,8 +180,8 @@ func (s operandState) works() bool {
 	return s.reason == asExpected || s.leader.State == controlplane.Predecessor
 }
 
-// withoutLeader returns the state of an operand of which each process that acquires the lease ends. The holder of this
-// moment says nothing then. last is how the last one ended, nil if that is not known.
+// withoutLeader returns the state if every process that acquires the lease ends, whatever the present holder. last is
+// how the last one ended, nil if unknown.
 func (s operandState) withoutLeader(since time.Time, last *crashLoop) operandState {
 	if !s.ready || s.leader.State == controlplane.Other {
 		return s

@@ -25,46 +25,42 @@ import (
 // joinTimeout is how long control-plane Nodes may take to join during an installation.
 const joinTimeout = 30 * time.Minute
 
-// goneTimeout is how long a deleted Node counts as missing if the control plane has as many Nodes as its topology
-// requires. A kubelet that restarts registers the Node again within minutes, and the alert ClusterOperatorDegraded
-// waits for half an hour.
+// goneTimeout is how long a deleted Node counts as missing if the topology does not require it. A restarted kubelet
+// registers its Node within minutes, and the alert ClusterOperatorDegraded waits for half an hour.
 const goneTimeout = 15 * time.Minute
 
-// expectedNodes are the control-plane Nodes that should exist, and those that do.
 type expectedNodes struct {
 	// installed is the expected number of Nodes, including missing ones, and minimum the topology's.
 	installed, minimum int
-	// present and vanished are names of Nodes. A vanished Node was deleted while it ran a pod of the operand.
+	// A vanished Node was deleted while it ran a pod of the operand.
 	present, vanished []string
-	// left are names of Nodes that left on purpose. A process on one of them may still lead.
+	// left are the Nodes that left on purpose. A process on one of them may still lead.
 	left []string
-	// withoutRole are names of Nodes that are no control-plane Nodes any more but still run a pod of the operand.
+	// withoutRole are Nodes that lost the role but still run a pod of the operand.
 	withoutRole []string
 }
 
-// nodeHistory remembers the control-plane Nodes. library-go's node controller removes a deleted Node from
-// status.nodeStatuses, so that status looks healthy as soon as the dead Nodes are deleted. The zero value is ready
-// for use.
+// nodeHistory remembers the control-plane Nodes: library-go's node controller removes deleted Nodes from
+// status.nodeStatuses, so that status looks healthy without them. The zero value is ready for use.
 type nodeHistory struct {
-	// seen are the Nodes of the last observation, and whether a revision was installed on each.
+	// seen are the last Nodes, and whether a revision was installed on each.
 	seen map[string]bool
-	// vanished are Nodes that were deleted while they ran a pod of the operand, with the time of each deletion.
+	// vanished are the Nodes that were deleted while they ran a pod of the operand, since when.
 	vanished patience.Each[string, bool]
-	// installed is the number of Nodes before the first of vanished was deleted.
+	// installed is the number of Nodes before the first vanished one was deleted.
 	installed int
-	// short reports whether the number of Nodes fell below the topology's minimum for no known reason.
+	// short is since when the number of Nodes has been below the expected one for no known reason.
 	short patience.Since[bool]
 }
 
-// departures are the Nodes whose last version showed an intended removal, which differs from the deletion of a Node
-// whose kubelet was gone: the Node was cordoned, as a drain begins, or its deletion was permitted, because its machine
-// is gone. A sync may run only after the deletion, so the events tell.
+// departures are the Nodes whose last version showed an intended removal: a cordon, with which a drain starts, or a
+// permitted deletion, because the machine is gone. A sync may run only after the deletion, so events record it.
 type departures struct {
 	mu   sync.Mutex
 	last map[string]bool
 }
 
-// note records a version of a Node. It is a filter that drops no event, so the sync that an event causes comes later.
+// note records a version of a Node. As a filter that drops no event, it runs before the sync that the event causes.
 func (d *departures) note(obj any) bool {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -93,8 +89,7 @@ func (h *nodeHistory) observe(v view) expectedNodes {
 	now := h.members(v)
 	minimum := minimums[v.Topology()]
 	if h.seen == nil {
-		// A Node may have been deleted between two processes of the operator, before either of them or library-go saw
-		// it.
+		// A Node may have been deleted between two processes of the operator.
 		h.seen, h.vanished = map[string]bool{}, patience.Each[string, bool]{}
 		for _, status := range v.Status().NodeStatuses {
 			h.seen[status.NodeName] = status.CurrentRevision > 0
@@ -130,12 +125,12 @@ func (h *nodeHistory) observe(v view) expectedNodes {
 	return expected
 }
 
-// areShort reports whether Nodes are missing whose names nobody knows.
+// areShort reports whether Nodes are missing whose names are unknown.
 func (e expectedNodes) areShort() bool { return len(e.vanished) == 0 && len(e.present) < e.installed }
 
-// forgetGone forgets the Nodes that left on purpose, or have been missed for goneTimeout, if the others satisfy the
-// topology. A deletion without a cordon is all that the operator sees of a control-plane Node that an administrator
-// removes for good. It does not forget a missed one whose process holds the lease, because that machine lives.
+// forgetGone forgets the Nodes that left on purpose, and those that have been missing for goneTimeout, if the others
+// satisfy the topology: an administrator may remove a control-plane Node for good without a cordon. It does not forget
+// a Node whose process holds the lease, because that machine is alive.
 func (h *nodeHistory) forgetGone(v view, minimum int) {
 	if len(h.seen) < minimum {
 		return
@@ -149,8 +144,7 @@ func (h *nodeHistory) forgetGone(v view, minimum int) {
 	}
 }
 
-// holdsLease reports whether the lease names a process on the node, also when it has expired or was deleted: then the
-// View has no holder, and nothing has led since.
+// holdsLease also counts a lease that has expired or was deleted, for which the View has no holder.
 func holdsLease(v view, node string) bool {
 	record := v.Record()
 	return record.Lease != nil && leaseholder.Node(record.Lease, []string{node}) != ""
@@ -164,7 +158,7 @@ func (h *nodeHistory) members(v view) map[string]bool {
 	return now
 }
 
-// nodesMissing is violated by static pods that were left on Nodes without the role, and by vanished or missing Nodes.
+// nodesMissing is violated by static pods on Nodes that lost the role, and by vanished or missing Nodes.
 func nodesMissing(in *input) result {
 	found := in.missing()
 	if len(in.expected.withoutRole) == 0 {
@@ -202,7 +196,6 @@ func (in *input) missing() result {
 		left, in.Topology())}
 }
 
-// areVanished is the result while Nodes have vanished. It changes when the next one may be forgotten.
 func (in *input) areVanished(left string) result {
 	found := result{reason: "NodesVanished", violated: true, message: fmt.Sprintf(
 		"%s vanished while the static pod %s ran there, %s; restart the kubelet so that the Node registers again, or "+
@@ -218,13 +211,12 @@ func (in *input) areVanished(left string) result {
 	return found
 }
 
-// minimums are the least numbers of control-plane Nodes of the topologies that define one.
 var minimums = map[configv1.TopologyMode]int{
 	configv1.HighlyAvailableTopologyMode: 3, configv1.DualReplicaTopologyMode: 2, configv1.HighlyAvailableArbiterMode: 2,
 	configv1.SingleReplicaTopologyMode: 1,
 }
 
-// podsOnNodes returns the pods whose Node exists. A mirror pod outlives its Node by a minute and is meaningless then.
+// podsOnNodes returns the pods on existing Nodes. A mirror pod outlives its Node by a minute.
 func (e expectedNodes) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
 	kept := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 		return !slices.Contains(e.present, pod.Spec.NodeName)
@@ -233,7 +225,6 @@ func (e expectedNodes) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
 	return kept
 }
 
-// runs reports whether a Node exists that may run a pod of the operand, which one that lost the role may.
 func (e expectedNodes) runs(node string) bool {
 	return slices.Contains(e.present, node) || slices.Contains(e.withoutRole, node)
 }

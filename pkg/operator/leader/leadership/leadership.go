@@ -1,8 +1,7 @@
-// Package leadership decides which cloud-controller-manager (CCM) leads. It keeps the lease true: it releases that of a
-// process that has ended, and restores one that was deleted while a process acts on it. It moves the lead away from a
-// Node that is cordoned, before it reboots, and from a process whose node controller is not running. In a rollout, it
-// moves the lead to the first node that has the revision, see package preflight. The CCMs do none of this: the next one
-// would lead when the lease has expired.
+// Package leadership decides which cloud-controller-manager (CCM) leads. It releases the lease of a process that has
+// ended, and restores a deleted lease whose holder still acts on it. It moves the lead away from a cordoned Node,
+// before that reboots, and from a process whose node controller is not running. In a rollout, it moves the lead to the
+// first node that has the revision, see package preflight. Without it, the next CCM leads when the lease expires.
 package leadership
 
 import (
@@ -36,26 +35,26 @@ type Options struct {
 	OperatorImage string
 	// NodeController has the leader whose node controller is not running.
 	NodeController *controlplane.NodeController
-	// Replaced counts the leaders that were replaced for that.
+	// Replaced counts the leaders that were replaced because of NodeController.
 	Replaced func()
-	// Memory is the file that keeps what this process sees of the lease, see Recall.
+	// Memory is the file in which this process keeps what it has seen of the lease, see Recall.
 	Memory string `optional:"without one, nothing is kept"`
 }
 
 type controller struct {
 	dependencies.Deps
 	Options
-	// kept is what Memory has.
+	// kept is the content of Memory.
 	kept []byte
-	// restarted is the container that runs after the one that led and failed.
+	// restarted is the container that replaced the one that led and failed.
 	restarted patience.Since[string]
-	// cordoned is the leader's Node while it is cordoned, with the time of the first sight.
+	// cordoned is the leader's Node while that is cordoned.
 	cordoned patience.Since[string]
 }
 
-// New returns the controller. It acts on managed platforms and reacts to Nodes, pods, the lease and the record of a
-// proof. A timer requeues when time alone proves that a holder has ended, lets the lead move or ends the record of a
-// move. A leader whose node controller is not running renews the lease, so it is seen within a retry period.
+// New returns the controller, which acts on managed platforms. A timer requeues when time alone proves that a holder
+// has ended, lets the lead move or ends the record of a move. A leader whose node controller is not running still
+// renews the lease, and each renewal requeues.
 func New(d dependencies.Deps, o Options) factory.Controller {
 	dependencies.Require(d, o)
 	f := factory.New().
@@ -86,23 +85,20 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return errors.Join(leaseErr, err)
 }
 
-// view is the control plane, and what this process knows of the lease's holder and of the moves of the lead.
+// view is the control plane and what this process knows of the holder and of the moves of the lead.
 type view struct {
 	controlplane.View
 	holder controlplane.Holder
 	// isOurs reports whether the holder is a process of ours that was seen to lead, and end is what is known of its end.
-	// restarted is when the next run of its container was seen first.
+	// restarted is when the next run of its container was first seen.
 	isOurs    bool
 	end       controlplane.End
 	restarted time.Time
-	// proof is the record of a revision's proof, nil if there is none.
-	proof *trial.Proof
-	// moves are the pods of moves.
-	moves []record
-	// cordonedSince is when the holder's Node was seen cordoned first.
+	proof     *trial.Proof
+	moves     []record
+	// cordonedSince is when the holder's Node was first seen cordoned.
 	cordonedSince time.Time
-	// isIdle reports whether the holder's node controller is not running. idleSince is when that was seen first, and
-	// waiting are the nodes that wait for it.
+	// isIdle reports whether the holder's node controller is not running, idleSince since when, waiting for which nodes.
 	isIdle    bool
 	idleSince time.Time
 	waiting   []string
@@ -122,11 +118,11 @@ func (c *controller) view() (*view, error) {
 	return v, nil
 }
 
-// observe records the holder, and starts the clocks of what it sees first.
+// observe records the holder, and starts the timers.
 func (c *controller) observe(seen controlplane.View) *view {
 	v := &view{View: seen, holder: seen.Holder(), moves: recordsOf(seen.Moves())}
 	if record := v.Record(); record.Exists {
-		// The lease stays the one that is judged: the update that releases it fails if it has changed since.
+		// The View keeps its lease: the update that releases it fails if it has changed since.
 		v.View = c.Lease.ObserveHolder(seen, (record.Observed || v.oneCanLead()) && v.couldOnlyBeOurs())
 		c.keep()
 	}
@@ -145,12 +141,12 @@ func (c *controller) observe(seen controlplane.View) *view {
 	return v
 }
 
-// Recall makes the lease continue with what the former process in this pod saw of it, according to its file. It must be
-// called before the informer of the lease starts. Otherwise a process that the operator's death spared from a release
-// would keep the lease until it expires: this process cannot know that the holder is one of ours.
+// Recall initializes the lease with what the former process in this pod saw of it, according to its file, before the
+// lease's informer starts. Otherwise, a CCM that ended while no operator ran would keep the lease until it expires:
+// this process could not know that the holder is one of ours.
 func Recall(lease *controlplane.Lease, file string) {
 	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) { // as one without a name does
+	if errors.Is(err, fs.ErrNotExist) { // also without a name
 		return
 	}
 	if err == nil {
@@ -161,8 +157,7 @@ func Recall(lease *controlplane.Lease, file string) {
 	}
 }
 
-// keep writes what the next process needs to know, if it has changed. Without it, that process releases no lease until
-// it has seen a renewal.
+// keep writes to Memory if it has changed. Without it, the next process releases no lease before it has seen a renewal.
 func (c *controller) keep() {
 	data, err := c.Lease.Remember()
 	switch {
@@ -179,7 +174,7 @@ func (c *controller) keep() {
 	}
 }
 
-// forget removes what is kept. A lease that is released must not be restored with etcd and then count as the holder's.
+// forget removes the file: if etcd is restored, a released lease must not count as the holder's again.
 func (c *controller) forget() error {
 	c.kept = nil
 	if err := os.Remove(c.Memory); err != nil && !errors.Is(err, fs.ErrNotExist) {

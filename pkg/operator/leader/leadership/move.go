@@ -26,19 +26,19 @@ import (
 )
 
 const (
-	// cordonGrace is how long a Node must have been cordoned before the lead moves. A drain lists what it evicts after
-	// the cordon: a pod of a move that had not started by then never would. A cordon of a moment moves nothing.
+	// cordonGrace is how long a Node must have been cordoned before the lead moves. A drain lists the pods right after the
+	// cordon, and would evict a pod of a move before it starts. A short cordon moves nothing.
 	cordonGrace = 10 * time.Second
 
-	// leaveLimit is how long the former leader's manifest is away, takeLimit the successor's. The successor waits for
-	// the other one. Node repair installs a missing static pod after 30 seconds.
+	// leaveLimit limits how long the former leader's manifest is away, takeLimit the successor's, which waits for the
+	// other. Node repair would install a missing static pod after 30 seconds.
 	leaveLimit, takeLimit = 15 * time.Second, 20 * time.Second
 
-	// proofPeriod is how long the former leader's manifest stays away after the lead has moved for a proof: most of what
-	// can end the next leader ends it by then, and a process that starts asks for the lease at once.
+	// proofPeriod is how long the former leader's manifest stays away after a move for a proof. Most errors end the next
+	// leader within it, and a process that starts asks for the lease at once.
 	proofPeriod = 18 * time.Second
 
-	// gracePeriod is longer than the command takes, which ignores SIGTERM. A drain deletes the pod while it works.
+	// gracePeriod exceeds the runtime of the command, which ignores SIGTERM: a drain may delete its pod meanwhile.
 	gracePeriod = 90 * time.Second
 )
 
@@ -60,8 +60,8 @@ func (v *view) isCordoned() bool {
 	return node != nil && controlplane.IsCordoned(node)
 }
 
-// cleanUp deletes the pods of moves that have ended. They are the record of a move, for this process of the operator
-// and the next, so they stay as long as that counts. It returns when to call again.
+// cleanUp deletes the pods of moves that have ended. They are the record of a move, also for the next process of the
+// operator, so they stay as long as that counts. It returns when to call again.
 func (c *controller) cleanUp(ctx context.Context, v *view) (next time.Duration, err error) {
 	for _, r := range v.moves {
 		if left := v.keeps(r); left != 0 {
@@ -77,20 +77,19 @@ func (c *controller) cleanUp(ctx context.Context, v *view) (next time.Duration, 
 	return next, nil
 }
 
-// move is a move of the lead away from the holder.
 type move struct {
 	occasion
 	// due is when the lead moves, zero for at once.
 	due time.Time
-	// successor is the node that is to lead next, the holder's own for another process there, "" if none can.
+	// successor is the node that leads next, the holder's own for another process there, "" if none can.
 	successor string
 }
 
-// wishes return the moves that are wanted. The first one counts.
+// wishes return wanted moves. The first one counts.
 var wishes = []func(v *view) (wanted move, ok bool){proofWanted, takingBackWanted, cordonWanted, restartWanted}
 
-// plan returns the move to start, or not before wait. The holder is a settled process of ours, which was seen to write
-// the lease, and the Node's kubelet works.
+// plan returns the move to start, or when to look again. A holder must be a settled process of ours that was seen to
+// write the lease, on a Node whose kubelet works.
 func (v *view) plan() (start move, wait time.Duration) {
 	if rest, ok := v.brokenOff(); ok {
 		return rest, 0
@@ -112,8 +111,8 @@ func (v *view) plan() (start move, wait time.Duration) {
 	return move{}, 0
 }
 
-// cordonWanted is the move away from a Node that reboots. Like that of restartWanted, it does not take place during a
-// rollout or a take-over, which move the lead themselves.
+// cordonWanted moves the lead away from a Node that reboots. Like restartWanted, it wants nothing during a rollout or a
+// take-over, which move the lead themselves.
 func cordonWanted(v *view) (wanted move, ok bool) {
 	if !v.isCordoned() || v.hasLeft(v.holder.Node) || v.isChanging() {
 		return move{}, false
@@ -121,8 +120,7 @@ func cordonWanted(v *view) (wanted move, ok bool) {
 	return move{cordon, v.cordonedSince.Add(cordonGrace), v.successor(v.isOther)}, true
 }
 
-// mayLeave reports whether the lead may leave the holder, or when to look again without an event, 0 if only an event
-// lets it.
+// mayLeave reports whether the lead may leave the holder, or when to look again, 0 if only an event lets it.
 func (v *view) mayLeave() (wait time.Duration, free bool) {
 	switch {
 	case controlplane.KubeletOf(v.Node(v.holder.Node)) != controlplane.KubeletReady:
@@ -136,7 +134,7 @@ func (v *view) mayLeave() (wait time.Duration, free bool) {
 	}
 }
 
-// isChanging reports whether a revision is being installed, or repaired, or the predecessor leaves.
+// isChanging reports whether a revision is being installed or repaired, or the predecessor leaves.
 func (v *view) isChanging() bool {
 	return predecessor.Remains(v.Status().Conditions) ||
 		slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
@@ -146,8 +144,8 @@ func (v *view) isChanging() bool {
 
 func (v *view) isOther(node string) bool { return node != v.holder.Node }
 
-// successor returns the one of some nodes whose standby started last, "" if no Ready one is on a Node that is Ready and
-// not cordoned. Where one Node after the other reboots, that Node has most likely rebooted.
+// successor returns the node whose standby started last, "" if no Ready one is on a Node that is Ready and not
+// cordoned. If Nodes reboot in turn, that Node has most likely rebooted.
 func (v *view) successor(isOne func(node string) bool) string {
 	standbys := slices.DeleteFunc(slices.Clone(v.StaticPods()), func(pod *corev1.Pod) bool {
 		return !isOne(pod.Spec.NodeName) || v.unfit(pod) != ""
@@ -179,14 +177,13 @@ func (v *view) unfit(pod *corev1.Pod) string {
 	return ""
 }
 
-// start creates a pod on the successor, and one on the holder's node. Each takes the static pod's manifest away and
-// puts it back, also if this operator ends. The static pod of the successor starts again when the lease is free, and
-// asks for it at once, while the other standbys ask every 26 to 57 seconds.
+// start creates a pod on the successor, and one on the holder's node. Each removes the static pod's manifest and
+// restores it, even if this operator ends. The successor's static pod starts again when the lease is free and asks for
+// it at once, while the other standbys ask every 26 to 57 seconds.
 //
-// Two processes never lead because of that: the pod on the holder's node releases the lease only after the static pod
-// there has ended, see package cmd/handover. The pod on the successor is created first, because it is harmless by
-// itself and records the move. A move that has only that pod goes on, see brokenOff. On a single node there is only the
-// other pod.
+// Two processes never lead: the pod on the holder's node releases the lease only after the static pod there has ended,
+// see package cmd/handover. The successor's pod is created first, because it is harmless by itself and records the
+// move, see brokenOff. A move on a single node has only the other pod.
 func (c *controller) start(ctx context.Context, v *view, m move) error {
 	observed, err := observedplatform.Config(&v.Spec().OperatorSpec)
 	if err != nil {
@@ -225,7 +222,7 @@ func (c *controller) start(ctx context.Context, v *view, m move) error {
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 		}
-		started = err == nil // If not, the cache is behind.
+		started = err == nil // Otherwise the cache is behind.
 	}
 	if started {
 		c.announce(v, m)
@@ -257,9 +254,9 @@ func (c *controller) announce(v *view, m move) {
 	}
 }
 
-// proofWanted is the move to the first node of a rollout, for the proof of its revision. It leaves no former leader
-// while another process is missing: that one may not be able to start any more. Nor does it end a process that its
-// kubelet would start again only minutes later.
+// proofWanted moves the lead to the first node of a rollout, for the proof of its revision. It does so neither while
+// another process is missing, because the former leader may not be able to start again, nor if the kubelet would
+// restart the first node's process only minutes later.
 func proofWanted(v *view) (wanted move, ok bool) {
 	if !v.proves(trial.ProofAwaited) || v.holder.Node == v.proof.Node || !v.allReady() || v.backsOff(v.proof.Node) {
 		return move{}, false
@@ -268,8 +265,7 @@ func proofWanted(v *view) (wanted move, ok bool) {
 	return wanted, wanted.successor != ""
 }
 
-// takingBackWanted is the move back to a node of the former revision, if the process of the first node goes on without
-// proving anything.
+// takingBackWanted moves the lead back to a node of the former revision, if the first node's process proves nothing.
 func takingBackWanted(v *view) (wanted move, ok bool) {
 	if !v.proves(trial.ProofHeld) || v.holder.Node != v.proof.Node {
 		return move{}, false
@@ -280,7 +276,7 @@ func takingBackWanted(v *view) (wanted move, ok bool) {
 	return wanted, wanted.successor != ""
 }
 
-// proves reports whether the latest revision is proved, and how far that is.
+// proves reports whether the proof of the latest revision is open and in this state.
 func (v *view) proves(state trial.ProofState) bool {
 	return v.proof.IsOpen(v.Status().LatestAvailableRevision) && !predecessor.Remains(v.Status().Conditions) &&
 		v.proof.State == state
@@ -292,8 +288,8 @@ func (v *view) allReady() bool {
 	})
 }
 
-// backsOff reports whether the kubelet of a node would start its cloud-controller-manager again only after a pause that
-// is longer than a move. The first restart has none, and the second one ten seconds.
+// backsOff reports whether the kubelet would restart the node's cloud-controller-manager only after a pause that is
+// longer than a move. The first restart has none, and the second one ten seconds.
 func (v *view) backsOff(node string) bool {
 	status := controlplane.ContainerStatus(v.StaticPod(node))
 	last := controlplane.Terminated(status)

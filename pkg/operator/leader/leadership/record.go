@@ -14,31 +14,29 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// occasion is why the lead moves. Its prefixes are followed by the name of the Node that the lead leaves, in the names
-// of the pods on that Node and on the successor. The pods stay for a while.
+// occasion is why the lead moves. The prefixes, followed by the name of the Node that the lead leaves, name the pods on
+// that Node and on the successor. No other such move starts within the pause.
 type occasion struct {
 	leave, take string
 	pause       time.Duration
 }
 
 var (
-	// cordon is a Node that reboots. The lead does not leave it again for a quarter of an hour.
+	// cordon is a Node that reboots. Its pause applies only to that Node.
 	cordon = occasion{leave: "handover-leave-", take: "handover-take-", pause: 15 * time.Minute}
 
-	// idle is a leader whose node controller is not running. While the cloud is away, that of the next one may not
-	// either, so no other leader is replaced for an hour.
+	// idle is a leader whose node controller is not running. In an outage of the cloud, the next one's may not run either.
 	idle = occasion{leave: "handover-end-", take: "handover-follow-", pause: time.Hour}
 
-	// proof is a revision that is to lead on its first node before another one gets it. takingBack is a process that leads
-	// with it and has shown nothing. Package preflight has the record of both.
+	// proof moves the lead to the first node of a revision, takingBack away from it, see package preflight.
 	proof      = occasion{leave: "handover-yield-", take: "handover-prove-", pause: controlplane.MoveTimeout}
 	takingBack = occasion{leave: "handover-give-", take: "handover-return-", pause: controlplane.MoveTimeout}
 )
 
-// record is a pod of a move, which stays for a while.
+// record is a pod of a move.
 type record struct {
 	*corev1.Pod
-	// why the lead moves, and the name of the Node that it leaves.
+	// left is the Node that the lead leaves.
 	why  occasion
 	left string
 }
@@ -58,8 +56,8 @@ func recordsOf(pods []*corev1.Pod) (records []record) {
 	return records
 }
 
-// keeps returns how long the pod of a move stays, negative for until an event, 0 if it goes. While a Node is cordoned,
-// the record of its move stays. A deleted Node has none.
+// keeps returns how long the pod of a move stays, negative for until an event, 0 if it must go. The record of a
+// cordoned Node's move stays, and goes with the Node.
 func (v *view) keeps(r record) time.Duration {
 	node, left := v.Node(r.left), r.CreationTimestamp.Add(r.why.pause).Sub(v.Now())
 	switch {
@@ -78,12 +76,11 @@ func (v *view) hasLeft(node string) bool {
 	return slices.ContainsFunc(v.moves, func(r record) bool { return r.why == cordon && r.left == node })
 }
 
-// holderFlag of the pods of a move has the identity of the process that the lead leaves.
+// holderFlag is followed by the identity of the process that the lead leaves.
 const holderFlag = "--holder="
 
-// brokenOff returns the move away from the holder of which only the successor's pod exists: an error of the API server,
-// or the end of the operator, came between the two pods. The successor waits for the other one while its pod runs, and
-// afterwards its pod is the record of a move that failed.
+// brokenOff returns a move that has only the successor's pod: an error of the API server, or the end of the operator,
+// prevented the other. It can continue while that pod runs; afterwards the pod is the record of a failed move.
 func (v *view) brokenOff() (rest move, ok bool) {
 	for _, r := range v.moves {
 		isTake := r.Name == r.why.take+v.holder.Node && r.DeletionTimestamp == nil && !controlplane.HasEnded(r.Pod) &&
@@ -103,12 +100,10 @@ func (v *view) movesUntil() time.Time {
 	return v.latest(func(record) bool { return true }).Add(controlplane.MoveTimeout)
 }
 
-// lastReplaced returns when an idle leader was replaced last, zero if there is no record of it.
 func (v *view) lastReplaced() time.Time {
 	return v.latest(func(r record) bool { return r.why == idle })
 }
 
-// latest returns when the last one of some moves was started, zero if there is none.
 func (v *view) latest(isOne func(r record) bool) (last time.Time) {
 	for _, r := range v.moves {
 		if at := r.CreationTimestamp.Time; isOne(r) && at.After(last) {
@@ -118,11 +113,10 @@ func (v *view) latest(isOne func(r record) bool) (last time.Time) {
 	return last
 }
 
-// NodeControllerCondition is True while a leader's node controller is not running and nodes wait.
+// NodeControllerCondition is True while the leader's node controller is not running and nodes wait for it.
 const NodeControllerCondition = "DeafLeaderNotices"
 
-// idleGrace is how long the node controller must not have been running. A CCM looks at each Node that waits within
-// seconds after it has started to lead.
+// idleGrace is how long the node controller may be idle: a new leader looks at each waiting Node within seconds.
 const idleGrace = 2 * time.Minute
 
 func restartWanted(v *view) (wanted move, ok bool) {
@@ -140,9 +134,8 @@ func (v *view) replacedAt() time.Time {
 	return due
 }
 
-// otherProcess returns the node whose process replaces the leader. Without a standby on another Node, it is the
-// holder's own. A standby that is not Ready may not reach the cloud, and then another process of the holder's node
-// would not either.
+// otherProcess returns the node whose process replaces the leader: the holder's own if there is no other Node. An
+// unready standby may not reach the cloud, and another process of the holder's node would not either.
 func (v *view) otherProcess() string {
 	isOther := func(node *corev1.Node) bool { return v.isOther(node.Name) }
 	if next := v.successor(v.isOther); next != "" || slices.ContainsFunc(v.Nodes(), isOther) {

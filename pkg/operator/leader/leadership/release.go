@@ -20,39 +20,38 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// askPeriod is how soon a process that starts has asked for the lease: within the first second. It asks again after 26
-// seconds or more, and another one can take the lease meanwhile.
+// askPeriod is how soon a starting process has asked for the lease: within a second, then again after 26 seconds or
+// more. Meanwhile another process can take the lease.
 const askPeriod = 3 * time.Second
 
-// helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
+// helperApps are the apps of this operator's other pods in the namespace, which never take the lease.
 var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp}
 
-// keepLease releases the lease of a process that has ended, or restores it. Otherwise nobody leads until the lease
-// expires, 137 seconds after its last renewal: the CCMs do not release it when they end. A standby counts these seconds
-// from its own first look, so a rollout that restarts it makes it wait anew.
+// keepLease releases the lease of a process that has ended, or restores a deleted lease. Otherwise no process leads
+// until the lease expires, 137 seconds after its last renewal: the CCMs do not release it when they end. A standby
+// counts these seconds from its own first look, so a rollout that restarts it makes it wait again.
 //
-// No two processes lead because of that:
+// This never lets two processes lead:
 //   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
-//     other pod on its node could be the holder. So the predecessor's lease is never freed.
-//   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease has a former
-//     holder. The process that led until then acts until 107 seconds after its last renewal. On a single control-plane
-//     node that process could only be an earlier container of the same pod, so nothing has to be seen. What the former
-//     process of the operator in this pod has seen counts too: see controlplane.Lease.Recall.
-//   - The process has ended: see controlplane.Lease.EndOf.
-//   - Or an administrator, or a controller that fences nodes, has declared that the node is shut down, with the taint
-//     out-of-service (KEP-2268), and the kubelet and the holder have been silent. Without that taint a node that does
-//     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
-//   - Or this process of the operator has seen no renewal for the duration of the lease, whoever holds it. A holder
-//     acts until 133 seconds after its last renewal. A lease that names a longer duration than that of ours, as one
-//     that was edited by hand, is released after ours: a process of ours that held it before has given up by then. In a
-//     restored etcd, the first look at the lease counts as its renewal.
+//     other pod on its node could be the holder. So the predecessor's lease is never released.
+//   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease names a former
+//     holder, while the process that led acts until 133 seconds after its last renewal. On a single control-plane node,
+//     that process could only be an earlier container of the same pod, so no write has to be seen. Writes that the
+//     former process of the operator in this pod saw count too, see controlplane.Lease.Recall.
+//   - The process has ended, see controlplane.Lease.EndOf.
+//   - Or an administrator, or a controller that fences nodes, has declared with the taint out-of-service (KEP-2268)
+//     that the node is shut down, and the kubelet and the holder are silent. Without that taint, the node may only be
+//     cut off from the API server, and its CCM acts until 133 seconds after its last renewal.
+//   - Or this process of the operator has seen no renewal for the duration of the lease, whatever the holder, which
+//     acts until 133 seconds after its last renewal. A lease with a longer duration than ours, for example after a
+//     manual edit, is released after ours: a process of ours that held it has given up by then. In a restored etcd, the
+//     first look at the lease counts as its renewal.
 //   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
 //
-// The lease of a process that failed before it settled is released only when its container is Ready again. With a
-// lease that is free at once, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off.
-// A single node has no standby, and a rollout that ends a process is no failure. Where a standby has the former
-// revision, or none has that of the one that ended, its lease waits only until its container cannot take it again: see
-// askPeriod.
+// The lease of a process that failed before it settled is released only when its container is Ready again. With a free
+// lease, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off. A single node has no
+// standby, and a rollout that ends a process is no failure. If a standby has the former revision, or none has the
+// revision of the process that ended, the lease waits only until the container cannot take it again, see askPeriod.
 func (c *controller) keepLease(ctx context.Context, v *view) (next time.Duration, err error) {
 	switch record := v.Record(); {
 	case record.Lease == nil:
@@ -67,8 +66,7 @@ func (c *controller) keepLease(ctx context.Context, v *view) (next time.Duration
 	return 0, c.release(ctx, v, why)
 }
 
-// checks return why the lease may be released, "" if it may not be for this reason, and when to look again without an
-// event. They are asked in this order.
+// checks return why the lease may be released, "" if it may not, and when to look again. They run in this order.
 var checks = []func(v *view) (why string, next time.Duration){holderHasEnded, nodeIsOutOfService, durationIsOver}
 
 func (v *view) releasable() (why string, next time.Duration) {
@@ -89,7 +87,7 @@ func (v *view) hasEnded() bool {
 	return v.isOurs && v.holder.State == controlplane.Ended && v.end.Proven
 }
 
-// holderHasEnded is the check of a process of ours that has ended, see keepLease for which one waits for its container.
+// holderHasEnded is about a process of ours; keepLease explains when the lease waits for its container.
 func holderHasEnded(v *view) (why string, next time.Duration) {
 	node := v.holder.Node
 	why = "on node/" + node + " has ended"
@@ -131,9 +129,9 @@ func durationIsOver(v *view) (why string, next time.Duration) {
 	return why, 0
 }
 
-// duration returns how long the holder may act after a renewal, at least the duration of a lease of ours. It is no
-// longer if a process of ours was seen to hold the lease, or if the holder is on none of our nodes. Otherwise the lease
-// may be that of a process of ours with another duration, and has it.
+// duration returns how long the holder may act after a renewal: at least the duration of a lease of ours, and exactly
+// that if a process of ours was seen to hold the lease, or if the holder is on none of our nodes. Otherwise the holder
+// may be a process of ours with another duration, which the lease has.
 func (v *view) duration() time.Duration {
 	duration := leaseholder.Duration(v.Record().Lease)
 	if v.Record().Process.Duration > 0 || len(v.NodesOf(v.holder.Identity)) == 0 {
@@ -142,8 +140,8 @@ func (v *view) duration() time.Duration {
 	return max(duration, leaseholder.Default(v.Topology()))
 }
 
-// couldOnlyBeOurs reports whether no pod but the operand's on the holder's node could hold the lease. The identity has
-// the host name, so a pod on another node with the same short name could.
+// couldOnlyBeOurs reports whether only the operand's pod on the holder's node could hold the lease. An identity has the
+// host name, so a pod on another node with the same short name could, too.
 func (v *view) couldOnlyBeOurs() bool {
 	node := v.holder.Node
 	return !slices.ContainsFunc(v.Pods(), func(pod *corev1.Pod) bool {
@@ -180,9 +178,9 @@ func (c *controller) release(ctx context.Context, v *view, why string) error {
 	return nil
 }
 
-// restore creates a lease again that was deleted while a process held it. Otherwise any standby acquires a new one
-// within 57 seconds, and the holder does not know: it acts until 107 seconds after its last renewal. A holder that acts
-// renews the restored lease, and one that has ended loses it when it would have without the deletion.
+// restore recreates a lease that was deleted while a process held it. Otherwise a standby acquires a new one within 57
+// seconds, while the holder acts until 133 seconds after its last renewal. A living holder renews the restored lease;
+// that of an ended one expires as if it had not been deleted.
 func (c *controller) restore(ctx context.Context, v *view) error {
 	spec := c.Lease.Lost(v.View)
 	if spec == nil {
@@ -204,15 +202,14 @@ func (c *controller) restore(ctx context.Context, v *view) error {
 	return nil
 }
 
-// oneCanLead reports whether every pod of the operand is on the only control-plane node. Its kubelet runs one container
-// of the static pod at a time.
+// oneCanLead reports whether all pods are on the only control-plane node, whose kubelet runs one container at a time.
 func (v *view) oneCanLead() bool {
 	return v.Topology() == configv1.SingleReplicaTopologyMode && len(v.Nodes()) == 1 &&
 		!slices.ContainsFunc(v.StaticPods(), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != v.Nodes()[0].Name })
 }
 
-// othersDiffer reports whether the cause of the holder's end may be its revision, and another node has a different one:
-// an older one in a rollout, or all others have another one, as in a rollout that goes back.
+// othersDiffer reports whether the holder may have ended because of its revision, and other nodes have another one: an
+// older one in a rollout, or all of them another one, as in a rollout that goes back.
 func (v *view) othersDiffer() bool {
 	own := v.Revisions(v.holder.Node).CurrentRevision
 	others := slices.DeleteFunc(slices.Clone(v.Status().NodeStatuses), func(n operatorv1.NodeStatus) bool {

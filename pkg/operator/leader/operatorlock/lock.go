@@ -1,5 +1,5 @@
 // Package operatorlock lets one process of the operator act at a time. It is library-go's leader election, except that
-// a process does not wait for the lock of one that has ended.
+// a process does not wait for the lock of a process that has ended.
 package operatorlock
 
 import (
@@ -30,22 +30,22 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// lock is the operator's lock. It is free if the process that holds it has ended. Without that, the next process waits
-// for a whole duration of the lock, 137 seconds, because client-go counts from its own first look.
+// lock is the operator's lock. It is free if the process that holds it has ended. Otherwise, the next process would
+// wait for a whole duration of the lock, 137 seconds, because client-go counts from its own first look.
 //
-// No two processes act because of that:
-//   - The holder is a process of this pod. The kubelet runs one container of a pod at a time, so the container of the
-//     holder has ended. A process that a person starts in this container cannot bind the operator's port, and exits
+// This never lets two processes act:
+//   - The holder is a process of this pod. The kubelet runs one container of a pod at a time, so the holder's container
+//     has ended. A process that an administrator starts in this container cannot bind the operator's port, and exits
 //     before it asks for the lock.
-//   - Or the kubelet of the holder's pod has reported that the container has terminated, not before the holder acquired
-//     the lock. Both times are of the holder's node. A container that was started since has acquired the lock later.
+//   - Or the kubelet of the holder's pod has reported that the container terminated after the holder acquired the lock,
+//     both by the clock of the holder's node. A container that started since would have acquired the lock later.
 //   - Or the holder's pod is gone, and the lock has not been renewed for two retry periods. The API server removes a
-//     pod when its kubelet has reported that its containers have ended. A forced deletion asserts the same; the garbage
-//     collector of pods forces it when a Node was deleted or is out of service. If that is wrong, the process still
+//     pod when its kubelet has reported that its containers have ended. A forced deletion asserts the same; the pod
+//     garbage collector forces it if a Node was deleted or is out of service. If that is wrong, the process still
 //     renews the lock if it can write.
-//   - Or nobody has renewed the lock for the duration of a lock of ours, whatever its holder is and whatever duration
-//     the lock names: a person, or a broken client, may have written it. A process of ours has given up by then. Until
-//     then, a pod on a node that does not report keeps the lock.
+//   - Or the lock has not been renewed for the duration of a lock of ours, whatever its holder and its own duration,
+//     which an administrator or a broken client may have written. A process of ours has given up by then. Until then, a
+//     pod on a silent node keeps the lock.
 //   - The update that acquires the lock fails if the lock has changed since it was read.
 type lock struct {
 	resourcelock.Interface
@@ -54,19 +54,17 @@ type lock struct {
 	clock clock.PassiveClock
 	// lasts is the duration of a lock of ours.
 	lasts time.Duration
-	// interval is how often to ask again while nobody renews the lock. client-go asks up to 57 seconds later, although
-	// time alone may prove that the holder has ended.
+	// interval is how often to ask again while the lock is not renewed. client-go would ask up to 57 seconds later,
+	// although time alone may prove that the holder has ended.
 	interval time.Duration
 
-	// seen is the last record, and when this process saw it first.
+	// seen is the last record, and since when this process has seen it.
 	seen patience.Since[string]
 }
 
-// askInterval is lock.interval of the operator.
 const askInterval = 5 * time.Second
 
-// Get returns the record without its holder if that has ended. It returns when the holder renews the lock, or has
-// ended.
+// Get returns the record, without a holder that has ended. It waits until the holder renews the lock or has ended.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	first := l.seen.Value()
 	for {
@@ -130,7 +128,7 @@ func (l *lock) endOf(ctx context.Context, record *resourcelock.LeaderElectionRec
 }
 
 // hasTerminated reports whether the operator's container ended after a time. The API truncates the end to seconds, so
-// one within the second of the acquisition does not count.
+// an end within the second of the acquisition does not count.
 func hasTerminated(pod *corev1.Pod, acquired metav1.Time) bool {
 	for i := range pod.Status.ContainerStatuses {
 		if end := pod.Status.ContainerStatuses[i].State.Terminated; end == nil || end.FinishedAt.Before(&acquired) {
@@ -140,8 +138,7 @@ func hasTerminated(pod *corev1.Pod, acquired metav1.Time) bool {
 	return len(pod.Status.ContainerStatuses) > 0
 }
 
-// Pod is the pod of this process, from the downward API. Without a UID the process is not in a pod, and waits for the
-// lock like library-go's.
+// Pod is this process's pod, from the downward API. Without a UID, the process waits for the lock like library-go's.
 type Pod struct {
 	Name string
 	UID  types.UID
@@ -157,8 +154,8 @@ func (p Pod) exit(code int) {
 	klog.FlushAndExit(klog.ExitFlushTimeout, code)
 }
 
-// Run calls run when this process holds the lock, and exits when it has lost or released it. component names the lock.
-// As in library-go, the process exits with 1 if run ends by itself.
+// Run calls run while this process holds the lock, and exits when the lock is lost or released. component names the
+// lock. As in library-go, the process exits with 1 if run returns by itself.
 func Run(
 	ctx context.Context, component string, pod Pod, cc *controllercmd.ControllerContext,
 	run func(context.Context, *controllercmd.ControllerContext) error,
@@ -215,7 +212,7 @@ func timesOf(ctx context.Context, cc *controllercmd.ControllerContext, component
 }
 
 // identityOf returns the identity of this process: "<host>_<pod>_<UID of the pod>_<UUID of the process>". Outside of a
-// pod it is "", for which library-go makes one.
+// pod it is "", and library-go makes one.
 func identityOf(pod Pod) (string, error) {
 	if pod.UID == "" {
 		return "", nil
@@ -227,7 +224,7 @@ func identityOf(pod Pod) (string, error) {
 	return strings.Join([]string{host, pod.Name, string(pod.UID), string(uuid.NewUUID())}, "_"), nil
 }
 
-// podOf returns the pod of a process by its identity, and false for an identity of another form.
+// podOf returns the pod of an identity, and false for an identity of another form.
 func podOf(identity string) (Pod, bool) {
 	parts := strings.Split(identity, "_")
 	if len(parts) != 4 {
