@@ -32,11 +32,11 @@ const appRemoval = "removal"
 // appWriters are the apps whose pods write files of the operand.
 var appWriters = []string{controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp}
 
-// retryPeriod is how long a failed removal pod stays, so that its log can be read and a node is not busy with them.
+// retryPeriod is how long a failed removal pod stays, so that its log can be read and retries do not load the node.
 const retryPeriod = 15 * time.Second
 
 // listUninitialized returns the nodes that wait for the cloud-controller-manager, as node/name. It reads live objects,
-// in pages: the informers have only the control plane, and this is read only before a removal starts.
+// in pages and only before a removal starts: the informers have only the control plane.
 func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
 	var waiting []string
 	list := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
@@ -55,9 +55,9 @@ func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
 	return waiting, nil
 }
 
-// nodes returns the Nodes to clean by name: those of the control plane, and those that lost its label while a static
-// pod or a removal pod is on them. A Node that was deleted needs no removal: its static pods cannot act without the
-// Node's kubelet, and if the Node comes back, stayRemoved finds its static pod.
+// nodes returns the Nodes to clean, sorted by name: those of the control plane, and those that lost its label but have
+// a static pod or a removal pod. A deleted Node needs no removal: its static pods cannot act without its kubelet, and
+// if the Node returns, stayRemoved finds its static pod.
 func (c *controller) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	nodes, err := operatorclient.All(c.Nodes.Lister(), "nodes")
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *controller) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-// removeStaticPods is a step: it runs a removal pod on every node, all at once.
+// removeStaticPods is a step: it runs removal pods on all nodes at once.
 func (c *controller) removeStaticPods(ctx context.Context, syncCtx factory.SyncContext,
 	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus,
 ) error {
@@ -119,12 +119,11 @@ func (c *controller) removeStaticPods(ctx context.Context, syncCtx factory.SyncC
 	return nil
 }
 
-// clean brings a node closer to having nothing of the operand. It returns what the node waits for, "" if it is clean,
-// and what failed.
+// clean takes the next step of cleaning a node. It returns what the node waits for, "" if it is clean, and what failed.
 func (c *controller) clean(
 	ctx context.Context, syncCtx factory.SyncContext, spec *operatorv1.StaticPodOperatorSpec, node string,
 ) (waiting, problem string, err error) {
-	// library-go's installer controller has ended, but one of its pods may still write.
+	// library-go's installer controller has ended, but its last pod may still write.
 	writers, err := c.removePods(ctx, node, appWriters...)
 	if err != nil || len(writers) > 0 {
 		return strings.Join(writers, ", "), "", err
@@ -139,7 +138,7 @@ func (c *controller) clean(
 		return waiting, "", err
 	case pod.DeletionTimestamp != nil:
 		return fmt.Sprintf("the end of pod/%s", pod.Name), "", nil
-	case pod.Spec.NodeName != node: // The kubelet of another node may make a mirror pod of any name.
+	case pod.Spec.NodeName != node: // Another node's kubelet may create a mirror pod of any name.
 		return fmt.Sprintf("the end of pod/%s on node/%s", pod.Name, pod.Spec.NodeName), "", c.deletePod(ctx, pod)
 	case pod.Status.Phase == corev1.PodSucceeded:
 		exists, err := c.staticPodExists(node)
@@ -170,8 +169,7 @@ func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// removePods deletes the pods of these apps and returns those that exist, for a message. Of a node, "" for all, it
-// deletes only those that have not ended.
+// removePods deletes the pods of these apps, or only those that run on a node, and returns them for a message.
 func (c *controller) removePods(ctx context.Context, node string, apps ...string) (left []string, err error) {
 	pods, err := c.podsOf(apps...)
 	if err != nil {
@@ -235,7 +233,7 @@ func podName(node string) string { return "removal-" + node }
 func (c *controller) createPod(
 	ctx context.Context, spec *operatorv1.StaticPodOperatorSpec, node string,
 ) (waiting string, err error) {
-	// After a removal, staticresources creates it again.
+	// staticresources creates it again after a removal.
 	account, err := operatorclient.Find(c.Target.Core().V1().ServiceAccounts().Lister().ServiceAccounts(operand.Namespace),
 		"serviceaccount", operand.Namespace, hostpod.ServiceAccount)
 	if err != nil {
@@ -260,8 +258,7 @@ func (c *controller) createPod(
 	return "pod/" + pod.Name, nil
 }
 
-// newPod returns the removal pod of a node. Of the rights of the installers, it uses the read of the mirror pod and the
-// event.
+// newPod returns a node's removal pod. It uses the installers' rights to read the mirror pod and to write an Event.
 func newPod(node, image string, verbosity int, server *url.URL) *corev1.Pod {
 	return hostpod.New(hostpod.Options{
 		Name: podName(node), App: appRemoval, Node: node, Image: image, Command: "remove",

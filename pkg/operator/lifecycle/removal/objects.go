@@ -26,9 +26,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// removeObjects is a step: it deletes the objects of the operand, the last ones being the rights and identities. It
-// repeats that until it finds none. The namespace stays, and what the payload and other components own in it. So does
-// kube-cloud-config in openshift-config-managed, which other components read.
+// removeObjects is a step: it deletes the operand's objects, rights and identities last, and repeats that until it
+// finds none. The namespace stays, with the objects of the payload and of other components. So does kube-cloud-config
+// in openshift-config-managed, which other components read.
 func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncContext) error {
 	left, err := c.removePods(ctx, "", slices.Concat(appWriters, []string{appRemoval, operand.PreflightName})...)
 	if err != nil {
@@ -77,9 +77,8 @@ func (c *controller) endLeases(ctx context.Context) error {
 	return c.deletePreflightLease(ctx)
 }
 
-// releaseLease frees the lease of the last leader if it has ended. The next cloud-controller-manager, of this operator
-// or of another one, then need not wait until the lease expires. A lease stays if its holder is not on a node of the
-// control plane, or if a pod on that node could be the holder.
+// releaseLease releases the last leader's lease, so that the next CCM need not wait until it expires. It stays if its
+// holder is not on a control-plane node, or if a pod on that node could be the holder.
 func (c *controller) releaseLease(ctx context.Context) error {
 	leases := c.Leases.Lister().Leases(operand.Namespace)
 	lease, err := operatorclient.Find(leases, "lease", operand.Namespace, operand.Lease)
@@ -112,7 +111,7 @@ func (c *controller) deletePreflightLease(ctx context.Context) error {
 }
 
 // couldOnlyBeOurs reports whether the holder was a static pod of this operator that has ended: no pod is left on its
-// node, whose kubelet reports. A View cannot tell: the pod by which it knows a process of ours is gone.
+// node, whose kubelet reports. A View knows a process of ours only by its pod, which is gone.
 func (c *controller) couldOnlyBeOurs(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	nodes, err := c.nodes(ctx)
 	if err != nil {
@@ -140,7 +139,7 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, lease *coordinationv1.
 	return true, nil
 }
 
-// remember copies to the operator's resource the annotations by which the next installation is not a first one.
+// remember copies the annotations that make the next installation not a first one to the operator's resource.
 func (c *controller) remember(ctx context.Context) error {
 	pod, err := c.ConfigMap(operand.PodConfigMap)
 	if err != nil || pod == nil {
@@ -157,7 +156,6 @@ func (c *controller) remember(ctx context.Context) error {
 	return c.Annotate(ctx, kept)
 }
 
-// deleteOwn deletes the ConfigMaps and Secrets that the operator or its pods wrote, and reports whether there were any.
 func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 	objects, err := c.Objects()
 	if err != nil {
@@ -183,10 +181,9 @@ func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 }
 
 const (
-	// blocked is the reason of both conditions while a removal has to wait.
+	// blocked is the reason of both conditions while obstacles exist.
 	blocked = "Blocked"
 
-	// paused is the reason of Removing during the pause.
 	paused = "Waiting"
 )
 
@@ -259,24 +256,22 @@ func (c *controller) release(ctx context.Context, status *operatorv1.StaticPodOp
 	return operatorclient.ApplyConditions(ctx, c.Operator, name)
 }
 
-// currentConditions are true after a removal: those of this controller and of the unmanaged platform.
+// currentConditions stay true after a removal: those of this controller and of package unmanaged.
 var currentConditions = []string{
 	observedplatform.RemovingCondition, DegradedCondition, name + "Degraded",
 	operatorclient.AvailableCondition, operatorclient.ProgressingCondition, operatorclient.DegradedCondition,
 	operatorclient.UpgradeableCondition,
 }
 
-// removeConditions removes the conditions about what was removed. Nothing else updates them: their controllers have
-// ended or do nothing. The controllers that run write theirs again.
+// removeConditions removes conditions whose controllers have ended or do nothing now. Others are written again.
 func (c *controller) removeConditions(ctx context.Context) error {
 	return operatorclient.RemoveConditions(ctx, c.Operator, func(condition *operatorv1.OperatorCondition) bool {
 		return !slices.Contains(currentConditions, condition.Type)
 	})
 }
 
-// forgetRevisions removes the revisions that the nodes are at. A node's revision cannot decrease, so its whole entry
-// goes; library-go's node controller creates it again when it runs. It comes before the first change of a node: if the
-// removal ends at any point, every node gets its files again.
+// forgetRevisions removes the nodes' revisions first: if the removal ends at any point, every node gets its files
+// again. A revision cannot decrease, so the whole entry goes; library-go's node controller recreates it.
 func (c *controller) forgetRevisions(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
 	if !slices.ContainsFunc(status.NodeStatuses, hasRevision) {
 		return nil

@@ -37,22 +37,21 @@ const (
 
 	name = "RemovalController"
 
-	// pause is how long a requested removal waits before it starts. In that time it can be undone without an effect.
+	// pause is how long a requested removal waits before it starts. Until then it can be undone without an effect.
 	pause = time.Minute
 
-	// checkPeriod is how often a removal that has to wait lists all nodes and Services.
+	// checkPeriod is how often a blocked removal lists all nodes and Services.
 	checkPeriod = 10 * time.Second
 
-	// verifyPeriod is how soon the deletion of objects is verified, and how soon a write that lost a race is repeated.
+	// verifyPeriod is how soon the deletion of objects is verified.
 	verifyPeriod = 500 * time.Millisecond
 )
 
-// Inertia is that of the condition.
+// Inertia declares the inertia of the condition.
 var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.DefaultInertia}
 
 // Options are what New needs besides the Deps; all are required.
 type Options struct {
-	// Policy returns spec.removalPolicy.
 	Policy func() (ccmv1.CloudControllerManagerRemovalPolicy, error)
 	// Annotate sets annotations of the operator's resource.
 	Annotate func(ctx context.Context, annotations map[string]string) error
@@ -60,8 +59,7 @@ type Options struct {
 	Leases, PreflightLeases coordinationinformers.LeaseInformer
 	// Metadata lists Services.
 	Metadata metadata.Interface
-	// RemoveStaticResources deletes the static resources of every platform and the cloud-node-manager. It reports
-	// whether there were any.
+	// RemoveStaticResources deletes the static resources and the cloud-node-manager, and reports whether any existed.
 	RemoveStaticResources func(ctx context.Context, recorder events.Recorder) (found bool, err error)
 	// SignerSecret is the Secret in the operator's namespace with the key of the serving certificates' CA.
 	SignerSecret string
@@ -77,13 +75,12 @@ type controller struct {
 	checked   time.Time
 }
 
-// obstacles are what nobody could complete without a cloud-controller-manager: nodes that wait to be initialized, and
-// the deletion of Services with a load balancer.
+// obstacles need a cloud-controller-manager: nodes to initialize, and Services with a load balancer to delete.
 type obstacles struct{ nodes, services []string }
 
 func (o obstacles) exist() bool { return len(o.nodes) > 0 || len(o.services) > 0 }
 
-// New returns the controller. A removal that is not safe changes nothing. One that has started goes on until everything
+// New returns the controller. An unsafe removal changes nothing. A removal that has started continues until everything
 // is removed, or until spec.managementState changes: then the other controllers install again what is missing.
 func New(d dependencies.Deps, o Options) factory.Controller {
 	dependencies.Require(d, o)
@@ -131,7 +128,7 @@ func (c *controller) proceed(ctx context.Context, syncCtx factory.SyncContext, s
 		return c.stayRemoved(ctx)
 	case observedplatform.Restoring:
 	}
-	// It was requested again.
+	// The removal was requested again.
 	return c.enter(ctx, observedplatform.RemovingStaticPods)
 }
 
@@ -139,7 +136,7 @@ func isFinal(step observedplatform.Removal) bool {
 	return step == "" || step == observedplatform.Removed
 }
 
-// begin starts the removal unless it has to wait: until nothing blocks it, and for the pause.
+// begin starts the removal after the pause, unless obstacles exist.
 func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext, status *operatorv1.OperatorStatus) error {
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
@@ -170,8 +167,7 @@ func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext, sta
 	return nil
 }
 
-// startOf returns when the pause ends, and whether the request is seen for the first time. The condition Removing has
-// the time of the first sight, which another process of the operator reads.
+// startOf returns when the pause ends, and whether the request is new. Removing keeps its time for the next process.
 func (c *controller) startOf(status *operatorv1.OperatorStatus) (start time.Time, first bool) {
 	seen := v1helpers.FindOperatorCondition(status.Conditions, observedplatform.RemovingCondition)
 	if seen == nil {
@@ -180,7 +176,7 @@ func (c *controller) startOf(status *operatorv1.OperatorStatus) (start time.Time
 	return seen.LastTransitionTime.Add(pause), false
 }
 
-// check lists what blocks the removal, at most every checkPeriod unless the removal would start now.
+// check lists the obstacles, at most every checkPeriod unless the removal would start now.
 func (c *controller) check(ctx context.Context, now bool) error {
 	policy, err := c.Policy()
 	if err != nil {
@@ -222,9 +218,9 @@ func (c *controller) stayRemoved(ctx context.Context) error {
 	return nil
 }
 
-// restore ends the removal. It first waits until no pod removes anything that the installers write then. The installers
-// of former revisions go too: library-go's installer controller takes a revision as installed on a node if the
-// installer pod of the node and revision has succeeded. The lease of a leader that the removal has ended is released.
+// restore ends the removal, once no removal pod can remove what the installers write. It also removes installers of
+// former revisions, because library-go's installer controller considers a revision installed on a node if the installer
+// pod of the node and revision has succeeded. It releases the lease of a leader that the removal has ended.
 func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
 	left, err := c.removePods(ctx, "", slices.Concat(appWriters, []string{appRemoval})...)
 	if err != nil {
@@ -243,12 +239,10 @@ func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOp
 	return nil
 }
 
-// servicesPage is how many Services are read at once.
 const servicesPage = 10
 
-// listBalancers returns the Services that only a cloud-controller-manager can delete, as namespace/name. While a
-// Deployment of the predecessor exists, there are none: its cloud-controller-manager takes over. It reads live
-// metadata, in pages, and only before a removal starts.
+// listBalancers returns the Services, as namespace/name, that only a CCM can delete: none while a Deployment of the
+// predecessor exists, whose CCM takes over. It reads live metadata in pages, only before a removal starts.
 func (c *controller) listBalancers(ctx context.Context) ([]string, error) {
 	deployments, err := predecessor.Deployments(c.Target.Apps().V1().Deployments().Lister())
 	if err != nil || len(deployments) > 0 {
@@ -259,7 +253,7 @@ func (c *controller) listBalancers(ctx context.Context) ([]string, error) {
 	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return services.List(ctx, options)
 	})
-	// Every tenant can add annotations of 256 KiB to a Service, and many Services.
+	// Every tenant can create many Services, with annotations of 256 KiB each.
 	list.PageSize, list.PageBufferSize = servicesPage, 0
 	err = list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		service, ok := object.(*metav1.PartialObjectMetadata)

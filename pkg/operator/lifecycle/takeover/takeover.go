@@ -1,9 +1,9 @@
-// Package takeover replaces the cloud-controller-managers (CCMs) of the Deployment-based predecessor. It lets them
-// run until the static pods stand by, then deletes their Deployments, waits until their pods have ended and releases
-// their lease. Every step follows from what exists, so a killed operator goes on where it ended.
+// Package takeover replaces the cloud-controller-managers (CCMs) of the Deployment-based predecessor. It lets them run
+// until the static pods stand by, then deletes their Deployments, waits until their pods have ended and releases their
+// lease. Every step follows from what exists, so a restarted operator continues.
 //
-// What else the predecessor left behind is deleted by the cluster-version-operator: manifests with the annotation
-// release.openshift.io/delete come after the ClusterOperator, for which it waits.
+// The cluster-version-operator deletes the predecessor's other objects: it applies manifests with the annotation
+// release.openshift.io/delete after the ClusterOperator, for which it waits.
 package takeover
 
 import (
@@ -41,11 +41,11 @@ import (
 const (
 	name = "Takeover"
 
-	// askAgain is the delay before kube-controller-manager's operator is asked again who runs the cloud controllers.
+	// askAgain is the delay before kubecontrollermanager/cluster is read again.
 	askAgain = 30 * time.Second
 )
 
-// The reasons of the condition TakingOver while it is True, in the order of the steps.
+// The reasons of TakingOver while it is True, in the order of the steps.
 const (
 	waitingForStaticPods = "WaitingForStaticPods"
 	stoppingPredecessor  = "StoppingPredecessor"
@@ -80,14 +80,13 @@ func New(d dependencies.Deps, o Options) factory.Controller {
 	return reconciler.From(f, name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync)
 }
 
-// step is where the take-over stands; its zero value is the end.
+// step is the state of the take-over; its zero value is the end.
 type step struct {
 	reason, message string
-	// next is when to look again without an event.
+	// next is when to look again without an event, 0 for never.
 	next time.Duration
 }
 
-// action is one write of the take-over.
 type action func(ctx context.Context, c *controller) error
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -115,8 +114,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, condition)
 }
 
-// view is the control plane, the predecessor's Deployments, and whether kube-controller-manager runs the cloud
-// controllers.
+// view adds the predecessor's Deployments, and whether kube-controller-manager runs the cloud controllers.
 type view struct {
 	controlplane.View
 	inTree      bool
@@ -138,7 +136,7 @@ func (c *controller) view(ctx context.Context) (v *view, err error) {
 	return v, err
 }
 
-// decide returns where the take-over stands after the actions, which are the next step.
+// decide returns the next actions, and the step after them.
 func (v *view) decide() (at step, actions []action) {
 	switch {
 	case v.inTree:
@@ -183,8 +181,8 @@ func (v *view) stopping() step {
 	return step{reason: stoppingPredecessor, message: "the predecessor is being stopped; waiting for " + waiting}
 }
 
-// isStarted reports whether TakingOver is True because of the predecessor. Nothing of the predecessor is stopped before
-// that: after its Deployments are gone, only the condition records that a lease may be left.
+// isStarted reports whether TakingOver is True because of the predecessor. Nothing of the predecessor is stopped
+// before: without its Deployments, only this condition records that its lease may be left.
 func (v *view) isStarted() bool {
 	conditions := v.Status().Conditions
 	return predecessor.Remains(conditions) && predecessor.LetsInstall(conditions)
@@ -228,8 +226,8 @@ func deletion(d *appsv1.Deployment) action {
 	}
 }
 
-// release frees the lease of the predecessor's last leader. Nothing else does: its CCMs keep the lease when they end,
-// and it expires after 137 seconds. The update fails if the lease has changed since it was read.
+// release releases the lease of the predecessor's last leader, whose CCMs keep it when they end. It would expire after
+// 137 seconds. The update fails if the lease has changed since it was read.
 func release(lease *coordinationv1.Lease) action {
 	return func(ctx context.Context, c *controller) error {
 		if err := leaseholder.Release(ctx, c.Kube.CoordinationV1(), lease); err != nil {
@@ -241,10 +239,9 @@ func release(lease *coordinationv1.Lease) action {
 	}
 }
 
-// runLevel is the predecessor's label on the namespace. It keeps OpenShift from checking security context constraints.
-// The cluster-version-operator merges labels, so it would stay. The predecessor's pods need it: their ServiceAccount
-// may use no constraint, so a pod of theirs that is created again would be refused. That is why no manifest overwrites
-// the label.
+// runLevel is the predecessor's label on the namespace, which disables OpenShift's security context constraints there.
+// The predecessor's pods need it: their ServiceAccount may use no constraint, so recreated pods would be rejected. That
+// is why no manifest overwrites the label, and the cluster-version-operator, which merges labels, does not remove it.
 const runLevel = "openshift.io/run-level"
 
 func dropRunLevel(ctx context.Context, c *controller) error {
@@ -264,7 +261,7 @@ func dropRunLevel(ctx context.Context, c *controller) error {
 	return nil
 }
 
-// cloudControllerOwner is the condition with which cluster-kube-controller-manager-operator says that
+// cloudControllerOwner is the condition of cluster-kube-controller-manager-operator that is True while
 // kube-controller-manager runs the cloud controllers.
 const cloudControllerOwner = "CloudControllerOwner"
 
@@ -272,8 +269,8 @@ var kubeControllerManagers = schema.GroupVersionResource{
 	Group: "operator.openshift.io", Version: "v1", Resource: "kubecontrollermanagers",
 }
 
-// InTree returns the function that asks whether kube-controller-manager runs the cloud controllers. A cluster without
-// its operator's resource has no in-tree cloud controllers.
+// InTree returns the function that reads whether kube-controller-manager runs the cloud controllers. It does not in a
+// cluster without its operator's resource.
 func InTree(client dynamic.Interface) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		object, err := client.Resource(kubeControllerManagers).Get(ctx, operatorclient.Instance, metav1.GetOptions{})
@@ -297,18 +294,16 @@ func InTree(client dynamic.Interface) func(context.Context) (bool, error) {
 	}
 }
 
-// isPredecessors reports whether the predecessor's last leader holds the lease. No two CCMs lead if that is released:
-//   - The predecessor's Deployments and pods are gone from the API. Their kubelets have reported that the containers
-//     ended. A pod may also vanish because its Node does not report; then the lease expires by itself.
-//   - The holder is none of ours, which also stand by: it acquired the lease before the first run of the static pod's
-//     container on its node that the kubelet reports. The times are from that node's clock. A static pod of which
-//     nothing is reported yet may lead already.
+// isPredecessors reports whether the predecessor's last leader holds the lease. Releasing it never lets two CCMs lead:
+//   - The predecessor's Deployments and pods are gone from the API, so their kubelets have reported that the containers
+//     ended. A pod may also vanish because its Node is silent; then the lease expires by itself.
+//   - The holder is none of ours, which also stand by: it acquired the lease before the first reported run of the
+//     static pod's container on its node, by that node's clock. A static pod without a reported run may lead already.
 func (v *view) isPredecessors(holder controlplane.Holder) bool {
 	return v.Record().Exists && holder.Identity != "" && holder.State != controlplane.Expired && !v.mayBeOurs(holder)
 }
 
-// mayBeOurs reports whether the holder is, or was, a container of a static pod. Leader election releases the lease of
-// one that has ended.
+// mayBeOurs reports whether the holder is, or was, in a static pod. Package leadership releases an ended one's lease.
 func (v *view) mayBeOurs(holder controlplane.Holder) bool {
 	if holder.State.Runs() {
 		return true
@@ -327,14 +322,13 @@ func (v *view) mayBeOurs(holder controlplane.Holder) bool {
 	return container.State.Running == nil || !holder.Acquired.Before(container.State.Running.StartedAt.Time)
 }
 
-// missing returns what has to be there before the predecessor may stop, as the end of a sentence, or "".
+// missing returns what must exist before the predecessor may stop, as the end of a sentence, or "".
 //
-// Every control-plane node must have a static pod that is Ready, except for the last one, for which the images must be
-// there. Its process starts seconds after the predecessor has ended, and asks for the lease at once. A process that
-// stands by may ask up to 57 s later.
+// Every control-plane node must have a Ready static pod, except for the last one, which needs only the images: its
+// process starts seconds after the predecessor has ended, and asks for the lease at once, a standby up to 57 s later.
 //
-// A node where a pod of the predecessor occupies the port cannot have one. If that is so on every node, as on a single
-// node, the images must be there: the kubelet has pulled them before an installer runs.
+// A node where a pod of the predecessor occupies the port cannot have a static pod. If that is so on every node, as on
+// a single node, the images must be there: the kubelet pulls them before an installer runs.
 func (v *view) missing() string {
 	if len(v.Status().NodeStatuses) == 0 {
 		return ": no control-plane node is known yet"
@@ -373,8 +367,7 @@ func (v *view) occupied(node string) bool {
 	})
 }
 
-// installs reports whether a pod is an installer of the latest revision for which the kubelet has pulled the images of
-// the static pod.
+// installs reports whether a pod is an installer of the latest revision, and the static pod's images are pulled.
 func (v *view) installs(pod *corev1.Pod) bool {
 	return controlplane.Installs(pod, pod.Spec.NodeName, v.Status().LatestAvailableRevision) &&
 		pod.DeletionTimestamp == nil &&

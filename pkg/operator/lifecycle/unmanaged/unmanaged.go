@@ -21,22 +21,20 @@ import (
 const (
 	name = "Unmanaged"
 
-	// predecessorRuns is the reason of Degraded.
 	predecessorRuns = "PredecessorRuns"
 )
 
-// shared are the conditions that the availability controller writes on managed platforms.
 var shared = []string{
 	operatorclient.AvailableCondition, operatorclient.ProgressingCondition, operatorclient.DegradedCondition,
 }
 
-// removed is the reason on a managed platform after a removal, removing the one before.
+// removed is the reason on a managed platform after a removal, removing the one during it.
 const (
 	removed  platform.Absence = "Removed"
 	removing platform.Absence = "Removing"
 )
 
-// messages has the meaning of each reason, and the action if there is one.
+// messages have the meaning of each reason, and the action if there is one.
 var messages = map[platform.Absence]string{
 	removed: "spec.managementState of cloudcontrollermanager/cluster is Removed: " +
 		"this operator runs no cloud-controller-manager; set it to Managed to run one again",
@@ -53,9 +51,9 @@ var messages = map[platform.Absence]string{
 
 type controller struct{ dependencies.Deps }
 
-// New returns the controller that reports Available on platforms without a cloud-controller-manager, and once a
-// removal has started. No static pod will run there, and an upgrade waits until a controller reports Available. The
-// controller does nothing on managed platforms and while the platform is unknown.
+// New returns the controller that reports Available on platforms without a cloud-controller-manager, and once a removal
+// has started: no static pod will run then, and an upgrade waits for Available. The controller does nothing on managed
+// platforms and while the platform is unknown.
 func New(d dependencies.Deps) factory.Controller {
 	dependencies.Require(d)
 	return reconciler.New(name, d.Operator, d.Recorder, (&controller{d}).sync,
@@ -91,8 +89,8 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	)
 }
 
-// degraded reports a Deployment of the predecessor beside a removed operand. After a way back that left the resource
-// Removed, an upgrade finds one. The versions controller reports no version then, so the upgrade waits here.
+// degraded reports a Deployment of the predecessor beside a removed operand, as in an upgrade after a downgrade that
+// left the resource Removed. The versions controller reports no version then, so the upgrade waits here.
 func (c *controller) degraded(reason platform.Absence) (*operatorclient.Condition, error) {
 	asExpected := condition(operatorclient.DegradedCondition, operatorv1.ConditionFalse, reason)
 	if reason != removed {
@@ -116,9 +114,9 @@ func (c *controller) degraded(reason platform.Absence) (*operatorclient.Conditio
 }
 
 // release drops our conditions so that stale messages do not linger: the controllers of a managed platform may write
-// fewer conditions. Those that other controllers write on managed platforms are removed as a whole, because the others
-// may own a part of them. Upgradeable is only ours, so it lasts until nothing else is, also if the operator ends
-// before. A condition that has a new owner already may still have our message.
+// fewer conditions. It removes the shared conditions as a whole, because others may own parts of them. A shared
+// condition may have a new owner and still our message. Upgradeable, which only we write, goes last: until then,
+// release is repeated, also by the next process.
 func (c *controller) release(ctx context.Context) error {
 	_, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
