@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// maxAnnouncements limits how many Events are kept. The CCM writes one for each Node that it wants to delete, which
-	// lasts for three hours, and whoever has its identity can write any number.
+	// maxAnnouncements limits the stored Events. The CCM writes one for each Node that it wants to delete, which exists
+	// for three hours, but a client with its identity can write any number.
 	maxAnnouncements = 10000
 
-	// maxUID is the length of the longest UID that is one: the API server makes UUIDs.
+	// maxUID is the length of a UID: the API server makes UUIDs.
 	maxUID = 36
 
-	// maxEvent is the size of an Event beyond which it is not read. Those of the CCM have about a kilobyte.
+	// maxEvent is the size of an Event, in bytes, beyond which it is not read. Those of the CCM have about a kilobyte.
 	maxEvent = 32 << 10
 )
 
-// announced is what is kept of an Event in which the CCM announces the deletion of a Node.
+// announced is an Event in which the CCM announces the deletion of a Node.
 type announced struct {
 	node        types.UID
 	first, last metav1.Time
 }
 
-// Announcements watches the Events in which the CCM announces that it deletes a Node. It implements
-// cache.ReflectorStore. An Event beyond the limit counts once another has expired and the CCM announces it again.
+// Announcements watches the Events in which the CCM announces the deletion of a Node. It implements
+// cache.ReflectorStore. An Event beyond maxAnnouncements is stored when others have expired and the CCM repeats it.
 type Announcements struct {
 	client  corev1client.CoreV1Interface
 	started sync.Once
@@ -105,7 +105,7 @@ func (a *Announcements) Update(obj any) error {
 	return nil
 }
 
-// Delete implements cache.ReflectorStore. That an Event expires decides nothing.
+// Delete implements cache.ReflectorStore. The expiry of an Event changes no decision.
 func (a *Announcements) Delete(obj any) error {
 	a.change(func() bool {
 		if event, ok := obj.(*corev1.Event); ok {
@@ -131,7 +131,7 @@ func (a *Announcements) Replace(objs []any, _ string) error {
 // Resync implements cache.ReflectorStore. It does nothing.
 func (a *Announcements) Resync() error { return nil }
 
-// change calls do with the lock, and then calls changed if it did.
+// change calls do with the lock held, and then changed without it if do returns true.
 func (a *Announcements) change(do func() bool) {
 	a.lock.Lock()
 	changed, tell := do(), a.changed

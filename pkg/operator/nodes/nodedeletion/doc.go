@@ -10,7 +10,7 @@
 //
 // Each Node has a state, which follows from its former state and from what is known about it (evidence). The first row
 // that applies decides; machine.go has the rows and the evidence, pace.go the pace. Every state may follow every other
-// one, because all evidence may change between two looks. Only confirmed remembers something: it needs no new probe.
+// one, because all evidence may change between two looks. Only confirmed depends on the former state.
 //
 //	| state         | reason             | if                                                                        |
 //	|---------------|--------------------|---------------------------------------------------------------------------|
@@ -32,10 +32,9 @@
 //	| held          | OneAtATime         | where there is no probe, the turn has not come for ten minutes            |
 //	| candidate     |                    | no probe has ended yet, or the turn has not come                          |
 //
-// Nothing waits without an end. Times are those of the states themselves; a probe and a pass of the CCM come on top.
-// Three ends are events and not minutes, because no time makes the deletion safe: a Node that no CCM ever found may
-// have another name in the cloud, a kubelet that reports lives, and a cloud that denies living machines tells nothing.
-// A condition names each.
+// Every wait ends. The times are those of the states; a probe and a pass of the CCM come on top. Three ends are events,
+// because no time makes the deletion safe: a Node that no CCM ever found may have another name in the cloud, a kubelet
+// that reports is alive, and a cloud that denies living machines proves nothing. A condition reports each.
 //
 //	| what waits              | ends                                                                                  |
 //	|-------------------------|---------------------------------------------------------------------------------------|
@@ -49,18 +48,17 @@
 //	| held NoLivingNode       | after 10 minutes, then a Node in 10, if any kubelet is ready; if none is, when one is |
 //	| held OneAtATime         | after 10 minutes for each Node before it                                              |
 //
-// On Azure, where the cloud-node-manager would answer, and where the CCM does not look for machines again, there is no
-// probe. The CCM's announcement is its answer then, and none may go while the CCM also announces the deletion of one
-// whose kubelet reports. One Node may go in ten minutes. A twentieth may go in a minute, if the CCM has denied each of
-// them ever since its kubelet fell silent, and if it answers for others: it finds the machine of another kubelet that
-// is not ready, or it has denied such Nodes for ten minutes without one of their kubelets coming back.
+// There is no probe on Azure, where the cloud-node-manager would answer, nor where the CCM does not look for machines
+// again. There, the CCM's announcement is its answer, and no Node may go while the CCM also announces the deletion of a
+// Node whose kubelet reports. One Node may go in ten minutes. A twentieth may go in a minute, if the CCM has denied
+// each of them ever since its kubelet fell silent, and if it answers for others: it finds the machine of another
+// kubelet that is not ready, or it has denied such Nodes for ten minutes and none of their kubelets has returned.
 //
-// A CCM that announces nothing has ten minutes for each silent Node in turn: a permission that stays would hold nothing
-// once the cloud does not find living machines. That it has deleted what it might shows its denial.
+// A CCM that announces nothing has ten minutes for each silent Node in turn: a lasting permission would hold back
+// nothing once the cloud does not find living machines. Only a deletion shows that it denies a machine.
 //
 // A new process of the operator reads from the API what the former one knew: which Nodes the CCM has announced since
-// when, which of them are gone, and since when a kubelet is away.
+// when, which of them are gone, and since when a kubelet is silent.
 //
-// An administrator's permission for many deletions takes the place of the rows about the cluster, and of the references
-// where there are none.
+// An administrator's permission for many deletions replaces the rows about the cluster, and missing references.
 package nodedeletion

@@ -7,7 +7,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
-// state is where the decision about one Node stands. doc.go has the table of transitions.
+// state is the decision about one Node. doc.go has the table of transitions.
 type state int
 
 const (
@@ -37,20 +37,18 @@ const (
 	oneAtATime         hold = "OneAtATime"
 )
 
-// evidence is what is known about one Node. Times are those of the operator's clock, and answers those of the process
-// that leads.
+// evidence is what is known about one Node, by the operator's clock and the leader's answers.
 type evidence struct {
 	former  state
 	kubelet kubelet
 	answer  answer
 	cloud   cloud
 	cluster clusterState
-	// initialized is true if a CCM has initialized the Node. deletionWanted is true while the CCM wants to delete the
-	// Node, or may want to. permitted is true if an administrator has permitted the deletion.
+	// deletionWanted is true also while the CCM may want to delete the Node. permitted is an administrator's permission.
 	initialized, deletionWanted, permitted bool
 	// leads is true while a process of the CCM renews the lease.
 	leads bool
-	// paced is true if no further Node may be confirmed now, and overdue if the Node has waited for longer than a turn.
+	// paced is true if no further Node may be confirmed now, overdue if the Node has waited for longer than a turn.
 	paced, overdue bool
 }
 
@@ -63,23 +61,23 @@ type (
 
 const (
 	kubeletReady    kubelet = iota
-	kubeletLeaving          // it reports that it is not ready, for less than shutdownLimit
-	kubeletNotReady         // for longer
-	kubeletFalling          // it has been silent for less than silenceGrace
-	kubeletSilent           // for longer
+	kubeletLeaving          // NotReady for less than shutdownLimit
+	kubeletNotReady         // NotReady for longer
+	kubeletFalling          // silent for less than silenceGrace
+	kubeletSilent           // silent for longer
 )
 
 const (
 	answerNone     answer = iota
 	answerFound           // the CCM found the machine, and has announced nothing since
-	answerNotFound        // it did not
-	answerProven          // it did not, and it found every reference of the same probe
+	answerNotFound        // the CCM did not find the machine
+	answerProven          // as answerNotFound, and it found every reference of the same probe
 )
 
 const (
-	cloudFindsLiving  cloud = iota // it found the references of the last probe, or there was none
-	cloudNoProbe                   // on this platform there is no probe
-	cloudMissesLiving              // it missed references twice in a row, or wants to delete a Node that reports
+	cloudFindsLiving  cloud = iota // the CCM found the references of the last probe, or there was none
+	cloudNoProbe                   // the platform has no probe
+	cloudMissesLiving              // the CCM missed references twice in a row, or wants to delete a Node that reports
 	cloudNoReference               // there is no living node to compare with
 )
 
@@ -87,7 +85,7 @@ const (
 	clusterCalm       clusterState = iota
 	clusterRollsOut                // a rollout is in progress, and the Node has waited for less than rolloutLimit
 	clusterMostSilent              // more than half of the kubelets are silent
-	clusterMostGone                // for massLimit, so they may go at a pace, if the CCM finds living machines
+	clusterMostGone                // for massLimit, so they may go at a pace if the CCM finds living machines
 	clusterUnlimited               // an administrator has permitted many deletions
 )
 
@@ -126,30 +124,26 @@ func next(former state, e evidence) (state, hold) {
 	return transitions[i].to, transitions[i].hold
 }
 
-// isGone reports whether the machine is gone. Where there are no references, the pace or an administrator's permission
-// takes their place.
+// isGone reports whether the machine is gone. The pace, or an administrator's permission, replaces missing references.
 func (e evidence) isGone() bool {
 	return e.answer == answerProven || e.cloud == cloudNoReference && e.answer == answerNotFound
 }
 
 const (
-	// silenceGrace is how long a kubelet has to be silent beyond the time after which kube-controller-manager notices.
+	// silenceGrace is how long a kubelet must be silent after kube-controller-manager has noticed.
 	silenceGrace = 20 * time.Second
 	// shutdownLimit is how long a node that reported NotReady before it went silent is tolerated: a machine that is
 	// being deleted shuts down first. kube-controller-manager notices the silence within this time.
 	shutdownLimit = 55 * time.Second
-	// announcementLife is how long a CCM's last announcement counts. Its recorder passes on one repeat in five minutes.
+	// announcementLife is how long a CCM's last announcement counts. Its recorder emits one repeat in five minutes.
 	announcementLife = 12 * time.Minute
-	// confirmationLife is how long a probe counts for a confirmation. After it, the next probe is also about a Node that
-	// is confirmed and still there.
+	// confirmationLife is how long a probe counts for a confirmation. Then a confirmed Node that exists is probed again.
 	confirmationLife = time.Minute
-	// rolloutLimit is how long a Node waits for a rollout, which may change who leads. After it, the answer of the leader
-	// counts as at any other time: it is forgotten when another process leads.
+	// rolloutLimit is how long a Node waits for a rollout, which may change the leader and invalidate its answer.
 	rolloutLimit = 5 * time.Minute
 )
 
-// decideAll sets the state of every Node whose kubelet is not ready. Where only one may go at a time, it is the turn of
-// the one that has waited the longest for it.
+// decideAll sets the state of every Node whose kubelet is not ready, without probes in the order of their turns.
 func (m *memory) decideAll(o *observation) {
 	used := m.usedBudget(o)
 	for _, n := range o.notReady() {
@@ -158,7 +152,7 @@ func (m *memory) decideAll(o *observation) {
 		counts := o.now.Sub(r.confirmedAt) < limit.window
 		former := r.state
 		if o.deletions.Unannounced && !o.manyPermitted && former == confirmed && o.now.Sub(r.confirmedAt) >= turnPeriod {
-			former = candidate // Its turn is over: the CCM has had the time for a pass, and has found the machine.
+			former = candidate // Its turn is over: the CCM had time for a pass, and found the machine.
 			r.lived = o.now
 		}
 		r.state, r.hold = next(former, m.evidenceFor(o, n, !counts && limit.nodes <= used[limit.window]))
@@ -206,8 +200,8 @@ func (r *record) kubeletFor(now time.Time) kubelet {
 	}
 }
 
-// answerFor returns the leader's answer that counts. Where there is no probe, its announcement is the answer. Where the
-// cloud describes a machine after its end, an answer does not end a confirmation.
+// answerFor returns the leader's answer that counts, without probes its announcement. Where the cloud describes ended
+// machines, no answer ends a confirmation.
 func (r *record) answerFor(o *observation, n *node) answer {
 	switch {
 	case !o.canProbe:
@@ -241,7 +235,7 @@ func (m *memory) cloudFor(o *observation, n *node) cloud {
 }
 
 // wantedAndReporting returns the name of a Node that the CCM wants to delete while its kubelet reports, "" if there is
-// none. Where there is no probe, nothing else shows that the cloud does not find living machines.
+// none. Without probes, nothing else shows that the cloud does not find living machines.
 func (o *observation) wantedAndReporting() string {
 	if o.canProbe || o.deletions.Unannounced {
 		return ""
@@ -255,7 +249,7 @@ func (o *observation) wantedAndReporting() string {
 	return o.nodes[i].name
 }
 
-// clusterFor returns the state of the cluster for a Node whose kubelet has done the same since the record's time.
+// clusterFor returns the state of the cluster for a Node. Without a record, a rollout does not count.
 func (m *memory) clusterFor(o *observation, r *record) clusterState {
 	most := o.mostAreSilent()
 	switch {
@@ -287,15 +281,15 @@ func (m *memory) wantsDeletion(o *observation, n *node) bool {
 	case o.now.Sub(last.at) >= announcementLife:
 		return false
 	case last.at.Before(r.reported), reports && !r.inherited && last.at.Before(r.since):
-		// A report ends what the CCM announced before it. Silence does not, and the CCM's recorder may drop Events then.
+		// The kubelet's report ends earlier announcements. Silence does not: the CCM's recorder may drop Events then.
 		return false
 	}
 	r.expire(o, last)
 	return last.at.After(r.expired)
 }
 
-// expire ends a confirmation that no probe can end, once the CCM has not repeated its announcement for twice the
-// time of a pass: it would have, if it still wanted to delete the Node.
+// expire ends a confirmation that no probe can end, once the CCM has not repeated its announcement for two passes, as
+// it would if it still wanted to delete the Node.
 func (r *record) expire(o *observation, announced *announcement) {
 	if r.state != confirmed || o.exactAnswers() {
 		return

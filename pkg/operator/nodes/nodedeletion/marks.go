@@ -18,11 +18,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
-// change is what to write on a Node.
+// change is what to write on a Node: a probe's taint, and the annotation that permits the deletion.
 type change struct {
-	// taint adds the taint of a probe, and untaint removes it.
-	taint, untaint bool
-	// confirm adds the annotation that permits the deletion, and withdraw removes it.
+	taint, untaint    bool
 	confirm, withdraw bool
 }
 
@@ -70,8 +68,7 @@ func (m *memory) changeOf(n *node) change {
 	}
 }
 
-// lacksConfirmation reports whether a Node without the annotation has to get it: it was not written, or it was removed
-// since. A cache from before has no annotation either.
+// lacksConfirmation reports whether the annotation was never written, or removed since: a stale cache has none either.
 func (r *record) lacksConfirmation(version string) bool {
 	return r.written == "" || isLater(version, r.written)
 }
@@ -81,8 +78,8 @@ func isLater(version, former string) bool {
 	return err == nil && order > 0
 }
 
-// patch writes a change of a Node, and returns its version. The version of the cache in the patch makes the API server
-// refuse it if the Node has changed: a list of taints can only be replaced. A Node that is gone needs no change.
+// patch returns the Node's new version, "" if the Node is gone. The cached version makes the API server reject the
+// patch if the Node has changed, because a list of taints can only be replaced.
 func patch(ctx context.Context, client corev1client.NodeInterface, n *node, wanted change) (version string, err error) {
 	metadata, spec := map[string]any{"uid": n.uid, "resourceVersion": n.facts.version}, map[string]any{}
 	switch {

@@ -10,23 +10,21 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// memory is what the controller did and learned. A new process starts without, removes what the previous one wrote on
-// Nodes, and probes again.
+// memory is what the controller did and learned. A new process removes the former one's marks, and probes again.
 type memory struct {
 	records map[types.UID]*record
 	// leader is the process that gave the answers in records.
 	leader string
-	// looked is false before the first look.
 	looked bool
-	// events are the CCM's Events by their names, nil before the first look.
+	// events are the CCM's Events by name, nil before the first look.
 	events        map[string]announced
 	announcements map[types.UID]*announcement
 
-	// probe is the one that has not ended yet, nil if there is none.
+	// probe is the running one, nil if there is none.
 	probe *probe
 	probeHistory
-	// confirmations are the times of those that count for the pace. gone is when the last confirmed Node was deleted, and
-	// refuted when a kubelet was last ready whose machine the CCM had denied.
+	// confirmations are the times that count for the pace. gone is when a confirmed Node was last deleted, refuted when a
+	// kubelet was last ready whose machine the CCM had denied.
 	confirmations []time.Time
 	gone, refuted time.Time
 	// mass reports whether more than half of the kubelets are silent, and rollout whether a rollout is in progress.
@@ -38,32 +36,32 @@ type record struct {
 	state state
 	hold  hold
 
-	// since is when the controller first saw what the kubelet does now, and transition the Node's own time of that.
-	// inherited is true if it was so at the controller's first look.
+	// since is when the controller first saw the kubelet's present state, transition the Node's own time of it, and
+	// inherited whether it was so at the controller's first look.
 	kubelet    controlplane.Kubelet
 	transition int64
 	since      time.Time
 	inherited  bool
-	// reported is when the kubelet was last seen to have reported. What the CCM announced before does not count.
+	// reported is when the kubelet was last seen to have reported. Earlier announcements do not count.
 	reported time.Time
 
-	// When the Node was last the target of a probe, and the leader's answers: when it found the machine or did not, when
-	// it also found every reference of that probe, and when it found all where the cloud describes ended machines.
+	// probed is when the Node was last the target of a probe. The leader's answers: it found the machine, it did not, it
+	// did not but found every reference (proven), or it found all where the cloud describes ended machines (described).
 	probed, found, notFound, proven, described time.Time
 
-	// confirmedAt is when the deletion was confirmed last, written is the version of the Node with the annotation, ""
-	// before there is one, and expired is the announcement whose confirmation has ended.
+	// confirmedAt is when the deletion was last confirmed, written the version of the Node with the annotation, "" if
+	// there is none, and expired the announcement whose confirmation has ended.
 	confirmedAt time.Time
 	written     string
 	expired     time.Time
 
-	// Where there is no probe: when the kubelet fell silent, also before the operator started, and when the CCM last found
-	// the machine since, as far as a pass without a denial shows.
+	// Without probes: awayAt is when the kubelet fell silent, even before the operator started, and lived when the CCM
+	// last found the machine since, as a pass without a denial shows.
 	awayAt, lived time.Time
 }
 
 // announcement is the CCM's last Event about the deletion of a Node: when the controller saw it, and how long after the
-// one before. first is the time of the first one, if the controller found it when it started.
+// previous one. first is the first Event's own time, if it existed when the controller started.
 type announcement struct {
 	at       time.Time
 	first    time.Time
@@ -74,8 +72,8 @@ func newMemory() memory {
 	return memory{records: map[types.UID]*record{}, announcements: map[types.UID]*announcement{}}
 }
 
-// readEvents records what the CCM announced. An Event that was there when the process started counts from its own time,
-// and a later one from when it arrives: clocks differ.
+// readEvents records what the CCM announced. An Event that existed when the process started counts from its own time, a
+// later one from its arrival, because clocks differ.
 func (m *memory) readEvents(now time.Time, current map[string]announced) {
 	nodes := make(map[types.UID]bool, len(current))
 	for name, event := range current {
@@ -109,7 +107,7 @@ func (m *memory) announce(uid types.UID, at time.Time) {
 	}
 }
 
-// dropAnnouncement records that a kubelet is ready. An Event may arrive before the Node's change that it follows.
+// dropAnnouncement records that a kubelet is ready. An Event may arrive before the change of the Node that caused it.
 func (m *memory) dropAnnouncement(uid types.UID, now time.Time) {
 	if last := m.announcements[uid]; last != nil && !last.at.IsZero() && last.at.Before(now) {
 		last.at = time.Time{}
@@ -156,8 +154,7 @@ func (m *memory) observe(o *observation) {
 	m.mass.See(o.mostAreSilent(), o.now)
 }
 
-// setLeader forgets the answers of another leader: each process of the CCM may have other credentials. The answers of a
-// leader that stops renewing count again when it goes on.
+// setLeader forgets another leader's answers: it may have other credentials. A leader that resumes keeps its answers.
 func (m *memory) setLeader(leader string) {
 	if leader == "" || leader == m.leader {
 		return
@@ -168,7 +165,7 @@ func (m *memory) setLeader(leader string) {
 	}
 }
 
-// forgetAnswers also ends a confirmation, which rests on them.
+// forgetAnswers also ends a confirmation, which depends on them.
 func (r *record) forgetAnswers() {
 	r.probed, r.found, r.notFound, r.proven, r.described = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	if r.state == confirmed {
@@ -176,15 +173,15 @@ func (r *record) forgetAnswers() {
 	}
 }
 
-// observe records a change of what the kubelet does. Times count from the controller's first sight of it: the Node has
-// those of other clocks, which only tell one change from another.
+// observe records a change of the kubelet's state, from when the controller first sees it: the Node's times are of
+// other clocks, and only distinguish changes.
 func (r *record) observe(n *node, now time.Time) {
 	transition := n.facts.transition
 	if r.kubelet == n.kubelet && r.transition == transition {
 		return
 	}
 	if r.kubelet == n.kubelet && n.kubelet == controlplane.KubeletSilent {
-		r.reported = now // It has reported between two looks.
+		r.reported = now // The kubelet has reported between two looks.
 		r.forgetAnswers()
 	}
 	if n.kubelet != controlplane.KubeletSilent {
@@ -200,7 +197,6 @@ func (r *record) recordFound(o *observation) {
 	}
 }
 
-// recordNotFound records that the CCM did not find the machine, and whether it found every reference of the same probe.
 func (r *record) recordNotFound(o *observation, foundAll bool) {
 	r.notFound, r.found, r.described = o.now, time.Time{}, time.Time{}
 	if foundAll {
@@ -208,8 +204,8 @@ func (r *record) recordNotFound(o *observation, foundAll bool) {
 	}
 }
 
-// recordDescribed records that the CCM found the machine, where the cloud describes a machine after its end: the CCM
-// finds it, and goes on to announce the deletion of its Node. That proves its end too, if the same leader found every
+// recordDescribed records that the CCM found the machine, where the cloud describes ended machines: the CCM finds them,
+// and announces the deletion of their Nodes. That proves the end of a machine too, if the same leader found every
 // reference both before and after the announcement.
 func (r *record) recordDescribed(o *observation, n *node, foundAll bool) {
 	last := r.described

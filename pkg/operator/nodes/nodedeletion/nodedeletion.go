@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// ConditionType is the condition that this package writes.
+	// ConditionType is the condition of this package.
 	ConditionType = "NodeDeletionDegraded"
 
 	// Annotation on a Node permits the CCM to delete it.
@@ -34,11 +34,11 @@ const (
 	// (k8s.io/cloud-provider/controllers/nodelifecycle).
 	EventSource = "cloud-node-lifecycle-controller"
 
-	// syncLimit is how long the first lists may take before the operator reports it.
+	// syncLimit is how long the first lists may take before the sync fails.
 	syncLimit = time.Minute
 
-	// lookLater is the time between two looks at a deletion that waits, lookSoon that during a probe or while a Node has
-	// a mark, and lookForSilence that between two looks for silent kubelets, where no Event announces a deletion.
+	// The time between two looks: during a probe or while a Node has a mark, while a deletion waits, and for silent
+	// kubelets where no Event announces a deletion.
 	lookSoon       = time.Second
 	lookLater      = 2 * time.Second
 	lookForSilence = 10 * time.Second
@@ -46,35 +46,34 @@ const (
 	name = "NodeDeletionController"
 )
 
-// Inertia is that of the condition.
+// Inertia declares the inertia of the condition.
 var Inertia = operatorclient.Inertia{ConditionType: operatorclient.AtOnce}
 
 type controller struct {
 	dependencies.Deps
-	// every has Facts about every Node, and announced what the CCM announces.
+	// every has Facts about every Node, announced what the CCM announces.
 	every     cache.SharedIndexInformer
 	announced *Announcements
 	synced    func() bool
-	// waiting has the time when this process started to wait for the caches.
+	// waiting is since when this process has waited for the caches.
 	waiting    patience.Since[bool]
 	memory     memory
 	lastReport report
 }
 
 // New returns the controller that confirms deletions of Nodes by the cloud-controller-manager, and sets
-// NodeDeletionDegraded while the CCM wants to delete a Node that the controller does not believe to be gone. On
-// unmanaged platforms it removes its marks from Nodes, and while the platform is unknown, it does nothing.
+// NodeDeletionDegraded while the CCM wants to delete a Node that may not be gone. On unmanaged platforms it removes its
+// marks from Nodes, and while the platform is unknown, it does nothing.
 //
-// every watches every Node, and has the transform StripNode. announced watches what the CCM announces. Both may start
-// late: until they have synced, nothing is decided.
+// every watches every Node, with the transform StripNode, and announced what the CCM announces. Both may start late:
+// until they have synced, nothing is decided.
 func New(d dependencies.Deps, every cache.SharedIndexInformer, announced *Announcements) factory.Controller {
 	dependencies.Require(d, every, announced)
 	c := newController(d, every, announced)
 	c.synced = func() bool { return every.HasSynced() && announced.HasSynced() }
 	syncCtx := factory.NewSyncContext(name, d.Recorder)
-	// The handler is called only after the informers have started, which depends on the platform. The controller must not
-	// wait for their caches. Every deletion starts with an Event; from then on the controller looks again by itself. A CCM
-	// that wants to delete many Nodes writes many Events, for which one look suffices.
+	// The platform starts the informers, so the controller must not wait for their caches. Every deletion starts with an
+	// Event, then a timer requeues. One look suffices for the Events of many Nodes.
 	announced.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, lookSoon) })
 	return reconciler.From(factory.New().WithInformers(d.Lease).WithSyncContext(syncCtx), name, d.Operator, d.Recorder,
 		c.sync)

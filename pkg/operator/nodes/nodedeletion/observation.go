@@ -19,10 +19,8 @@ import (
 )
 
 const (
-	// shutdownTaint is k8s.io/cloud-provider/api.TaintNodeShutdown: the CCM sets it on a node whose machine is shut down,
-	// as the cloud says.
-	shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
-	// probeTaintValue is the value of the controller's taint.
+	// shutdownTaint is k8s.io/cloud-provider/api.TaintNodeShutdown: the cloud reports that the machine is shut down.
+	shutdownTaint   = "node.cloudprovider.kubernetes.io/shutdown"
 	probeTaintValue = "known-to-the-cloud"
 
 	// permissionLimit is how far in the future the end of an administrator's permission for many deletions may be.
@@ -34,41 +32,35 @@ type observation struct {
 	now time.Time
 	// leader identifies the CCM process that holds the lease, "" if there is none or if it does not renew the lease.
 	leader string
-	// all are the Nodes. nodes are those about which there may be something to decide: the kubelet is not ready, the Node
-	// has a mark of the controller, or a probe is about it. They are sorted by name.
+	// nodes, sorted by name, have a kubelet that is not ready, a mark of the controller, or a part in the probe.
 	all   []*Facts
 	nodes []*node
 	byUID map[types.UID]*node
 	// living has the schemes of the provider IDs of the nodes that can be references.
 	living map[string]bool
-	// silent counts the kubelets that do not report, of those that should: machines that are shut down should not. ready
-	// counts those that are.
+	// silent counts the kubelets that do not report, expected those that should, because their machines are not shut down.
 	silent, expected, ready int
 	// queue counts the Nodes that wait for the CCM to initialize them.
 	queue int
-	// rollout reports whether a rollout is in progress that can go on.
-	rollout bool
-	// manyPermitted is true while an administrator permits many deletions.
+	// rollout reports whether a rollout is in progress that is not blocked.
+	rollout       bool
 	manyPermitted bool
 	// canProbe reports whether the CCM looks up machines of nodes with the taint.
-	canProbe bool
-	// deletions are the platform's.
+	canProbe  bool
 	deletions platform.Deletions
 }
 
 type node struct {
 	name, zone string
 	// scheme is the scheme of the provider ID, "" if no cloud-controller-manager has initialized the node.
-	scheme string
-	uid    types.UID
-	// facts have the version and the taints to patch.
+	scheme  string
+	uid     types.UID
 	facts   *Facts
 	kubelet controlplane.Kubelet
-	// queued is true while the Node waits for the CCM to initialize it, shutDown while the cloud knows the machine
-	// to be so, and hasTaint while the Node has the controller's taint.
+	// queued is true while the Node waits for the CCM, shutDown while it has shutdownTaint, hasTaint while it has ours.
 	queued, shutDown, hasTaint bool
 	permission                 string
-	// record is what is remembered, nil if the kubelet is ready.
+	// record is nil if the kubelet is ready.
 	record *record
 	// deletionWanted is as in evidence, and announced is when the CCM announced the deletion last.
 	deletionWanted bool
@@ -154,9 +146,9 @@ func (n *node) canBeReference() bool {
 	return n.kubelet == controlplane.KubeletReady && n.scheme != "" && !n.queued
 }
 
-// rollsOut reports whether a rollout may soon change which process leads: a node gets a revision, or nodes wait for the
-// latest one and get it. A rollout that waits behind a silent node may wait until that Node is gone. A status without a
-// Node is about to be removed.
+// rollsOut reports whether a rollout may soon change the leader: a node gets a revision, or will get the latest one. A
+// rollout behind a silent node does not count, because it may wait for the deletion of that Node. Nor does a status
+// without a Node, which is about to be removed.
 func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
 	lag, blocked := false, false
 	for _, s := range status.NodeStatuses {
@@ -184,8 +176,7 @@ func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool,
 
 func (o *observation) mostAreSilent() bool { return o.silent > 1 && o.silent*2 > o.expected }
 
-// isPermitted reports whether an administrator's permission until a time, in RFC 3339, counts now. One without an end
-// in the near future does not.
+// isPermitted reports whether an administrator's permission until a time, in RFC 3339, counts now. It must end soon.
 func isPermitted(annotation string, now time.Time) bool {
 	until, err := time.Parse(time.RFC3339, annotation)
 	return err == nil && now.Before(until) && until.Sub(now) <= permissionLimit

@@ -6,24 +6,22 @@ import (
 )
 
 const (
-	// paceWindow is the time in which at most one node, or a share of them, is confirmed. After massLimit the share counts
-	// by which more than half of the nodes may go.
+	// In each paceWindow, one Node or 1/paceShare of all may be confirmed; without probes, and after a mass silence of
+	// massLimit, the share is 1/massShare.
 	paceWindow = time.Minute
 	paceShare  = 10
 	massLimit  = 10 * time.Minute
 	massShare  = 20
-	// turnPeriod is the window in which one Node is confirmed where nothing but time tells a dead machine from a cloud
-	// that does not find living ones.
+	// turnPeriod is the window for one Node if only time can tell a dead machine from a cloud that misses living ones.
 	turnPeriod = 10 * time.Minute
 
-	// promptPeriod is how long after its kubelet a CCM denies a machine that went with it, if a pass takes no time.
+	// promptPeriod is how soon a fast CCM denies a machine after its kubelet has fallen silent.
 	promptPeriod = 2 * time.Minute
-	// longPeriod is how long one Node goes in a turn once a kubelet whose machine was denied is ready, and how long a
-	// kubelet has been silent for whose Node has had a turn for certain.
+	// longPeriod is how long only one Node goes in a turn after the return of a kubelet whose machine was denied. A Node
+	// whose kubelet has been silent for as long has certainly had a turn.
 	longPeriod = time.Hour
 )
 
-// limit is how many Nodes may be confirmed in which time.
 type limit struct {
 	nodes  int
 	window time.Duration
@@ -51,10 +49,10 @@ func (m *memory) limitFor(o *observation, n *node) limit {
 	}
 }
 
-// believes reports whether a share of the Nodes may go where there is no probe. The CCM must have denied the machine
-// ever since the kubelet fell silent: a cloud that found it then, and does not now, may have lost living ones. And the
-// CCM must answer for others: it finds the machine of another kubelet that is not ready, or it has denied such machines
-// for a turn, and none of their kubelets is back.
+// believes reports whether a share of the Nodes may go without probes. The CCM must have denied the machine ever since
+// the kubelet fell silent: a cloud that found it then may have lost living machines since. And the CCM must answer for
+// others: it finds the machine of another unready kubelet, or has denied one for a turn, and no kubelet has returned
+// whose machine it denied.
 func (m *memory) believes(o *observation, r *record) bool {
 	if !r.lived.IsZero() || !m.refuted.IsZero() && o.now.Sub(m.refuted) < longPeriod {
 		return false
@@ -66,7 +64,7 @@ func (m *memory) believes(o *observation, r *record) bool {
 		case !other.record.lived.IsZero():
 			return o.now.Sub(other.record.lived) < turnPeriod
 		case o.deletions.Unannounced && (m.gone.IsZero() || o.now.Sub(m.gone) >= 2*turnPeriod):
-			return false // It announces no denial. That it deletes what it may shows one.
+			return false // Such a CCM announces no denial; a deletion shows it.
 		}
 		return other.deletionWanted && o.now.Sub(other.record.awayAt) >= turnPeriod
 	})
@@ -86,7 +84,7 @@ func (m *memory) observeDenial(o *observation, n *node, first bool) {
 func (m *memory) inherit(o *observation, n *node) {
 	r := n.record
 	at := time.Unix(r.transition, 0)
-	if n.permission == Confirmed { // It keeps its place.
+	if n.permission == Confirmed { // It keeps its turn.
 		r.confirmedAt = o.now
 		m.confirmations = append(m.confirmations, o.now)
 	}
@@ -105,8 +103,7 @@ func (m *memory) inherit(o *observation, n *node) {
 	}
 }
 
-// passTime is how long the CCM may take until it has looked for the machine of a kubelet that has just fallen silent:
-// two passes, as far as they are known.
+// passTime is how long the CCM may take to look for the machine of a kubelet that falls silent: two known passes.
 func (m *memory) passTime() time.Duration {
 	pass := promptPeriod
 	for _, a := range m.announcements {
@@ -129,8 +126,7 @@ func (m *memory) usedBudget(o *observation) map[time.Duration]int {
 	return used
 }
 
-// inheritConfirmations counts the Nodes that the CCM has deleted before the operator started: its Events about them
-// outlive them.
+// inheritConfirmations counts the Nodes that the CCM deleted before the operator started: its Events outlive them.
 func (m *memory) inheritConfirmations(o *observation) {
 	exists := map[string]bool{}
 	for _, n := range o.all {

@@ -12,34 +12,31 @@ import (
 )
 
 const (
-	// answerLimit is how long a CCM may take until the next answer, while nothing shows that it needs longer. It took one
-	// second. After each miss the next probe waits twice as long, up to slowLimit, so that a slow cloud is measured.
+	// answerLimit is how long a CCM may take for the next answer, unless it is known to need longer; one second was
+	// measured. After each miss the next probe waits twice as long, up to slowLimit, to measure a slow cloud.
 	answerLimit = 15 * time.Second
 	slowLimit   = time.Minute
-	// probeLimit is how long a CCM may take that is known to be slow.
+	// probeLimit is the same for a CCM that is known to be slow.
 	probeLimit = 10 * time.Minute
-	// missLimit is how many probes in a row the CCM has to miss references in until the cloud counts as one that does not
-	// find living machines.
+	// missLimit is how many probes in a row must miss references until the cloud counts as not finding living machines.
 	missLimit = 2
 
-	// probeAgain is the time between two probes, probeMissed that after the first miss, and probeNew that while there are
-	// Nodes that no probe was about.
+	// probeAgain is the time between two probes, probeMissed after the first miss, and probeNew if there are new targets.
 	probeAgain  = 30 * time.Second
 	probeMissed = 10 * time.Second
 	probeNew    = 5 * time.Second
 
-	// A probe has referencesPerProbe, or one for each zone of the targets. It has targetsPerProbe until the CCM's time for
-	// a look-up is known. From then on it has a targetShare of the Nodes, if the CCM can look them up within targetPeriod.
-	// After a miss, it has one.
+	// A probe has at least referencesPerProbe, if they exist, and one for each zone of the targets. It has
+	// targetsPerProbe, or, if the CCM's time for a look-up is known, up to 1/targetShare of all Nodes that the CCM can
+	// look up within targetPeriod. After a miss, it has one target.
 	referencesPerProbe = 3
 	targetsPerProbe    = 10
 	targetShare        = 100
 	targetPeriod       = 30 * time.Second
 )
 
-// probe makes a leader look for machines: of targets, which it wants to delete, and of references, which live. The
-// taints of the targets are written first, and a CCM looks nodes up in that order. Once it has found the references, it
-// has therefore looked for the targets.
+// probe makes a leader look for targets, which it wants to delete, and references, which live. A CCM looks in the order
+// of the taints, and targets get theirs first: once it has found the references, it has looked for the targets.
 type probe struct {
 	leader              string
 	targets, references []types.UID
@@ -47,8 +44,7 @@ type probe struct {
 	nodes   map[types.UID]bool
 	written map[types.UID]string
 	found   map[types.UID]bool
-	// began is when the probe started, lastTaint when the last taint was written, and progress when the CCM showed
-	// that it works: it found a machine, or it initialized a Node.
+	// began is when the probe started, lastTaint when a taint was last written, and progress when the CCM last succeeded.
 	began, lastTaint, progress time.Time
 	// queue is how many Nodes wait for their initialization, and initialQueue how many did when the probe started.
 	queue, initialQueue int
@@ -58,13 +54,11 @@ type probe struct {
 
 // probeHistory is what the controller learned from probes.
 type probeHistory struct {
-	// misses counts the last probes in a row in which the CCM did not find every reference. unanswered are the names of
-	// those that it did not find in the last one, within waited.
+	// misses counts the last consecutive probes that missed references; unanswered are the last one's, within waited.
 	misses     int
 	unanswered []string
 	waited     time.Duration
-	// ended is when the last probe ended.
-	ended time.Time
+	ended      time.Time
 	// lookup is how long the leader takes for a machine, 0 if it is not known.
 	lookup time.Duration
 	// rotation selects other references for each probe.
@@ -78,8 +72,7 @@ func (p *probe) lacksTaint(n *node) bool {
 	return p.includes(n.uid) && !n.hasTaint && p.written[n.uid] == ""
 }
 
-// isFound reports whether the CCM found the machine: the taint was written and is gone again. A cache from before the
-// probe has no taint either.
+// isFound reports whether the CCM found the machine: the taint was written and removed. A stale cache has none either.
 func (p *probe) isFound(n *node) bool {
 	return p.written[n.uid] != "" && !n.hasTaint && isLater(n.facts.version, p.written[n.uid])
 }
@@ -118,8 +111,8 @@ func (m *memory) startProbe(o *observation) {
 	m.probe = p
 }
 
-// due returns the targets of the next probe, those first whose last probe is the longest ago. A cloud finds only its
-// own machines, so all of them are of one cloud.
+// due returns the targets of the next probe, least recently probed first. A cloud finds only its own, so all are of
+// one.
 func (m *memory) due(o *observation) []*node {
 	var due []*node
 	for _, n := range o.nodes {
@@ -162,9 +155,8 @@ func (m *memory) targetCount(o *observation) int {
 	}
 }
 
-// pickReferences returns living nodes, others for each probe. Their provider IDs have the scheme of the targets': the
-// CCM never finds machines of bare metal or of another cloud. Among them is one of each zone of the targets, if it
-// has one: a cloud may lose a single zone.
+// pickReferences returns living nodes, others for each probe, with the targets' scheme of provider IDs: the CCM finds
+// no machines of bare metal or another cloud. One of each zone of the targets is among them: a cloud may lose a zone.
 func (o *observation) pickReferences(rotation int, targets []*node) []*node {
 	living := o.livingNodes(targets[0].scheme)
 	if len(living) == 0 {
@@ -208,8 +200,8 @@ func (o *observation) livingNodes(scheme string) []*node {
 	return living
 }
 
-// readAnswers reads the answers to the probe from the taints. The probe is dropped if its leader has ended, or if a
-// reference does not live any more.
+// readAnswers reads the answers from the taints. It drops a probe if its leader has changed or a reference is not
+// ready.
 func (m *memory) readAnswers(o *observation) {
 	p := m.probe
 	if p == nil {
@@ -275,9 +267,8 @@ func (p *probe) foundReferences(missing []string) bool {
 	return len(missing) == 0 && len(p.references) > 0
 }
 
-// ended reports whether the probe waits for no more answers: there are all, or the CCM makes no progress. It may have
-// looked for a target while the cloud found no machine, and for a reference afterwards. It tries again within the time
-// that it took before, so the targets have as long again.
+// ended reports whether the probe has all answers, or the CCM makes no progress. A CCM may look for a target during an
+// outage, and for a reference afterwards. It retries within the time that it took, so the targets get that again.
 func (p *probe) ended(o *observation, missing []string) bool {
 	if o.now.Sub(p.progress) >= p.limit || o.now.Sub(p.began) >= probeLimit {
 		return true
@@ -295,8 +286,8 @@ func (p *probe) targetsLeft(o *observation) (unfound, unwritten bool) {
 	return unfound, unwritten
 }
 
-// conclude records the answers. They prove nothing about the CCM unless every reference got the taint. What it did not
-// find may be what it did not reach, unless it found the references, or missed some twice.
+// conclude records the answers if every reference got the taint. A target that was not found may not have been looked
+// up, unless the CCM found the references, or missed some in missLimit probes.
 func (m *memory) conclude(o *observation, missing []string) {
 	p := m.probe
 	if slices.ContainsFunc(p.references, func(uid types.UID) bool { return p.written[uid] == "" }) {
@@ -322,8 +313,8 @@ func (m *memory) conclude(o *observation, missing []string) {
 	}
 }
 
-// lookup returns how long the CCM takes for a machine. It is the mean of all look-ups until the last reference, and not
-// much more than that between two references: a cloud that found no machine until a moment ago finds all at once.
+// lookup returns how long the CCM takes for a machine: the mean of all look-ups until the last reference, limited by
+// that between two references, because a cloud that recovers finds all machines at once.
 func (p *probe) lookup() time.Duration {
 	each := p.slowest / time.Duration(len(p.targets)+len(p.references)+p.initialQueue)
 	if between := len(p.references) - 1; between > 0 {
@@ -332,7 +323,7 @@ func (p *probe) lookup() time.Duration {
 	return max(each, 1)
 }
 
-// wrote records that a taint was written. The time to answer starts with the last one.
+// wrote records a written taint. The time to answer starts with the last one.
 func (p *probe) wrote(uid types.UID, version string, now time.Time) {
 	if version != "" {
 		p.written[uid], p.lastTaint, p.progress = version, now, now

@@ -20,7 +20,7 @@ var byAlarm = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noLivingNode
 type report struct {
 	reason  hold
 	message string
-	// nodes are the names of the Nodes that are held.
+	// nodes are the names of the held Nodes, sorted.
 	nodes []string
 }
 
@@ -79,7 +79,7 @@ func (m *memory) explain(o *observation, reason hold) string {
 	return ""
 }
 
-// advise returns what an administrator can do if the machines are gone. That does not help if they exist.
+// advise returns what an administrator can do if the machines are gone, "" if they exist.
 func (m *memory) advise(o *observation, r report) string {
 	one := fmt.Sprintf("allow the deletion: oc annotate node %s %s=%s", r.nodes[0], Annotation, Allowed)
 	many := fmt.Sprintf(
@@ -107,7 +107,7 @@ func (m *memory) advise(o *observation, r report) string {
 		m.mass.At().Add(massLimit).UTC().Format(time.RFC3339), max(1, len(o.all)/massShare), many)
 }
 
-// isNews reports whether the report is about another reason, or about a Node that the former one was not about.
+// isNews reports whether the reason, or one of the Nodes, is new.
 func (r report) isNews(former report) bool {
 	return r.reason != noHold && (r.reason != former.reason || slices.ContainsFunc(r.nodes, func(name string) bool {
 		_, known := slices.BinarySearch(former.nodes, name)

@@ -20,10 +20,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// logInterval is how long after a read the log is read again while nodes wait.
+// logInterval is the time between two reads of the log while nodes wait.
 const logInterval = 30 * time.Second
 
-// idleGrace is how long a controller of nodes may have started without an attempt.
+// idleGrace is how long a node controller may run without an attempt to initialize a node.
 const idleGrace = 30 * time.Second
 
 type finding struct {
@@ -31,22 +31,20 @@ type finding struct {
 	quote string
 }
 
-// investigation is what is known about the nodes that wait. It ends when no node waits.
+// investigation is what is known about the waiting nodes. It ends when no node waits.
 type investigation struct {
 	findings map[string]finding
-	// readAt is when the log was read last, and leader whose log that was. noNodeController reports that this process
-	// never started the controller that initializes nodes.
+	// readAt is when the log of leader was last read. noNodeController reports that this process runs no node controller.
 	readAt           time.Time
 	leader           string
 	noNodeController bool
-	// idle is that leader since its controller of nodes was first seen to have started without an attempt.
+	// idle is the leader whose node controller has started without an attempt, since when this was seen.
 	idle patience.Since[string]
-	// leads is when the leader was seen first.
+	// leads is the leader, since when it was seen.
 	leads patience.Since[string]
 }
 
-// investigate updates what is known about the nodes that have waited for long. It reads the leader's log at most once
-// per logInterval, and again if another process leads.
+// investigate updates the findings. It reads the leader's log once per logInterval, and when another process leads.
 func (c *controller) investigate(ctx context.Context, nodes []string) error {
 	i := &c.investigation
 	view, err := c.View()
@@ -71,8 +69,8 @@ func (c *controller) investigate(ctx context.Context, nodes []string) error {
 	return nil
 }
 
-// readFindings reads the leader's log. If that fails, nothing new is known but that a process leads: the API server
-// needs the address of the leader's node, which may wait too.
+// readFindings reads the leader's log. If that fails, the only news is that a process leads: the API server needs the
+// address of the leader's node, which may wait too.
 func (c *controller) readFindings(
 	ctx context.Context, leader controlplane.Holder, pod *corev1.Pod, nodes []string,
 ) error {
@@ -87,7 +85,7 @@ func (c *controller) readFindings(
 		return nil
 	}
 	attempts, evidence := nodecause.Attempts(log), nodecause.Evidence{}
-	// A process that has started to lead a moment ago may not have started with the nodes.
+	// A new leader may not have looked at the nodes yet.
 	if leader.State == controlplane.Leading {
 		evidence.Complete = complete
 		idle := ""
@@ -120,13 +118,13 @@ func (c *controller) readFindings(
 	return nil
 }
 
-// withoutAttempts returns the evidence about a leader without an attempt to initialize a node, and the leader if its
-// controller of nodes has started. A tenant can write into a log, but initialize no Node: a leader that has runs
-// its node controller.
+// withoutAttempts returns the evidence about a leader that has not attempted to initialize a node, and its identity if
+// its node controller has started. A leader that has initialized a Node runs its node controller, whatever the log
+// says: a tenant can write into a log, but cannot initialize a Node.
 func (c *controller) withoutAttempts(
 	leader controlplane.Holder, start nodecause.Start, complete bool,
 ) (evidence nodecause.Evidence, idle string) {
-	// Before its controllers have started, a provider may wait for its cloud.
+	// A provider may wait for its cloud before its controllers start.
 	evidence.Complete = complete && (start.Started || start.Skipped)
 	if c.store.hasInitialized(c.investigation.leads.At()) {
 		return evidence, ""
@@ -141,7 +139,7 @@ func (c *controller) withoutAttempts(
 // nodeController is the name of the controller that initializes nodes (k8s.io/cloud-provider/names).
 const nodeController = "cloud-node-controller"
 
-// looksAtNodes reports whether the leader itself says that its controller of nodes runs, whatever its log has.
+// looksAtNodes asks the leader whether its node controller runs, whatever its log has.
 func (c *controller) looksAtNodes(ctx context.Context, pod *corev1.Pod) bool {
 	started, err := c.Started(ctx, pod)
 	if err != nil {
@@ -150,10 +148,9 @@ func (c *controller) looksAtNodes(ctx context.Context, pod *corev1.Pod) bool {
 	return slices.Contains(started, nodeController)
 }
 
-// startOf returns what the log of a leader without an attempt to initialize a node says about the start of its lead.
-// Each Node that waits is tried when its controller starts, and again with each report of its kubelet. If the end of
-// the log does not reach back to the start of the lead, which the lease proves, only the words that the log starts with
-// count. A log that was rotated has neither.
+// startOf returns what the log of a leader without attempts says about the start of its lead. The node controller tries
+// each waiting Node when it starts, and again with each report of its kubelet. If the end of the log does not reach
+// back to the start of the lead, which the lease has, only the beginning of the log counts. A rotated log has neither.
 func (c *controller) startOf(
 	ctx context.Context, leader controlplane.Holder, log string, complete bool, pod string,
 ) nodecause.Start {
@@ -167,13 +164,12 @@ func (c *controller) startOf(
 		return nodecause.Start{}
 	}
 	start = nodecause.StartOf(begin)
-	// It may have tried nodes since, in the part that was not read.
+	// The leader may have tried nodes in the part that was not read.
 	return nodecause.Start{Skipped: start.Skipped, Why: start.Why}
 }
 
-// after returns the finding, with the former quote if the cause is the same: each attempt has another request ID, port
-// or duration, and a condition must not change with each. A node without a line in this part of the log keeps the
-// former finding.
+// after returns the finding, with the former quote if the cause is the same: request IDs, ports and durations must not
+// change a condition. A node without a line in this part of the log keeps the former finding.
 func (f finding) after(former finding) finding {
 	isSame := f.class == former.class && former.quote != "" &&
 		(f.class != nodecause.Other || terminationmessage.Alike(f.quote, former.quote))
@@ -231,7 +227,7 @@ func (i *investigation) explain(group []string, waiting map[string]wait, by init
 	return fmt.Sprintf(": %s%s; %s", f.class.Cause(), quote, f.class.ActionFor(by.lookup, machines...))
 }
 
-// label names a waiting node. It has the time instead of the duration, which would change with every sync.
+// label has the time since when a node waits: a duration would change with every sync.
 func (i *investigation) label(node string, w wait, by initializer) string {
 	label := fmt.Sprintf("node/%s (since %s", node, w.since.UTC().Format(time.RFC3339))
 	if description := i.findings[node].class.Describe(w.machine, by.lookup); description != "" {
@@ -241,16 +237,13 @@ func (i *investigation) label(node string, w wait, by initializer) string {
 }
 
 const (
-	// eventReason is the reason of an Event about a node that waits.
 	eventReason = "NodeNotInitialized"
 
-	// eventSource is the component that Events about nodes name.
 	eventSource = "cloud-controller-manager-operator"
 
 	// eventLimit is how many Events a sync writes. The other nodes have their turn when the log is read again.
 	eventLimit = 10
 
-	// eventTimeout is how long a sync writes Events.
 	eventTimeout = 10 * time.Second
 )
 
@@ -259,8 +252,8 @@ type cause struct {
 	class nodecause.Class
 }
 
-// emitEvents writes an Event about each node with a cause that has none in its wait. A cause that comes back gets no
-// other one. An Event that cannot be written is tried again with the next sync: the conditions have the same text.
+// emitEvents writes an Event for each cause of a node that has none in this wait, even if the cause returns. A failed
+// write is repeated by the next sync, and only logged because the conditions have the same text.
 func (c *controller) emitEvents(ctx context.Context, nodes []string, waiting map[string]wait, by initializer) {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
@@ -281,8 +274,7 @@ func (c *controller) emitEvents(ctx context.Context, nodes []string, waiting map
 	}
 }
 
-// record writes an Event about a node, like those of its kubelet: kubectl describe node shows Events whose object has
-// the node's name for a UID.
+// record writes an Event like a kubelet's: kubectl describe node shows those whose object's UID is the node's name.
 func (c *controller) record(ctx context.Context, node, message string) error {
 	now := c.Clock.Now()
 	_, err := c.Kube.CoreV1().Events(metav1.NamespaceDefault).Create(ctx, &corev1.Event{

@@ -29,18 +29,17 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// The conditions that this package writes. Notices reports nodes that have not waited long enough to degrade the
-// operator.
+// The conditions of this package. Notices reports nodes that have not waited long enough to degrade the operator.
 const (
 	DegradedCondition = "NodeInitializationDegraded"
 	NoticesCondition  = "NodeInitializationNotices"
 )
 
-// Inertia is that of the condition, whose controller has waited.
+// Inertia reports the condition at once: its controller has waited.
 var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.AtOnce}
 
 const (
-	// defaultThreshold is how long a node may stay uninitialized. A throttling cloud API can take minutes.
+	// defaultThreshold tolerates a throttling cloud API, which can take minutes.
 	defaultThreshold = 5 * time.Minute
 
 	// noticeAfter is how long a node waits before it is reported. A cloud that responds initializes it within seconds.
@@ -69,16 +68,15 @@ type controller struct {
 	Options
 	store         *store
 	investigation investigation
-	// reported are the causes about which the nodes that wait have an Event.
+	// reported are the causes that have an Event about a waiting node.
 	reported map[cause]bool
 }
 
 // New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
-// longer than the threshold, and NodeInitializationNotices after half a minute, or while a node that does not wait has
-// drifted from what a CCM and its kubelet make of it. The time counts from the node's creation, or from the moment when
-// the taint appeared. On unmanaged platforms, and while the platform is unknown, the controller writes no condition. It
-// runs its own watch of Nodes and stores only the uninitialized ones. While some wait, a timer looks for the cause
-// again.
+// longer than the threshold, and NodeInitializationNotices after half a minute, or while another node has drifted from
+// what a CCM and its kubelet make of it. The time counts from the node's creation, or from when the taint appeared. On
+// unmanaged platforms, and while the platform is unknown, it writes no condition. It runs its own watch of Nodes, and
+// stores only the waiting and the drifted ones. While nodes wait, a timer looks for the cause again.
 func New(d dependencies.Deps, o Options) factory.Controller {
 	dependencies.Require(d, o)
 	syncCtx := factory.NewSyncContext(name, d.Recorder)
@@ -143,7 +141,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 }
 
 // split returns the nodes that have waited for the threshold and those that have waited for noticeAfter, each with the
-// longest waiting first, and the time until a node becomes one of them, 0 if none will.
+// longest waiting first, and the time until another node is one of them, 0 if none will be.
 func (c *controller) split(waiting map[string]wait) (overdue, late []string, next time.Duration) {
 	now := c.Clock.Now()
 	longestFirst := func(a, b string) int {
@@ -183,8 +181,8 @@ func (c *controller) condition(
 		fmt.Sprintf("not initialized by the %s: %s", by.name, strings.Join(causes, "; ")))
 }
 
-// drifts returns what is wrong with nodes that do not wait, one text for each cause, and the time until another node
-// is reported, 0 for none. The components whose taints keep pods away may take minutes to start.
+// drifts returns what is wrong with nodes that do not wait, one text for each cause, and the time until another is
+// reported, 0 for none. The components whose taints keep pods away may take minutes to start.
 func (c *controller) drifts(wrong map[string]drift) (texts []string, next time.Duration) {
 	groups := map[nodecause.Drift][]string{}
 	flapping, next := c.store.flapping()
@@ -221,8 +219,7 @@ func withDrifts(notices *operatorclient.Condition, drifts []string) *operatorcli
 	return operatorclient.NewCondition(NoticesCondition, operatorv1.ConditionTrue, reason, text)
 }
 
-// initializer describes the component that initializes nodes: its name, its log, and from where it calls the cloud's
-// API. leads reports whether the process that leads does it for all nodes.
+// initializer is what initializes nodes, with its log and place. leads reports whether the leader does it for all.
 type initializer struct {
 	name, log, place string
 	leads            bool

@@ -21,8 +21,8 @@ import (
 // NodeIPAnnotation is set by a kubelet that was started with --node-ip (k8s.io/cloud-provider/api).
 const NodeIPAnnotation = "alpha.kubernetes.io/provided-node-ip"
 
-// store records the nodes that wait, when each started to wait, and what is wrong with others. It stores no other
-// nodes, because a cluster may have thousands. It implements cache.ReflectorStore.
+// store records the waiting nodes, and what is wrong with others. It stores no other nodes, because a cluster may have
+// thousands. It implements cache.ReflectorStore.
 type store struct {
 	clock clock.PassiveClock
 	// changed is called after the set of waiting or wrong nodes has changed.
@@ -35,17 +35,17 @@ type store struct {
 	// lost are the last times at which a Node lost its address of type InternalIP, up to flaps of them.
 	lost map[string][]time.Time
 
-	// initialized is when a Node that waited was initialized last.
+	// initialized is when a waiting Node was last initialized.
 	initialized time.Time
 }
 
-// A Node whose address is lost and comes back this often within flapPeriod flaps.
+// A Node flaps if it has lost its address flaps times within flapPeriod.
 const (
 	flaps      = 3
 	flapPeriod = time.Hour
 )
 
-// drift is what is wrong with a node that does not wait, with the time of the first sight.
+// drift is what is wrong with a node that does not wait, since when this was seen.
 type drift = patience.Since[nodecause.Drift]
 
 type wait struct {
@@ -65,7 +65,7 @@ func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
 	}, nodes, s)
 }
 
-// isRelevant reports whether the store needs a Node. It sees each one, also those that it does not need.
+// isRelevant reports whether the store needs a Node. It is called for every Node, so it also notes initializations.
 func (s *store) isRelevant(node *corev1.Node) bool {
 	s.lock.Lock()
 	if _, waited := s.waiting[node.Name]; waited && !controlplane.IsUninitialized(node) && node.Spec.ProviderID != "" {
@@ -108,7 +108,7 @@ func nodeIP(node *corev1.Node) map[string]string {
 	return nil
 }
 
-// maxValue limits what a kubelet says about its machine. An ID of a machine has up to 200 characters, on Azure.
+// maxValue limits what a kubelet writes about its machine. The ID of a machine on Azure has up to 200 characters.
 const maxValue = 200
 
 // MachineOf returns what a Node says about its machine.
@@ -121,11 +121,9 @@ func MachineOf(node *corev1.Node) nodecause.Machine {
 	}
 }
 
-// Add implements cache.ReflectorStore.
 func (s *store) Add(obj any) error { return s.Update(obj) }
 
-// Update implements cache.ReflectorStore. A node that gets the taint during the watch waits from now on, regardless
-// of its age.
+// Update counts the wait of a node that gets the taint during the watch from now, whatever its age.
 func (s *store) Update(obj any) error {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -140,7 +138,7 @@ func (s *store) Update(obj any) error {
 	return nil
 }
 
-// set stores what is relevant of a node, and reports whether that changed. since is when a new wait started.
+// set reports whether it changed the set of waiting or wrong nodes. since is when a new wait started.
 func (s *store) set(node *corev1.Node, since time.Time) bool {
 	w, waited := s.waiting[node.Name]
 	d, wasWrong := s.wrong[node.Name]
@@ -175,7 +173,7 @@ func (s *store) lose(node string) {
 	s.lost[node] = times[max(0, len(times)-flaps):]
 }
 
-// flapping returns the Nodes whose address flaps, and how long until one does no more, 0 for never.
+// flapping returns the flapping Nodes, and the time until one stops flapping, 0 for never.
 func (s *store) flapping() (nodes []string, next time.Duration) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -188,7 +186,6 @@ func (s *store) flapping() (nodes []string, next time.Duration) {
 	return nodes, next
 }
 
-// Delete implements cache.ReflectorStore.
 func (s *store) Delete(obj any) error {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -200,9 +197,8 @@ func (s *store) Delete(obj any) error {
 	return s.Update(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}})
 }
 
-// Replace implements cache.ReflectorStore. A node in the first list has waited since its creation: the kubelet
-// registers a node with the taint. A restart of the operator therefore does not reset the time. Of a node that is not
-// listed, it is not known whether it exists.
+// Replace counts the wait of a node in the first list from its creation, because the kubelet registers it with the
+// taint: a restart of the operator does not reset the time. A node that is not listed may not exist any more.
 func (s *store) Replace(objs []any, _ string) error {
 	s.lock.Lock()
 	listed := map[string]bool{}
@@ -227,7 +223,6 @@ func (s *store) Replace(objs []any, _ string) error {
 	return nil
 }
 
-// Resync implements cache.ReflectorStore. It does nothing.
 func (s *store) Resync() error { return nil }
 
 func (s *store) hasInitialized(since time.Time) bool {

@@ -24,8 +24,8 @@ const (
 	// gracePeriod is how long a container may wait: a new node pulls the image first.
 	gracePeriod = 5 * time.Minute
 
-	// A container crash-loops if it restarted at least minRestarts times and its last run ended less than
-	// controlplane.BackOffPeriod ago after less than that. It may be running.
+	// A container crash-loops if it restarted at least minRestarts times, and its last run was shorter than
+	// controlplane.BackOffPeriod and ended within that time. It may be running.
 	minRestarts = 3
 
 	// The operator degrades when the cloud-node-manager fails on all nodes, or on at least minNodes nodes and a tenth
@@ -35,21 +35,18 @@ const (
 )
 
 type possibleFailure struct {
-	// node is empty for a pod that is not bound to a node yet.
+	// node is empty for a pod without a node.
 	node string
-	// crashes distinguishes a crash-looping container from a waiting one. since is when it last crashed or started to
-	// wait.
+	// crashes means that a container crash-loops; otherwise it waits. since is when it last crashed, or started to wait.
 	crashes bool
 	since   time.Time
 	failure
 }
 
 type failure struct {
-	// text has the node and the reason.
 	text, advice string
 }
 
-// The actions that messages recommend.
 const (
 	checkRegistry = "check that the nodes can reach the image registry"
 	readLog       = "read the log of the container " + operand.NodeManagerContainer
@@ -126,8 +123,8 @@ func inspect(pod *corev1.Pod, now time.Time) *possibleFailure {
 	return s
 }
 
-// crashLoops reports whether a container crashed repeatedly, and recently soon after a start. A container that a
-// reboot ended did not crash; the kubelet then reports the reason Unknown.
+// crashLoops reports whether a container crashed repeatedly, and recently soon after a start. A reboot is no crash: the
+// kubelet reports the reason Unknown afterwards.
 func crashLoops(container corev1.ContainerStatus, now time.Time) bool {
 	last := container.LastTerminationState.Terminated
 	return last != nil && container.RestartCount >= minRestarts &&
@@ -135,8 +132,7 @@ func crashLoops(container corev1.ContainerStatus, now time.Time) bool {
 		last.FinishedAt.Sub(last.StartedAt.Time) < controlplane.BackOffPeriod && !controlplane.IsLost(last)
 }
 
-// waitingSince returns when the container of a pod started to wait, as far as the status has it. first is when this
-// process first saw it wait.
+// waitingSince returns when the container of a pod started to wait. first is when this process first saw it wait.
 func waitingSince(pod *corev1.Pod, first time.Time) time.Time {
 	if pod.Status.Phase == corev1.PodFailed {
 		return first
@@ -173,7 +169,7 @@ func adviceFor(reason string) string {
 	return readEvents
 }
 
-// nodeOf returns the node that a pod runs on or is assigned to by affinity, empty if the specification has none.
+// nodeOf returns the node that a pod runs on or is assigned to by affinity, "" if there is none.
 func nodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName

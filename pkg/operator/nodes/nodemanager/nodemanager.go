@@ -25,20 +25,19 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// The conditions that this package writes. Notices reports failures on too few nodes to degrade the operator.
+// The conditions of this package. Notices reports failures on too few nodes to degrade the operator.
 const (
 	ProgressingCondition = "NodeManagerProgressing"
 	DegradedCondition    = "NodeManagerDegraded"
 	NoticesCondition     = "NodeManagerNotices"
 )
 
-// Inertia is that of the condition, whose controller has waited.
+// Inertia reports the condition at once: its controller has waited.
 var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.AtOnce}
 
 const (
 	name = "NodeManager"
 
-	// object is the cloud-node-manager in messages.
 	object = "daemonset/" + operand.NodeManager + " in " + operand.Namespace
 
 	// untilSynced is the delay before the cache of a newly started informer is checked again.
@@ -50,17 +49,16 @@ type controller struct {
 	daemonSets appsinformers.DaemonSetInformer
 	synced     func() bool
 
-	// short reports whether nodes have no pod.
+	// short is since when nodes have had no pod.
 	short patience.Since[bool]
 
-	// last is the result of the last list of pods. waits has when this process first saw a pod's container wait.
+	// last is the result of the last list of pods. waits is since when this process has seen a pod's container wait.
 	last  podSummary
 	waits patience.Each[types.UID, bool]
 }
 
 // New returns the controller that writes NodeManagerProgressing, -Degraded and -Notices on platforms with a
-// cloud-node-manager, where its DaemonSet is watched. Elsewhere it does nothing. Sync must not run concurrently with
-// itself; the single queue key ensures this.
+// cloud-node-manager. Sync is not safe for concurrent use; the single queue key prevents that.
 func New(d dependencies.Deps, daemonSets appsinformers.DaemonSetInformer) factory.Controller {
 	dependencies.Require(d, daemonSets)
 	return reconciler.New(name+"Controller", d.Operator, d.Recorder, newController(d, daemonSets).sync,
@@ -103,8 +101,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		c.rollout(daemonSet, already), degraded, notices)
 }
 
-// rollout reports a new or changed DaemonSet as progressing. Nodes that come and go are not progress of the operator.
-// The rollout is complete when every pod has the new template and has started.
+// rollout reports a new or changed DaemonSet as progressing, until every pod has the new template and has started.
+// Nodes that come and go are not progress of the operator.
 func (c *controller) rollout(daemonSet *appsv1.DaemonSet, already bool) *operatorclient.Condition {
 	if daemonSet == nil {
 		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "Missing", object+

@@ -25,7 +25,7 @@ import (
 const (
 	page = 250
 
-	// readOneByOne is how many Nodes are read one by one. Each such read is cheap, a list of thousands of Nodes is not.
+	// readOneByOne is how many Nodes are read one by one, which is cheaper than a list of thousands.
 	readOneByOne = 10
 
 	// Pods are listed at most every shortInterval, and every longInterval while a node is away or a failure lasts.
@@ -37,8 +37,7 @@ type podSummary struct {
 	at     time.Time
 	status appsv1.DaemonSetStatus
 
-	// outdated is the number of pods with another template than the DaemonSet, pending the number of pods that have
-	// not started.
+	// outdated counts the pods with another template than the DaemonSet, pending those that have not started.
 	outdated, pending int
 
 	// failures are the pods that have failed for longer than the grace period, by node.
@@ -59,8 +58,7 @@ func (c *controller) isSettled(daemonSet *appsv1.DaemonSet) bool {
 		c.last.next == 0 && len(c.last.failures) == 0
 }
 
-// update lists the pods if necessary and due, and returns the time until the next list, 0 if an event has to come
-// first.
+// update lists the pods if necessary and due, and returns the time until the next list, 0 if only an event requeues.
 func (c *controller) update(ctx context.Context, daemonSet *appsv1.DaemonSet) (time.Duration, error) {
 	if daemonSet == nil {
 		c.last, c.waits = podSummary{}, nil
@@ -134,8 +132,7 @@ func inPages(list func(metav1.ListOptions) (runtime.Object, error)) *pager.ListP
 	return pages
 }
 
-// inspectPod returns what seems to keep a pod from running, nil for nothing. It records in waits when the container
-// started to wait.
+// inspectPod returns what seems to keep a pod from running, nil for nothing, and records in waits since when.
 func (c *controller) inspectPod(pod *corev1.Pod, now time.Time, waits patience.Each[types.UID, bool]) *possibleFailure {
 	s := inspect(pod, now)
 	if s == nil || !s.since.IsZero() {
@@ -148,8 +145,7 @@ func (c *controller) inspectPod(pod *corev1.Pod, now time.Time, waits patience.E
 	return s
 }
 
-// confirm adds the failures to the summary. It reads the Nodes only of pods that exceed the grace period, because the
-// time while the node was away does not count.
+// confirm adds failures to the summary. It reads the Nodes of overdue pods: a node's time away does not count.
 func (c *controller) confirm(ctx context.Context, suspects []*possibleFailure, found *podSummary) error {
 	overdue := slices.DeleteFunc(suspects, func(s *possibleFailure) bool {
 		left := gracePeriod - found.at.Sub(s.since)
@@ -180,14 +176,13 @@ func (c *controller) confirm(ctx context.Context, suspects []*possibleFailure, f
 	return nil
 }
 
-// nodeHealth reports whether a node should be able to run the pod, and since when. A Node that does not exist is not.
+// nodeHealth reports whether a node can run the pod, and since when. A deleted Node cannot.
 type nodeHealth struct {
 	healthy bool
 	since   time.Time
 }
 
-// nodeHealths returns the health of the nodes of some pods. A pod without a node waits for the scheduler. It reads few
-// Nodes one by one, and more together with all others.
+// nodeHealths returns the health of the pods' nodes, read one by one or listed. A pod without one waits for scheduling.
 func (c *controller) nodeHealths(ctx context.Context, pods []*possibleFailure) (map[string]nodeHealth, error) {
 	healths := map[string]nodeHealth{"": {healthy: true}}
 	nodes := c.Kube.CoreV1().Nodes()
