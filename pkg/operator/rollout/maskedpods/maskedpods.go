@@ -1,8 +1,8 @@
-// Package maskedpods keeps the values of credentials out of whatever the operator quotes of a container: the error with
+// Package maskedpods removes the values of credentials from what the operator quotes of a container: the error with
 // which a cloud-controller-manager ended may contain the request that failed, or a part of its configuration.
 //
-// Its Pods have no secret of the operand's namespace in their messages. A pattern finds only known
-// spellings of a secret; the operator knows the values.
+// The messages of its Pods have no secret of the operand's namespace. A pattern would find only known spellings of a
+// secret; the operator knows the values.
 package maskedpods
 
 import (
@@ -28,8 +28,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
-// NewInformers returns the informers of the operand's namespace, and makes target have an informer of Pods whose
-// listers mask the values of its Secrets. target must have none yet. tweak selects the Pods.
+// NewInformers returns the informers of the operand's namespace. The listers of its Pods, which tweak selects, mask the
+// values of its Secrets. target must not have an informer of Pods yet.
 func NewInformers(target informers.SharedInformerFactory, tweak func(*metav1.ListOptions)) *Informers {
 	secrets := target.Core().V1().Secrets()
 	m := &mask{secrets: secrets.Lister(), synced: secrets.Informer().HasSynced}
@@ -62,8 +62,7 @@ type Informers struct {
 	mask *mask
 }
 
-// Mask returns a text, such as a line of a container's log, without the values of the Secrets. It is empty until the
-// Secrets are known.
+// Mask returns a text, such as a line of a log, without the values of the Secrets, "" until these are known.
 func (f *Informers) Mask(text string) (string, error) {
 	redactor, err := f.mask.current()
 	if err != nil {
@@ -72,22 +71,20 @@ func (f *Informers) Mask(text string) (string, error) {
 	return redactor(text), nil
 }
 
-// mask removes the values of the Secrets from text.
 type mask struct {
 	secrets corev1listers.SecretLister
 	synced  func() bool
 
 	mu sync.Mutex
-	// redactor was made from Secrets of these versions.
+	// redactor is that of the Secrets of these versions.
 	redactor *redaction.Redactor
 	versions string
 }
 
-// maxMessage limits a message of a pod. A kubelet keeps 4 KiB of a termination message, and can write more.
+// maxMessage limits a message of a pod, in bytes. A kubelet keeps 4 KiB of a termination message, and can write more.
 const maxMessage = 8192
 
-// pods returns pods without secrets in their messages. It does not change the pods, which are a cache's. While the
-// Secrets are not known, there are no messages.
+// pods masks the messages of pods, in copies because the pods are a cache's. Without the Secrets, it removes them.
 func (m *mask) pods(pods []*corev1.Pod) []*corev1.Pod {
 	for i, pod := range pods {
 		if !slices.ContainsFunc(messages(pod), func(text *string) bool { return *text != "" }) {
@@ -148,16 +145,16 @@ func (m *mask) current() (func(string) string, error) {
 	return m.redactor.Line, nil
 }
 
-// withoutSecrets are the keys of Secrets that have no secret, but words under the name of one: the records of accepted
-// inputs name objects under "credentials", and the pod of a preflight has paths under "secret".
+// withoutSecrets are the keys of Secrets with words under the name of a secret: the records of accepted inputs name
+// objects under "credentials", and the pod of a preflight has paths under "secret".
 var withoutSecrets = map[string]string{
 	operand.AcceptedInputsSecret: operand.AcceptedRecordsKey,
 	operand.PreflightName:        operand.PreflightPodKey,
 }
 
-// NewRedactor returns the redactor of the Secrets of the operand's namespace: a CCM may still run with the credentials
-// of an earlier revision. Of credentials every value is a secret, except for names and addresses. Of another Secret,
-// those under the name of a secret are.
+// NewRedactor returns the redactor of all Secrets of the operand's namespace: a CCM may still run with the credentials
+// of an earlier revision. Every value of credentials is a secret, except for names and addresses. In other Secrets,
+// only the values under the name of a secret are.
 func NewRedactor(secrets []*corev1.Secret) *redaction.Redactor {
 	var values []redaction.Named
 	var documents [][]byte

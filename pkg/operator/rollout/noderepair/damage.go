@@ -17,28 +17,27 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// damage is how a node differs from its revision; its text is "" if it does not, or if that is not known. patience is
-// how long it must last. missing reports whether the static pod does not exist.
+// damage is how a node differs from its revision, with the text "" if it does not or that is unknown. patience is how
+// long it must last, and missing whether the static pod does not exist.
 type damage struct {
 	text     string
 	patience time.Duration
 	missing  bool
 }
 
-// damagedNode is a node that has differed from its revision for long enough.
+// damagedNode is a node whose damage has lasted for long enough.
 type damagedNode struct {
 	damage
 
 	// machine is the name and the UID of the Node.
 	machine string
 	status  operatorv1.NodeStatus
-	// installers are the node's installer pods of the revision that is installed again.
+	// installers are the node's installer pods of the revision to install again.
 	installers []*corev1.Pod
 }
 
-// damagedNodes returns the nodes that have differed for long enough, and wait, the time until another one will have. A
-// node whose static pod runs waits for the end of a rollout: its repair would end another static pod. Those that have
-// waited for long enough are the problems.
+// damagedNodes returns the nodes to repair, the problems of those that wait, and the time until there are more. A node
+// whose static pod runs waits for the end of a rollout: its repair would end another static pod.
 func (c *controller) damagedNodes(s snapshot) (
 	damaged []damagedNode, waiting []problem, wait time.Duration, err error,
 ) {
@@ -65,21 +64,20 @@ func (c *controller) damagedNodes(s snapshot) (
 				s.installersOf(n.NodeName, cmp.Or(n.TargetRevision, n.CurrentRevision))})
 		}
 	}
-	// The others wait for the one that is being installed.
+	// The others wait for the node that is being installed.
 	slices.SortStableFunc(damaged, func(a, b damagedNode) int {
 		return cmp.Compare(min(b.status.TargetRevision, 1), min(a.status.TargetRevision, 1))
 	})
 	return damaged, waiting, wait, nil
 }
 
-// remaining returns how long the damage of a node must still persist before it is repaired. It starts the clock on
-// first sight.
+// remaining returns how long the damage of a node must still last. It starts the clock on first sight.
 func (c *controller) remaining(since patience.Each[string, bool], node string, wrong damage) time.Duration {
 	now := c.Clock.Now()
 	return since.See(node, wrong.text != "", now).Add(wrong.patience).Sub(now)
 }
 
-// found returns how a node differs from its revision. One where the rollout was started is the rollout's concern.
+// found returns the damage of a node, none if the rollout has started there.
 func (c *controller) found(s *snapshot, n *nodeState) (damage, error) {
 	switch {
 	case !n.isReady():
@@ -108,7 +106,7 @@ func (c *controller) found(s *snapshot, n *nodeState) (damage, error) {
 	return wrong, nil
 }
 
-// stuckInstallation returns why the result of the node's installer pod does not count: it ran on a former machine of
+// stuckInstallation returns why the success of the node's installer pod does not count: it ran on a former machine of
 // this name, or before etcd was restored. library-go's installer controller would wait for its static pod forever.
 func (n *nodeState) stuckInstallation(installers []*corev1.Pod) damage {
 	if !slices.ContainsFunc(installers, hasSucceeded) {
@@ -117,7 +115,7 @@ func (n *nodeState) stuckInstallation(installers []*corev1.Pod) damage {
 	return n.staticPodDamage(n.TargetRevision, installers)
 }
 
-// staticPodDamage returns what is wrong with the node's mirror pod, which should be that of the revision.
+// staticPodDamage returns how the node's mirror pod differs from the revision.
 func (n *nodeState) staticPodDamage(revision int32, installers []*corev1.Pod) damage {
 	if n.static == nil || n.isOfFormerNode() {
 		if slices.ContainsFunc(installers, func(installer *corev1.Pod) bool {
@@ -142,15 +140,14 @@ func (n *nodeState) isOfFormerNode() bool {
 
 func hasSucceeded(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }
 
-// computed has the digests that a file-syncer reports about a node with all files of a revision, nil if its objects are
-// not complete. The informers replace an object, never change it.
+// computed has a revision's digests, nil if it is incomplete, and its objects, which informers replace, never change.
 type computed struct {
 	operand.Objects
 	digests *filesyncer.Report
 }
 
-// digestsOf returns the digests of a revision on a node, nil if its objects are not complete. It computes them only if
-// an object differs: each status that a kubelet writes asks, and the answer is a third of the CPU time at rest.
+// digestsOf returns a file-syncer's digests of a revision, nil if that is incomplete. It computes them only if an
+// object differs: each status that a kubelet writes needs them, and they took a third of the CPU time at rest.
 func (c *controller) digestsOf(revision int32) (*filesyncer.Report, error) {
 	objects, err := c.Objects()
 	if err != nil {
@@ -170,7 +167,7 @@ func (c *controller) digestsOf(revision int32) (*filesyncer.Report, error) {
 	if slices.Contains(of.ConfigMaps, nil) || slices.Contains(of.Secrets, nil) {
 		return nil, nil
 	}
-	// The installer could not install an incomplete revision either, and says so.
+	// The installer could not install an incomplete revision either, and reports that.
 	if installed, err := of.Installed(revision); err == nil {
 		c.computed.digests = &filesyncer.Report{
 			Manifest:  nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}),

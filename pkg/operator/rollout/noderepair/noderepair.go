@@ -1,6 +1,5 @@
 // Package noderepair installs a revision again on a node whose files differ from it: the static pod's manifest or a
-// file of the revision's directory was edited or deleted, the machine was replaced under its name, or etcd was restored
-// from an older snapshot.
+// file of the revision was edited or deleted, the machine was replaced under its name, or etcd was restored.
 package noderepair
 
 import (
@@ -23,23 +22,21 @@ import (
 )
 
 const (
-	// Condition is True while files on a node differ and are not repaired, because they were repaired too often or a
-	// rollout is under way, while a file-syncer cannot write its files, and while one does not report.
+	// Condition is True while a node's files differ and their repair waits, because of earlier repairs or a rollout, and
+	// while a file-syncer cannot write its files or does not report.
 	Condition = "NodeFilesDegraded"
 
 	name = "NodeRepair"
 
-	// filesPatience is how long files must differ before they are repaired, and how long a file-syncer must fail before it
-	// is a problem: one that has just started has not reported yet.
+	// filesPatience is how long files must differ, or a file-syncer fail: one that has just started has not reported yet.
 	filesPatience = 30 * time.Second
-	// maxSilence is the age of a report after which its file-syncer counts as dead.
+	// maxSilence is how old a report may be until its file-syncer counts as dead.
 	maxSilence = 3 * filesyncer.ReportPeriod
 
-	// replacedPatience is how long a Node that is newer than its installer pod may lack the static pod. The kubelet of a
-	// machine that has registered again creates the mirror pod within seconds.
+	// replacedPatience is how long a Node that is newer than its installer pod may lack the static pod: it takes seconds.
 	replacedPatience = 10 * time.Second
 
-	// waitingPatience is how long files must differ before the operator says that their repair waits for a rollout.
+	// waitingPatience is how long files must differ before the condition says that their repair waits for a rollout.
 	waitingPatience = time.Minute
 
 	// maxRepairs limits the repairs of a node within repairPeriod. Each of them restarts a static pod.
@@ -47,29 +44,25 @@ const (
 	repairPeriod = time.Hour
 )
 
-// Inertia is that of the condition.
+// Inertia declares the inertia of the condition.
 var Inertia = operatorclient.Inertia{Condition: operatorclient.DefaultInertia}
 
 type controller struct {
 	dependencies.Deps
-	// repaired is called after each repair.
 	repaired func()
-	// since has, by node, when its files were first seen to differ.
+	// since is when the files of a node were first seen to differ, by node.
 	since patience.Each[string, bool]
-	// failing has, by node, when its file-syncer was first seen to fail.
+	// failing is when the file-syncer of a node was first seen to fail, by node.
 	failing patience.Each[string, bool]
-	// repairs has, by name and UID of the Node, the times of the repairs within repairPeriod. A machine that is replaced
-	// under its own name has another UID.
+	// repairs are the times of a Node's repairs within repairPeriod, by name and UID: a replaced machine has another UID.
 	repairs map[string][]time.Time
-	// heard has, by node, the last report and when it was first seen.
-	heard patience.Each[string, string]
-	// computed has the digests that digestsOf computed last.
+	// heard is the last report of a node, since when it was seen, by node.
+	heard    patience.Each[string, string]
 	computed computed
 }
 
-// New returns the controller that compares the files on the nodes, as the file-syncers report them, with the revisions
-// that the nodes are at. It repairs one node at a time, by making library-go's installer controller install the node's
-// revision again, and calls repaired after each repair.
+// New returns the controller that compares the files on the nodes, as the file-syncers report them, with the revisions.
+// On one node at a time, it makes library-go's installer controller install the revision again, and calls repaired.
 func New(d dependencies.Deps, repaired func()) factory.Controller {
 	dependencies.Require(d, repaired)
 	core := d.Target.Core().V1()
@@ -108,13 +101,12 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditionOf(slices.Concat(problems, waiting, postponed)))
 }
 
-// nodeState is a node as the caches have it.
 type nodeState struct {
 	operatorv1.NodeStatus
-	// node is nil if the Node does not exist, static if there is no static pod.
+	// node is nil if the Node does not exist, static if it has no static pod.
 	node   *corev1.Node
 	static *corev1.Pod
-	// report is what its file-syncer reported last, and reportText the text of that, "" if it has not reported.
+	// report is the last one of its file-syncer, and reportText its text, "" if there is none.
 	report     filesyncer.Report
 	reportText string
 }
@@ -128,9 +120,9 @@ type snapshot struct {
 	controlplane.View
 	latest int32
 	nodes  []nodeState
-	// reports is the ConfigMap of the file-syncers' reports, nil if it does not exist.
+	// reports is nil if the file-syncers' ConfigMap does not exist.
 	reports *corev1.ConfigMap
-	// rollsOut reports whether another revision than that of a repair is on its way.
+	// rollsOut reports whether a node gets or awaits a revision, see getsRevision.
 	rollsOut bool
 }
 
@@ -153,8 +145,7 @@ func (s *snapshot) installersOf(node string, revision int32) []*corev1.Pod {
 	})
 }
 
-// getsRevision reports whether a node gets another revision, or waits for that, while no node is repaired. A node whose
-// kubelet is silent gets nothing: the rollout abandons it.
+// getsRevision reports whether a node gets a revision, also by a repair, or awaits one, unless its kubelet is silent.
 func (s *snapshot) getsRevision(status *operatorv1.StaticPodOperatorStatus) bool {
 	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
 		isBehind := n.CurrentRevision == 0 || n.CurrentRevision < status.LatestAvailableRevision || n.TargetRevision != 0

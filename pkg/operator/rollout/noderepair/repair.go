@@ -18,8 +18,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// repairFirst repairs the first node that was repaired fewer than maxRepairs times in repairPeriod, and returns a
-// problem for each one before it. next is the time until one of those may be repaired.
+// repairFirst repairs the first node that was repaired fewer than maxRepairs times in repairPeriod. The nodes before it
+// are problems, and next is the time until one of them may be repaired.
 func (c *controller) repairFirst(ctx context.Context, s *snapshot, nodes []damagedNode) (
 	problems []problem, next time.Duration, err error,
 ) {
@@ -49,8 +49,8 @@ func (c *controller) repairFirst(ctx context.Context, s *snapshot, nodes []damag
 	return problems, next, nil
 }
 
-// repairNode starts a repair unless a live read shows that another node is being repaired, or that the repair would
-// disturb a rollout. library-go's installer controller repeats an installation if its pod is deleted.
+// repairNode starts a repair unless a live read shows that another node is being repaired, or that it would disturb a
+// rollout. An installation is repeated by deleting its pod, which library-go's installer controller recreates.
 func (c *controller) repairNode(ctx context.Context, s *snapshot, node damagedNode) (repaired bool, err error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
@@ -71,9 +71,9 @@ func (c *controller) repairNode(ctx context.Context, s *snapshot, node damagedNo
 	return true, c.repair(ctx, node, live)
 }
 
-// repair makes the installer controller install the node's revision again, by setting it as the node's target. An
-// installer pod that has succeeded proves a revision installed, so that goes first. Only one node may have a target: a
-// rollout that is at another node goes on there afterwards.
+// repair makes the installer controller install the node's revision again, by setting it as the node's target. A
+// succeeded installer pod would prove it installed, so that goes first. Only one node may have a target: a rollout at
+// another node continues there afterwards.
 func (c *controller) repair(
 	ctx context.Context, node damagedNode, live *operatorv1.StaticPodOperatorStatus,
 ) error {
@@ -98,7 +98,7 @@ func (c *controller) repair(
 	return nil
 }
 
-// deleteInstallers deletes the node's installer pods of a revision, also one that the cache does not have yet.
+// deleteInstallers deletes the node's installer pods of a revision, even one that the cache does not have yet.
 func (c *controller) deleteInstallers(ctx context.Context, node damagedNode, revision int32) error {
 	names := []string{controlplane.InstallerName(revision, node.status.NodeName)}
 	for _, pod := range node.installers {
@@ -115,8 +115,8 @@ func (c *controller) deleteInstallers(ctx context.Context, node damagedNode, rev
 	return nil
 }
 
-// deletePastFailures deletes the failed installer pods whose revision the node has, and those that a former machine of
-// its name ran. library-go's installer controller takes them by their names when the Node registers again: it would
+// deletePastFailures deletes the failed installer pods of revisions that their node has, or that ran on a former
+// machine of its name. When a Node registers again, library-go's installer controller finds them by name: it would
 // report the old failure as a new one and start with a retry.
 func (c *controller) deletePastFailures(ctx context.Context, s snapshot) error {
 	for _, pod := range s.Installers() {
@@ -132,7 +132,7 @@ func (c *controller) deletePastFailures(ctx context.Context, s snapshot) error {
 	return nil
 }
 
-// isPast reports whether the node of an installer pod has its revision or a newer one, or is another Node by now.
+// isPast reports whether the installer's node has its revision or a newer one, or is another Node by now.
 func (s *snapshot) isPast(pod *corev1.Pod) bool {
 	revision, isInstaller := controlplane.InstallerRevision(pod.Name)
 	has := s.Revisions(pod.Spec.NodeName)

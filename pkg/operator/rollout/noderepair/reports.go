@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// problem is something about the files of a node that the operator cannot fix. Its reason is that of the condition.
+// problem is what the operator cannot fix, with the reason of the condition.
 type problem struct{ reason, message string }
 
 func conditionOf(problems []problem) *operatorclient.Condition {
@@ -28,7 +28,7 @@ func conditionOf(problems []problem) *operatorclient.Condition {
 	return operatorclient.Problem(Condition, reason, strings.Join(messages, "\n"))
 }
 
-// problems returns what the file-syncers cannot do. wait is the time until more may be a problem.
+// problems returns the failures of file-syncers, and the time until there may be another one.
 func (c *controller) problems(s snapshot) (problems []problem, wait time.Duration) {
 	for i := range s.nodes {
 		n := &s.nodes[i]
@@ -70,8 +70,8 @@ func (c *controller) ensureReports(ctx context.Context, s snapshot) error {
 	return nil
 }
 
-// reportOf returns what the node's file-syncer reported last, and the text of that, "" if it has not reported. What no
-// file-syncer writes is no report: it must neither cause a repair nor hold up those of other nodes.
+// reportOf returns the last report of the node's file-syncer, and its text, "" if there is none. An invalid report is
+// ignored: it must neither cause a repair nor hold up those of other nodes.
 func reportOf(reports *corev1.ConfigMap, node string) (filesyncer.Report, string) {
 	if reports == nil || reports.Data[node] == "" {
 		return filesyncer.Report{}, ""

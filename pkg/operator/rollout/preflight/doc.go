@@ -1,7 +1,6 @@
 // Package preflight runs the cloud-controller-manager (CCM) with a changed candidate in an ordinary pod on one node, to
-// see whether it can log in to its cloud and look up the nodes. What a parser can see is checked before; what only the
-// cloud can say is not. After its start, a standby asks its cloud nothing until it leads; on some clouds it does not
-// even log in.
+// see whether it can log in to its cloud and look up the nodes, which no parser can check. After its start, a standby
+// sends its cloud no request until it leads; on some clouds it does not even log in.
 //
 // A rejected login becomes a condition in these steps: the pod's log, masked by package maskedpods; errorOf, which
 // finds the last error in it; nodecause.ClassOf, which names its class; failed, which makes it a verdict; Conclude of
@@ -9,14 +8,14 @@
 // CredentialsDegraded.
 //
 // targetconfigcontroller writes the candidate to the record of package trial. This controller runs the pod, writes the
-// verdict to the record, and deletes the pod, the lease and the candidate's data. Everything that a process of the
-// operator needs is in the API, so another one goes on.
+// verdict to the record, and deletes the pod, the lease and the candidate's data. All that it needs is in the API, so
+// the operator's next process continues.
 //
 // # The proof of a revision
 //
 // A rollout whose revision changes the cloud configuration, the image or the flags waits at its second node until the
-// CCM of the first one has led well: see proof.next. Credentials and CAs that change alone roll out without that, and
-// the leader's node comes last. The record has the state. The first row that applies decides:
+// CCM of the first one has led well, see proof.next. Changes of only credentials and CAs roll out without that, the
+// leader's node last. The record has the state. The first row that applies decides:
 //
 //	| state            | if                                                                            | next state |
 //	|------------------|-------------------------------------------------------------------------------|------------|
@@ -40,6 +39,6 @@
 //	| Proven, Unproved | within an hour, two leaders with it have ended soon after they started        | Failed     |
 //	| Failed           | an administrator has accepted what the revision changes                       | Unproved   |
 //
-// In Awaited, package leadership moves the lead to the first node, and in Held back if that leads. Failed rejects the
-// revision, and all nodes go back. After Proven and Unproved, the rollout goes on.
+// In Awaited, package leadership moves the lead to the first node, and in Held away from it. Failed rejects the
+// revision, and all nodes go back. After Proven and Unproved, the rollout continues.
 package preflight

@@ -18,22 +18,20 @@ import (
 )
 
 const (
-	// minRestarts is how often the container must have ended since one has settled: a single end may be the node's fault.
+	// minRestarts is how often the container must have ended since it last settled: a single end may be the node's fault.
 	minRestarts = 2
 
-	// hangTimeout is how long a container may run without being Ready. It hangs if its log tells that it waits for no
-	// cloud.
+	// hangTimeout is how long a container may run without being Ready if its log shows that it does not wait for a cloud.
 	hangTimeout = 30 * time.Second
 
-	// cloudTimeout is how long a container that may wait for its cloud may not be Ready. Its cloud may be down, but the
-	// former revision leads all that time.
+	// cloudTimeout is the same for one that may wait for its cloud. The former revision leads meanwhile.
 	cloudTimeout = trial.ProofHoldPeriod
 
 	// hangInterval is how often logs are read meanwhile.
 	hangInterval = 10 * time.Second
 )
 
-// rollout is one of a revision, whose first node got it before the others, which run a former one well.
+// rollout is at its first node, while the others run a former revision well.
 type rollout struct {
 	revision, former int32
 	// pod is the static pod of the first node.
@@ -46,7 +44,7 @@ type restarts struct {
 	count int
 }
 
-// firstNode returns the rollout that is at its first node, nil if there is none, or if the others are no proof that the
+// firstNode returns the rollout that is at its first node, nil if there is none, or if the others do not prove that the
 // former revision works: at a first installation, a take-over, on a single node, or while another node is not Ready.
 // The former revision is that of the leader. An interrupted rollout may have left an older one on a third node.
 func (s *state) firstNode() *rollout {
@@ -94,9 +92,8 @@ func (s *state) watchFirstNode(ctx context.Context) error {
 	return err
 }
 
-// hasLoggedIn reports whether a preflight has logged in with what the revision changes: then a cloud that rejects its
-// login now rejects that of the former revision too. So does one that rejects the login of a revision that changes only
-// the image, whatever the preflight has tried since.
+// hasLoggedIn reports whether a preflight has logged in with what the revision changes, or the revision changes only
+// the image: then a cloud that rejects the login now rejects that of the former revision, too.
 func (s *state) hasLoggedIn(first *rollout) bool {
 	changes := s.objects.Changes(first.revision, first.former)
 	return len(changes) == 1 && changes[diagnostic.Image] != "" ||
@@ -108,9 +105,8 @@ func (s *state) forgetUnready() {
 	s.unready, s.running, s.emptyLog = patience.Since[string]{}, patience.Since[string]{}, patience.Since[string]{}
 }
 
-// ignoreSettledRestarts stops counting the ends of a container before a run that has settled: those of days are no
-// failure of a revision. A container that is Ready for a moment may fail at each start. What moves the lead ends it,
-// too.
+// ignoreSettledRestarts ignores the ends of a container before a run that has settled, which are no failure of the
+// revision. A container that is Ready for a moment may fail at each start. It also ignores ends caused by a move.
 func (s *state) ignoreSettledRestarts(pod *corev1.Pod) {
 	status, ready := controlplane.ContainerStatus(pod), ""
 	if controlplane.IsReady(pod) {
@@ -131,9 +127,8 @@ func endsOf(status corev1.ContainerStatus) int {
 	return int(status.RestartCount)
 }
 
-// judgeFirstNode returns the verdict about a revision whose container is not Ready on its first node, nil if there is
-// none yet. A cloud that may be down pauses the rollout, and fails nothing. So does one that rejects a login that it
-// has accepted.
+// judgeFirstNode judges a revision that is not Ready on its first node, nil if there is no verdict yet. A cloud that
+// may be down, or that rejects a login which it accepted before, only pauses the rollout.
 func (s *state) judgeFirstNode(ctx context.Context, first *rollout) *trial.Verdict {
 	e := &evidence{now: s.now, pod: first.pod, since: s.unready.See(string(first.pod.UID), s.now)}
 	status := controlplane.ContainerStatus(first.pod)
@@ -152,7 +147,7 @@ func (s *state) judgeFirstNode(ctx context.Context, first *rollout) *trial.Verdi
 	return s.judgeHang(ctx, first, e, status)
 }
 
-// judgeHang returns the verdict about a container that runs without being Ready, nil if there is none yet.
+// judgeHang is judgeFirstNode for a container that has not failed repeatedly.
 func (s *state) judgeHang(
 	ctx context.Context, first *rollout, e *evidence, status corev1.ContainerStatus,
 ) *trial.Verdict {
@@ -167,20 +162,19 @@ func (s *state) judgeHang(
 	s.lastLogRead = e.now
 	waitsFor := s.waitsForNoCloud(ctx, first.pod.Name, status.ContainerID)
 	if waitsFor == "" {
-		return nil // Its cloud may be down.
+		return nil // The cloud may be down.
 	}
 	return e.verdict(trial.Failed, hang, "it was not Ready within %s, and %s; correct what was changed",
 		hangTimeout, waitsFor)
 }
 
-// asksForLease is what client-go (tools/leaderelection/leaderelection.go) logs when a process starts to stand by. A
-// CCM builds its provider before that, and asks its cloud nothing until it leads.
+// asksForLease is what client-go (tools/leaderelection/leaderelection.go) logs when a process starts to stand by. A CCM
+// builds its provider before, and sends its cloud no request until it leads.
 const asksForLease = "attempting to acquire leader lease"
 
-// waitsForNoCloud returns what the log of a process has that tells that it waits for no cloud, "" if it may. With -v=1
-// or more, a CCM logs its flags first (k8s.io/component-base/cli/flag). A log that is empty is read again in the next
-// second: the API may not have the status yet of a container that has ended, and the kubelet returns the log of the
-// next one.
+// waitsForNoCloud returns what in the log shows that a process does not wait for its cloud, "" if it may. With -v=1 or
+// more, a CCM logs its flags first (k8s.io/component-base/cli/flag). An empty log is read again within a second: the
+// API may not have the status of an ended container yet, while the kubelet returns the log of the next one.
 func (s *state) waitsForNoCloud(ctx context.Context, pod, container string) string {
 	text, err := operandlog.ReadBegin(ctx, s.Kube.CoreV1(), pod)
 	switch {
@@ -205,15 +199,15 @@ func onlyFailed(verdict *trial.Verdict) *trial.Verdict {
 	return verdict
 }
 
-// rejectRevision writes the verdict about a revision, unless an administrator has accepted what it changes, or it
-// changes nothing that a cloud-controller-manager starts with, so that going back would not help.
+// rejectRevision rejects a revision, unless an administrator has accepted what it changes, or it changes nothing that a
+// cloud-controller-manager starts with, so that going back would not help.
 func (s *state) rejectRevision(ctx context.Context, r *rollout, verdict *trial.Verdict) (rejected bool, err error) {
 	inputs := s.objects.Changes(r.revision, r.former)
 	if len(inputs) == 0 || s.isAccepted(inputs) {
 		return false, nil
 	}
 	if verdict.Late = r.pod == nil && !verdict.Led; verdict.Late {
-		// The revision's rejection takes the place of the preflight's.
+		// The revision's rejection replaces the preflight's.
 		isSame := func(r trial.Rejection) bool { return inputs.Matches(r.Inputs) }
 		s.record.Rejected = slices.DeleteFunc(s.record.Rejected, isSame)
 	}
@@ -227,8 +221,8 @@ func (s *state) rejectRevision(ctx context.Context, r *rollout, verdict *trial.V
 	return true, nil
 }
 
-// lateRollout returns the rollout of a candidate that started before its preflight has failed, nil if there is none, or
-// if a person has accepted the failure.
+// lateRollout returns the rollout of a candidate whose preflight failed after it had started, nil if there is none, or
+// if an administrator has accepted the failure.
 func (s *state) lateRollout() *rollout {
 	if s.record.Verdict.Result != trial.Failed || len(s.record.Inputs) == 0 {
 		return nil
@@ -244,8 +238,7 @@ func (s *state) lateRollout() *rollout {
 	return late
 }
 
-// ledByFormer returns the latest revision and the former one that leads, nil if none does. The leader's node comes last
-// in a rollout.
+// ledByFormer returns the latest revision while a former one leads, nil otherwise. The leader's node is the last.
 func (s *state) ledByFormer() *rollout {
 	holder, latest := s.view.Holder(), s.status.LatestAvailableRevision
 	former := s.view.Revisions(holder.Node).CurrentRevision

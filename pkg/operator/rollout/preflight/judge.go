@@ -20,15 +20,14 @@ import (
 )
 
 const (
-	// settlePeriod is how long the process must lead its own lease. One whose provider cannot be built, or whose
-	// controllers cannot start, ends within a second of the acquisition.
+	// settlePeriod is how long the process must lead its own lease. If its provider cannot be built, or its controllers
+	// cannot start, it ends within a second of the acquisition.
 	settlePeriod = 5 * time.Second
 
-	// unseenPeriod is how long it must have led at the last renewal where the log cannot be read, so no look-up is seen.
+	// unseenPeriod is how long it must have led at the last renewal if the log, which has the look-ups, cannot be read.
 	unseenPeriod = 20 * time.Second
 
-	// lookupTimeout is how long a process may take to lead and to look up its nodes. With the start of the pod, what hangs
-	// is named within a minute.
+	// lookupTimeout is how long a process may take to lead and look up its nodes. A hang is reported within a minute.
 	lookupTimeout = 45 * time.Second
 
 	// nodeLookupTimeout is how much longer it may take for each Node of the cluster, and maxLookupTimeout for all, while no
@@ -40,16 +39,15 @@ const (
 	podStartTimeout = 2 * time.Minute
 	pullTimeout     = 10 * time.Minute
 
-	// probePeriod is the least that the kubelet takes to end a process that hangs.
+	// probePeriod is the least time in which the kubelet ends a process that hangs.
 	probePeriod = 40 * time.Second
 
-	// maxFailedLookups is how many failed look-ups show nothing good, however many nodes there are: the log that is
-	// read is limited.
+	// maxFailedLookups failed look-ups suffice, however many nodes there are, because only a part of the log is read.
 	maxFailedLookups = 100
 )
 
-// ofAPIServer are in the last words of a process that did not reach the API server, or met one that was not ready: the
-// first two in app/controllermanager.go of k8s.io/cloud-provider, then what etcd and the API server say of themselves.
+// ofAPIServer are messages of a process that did not reach a ready API server: the first two of
+// app/controllermanager.go in k8s.io/cloud-provider, the others of etcd and the API server.
 var ofAPIServer = []string{
 	"leaderelection lost", "ailed to wait for apiserver being healthy", "etcdserver: ", "http2: client connection lost",
 	"the server is currently unable to handle the request", "the server was unable to return a response in the time",
@@ -63,17 +61,17 @@ const (
 	killed     = "Killed"
 )
 
-// transient are the classes that the cloud may cause, not the candidate.
+// transient are the classes that the cloud may cause instead of the candidate.
 var transient = []nodecause.Class{
 	nodecause.NoAnswer, nodecause.Unreachable, nodecause.Unavailable, nodecause.Throttled, nodecause.QuotaExceeded,
 }
 
-// unpulled are the kubelet's reasons for an image that it has failed to pull (pkg/kubelet/images/types.go). It tries
-// again later, and so does a repeated preflight.
+// unpulled are the kubelet's reasons for an image that it could not pull (pkg/kubelet/images/types.go). The kubelet
+// retries later, and so does a repeated preflight.
 var unpulled = []string{"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 
 // compare notes that the last look-ups of the leader, which has the former inputs, fail like the preflight. Tenants can
-// write lines of the leader's log, so they change no result, only when the next preflight is.
+// write lines of the leader's log, so they only change when the preflight is repeated, never its result.
 func compare(v *trial.Verdict, leader nodecause.Lookups) *trial.Verdict {
 	compared, all := *v, leader.Ended && leader.Nodes > 0 && leader.Failed >= leader.Nodes
 	if v.Result == trial.Failed && all && nodecause.ClassOf(leader.Error).String() == v.Class {
@@ -83,8 +81,7 @@ func compare(v *trial.Verdict, leader nodecause.Lookups) *trial.Verdict {
 	return &compared
 }
 
-// rejectsLogin reports whether the log of the leader tells that the cloud rejects its login: in the last attempt for a
-// node that waits, or in the last round.
+// rejectsLogin reports whether, by the leader's log, the cloud rejects its login: in the last attempt, or last round.
 func rejectsLogin(log string) bool {
 	for _, attempt := range nodecause.Attempts(log) {
 		if nodecause.ClassOf(attempt.Error) == nodecause.Unauthenticated {
@@ -96,12 +93,12 @@ func rejectsLogin(log string) bool {
 		nodecause.ClassOf(last.Error) == nodecause.Unauthenticated
 }
 
-// evidence is what is known about a preflight at one moment.
+// evidence is what is known about a preflight.
 type evidence struct {
 	now time.Time
 	pod *corev1.Pod
-	// since is when this process of the operator saw the pod first, startedAt when it saw the container run, and ledAt
-	// when it saw the lease held, zero if it has not: the clocks of the nodes differ.
+	// since is when this process of the operator first saw the pod, startedAt the container run, and ledAt the lease held,
+	// zero if it has not: the clocks of the nodes differ.
 	since, startedAt, ledAt time.Time
 	// held is how long the process had held the lease at its last renewal, by the clock of its node, and holder another
 	// process that holds the lease.
@@ -142,7 +139,7 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*trial.Verdict, stri
 	}
 	switch {
 	case slices.Contains(unpulled, waiting.Reason):
-		result := trial.Inconclusive // It was there for the running one.
+		result := trial.Inconclusive // The running one could pull it.
 		if e.changesImage {
 			result = trial.Failed
 		}
@@ -154,7 +151,7 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*trial.Verdict, stri
 	return e.verdict(trial.Inconclusive, notStarted, "it waits for %s; check the image and the node", waitsFor), ""
 }
 
-// hasSandbox is the condition of a pod of which only the containers are missing: their images are pulled (KEP-3085).
+// hasSandbox is the condition of a pod that lacks only its containers, whose images are pulled (KEP-3085).
 func hasSandbox(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionTrue
 }
@@ -182,7 +179,7 @@ func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 			"process of a former preflight that its kubelet has not ended; check the kubelet of that node", e.holder,
 			operand.PreflightName, operand.Namespace), ""
 	case e.unread != "":
-		// Its machine may have ended: the status of the pod says nothing of that.
+		// Its machine may have ended, which the pod's status does not show.
 		return e.verdict(trial.Inconclusive, notStarted, "it led for %s, and its log was not read: %s; check "+
 			"the kubelet of node/%s", e.held.Round(time.Second), e.unread, e.pod.Spec.NodeName), ""
 	}
@@ -206,7 +203,7 @@ func (e *evidence) isKeptFromLeading() bool {
 	return e.holder != "" && hasLogged && nodecause.ClassOf(errorOf(e.log)) == nodecause.Other
 }
 
-// overdue judges a process that runs, but has looked up no node for lookupTimeout. So this is no crash.
+// overdue judges a process that runs, and so has not crashed, but has looked up no node for lookupTimeout.
 func (e *evidence) overdue(led time.Duration) *trial.Verdict {
 	text := errorOf(e.log)
 	switch {
@@ -215,7 +212,7 @@ func (e *evidence) overdue(led time.Duration) *trial.Verdict {
 	case nodecause.ClassOf(text) != nodecause.Other:
 		return e.failed(text)
 	case e.provenByStart() && led >= settlePeriod && !nodecause.AsksAzure(e.log):
-		// It does not wait for the cloud.
+		// The process does not wait for the cloud.
 		return e.verdict(trial.Failed, nodecause.NoNodeController.String(), "within %s, it led, and its "+
 			"controller of nodes did not begin; correct what was changed", lookupTimeout)
 	}
@@ -231,7 +228,7 @@ func (e *evidence) provenByStart() bool {
 	return e.pod.Annotations[operand.PreflightProofAnnotation] == operand.ProvenByStart
 }
 
-// lookedUp judges a process by the end of its first round of look-ups, nil if that tells nothing yet.
+// lookedUp judges a process by its first round of look-ups, nil if that does not suffice yet.
 func (e *evidence) lookedUp(lookups nodecause.Lookups, led time.Duration) *trial.Verdict {
 	switch {
 	case !lookups.Ended:
@@ -278,13 +275,13 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 	return verdict
 }
 
-// wasKilled reports whether somebody else than the kubelet has ended a process that had led for that time: the kubelet
-// does so after three failures of the liveness probe, 20 seconds apart, or for its memory.
+// wasKilled reports whether something other than the kubelet ended a process that had led for that time: the kubelet
+// does so after three failures of the liveness probe, 20 seconds apart, or if memory is short.
 func wasKilled(end *corev1.ContainerStateTerminated, led time.Duration) bool {
 	return controlplane.Signal(end) != 0 && end.Reason != "OOMKilled" && led < probePeriod
 }
 
-// failed returns the verdict about an error. What it is quoted with may lack the words that tell its class.
+// failed returns the verdict about an error, by the uncut text: the quoted part may lack the words of its class.
 func (e *evidence) failed(text string) *trial.Verdict {
 	class, text := nodecause.ClassOf(text), terminationmessage.Cut(text)
 	if class == nodecause.Other {
@@ -303,9 +300,8 @@ func (e *evidence) verdict(result trial.Result, class, format string, args ...an
 	return v
 }
 
-// errorOf returns what a log has that explains why its process failed: the last error of a class, or else what
-// terminationmessage selects. A provider often logs the answer of its cloud, and ends with an error that does not
-// have it.
+// errorOf returns why the process of a log failed: the last error of a known class, or else what terminationmessage
+// selects. A provider often logs its cloud's answer, and ends with an error without it.
 func errorOf(log string) string {
 	lines := slices.DeleteFunc(strings.SplitAfter(log, "\n"), isDenied)
 	reason := terminationmessage.Reason(strings.Join(lines, ""))
@@ -321,14 +317,14 @@ func errorOf(log string) string {
 	return reason
 }
 
-// isDenied reports whether a line says that the API server denies something to the identity of preflights: that tells
-// nothing about the candidate, whose identity has other rights.
+// isDenied reports whether the API server denied something to a preflight, whose identity has other rights than the
+// operand's.
 func isDenied(line string) bool {
 	return strings.Contains(line, "system:serviceaccount:"+operand.Namespace+":"+operand.PreflightName)
 }
 
-// usageError returns the error that a program prints before its usage, "" if there is none. The usage of a
-// cloud-controller-manager is longer than a termination message, and some print the error only there.
+// usageError returns the error that a program prints before its usage, "" if there is none. Some
+// cloud-controller-managers print it only there, and their usage is longer than a termination message.
 func usageError(log string) string {
 	for line := range strings.Lines(log) {
 		if strings.HasPrefix(line, "Error: ") {
@@ -338,14 +334,13 @@ func usageError(log string) string {
 	return ""
 }
 
-// leads reports whether a process of the pod holds the lease of preflights. A process on another node may have taken it
-// again since it was deleted.
+// leads reports whether the pod holds the preflights' lease. An older process on another node may have taken it again.
 func leads(lease *coordinationv1.Lease, pod *corev1.Pod) bool {
 	running := controlplane.ContainerStatus(pod).State.Running
 	if running == nil || lease == nil || lease.Spec.AcquireTime == nil ||
 		leaseholder.Node(lease, []string{pod.Spec.NodeName}) == "" {
 		return false
 	}
-	// Both times are by the clock of the node. The API truncates the container's to a second.
+	// Both times are from the node's clock. The API truncates the container's to a second.
 	return !lease.Spec.AcquireTime.Time.Before(running.StartedAt.Time)
 }

@@ -18,12 +18,12 @@ import (
 )
 
 // roundPeriod is how old the end of the leader's last round of look-ups may be: a CCM starts one five minutes after the
-// end of the former one (--node-status-update-frequency), and this lets it take half a minute. If none has ended
-// since, the leader may hang in its cloud, and what it was answered before says nothing about the cloud now.
+// end of the former one (--node-status-update-frequency), and may take half a minute. If none has ended since, the
+// leader may hang in its cloud, and earlier answers say nothing about the cloud now.
 const roundPeriod = 330 * time.Second
 
-// worksSince reports whether every node has the latest revision, which has what the candidate changes, and a process
-// that acquired the lease since then has settled. The leader's node rolls last, so that process has the change.
+// worksSince reports whether every node has the latest revision with the candidate's changes, and a process that
+// acquired the lease since then has settled. The leader's node rolls last, so that process has the change.
 func (s *state) worksSince(verdict time.Time) bool {
 	latest := s.status.LatestAvailableRevision
 	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != latest }
@@ -31,12 +31,11 @@ func (s *state) worksSince(verdict time.Time) bool {
 		!slices.ContainsFunc(s.status.NodeStatuses, isBehind) && s.objects.StartDigests(latest).Matches(s.record.Inputs)
 }
 
-// compareWithLeader compares with what the leader has looked up. Without a leader, its log, or a round of late, there
-// is nothing to compare with. The result stays: that the cloud answers the leader proves nothing where a tenant may
-// have written it.
+// compareWithLeader adds what the leader has looked up to a verdict, if there is a leader with a recent round. The
+// result stays: that the cloud answers the leader proves nothing where a tenant may have written the log.
 func (s *state) compareWithLeader(ctx context.Context, verdict *trial.Verdict) *trial.Verdict {
 	if verdict.AwaitsLeader() && s.record.Inputs[diagnostic.Credentials] != "" {
-		// These credentials are rejected, whatever happens to the running ones.
+		// These credentials are rejected, whether the running ones are or not.
 		if verdict.LeaderRejected = s.isRejectedToo(ctx, roundPeriod); verdict.LeaderRejected {
 			verdict.Message += "; the login of the running one is rejected too"
 		}
@@ -61,8 +60,8 @@ func (s *state) leader() string {
 	return s.view.StaticPod(holder.Node).Name
 }
 
-// isRejectedToo reports whether the cloud rejects the login of the operand too: that of the leader by its log of the
-// last time, or that of a process which has ended because of it. A leader that had logged in before may log nothing.
+// isRejectedToo reports whether the cloud also rejects the operand's login: that of the leader, by its log of the last
+// time, or of a process that has ended because of it. A leader that logged in before may log nothing.
 func (s *state) isRejectedToo(ctx context.Context, last time.Duration) bool {
 	if slices.ContainsFunc(s.view.StaticPods(), endedByLogin) {
 		return true
@@ -78,7 +77,7 @@ func (s *state) isRejectedToo(ctx context.Context, last time.Duration) bool {
 	return err == nil && rejectsLogin(text)
 }
 
-// endedByLogin reports whether the CCM of a static pod does not run, because its login was rejected.
+// endedByLogin reports whether the CCM of a static pod has ended because its login was rejected, and does not run.
 func endedByLogin(pod *corev1.Pod) bool {
 	status := controlplane.ContainerStatus(pod)
 	end := controlplane.Terminated(status)
@@ -86,8 +85,8 @@ func endedByLogin(pod *corev1.Pod) bool {
 		nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
 }
 
-// watchLeader records that the operand's login is rejected too while that of a changed candidate is: it is tried again
-// at once, because new credentials may become valid some seconds after they were written.
+// watchLeader records that the cloud also rejects the operand's login while it rejects that of a changed candidate.
+// That is then tried again at once, because new credentials may become valid some seconds after they were written.
 func (s *state) watchLeader(ctx context.Context) error {
 	var last time.Time
 	for _, r := range trial.Remembered(s.record.Rejected, s.now) {
@@ -106,8 +105,8 @@ func (s *state) watchLeader(ctx context.Context) error {
 	return s.record.Save(ctx, s.Kube.CoreV1())
 }
 
-// lookupsWithin returns those of the last round of a process if it has ended within the last time. The round may have
-// started before that, so the whole end of the log has it.
+// lookupsWithin returns the last round of look-ups of a process, if it has ended within the last time. It may have
+// started before, so it is read from the whole end of the log.
 func (s *state) lookupsWithin(ctx context.Context, pod string, last time.Duration) (nodecause.Lookups, error) {
 	recent, err := operandlog.ReadLast(ctx, s.Kube.CoreV1(), pod, last)
 	if err != nil || !nodecause.LastLookups(recent).Ended {

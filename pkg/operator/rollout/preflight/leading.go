@@ -23,19 +23,19 @@ import (
 // acceptedByAdmin is why a revision that has failed rolls out.
 const acceptedByAdmin = "an administrator has accepted what it changes"
 
-// leading is what a process of the operator remembers of the proof of a revision. The rest is in the record.
+// leading is what a process of the operator remembers about the proof of a revision, beside the record.
 type leading struct {
 	// unled is since when no process leads, lost since when a process of another node has ended and is not Ready, and well
 	// the container that leads with all its controllers.
 	unled, lost patience.Since[bool]
 	well        patience.Since[string]
-	// ends are the processes that have led with the latest revision, and have ended before they settled.
+	// ends are the processes that led with the latest revision (of) and ended before they settled.
 	ends []string
 	of   int32
 }
 
-// prove lets the first node of a rollout lead before a second node gets the revision, by its record: package
-// leadership moves the lead, and the rollout waits. When every node has it, it counts the leaders that end.
+// prove lets the first node of a rollout lead before a second node gets the revision: package leadership moves the
+// lead, and the rollout waits. When every node has the revision, it counts the leaders that end.
 func (s *state) prove(ctx context.Context) error {
 	latest, proof := s.status.LatestAvailableRevision, s.record.Proof
 	switch {
@@ -57,7 +57,7 @@ func (s *state) prove(ctx context.Context) error {
 func (s *state) goOn(ctx context.Context) error {
 	look, present := lookInterval, s.record.Proof
 	if present.State == trial.ProofHeld && !present.Hangs {
-		look = max(lookInterval, present.Since.Add(trial.ProofHoldPeriod).Sub(s.now)) // Time ends it, or an event.
+		look = max(lookInterval, present.Since.Add(trial.ProofHoldPeriod).Sub(s.now)) // Time or an event ends it.
 	}
 	s.after(look)
 	p := s.proofOf(ctx, present)
@@ -73,8 +73,8 @@ func (s *state) goOn(ctx context.Context) error {
 	return s.writeProof(ctx, next)
 }
 
-// beginProof returns the record of a rollout whose first node has the revision, nil if it needs none. What changes only
-// credentials and CAs rolls on without a proof, but its leaders are watched if the former revision leads.
+// beginProof returns the record of a rollout whose first node has the revision, nil if it needs none. Changes of only
+// credentials and CAs need no proof, but their leaders are watched if the former revision leads.
 func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	latest, now := s.status.LatestAvailableRevision, metav1.NewTime(s.now)
 	begun := &trial.Proof{Revision: latest, State: trial.ProofAwaited, Began: now, Since: now}
@@ -93,8 +93,8 @@ func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	return begun
 }
 
-// watched returns the record of a revision that rolls on without a proof, nil if no former one leads: then the change
-// may be the cure. A preflight that has led with it is as good as a proof.
+// watched returns the record of a revision that needs no proof, nil if no former one leads, because then the change may
+// be the fix. A preflight that has led with it counts as a proof.
 func (s *state) watched(begun *trial.Proof) *trial.Proof {
 	if s.ledByFormer() == nil {
 		return nil
@@ -152,7 +152,7 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 	return p
 }
 
-// observeLosses adds to the proof how long nobody has led, and how long the process of another node has been missing.
+// observeLosses adds to the proof how long nobody has led, and how long another node's process has been missing.
 func (s *state) observeLosses(p *proof, leads bool) {
 	if since := s.leading.unled.See(!leads, s.now); !leads {
 		p.unled = s.now.Sub(since)
@@ -172,8 +172,7 @@ func (s *state) keepsEnding(pod *corev1.Pod) bool {
 		controlplane.Terminated(controlplane.ContainerStatus(pod)) != nil
 }
 
-// observeStart adds to the proof how long the process of the first node has led with all its controllers, and its log
-// if it has not started them in time.
+// observeStart adds how long the first node's process has led with all its controllers, and its log if they are late.
 func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 	well := ""
 	if p.hasStarted() {
@@ -188,15 +187,15 @@ func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 	}
 }
 
-// endOfLead returns the verdict about the process of the first node if it led and has ended, nil otherwise. The
-// container and the lease prove it. The log only says why.
+// endOfLead returns the verdict about the first node's process if it led and has ended, nil otherwise. The container
+// and the lease prove it; the log only says why.
 func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, record *trial.Proof) *trial.Verdict {
 	status, lease := controlplane.ContainerStatus(pod), s.view.Record().Lease
 	run := controlplane.Terminated(status)
 	if run == nil || lease == nil {
 		return nil
 	}
-	// It led if the record has seen it lead, or by the lease: it may have ended before the operator looked.
+	// It led if the record has seen that, or by the lease: it may have ended before the operator looked.
 	hasLed := record.State == trial.ProofLeads && run.ContainerID == record.Container
 	if !hasLed {
 		process := s.view.Record().Process
@@ -230,9 +229,8 @@ func (s *state) judgeEnd(
 	return verdict
 }
 
-// logged returns the lines of a termination message that are also in the log. The kubelet takes the message from the
-// end of the log, with lines that tenants have written, which were left out of the log. If there are none, the log is
-// that of another process.
+// logged returns the lines of a termination message that are in the log, from which lines of tenants were removed. If
+// there are none, the log is another process's.
 func logged(message, log string) string {
 	var found strings.Builder
 	for line := range strings.Lines(message) {
@@ -243,8 +241,7 @@ func logged(message, log string) string {
 	return cmp.Or(found.String(), message)
 }
 
-// rejectLed writes the verdict about a revision that has led badly, with its record. What an administrator has accepted
-// rolls out.
+// rejectLed rejects a revision that has led badly. What an administrator has accepted rolls out.
 func (s *state) rejectLed(ctx context.Context, failed *trial.Proof, verdict *trial.Verdict) error {
 	s.record.Proof, verdict.Led = failed, true
 	first := &rollout{revision: failed.Revision, former: failed.Former, pod: s.view.StaticPod(failed.Node)}
@@ -255,7 +252,7 @@ func (s *state) rejectLed(ctx context.Context, failed *trial.Proof, verdict *tri
 	return s.writeProof(ctx, failed.In(trial.Unproved, acceptedByAdmin, s.now))
 }
 
-// writeProof writes the proof of a revision, and reports a state that the record has reached.
+// writeProof writes the proof of a revision, and reports a new state.
 func (s *state) writeProof(ctx context.Context, next *trial.Proof) error {
 	former := s.record.Proof
 	s.record.Proof = next
@@ -278,8 +275,7 @@ func (s *state) writeProof(ctx context.Context, next *trial.Proof) error {
 	return nil
 }
 
-// watchLeaders rejects a revision of the last hour whose cloud-controller-managers end soon after each starts to lead,
-// although one of the former revision led.
+// watchLeaders rejects a revision of the last hour whose leaders end soon, although one of the former revision led.
 func (s *state) watchLeaders(ctx context.Context) error {
 	l, present, latest := &s.leading, s.record.Proof, s.record.Proof.Revision
 	isOver := s.isOver(present)
@@ -306,14 +302,13 @@ func (s *state) watchLeaders(ctx context.Context) error {
 	return s.rejectLed(ctx, failed, verdict)
 }
 
-// isOver reports whether the ends of the leaders so far do not count against a revision.
+// isOver reports whether the leaders that have ended so far do not count against a revision.
 func (s *state) isOver(record *trial.Proof) bool {
 	return s.view.Holder().State == controlplane.Leading || record.State == trial.ProofFailed ||
 		record.Why == acceptedByAdmin || s.now.Sub(record.Began.Time) >= watchPeriod
 }
 
-// endOfLeader returns the verdict about a process of a revision that led and has ended before it had settled, nil if it
-// has not, or if the revision was not to blame.
+// endOfLeader returns the verdict about a process of the revision that ended, because of it, before it settled, or nil.
 func (s *state) endOfLeader(ctx context.Context, process controlplane.Process, revision int32) *trial.Verdict {
 	pod, lease := s.view.StaticPod(process.Node), s.view.Record().Lease
 	if pod == nil || lease == nil || !controlplane.HasRevision(pod, revision) ||

@@ -9,16 +9,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// revisionFailed is the reason of the condition and the event about a revision that fails on its first node.
 const revisionFailed = "RevisionFailed"
 
-// reasons are those of the condition and of events about a preflight.
 var reasons = map[trial.Result]string{
 	trial.Failed: "PreflightFailed", trial.Inconclusive: "PreflightInconclusive",
 }
 
-// report reports a verdict, nil if there is none to report, what else waits for its verdict, and what the present
-// preflight waits for once that has lasted.
+// report reports a verdict, if any, what else waits for one, and what a preflight that takes long waits for.
 func (s *state) report(ctx context.Context, verdict *trial.Verdict, waitsFor string) error {
 	reason, texts := reasons[trial.Inconclusive], []string(nil)
 	for _, r := range s.record.Rejected {
@@ -42,8 +39,7 @@ func (s *state) report(ctx context.Context, verdict *trial.Verdict, waitsFor str
 		operatorclient.Problem(Condition, reason, strings.Join(texts, "\n")))
 }
 
-// whatHappens says what happens to inputs without a verdict. Target configuration holds them while a
-// cloud-controller-manager works.
+// whatHappens describes the use of inputs without a verdict, which targetconfigcontroller may hold.
 func (s *state) whatHappens(inputs operand.StartDigests, nextTry string) string {
 	if s.objects.StartDigests(operand.Candidate).Matches(inputs) {
 		return "; the change rolls out, although nothing has proved it"

@@ -34,11 +34,10 @@ import (
 const (
 	name = "Preflight"
 
-	// Condition reports a preflight that did not succeed. Its name has none of the suffixes that the ClusterOperator
-	// aggregates.
+	// Condition reports a preflight that did not succeed. The ClusterOperator does not aggregate its suffix.
 	Condition = "PreflightNotices"
 
-	// lookInterval is how often a preflight is looked at: only its log tells that it has looked up the nodes.
+	// lookInterval is how often a preflight is looked at: only its log shows that it has looked up the nodes.
 	lookInterval = time.Second
 
 	// endTimeout is how long a kubelet may take to end a pod, whose grace period is 5 seconds.
@@ -50,31 +49,29 @@ const (
 
 type controller struct {
 	dependencies.Deps
-	leases coordinationinformers.LeaseInformer
-	// controllersOf returns the controllers that the cloud-controller-manager of a static pod has started.
+	leases        coordinationinformers.LeaseInformer
 	controllersOf func(ctx context.Context, pod *corev1.Pod) ([]string, error)
-	// mask removes the values of Secrets from a text.
-	mask func(text string) (string, error)
+	mask          func(text string) (string, error)
 
-	// podSeen, containerStarted and leaseAcquired are when the pod of a UID was seen first, its container ran and it led.
-	// podEnding is the one that is being deleted, and forced the one that was deleted without its kubelet.
+	// podSeen, containerStarted and leaseAcquired are when the pod of a UID was first seen, its container ran and it led.
+	// podEnding is the pod that is being deleted, and forced the one that was deleted without its kubelet.
 	podSeen, containerStarted, leaseAcquired, podEnding patience.Since[string]
 	forced                                              types.UID
 	// lasts is the digest of the candidate without a verdict.
 	lasts patience.Since[string]
-	// unready is the pod on the first node of a rollout that is not Ready, by its UID, and running its container that
-	// runs, by its ID. emptyLog is the one whose log was empty, and lastLogRead is when logs were read because of it.
+	// unready is the UID of the pod on a rollout's first node while it is not Ready, running the ID of its running
+	// container, and emptyLog the container whose log was empty. lastLogRead is when logs were last read because of it.
 	unready, running, emptyLog patience.Since[string]
 	lastLogRead                time.Time
-	// ready is its container that is Ready, by its ID, and ignored are its restarts that do not count.
+	// ready is the ID of its Ready container, and ignored are its restarts that do not count.
 	ready   patience.Since[string]
 	ignored restarts
-	// leading is about the proof of a revision.
 	leading leading
 }
 
-// New returns the controller, which reacts to events only while nothing is tried. leases has that of preflights,
-// controllersOf and mask are those of the fields.
+// New returns the controller. Timers requeue only while it watches a preflight or a rollout. leases watches the lease
+// of preflights, controllersOf returns the controllers that the cloud-controller-manager of a static pod has started,
+// and mask removes the values of Secrets from a text.
 func New(
 	d dependencies.Deps, leases coordinationinformers.LeaseInformer,
 	controllersOf func(ctx context.Context, pod *corev1.Pod) ([]string, error), mask func(text string) (string, error),
@@ -88,7 +85,7 @@ func New(
 	return reconciler.From(f, name, d.Operator, d.Recorder, c.sync)
 }
 
-// isOfPreflight selects the objects of preflights by their names, and the static pods, which change only in a rollout.
+// isOfPreflight selects the objects of preflights by name, and the static pods, which change only in a rollout.
 func isOfPreflight(obj any) bool {
 	if pod, isPod := obj.(*corev1.Pod); isPod && controlplane.IsOperand(pod) {
 		return true
@@ -109,9 +106,8 @@ type state struct {
 	nodes      []*corev1.Node
 	objects    operand.Objects
 	record     *trial.Record
-	// pod and lease are those of the preflight, nil if there are none.
-	pod   *corev1.Pod
-	lease *coordinationv1.Lease
+	pod        *corev1.Pod
+	lease      *coordinationv1.Lease
 }
 
 func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) {
@@ -172,8 +168,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return s.report(ctx, nil, waitsFor)
 }
 
-// endWith ends the preflight of a candidate that has a verdict, if there is one. The verdict counts until the change
-// has been seen to work.
+// endWith ends the preflight of a candidate with a verdict, which counts until the change has been seen to work.
 func (s *state) endWith(ctx context.Context) error {
 	if err := s.watchLeader(ctx); err != nil {
 		return err
@@ -183,7 +178,7 @@ func (s *state) endWith(ctx context.Context) error {
 		return s.end(ctx, nil)
 	}
 	if verdict.Revision != 0 {
-		return s.end(ctx, verdict) // What works is the former one.
+		return s.end(ctx, verdict) // The former revision works.
 	}
 	if late := s.lateRollout(); late != nil {
 		_, err := s.rejectRevision(ctx, late, verdict)
@@ -217,7 +212,7 @@ func (s *state) run(ctx context.Context) (*trial.Verdict, string, error) {
 	return verdict, waitsFor, nil
 }
 
-// create creates the pod. A lease of a former preflight goes first: its process has ended.
+// create creates the pod. It first deletes the lease of a former preflight, whose process has ended.
 func (s *state) create(ctx context.Context) (*trial.Verdict, string, error) {
 	if err := s.deleteLease(ctx); err != nil {
 		return nil, "", err
@@ -249,8 +244,8 @@ func (s *state) create(ctx context.Context) (*trial.Verdict, string, error) {
 	return nil, fmt.Sprintf("the start of pod/%s on node/%s", pod.Name, node), nil
 }
 
-// node returns the first Ready Node that is not cordoned, by name; "" if there is none. The leader's comes last, and
-// that of the former verdict before it, because what failed may be its network.
+// node returns the first Ready Node that is not cordoned, by name, "" if there is none. The leader's comes last, and
+// that of the former verdict before it, because its network may have failed.
 func (s *state) node() string {
 	nodes := slices.DeleteFunc(slices.Clone(s.nodes), func(node *corev1.Node) bool {
 		return controlplane.KubeletOf(node) != controlplane.KubeletReady || controlplane.IsCordoned(node)
@@ -327,7 +322,7 @@ func (s *state) conclude(ctx context.Context, verdict *trial.Verdict) error {
 	return nil
 }
 
-// end deletes what a preflight leaves, and reports its verdict, nil if there is none to report, and what waits.
+// end deletes what a preflight leaves, and reports its verdict, if any, and what waits.
 func (s *state) end(ctx context.Context, verdict *trial.Verdict) error {
 	remove := s.deletePod
 	if s.pod == nil {
@@ -342,8 +337,8 @@ func (s *state) end(ctx context.Context, verdict *trial.Verdict) error {
 	return s.report(ctx, verdict, "")
 }
 
-// deletePod deletes the pod. A kubelet that is dead never ends it, and the next preflight needs its name. Its process
-// may go on there, but it only reads, and holds nothing but the lease of preflights: the next one is then inconclusive.
+// deletePod deletes the pod, without its kubelet if that takes too long: the next preflight needs the name. The process
+// may continue, but only reads, and holds the preflights' lease, which makes the next one inconclusive.
 func (s *state) deletePod(ctx context.Context) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.pod.UID))}
 	isForced := s.pod.DeletionTimestamp != nil
@@ -358,7 +353,7 @@ func (s *state) deletePod(ctx context.Context) error {
 	if err != nil || !isForced {
 		return err
 	}
-	s.forced = s.pod.UID // It may stay, if it has a finalizer.
+	s.forced = s.pod.UID // It stays if it has a finalizer.
 	s.Recorder.Warningf("PreflightPodForced", "deleted pod/%s without the kubelet of node/%s, which has not ended it "+
 		"for %s; check the node", s.pod.Name, s.pod.Spec.NodeName, endTimeout)
 	return nil
@@ -372,12 +367,12 @@ func (s *state) deleteLease(ctx context.Context) error {
 		operand.Namespace, s.lease.Name, metav1.DeleteOptions{})
 }
 
-// deadlineExceeded is the reason of a pod that its kubelet has ended at spec.activeDeadlineSeconds
+// deadlineExceeded is the reason of a pod that its kubelet ended at spec.activeDeadlineSeconds
 // (pkg/kubelet/active_deadline.go). An operator that watches the pod ends it sooner.
 const deadlineExceeded = "DeadlineExceeded"
 
-// isUnwatched reports whether the pod ended while no operator watched it: this process found it so, or its deadline has
-// passed. What the leader and the cloud did meanwhile is unknown, so the end tells nothing about the candidate.
+// isUnwatched reports whether the pod ended while no operator watched it: this process found it ended, or its deadline
+// has passed. Such an end says nothing about the candidate, because the state of the leader and the cloud is unknown.
 func (s *state) isUnwatched() bool {
 	hasEnded := controlplane.HasEnded(s.pod) ||
 		controlplane.ContainerStatus(s.pod).State.Terminated != nil

@@ -13,53 +13,50 @@ import (
 )
 
 const (
-	// wellPeriod is how long a process must have led with all its controllers. The last check that can end it asks for the
+	// wellPeriod is how long a process must have led with all its controllers. The last check that can end it reads the
 	// API server's health, 10 seconds after they have started.
 	wellPeriod = 15 * time.Second
 
-	// unlistedPeriod is how long it must have led where it does not list its controllers. Alibaba Cloud's, the slowest,
-	// ends after two minutes if its caches have not synced.
+	// unlistedPeriod is the same for a process that does not list its controllers. The slowest, Alibaba Cloud's, ends
+	// after two minutes if its caches have not synced.
 	unlistedPeriod = 130 * time.Second
 
 	// startTimeout is how long it may take to start its controllers. Azure's retries last for more than a minute.
 	startTimeout = 2 * time.Minute
 
-	// moveTimeout is how long the lead may take to move to the first node. After unledTimeout without a leader, or
-	// without the process of another node, which the move needs, the rollout does not wait for it: the change may be
-	// the cure.
+	// moveTimeout is how long the lead may take to move to the first node. The rollout goes on after unledTimeout without
+	// a leader, or without another node's process, which the move needs: the change may be the fix.
 	moveTimeout  = 3 * time.Minute
 	unledTimeout = time.Minute
 
-	// robbedTimeout is until when the lease of a process that leads cannot have expired. Before that, another process
-	// leads because somebody has written or deleted the lease, or because the process has started again.
+	// robbedTimeout is until when a leader's lease cannot have expired. If another process leads before, a client has
+	// written or deleted the lease, or the leader has restarted.
 	robbedTimeout = time.Minute
 
-	// watchPeriod is for how long after its proof started a revision is taken back if its leaders end.
+	// watchPeriod is how long after the start of its proof a revision is taken back if its leaders end.
 	watchPeriod = time.Hour
 )
 
-// proof is what is known at one moment about a revision that is to lead on its first node.
+// proof is what is known about a revision that is to lead on its first node.
 type proof struct {
 	now    time.Time
 	record *trial.Proof
-	// container is that of the first node while it leads, "" while it does not, and isElsewhere whether another node's
-	// does.
+	// container is that of the first node while it leads, "" otherwise, and isElsewhere whether another node's leads.
 	container   string
 	isElsewhere bool
-	// end is the verdict about the process of the first node that led, nil unless it has ended.
+	// end is the verdict about the first node's process if it led and has ended, nil otherwise.
 	end *trial.Verdict
-	// lost is how long the process of another node has been missing after it had ended.
+	// lost is how long another node's process has been missing after it ended.
 	lost time.Duration
-	// unled is how long no process has led, and isSettled whether the one that leads has done so for a while.
+	// unled is how long no process has led, and isSettled whether the leader has settled.
 	unled     time.Duration
 	isSettled bool
-	// started are the controllers that the process that leads has started, and answers whether it was asked and has
-	// answered. wellFor is how long the one of the first node has led with all of them.
+	// started are the controllers that the leader has started, and answers whether it was asked and has answered. wellFor
+	// is how long the first node's process has led with all of them.
 	started []string
 	answers bool
 	wellFor time.Duration
-	// changed are the causes of what the revision changes, accepted whether an administrator has accepted it, and accept
-	// the command for that.
+	// changed are the causes of the changes, accepted whether an administrator accepted them, accept the command for that.
 	changed  []diagnostic.Cause
 	accepted bool
 	accept   string
@@ -67,8 +64,7 @@ type proof struct {
 	log string
 }
 
-// next returns the record of the next state, which may be the same, and the verdict that rejects the revision, nil if
-// there is none. The package's documentation has the table.
+// next returns the next record, perhaps the same, and the verdict that rejects the revision, if any. See doc.go.
 func (p *proof) next() (*trial.Proof, *trial.Verdict) {
 	r, age := p.record, p.now.Sub(p.record.Since.Time)
 	switch {
@@ -127,7 +123,7 @@ func (p *proof) leads(age time.Duration) *trial.Proof {
 	return r
 }
 
-// tells reports whether it is known what the process of the first node has started. Some CCMs do not list it, and the
+// tells reports whether it is known what the first node's process has started. Some CCMs do not list it, and the
 // operator may not reach the port of another node. The kubelet there ends a process that does not answer.
 func (p *proof) tells() bool { return p.answers && len(p.record.Controllers) > 0 }
 
@@ -137,10 +133,10 @@ func (p *proof) hold(why string) *trial.Proof {
 	return next
 }
 
-// held returns the next record of a revision that is held. A revision that hangs has failed if a process of the former
-// revision then starts the controllers that it did not start. One whose process has ended has failed if a process of
-// the former one leads with all its controllers at the end of the hold: a mistake may look like an outage, and tenants
-// can write into the log that tells them apart.
+// held returns the next record of a held revision. A revision that hangs has failed if a process of the former revision
+// starts the controllers that it did not start. A revision whose process has ended has failed if a process of the
+// former one leads with all its controllers at the end of the hold: a mistake may look like an outage, and tenants can
+// write into the log that distinguishes them.
 func (p *proof) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 	r := p.record
 	switch {
@@ -157,7 +153,7 @@ func (p *proof) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 		verdict.Ended.Time, verdict.Took.Duration = r.Since.Time, startTimeout
 		return r.In(trial.ProofFailed, verdict.Message, p.now), verdict
 	case r.End != nil && p.isElsewhere && age < trial.ProofHoldPeriod+moveTimeout:
-		return r, nil // The one that leads may settle, and may answer late.
+		return r, nil // The leader may settle, and may answer late.
 	case age >= trial.ProofHoldPeriod:
 		return r.In(trial.Unproved, fmt.Sprintf("it was held for %s: %s", trial.ProofHoldPeriod, r.Why), p.now), nil
 	}
@@ -181,15 +177,15 @@ func (p *proof) hangs() string {
 	return text + "; correct what was changed"
 }
 
-// hasStarted reports whether the process has started all that the former leader had. A process lists its controllers
-// only once all start functions have returned.
+// hasStarted reports whether the process has started all controllers of the former leader. A process lists its
+// controllers only once all start functions have returned.
 func (p *proof) hasStarted() bool { return len(p.started) > 0 && len(p.missing()) == 0 }
 
-// serviceController is the one that a cloud configuration turns off, as where there are no load balancers.
+// serviceController is the one that a cloud configuration turns off, for example without load balancers.
 const serviceController = "service-lb-controller"
 
-// missing returns the controllers of the former leader that this process lacks, without those that the change explains.
-// Other flags start other controllers, and another image may rename them.
+// missing returns the controllers of the former leader that this process lacks, unless the change explains that: other
+// flags start other controllers, and another image may rename them.
 func (p *proof) missing() []string {
 	explains := func(cause diagnostic.Cause) bool { return slices.Contains(p.changed, cause) }
 	others := explains(diagnostic.Configuration) || explains(diagnostic.Image)

@@ -13,8 +13,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// heldBack returns why the candidate must not become a revision now, "" if it may. A partially written candidate never
-// becomes one.
+// heldBack returns why the candidate must not become a revision now, "" if it may: a partially written one never does.
 func heldBack(objects operand.Objects) (string, error) {
 	if mismatch := objects.CopiesMatch(operand.Candidate); mismatch != nil {
 		return mismatch.Error(), nil //nolint:nilerr // The mismatch is the reason.
@@ -22,9 +21,8 @@ func heldBack(objects operand.Objects) (string, error) {
 	return missingTokens(objects)
 }
 
-// missingTokens holds a revision back while the Secret cloud-tokens lacks keys that the candidate reads. The
-// file-syncer delivers that Secret. A pod without its tokens could not log in, and the rollout would fail because of
-// a good revision.
+// missingTokens holds a revision back while the Secret cloud-tokens, which the file-syncer delivers, lacks keys that
+// the candidate reads. A pod without its tokens could not log in, and the rollout of a good revision would fail.
 func missingTokens(objects operand.Objects) (string, error) {
 	candidate, secret := objects.ConfigMap(operand.PodConfigMap), objects.Secret(operand.CloudTokensSecret)
 	needed, err := operand.TokensOf(candidate)

@@ -27,27 +27,26 @@ import (
 // that it may act upon, and adds the other nodes to what it writes.
 //
 // It works around these properties of that controller, which TestWhatTheInstallerControllerDoesByItself pins:
-//   - It starts with a node whose mirror pod is not Ready, which the node controller says of a silent kubelet's pods,
-//     also if the process there leads. It never goes on before the node has the revision, dead or alive.
+//   - It starts with a node whose mirror pod is not Ready. The node controller reports that of a silent kubelet's pods,
+//     even if the process there leads. It never goes on before the node has the revision, dead or alive.
 //   - It installs only a target that is newer than the node's revision, and goes on to the latest revision at once. So
 //     a node that is to get its own revision again is shown without a revision, and with no later one.
 //
-// What the controller concludes from this about the cluster is not written, see withoutConclusions.
+// The controller's conclusions about the cluster are not written, see withoutConclusions.
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 	next *nextNode
-	// chosen is what the controller was shown last. nodes, version and latest are those of the resource then, latest is
-	// its latest revision.
+	// chosen is what the controller was last shown. nodes, version and latest are of the resource that it was made from.
 	chosen  choice
 	nodes   []operatorv1.NodeStatus
 	version string
 	latest  int32
 }
 
-// maxConflicts limits how often a status is applied that lost a race against another one.
+// maxConflicts limits how often a status is applied again after a conflict.
 const maxConflicts = 10
 
-// GetStaticPodOperatorState returns the status with the node that the controller may act upon, and with no other.
+// GetStaticPodOperatorState returns the status with only the node that the controller may act upon.
 func (c *installerClient) GetStaticPodOperatorState() (
 	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
 ) {
@@ -71,11 +70,10 @@ func (c *installerClient) GetStaticPodOperatorState() (
 	return spec, status, resourceVersion, nil
 }
 
-// ApplyStaticPodOperatorStatus writes all nodes: what the controller applies replaces what it applied before, so a node
-// that is left out would vanish. Therefore it is a conflict if a node has changed since the controller was shown one:
-// the target of a repair would be taken back. A node that the rollout abandons is not being installed any more: the
-// validation of the resource lets only one node be. A node's revision never decreases, not even one that the controller
-// was not shown.
+// ApplyStaticPodOperatorStatus writes all nodes, because what the controller applies replaces what it applied before.
+// It returns a conflict if a node has changed since the controller was shown one: otherwise the target of a repair
+// would be taken back. An abandoned node loses its target, because the validation of the resource lets only one node
+// have one. The revision of a node never decreases, even if the controller was not shown it.
 func (c *installerClient) ApplyStaticPodOperatorStatus(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
 ) error {
@@ -96,8 +94,7 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 	return c.applyUnlessNodesChanged(ctx, fieldManager, status)
 }
 
-// applyUnlessNodesChanged applies a status to the resource that the controller was shown. It applies it again if
-// another part of the resource has changed since.
+// applyUnlessNodesChanged applies a status again if only another part of the resource has changed since it was read.
 func (c *installerClient) applyUnlessNodesChanged(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
 ) (err error) {
@@ -146,9 +143,8 @@ func (c *installerClient) merged(
 	return node
 }
 
-// abandon deletes the installers of the nodes that the rollout abandons, if their kubelets have not started them. Such
-// a kubelet would otherwise start its installer when it works again, while another node is being installed. One that
-// was started ends what it does, so that its node is not left without a static pod.
+// abandon deletes installers that the kubelets of abandoned nodes have not started: such a kubelet would start one
+// later, while another node is being installed. A started one finishes, so that its node keeps a static pod.
 func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGetter) error {
 	view, err := c.next.View()
 	if err != nil {
@@ -164,7 +160,7 @@ func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGet
 				pod.DeletionTimestamp != nil {
 				continue
 			}
-			// Its kubelet may start it at this moment.
+			// The kubelet may start it at this moment.
 			unchanged := metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion},
 			}
@@ -183,12 +179,12 @@ func hasStarted(pod *corev1.Pod) bool {
 		slices.ContainsFunc(pod.Status.ContainerStatuses, started)
 }
 
-// What follows corrects what library-go's installer controller reports. TestWhatTheInstallerControllerReportsByItself
+// The following corrects what library-go's installer controller reports. TestWhatTheInstallerControllerReportsByItself
 // pins each of these reports, so that a correction goes when library-go makes it needless.
 
 // conclusions are the conditions that the controller computes from the nodes that it is shown. The progress controller,
 // which sees all nodes, writes the last two. StaticPodsAvailable counts the nodes that have a revision: during a
-// take-over, or when the resource was created again, that would look like an outage.
+// take-over, or after a recreation of the resource, that would look like an outage.
 var conclusions = []string{
 	condition.StaticPodsAvailableConditionType,
 	condition.NodeInstallerProgressingConditionType,
@@ -201,8 +197,7 @@ func withoutConclusions(conditions []operatorclient.Condition) []operatorclient.
 	})
 }
 
-// clearPastFailure clears the last failure of a node that is at its target. The controller never clears it, not even
-// after the node has reached that revision or a newer one.
+// clearPastFailure clears the last failure of a node that has this revision or a newer one: the controller never does.
 func clearPastFailure(node *applyoperatorv1.NodeStatusApplyConfiguration) {
 	failed := ptr.Deref(node.LastFailedRevision, 0)
 	if failed == 0 || ptr.Deref(node.TargetRevision, 0) != 0 || ptr.Deref(node.CurrentRevision, 0) < failed {
@@ -224,8 +219,8 @@ func clearMissingRevision(conditions []operatorclient.Condition) {
 	}
 }
 
-// installerEvents returns the recorder of the controller. It drops the events about the revisions of a node that is
-// repaired, which is shown without a revision, and keeps the one that it has. Node repair records an event about it.
+// installerEvents drops the events about the revisions of a node that is being repaired: the controller is shown no
+// revision, but the node keeps its own. Node repair records an event instead.
 func installerEvents(recorder events.Recorder, isRepair func() bool) events.Recorder {
 	return eventfilter.New(recorder, func(reason, message string) (string, bool) {
 		if reason == "NodeCurrentRevisionChanged" && isRepair() {

@@ -17,18 +17,17 @@ import (
 )
 
 const (
-	// imagePuller is the path of the program in the operator's image.
 	imagePuller = "/usr/bin/image-puller"
 
-	// imagePullerVolume has the copy of the program that the init containers run in other images.
+	// imagePullerVolume has the program's copy, which the init containers run in other images.
 	imagePullerVolume = "image-puller"
 	imagePullerMount  = "/image-puller"
 	imagePullerCopy   = imagePullerMount + "/image-puller"
 )
 
-// pullImages returns a mutation that adds init containers to an installer pod: one for each image of the revision's
-// static pod other than the operator's. The installer therefore starts after the kubelet has pulled all of them. A
-// wrong image, or a registry that does not answer, leaves the former static pod running.
+// pullImages returns a mutation that adds init containers to an installer pod, one for each image of the static pod
+// other than the operator's. So the installer starts after the kubelet has pulled all of them: with a wrong image, or a
+// registry that does not answer, the former static pod keeps running.
 func pullImages(
 	configMaps corelisters.ConfigMapNamespaceLister, operatorImage string,
 ) installer.InstallerPodMutationFunc {
@@ -71,9 +70,9 @@ func imagePulls(staticPod *corev1.Pod, operatorImage string) []corev1.Container 
 	return pulls
 }
 
-// newImagePuller returns an init container that runs the image-puller. It has the user and the capabilities of the
-// static pod's containers: root, as the pod says, and none. It can therefore start in each image in which they can,
-// whatever the owners and modes of the image's files are. As root it may also write to the volume.
+// newImagePuller returns an init container that runs the image-puller, with the user and the capabilities of the static
+// pod's containers: root, as the pod says, and none. So it can start in each image in which they can, whatever the
+// owners and modes of the image's files. As root it may also write to the volume.
 func newImagePuller(
 	name, image string, policy corev1.PullPolicy, command []string, readOnly bool,
 ) corev1.Container {
@@ -98,9 +97,8 @@ func newImagePuller(
 	}
 }
 
-// nameHolder returns a mutation that tells an installer pod the identity of the process of its node that leads. The
-// installer ends that process, so it can release its lease before the next one starts. Leader election records a
-// process only if it is one of ours.
+// nameHolder returns a mutation that passes the leader's identity, if it is one of ours, to the installer pod of its
+// node. The installer ends that process, so its lease can be released before the next one starts.
 func nameHolder(lease *controlplane.Lease) installer.InstallerPodMutationFunc {
 	return func(pod *corev1.Pod, node string, _ *operatorv1.StaticPodOperatorSpec, _ int32) error {
 		record := lease.Record()

@@ -23,9 +23,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/listerview"
 )
 
-// sortedNodes returns a factory that has only the informer of Nodes, whose lister has them in the order of their names.
-// library-go's node controller composes a condition and an event from the Nodes in the cache's order, which differs
-// from call to call.
+// sortedNodes returns a factory with only the informer of Nodes, whose lister sorts them by name. library-go's node
+// controller composes a condition and an event from the Nodes in the cache's order, which differs from call to call.
 func sortedNodes(nodes corev1informers.NodeInformer) informers.SharedInformerFactory {
 	return having(&corev1.Node{}, &listerview.Informer[*corev1.Node]{
 		SharedIndexInformer: nodes.Informer(),
@@ -36,10 +35,9 @@ func sortedNodes(nodes corev1informers.NodeInformer) informers.SharedInformerFac
 	})
 }
 
-// currentInstallers returns a factory that has only the informers of ConfigMaps and of Pods, without the installer pods
-// whose static pod is not to be there: the Node has vanished, or has registered again since they ended, or a move of
-// the lead takes the manifest away for a moment. library-go's missing-static-pod controller reports it nevertheless,
-// and names a time that the static pod was not missing for.
+// currentInstallers returns a factory with only the informers of ConfigMaps and of Pods, without the installer pods
+// whose static pod may be missing: the Node is gone, or has registered again since they ended, or a move of the lead
+// removes the manifest for a moment. library-go's missing-static-pod controller would report it, with a wrong time.
 func currentInstallers(d dependencies.Deps) informers.SharedInformerFactory {
 	pods, nodes := d.Target.Core().V1().Pods().Informer(), d.Nodes.Lister()
 	withoutOld := func(pods []*corev1.Pod) []*corev1.Pod {
@@ -65,13 +63,12 @@ func currentInstallers(d dependencies.Deps) informers.SharedInformerFactory {
 	return current
 }
 
-// withNodes is an informer that has synced when that of the Nodes has synced too.
+// withNodes has synced when the informer of Nodes has synced, too.
 type withNodes struct {
 	cache.SharedIndexInformer
 	nodes cache.SharedIndexInformer
 }
 
-// HasSynced implements cache.SharedInformer.
 func (i withNodes) HasSynced() bool { return i.SharedIndexInformer.HasSynced() && i.nodes.HasSynced() }
 
 // having returns a factory that has an informer of an object's kind. Another factory runs it.
@@ -81,7 +78,7 @@ func having(object runtime.Object, informer cache.SharedIndexInformer) informers
 	return factory
 }
 
-// sortedLines sorts the lines of conditions. library-go's missing-static-pod controller composes one from a map.
+// sortedLines sorts the lines of conditions: library-go's missing-static-pod controller composes one from a map.
 type sortedLines struct {
 	v1helpers.StaticPodOperatorClient
 }
@@ -99,9 +96,8 @@ func (c sortedLines) ApplyOperatorStatus(
 	return c.StaticPodOperatorClient.ApplyOperatorStatus(ctx, fieldManager, status)
 }
 
-// noEvents are the Events that library-go's installer-state controller reads while an installer pod waits: it lists all
-// of the namespace, where the cloud-controller-manager may write large ones, to find a pod without a network. The
-// installer pods are on the host's network.
+// noEvents is what library-go's installer-state controller gets when it looks for pods without a network: installer
+// pods are on the host's, and the cloud-controller-manager may write large Events.
 type noEvents struct{ corev1client.EventInterface }
 
 func (noEvents) Events(string) corev1client.EventInterface { return noEvents{} }

@@ -18,29 +18,28 @@ import (
 )
 
 const (
-	// proofTimeout is how long a rollout waits for the proof of its revision, whatever becomes of that. Package preflight
-	// ends each before.
+	// proofTimeout is how long a rollout waits for the proof of its revision. Package preflight ends each proof before.
 	proofTimeout = 20 * time.Minute
 
-	// notReadyTimeout is how long a rollout waits for the node that it is at when its kubelet reports that it is not
-	// Ready. The kubelet may have lost only the pod network, which an installer does not need.
+	// notReadyTimeout is how long a rollout waits for its node while the kubelet there is not Ready. It may have lost only
+	// the pod network, which an installer does not need.
 	notReadyTimeout = time.Minute
 
-	// watchPeriod is how often a rollout checks again whether the lease is renewed. The lease is released when nobody
-	// has renewed it for as long as it lasts, so no rollout waits for longer.
+	// watchPeriod is how often a rollout checks whether the lease is renewed. A lease that is not renewed for its duration
+	// is released, so no rollout waits for longer.
 	watchPeriod = 5 * time.Second
 )
 
 // nextNode chooses the one node that library-go's installer controller may act upon, see installerClient.
 //
 // A rollout reaches one node at a time, and is at a node until its static pod has settled. It abandons a node whose
-// kubelet is silent, and one that is not Ready as long as another node can be installed. That gets the revision in its
-// turn when its kubelet works again: an installer that has not started there is deleted, see abandon.
+// kubelet is silent, and one that is not Ready as long as another node can be installed. An abandoned node gets the
+// revision in its turn when its kubelet works again; an installer that has not started there is deleted, see abandon.
 type nextNode struct {
 	dependencies.Deps
 	// notReady is the node of the rollout whose kubelet is not Ready, "" if it is Ready.
 	notReady patience.Since[string]
-	// unproved is the revision that a second node waits for, and led the node that leads.
+	// unproved is the revision that a second node waits for, and led the leader's node.
 	unproved patience.Since[int32]
 	led      patience.Since[string]
 }
@@ -53,40 +52,37 @@ type choice struct {
 	latest int32
 	// abandoned are the nodes that were being installed and are not any more.
 	abandoned []operatorv1.NodeStatus
-	// wait is the time until another node may be chosen without any event, 0 if there is none.
+	// wait is the time until another node may be chosen without an event, 0 for never.
 	wait time.Duration
 }
 
 func (c choice) isRepair() bool { return c.node != nil && controlplane.IsRepair(c.node) }
 
-// nodeState is a node as a rollout sees it.
 type nodeState struct {
 	*operatorv1.NodeStatus
 	kubelet controlplane.Kubelet
-	// hasStarted reports whether an installation of the latest revision was started there before.
+	// hasStarted reports whether an installation of the latest revision was ever started there.
 	hasStarted bool
 	// failed reports whether its revision has led badly.
 	failed bool
-	// works reports whether the CCM there was Ready when the kubelet reported last. The pod's condition says less: the
-	// node controller sets it to False when the kubelet is silent.
+	// works reports whether the CCM there was Ready at the kubelet's last report. The pod's condition does not: the node
+	// controller sets it to False if the kubelet is silent.
 	works bool
 	// starts reports whether the CCM there starts, or is about to.
-	starts bool
-	// started is when the container of the CCM started.
+	starts  bool
 	started metav1.Time
 	// last is 0, or larger the later a rollout should reach the node.
 	last int
-	// watches is set on the standby that has waited for the longest time for a lease that nobody renews.
+	// watches is set on the standby that has waited the longest for a lease that is not renewed.
 	watches bool
 }
 
-// rollout is what a choice is made from, read once.
+// rollout is what a choice is made from.
 type rollout struct {
 	status *operatorv1.StaticPodOperatorStatus
 	latest int32
 	nodes  []nodeState
-	// leader is the node that the lease names, "" if it names none. Whatever the state of the process is, a View's holder
-	// is known: it may lead again.
+	// leader is the node that the lease names, "" if it names none, whatever the state of the process: it may lead again.
 	leader  string
 	objects operand.Objects
 	proof   *trial.Proof
@@ -172,8 +168,7 @@ func (n *nextNode) abandons(at nodeState, behind []nodeState, now time.Time) (ab
 	return wait <= 0, max(wait, 0)
 }
 
-// moveWait returns for how long the lead may still be moving, 0 if it is not. A move takes up to two static pods away
-// for a moment, so a rollout that went on would take the last one.
+// moveWait returns how long the lead may still be moving: a move removes up to two static pods, and a rollout the last.
 func (r rollout) moveWait() (left time.Duration) {
 	for _, pod := range r.view.Moves() {
 		if !controlplane.HasEnded(pod) {
@@ -183,8 +178,7 @@ func (r rollout) moveWait() (left time.Duration) {
 	return left
 }
 
-// behind returns the nodes that can be installed and do not have the latest revision. Those that are not Ready have to
-// wait for the others.
+// behind returns the nodes that can be installed and lack the latest revision. Unready ones wait for the others.
 func (r rollout) behind() []nodeState {
 	behind := slices.DeleteFunc(slices.Clone(r.nodes), func(n nodeState) bool {
 		return n.kubelet == controlplane.KubeletSilent || n.CurrentRevision == r.latest
@@ -196,8 +190,8 @@ func (r rollout) behind() []nodeState {
 	return slices.DeleteFunc(behind, func(n nodeState) bool { return !isReady(n) })
 }
 
-// revisionFor returns the revision that a node gets that is being installed. A repair goes on to the latest revision
-// like any installation, unless that one is unproved, or was started on another node and may fail there.
+// revisionFor returns the revision that a node that is being installed gets. A repair goes on to the latest revision
+// like any installation, unless that is unproved, or was started on another node and may fail there.
 func (r rollout) revisionFor(at nodeState, isUnproved bool) int32 {
 	if controlplane.IsRepair(at.NodeStatus) && (isUnproved || slices.ContainsFunc(r.nodes, func(n nodeState) bool {
 		return n.NodeName != at.NodeName && n.hasStarted && n.CurrentRevision != r.latest
@@ -208,8 +202,8 @@ func (r rollout) revisionFor(at nodeState, isUnproved bool) int32 {
 }
 
 // byTurn orders the nodes that are behind: first the one where the revision was started, so that a failure stays on one
-// node; then one whose revision has failed; then those without a working CCM; then the oldest; the leader's
-// last; a standby that watches an unrenewed lease after the others.
+// node; then one whose revision has failed; then those without a working CCM; then the oldest; the leader's last; a
+// standby that watches an unrenewed lease after the others.
 func byTurn(a, b nodeState) int {
 	first := func(a, b bool) int {
 		switch {
@@ -263,9 +257,9 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 	return r, nil
 }
 
-// markWatching finds the standby that has waited for the longest time for a lease that nobody renews. client-go counts
-// the duration of the lease from each process's own first look. A rollout that restarted that standby, too, would leave
-// the cluster without a leader for as long again, also if the operator was replaced and has seen nothing.
+// markWatching marks the standby that has waited the longest for a lease that is not renewed: client-go counts the
+// duration of the lease from each process's own first look. If a rollout restarted that standby, too, the cluster would
+// have no leader for as long again, even if the operator was replaced and has seen nothing.
 func (r rollout) markWatching() {
 	var longest *nodeState
 	for i := range r.nodes {

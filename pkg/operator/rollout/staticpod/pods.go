@@ -24,16 +24,15 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// nodePods is the pod client of library-go's static-pod controllers. It reads from a lister: they read each node's pod
-// at least once a minute, and an idle operator sends no requests. Only installer pods are read live: the installer
-// controller warns with an event about one that it has just created and does not find. See adapt for the pods that the
-// controllers create, and summarized for termination messages.
+// nodePods is the pod client of library-go's static-pod controllers. It reads from a lister, because they read each
+// node's pod at least once a minute. Only installer pods are read live: the installer controller warns with an event if
+// it does not find one that it has just created. It adapts created pods, and summarizes termination messages.
 type nodePods struct {
 	corev1client.PodInterface
 	options
 	lister corelisters.PodNamespaceLister
 	server func() (*url.URL, error)
-	// view returns a static pod as the controller is to see it. It is nil if that is as it is.
+	// view returns a static pod as the controller is to see it, nil for unchanged.
 	view func(pod *corev1.Pod) (*corev1.Pod, error)
 }
 
@@ -49,7 +48,7 @@ func (p nodePods) seenAs(view func(pod *corev1.Pod) (*corev1.Pod, error)) nodePo
 	return p
 }
 
-// Pods implements corev1client.PodsGetter. The controllers use the operand's namespace only.
+// Pods returns the client of the operand's namespace, the only one that the controllers use.
 func (p nodePods) Pods(string) corev1client.PodInterface { return p }
 
 func (p nodePods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
@@ -70,8 +69,7 @@ func (p nodePods) Get(ctx context.Context, name string, options metav1.GetOption
 	return p.view(pod)
 }
 
-// withInitFailures returns the pod with its failed init containers among its containers if it has failed. library-go
-// quotes the termination messages of containers only.
+// withInitFailures adds a failed pod's failed init containers to the containers, whose messages library-go quotes.
 func withInitFailures(pod *corev1.Pod) *corev1.Pod {
 	if pod.Status.Phase != corev1.PodFailed {
 		return pod
@@ -86,9 +84,9 @@ func withInitFailures(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// summarized returns a copy of the pod with each termination message reduced to its relevant line. library-go copies
-// messages into conditions: the tail of a log is mostly noise and may quote secrets. A container in back-off reports
-// why it exited instead of the delay.
+// summarized returns a copy of the pod with each termination message reduced to its relevant line: library-go copies
+// messages into conditions, and the tail of a log is mostly noise and may quote secrets. A container in back-off
+// reports why it exited instead of the delay.
 func summarized(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -139,8 +137,7 @@ func (p nodePods) Create(
 	return p.PodInterface.Create(ctx, adapted, options)
 }
 
-// adapt prepares an installer or pruner pod for an uninitialized node, which has neither a pod network nor a service
-// network. The init containers are those of pullImages.
+// adapt prepares an installer or pruner pod for an uninitialized node, which has neither a pod nor a service network.
 func adapt(pod *corev1.Pod, server *url.URL, image string) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
@@ -157,18 +154,18 @@ func adapt(pod *corev1.Pod, server *url.URL, image string) {
 }
 
 const (
-	// settlePeriod is how long the operand's container must have been Ready before a rollout goes on with the next node.
-	// A cloud-controller-manager that cannot work with its new configuration often becomes Ready, fails and exits.
+	// settlePeriod is how long the operand's container must be Ready before a rollout goes on with the next node. A CCM
+	// that cannot work with its new configuration often becomes Ready, fails and exits.
 	settlePeriod = 5 * time.Second
 
 	// startGrace is how long the containers of a new static pod may wait to be created. Their images are on the node.
 	startGrace = 30 * time.Second
 )
 
-// settling is how the installer controller sees static pods. That of a node that is being installed is Ready only after
-// its container has been Ready for settlePeriod by the operator's clock; library-go's minReadyDuration compares it with
-// the node's. The other pods are as they are: the controller starts a rollout with a node that is not Ready, which
-// would be the leader's if its container was restarted a moment ago.
+// settling is how the installer controller sees static pods. On a node that is being installed, the static pod is Ready
+// only after its container has been Ready for settlePeriod by the operator's clock; library-go's minReadyDuration
+// compares that clock with the node's. Other pods are unchanged: the controller starts a rollout with a node that is
+// not Ready, and the leader is not Ready for a moment after a restart of its container.
 type settling struct {
 	dependencies.Deps
 
@@ -194,7 +191,7 @@ func (s *settling) view(pod *corev1.Pod) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// isSettled records the operand's container of a pod and reports whether it has been Ready for settlePeriod.
+// isSettled reports whether the operand's container of a pod has been Ready for settlePeriod.
 func (s *settling) isSettled(pod *corev1.Pod) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -206,7 +203,7 @@ func (s *settling) isSettled(pod *corev1.Pod) bool {
 	return s.Clock.Since(s.ready.See(pod.Name, container.ContainerID, s.Clock.Now())) >= settlePeriod
 }
 
-// remaining returns the time until another pod counts as Ready, 0 if there is none.
+// remaining returns the time until another pod counts as Ready, 0 for never.
 func (s *settling) remaining() time.Duration {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -217,8 +214,8 @@ func (s *settling) remaining() time.Duration {
 	return least
 }
 
-// rolling is how library-go's static-pod-state controller sees static pods: without those that a rollout or a move of
-// the lead ends on purpose, and whose containers have to be created. It would report each as StaticPodsDegraded.
+// rolling is how library-go's static-pod-state controller sees static pods: without those that a rollout or a move ends
+// on purpose, or whose containers are being created. It would report each as StaticPodsDegraded.
 type rolling struct{ dependencies.Deps }
 
 func (r rolling) view(pod *corev1.Pod) (*corev1.Pod, error) {
@@ -231,8 +228,7 @@ func (r rolling) view(pod *corev1.Pod) (*corev1.Pod, error) {
 	isEnded := slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.State.Terminated != nil && controlplane.EndedByMove(c.State.Terminated, pod.Spec.NodeName, moves)
 	})
-	// The installer does not cause a back-off, and may have to wait for long before it replaces the pod: for an image, or
-	// for its kubelet.
+	// The installer causes no back-off, and may wait for an image, or its kubelet, before it replaces the pod.
 	isReplaced := target != 0 && !controlplane.HasRevision(pod, target) &&
 		!slices.ContainsFunc(pod.Status.ContainerStatuses, controlplane.IsInBackOff)
 	switch {
@@ -246,7 +242,7 @@ func (r rolling) view(pod *corev1.Pod) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// withoutCreation returns the pod with containers that are being created as initializing, which is no failure.
+// withoutCreation shows containers that are being created as initializing, which is no failure.
 func withoutCreation(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	for i := range pod.Status.ContainerStatuses {

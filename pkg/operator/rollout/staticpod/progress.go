@@ -31,12 +31,11 @@ import (
 
 const progressController = "RolloutProgressController"
 
-// progress reports which revision is on which node, which node fails to get one, and what keeps an installer from
-// starting. library-go's installer controller also counts nodes where nothing runs, and is silent while it waits to
-// retry.
+// progress reports which revision is on which node, and why a node fails to get one or an installer to start.
+// library-go's installer controller also counts nodes where nothing runs, and reports nothing while it waits to retry.
 type progress struct {
 	dependencies.Deps
-	// since has when a container was first seen waiting. It is nil before the first sync.
+	// since is when a container was first seen waiting, nil before the first sync.
 	since patience.Each[stuckContainer, bool]
 }
 
@@ -132,8 +131,7 @@ func remark(view controlplane.View, node *operatorv1.NodeStatus) string {
 	return ""
 }
 
-// failures returns the condition about the nodes whose last installation failed, until they have that revision or get
-// another one.
+// failures returns the condition about nodes whose last installation failed, until they get that revision or another.
 func failures(status *operatorv1.StaticPodOperatorStatus) *operatorclient.Condition {
 	var messages []string
 	for _, node := range status.NodeStatuses {
@@ -160,8 +158,8 @@ const (
 	// InstallerStartCondition is True while the kubelet has not started any container of an installer pod.
 	InstallerStartCondition = "InstallerPodStartDegraded"
 
-	// imagePullGracePeriod is how long an init container may wait for its image, and an installer pod for its start,
-	// before the operator degrades. The kubelet pulls again after 10 seconds and after 20 more.
+	// imagePullGracePeriod is how long an init container may wait for its image, and an installer pod for its start. The
+	// kubelet pulls again after 10 seconds and after 20 more.
 	imagePullGracePeriod = 30 * time.Second
 )
 
@@ -173,7 +171,7 @@ type stuckContainer struct {
 // stuck returns, by condition, messages about installer pods that have waited for the grace period: for an image, or
 // for a kubelet whose container runtime hangs, since its node stays Ready for minutes. library-go's installer-state
 // controller reports a pending pod and a waiting container after five minutes, and no init container. next is the time
-// until another one will have waited for that long, 0 if there is none.
+// until another one will have waited for that long, 0 for never.
 func (c *progress) stuck(view controlplane.View) (messages map[string][]string, next time.Duration) {
 	now, status, installers := view.Now(), view.Status(), view.Installers()
 	messages = map[string][]string{}
@@ -206,14 +204,13 @@ func (c *progress) stuck(view controlplane.View) (messages map[string][]string, 
 	return messages, next
 }
 
-// delay is why an installer pod does not run: the condition that reports it, the container that waits ("" if none has
-// started), and the message.
+// delay is why an installer pod does not run. container is "" if none has started.
 type delay struct{ condition, container, message string }
 
-// delayOf returns nil for a pod that makes progress. former is what runs on the node meanwhile. A kubelet that does not
-// start anything may be on a machine that has just died, so nothing is said about what runs there.
+// delayOf returns nil for a pod that makes progress. former is what runs on the node meanwhile, which is unknown if the
+// kubelet starts nothing: its machine may have just died.
 func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod, former string) *delay {
-	// An init container that is stuck waits for its image, or rarely for the container runtime.
+	// A stuck init container waits for its image, or rarely for the container runtime.
 	if i := slices.IndexFunc(pod.Status.InitContainerStatuses, controlplane.IsStuck); i >= 0 {
 		waiting := &pod.Status.InitContainerStatuses[i]
 		return &delay{ImagePullCondition, waiting.Name, describeStuck(node, pod, waiting, former)}
@@ -226,8 +223,7 @@ func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod, former string) *delay
 		"respond, and that they can pull the image of this operator", node.TargetRevision, node.NodeName, pod.Name)}
 }
 
-// installs reports whether a pod is to install the node's target revision, and has not started to. One of an earlier
-// revision is superseded.
+// installs reports whether a pod is to install the node's target revision, and has not started to.
 func installs(pod *corev1.Pod, node *operatorv1.NodeStatus) bool {
 	return node.TargetRevision != 0 && controlplane.Installs(pod, node.NodeName, node.TargetRevision) &&
 		pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil
@@ -248,8 +244,7 @@ func describeStuck(
 		node.TargetRevision, node.NodeName, waiting.Name, pod.Name, image, kubeletError(waiting.State.Waiting), former)
 }
 
-// formerRevision returns what a message says about the revision that the node runs meanwhile, "" if it has no static
-// pod.
+// formerRevision names the revision that the node runs meanwhile, "" if it has no static pod.
 func formerRevision(static *corev1.Pod, node *operatorv1.NodeStatus) string {
 	if static == nil || controlplane.IsRepair(node) || !controlplane.HasRevision(static, node.CurrentRevision) {
 		return ""
@@ -257,14 +252,13 @@ func formerRevision(static *corev1.Pod, node *operatorv1.NodeStatus) string {
 	return fmt.Sprintf("; revision %d keeps running there", node.CurrentRevision)
 }
 
-// backOff matches what the kubelet puts before the error of the last pull until it pulls again (EnsureImageExists in
-// k8s.io/kubernetes/pkg/kubelet/images).
+// backOff matches the prefix of an error between pulls (EnsureImageExists in k8s.io/kubernetes/pkg/kubelet/images).
 var backOff = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^Back-off pulling image "[^"]*": [A-Za-z]+: `)
 })
 
-// kubeletError returns why the container does not start. It is the same during and after a pull: otherwise each pull
-// would change the condition. An error may quote anything that the registry answered, such as a signed URL.
+// kubeletError returns why the container does not start, the same during and after a pull: otherwise each pull would
+// change the condition. An error may quote any answer of the registry, such as a signed URL.
 func kubeletError(waiting *corev1.ContainerStateWaiting) string {
 	return cmp.Or(terminationmessage.Summary(backOff().ReplaceAllString(waiting.Message, "")), waiting.Reason)
 }

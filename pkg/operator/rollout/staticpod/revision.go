@@ -31,15 +31,15 @@ const (
 	// HeldBackCondition is True while an accepted configuration cannot become a revision.
 	HeldBackCondition = "RevisionHeldBackDegraded"
 
-	// heldBackGracePeriod is how long a revision may be held back before the operator degrades. The objects of a
-	// candidate are written one after the other, and its tokens are requested afterwards.
+	// heldBackGracePeriod is how long a revision may be held back before the operator degrades. The objects of a candidate
+	// are written in turn, and its tokens are requested afterwards.
 	heldBackGracePeriod = time.Minute
 
 	revisionController = "RevisionController"
 
 	revisionStatus = "revision-status"
 
-	// readyAnnotation marks a revision-status ConfigMap, with the value true, once the revision is complete.
+	// readyAnnotation marks the revision-status ConfigMap of a complete revision with the value true.
 	readyAnnotation = "operator.openshift.io/revision-ready"
 
 	instanceLabel     = "operator.openshift.io/controller-instance-name"
@@ -47,8 +47,8 @@ const (
 )
 
 // revisions copies an accepted candidate into a revision. Objects, annotations, events and status are those of
-// library-go's revision controller. That one decides by its caches, see
-// docs/decisions/021-a-revision-controller-of-its-own.md; here the caches only say that there is something to do.
+// library-go's revision controller, which decides by its caches, see
+// docs/decisions/021-a-revision-controller-of-its-own.md. Here the caches only show that there is something to do.
 type revisions struct {
 	options
 	held patience.Since[bool]
@@ -86,8 +86,7 @@ func (c *revisions) sync(ctx context.Context, syncCtx factory.SyncContext) error
 	return errors.Join(heldErr, err)
 }
 
-// nextRevision returns, by the caches, the revision that the status does not name as its latest yet, or else the one
-// that does not exist yet, 0 if there is neither.
+// nextRevision returns, by the caches, a revision to write to the status, or else one to create, 0 for neither.
 func nextRevision(
 	status *operatorv1.StaticPodOperatorStatus, objects operand.Objects, isHeld bool,
 ) (adopts, creates int32) {
@@ -101,8 +100,8 @@ func nextRevision(
 	return 0, latest + 1
 }
 
-// claimed returns the latest revision that the status names. A controller whose cache is behind may write, after a
-// restore of etcd, that a node is at a revision that exists no more.
+// claimed returns the latest revision that the status names. After a restore of etcd, a controller whose cache is
+// behind may write that a node is at a revision that does not exist any more.
 func claimed(status *operatorv1.StaticPodOperatorStatus) int32 {
 	latest := status.LatestAvailableRevision
 	for _, node := range status.NodeStatuses {
@@ -149,9 +148,9 @@ func changed[T any](
 	return texts, ""
 }
 
-// adopt writes the latest revision into the status. After a restore of etcd, the cache has revisions that exist no more
-// until its watch notices. Their number is not written, because the validation of the resource does not let it
-// decrease, unless the API's status has it: then the next revision has to follow it.
+// adopt writes the latest revision to the status. After a restore of etcd, the cache has revisions that do not exist
+// any more, until its watch notices. The validation of the resource does not let the number decrease, so it is written
+// only if the revision exists, or if the live status has it: then the next revision must follow it.
 func (c *revisions) adopt(ctx context.Context, revision int32) error {
 	name := copyName(revisionStatus, revision)
 	status, err := c.Kube.CoreV1().ConfigMaps(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -176,8 +175,7 @@ func (c *revisions) write(ctx context.Context, revision int32) error {
 		WithLatestAvailableRevision(revision))
 }
 
-// create creates a revision, or completes it, unless only a cache that is behind says that it is needed. An event of
-// that cache brings the controller back.
+// create creates or completes a revision, unless only the caches are behind. Their events requeue.
 func (c *revisions) create(
 	ctx context.Context, recorder events.Recorder, candidate operand.Objects, revision int32,
 ) error {
@@ -200,7 +198,7 @@ func (c *revisions) create(
 	if err := c.copy(ctx, recorder, revision, status); err != nil {
 		return err
 	}
-	// The caches may not have copies that were written a moment ago.
+	// The caches may not have the new copies yet.
 	copies, err := c.copies(ctx, revision)
 	if err != nil {
 		return err
@@ -212,7 +210,7 @@ func (c *revisions) create(
 	return c.complete(ctx, recorder, revision, status, reason)
 }
 
-// isBehind reports whether the caches are older than the latest revision: then the candidate may be, too. A revision
+// isBehind reports whether the caches, and so perhaps the candidate, are older than the latest revision. A revision
 // that a restore of etcd has lost does not exist in the API either.
 func (c *revisions) isBehind(ctx context.Context, candidate operand.Objects, latest int32) (bool, error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
@@ -230,7 +228,6 @@ func (c *revisions) isBehind(ctx context.Context, candidate operand.Objects, lat
 	return err == nil && isReady(status), err
 }
 
-// complete marks a revision whose copies are complete, and makes it the latest one.
 func (c *revisions) complete(
 	ctx context.Context, recorder events.Recorder, revision int32, status *corev1.ConfigMap, reason string,
 ) error {
@@ -243,7 +240,7 @@ func (c *revisions) complete(
 	return c.write(ctx, revision)
 }
 
-// start creates the revision-status ConfigMap, and returns it as it is if it exists.
+// start creates the revision-status ConfigMap, or returns the existing one.
 func (c *revisions) start(ctx context.Context, revision int32, reason string) (*corev1.ConfigMap, error) {
 	name := copyName(revisionStatus, revision)
 	created, err := c.configMaps.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{
@@ -263,7 +260,7 @@ func (c *revisions) start(ctx context.Context, revision int32, reason string) (*
 	return created, nil
 }
 
-// copy copies the candidate. The copies go when the revision-status ConfigMap goes.
+// copy copies the candidate. The copies go with the revision-status ConfigMap.
 func (c *revisions) copy(
 	ctx context.Context, recorder events.Recorder, revision int32, status *corev1.ConfigMap,
 ) error {
@@ -315,8 +312,7 @@ func copiesOf[T any](
 // copyName differs from operand.NameIn for revision 0, which has no objects.
 func copyName(name string, revision int32) string { return fmt.Sprintf("%s-%d", name, revision) }
 
-// report writes the condition about a revision that is held back. Until there is a candidate, targetconfigcontroller
-// reports what is missing.
+// report writes the condition about a revision that is held back. targetconfigcontroller reports a missing candidate.
 func (c *revisions) report(
 	ctx context.Context, syncCtx factory.SyncContext, objects operand.Objects, text string,
 ) error {

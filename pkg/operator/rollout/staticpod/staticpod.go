@@ -1,6 +1,6 @@
 // Package staticpod assembles the controllers that bring the operand to the control-plane nodes. One of its own creates
 // revisions of the accepted candidates. Those of library-go install them node by node, monitor the pods and prune old
-// revisions; nextnode.go chooses the node, and the other files say where library-go is told less than there is.
+// revisions; nextnode.go chooses the node, and other files adapt what library-go's controllers read and write.
 //
 // library-go's builder is not used because it binds the installer to cluster-admin. Guard pods are omitted: see
 // docs/decisions/001-controllers-without-the-builder.md.
@@ -37,10 +37,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
-// reboot is what a reboot takes on bare metal, for a node that reboots and the static pod on it.
+// reboot is how long a node and its static pod may take to reboot on bare metal.
 const reboot = 10 * time.Minute
 
-// Inertia is that of this package's conditions, whose controllers have waited, and of library-go's.
+// Inertia is none for this package's conditions, whose controllers have waited, unlike library-go's.
 var Inertia = operatorclient.Inertia{
 	HeldBackCondition:       operatorclient.AtOnce,
 	ImagePullCondition:      operatorclient.AtOnce,
@@ -50,7 +50,7 @@ var Inertia = operatorclient.Inertia{
 	condition.StaticPodsDegradedConditionType:     reboot,
 }
 
-// Conditions returns those of the controllers that New runs, library-go's among them.
+// Conditions returns the conditions of the controllers that New runs, including library-go's.
 func Conditions() []string {
 	return []string{
 		HeldBackCondition, ImagePullCondition, InstallerStartCondition,
@@ -81,8 +81,7 @@ type options struct {
 
 func controllers(o options) []factory.Controller {
 	pods := nodePodsOf(o, func() (*url.URL, error) { return apiServer(o.Operator) })
-	// The versions package reports versions by comparing revisions. This controller would compare images, which stay
-	// the same in many upgrades, so its result is discarded.
+	// The versions package compares revisions. This controller compares images, which many upgrades do not change.
 	ignored := status.NewVersionGetter()
 	operator := o.Operator.Informer()
 	return []factory.Controller{
@@ -105,8 +104,8 @@ func controllers(o options) []factory.Controller {
 	}
 }
 
-// newInstallerController returns library-go's, synced again when a node's kubelet changes, when a static pod may have
-// settled, and when the rollout may give up a node.
+// newInstallerController returns library-go's, which also syncs when a node's kubelet changes, when a static pod may
+// have settled, and when the rollout may abandon a node.
 func newInstallerController(o options, pods nodePods) factory.Controller {
 	settling, core := &settling{Deps: o.Deps, ready: patience.Each[string, string]{}}, o.Target.Core().V1()
 	client := &installerClient{StaticPodOperatorClient: o.Operator, next: &nextNode{Deps: o.Deps}}
@@ -133,7 +132,7 @@ func newInstallerController(o options, pods nodePods) factory.Controller {
 	return reconciler.Unreported(informers, inner.Name(), o.Recorder, sync)
 }
 
-// apiServer returns the control plane's URL of the API server from observedConfig.
+// apiServer returns the API server's URL for the control plane, from observedConfig.
 func apiServer(operator v1helpers.OperatorClient) (*url.URL, error) {
 	spec, _, _, err := operator.GetOperatorState()
 	if err != nil {
@@ -146,8 +145,7 @@ func apiServer(operator v1helpers.OperatorClient) (*url.URL, error) {
 	return observed.APIServer()
 }
 
-// synced returns the objects of one kind that the installer writes into operand.CertDir and the file-syncer keeps up
-// to date there.
+// synced returns the objects of one kind that the installer writes into operand.CertDir and the file-syncer updates.
 func synced(kind operand.Kind) []installer.UnrevisionedResource {
 	var resources []installer.UnrevisionedResource
 	for _, name := range operand.DeliveredBy(kind, operand.Synced) {
@@ -156,8 +154,7 @@ func synced(kind operand.Kind) []installer.UnrevisionedResource {
 	return resources
 }
 
-// revisioned returns the objects of one kind that are copied for each revision. None is optional: an object that
-// appears later would cause a rollout.
+// revisioned returns the objects to copy for each revision. None is optional: if one appeared, it would roll out.
 func revisioned(kind operand.Kind) []revisioncontroller.RevisionResource {
 	var resources []revisioncontroller.RevisionResource
 	for _, name := range operand.DeliveredBy(kind, operand.Revisioned) {
@@ -167,7 +164,7 @@ func revisioned(kind operand.Kind) []revisioncontroller.RevisionResource {
 }
 
 // New returns a controller that runs the others while the platform is managed, once kube-controller-manager does not
-// run the cloud controllers. During a removal they would install what was removed: library-go is kept from
+// run the cloud controllers. During a removal they would install what was removed, because they ignore
 // spec.managementState. operatorImage is this operator's, which installer and pruner pods run.
 func New(d dependencies.Deps, operatorImage string) factory.Controller {
 	dependencies.Require(d, operatorImage)
@@ -177,14 +174,13 @@ func New(d dependencies.Deps, operatorImage string) factory.Controller {
 
 type starter struct {
 	dependencies.Deps
-	// controllers returns new controllers: a controller that has ended cannot run again. The informers keep the event
-	// handlers of those that ended, which do nothing.
+	// controllers returns new controllers, because none can run twice. The event handlers of former ones do nothing.
 	controllers func() []factory.Controller
-	// stop ends the controllers, nil if none runs.
+	// stop ends the controllers, nil if none run.
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
-	// mutex keeps a sync from starting controllers once wait waits for their end: ended is set then.
+	// mutex keeps a sync from starting controllers once wait has set ended.
 	mutex sync.Mutex
 	ended bool
 }
@@ -226,7 +222,7 @@ func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-// wait blocks until the started controllers have ended. A sync may still run then: its context ends after ctx.
+// wait blocks until the started controllers have ended. A sync may still run: its context ends after ctx.
 func (s *starter) wait(ctx context.Context, _ factory.SyncContext) error {
 	<-ctx.Done()
 	s.mutex.Lock()
