@@ -26,8 +26,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// Conditions returns the conditions that this release's controllers write, those of library-go among them, besides
-// those in which a controller reports its errors.
+// Conditions returns the conditions that this release writes, with library-go's, but without controllers' own errors.
 func Conditions() []string {
 	all := slices.Concat(slices.Collect(maps.Keys(Inertia())), staticpod.Conditions(), []string{
 		operatorclient.AvailableCondition, operatorclient.ProgressingCondition, operatorclient.UpgradeableCondition,
@@ -36,7 +35,7 @@ func Conditions() []string {
 		nodemanager.ProgressingCondition,
 		loadbalancers.NoticesCondition, versions.ProgressingCondition,
 	})
-	// An inertia may be that of one reason.
+	// An inertia for a single reason has the key TYPE/REASON.
 	all = slices.DeleteFunc(all, func(name string) bool { return strings.Contains(name, "/") })
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -48,7 +48,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
-// controllers returns every controller. Each function below has those of the directory with its name.
+// controllers returns every controller, by the directory below pkg/operator that implements it.
 func (w *wiring) controllers() []factory.Controller {
 	all := slices.Concat(w.inputs(), w.resources(), w.rollout(), w.leader(), w.nodes(), w.services(), w.lifecycle(),
 		w.status())

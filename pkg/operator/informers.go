@@ -30,11 +30,11 @@ import (
 )
 
 const (
-	// resync is the informers' resync period; a resync sends no request.
+	// A resync sends no request.
 	resync = 10 * time.Minute
 
-	// minWatch is the minimum duration of a watch; the maximum is twice that. With client-go's 5 minutes, renewed
-	// watches would be most of an idle operator's requests.
+	// minWatch is the minimum duration of a watch; the maximum is twice that. With client-go's 5 minutes, renewed watches
+	// would be most of an idle operator's requests.
 	minWatch = 30 * time.Minute
 )
 
@@ -107,7 +107,7 @@ func controlPlaneNodes(kube kubernetes.Interface) informers.SharedInformerFactor
 	return nodes
 }
 
-// everyNode returns the informer of allNodes. It has no index by namespace: a Node has none, and an entry costs memory.
+// everyNode returns the informer of allNodes without an index by namespace, which only costs memory for Nodes.
 func (i informerSet) everyNode() cache.SharedIndexInformer {
 	unindexed := func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return corev1informers.NewFilteredNodeInformer(kube, resync, cache.Indexers{}, longWatch)
@@ -115,9 +115,8 @@ func (i informerSet) everyNode() cache.SharedIndexInformer {
 	return i.allNodes.InformerFor(&corev1.Node{}, unindexed)
 }
 
-// targetInformers returns the informers of the operand's namespace. Its Pods exclude the cloud-node-managers, which
-// run on every Linux node: memory and the wake-ups of the controllers that watch Pods would grow with the number of
-// workers.
+// targetInformers returns the informers of the operand's namespace. Its Pods exclude the cloud-node-managers, which run
+// on every Linux node: memory and the events of controllers that watch Pods would grow with the number of workers.
 func targetInformers(kube kubernetes.Interface) *maskedpods.Informers {
 	return maskedpods.NewInformers(informers.NewSharedInformerFactoryWithOptions(kube, resync,
 		informers.WithNamespace(operatorclient.TargetNamespace), informers.WithTweakListOptions(longWatch),
@@ -144,8 +143,7 @@ func (i informerSet) start(stop <-chan struct{}) {
 	}
 }
 
-// longWatch sets a random watch duration between minWatch and twice that. The spread keeps watches from ending
-// together.
+// longWatch randomizes the duration, so that watches do not end together.
 func longWatch(options *metav1.ListOptions) {
 	if options.TimeoutSeconds != nil {
 		seconds := int64(minWatch / time.Second)
@@ -174,8 +172,8 @@ func stripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// maxPod exceeds the size of any Pod of the operator, the operand or the predecessor by far. A larger one is of a
-// kubelet, which may create mirror pods in any namespace, and no selector finds what is kept of it.
+// maxPod, in bytes, far exceeds any Pod of the operator, the operand or the predecessor. A larger one is a mirror pod:
+// a kubelet may create them in any namespace. What stripTarget keeps of it matches no selector.
 const maxPod = 256 << 10
 
 func stripTarget(obj any) (any, error) {
@@ -188,9 +186,8 @@ func stripTarget(obj any) (any, error) {
 	return stripped, err
 }
 
-// stripNode keeps the fields of a control-plane Node that a controller reads. A kubelet and a CCM can add any number of
-// labels, annotations and conditions. Nobody reads when the kubelet wrote the condition last: kube-controller-manager
-// judges its silence.
+// stripNode keeps the fields of a control-plane Node that a controller reads: a kubelet and a CCM can add any number of
+// labels, annotations and conditions. Only kube-controller-manager needs LastHeartbeatTime.
 func stripNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -222,11 +219,9 @@ func only(entries map[string]string, key string) map[string]string {
 	return map[string]string{key: value}
 }
 
-// isChange reports whether two versions of a Node, as stripNode returns them, differ in something that a controller
-// reads. A kubelet writes its Node's status every five minutes at the latest, some every ten seconds, and each write
-// would call every controller that reads Nodes.
-//
-// A controller that decides by time needs a timer of its own: no Node is its clock.
+// isChange reports whether two versions of a Node, as stripNode returns them, differ in a field that a controller
+// reads. Otherwise, every heartbeat would call every controller that reads Nodes: one each five minutes, from some
+// kubelets each ten seconds. A controller that decides by time needs its own timer.
 func isChange(oldObj, newObj any) bool {
 	before, wasNode := oldObj.(*corev1.Node)
 	after, isNode := newObj.(*corev1.Node)

@@ -36,41 +36,37 @@ import (
 type Options struct {
 	versions.Release
 
-	// OperandImages are the pull specifications of the cloud-controller-managers and cloud-node-managers, by tag in the
-	// release payload.
+	// OperandImages has the operands' pull specifications, by tag in the release payload.
 	OperandImages map[string]string
 
-	// SystemTrust is the trust bundle of the operator's image; it has no data if the image has no bundle.
+	// SystemTrust is the trust bundle of the operator's image, without data if the image has none.
 	SystemTrust operand.TrustSource
 
-	// TokenLifetime is the requested lifetime of the operand's token.
+	// TokenLifetime is the lifetime to request for the operand's token.
 	TokenLifetime time.Duration
 
-	// Validity has the validity periods of the serving certificate and its signer.
 	Validity servingcert.Validity
 
 	// UninitializedThreshold is how long a node may stay uninitialized before the operator degrades.
 	UninitializedThreshold time.Duration
 
-	// LeaderMemory is a file of the operator's pod that the next process in this pod finds.
+	// LeaderMemory is a file that survives a restart of the operator's container.
 	LeaderMemory string `optional:"without one, the next process waits for a lease from its own start"`
 
-	// Dial connects to the operand.
 	Dial operandhealth.Dial `optional:"nil for the network"`
 }
 
 type wiring struct {
 	Options
 	*controllercmd.ControllerContext
-	kube      kubernetes.Interface
-	dynamic   dynamic.Interface
-	metadata  metadata.Interface
-	config    configclient.Interface
-	client    v1helpers.StaticPodOperatorClient
-	resource  dynamicinformer.DynamicSharedInformerFactory
-	informers informerSet
-	lease     *controlplane.Lease
-	// loadBalancers watches Services and announcements Events, as the informers do their objects.
+	kube           kubernetes.Interface
+	dynamic        dynamic.Interface
+	metadata       metadata.Interface
+	config         configclient.Interface
+	client         v1helpers.StaticPodOperatorClient
+	resource       dynamicinformer.DynamicSharedInformerFactory
+	informers      informerSet
+	lease          *controlplane.Lease
 	loadBalancers  *loadbalancers.Watch
 	announcements  *nodedeletion.Announcements
 	versions       status.VersionGetter
@@ -80,8 +76,8 @@ type wiring struct {
 
 // Run runs the operator until ctx ends.
 func Run(ctx context.Context, o Options, cc *controllercmd.ControllerContext) error {
-	// library-go's controllers ignore spec.managementState. The removal package obeys it: it stops them, and they do not
-	// treat a missing operator resource as a removal.
+	// library-go's controllers shall ignore spec.managementState, and not treat a missing operator resource as a removal.
+	// The removal package implements Removed, and stops them.
 	management.SetOperatorAlwaysManaged()
 	management.SetOperatorNotRemovable()
 

@@ -1,6 +1,5 @@
-// Package admissionpolicies reports when the API server no longer enforces the admission policies of the payload: those
-// that hold, limit or check what RBAC cannot. The cluster-version-operator owns the policies and most of the bindings,
-// and restores them within minutes.
+// Package admissionpolicies reports when the API server does not enforce the payload's admission policies, which hold,
+// limit or check what RBAC cannot. The cluster-version-operator owns most of them, and restores them within minutes.
 package admissionpolicies
 
 import (
@@ -32,7 +31,7 @@ import (
 )
 
 const (
-	// ConditionType is the condition that this package writes.
+	// ConditionType is the condition of this package.
 	ConditionType = "AdmissionPoliciesDegraded"
 
 	// Selector selects the policies of the payload and their bindings, including those that staticresources applies.
@@ -40,14 +39,13 @@ const (
 
 	name = "AdmissionPolicyController"
 
-	// syncDelay is how long to wait for the informers, which the platform starts. If there is no object at all, they
-	// send no event.
+	// syncDelay is how long to wait for the informers, which send no event if there is no object.
 	syncDelay = time.Second
 
 	// retryDelay is how long to wait after a binding could not be created.
 	retryDelay = 10 * time.Second
 
-	// lookDelay is how often the objects are read that no informer has.
+	// lookDelay is how often the objects without an informer are read.
 	lookDelay = 5 * time.Minute
 )
 
@@ -60,7 +58,7 @@ const (
 
 var reasons = []string{policyMissing, bindingMissing, policyChanged}
 
-// Inertia is that of the condition. The payload's policies come before the operator that they belong to.
+// Inertia tolerates a changed policy during an upgrade: the payload's policies come before their operator.
 var Inertia = operatorclient.Inertia{
 	ConditionType:                       operatorclient.AtOnce,
 	ConditionType + "/" + policyChanged: 10 * time.Minute,
@@ -70,17 +68,16 @@ type controller struct {
 	dependencies.Deps
 	policies admissioninformers.ValidatingAdmissionPolicyInformer
 	bindings admissioninformers.ValidatingAdmissionPolicyBindingInformer
-	// rights lists what the operator binds on a platform, with the policies of the payload that are not bound there.
+	// rights lists what the operator binds on a platform, including policies that the payload does not bind.
 	rights  func(platform.Platform) ([]configv1.ObjectReference, error)
 	payload payload
 	synced  func() bool
 }
 
-// New returns the controller that sets AdmissionPoliciesDegraded while a policy that the platform needs is missing or
-// not that of the payload, or while a binding of the payload is. It creates a missing binding of the payload again: the
-// right to create bindings, which staticresources needs, can only forbid more. It changes and creates nothing else.
-// With the right to update these bindings, the operator could release itself; with the right to create policies, it
-// could lock everybody out.
+// New returns the controller that sets AdmissionPoliciesDegraded while a policy that the platform needs, or its binding
+// in the payload, is missing or differs. It recreates a missing binding: the right to create bindings, which
+// staticresources needs, can only forbid more. With the right to update bindings, the operator could release itself;
+// with the right to create policies, it could lock everybody out.
 //
 // The informers have at least the objects that match Selector, and run on managed platforms.
 func New(
@@ -102,7 +99,7 @@ func (c *controller) client() admissionv1client.AdmissionregistrationV1Interface
 	return c.Kube.AdmissionregistrationV1()
 }
 
-// finding is a policy that is not enforced, or perhaps not.
+// finding is a policy that is not, or may not be, enforced.
 type finding struct{ reason, message string }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -139,8 +136,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return errors.Join(err, c.report(ctx, findings))
 }
 
-// needed returns the policies of the payload that are bound on a platform: those with a binding in the payload, and
-// those that the operator binds there.
+// needed returns the policies of the payload that the payload binds, or the operator on this platform.
 func (c *controller) needed(observed platform.Platform) ([]*admissionv1.ValidatingAdmissionPolicy, error) {
 	rights, err := c.rights(observed)
 	if err != nil {
@@ -155,7 +151,7 @@ func (c *controller) needed(observed platform.Platform) ([]*admissionv1.Validati
 }
 
 // compare compares a policy and its binding in the payload with those of the cluster. staticresources applies the other
-// bindings, and reports what it cannot. An object that the cache lacks may have lost its label.
+// bindings, and reports its errors. An object that the cache lacks may only have lost its label.
 func (c *controller) compare(ctx context.Context, policy *admissionv1.ValidatingAdmissionPolicy) ([]finding, error) {
 	o := object{"validatingadmissionpolicy", policy.Name, purposes[policy.Name], policyMissing}
 	policies := operatorclient.Cached(c.policies.Lister().Get, c.client().ValidatingAdmissionPolicies().Get)
@@ -181,8 +177,8 @@ func (c *controller) compare(ctx context.Context, policy *admissionv1.Validating
 	return append(findings, found...), err
 }
 
-// compareLabels compares the MutatingAdmissionPolicy and its binding. They are read from the API: an informer would
-// wait for ever where the API server does not serve them.
+// compareLabels compares the MutatingAdmissionPolicy and its binding. It reads them from the API: an informer would
+// never sync where the API server does not serve them.
 func (c *controller) compareLabels(ctx context.Context) ([]finding, error) {
 	want, binding := c.payload.labels, c.payload.labelsBinding
 	findings, err := assess(ctx, object{"mutatingadmissionpolicy", want.Name, labelsPurpose, policyMissing},
@@ -201,8 +197,7 @@ func (c *controller) compareLabels(ctx context.Context) ([]finding, error) {
 
 type object struct{ kind, name, purpose, missing string }
 
-// assess returns what is wrong with an object. isSame reports whether it is as in the payload. That the API server does
-// not serve the resource is no finding. Such an answer is no Status of the API.
+// assess returns what is wrong with an object. A resource that is not served, whose 404 is no Status, is no finding.
 func assess[T any](
 	ctx context.Context, o object, get operatorclient.GetFunc[*T], isSame func(*T) bool,
 ) ([]finding, error) {
@@ -222,7 +217,7 @@ func assess[T any](
 	return nil, nil
 }
 
-// restored says who fixes a finding, and what prevents that.
+// restored is how a finding is fixed, and what prevents that.
 const restored = "the cluster-version-operator restores it within minutes, unless spec.overrides of " +
 	"clusterversion/version excludes it"
 
@@ -268,8 +263,7 @@ var purposes = map[string]string{
 
 const labelsPurpose = "keeps the labels of a living Node while the cloud-controller-manager is asked for its machine"
 
-// payload has the policies of the release and their bindings, by the policy's name. A policy without a binding is bound
-// by the operator, on some platforms.
+// payload has the policies of the release, and their bindings by the policy's name. The operator binds the others.
 type payload struct {
 	policies []*admissionv1.ValidatingAdmissionPolicy
 	bindings map[string]*admissionv1.ValidatingAdmissionPolicyBinding

@@ -36,7 +36,6 @@ type object interface {
 	metav1.Object
 }
 
-// store reads and deletes objects of one kind.
 type store[T object] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
@@ -45,11 +44,9 @@ type store[T object] interface {
 type kind struct {
 	// name is the prefix of the asset files' names, and the resource's name in messages.
 	name string
-	// restrains marks kinds that limit rights, grants marks kinds that give them. Rights are applied only after every
-	// restraint.
+	// restrains marks kinds that limit rights, grants those that give them, which are applied after every restraint.
 	restrains, grants bool
-	// informer returns the informer of a namespace, nil if there is none. watched reports whether its cache has every
-	// object with our label.
+	// informer returns that of a namespace, or nil. watched reports whether its cache has every object with our label.
 	informer func(namespace string) cache.SharedIndexInformer
 	watched  func(namespace string) bool
 
@@ -84,8 +81,7 @@ func newKind[C any, T object, S store[T]](
 	}
 }
 
-// kinds returns all kinds of static resources in the order of application: kinds that restrict rights before kinds
-// that grant them.
+// kinds returns the kinds in the order of application: those that restrict rights before those that grant them.
 func kinds(d dependencies.Deps, bindings Bindings) []kind {
 	core, target, rbac := d.Kube.CoreV1(), d.Target.Core().V1(), d.Kube.RbacV1()
 	policies := newKind(policyBindingsKind, bindings.Policies.Informer(), d.Kube.AdmissionregistrationV1(),
@@ -132,14 +128,13 @@ func kinds(d dependencies.Deps, bindings Bindings) []kind {
 	}
 }
 
-// daemonSets returns the kind of the cloud-node-manager. targetconfigcontroller applies it with the candidate; this
-// controller only deletes it.
+// daemonSets returns the kind of the cloud-node-manager, which targetconfigcontroller applies. It is only deleted here.
 func daemonSets(d dependencies.Deps) kind {
 	return newKind[appsv1client.DaemonSetsGetter, *appsv1.DaemonSet]("daemonset", nil, d.Kube.AppsV1(), nil,
 		appsv1client.DaemonSetsGetter.DaemonSets)
 }
 
-// read decodes an asset, which is embedded, so no input can make it panic.
+// read decodes an embedded asset, so no input can make it panic.
 func read(file string) object {
 	decoded, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), bindata.MustRead(file))
 	utilruntime.Must(err)

@@ -26,7 +26,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// The label on every static resource.
 const (
 	managedByLabel = "app.kubernetes.io/managed-by"
 	managedBy      = "cloud-controller-manager-operator"
@@ -35,7 +34,7 @@ const (
 // Selector selects the static resources. The informers outside the operand's namespace are limited to it.
 const Selector = managedByLabel + "=" + managedBy
 
-// The paths of the assets. A file's name starts with its kind.
+// The name of an asset's file starts with its kind.
 const (
 	everywhere         = "assets/resources/*.yaml"
 	withNodeManager    = "assets/node-manager/resources/*.yaml"
@@ -65,7 +64,7 @@ type controller struct {
 	removable kind
 	// swept is the platform for which the resources of all other platforms have been deleted.
 	swept string
-	// applied are the resource versions of the objects as they were applied.
+	// applied has the resource versions of the objects as they were last applied.
 	applied map[string]string
 }
 
@@ -115,9 +114,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 
 var errUnrestrained = errors.New("roles are not bound until every admission policy is bound")
 
-// apply applies resources in their order: bindings of admission policies before those of roles. If one of a policy
-// fails, no new role is bound, because only the policy's expression defines which right it restrains. Existing bindings
-// stay.
+// apply binds admission policies before roles. If that fails, no new role is bound, because only the policy's
+// expression defines which right it restrains. Existing bindings stay.
 func (c *controller) apply(ctx context.Context, recorder events.Recorder, resources []resource) error {
 	var errs []error
 	unrestrained := false
@@ -136,8 +134,7 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, resour
 	return errors.Join(errs...)
 }
 
-// applyOne applies a resource unless the cache has it as it was applied last. It creates a Secret, which another
-// component fills, and never updates one.
+// applyOne skips a resource that the cache has as last applied, and a Secret that exists: another component fills it.
 func (c *controller) applyOne(ctx context.Context, recorder events.Recorder, r resource) error {
 	cached := r.kind.cached(r.object.GetNamespace(), r.object.GetName())
 	version, isApplied := c.applied[r.String()]
@@ -151,7 +148,7 @@ func (c *controller) applyOne(ctx context.Context, recorder events.Recorder, r r
 	return err
 }
 
-// sweep deletes the resources of other platforms, once. A restraint stays while a right could not be deleted.
+// sweep deletes the resources of other platforms, once.
 func (c *controller) sweep(
 	ctx context.Context, recorder events.Recorder, observed platform.Platform, current []resource,
 ) error {
@@ -169,8 +166,7 @@ func (c *controller) sweep(
 	return nil
 }
 
-// remove deletes resources in their order, and reports whether any of them existed. A restraint stays while a right
-// could not be deleted.
+// remove deletes resources in order, and reports if any existed. A restraint stays while a right could not be deleted.
 func remove(ctx context.Context, recorder events.Recorder, resources []resource) (found bool, err error) {
 	var errs []error
 	granted := false
@@ -188,8 +184,8 @@ func remove(ctx context.Context, recorder events.Recorder, resources []resource)
 	return found, errors.Join(errs...)
 }
 
-// NewRemover returns a function that deletes the static resources of every platform, and the cloud-node-manager. It
-// reports whether there were any.
+// NewRemover returns a function that deletes the static resources of every platform and the cloud-node-manager, and
+// reports whether any existed.
 func NewRemover(
 	d dependencies.Deps, bindings Bindings,
 ) func(ctx context.Context, recorder events.Recorder) (found bool, err error) {
@@ -210,7 +206,6 @@ type resource struct {
 	object object
 }
 
-// String names the object.
 func (r resource) String() string {
 	if namespace := r.object.GetNamespace(); namespace != "" {
 		return fmt.Sprintf("%s/%s in %s", r.kind.name, r.object.GetName(), namespace)
@@ -246,9 +241,8 @@ func (c *controller) stale(p platform.Platform, current []resource) ([]resource,
 	}), nil
 }
 
-// known returns the resources of the patterns and of all platforms in the order of deletion: the reverse of the order
-// of application. The list is made from the assets alone, so the controller deletes only objects that this version
-// knows.
+// known returns the resources of the patterns and of all platforms, in the order of deletion: the reverse of the order
+// of application. It lists the assets, so only objects that this version knows are deleted.
 func (c *controller) known(patterns ...string) ([]resource, error) {
 	directories, err := fs.ReadDir(bindata.FS(), platformsDir)
 	if err != nil {

@@ -32,24 +32,22 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// NoticesCondition is the condition that this package writes.
+// NoticesCondition is the condition of this package.
 const NoticesCondition = "LoadBalancerNotices"
 
 const (
 	// noticeAfter is how long a Service may wait: a cloud makes a load balancer within a minute or two.
 	noticeAfter = 2 * time.Minute
 
-	// explainAfter is how long a Service waits before its Events are read. It is reported then if the
-	// cloud-controller-manager has failed.
+	// explainAfter is how long a Service waits before its Events are read, and errors in them are reported.
 	explainAfter = 30 * time.Second
 
-	// eventInterval is how long after a read the Events of a Service are read again.
+	// eventInterval is the time between two reads of a Service's Events.
 	eventInterval = 30 * time.Second
 
 	// quietPeriod limits how often tenants who create and delete Services can make the operator look.
 	quietPeriod = 5 * time.Second
 
-	// named is how many Services a message names.
 	named = 3
 
 	name = "LoadBalancerController"
@@ -60,7 +58,7 @@ type controller struct {
 	services *Watch
 	events   Events
 	mask     func(string) (string, error)
-	// quotes are what the cloud-controller-manager said about the Services that the message names.
+	// quotes are the errors that the cloud-controller-manager reported about the Services that the message names.
 	quotes map[types.NamespacedName]quote
 }
 
@@ -69,8 +67,8 @@ func Needed(p platform.Platform) bool { return p.Managed() && !p.WithoutLoadBala
 
 // New returns the controller that sets LoadBalancerNotices while a Service without a class has waited for two minutes
 // for its address, or for the deletion of its load balancer, or for half a minute if the cloud-controller-manager has
-// reported an error. It reads the Events of three Services at most, and only while they wait, by ReadEvents. The Watch
-// runs on the platforms that Needed selects, and mask removes the values of the operand's Secrets from a text.
+// reported an error. It reads the Events of at most three Services, and only while they wait. The Watch runs on the
+// platforms that Needed selects, and mask removes the values of the operand's Secrets from a text.
 func New(
 	d dependencies.Deps, services *Watch, events Events, mask func(string) (string, error),
 ) factory.Controller {
@@ -103,8 +101,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, c.condition(late, needs, more))
 }
 
-// candidates returns the Services that have waited for explainAfter, with the longest waiting first, and the time until
-// there is something new, 0 for never.
+// candidates returns Services that have waited for explainAfter, longest first, and when to look again, 0 for never.
 func (c *controller) candidates(
 	needs map[types.NamespacedName]need,
 ) (candidates []types.NamespacedName, next time.Duration) {
@@ -158,8 +155,8 @@ var texts = map[loadbalancer.Need]string{
 	loadbalancer.Deletion: "its load balancer not deleted",
 }
 
-// The limits of a read, because every tenant can write Events about its Services. client-go's recorder makes about 40
-// an hour of an object at most, and each quotes an error of a cloud, which is not longer.
+// The limits of a read, because every tenant can write Events about its Services. client-go's recorder makes at most
+// about 40 an hour for an object, and none is longer than an error of a cloud.
 const (
 	eventsPage    = 10
 	maxEvents     = 100
@@ -169,14 +166,13 @@ const (
 )
 
 type quote struct {
-	need need
-	// text is empty if it reported no error.
+	need   need
 	text   string
 	readAt time.Time
 }
 
-// readQuotes reads what the cloud-controller-manager said about the services, each at most once per eventInterval, and
-// forgets the others. A text that differs from the former one only by an ID or a duration does not replace it.
+// readQuotes reads the errors about the services, each at most once per eventInterval, and forgets others. A text that
+// differs from the former one only by an ID or a duration does not replace it.
 func (c *controller) readQuotes(
 	ctx context.Context, services []types.NamespacedName, needs map[types.NamespacedName]need,
 ) error {

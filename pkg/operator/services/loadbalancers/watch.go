@@ -20,10 +20,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 )
 
-// limit is how many Services are kept. Every tenant can create some.
+// limit is how many Services are recorded. Every tenant can create some.
 const limit = 1000
 
-// selector selects the Services of type LoadBalancer. The API server filters: the operator decodes no others.
+// selector makes the API server filter the Services: the operator decodes no others.
 var selector = fields.OneTermEqualSelector("spec.type", string(corev1.ServiceTypeLoadBalancer)).String()
 
 type need struct {
@@ -32,8 +32,7 @@ type need struct {
 	since time.Time
 }
 
-// Watch records which Services need something from a cloud-controller-manager, and nothing of the others. It
-// implements cache.ReflectorStore.
+// Watch is a cache.ReflectorStore of the Services that need something from a cloud-controller-manager.
 type Watch struct {
 	services corev1client.ServicesGetter
 	clock    clock.PassiveClock
@@ -44,7 +43,7 @@ type Watch struct {
 	changed func()
 	synced  bool
 	needs   map[types.NamespacedName]need
-	// more reports that more Services than limit have needed something. relist begins a new list, which knows them.
+	// more reports that some Services beyond limit are not recorded. relist starts a new list, which finds them.
 	more   bool
 	relist context.CancelFunc
 }
@@ -106,7 +105,7 @@ func stripped(service *corev1.Service) *corev1.Service {
 // Add implements cache.ReflectorStore. A Service that became one of type LoadBalancer is added too, at any age.
 func (w *Watch) Add(obj any) error { return w.Update(obj) }
 
-// Update implements cache.ReflectorStore. A need that appears during the watch begins now.
+// Update implements cache.ReflectorStore. A need that appears during the watch starts now.
 func (w *Watch) Update(obj any) error {
 	if service, ok := obj.(*corev1.Service); ok {
 		w.change(func() bool { return w.set(service, loadbalancer.NeedOf(service), w.clock.Now()) })
@@ -122,8 +121,8 @@ func (w *Watch) Delete(obj any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. A need in the first list dates from the Service, so that a restart of the
-// operator begins no new wait, and so does one that was beyond the limit. Of too many, the oldest are kept.
+// Replace implements cache.ReflectorStore. In the first list, and beyond limit, a need dates from the Service, so that
+// a restart of the operator starts no new wait. Of too many, recorded ones and the oldest are kept.
 func (w *Watch) Replace(objs []any, _ string) error {
 	w.change(func() bool {
 		services := map[types.NamespacedName]*corev1.Service{}
@@ -165,7 +164,7 @@ func (w *Watch) change(do func() bool) {
 	}
 }
 
-// set records a Service, and reports whether that changed something. since is when a new need began.
+// set records a Service, and reports whether that changed something. since is when a new need started.
 func (w *Watch) set(service *corev1.Service, needs loadbalancer.Need, since time.Time) bool {
 	name := nameOf(service)
 	former, known := w.needs[name]

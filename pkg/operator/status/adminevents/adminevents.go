@@ -1,6 +1,5 @@
-// Package adminevents records only the events that tell an administrator something. library-go's controllers record
-// each object that they write and each change of a message: more than fifty events in a rollout, which hide the few
-// that matter. The others go to the operator's log.
+// Package adminevents records only events that matter to an administrator. library-go's controllers record each object
+// that they write and each change of a message: more than fifty events in a rollout. The others are logged.
 package adminevents
 
 import (
@@ -15,7 +14,7 @@ import (
 )
 
 // bookkeeping are the reasons of events that are logged instead. RevisionTriggered, NodeCurrentRevisionChanged and the
-// changes of Progressing tell about a rollout.
+// changes of Progressing report a rollout.
 var bookkeeping = sets.New(
 	// The objects of a candidate and their copies in a revision.
 	"ConfigMapCreated", "ConfigMapUpdated", "SecretCreated", "SecretUpdated",
@@ -23,22 +22,21 @@ var bookkeeping = sets.New(
 	"StartingNewRevision", "RevisionCreate", "NodeTargetRevisionChanged", "PodCreated",
 	// During a rollout, nodes differ in their images.
 	"MultipleVersions",
-	// At each installation, the installer controller runs before the revision controller has created revision 1. Later,
-	// InstallerControllerDegraded names what is missing.
+	// The installer controller runs before revision 1 exists. Later, InstallerControllerDegraded reports missing objects.
 	"RequiredInstallerResourcesMissing",
 )
 
-// maxMessage limits the message of an event. A Node, a tenant or a cloud may have written what it quotes.
+// maxMessage limits the message of an event, in bytes: a Node, a tenant or a cloud may have written what it quotes.
 const maxMessage = 4096
 
 // statusChanged is the reason of library-go's events about each change of the ClusterOperator.
 const statusChanged = "OperatorStatusChanged"
 
-// statusFlipped matches the message of such an event if a condition's status changed, not only its message.
+// statusFlipped matches such a message if a condition's status changed, not only its message.
 var statusFlipped = regexp.MustCompile(`\b(Available|Progressing|Degraded|Upgradeable) (changed from|set to) `)
 
-// lostRace matches library-go's warning about a write that has lost a race, perhaps against the operator's own former
-// one, which a cache does not show yet. The controllers repeat such a write; see reconciler.Retried.
+// lostRace matches library-go's warning about a conflict, perhaps with the operator's own former write, which a cache
+// does not show yet. The controllers repeat such a write; see reconciler.Retried.
 var lostRace = regexp.MustCompile(`^Failed to (?:create|update) \S+ -n \S+: .*` +
 	`(?:the object has been modified; please apply your changes to the latest version and try again|already exists)$`)
 

@@ -23,9 +23,8 @@ import (
 type Rights func(platform.Platform) ([]configv1.ObjectReference, error)
 
 // New returns the controller that aggregates all conditions of the operator resource by their suffixes. The informer
-// watches at least the ClusterOperator cloud-controller-manager. The versions are those that the controllers report
-// once their operands have reached them; the ClusterOperator keeps an older version until then. inertia has that of
-// every Degraded condition.
+// watches at least the ClusterOperator cloud-controller-manager. The ClusterOperator keeps an older version until the
+// operands have reached the reported one. inertia covers every Degraded condition.
 func New(
 	d dependencies.Deps, clusterOperators configv1client.ClusterOperatorsGetter,
 	informer configv1informers.ClusterOperatorInformer, versions status.VersionGetter, rights Rights,
@@ -53,8 +52,8 @@ func New(
 	return syncer
 }
 
-// RelatedObjects returns what must-gather collects on every platform: what the ClusterOperator's manifest has. A
-// namespace includes its objects except for roles and bindings. An empty name stands for every object.
+// RelatedObjects returns what must-gather collects on every platform, from the ClusterOperator's manifest. A namespace
+// includes its objects except for roles and bindings. An empty name stands for every object.
 func RelatedObjects() []configv1.ObjectReference {
 	shipped := &configv1.ClusterOperator{}
 	if err := yaml.UnmarshalStrict(manifests.ClusterOperator, shipped); err != nil {
@@ -63,8 +62,8 @@ func RelatedObjects() []configv1.ObjectReference {
 	return shipped.Status.RelatedObjects
 }
 
-// PlatformObjects returns what must-gather collects additionally on a platform: the rights that the operator grants
-// there, and the CredentialsRequest. It returns none for an unmanaged platform.
+// PlatformObjects returns what must-gather also collects on a managed platform: granted rights and the
+// CredentialsRequest.
 func PlatformObjects(p platform.Platform, rights Rights) ([]configv1.ObjectReference, error) {
 	if !p.Managed() {
 		return nil, nil

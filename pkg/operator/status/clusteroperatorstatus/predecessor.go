@@ -11,24 +11,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ofThePredecessor are the predecessor's controllers that have conditions of their own, Available and Degraded.
-// library-go keeps conditions that it does not know.
+// ofThePredecessor are the predecessor's controllers with their own conditions, Available and Degraded. library-go
+// keeps conditions that it does not know.
 var ofThePredecessor = []configv1.ClusterStatusConditionType{
 	"CloudConfigController", "TrustedCABundleControllerController",
 }
 
-// noData is library-go's reason while no condition has a summary's suffix, as in the first second of an operator.
+// noData is library-go's reason while no condition has a summary's suffix, as in an operator's first second.
 const noData = "NoData"
 
-// successor is a client that updates a ClusterOperator that the predecessor may have written. It omits the
-// predecessor's own conditions. A condition for which there is no data yet keeps its value: Available would turn
-// Unknown at the start of each upgrade otherwise.
+// successor updates a ClusterOperator that the predecessor may have written, without the predecessor's own conditions.
+// A condition without data keeps its value: otherwise Available would be Unknown at the start of each upgrade.
 type successor struct {
 	configv1client.ClusterOperatorsGetter
 	lister configv1listers.ClusterOperatorLister
 }
 
-// ClusterOperators implements ClusterOperatorsGetter.
 func (s successor) ClusterOperators() configv1client.ClusterOperatorInterface {
 	return successorInterface{s.ClusterOperatorsGetter.ClusterOperators(), s.lister}
 }
@@ -38,7 +36,6 @@ type successorInterface struct {
 	lister configv1listers.ClusterOperatorLister
 }
 
-// UpdateStatus implements ClusterOperatorInterface.
 func (s successorInterface) UpdateStatus(
 	ctx context.Context, wanted *configv1.ClusterOperator, options metav1.UpdateOptions,
 ) (*configv1.ClusterOperator, error) {

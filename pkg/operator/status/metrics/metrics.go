@@ -1,6 +1,5 @@
-// Package metrics serves what the operator knows as metrics. It computes nothing of its own: the collector reads the
-// conditions, the revisions, the lease and the Secrets when it is scraped, and controllers pass on what no
-// object has.
+// Package metrics serves what the operator knows as metrics. It computes nothing: the collector reads conditions,
+// revisions, the lease and Secrets when it is scraped, and controllers pass the facts that no object has.
 package metrics
 
 import (
@@ -27,7 +26,7 @@ import (
 
 const prefix = "cloud_controller_manager_operator_"
 
-// The metrics, in the order of docs/metrics.md.
+// The order is that of docs/metrics.md.
 var (
 	info = describe("info",
 		"The operator's release, the platform that it manages, and whether it manages it. Always 1.",
@@ -83,17 +82,16 @@ func (f *Facts) NodesVanished(names []string) { f.vanished.Store(&names) }
 // NodeRepaired counts a repair.
 func (f *Facts) NodeRepaired() { f.repairs.Add(1) }
 
-// LeaderReplaced counts a deaf leader.
+// LeaderReplaced counts a leader that was replaced because its node controller was not running.
 func (f *Facts) LeaderReplaced() { f.deafLeaders.Add(1) }
 
-// Credential is a Secret with what expires.
+// Credential is a Secret that expires.
 type Credential struct {
 	// Name is the value of the label credential.
-	Name    string
-	Secrets corev1informers.SecretInformer
-	// Namespace and Secret name the Secret.
+	Name              string
+	Secrets           corev1informers.SecretInformer
 	Namespace, Secret string
-	// Expiry returns when the first of what the Secret has expires, zero if it has nothing that does.
+	// Expiry returns when the first part of the Secret expires, zero if none does.
 	Expiry func(*corev1.Secret) time.Time
 }
 
@@ -105,8 +103,7 @@ type collector struct {
 	secrets     []corev1listers.SecretNamespaceLister
 }
 
-// New returns the collector. It requests its informers, and reads only their caches. The version is the operator's in
-// the release payload.
+// New returns the collector, which reads only informers' caches. version is the operator's in the release payload.
 func New(d dependencies.Deps, credentials []Credential, facts *Facts, version string) prometheus.Collector {
 	dependencies.Require(d, credentials, facts, version)
 	c := &collector{Deps: d, credentials: credentials, facts: facts, version: version}
@@ -117,7 +114,7 @@ func New(d dependencies.Deps, credentials []Credential, facts *Facts, version st
 	return c
 }
 
-// Register adds the collector to what the process serves at /metrics, until unregister is called.
+// Register serves the collector at the process's /metrics until unregister is called.
 func Register(c prometheus.Collector) (unregister func(), err error) {
 	if err := legacyregistry.Registerer().Register(c); err != nil {
 		return nil, fmt.Errorf("registering the operator's metrics: %w", err)
@@ -125,14 +122,13 @@ func Register(c prometheus.Collector) (unregister func(), err error) {
 	return func() { legacyregistry.Registerer().Unregister(c) }, nil
 }
 
-// Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range all {
 		ch <- desc
 	}
 }
 
-// Collect implements prometheus.Collector. What is not known is omitted, so that an alert sees no wrong value.
+// Collect omits unknown values, so that an alert sees no wrong ones.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	now := c.Clock.Now()
 	ch <- prometheus.MustNewConstMetric(repairs, prometheus.CounterValue, float64(c.facts.repairs.Load()))

@@ -26,10 +26,10 @@ type controller struct {
 	written []string
 }
 
-// New returns the controller that removes conditions that no controller of this release writes, whether it has started
-// or not: all but those that are written. The operator that wrote them no longer runs, because the controllers of this
-// one run only while it holds the lock. Nothing else clears such a condition: a release that is being replaced reports
-// what the next one's manifests take from it, such as a right, and the ClusterOperator would stay Degraded.
+// New returns the controller that removes conditions that no controller of this release writes, started or not: all but
+// the written ones. The operator that wrote them no longer runs, because this controller runs only while its process
+// holds the lock. Nothing else clears such a condition: a release that is being replaced reports what the next one's
+// manifests take from it, such as a right, and the ClusterOperator would stay Degraded.
 func New(d dependencies.Deps, written []string) factory.Controller {
 	dependencies.Require(d, written)
 	c := &controller{Deps: d, written: written}

@@ -33,19 +33,17 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
-// ProgressingCondition is True while no revision has what this release changes: then nothing rolls out, so no other
-// condition says that the upgrade goes on.
+// ProgressingCondition is True while no revision has the changes of this release, which no other condition reports.
 const ProgressingCondition = "VersionsProgressing"
 
 const name = "Versions"
 
-// The version names that the cluster-version-operator reads: the payload's version and the operator's image.
 const (
 	operatorVersion = "operator"
 	operatorImage   = "operator-image"
 )
 
-// Release has the versions in the release payload, and the pull specification of the operator's image.
+// Release has the versions in the release payload, and the operator's pull specification.
 type Release struct{ OperatorVersion, OperandVersion, OperatorImage string }
 
 type controller struct {
@@ -58,13 +56,12 @@ type controller struct {
 	publish    map[string]string
 }
 
-// New returns the controller that publishes all versions at once. On an unmanaged platform it publishes them as soon
-// as the platform is known. On others it waits until every control-plane node runs what this operator version
-// rendered and the cloud-node-manager has rolled out. It never withdraws a version; during a rollout the
-// ClusterOperator keeps the previous one.
+// New returns the controller that publishes all versions at once: on an unmanaged platform as soon as the platform is
+// known, on others when every control-plane node runs what this operator version rendered and the cloud-node-manager
+// has rolled out. It never withdraws a version; during a rollout the ClusterOperator keeps the previous one.
 //
 // The DaemonSet of the cloud-node-manager is watched on platforms that have one. The versions are shared with the
-// ClusterOperator's status controller. heldBy are the conditions that say why a release is not rendered, in order.
+// ClusterOperator's status controller. heldBy are the conditions that explain why a release is not rendered, in order.
 func New(
 	d dependencies.Deps, daemonSets appsinformers.DaemonSetInformer, versions status.VersionGetter, release Release,
 	heldBy []string,
@@ -138,7 +135,7 @@ func (c *controller) report(ctx context.Context, notBegun bool) error {
 // pendingError is what has not reached the payload's version.
 type pendingError struct {
 	text string
-	// notBegun is whether no revision has what this release changes.
+	// notBegun reports whether no revision has the changes of this release.
 	notBegun bool
 }
 
@@ -167,8 +164,7 @@ func (c *controller) reached(observed platform.Platform) error {
 	return c.rolloutReached(daemonSet)
 }
 
-// removedReached waits while the predecessor runs beside a removed operand: the manifests after the ClusterOperator
-// delete what it needs.
+// removedReached waits while the predecessor runs beside a removed operand: later manifests delete what it needs.
 func (c *controller) removedReached() error {
 	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
@@ -214,7 +210,7 @@ func (c *controller) nodesReached() error {
 	return nil
 }
 
-// notReached returns what is pending on a node, also whether an upgrade has a candidate that is no revision yet.
+// notReached returns what is pending on a node. During an upgrade, that may be the candidate's revision.
 func (c *controller) notReached(
 	node *operatorv1.NodeStatus, latest int32, candidate *corev1.ConfigMap, err error,
 ) error {
@@ -233,7 +229,7 @@ func (c *controller) notReached(
 	return pending
 }
 
-// digestIn returns the digest of a revision, which no candidate has if there is no such revision.
+// digestIn returns the digest of a revision. It is "absent", which no candidate has, if there is none.
 func (c *controller) digestIn(revision int32) (string, error) {
 	copied, err := c.ConfigMap(fmt.Sprintf("%s-%d", operand.PodConfigMap, revision))
 	if err != nil || copied == nil {
@@ -242,9 +238,8 @@ func (c *controller) digestIn(revision int32) (string, error) {
 	return operand.DigestOf(copied), nil
 }
 
-// rolloutReached tolerates as many nodes without an updated and available pod as the DaemonSet's maxUnavailable, but
-// never all: one broken worker must not block an upgrade. A pod that is neither updated nor available counts twice,
-// so the check is stricter than maxUnavailable.
+// rolloutReached tolerates as many nodes without an updated and available pod as maxUnavailable, but never all: one
+// broken worker must not block an upgrade. A pod that is neither counts twice, so the check is stricter.
 func (c *controller) rolloutReached(daemonSet *appsv1.DaemonSet) error {
 	if by := daemonSet.Annotations[operand.RenderedByAnnotation]; by != c.rendered {
 		return pendingf("daemonset/%s was rendered by %q", daemonSet.Name, by)
