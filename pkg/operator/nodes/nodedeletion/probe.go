@@ -26,9 +26,9 @@ const (
 	probeMissed = 10 * time.Second
 	probeNew    = 5 * time.Second
 
-	// A probe has at least referencesPerProbe, if they exist, and one for each zone of the targets. It has
-	// targetsPerProbe, or, if the CCM's time for a look-up is known, up to 1/targetShare of all Nodes that the CCM can
-	// look up within targetPeriod. After a miss, it has one target.
+	// A probe has at least referencesPerProbe, if they exist, and one for each zone of the targets. It has at least
+	// targetsPerProbe, and once the CCM's time for a look-up is known, up to 1/targetShare of all Nodes, as many as the
+	// CCM can look up within targetPeriod. After a miss, it has one target.
 	referencesPerProbe = 3
 	targetsPerProbe    = 10
 	targetShare        = 100
