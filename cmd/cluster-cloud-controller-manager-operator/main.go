@@ -58,8 +58,7 @@ func asPlugin(root *cobra.Command, args []string) []string {
 	return args
 }
 
-// checkUsage returns an error for an unknown command, also below one that only groups others, or for an unknown flag
-// without a command.
+// checkUsage returns an error for an unknown command or subcommand, and for an unknown flag of the root command.
 func checkUsage(root *cobra.Command, args []string) error {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil // cobra adds this command later
@@ -88,7 +87,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 		Use:   "cluster-cloud-controller-manager-operator",
 		Short: "Run the cluster's cloud-controller-managers as static pods",
 	}
-	// Cobra's own takes -v, which is the logs', and needs a template, with which the linker keeps every method.
+	// Cobra's own flag takes -v, which sets the log level, and its template makes the linker keep every method.
 	printVersion := root.Flags().Bool("version", false, "Print the version.")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *printVersion {
@@ -115,7 +114,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd.GroupID != inCluster {
-			// cli.Run adds the flags of the logs, which these commands do not write.
+			// cli.Run adds the flags of logging, but these commands write no logs.
 			root.PersistentFlags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
 		}
 		help(cmd, args)

@@ -1,6 +1,6 @@
 // Command image-puller makes the kubelet pull an image: an init container that runs it in that image succeeds once the
 // image is on the node. With an argument it copies itself to that path, for init containers with other images. Without
-// arguments it does nothing. An image needs no shell or program of its own for that.
+// arguments it does nothing. The other images need neither a shell nor a program of their own.
 package main
 
 import (
@@ -37,11 +37,11 @@ func copyTo(path string) (err error) {
 		return err
 	}
 	defer source.Close()
-	// A device would get another mode.
+	// A device, such as /dev/null, would get another mode.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)
 	}
-	// A node that restarts runs its init containers again: the copy may exist.
+	// The copy may exist: a node that restarts runs its init containers again.
 	target, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

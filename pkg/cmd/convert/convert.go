@@ -1,4 +1,4 @@
-// Package convert is the command that shows how a cloud configuration is converted for the external
+// Package convert implements the command that shows how a cloud configuration is converted for the external
 // cloud-controller-manager. It has only flags and output.
 package convert
 
@@ -126,7 +126,7 @@ func writeFiles(out *bytes.Buffer, report *offline.Report) {
 func (f file) writeDiff(out *bytes.Buffer) {
 	text := diff.Diff(printable.Line(cmp.Or(f.title, "/dev/null")), []byte(f.before),
 		printable.Line(f.name)+" of the cloud-controller-manager", []byte(f.after))
-	_, text, _ = bytes.Cut(text, []byte("\n")) // the line with the command
+	_, text, _ = bytes.Cut(text, []byte("\n")) // drop the line with the diff command
 	out.Write(text)
 }
 

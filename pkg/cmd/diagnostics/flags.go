@@ -1,5 +1,4 @@
-// Package diagnostics is shared by the commands that check a cluster's configuration from files: their flags and
-// the format of diagnostics.
+// Package diagnostics contains the flags and the output of the commands that check a configuration from files.
 package diagnostics
 
 import (
@@ -45,10 +44,9 @@ func AddFlags(cmd *cobra.Command, request *offline.Request) {
 	}
 }
 
-// fileExtensions are those of manifests.
 var fileExtensions = []string{"yaml", "yml", "json"}
 
-// Run makes the command exit with the code that run returns. The arguments are further manifests of the request.
+// Run makes the command exit with the code that run returns. It adds the arguments to the request's manifests.
 func Run(cmd *cobra.Command, request *offline.Request, run func() (code int, err error)) {
 	cmd.ValidArgsFunction = cobra.FixedCompletions(fileExtensions, cobra.ShellCompDirectiveFilterFileExt)
 	usage.Run(cmd, func(_ context.Context, args []string) (int, error) {

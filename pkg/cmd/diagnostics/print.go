@@ -11,7 +11,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// ANSI color sequences.
 const (
 	bold   = "\x1b[1m"
 	red    = "\x1b[1;31m"
@@ -36,7 +35,7 @@ func Print(out io.Writer, diagnostics []diagnostic.Diagnostic, remarks []string)
 func line(d diagnostic.Diagnostic, color bool) string {
 	d.File, d.Message = printable.Line(d.File), printable.Line(d.Message)
 	switch {
-	case d.File == "": // about an object of a cluster
+	case d.File == "": // a finding about an object of a cluster
 		return d.Coded(fmt.Sprintf("%s: %s", d.Severity, d.String()))
 	case color:
 		severity := map[diagnostic.Severity]string{diagnostic.Error: red, diagnostic.Warning: yellow}[d.Severity]
@@ -45,7 +44,7 @@ func line(d diagnostic.Diagnostic, color bool) string {
 	return d.String()
 }
 
-// Inputs lists the files of a request.
+// Inputs lists the files that a request checks. The Infrastructure is listed only if there are no others.
 func Inputs(request offline.Request) string {
 	var files []string
 	for _, file := range append([]string{request.CloudConfig}, request.Manifests...) {

@@ -1,4 +1,4 @@
-// Package dump is the command that writes what status and explain read to a directory, for a support case.
+// Package dump implements the command that writes what status and explain read to a directory, for a support case.
 package dump
 
 import (

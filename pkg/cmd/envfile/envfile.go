@@ -1,6 +1,6 @@
-// Package envfile is the command that writes files with secrets as a file of environment variables, which a container
-// reads through fileKeyRef. It is for a cloud-controller-manager that accepts a secret only from its environment. The
-// secret is then neither in the pod's specification nor in a log.
+// Package envfile implements the command that converts files with secrets to a file of environment variables, which a
+// container reads through fileKeyRef. It is for a cloud-controller-manager that accepts a secret only from its
+// environment. The secret is then neither in the pod's specification nor in a log.
 package envfile
 
 import (
@@ -28,7 +28,7 @@ const maxLine = bufio.MaxScanTokenSize - 2
 // maxFile is the maximum size of a Secret.
 const maxFile = 1 << 20
 
-// variableName matches names that a shell and every C library accept.
+// variableName matches names that shells and C libraries accept.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 type options struct {
@@ -37,7 +37,7 @@ type options struct {
 	setIfExists []string
 }
 
-// NewCommand returns the command. It is hidden because only init containers use it.
+// NewCommand returns the command, which is hidden because only init containers use it.
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -64,7 +64,7 @@ func NewCommand() *cobra.Command {
 
 type variable struct{ name, value string }
 
-// run reads everything before it writes anything.
+// run reads and checks all values before it writes the file.
 func (o *options) run() error {
 	if o.output == "" {
 		return errors.New("--output is required: specify the file to write")
@@ -98,7 +98,7 @@ func (o *options) run() error {
 	return write(o.output, format(variables))
 }
 
-// read reads the value of NAME=FILE. Errors contain the name and the file, never a part of the value.
+// read reads the value of NAME=FILE. Errors contain the name and the file, but no part of the value.
 func read(assignment string) (variable, error) {
 	name, file, found := strings.Cut(assignment, "=")
 	if !found || file == "" || !variableName.MatchString(name) {
@@ -115,8 +115,8 @@ func read(assignment string) (variable, error) {
 	return variable{name, value}, nil
 }
 
-// invalidValue returns why the kubelet could not read the value back unchanged, empty if it can. The kubelet's format
-// has single quotes and no escapes (k8s.io/kubernetes/pkg/kubelet/util/env).
+// invalidValue returns why the kubelet could not read the value back unchanged, or an empty string if it can. The
+// kubelet's format has single quotes and no escapes (k8s.io/kubernetes/pkg/kubelet/util/env).
 func invalidValue(name, value string) string {
 	switch {
 	case value == "":
@@ -143,7 +143,7 @@ func format(variables []variable) []byte {
 	return []byte(b.String())
 }
 
-// write replaces the file atomically. It does not create the directory: a wrong one is a mistake in the pod.
+// write replaces the file atomically. It does not create a missing directory, which is a mistake in the pod.
 func write(path string, data []byte) error {
 	if err := regularfile.CheckOutput(path); err != nil {
 		return err

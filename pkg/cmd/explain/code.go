@@ -12,10 +12,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/codes"
 )
 
-// document has the same texts.
+// document is the generated list of codes.
 const document = "https://github.com/openshift/cluster-cloud-controller-manager-operator/blob/main/docs/reasons.md"
 
-// explainCode makes the command explain the code in its argument. Without one it prints its help.
+// explainCode makes the command explain the code in its argument. Without an argument it prints its help.
 func explainCode(cmd *cobra.Command) {
 	var format usage.Format
 	usage.AddFormat(cmd, &format)
@@ -25,7 +25,7 @@ func explainCode(cmd *cobra.Command) {
 		if len(args) == 0 {
 			return usage.OK, cmd.Help()
 		}
-		if len(args) > 1 || len(cmd.SuggestionsFor(args[0])) > 0 { // rather a subcommand than a code
+		if len(args) > 1 || len(cmd.SuggestionsFor(args[0])) > 0 { // probably a subcommand, not a code
 			return 0, unknown(cmd, args[0])
 		}
 		code, err := find(args[0])
@@ -69,7 +69,7 @@ func writeCode(out io.Writer, code codes.Code) error {
 	return err //nolint:wrapcheck // The caller says what could not be written.
 }
 
-// completeCodes completes codes. Shells show the names beside them.
+// completeCodes completes codes, each with its finding or reason as description.
 func completeCodes(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -1,5 +1,5 @@
-// Package explain is the command that explains why something waits. It has only flags and output; package report walks
-// the objects.
+// Package explain implements the command that explains why something waits. It has only flags and output; package
+// report walks the objects.
 package explain
 
 import (
@@ -18,8 +18,7 @@ import (
 const exitCodes = "The exit code is 0 if nothing waits, 1 if something does, and 2 if the cluster cannot be\n" +
 	"read. In the last case the last line on stderr has the reason."
 
-// NewCommand returns the explain command. Its subcommands exit the process themselves, with the codes of package
-// usage.
+// NewCommand returns the explain command. Its subcommands exit the process, with the codes of package usage.
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [CODE]",
@@ -34,7 +33,7 @@ func NewCommand() *cobra.Command {
 			"  cluster-cloud-controller-manager-operator explain rollout\n" +
 			"  cluster-cloud-controller-manager-operator explain CCM0042",
 	}
-	cmd.SuggestionsMinimumDistance = 2 // as cobra's own
+	cmd.SuggestionsMinimumDistance = 2 // cobra's default
 	explainCode(cmd)
 	cmd.AddCommand(
 		subcommand("node NAME", "Explain why a node is not initialized", explainNode),

@@ -1,8 +1,8 @@
-// Package handover is the command of the pods that move the lead of the cloud-controller-managers (CCMs) to another
-// node: it takes the static pod's manifest away from the node that it runs on, and puts it back.
+// Package handover implements the command of the pods that move the lead of the cloud-controller-managers (CCMs) to
+// another node: it removes the static pod's manifest from the node that it runs on, and puts it back.
 //
-// Two processes never lead because of that. The lease is released only after the static pod has ended, by the update of
-// the object in which its holder was read.
+// Two processes never lead at once: the lease is released only after the static pod has ended, by an update of the
+// Lease object in which the holder was read.
 package handover
 
 import (
@@ -26,32 +26,30 @@ import (
 )
 
 const (
-	// period is how often the API server is asked. Nobody leads meanwhile.
+	// period is how often the API server is polled. It is short because no process leads meanwhile.
 	period = 200 * time.Millisecond
 
-	// lockPatience is how long an installer may be at work on the node.
+	// lockPatience is how long another pod, such as an installer, may keep the node's lock.
 	lockPatience = 5 * time.Second
 
-	// successorPatience is how long the successor's static pod may take to end, its image pull and its grace period
-	// included.
+	// successorPatience is how long the successor's static pod may take to end, including its grace period and the image
+	// pull of its hand-over pod.
 	successorPatience = 30 * time.Second
 
-	// cleanupPeriod is that of the installer: only after it does the kubelet start the successor's static pod at once.
+	// cleanupPeriod is that of package installer: after it, the kubelet starts the static pod without delay.
 	cleanupPeriod = time.Second
 )
 
 type options struct {
 	nodepod.Pod
 
-	// holder is the identity of the process that is to hand over the lead.
 	holder string
-	// successor is the node that is to lead next. It is set on the holder's node, and empty on the successor. The holder's
-	// own node is restarted, because there is no other one.
+	// successor is the node that is to lead next. It is empty in the successor's own pod. If there is no other node, it is
+	// the holder's node, whose process is restarted.
 	successor string
-	// port is where the holder listens on its node.
-	port int32
-	// limit is how long the manifest may be away, and stayAway how long it is after the successor has begun to lead: if
-	// that one loses the lease meanwhile, the process of this node starts and asks for it at once.
+	port      int32
+	// limit is how long the manifest may be away. stayAway is how long it stays away after the successor starts to lead:
+	// if the successor loses the lease earlier, the process of this node starts and acquires it at once.
 	limit, stayAway time.Duration
 
 	after func(time.Duration) <-chan time.Time
@@ -59,8 +57,8 @@ type options struct {
 
 // NewCommand returns the command.
 //
-// A drain deletes the pod on the holder's node soon after it has started, so SIGTERM changes nothing: the manifest is
-// back after the limit, well within the pod's grace period.
+// It ignores SIGTERM, because a drain deletes the pod on the holder's node soon after its start. The manifest is back
+// after the limit, well within the pod's grace period.
 func NewCommand() *cobra.Command {
 	o := &options{after: time.After}
 	cmd := &cobra.Command{
@@ -95,18 +93,19 @@ func (o *options) run(ctx context.Context) error {
 	return nil
 }
 
-// isAlone reports whether the next process of the holder's node is to lead.
+// isAlone reports whether the holder's own node is to lead next.
 func (o *options) isAlone() bool { return o.successor == o.Node }
 
-// handOver takes the manifest away until the lease tells that it can come back, and returns the lease's next holder. No
-// installer and no removal is at work on the node meanwhile.
+// handOver removes the manifest until the lease shows that it can come back, and returns the lease's next holder. It
+// holds the node's lock, so that no installer and no removal runs there meanwhile.
 //
-//   - On the successor, the static pod has to wait until nobody holds the lease: a process asks for the lease when it
-//     starts, and then only every 26 to 57 seconds.
-//   - On the node of the holder it has to wait until another process holds the lease, because its own next process
-//     would ask first. It does not end before the successor waits.
-//   - If its own next process is to lead, it waits until nobody holds the lease.
-//   - If the successor is to prove itself, it waits until that one has led for stayAway, or has lost the lease.
+//   - On the successor, the static pod waits until the lease has no holder: a process tries to acquire the lease when
+//     it starts, and then only every 26 to 57 seconds.
+//   - On the holder's node, the static pod waits until another process holds the lease, because its own next process
+//     would acquire it first. The present process is not stopped before the successor waits.
+//   - If the holder's own node is to lead next, its static pod waits until the lease has no holder.
+//   - If the successor must prove itself, the static pod of the holder's node also waits until the successor has led
+//     for stayAway, or has lost the lease.
 func (o *options) handOver(ctx context.Context) (next string, err error) {
 	lockContext, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
@@ -133,8 +132,8 @@ func (o *options) handOver(ctx context.Context) (next string, err error) {
 	return next, errors.Join(err, putBack())
 }
 
-// prepare waits for the successor, and returns an error unless the holder still leads: a pod that starts late changes
-// nothing. On the node of the holder it returns the address where the holder listens.
+// prepare waits for the successor, and returns an error if the holder no longer leads: a pod that starts late must
+// change nothing. On the holder's node it returns the address on which the holder listens.
 func (o *options) prepare(ctx context.Context) (address string, err error) {
 	if o.successor != "" {
 		if address, err = o.Address(ctx, o.port); err != nil {
@@ -162,7 +161,7 @@ func (o *options) awaitSuccessor(ctx context.Context) error {
 	name := operand.Name + "-" + o.successor
 	err := wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
 		_, err := o.Client.CoreV1().Pods(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
-		return apierrors.IsNotFound(err), nil // an API server that does not answer may answer the next time
+		return apierrors.IsNotFound(err), nil // retry all other errors
 	})
 	if err != nil {
 		return fmt.Errorf("pod/%s has not ended, so its node is not ready to lead: %w", name, err)
@@ -171,9 +170,9 @@ func (o *options) awaitSuccessor(ctx context.Context) error {
 	return nil
 }
 
-// awaitHandover waits until the holder has lost the lease, on its own node until another process has it. There it
-// releases the lease when the static pod has ended: the operator may be drained from this node at that moment, and the
-// kubelet may delete the mirror pod without reporting the end.
+// awaitHandover waits until the holder has lost the lease, on the holder's node until another process has acquired it.
+// On the holder's node it releases the lease once the static pod has ended: at that moment the operator may be drained
+// from this node, and the kubelet may delete the mirror pod without reporting the end.
 func (o *options) awaitHandover(ctx context.Context, address string) (next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
@@ -202,8 +201,7 @@ func (o *options) awaitHandover(ctx context.Context, address string) (next strin
 	}
 }
 
-// awaitProof waits until the process that leads now has led for stayAway, or does not lead any more, and returns the
-// holder of the lease then.
+// awaitProof waits until the current leader has led for stayAway, or no longer leads, and returns the lease's holder.
 func (o *options) awaitProof(ctx context.Context, leads string) (next string) {
 	klog.InfoS("The lead has moved, and the manifest stays away", "holder", leads, "for", o.stayAway)
 	ctx, cancel := context.WithTimeout(ctx, o.stayAway)

@@ -1,8 +1,8 @@
-// Package installer is the command of the installer pods: it writes a revision of the static pod to the node that it
-// runs on. It takes the flags that library-go's installer controller passes.
+// Package installer implements the command of the installer pods: it writes a revision of the static pod to the node
+// that it runs on. It takes the flags that library-go's installer controller passes.
 //
-// It replaces library-go's installer, which sleeps for 30 seconds before each installation and replaces the texts
-// REVISION and NODE_NAME in Secrets too.
+// It replaces library-go's installer, which sleeps for 30 seconds before each installation, and which also replaces the
+// strings REVISION and NODE_NAME in Secrets.
 package installer
 
 import (
@@ -25,23 +25,19 @@ type options struct {
 	revision  int32
 	namespace string
 
-	// podConfigMap is the name, without the revision, of the ConfigMap with the pod's manifest.
 	podConfigMap string
 
-	// configMaps and secrets are the names, without the revision, of the objects that the revision consists of.
 	configMaps, secrets []string
 
-	// certConfigMaps and certSecrets are the names of the objects that certDir holds. They have no revisions.
 	certConfigMaps, certSecrets []string
 
-	// holder is the identity of the process of this node that led when the operator created the pod, "" if none did.
 	holder string
 
-	// after is time.After.
+	// after is time.After, except in tests.
 	after func(time.Duration) <-chan time.Time
 }
 
-// NewCommand returns the command. It is hidden because only installer pods run it.
+// NewCommand returns the command, which is hidden because only installer pods run it.
 func NewCommand() *cobra.Command {
 	o := &options{after: time.After}
 	cmd := &cobra.Command{Use: "installer", Short: "Write a revision of the static pod to this node"}
@@ -73,7 +69,7 @@ func (o *options) run(ctx context.Context) error {
 	return nil
 }
 
-// install does everything that can fail while the former static pod runs. It replaces the manifest last.
+// install completes every step that can fail while the former static pod still runs. It replaces the manifest last.
 func (o *options) install(ctx context.Context) error {
 	unlock, err := o.Lock(ctx)
 	if err != nil {
@@ -103,8 +99,7 @@ func (o *options) install(ctx context.Context) error {
 	return o.replaceManifest(ctx, revision.Manifest, replaced)
 }
 
-// writeCerts writes the files of each object into a directory of its own, as the file-syncer does: the containers mount
-// the parent.
+// writeCerts writes each object's files to its own directory, like the file-syncer: the parent directory is mounted.
 func (o *options) writeCerts(ctx context.Context, certs map[string]nodefiles.Files) error {
 	unlock, err := o.LockCerts(ctx)
 	if err != nil {

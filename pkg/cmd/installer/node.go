@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// afterGracePeriod is how long the kubelet may take to delete a mirror pod after its containers have ended. It
-	// looks for such mirror pods every 2 seconds (housekeepingPeriod in k8s.io/kubernetes/pkg/kubelet).
+	// afterGracePeriod is how long the kubelet may take to delete a mirror pod after its containers have ended. It checks
+	// every 2 seconds (housekeepingPeriod in k8s.io/kubernetes/pkg/kubelet).
 	afterGracePeriod = 10 * time.Second
 
-	// cleanupPeriod is how long the kubelet takes to clean up after a static pod whose mirror pod it has deleted: it
-	// waits for the volumes, which it looks at every 0.3 seconds, and removes the control group. Until then it does
-	// not start another static pod of the same name. SyncTerminatedPod in k8s.io/kubernetes/pkg/kubelet.
+	// cleanupPeriod is how long the kubelet takes to clean up after a static pod whose mirror pod it has deleted: it polls
+	// the volumes every 0.3 seconds, and removes the cgroup (SyncTerminatedPod in k8s.io/kubernetes/pkg/kubelet). Until
+	// then it does not start another static pod of the same name.
 	cleanupPeriod = time.Second
 )
 
-// checkLatest returns an error if the node has an installer pod of a later revision. Only that one may install.
+// checkLatest returns an error if an installer pod of a later revision exists for this node: only that may install.
 func (o *options) checkLatest(ctx context.Context) error {
 	pods, err := read(ctx, func(ctx context.Context) (*corev1.PodList, error) {
 		return o.Client.CoreV1().Pods(o.namespace).List(
@@ -50,12 +50,12 @@ func (o *options) checkLatest(ctx context.Context) error {
 	return nil
 }
 
-// replaceManifest replaces the manifest after everything else is in place. It first removes the former one and waits
-// until its pod has ended. A kubelet that finds the new pod before it has cleaned up after the former one tries again
-// only after 10 to 15 seconds (backOffPeriod in k8s.io/kubernetes/pkg/kubelet/pod_workers.go).
+// replaceManifest replaces the manifest after all other files are in place. It first removes the former manifest and
+// waits until its pod has ended: if the kubelet finds the new pod before it has cleaned up after the former one, it
+// retries only after 10 to 15 seconds (backOffPeriod in k8s.io/kubernetes/pkg/kubelet/pod_workers.go).
 //
-// A manifest that is in place stays, unless the revision's directory was replaced: the running containers mount the
-// former one.
+// An equal manifest stays, unless the revision's directory was replaced: the running containers mount the former
+// directory.
 func (o *options) replaceManifest(ctx context.Context, manifest []byte, replacedDirectory bool) error {
 	file := filepath.Join(o.PodManifestDir, o.podConfigMap+".yaml")
 	if !replacedDirectory && nodefiles.Holds(file, manifest) {
@@ -67,15 +67,15 @@ func (o *options) replaceManifest(ctx context.Context, manifest []byte, replaced
 		return err
 	}
 	klog.InfoS("Replacing the manifest", "file", file)
-	// Whatever happens from here on, the node gets a manifest.
+	// From here on, the node gets a manifest in any case.
 	if err := o.stopFormer(ctx, file); err != nil {
 		klog.ErrorS(err, "The former static pod may not have ended; the kubelet starts the new one late")
 	}
 	return replace()
 }
 
-// stopFormer removes the former manifest and waits until the kubelet has deleted its mirror pod, which it does when the
-// static pod has ended, and has cleaned up. If the process led, the next one of this node finds the lease free.
+// stopFormer removes the former manifest and waits until the kubelet has deleted its mirror pod, which means that the
+// static pod has ended, and has cleaned up. If the former process led, its lease is free for this node's next process.
 func (o *options) stopFormer(ctx context.Context, file string) error {
 	pods := o.Client.CoreV1().Pods(o.namespace)
 	former, err := pods.Get(ctx, operand.Name+"-"+o.Node, metav1.GetOptions{})
@@ -112,8 +112,8 @@ func (o *options) stopFormer(ctx context.Context, file string) error {
 }
 
 // releaseLease releases the lease if the process that listened on the address held it and has ended. The operator does
-// so too, but the kubelet often deletes the mirror pod without reporting the end. Then only the next process proves it,
-// seconds after it has asked for the lease in vain. A process asks again after 26 to 57 seconds.
+// the same, but the kubelet often deletes the mirror pod without reporting the end. Then the operator has no proof of
+// it before the next process has tried to acquire the lease in vain, and a process retries only after 26 to 57 seconds.
 func (o *options) releaseLease(ctx context.Context, address string) {
 	if !o.HasEnded(ctx, address) {
 		klog.InfoS("The port of the former process is not free, so the lease stays", "address", address)

@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// retryPeriod is how long to wait after a request that the API server did not answer.
+// retryPeriod is the pause after a request that the API server did not answer.
 const retryPeriod = time.Second
 
 func (o *options) named(name string) string { return fmt.Sprintf("%s-%d", name, o.revision) }
@@ -34,7 +34,7 @@ func (o *options) readRevision(ctx context.Context) (*operand.Installed, error) 
 	return operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.Installed(o.revision)
 }
 
-// readCerts reads the objects without revisions and returns their files by the object's path in the directory.
+// readCerts returns the files of the objects without revisions, by the object's path below CertDir.
 func (o *options) readCerts(ctx context.Context) (map[string]nodefiles.Files, error) {
 	asIs := func(name string) string { return name }
 	configMaps, err := readAll(ctx, o.certConfigMaps, asIs, o.Client.CoreV1().ConfigMaps(o.namespace).Get)
@@ -78,7 +78,7 @@ func readAll[T any](
 	return objects, nil
 }
 
-// read repeats a request until the API server answers, and has time for it.
+// read retries a request until the API server answers it with something other than overload.
 func read[T any](ctx context.Context, request func(context.Context) (T, error)) (answer T, err error) {
 	var last error
 	err = wait.PollUntilContextCancel(ctx, retryPeriod, true, func(ctx context.Context) (bool, error) {

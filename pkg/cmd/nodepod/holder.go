@@ -18,8 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// Address returns the loopback address where the static pod of the node listens. A process without its port could not
-// be proven to have ended.
+// Address returns the loopback address of the node's static pod. Without it, the end of the process cannot be proven.
 func (p *Pod) Address(ctx context.Context, port int32) (string, error) {
 	var errs []error
 	for _, host := range []string{"127.0.0.1", "::1"} {
@@ -41,10 +40,10 @@ func (p *Pod) dial(ctx context.Context, address string) error {
 	return connection.Close()
 }
 
-// HasEnded reports whether the static pod that listened on the address has ended: its port is free, which a process
-// keeps until it ends, also if it is frozen, and the kubelet reports the end of its container or has deleted the mirror
-// pod. One of them is not enough. A kubelet that was restarted deletes the mirror pod of a static pod that it does not
-// know before it ends its containers, and a process may close its port before it ends.
+// HasEnded reports whether the static pod that listened on the address has ended. Its port must be free, which even a
+// frozen process keeps until it ends, and the kubelet must have reported the end of its container or deleted the mirror
+// pod. One of them is not enough: a restarted kubelet deletes the mirror pod of a static pod that it does not know
+// before it ends the containers, and a process may close its port before it ends.
 func (p *Pod) HasEnded(ctx context.Context, address string) bool {
 	pod, err := p.Client.CoreV1().Pods(operand.Namespace).Get(ctx, p.staticPod(), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -1,4 +1,4 @@
-// Package nodepod has what the commands share that the operator runs once in a pod on a node, to change its files.
+// Package nodepod is shared by the commands that the operator runs once in a pod on a node, to change the node's files.
 package nodepod
 
 import (
@@ -28,37 +28,34 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// terminationLog is where the kubelet looks for the message of a container that ended.
+// terminationLog is where the kubelet reads the message of a container that has ended.
 const terminationLog = "/dev/termination-log"
 
-// mirrorPodPeriod is how often the mirror pod is read until the kubelet has deleted it.
+// mirrorPodPeriod is how often the mirror pod is polled until the kubelet has deleted it.
 const mirrorPodPeriod = 500 * time.Millisecond
 
-// requestTimeout leaves time for another request after one that gets no answer.
+// requestTimeout leaves time for a retry within the command's timeout.
 const requestTimeout = 15 * time.Second
 
 // Pod is the pod that a command runs in.
 type Pod struct {
-	// Node is the name of its node, and Name its own.
-	Node, Name string
-	// Client has the rights of its ServiceAccount.
-	Client kubernetes.Interface
-	// TerminationLog is the file for the message of its end.
+	Node, Name     string
+	Client         kubernetes.Interface
 	TerminationLog string
 
-	// ResourceDir has the revisions on the node, CertDir the objects without revisions, and from PodManifestDir the
-	// kubelet reads static pods.
+	// ResourceDir contains the revisions on the node, CertDir the objects without revisions, and PodManifestDir the
+	// manifests of the kubelet's static pods.
 	ResourceDir, CertDir, PodManifestDir string
 
-	// Dial is that of a net.Dialer.
+	// Dial is net.Dialer.DialContext, except in tests.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// timeout limits an attempt. The operator creates another pod after a failed one.
+	// timeout limits one run. The operator creates another pod after a failed one.
 	timeout time.Duration
 }
 
-// Complete returns a command with its name and its help as a hidden one, because only such pods run it, with the flags
-// that all of them have. doing describes what run does, for its error.
+// Complete completes a command, which has a name and a help, with the flags that all such commands share. It hides the
+// command, because only pods run it. doing describes what run does, for error messages.
 func (p *Pod) Complete(
 	cmd *cobra.Command, doing func() string, run func(context.Context) error, required ...string,
 ) *cobra.Command {
@@ -82,13 +79,13 @@ func (p *Pod) Complete(
 	flags.DurationVar(&p.timeout, "timeout-duration", 2*time.Minute, "How long the command may take.")
 	for _, name := range append(required, "resource-dir", "pod-manifest-dir") {
 		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // a flag of that name was not defined
+			panic(err) // no flag of that name is defined
 		}
 	}
 	return cmd
 }
 
-// LockFile is locked by whatever changes the static pod of this node.
+// LockFile is locked by every pod that changes the static pod of this node.
 func (p *Pod) LockFile() string {
 	return filepath.Join(p.ResourceDir, "."+operand.PodConfigMap+".lock")
 }
@@ -102,7 +99,7 @@ func (p *Pod) Lock(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// LockCerts waits until the file-syncer does not write the objects without revisions.
+// LockCerts waits until the file-syncer does not write to CertDir.
 func (p *Pod) LockCerts(ctx context.Context) (unlock func(), err error) {
 	unlock, err = nodefiles.LockDirectory(ctx, p.CertDir)
 	if err != nil {
@@ -113,15 +110,15 @@ func (p *Pod) LockCerts(ctx context.Context) (unlock func(), err error) {
 
 func (p *Pod) staticPod() string { return operand.Name + "-" + p.Node }
 
-// AwaitEnd waits until the kubelet has deleted the mirror pod of a UID, or any one if that is empty, which it does when
-// the static pod has ended.
+// AwaitEnd waits until the kubelet has deleted the mirror pod with the UID, or any mirror pod if it is empty. The
+// kubelet does so once the static pod has ended.
 func (p *Pod) AwaitEnd(ctx context.Context, uid types.UID) error {
 	name := p.staticPod()
 	var last error
 	err := wait.PollUntilContextCancel(ctx, mirrorPodPeriod, true, func(ctx context.Context) (bool, error) {
 		current, err := p.Client.CoreV1().Pods(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if ctx.Err() == nil {
-			last = err // an API server that does not answer may answer the next time
+			last = err // an unanswered request may succeed the next time
 		}
 		return apierrors.IsNotFound(err) || err == nil && uid != "" && current.UID != uid, nil
 	})
@@ -134,15 +131,14 @@ func (p *Pod) AwaitEnd(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// key is that of a Pod in a context.
 type key struct{}
 
-// In returns a context in which a command finds the pod that it runs in: the names, the client, the network and the
-// termination log. A signal to it is the end of the context. Without it, a command finds them in its process.
+// In returns a context that provides a command with the pod that it runs in: the names, the client, Dial and the
+// termination log. The end of the context replaces signals. Without it, a command takes all of them from its process.
 func In(ctx context.Context, pod Pod) context.Context { return context.WithValue(ctx, key{}, pod) }
 
-// connect sets the names from the environment, where the manifest puts them through the downward API, and the client.
-// It returns the context that a signal ends.
+// connect sets the names, from the environment that the manifest fills by the downward API, and the client. It returns
+// a context that ends with a signal.
 func (p *Pod) connect(ctx context.Context) (context.Context, error) {
 	if given, ok := ctx.Value(key{}).(Pod); ok {
 		p.Node, p.Name, p.Client = given.Node, given.Name, given.Client
@@ -170,12 +166,12 @@ func (p *Pod) Recorder(namespace, component string) events.Recorder {
 }
 
 // End writes the error of what the command did to the termination log, which the operator's conditions quote, and
-// returns it. It does nothing if there is none.
+// returns it. It does nothing if err is nil.
 func (p *Pod) End(did string, err error) error {
 	if err == nil {
 		return nil
 	}
-	// An answer of the API server may have anything in it.
+	// An answer of the API server may contain any character.
 	message := printable.Text(did + ": " + err.Error())
 	if err := os.WriteFile(p.TerminationLog, []byte(message), 0o600); err != nil {
 		klog.ErrorS(err, "Failed to write the termination message")

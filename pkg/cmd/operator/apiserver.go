@@ -20,10 +20,10 @@ import (
 // maxFile exceeds the size of any file that the operator reads.
 const maxFile = 16 << 20
 
-// useAPIServerURL makes in-cluster clients use the API server's URL of the node's own components, because the service
-// network may wait for the cloud-controller-manager. Without the file it changes nothing.
+// useAPIServerURL makes in-cluster clients use the API server's URL that the node's own components use, because the
+// service network may depend on the cloud-controller-manager. Without the file it changes nothing.
 //
-// The file has lines such as KUBERNETES_SERVICE_HOST='api-int.example.com'. Others are ignored.
+// The file has lines such as KUBERNETES_SERVICE_HOST='api-int.example.com'. Other lines are ignored.
 func useAPIServerURL(file string) error {
 	data, err := regularfile.Read(file, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func useAPIServerURL(file string) error {
 		return fmt.Errorf("reading the API server's URL: %w", err)
 	}
 	for _, name := range []string{"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
-		// A value may have single, double or no quotes. The last one counts, as in a shell.
+		// A value may have single, double or no quotes. The last line wins, as in a shell.
 		line := regexp.MustCompile(`(?m)^\s*` + name + `\s*=\s*["']?([^"'\s]*)["']?\s*$`)
 		value := ""
 		for _, found := range line.FindAllSubmatch(data, -1) {
@@ -50,11 +50,11 @@ func useAPIServerURL(file string) error {
 	return nil
 }
 
-// awaitAPIServer waits for the API server, like library-go where it elects the leader: the operator's server reads the
-// client CAs when it starts, and the process would exit.
+// awaitAPIServer waits for the API server, as library-go does for leader election: the operator's own server reads the
+// client CAs when it starts, and without them the process would exit.
 func awaitAPIServer(ctx context.Context, kubeconfig string, limit time.Duration) error {
 	if kubeconfig != "" {
-		// clientcmd never returns for a pipe.
+		// clientcmd never returns if the file is a pipe.
 		if _, err := regularfile.Read(kubeconfig, maxFile); err != nil {
 			return fmt.Errorf("reading --kubeconfig: %w", err)
 		}

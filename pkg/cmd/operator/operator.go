@@ -1,4 +1,4 @@
-// Package operator is the subcommand that runs the operator: its flags, its environment and the node's files.
+// Package operator implements the subcommand that runs the operator: its flags, its environment and the node's files.
 package operator
 
 import (
@@ -24,26 +24,25 @@ import (
 )
 
 const (
-	// component is the name of the operator's Deployment, and the prefix of its lock's.
+	// component is the name of the operator's Deployment, and the prefix of its lock's name.
 	component = "cluster-cloud-controller-manager-operator"
 
 	// startLimit is how long the process waits for the API server before it exits, as in library-go.
 	startLimit = 30 * time.Second
 
-	// apiServerURLFile is the file that the machine-config-operator writes on every node.
+	// apiServerURLFile is written by the machine-config-operator on every node.
 	apiServerURLFile = "/etc/kubernetes/apiserver-url.env"
 
-	// systemTrustFile is the trust bundle of a Red Hat image.
+	// systemTrustFile is the trust bundle of an image of Red Hat Enterprise Linux.
 	systemTrustFile = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
 )
 
-// NewCommand returns the subcommand. The operator's Deployment passes images and versions in environment variables,
-// see platform.ImageEnv.
+// NewCommand returns the subcommand. The Deployment's environment has images, see platform.ImageEnv, and versions.
 func NewCommand(ctx context.Context) *cobra.Command {
 	options := operator.Options{}
 	pod := operatorlock.Pod{Name: os.Getenv("POD_NAME"), UID: types.UID(os.Getenv("POD_UID"))}
 	if pod.UID != "" {
-		// The Deployment's volume for temporary files lasts as long as the pod.
+		// The Deployment's volume for temporary files lives as long as the pod.
 		options.LeaderMemory = filepath.Join(os.TempDir(), "leader-"+string(pod.UID)+".json")
 	}
 	run := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
@@ -54,7 +53,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	}
 
 	config := controllercmd.NewControllerCommandConfig(component, version.Get(), start, clock.RealClock{})
-	config.DisableLeaderElection = true // operatorlock elects.
+	config.DisableLeaderElection = true // operatorlock elects
 	cmd := config.NewCommandWithContext(ctx)
 	cmd.Use = "operator"
 	cmd.Short = "Run the operator in the cluster"

@@ -1,5 +1,4 @@
-// Package remove is the command of the removal pods: it removes the static pod and its files from the node that it runs
-// on.
+// Package remove implements the command of the removal pods: it removes the static pod and its files from its node.
 package remove
 
 import (
@@ -21,7 +20,7 @@ import (
 
 type options struct{ nodepod.Pod }
 
-// NewCommand returns the command. It is hidden because only removal pods run it.
+// NewCommand returns the command, which is hidden because only removal pods run it.
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{Use: "remove", Short: "Remove the static pod and its files from this node"}
@@ -40,8 +39,7 @@ func (o *options) run(ctx context.Context) error {
 	return nil
 }
 
-// remove removes the manifest first, so that the files stay until nothing reads them. Each step succeeds if an earlier
-// attempt has done it.
+// remove first removes the manifest, so that the files stay until nothing reads them. Completed steps are no error.
 func (o *options) remove(ctx context.Context) error {
 	unlock, err := o.Lock(ctx)
 	if err != nil {
@@ -76,7 +74,7 @@ func (o *options) remove(ctx context.Context) error {
 
 var revisionDirectory = regexp.MustCompile(`^` + regexp.QuoteMeta(operand.PodConfigMap) + `-\d+$`)
 
-// directories returns the paths of the revisions, also of those that an installer did not finish.
+// directories returns the directories of the revisions, including those that an installer did not finish.
 func (o *options) directories() ([]string, error) {
 	entries, err := os.ReadDir(o.ResourceDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

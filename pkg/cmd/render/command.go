@@ -1,8 +1,8 @@
-// Package render is the command that bootkube.sh runs to render the bootstrap node's cloud-controller-manager. It has
-// only flags and files. The operator's packages interpret the files: configobservation and operand.
+// Package render implements the command that bootkube.sh runs to render the bootstrap node's cloud-controller-manager.
+// It has only flags and files. The operator's packages interpret the files: configobservation and operand.
 //
-// The command reads and checks all inputs before it writes. The same input yields the same bytes. A failed run leaves
-// the output directory unchanged.
+// The command reads and checks all inputs before it writes. Equal inputs yield equal bytes. The outputs change only
+// once all of them are on the disk.
 package render
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// options are the flags. They have the names of the sibling operators' render commands.
+// options are the flags, with the names of the sibling operators' render commands.
 type options struct {
 	assetOutputDir        string
 	configOutputFile      string
@@ -42,15 +42,14 @@ type options struct {
 	warnings []string
 }
 
-// ignoredFlags are the sibling operators' flags that have no effect here, with the reason.
+// ignoredFlags are flags of the sibling operators that have no effect here, with the reason.
 var ignoredFlags = map[string]string{
 	"templates-input-dir":               "the templates are part of this program",
 	"manifest-config-file-name":         "the pod is configured by its arguments",
 	"manifest-cloud-provider-host-path": "the cloud configuration is delivered among the secrets",
 }
 
-// NewCommand returns the render command. It exits the process itself on an error, so that the message is the last
-// line on stderr. The root command's error handling does not apply.
+// NewCommand returns the render command. It exits the process itself, so that an error is the last line on stderr.
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -155,7 +154,6 @@ func (o *options) validate() error {
 	return nil
 }
 
-// run renders and writes the outputs. It prints warnings on stderr, one per line.
 func (o *options) run(stderr io.Writer) error {
 	if err := o.validate(); err != nil {
 		return err

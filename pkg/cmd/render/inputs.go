@@ -14,7 +14,6 @@ type files struct {
 	overrides []byte
 }
 
-// readInputs reads every file. A missing or invalid file is an error.
 func (o *options) readInputs() (*files, error) {
 	in := &files{}
 	var err error
@@ -32,7 +31,6 @@ func (o *options) readInputs() (*files, error) {
 	return in, err
 }
 
-// readImages reads the release's image-references, if a file is given.
 func readImages(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil

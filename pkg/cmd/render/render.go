@@ -24,7 +24,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// The directories below --asset-output-dir, and the prefix of our files in them.
+// The directories below --asset-output-dir, and the prefix of this operator's files there.
 const (
 	podDir      = "bootstrap-manifests"
 	manifestDir = "manifests"
@@ -32,12 +32,11 @@ const (
 	secretDir   = "tls"
 	filePrefix  = operand.Name + "-"
 	podFile     = operand.Name + "-pod.yaml"
-	// manifestPrefix is that of our early manifests, which the payload's do not have.
+	// manifestPrefix is the prefix of this operator's early manifests. No manifest of the payload has it.
 	manifestPrefix = "0000_26_cloud-controller-manager_"
 )
 
-// render reads and checks every input and returns the outputs in the order of writing. The pod comes last, after the
-// files that it mounts.
+// render checks every input and returns the outputs in the order of writing: the pod after the files that it mounts.
 func (o *options) render() ([]output, error) {
 	in, err := o.readInputs()
 	if err != nil {
@@ -66,7 +65,7 @@ func (o *options) render() ([]output, error) {
 		return nil, err
 	}
 	if resources == nil {
-		// Nothing runs, but the observed configuration is useful for debugging.
+		// Nothing runs, but the observed configuration helps to debug.
 		config, err := operandconfig.Merge(observed, in.overrides)
 		if err != nil {
 			return nil, err
@@ -79,8 +78,8 @@ func (o *options) render() ([]output, error) {
 	return o.outputs(resources)
 }
 
-// knownVersion returns the version whose feature gates apply. It is empty, and a warning is added, if the
-// FeatureGate has none for this release. No gate matters to a cloud-controller-manager that only initializes
+// knownVersion returns the version whose feature gates apply. If the FeatureGate has none for this release, it adds a
+// warning and returns an empty string: no feature gate matters to a cloud-controller-manager that only initializes
 // nodes.
 func (o *options) knownVersion(in *files) string {
 	if o.payloadVersion == "" {
@@ -93,7 +92,6 @@ func (o *options) knownVersion(in *files) string {
 	return o.payloadVersion
 }
 
-// warnUnknownFields adds a warning for each unknown field of the operator's resource.
 func (o *options) warnUnknownFields(in *files) error {
 	unknown, err := in.UnknownFields()
 	for _, d := range unknown {
@@ -102,8 +100,7 @@ func (o *options) warnUnknownFields(in *files) error {
 	return err
 }
 
-// enabled reports whether the cluster has the feature gate and the capability of this operator, and adds a warning if
-// not.
+// enabled reports whether the cluster has this operator's feature gate and capability, and adds a warning if not.
 func (o *options) enabled(in *files) (bool, error) {
 	if o.featureGate != "" {
 		reason, err := in.WithoutGate(configv1.FeatureGateName(o.featureGate), o.payloadVersion)
@@ -126,7 +123,6 @@ func (o *options) enabled(in *files) (bool, error) {
 	return disabled == nil, nil
 }
 
-// warnUnmanaged adds a warning with the reason why a known platform gets no pod.
 func (o *options) warnUnmanaged(in *files, config *operandconfig.Config) {
 	if platform.AbsenceOf(&config.Cluster.Status) == platform.NotDeclared {
 		o.warn("platform %s has a cloud-controller-manager that the administrator runs: no pod is written; to have one, "+
@@ -171,7 +167,7 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 	candidate.Config = observed
 	resources, err := operand.Render(candidate)
 	if rejected := (*operand.InputError)(nil); errors.As(err, &rejected) {
-		// The operator reports the same in the cluster, where it can be corrected. Here nobody can correct it.
+		// The operator reports the same in the cluster, where it can be corrected. During bootstrap it cannot.
 		o.warn("%s: %s", o.located(in, rejected), noPod)
 		return nil, nil
 	}
@@ -200,10 +196,9 @@ func (o *options) gather(in *files, config *operandconfig.Config, p platform.Pla
 	return gathered
 }
 
-// noPod is the consequence of a missing pod on the bootstrap node.
 const noPod = "no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs"
 
-// hasSecrets reports whether all required Secrets exist, and adds a warning otherwise.
+// hasSecrets reports whether all required Secrets exist, and adds a warning if not.
 func (o *options) hasSecrets(p platform.Platform, gathered *inputs.Gathered) bool {
 	custom := gathered.Custom
 	if missing := custom.Missing; len(missing) > 0 && len(missing) == len(custom.Diagnostics) {
@@ -244,13 +239,12 @@ func (o *options) candidate(
 		Credentials: gathered.Credentials,
 		Custom:      gathered.Custom,
 		Trust:       gathered.Trust,
-		// A likely mistake must not fail an installation, and there is no previous revision to keep.
+		// A likely mistake must not fail an installation, and there is no accepted version to keep.
 		Policy: diagnostic.Lenient,
 	}, nil
 }
 
-// images returns the operand's image. It rejects two sources that differ, which would otherwise show only on the
-// node.
+// images returns the images. It rejects two different images of the operand, a mistake that would show on the node.
 func (o *options) images(
 	in *files, p platform.Platform, custom *ccmv1.CustomCloudControllerManager,
 ) (operand.Images, error) {
@@ -277,8 +271,7 @@ func (o *options) images(
 	return images, nil
 }
 
-// outputs returns every file with its content. The configuration and the pod are secret because proxy URLs may have
-// passwords.
+// outputs returns every file. The configuration and the pod are secret because proxy URLs may contain passwords.
 func (o *options) outputs(r *operand.Resources) ([]output, error) {
 	var outputs []output
 	for _, file := range r.Files {
@@ -321,7 +314,7 @@ func (o *options) output(dir, name string, mode os.FileMode, data []byte) output
 }
 
 // nodeManagerManifests returns the objects that make a cloud-node-manager initialize every node that registers. The
-// operator takes them over.
+// operator adopts them later.
 func (o *options) nodeManagerManifests(r *operand.Resources) ([]output, error) {
 	var outputs []output
 	add := func(name string, mode os.FileMode, data []byte) {
@@ -352,7 +345,7 @@ func (o *options) nodeManagerManifests(r *operand.Resources) ([]output, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A proxy's URL in its environment may have a password.
+	// A proxy URL in its environment may contain a password.
 	add(manifestPrefix+"03_daemonset-"+r.NodeManager.Name+".yaml", secretMode, data)
 	return outputs, nil
 }
@@ -380,7 +373,7 @@ func (o *options) located(in *files, rejected *operand.InputError) string {
 	for _, d := range rejected.Diagnostics {
 		located := in.Located(d)
 		if located.Object == d.Object && d.Cause == diagnostic.Configuration && len(o.configOverrideFiles) > 0 {
-			// The operator resource does not exist yet; these files have the overrides.
+			// The operator's resource does not exist yet; the overrides are in these files.
 			located.Object = strings.Join(o.configOverrideFiles, " or ")
 		}
 		messages = append(messages, text(located))
@@ -388,8 +381,7 @@ func (o *options) located(in *files, rejected *operand.InputError) string {
 	return strings.Join(messages, "; ")
 }
 
-// text returns a diagnostic with its position and its code. A line in a value differs from the line in the value's
-// file.
+// text returns a diagnostic with its code and, for a key's value, the line there, which differs from the file's.
 func text(d diagnostic.Diagnostic) string {
 	if d.Key == "" || d.Line == 0 {
 		return d.Coded(d.String())

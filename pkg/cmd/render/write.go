@@ -21,7 +21,7 @@ const (
 
 type output = nodefiles.File
 
-// staleOutputs returns the files that an earlier run wrote, or a killed run left, and this run does not write.
+// staleOutputs returns the files that an earlier or killed run left and that this run does not write.
 func staleOutputs(assetOutputDir string, outputs []output) ([]string, error) {
 	var stale []string
 	owned := []string{filepath.Join(podDir, podFile), filepath.Join(configDir, filePrefix+"*"),
@@ -47,8 +47,8 @@ var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`
 
 func escapeGlob(path string) string { return globEscaper.Replace(filepath.Clean(path)) }
 
-// write writes the outputs and removes stale files. An output that cannot be written, as on a full disk, leaves all
-// files as they were. It does not touch unchanged files.
+// write writes the outputs, then removes stale files. If an output cannot be written, as on a full disk, no file
+// changes. Unchanged files are not touched.
 func write(outputs []output, stale []string) error {
 	if err := checkPaths(outputs); err != nil {
 		return err
@@ -60,7 +60,7 @@ func write(outputs []output, stale []string) error {
 		if err := nodefiles.Remove(path); err != nil {
 			return fmt.Errorf("all outputs are written, but a file of an earlier run remains: %w", err)
 		}
-		// A glob over an empty directory fails in bootkube.sh. The removal fails if it is not empty, as intended.
+		// A glob over an empty directory fails in bootkube.sh. Remove fails, as intended, if the directory is not empty.
 		_ = os.Remove(filepath.Dir(path))
 	}
 	return nil

@@ -17,10 +17,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
-// maxFileBytes exceeds the size of any kubeconfig.
 const maxFileBytes = 16 << 20
 
-// Config returns how to reach the cluster. An error names the file.
+// Config returns the client configuration of the cluster. Errors name the kubeconfig.
 func (s *Source) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = s.kubeconfig
@@ -31,7 +30,7 @@ func (s *Source) Config() (*rest.Config, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: s.context})
 	raw, err := loader.RawConfig()
-	if name := cmp.Or(s.context, raw.CurrentContext); err == nil && name != "" { // otherwise perhaps in a pod
+	if name := cmp.Or(s.context, raw.CurrentContext); err == nil && name != "" { // the process may be in a pod
 		err = usable(raw, name)
 	}
 	var config *rest.Config
@@ -47,8 +46,8 @@ func (s *Source) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// usable returns what is wrong with a context that is not in ClientConfig's error: a file that never ends, and a user
-// who is missing, without whom clientcmd would ask as nobody.
+// usable returns what is wrong with a context and missing in ClientConfig's error: a file that never ends, or a missing
+// user, without which clientcmd would send anonymous requests.
 func usable(config clientcmdapi.Config, name string) error {
 	context := config.Contexts[name]
 	if context == nil {
@@ -63,7 +62,7 @@ func usable(config clientcmdapi.Config, name string) error {
 	return clientcmd.ConfirmUsable(config, name) //nolint:wrapcheck // The caller names the kubeconfig.
 }
 
-// checkRegular returns an error for a file that never ends. clientcmd reports one that does not exist.
+// checkRegular returns an error for a file that never ends. It ignores a missing file, which clientcmd reports.
 func checkRegular(files ...string) error {
 	for _, file := range files {
 		if file == "" {
@@ -76,7 +75,7 @@ func checkRegular(files ...string) error {
 	return nil
 }
 
-// Reached explains an error about a cluster that does not answer, or that does not accept the credentials.
+// Reached explains an error about a cluster that does not answer or does not accept the credentials.
 func Reached(config *rest.Config, err error) error {
 	var request *url.Error
 	switch {

@@ -1,4 +1,4 @@
-// Package source has what the commands about a cluster share: where they read from.
+// Package source selects what the commands about a cluster read from.
 package source
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
 
-// Source is a cluster, or a directory that dump or must-gather has written.
+// Source is a cluster, or a directory that dump or must-gather wrote.
 type Source struct{ kubeconfig, context, from string }
 
 // AddFlags adds the flags that select the cluster.
@@ -22,7 +22,7 @@ func (s *Source) AddFlags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("context", cobra.NoFileCompletions)
 }
 
-// AddFrom adds the flag that selects a directory instead.
+// AddFrom adds the flag that selects a directory instead of a cluster.
 func (s *Source) AddFrom(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.from, "from", "",
 		"Directory that dump or oc adm must-gather has written, instead of a cluster.")
@@ -34,7 +34,7 @@ func (s *Source) AddFrom(cmd *cobra.Command) {
 // IsDirectory reports whether the source is a directory, which does not change.
 func (s *Source) IsDirectory() bool { return s.from != "" }
 
-// Read reads what status needs, and more, and the end of the log of the pod that choose returns. choose may be nil.
+// Read reads what status needs, what more asks for, and the end of the log of the pod that choose, if not nil, returns.
 func (s *Source) Read(
 	ctx context.Context, choose func(*snapshot.Snapshot) string, more ...snapshot.Query,
 ) (*snapshot.Snapshot, error) {

@@ -1,5 +1,5 @@
-// Package status is the command that shows the state of the operator and of the cloud-controller-managers. It has only
-// flags and output; package report has the state.
+// Package status implements the command that shows the state of the operator and of the cloud-controller-managers. It
+// has only flags and output; package report computes the state.
 package status
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
 )
 
-// interval is how often --wait looks. The end of the operator's lock is no event that could be watched.
+// interval is how often --wait polls. A watch would not do: the end of the operator's lock is no event.
 const interval = 2 * time.Second
 
 type options struct {
@@ -91,8 +91,8 @@ func (o *options) read(ctx context.Context) (*report.Status, error) {
 	return report.StatusOf(snapshot)
 }
 
-// await returns the first status that is settled, or the last one before the timeout. An API server that does not
-// answer meanwhile, as during a rollout of its own, is asked again.
+// await returns the first status that is settled, or the last one before the timeout. It retries if the API server does
+// not answer, as during the API server's own rollout.
 func (o *options) await(ctx context.Context, last *report.Status, progress io.Writer) (*report.Status, error) {
 	said := ""
 	err := wait.PollUntilContextTimeout(ctx, interval, o.timeout, true, func(ctx context.Context) (bool, error) {

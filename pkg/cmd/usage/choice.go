@@ -40,8 +40,8 @@ func (c choice[T]) names() []string {
 	return names
 }
 
-// AddChoice adds a flag that takes one of the choices, the first by default. Any other value is an error of the flag,
-// so no command checks it. The shorthand may be empty.
+// AddChoice adds a flag that takes one of the choices, the first by default. The flag rejects any other value, so
+// commands need no check. The shorthand may be empty.
 func AddChoice[T ~string](cmd *cobra.Command, value *T, name, shorthand, help string, choices ...T) {
 	*value = choices[0]
 	flag := choice[T]{value, choices}

@@ -28,7 +28,7 @@ func AddFormat(cmd *cobra.Command, format *Format) {
 	AddChoice(cmd, format, "output", "o", "Format of the output: text or json.", Text, JSON)
 }
 
-// Write writes a report in the format. text writes it for a person.
+// Write writes a report in the format. text writes it in the format Text.
 func Write(out io.Writer, format Format, report any, text func(out io.Writer, color bool) error) error {
 	if format == JSON {
 		return WriteJSON(out, report)
@@ -36,7 +36,7 @@ func Write(out io.Writer, format Format, report any, text func(out io.Writer, co
 	return WriteError(text(out, UseColor(out)))
 }
 
-// WriteJSON writes a report for programs.
+// WriteJSON writes a report as indented JSON.
 func WriteJSON(out io.Writer, report any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -49,7 +49,7 @@ func WriteJSON(out io.Writer, report any) error {
 	return WriteError(err)
 }
 
-// WriteError returns the error for incomplete output, nil if err is nil.
+// WriteError wraps the error of an output that is incomplete. It returns nil if err is nil.
 func WriteError(err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +57,7 @@ func WriteError(err error) error {
 	return fmt.Errorf("the output cannot be written: %w", regularfile.Reason(err))
 }
 
-// UseColor reports whether output to out has colors: out is a terminal, and the variable NO_COLOR is empty.
+// UseColor reports whether output to out has colors: out is a terminal, NO_COLOR is empty, and TERM is not dumb.
 func UseColor(out io.Writer) bool {
 	file, is := out.(*os.File)
 	return is && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))

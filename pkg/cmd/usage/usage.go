@@ -1,5 +1,4 @@
-// Package usage has what the commands share towards their caller: how they end, their flags with a choice, and what a
-// terminal or a program gets.
+// Package usage contains what all commands share: exit codes, error output, flags with a choice, and output formats.
 package usage
 
 import (
@@ -18,16 +17,14 @@ import (
 // The exit codes of the commands that answer a question.
 const (
 	// OK means that nothing is wrong; there may be warnings.
-	OK = 0
-	// Wrong means that something is.
+	OK    = 0
 	Wrong = 1
-	// Unusable means that the command could not do what it was told: the flags are invalid, or an input or the cluster
-	// cannot be read.
+	// Unusable means that the command failed: the flags are invalid, or an input or the cluster cannot be read.
 	Unusable = 2
 )
 
-// Run makes the command exit with the code that run returns, or with Unusable after an error, which is the last line on
-// stderr. cobra would print the usage with each error.
+// Run makes the command exit with the code that run returns, or with Unusable after an error. The error is the last
+// line on stderr, without the usage that cobra would print.
 func Run(cmd *cobra.Command, run func(ctx context.Context, args []string) (code int, err error)) {
 	cmd.SetFlagErrorFunc(FailOnFlag)
 	check := cmd.Args
@@ -58,22 +55,21 @@ func FailOnFlag(cmd *cobra.Command, err error) error {
 	return nil
 }
 
-// lastLine returns the error as one line with the command's name: scripts, and bootkube's report of a failure, show
-// only the end of stderr.
+// lastLine returns the error and the command's name as one line: scripts and bootkube show only the end of stderr.
 func lastLine(command string, err error) string {
 	return command + ": " + printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")) + "\n"
 }
 
-// takes says what the flags of a type take. Other types have errors of their own, which say it.
+// takes describes the values of the flags of a type. The errors of other types contain that already.
 var takes = map[string]string{
 	"bool":     "true or false",
 	"duration": "a duration such as 5m",
 	"int":      "a number",
 	"int32":    "a number",
-	"Level":    "a number", // that of the logs
+	"Level":    "a number", // the verbosity of klog
 }
 
-// FlagError says what a flag takes instead of quoting the library that could not read its value.
+// FlagError describes the values of an invalid flag instead of quoting the library's parse error.
 func FlagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

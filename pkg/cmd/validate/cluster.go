@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// runAgainstCluster is run with --against-cluster.
 func (o *options) runAgainstCluster(ctx context.Context, out io.Writer) (code int, err error) {
 	config, err := o.source.Config()
 	if err != nil {
@@ -29,11 +28,10 @@ func (o *options) runAgainstCluster(ctx context.Context, out io.Writer) (code in
 	return o.code(&p.Report), o.printEffect(out, p)
 }
 
-// clusterResult is the JSON output with --against-cluster. Programs read it: fields may be added, but none may change.
+// clusterResult is the JSON output with --against-cluster. It is an API: fields may be added, but none may change.
 type clusterResult struct {
 	result
 
-	// Effect is what the files would change.
 	Effect preview.Effect `json:"effect"`
 }
 
@@ -58,7 +56,6 @@ func (o *options) printEffect(out io.Writer, p *preview.Preview) error {
 	return usage.WriteError(err)
 }
 
-// inputs names what was checked.
 func (o *options) inputs() string {
 	if files := diagnostics.Inputs(o.request); files != "" {
 		return files + " over the cluster"
@@ -66,7 +63,7 @@ func (o *options) inputs() string {
 	return "the cluster"
 }
 
-// rollout says what would roll out, and where.
+// rollout describes which nodes would get a new revision.
 func rollout(e preview.Effect) string {
 	var lines strings.Builder
 	switch {

@@ -1,5 +1,5 @@
-// Package validate is the command that checks a cloud configuration without a cluster, or against one. It has only
-// flags and output; the checks are those of the operator and render.
+// Package validate implements the command that checks a cloud configuration without a cluster, or against one. It has
+// only flags and output; the checks are those of the operator and render.
 package validate
 
 import (
@@ -134,7 +134,7 @@ func summary(report *offline.Report, inputs string) string {
 		usage.Counted(report.Count(diagnostic.Warning), "warning"), inputs, report.Platform)
 }
 
-// result is the JSON output. Programs read it: fields may be added, but none may change.
+// result is the JSON output. It is an API: fields may be added, but none may change.
 type result struct {
 	Findings []finding `json:"findings"`
 	Errors   int       `json:"errors"`
@@ -143,7 +143,6 @@ type result struct {
 	Remarks  []string  `json:"remarks,omitempty"`
 }
 
-// finding is a diagnostic with its code.
 type finding struct {
 	diagnostic.Diagnostic
 
