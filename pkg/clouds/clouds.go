@@ -12,27 +12,24 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// Source is the input from which a platform's configuration is made.
+// Source is the input of a Rewrite.
 type Source struct {
-	// Config is the user's configuration. It is nil if there is none.
+	// Config is the user's configuration, nil if there is none.
 	Config []byte
 	// Keys are the other keys of the ConfigMap that contains Config, except for the CA bundle.
 	Keys map[string][]byte
-	// Credentials is the data of the credentials Secret. It is nil if there is no Secret.
+	// Credentials is the data of the credentials Secret, nil if there is no Secret.
 	Credentials map[string][]byte
-	// CredentialsUnknown means that the caller does not know the Secret, as in offline checks. Missing credentials are
-	// then not an error, and nothing is made from credentials.
+	// CredentialsUnknown means that the caller cannot read the Secret, as in offline checks. Missing credentials are then
+	// no error, and Rewrite derives nothing from credentials.
 	CredentialsUnknown bool
-	// CABundle is the value of ca-bundle.pem in the ConfigMap that contains Config. It is nil if there is none.
+	// CABundle is the value of ca-bundle.pem in the ConfigMap that contains Config, nil if there is none.
 	CABundle []byte
-	// Cluster contains the facts that the cluster's own objects state about the cloud.
-	Cluster Cluster
-	// Paths are the paths of the delivered files in the cloud-controller-manager's container.
-	Paths Paths
+	Cluster  Cluster
+	Paths    Paths
 	// First means that no configuration has been accepted in this cluster yet.
 	First bool
-	// Kept are the user's values, by key, that were not in effect yet when the configuration was accepted last: see
-	// Result.
+	// Kept is Result.Kept of the last accepted configuration.
 	Kept map[string]string
 }
 
@@ -46,8 +43,7 @@ type Cluster struct {
 	Status configv1.PlatformStatus `json:"status,omitzero"`
 	// ServiceNetworks are the CIDRs of serviceNetwork in Network.
 	ServiceNetworks []string `json:"serviceNetworks,omitempty"`
-	// FeatureGates are the enabled feature gates that affect a cloud's configuration or cloud-controller-manager,
-	// sorted.
+	// FeatureGates are the enabled feature gates that affect the configuration or the cloud-controller-manager, sorted.
 	FeatureGates []string `json:"featureGates,omitempty"`
 }
 
@@ -67,24 +63,22 @@ type Paths struct {
 
 // Result is the output of a Rewrite. If any diagnostic is Invalid, all other fields are empty.
 type Result struct {
-	// Config is the cloud.conf for the cloud-controller-manager. It may contain secrets.
+	// Config is the content of cloud.conf. It may contain secrets.
 	Config []byte
 	// Files are further files in the directory of cloud.conf, by name.
 	Files map[string][]byte
 	// Credentials are the files from which the cloud-controller-manager reads its credentials, by name.
 	Credentials map[string][]byte
-	// NodeManager are the files that the platform's cloud-node-manager reads, by name. It is nil if the
-	// cloud-node-manager reads none. The files may contain secrets.
+	// NodeManager are the files that the cloud-node-manager reads, by name, or nil. They may contain secrets.
 	NodeManager map[string][]byte
-	// Tokens are the federated tokens of the cloud-controller-manager's ServiceAccount with which it logs in to the
-	// cloud.
+	// Tokens are the federated tokens with which the cloud-controller-manager logs in to the cloud.
 	Tokens []Token
-	// Kept are the user's values that are not in effect yet, by key. The predecessor ignored them, and an upgrade must
-	// not change behavior. A value takes effect once the user changes it.
+	// Kept are the user's values that have no effect yet, by key: the predecessor ignored them, and an upgrade must not
+	// change behavior. A value takes effect once the user changes it.
 	Kept map[string]string
-	// Untried is why no preflight can try the configuration, empty if one can.
+	// Untried is why no preflight can try the configuration; empty if a preflight can.
 	Untried string
-	// Public are the names whose values are no secrets, as confdoc.PublicNames returns them: those of Config before and
+	// Public are the names whose values are not secret, as confdoc.PublicNames returns them: those of Config, before and
 	// after the rewriting, and those of Files. The value of any other name may be a secret.
 	Public []string
 	// Diagnostics are sorted by input, key, line and column.
@@ -94,12 +88,11 @@ type Result struct {
 // Token is a token of the cloud-controller-manager's ServiceAccount that the operator keeps up to date in a file.
 type Token struct {
 	// Key is the name of the file.
-	Key string `json:"key"`
-	// Audience is the audience of the token.
+	Key      string `json:"key"`
 	Audience string `json:"audience"`
 }
 
-// Rewrite is the function that a platform with a configuration provides. It is pure and deterministic.
+// Rewrite is what a platform with a cloud configuration provides. It is pure and deterministic.
 type Rewrite func(Source) Result
 
 // Errors returns the diagnostics that reject the candidate under the policy.

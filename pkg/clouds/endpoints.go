@@ -15,7 +15,7 @@ import (
 // configuration may not be allowed to read the Secret. Therefore an endpoint is compared with a source that such a user
 // cannot write: the Secret itself or Infrastructure. An endpoint that neither of them names is Redirected.
 
-// HostOf returns the lower-case host of an address without its port, or an empty string if there is none.
+// HostOf returns the lower-case host of a URL without its port, or an empty string if it has none.
 func HostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -24,7 +24,7 @@ func HostOf(address string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// PortOf returns the port of an address, by default that of its scheme, or an empty string if there is none.
+// PortOf returns the port of a URL, by default that of its scheme, or an empty string if it has none.
 func PortOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -33,7 +33,7 @@ func PortOf(address string) string {
 	return cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
 }
 
-// IsTLS reports whether the address uses TLS.
+// IsTLS reports whether the URL uses TLS.
 func IsTLS(address string) bool { return confdoc.IsURL(address, "https") }
 
 // IsUnder reports whether the host is one of the domains or a subdomain of one of them.
@@ -43,7 +43,7 @@ func IsUnder(host string, domains ...string) bool {
 	})
 }
 
-// IsSecureUnder reports whether the address uses TLS and its host is under one of the domains.
+// IsSecureUnder reports whether the URL uses TLS and its host is under one of the domains.
 func IsSecureUnder(address string, domains ...string) bool {
 	return IsTLS(address) && IsUnder(HostOf(address), domains...)
 }
@@ -54,7 +54,7 @@ func IsEndpoint(address string) bool { return confdoc.IsURL(address, "http", "ht
 // SameEndpoint reports whether two addresses are equal except for trailing slashes.
 func SameEndpoint(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
-// Infrastructure is the name of the cluster's Infrastructure in messages.
+// Infrastructure is how messages name the cluster's Infrastructure.
 const Infrastructure = "infrastructure.config.openshift.io/cluster"
 
 // ReportInfrastructure adds a diagnostic about a field of Infrastructure.

@@ -17,7 +17,7 @@ const (
 // ServiceNetwork is the field that decides the IP families of a cluster.
 const ServiceNetwork = "spec.serviceNetwork of network.config.openshift.io/cluster"
 
-// IPFamilies returns the IP families of the service networks, the primary one first; nil where they are unknown.
+// IPFamilies returns the IP families of the service networks, the primary one first; nil if they are unknown.
 func (c Cluster) IPFamilies() []string {
 	var families []string
 	for _, network := range c.ServiceNetworks {
@@ -36,8 +36,8 @@ func (c Cluster) IPFamilies() []string {
 	return families
 }
 
-// CheckIPFamilies reports a setting with which nodes get addresses of the reported families only, if a service network
-// has another one: k8s.io/cloud-provider initializes no node with an address that its cloud does not report
+// CheckIPFamilies reports a setting with which nodes get only addresses of the reported families, if a service network
+// has another family. k8s.io/cloud-provider initializes no node with an address that its cloud does not report
 // (node/helpers/address.go).
 func (r Run) CheckIPFamilies(at *confdoc.Node, kind diagnostic.Kind, setting, action string, reported ...string) {
 	for _, family := range r.Cluster.IPFamilies() {

@@ -9,8 +9,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// settings are names that only one cloud's configuration has: a section alone, or keys of a section or, without one, of
-// the whole document.
+// settings are names that only one cloud's configuration has: a section, keys of a section, or top-level keys.
 type settings struct {
 	cloud, section string
 	keys           []string
@@ -34,14 +33,14 @@ var settingsOfClouds = []settings{
 	{"vSphere", "", []string{"vcenter"}},
 }
 
-// has reports whether a key is one of these settings, or a section, which has no key.
+// has reports whether a key is one of these settings. An empty key stands for the section itself.
 func (s settings) has(section, key string) bool {
 	isKey := func(name string) bool { return strings.EqualFold(name, key) }
 	return strings.EqualFold(s.section, section) && (key == "" && s.keys == nil || slices.ContainsFunc(s.keys, isKey))
 }
 
-// unknownSettings calls count for each key and each section of a document that its own cloud does not know, and returns
-// the number of keys that it knows.
+// unknownSettings calls count for each key and section that the document's own cloud does not know, and returns the
+// number of keys that it knows.
 func unknownSettings(d *confdoc.Document, count func(e *confdoc.Entry, section, key string)) (known int) {
 	for _, e := range d.Root.Members() {
 		field, isKnown := d.Format.Find(d.Fields, e.Name)
@@ -63,8 +62,8 @@ func unknownSettings(d *confdoc.Document, count func(e *confdoc.Entry, section, 
 	return known
 }
 
-// checkOtherCloud replaces the diagnostics about unknown names by one if the configuration is another cloud's: if it
-// has at least two settings that only that cloud has, or a section of it, and fewer settings of the document's cloud.
+// checkOtherCloud replaces the diagnostics about unknown names by a single one if the configuration is another cloud's:
+// it has at least two settings that only that cloud has, or one that suffices, and fewer settings of its own cloud.
 func checkOtherCloud(d *confdoc.Document) {
 	found, first := map[string]int{}, map[string]*confdoc.Entry{}
 	own := unknownSettings(d, func(e *confdoc.Entry, section, key string) {
@@ -73,7 +72,7 @@ func checkOtherCloud(d *confdoc.Document) {
 				first[s.cloud] = cmp.Or(first[s.cloud], e)
 				found[s.cloud]++
 				if len(s.keys) <= 1 {
-					found[s.cloud]++ // it is enough
+					found[s.cloud]++ // one is enough
 				}
 			}
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// Run is one run of a Rewrite: its source, and the configuration that it changes. The diagnostics are in Findings.
+// Run is one call of a Rewrite: its source, and the configuration that it changes. Diagnostics go to Findings.
 type Run struct {
 	Source
 	*confdoc.Document
 }
 
-// NewRun reads the configuration of a source.
+// NewRun parses the configuration of a source.
 func NewRun(src Source, reader confdoc.Reader) Run {
 	reader.Input = diagnostic.CloudConfig
 	d := reader.Read(src.Config, &diagnostic.List{})
@@ -40,13 +40,13 @@ func (r Run) Finish(result Result) Result {
 }
 
 const (
-	// MintedToken is the file with the token of the cloud-controller-manager's ServiceAccount.
+	// MintedToken is the name of the file with the token of the cloud-controller-manager's ServiceAccount.
 	MintedToken = "token"
 	// OpenshiftAudience is the audience that a cloud's trust in an OpenShift cluster expects.
 	OpenshiftAudience = "openshift"
 )
 
-// TokenFile is the path of the file with the token.
+// TokenFile returns the path of MintedToken in the container.
 func (r Run) TokenFile() string { return path.Join(r.Paths.Tokens, MintedToken) }
 
 // NoCredentialsSecret is the message for a credentials Secret that does not exist.
@@ -59,14 +59,13 @@ func (r Run) ReportCredentials(key string, kind diagnostic.Kind, format string, 
 		Message: fmt.Sprintf(format, args...)})
 }
 
-// RejectCredentials is ReportCredentials for credentials that cannot be used.
+// RejectCredentials reports credentials that cannot be used; see ReportCredentials.
 func (r Run) RejectCredentials(key, format string, args ...any) {
 	r.ReportCredentials(key, diagnostic.Invalid, format, args...)
 }
 
 // SecretTexts returns the values of the named keys of the credentials Secret without leading and trailing whitespace,
-// which is never part of a credential and would make every login fail. It reports unknown keys that are close to one of
-// the names.
+// which is never part of a credential and would make every login fail. It reports misspelled keys.
 func (r Run) SecretTexts(names ...string) map[string]string {
 	out := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(r.Credentials)) {
@@ -89,7 +88,7 @@ func (r Run) SecretTexts(names ...string) map[string]string {
 	return out
 }
 
-// CheckTyped reports a value that seems not to be what the cloud issued.
+// CheckTyped reports a value that is probably not what the cloud issued.
 func (r Run) CheckTyped(key, text string) {
 	switch {
 	case confdoc.IsBase64([]byte(text)):
@@ -101,8 +100,8 @@ func (r Run) CheckTyped(key, text string) {
 	}
 }
 
-// ReportUnread reports the keys of the credentials Secret that are not among the names, for a Secret that only the
-// cloud-controller-manager reads. Those that SecretTexts reports are left out.
+// ReportUnread reports other keys of the credentials Secret than the names, for a Secret that only the
+// cloud-controller-manager reads. It omits those that SecretTexts reports.
 func (r Run) ReportUnread(names ...string) {
 	for _, key := range slices.Sorted(maps.Keys(r.Credentials)) {
 		meant := confdoc.Nearest(key, names)
@@ -115,8 +114,7 @@ func (r Run) ReportUnread(names ...string) {
 
 func isUnprintable(r rune) bool { return r == 0xfffd || r < ' ' || !confdoc.Printable(r) }
 
-// SecretKey returns the value of the required key of the credentials Secret. If the value is missing or empty, it
-// reports that and returns nil.
+// SecretKey returns a required key of the credentials Secret. It reports a missing or empty value and returns nil.
 func (r Run) SecretKey(key string) []byte {
 	text, ok := r.Credentials[key]
 	switch {
@@ -136,20 +134,20 @@ func (r Run) SecretKey(key string) []byte {
 	return nil
 }
 
-// HasCABundle reports whether there is a CA bundle that is not empty. An empty file would make most providers exit.
+// HasCABundle reports whether the CA bundle is not empty. Most providers exit if it is an empty file.
 func (r Run) HasCABundle() bool { return len(bytes.TrimSpace(r.CABundle)) > 0 }
 
-// trustStores are the bundles of CA certificates that an image of Red Hat Enterprise Linux has, by all their paths (the
-// package ca-certificates). The pod mounts nothing of its node below /etc/pki and /etc/ssl.
+// trustStores are the paths of the CA bundles in an image of Red Hat Enterprise Linux (package ca-certificates). The
+// pod mounts nothing from its node below /etc/pki and /etc/ssl.
 var trustStores = []string{"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/pki/tls/cert.pem",
 	"/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/tls/certs/ca-certificates.crt", "/etc/ssl/cert.pem",
 	"/etc/ssl/certs/ca-bundle.crt", "/etc/ssl/certs/ca-certificates.crt"}
 
-// IsTrustStore reports whether the path is a bundle of CA certificates in the provider's image.
+// IsTrustStore reports whether the path is a CA bundle in the provider's image.
 func IsTrustStore(file string) bool { return slices.Contains(trustStores, path.Clean(file)) }
 
-// CheckCABundle reports the mistakes for which client-go's certificate reader, which the cloud-controller-managers use,
-// rejects a CA file: a certificate that cannot be parsed, or no certificate at all. It does not check expiry.
+// CheckCABundle reports what makes client-go's certificate reader, which the cloud-controller-managers use, reject a CA
+// file: a certificate that cannot be parsed, or no certificate at all. It does not check expiry.
 func (r Run) CheckCABundle() {
 	d := &confdoc.Document{Findings: r.Findings}
 	d.Input, d.DataKey = diagnostic.CloudConfig, diagnostic.CABundleKey
@@ -165,7 +163,7 @@ func (r Run) CheckCABundle() {
 }
 
 // Certificates returns the number of certificates in a PEM bundle, and the offsets of those that cannot be parsed. It
-// ignores other blocks, as the readers of client-go and crypto/x509 do.
+// ignores other blocks, as client-go and crypto/x509 do.
 func Certificates(bundle []byte) (count int, broken []int) {
 	for rest := bundle; ; {
 		block, after := pem.Decode(rest)

@@ -11,7 +11,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// The keys of the credentials Secret.
 const (
 	idKey     = "alibaba_access_key_id"
 	secretKey = "alibaba_access_key_secret"

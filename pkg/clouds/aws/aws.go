@@ -23,18 +23,18 @@ const (
 
 type rewriter struct {
 	clouds.Run
-	// status is what Infrastructure says; empty where it says nothing.
+	// status is empty if Infrastructure has none.
 	status configv1.AWSPlatformStatus
 	index  index
 }
 
 // Rewrite checks and rewrites an AWS cloud.conf, and checks the credentials that it is used with.
 //
-// It accepts what k8s.io/cloud-provider-aws v1.36.2 reads. A missing configuration is one with defaults only. Rewrite
-// gives the services in ServiceOverride the names that the provider looks for, adds the region and endpoints of
+// It accepts what k8s.io/cloud-provider-aws v1.36.2 reads. A missing configuration consists of the defaults alone.
+// Rewrite renames the services in ServiceOverride to what the provider looks for, adds the region and endpoints of
 // Infrastructure that are missing, and sets OpenShift's defaults. Credentials are optional: without them the provider
-// uses the identity of the instance. With them, the result has one file "credentials" in the form that AWS's tools
-// share. Unknown keys are kept, because a newer provider may know them. Comments are not kept.
+// uses the identity of the instance. With them, the result has one file "credentials" in the format of AWS's shared
+// credentials file. Unknown keys are kept because a newer provider may know them. Comments are dropped.
 func Rewrite(src clouds.Source) clouds.Result {
 	isMissing := len(bytes.TrimSpace(src.Config)) == 0
 	if isMissing {
@@ -61,7 +61,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 	return a.Finish(clouds.Result{Config: a.Encode(), Credentials: credentials, Tokens: tokens})
 }
 
-// checkValues reports values that the provider can read, but with which it exits or does nothing.
+// checkValues reports values that the provider can read, but with which it exits or has no effect.
 func (a *rewriter) checkValues() {
 	const pattern = "SupportedTopologyInstanceTypePattern"
 	if _, err := regexp.Compile(a.Text("Global", pattern)); err != nil {
@@ -75,9 +75,9 @@ func (a *rewriter) checkValues() {
 	a.checkCluster()
 }
 
-// checkCluster reports a VPC that the provider ignores (newAWSCloud in pkg/providers/v1/aws.go), and another cluster's
-// ID: the provider finds subnets, security groups and load balancers by the tag kubernetes.io/cluster/<ID>, which the
-// installer writes with the name of the infrastructure. KubernetesClusterTag is an ID too (init in
+// checkCluster reports a VPC that the provider ignores (newAWSCloud in pkg/providers/v1/aws.go), and the ID of another
+// cluster. The provider finds subnets, security groups and load balancers by the tag kubernetes.io/cluster/<ID>, which
+// the installer writes with the infrastructure name. KubernetesClusterTag is an ID too (init in
 // pkg/providers/v1/tags.go).
 func (a *rewriter) checkCluster() {
 	global := a.Value("Global")
@@ -99,7 +99,7 @@ func (a *rewriter) checkCluster() {
 }
 
 // checkIPFamilies reports IP families of the cluster that the provider does not report for a node. Its default is IPv4
-// (newAWSCloud in pkg/providers/v1/aws.go). Words that the provider does not know have been reported.
+// (newAWSCloud in pkg/providers/v1/aws.go). Values that the provider does not know are already reported.
 func (a *rewriter) checkIPFamilies() {
 	const key = "NodeIPFamilies"
 	const action = "write a line for each family"
@@ -120,7 +120,7 @@ func (a *rewriter) checkIPFamilies() {
 
 var zoneRegion = regexp.MustCompile(`^([a-zA-Z]+-)+\d+`)
 
-// checkRegion compares the region with that of Infrastructure. The provider takes the region from Zone if that is set.
+// checkRegion compares the region with Infrastructure's. The provider derives the region from Zone if that is set.
 func (a *rewriter) checkRegion() {
 	a.Contradicts("Region", a.Value("Global", "Region"), regionField, a.status.Region)
 	if a.Text("Global", "Zone") == "" {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// credentialsFile is the file that AWS_SHARED_CREDENTIALS_FILE names, and the key of the Secret with such a file.
+	// credentialsFile is the file that AWS_SHARED_CREDENTIALS_FILE names, and the Secret's key for such a file.
 	credentialsFile  = "credentials"
 	defaultProfile   = "default"
 	keyID            = "aws_access_key_id"
@@ -28,17 +28,17 @@ const (
 	credentialSource = "credential_source"
 	process          = "credential_process"
 	tokenAudience    = "sts.amazonaws.com"
-	// servicesKey in a profile names the section with the endpoints of services.
+	// servicesKey names, in a profile, the section with the endpoints of services.
 	servicesKey     = "services"
 	servicesSection = "openshift"
 	tokenService    = "sts"
 )
 
-// halves are the two keys of a pair, each with the other one.
+// halves are the two keys of a key pair, each with the other one.
 var halves = [][2]string{{keyID, secretKey}, {secretKey, keyID}}
 
-// credentials returns the files that the provider reads, and the tokens that they refer to. Without a Secret, or with
-// an empty one, there are none: the provider uses the identity of the instance.
+// credentials returns the files that the provider reads, and the tokens that they refer to. There are none without a
+// Secret or with an empty one: the provider then uses the identity of the instance.
 func (a *rewriter) credentials() (map[string][]byte, []clouds.Token) {
 	if len(a.Credentials) == 0 {
 		return nil, nil
@@ -75,7 +75,7 @@ func (a *rewriter) keyPair() map[string][]byte {
 	return map[string][]byte{credentialsFile: []byte(file)}
 }
 
-// keyProblem returns why a text cannot be one half of a key pair; empty where it can.
+// keyProblem returns why a text cannot be one half of a key pair, or an empty string if it can.
 func keyProblem(text string) string {
 	isForeign := func(r rune) bool { return r <= ' ' || r > unicode.MaxASCII || r == 0x7f }
 	switch {
@@ -91,7 +91,7 @@ func keyProblem(text string) string {
 	return ""
 }
 
-// sharedFile checks a shared credentials file, and returns it with the path of the token that the operator keeps.
+// sharedFile checks a shared credentials file, and returns it with the path of the token that the operator maintains.
 func (a *rewriter) sharedFile(text string) (map[string][]byte, []clouds.Token) {
 	file := &confdoc.Document{Findings: a.Findings}
 	file.Input, file.DataKey = diagnostic.Credentials, credentialsFile
@@ -127,9 +127,9 @@ func (a *rewriter) sharedFile(text string) (map[string][]byte, []clouds.Token) {
 	return map[string][]byte{credentialsFile: []byte(strings.Join(lines, "\n"))}, tokens
 }
 
-// addTokenService adds the endpoint of STS that Infrastructure has, if a profile takes a role. The provider has no
-// override for the STS that gives it the keys of a role: it reads no other file, and the SDK applies endpoint_url of a
-// profile only after the login. An endpoint of the user stays.
+// addTokenService adds Infrastructure's endpoint of STS to the default profile if a profile takes a role. The provider
+// has no other way to override the STS that issues the keys of a role: it reads no other file, and the SDK applies a
+// profile's endpoint_url only after the login. An endpoint that the user set stays.
 func (a *rewriter) addTokenService(file *confdoc.Document, profiles []*profile, lines []string) []string {
 	endpoint := slices.IndexFunc(a.status.ServiceEndpoints, func(e configv1.AWSServiceEndpoint) bool {
 		return strings.EqualFold(e.Name, tokenService)
@@ -216,7 +216,7 @@ func (p *profile) wayProblem() (key, problem string) {
 	case len(ways) > 1:
 		return ways[1], "has both " + strings.Join(ways, " and ") + ": only one of them is allowed; remove the others"
 	case len(ways) == 0 && (p.has(keyID) || hasRole && p.name == defaultProfile):
-		return "", "" // without a pair the instance takes the role
+		return "", "" // without a key pair the instance takes the role
 	case len(ways) == 0:
 		return "", fmt.Sprintf("has neither %s and %s nor %s and %s: add them", keyID, secretKey, roleARN, tokenFile)
 	case ways[0] == process:

@@ -36,7 +36,7 @@ var schema = []confdoc.Field{
 	)},
 	{Name: overrideSection, Is: confdoc.Object, Named: true, Fields: slices.Concat(
 		confdoc.Field{Required: incomplete}.For("Service", "Region"),
-		// The requests to what is no URL fail.
+		// Requests to a value that is not a URL fail.
 		confdoc.Field{Required: incomplete, Passed: true, Schemes: []string{"https", "http"}}.For("URL"),
 		confdoc.Field{Required: incomplete}.For("SigningRegion"),
 		confdoc.FieldsOf(confdoc.Text, "SigningMethod", "SigningName"),
@@ -47,8 +47,8 @@ var schema = []confdoc.Field{
 // (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns).
 var rolePattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/.+$`)
 
-// resource returns a field with the ID of a resource, which the provider passes on to the API of EC2. The IDs have the
-// form prefix-hexadecimal (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html).
+// resource returns a field for the ID of a resource, which the provider passes to the EC2 API. IDs have the form
+// prefix-hexadecimal (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html).
 func resource(prefix, name string) []confdoc.Field {
 	return confdoc.Field{Passed: true, Valid: regexp.MustCompile("^" + prefix + "-[0-9a-f]+$").MatchString,
 		Hint: "an ID such as " + prefix + "-0123456789abcdef0"}.For(name)
@@ -60,8 +60,8 @@ const (
 	incomplete      = "add it or remove the section; otherwise the cloud-controller-manager exits"
 )
 
-// The services that the provider uses, by the names that it looks for in ServiceOverride. They are case-sensitive: the
-// constants ServiceID of the packages ec2, elasticloadbalancing, elasticloadbalancingv2, kms and imds of
+// The services that the provider uses, by the case-sensitive names that it looks for in ServiceOverride: the constants
+// ServiceID of the packages ec2, elasticloadbalancing, elasticloadbalancingv2, kms and imds of
 // github.com/aws/aws-sdk-go-v2.
 const (
 	ec2   = "EC2"
@@ -74,7 +74,7 @@ const (
 var services = []string{ec2, elb, elBv2, kms, imds}
 
 // serviceNames are other names of these services. Infrastructure and the in-tree provider use those of AWS's list of
-// endpoints, where both kinds of load balancers have one endpoint. The others are those of AWS's command line tool.
+// endpoints, where both kinds of load balancers share one endpoint. The AWS CLI uses the others.
 var serviceNames = map[string][]string{
 	"ec2":                    {ec2},
 	"elasticloadbalancing":   {elb, elBv2},

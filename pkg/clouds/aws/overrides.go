@@ -14,12 +14,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// serviceOf and regionOf return what a ServiceOverride is for. The provider trims both strings.
+// serviceOf and regionOf return the trimmed Service and Region of a ServiceOverride; the provider trims them too.
 func serviceOf(e *confdoc.Entry) string { return strings.TrimSpace(e.Value.String("Service")) }
 
 func regionOf(e *confdoc.Entry) string { return strings.TrimSpace(e.Value.String("Region")) }
 
-// overrideKey returns one string for a service and a region, as the provider does.
+// overrideKey returns the key by which the provider looks an override up.
 func overrideKey(service, region string) string { return service + "_" + region }
 
 func keyOf(e *confdoc.Entry) string { return overrideKey(serviceOf(e), regionOf(e)) }
@@ -29,7 +29,7 @@ func (a *rewriter) overrides() []*confdoc.Entry {
 	return slices.DeleteFunc(slices.Clone(a.Root.Entries), isOther)
 }
 
-// index finds overrides by service and region, and has the names of all. A configuration may have thousands.
+// index finds overrides by service and region, and stores all their names. A configuration may have thousands.
 type index struct {
 	entries map[string]*confdoc.Entry // by overrideKey
 	names   sets.Set[string]
@@ -42,7 +42,7 @@ func (i index) add(e *confdoc.Entry) {
 	i.names.Insert(e.Sub)
 }
 
-// insert adds an override in front of the section at a position, under a name that is still free.
+// insert inserts an override at a position of the document, under a name that is not used yet.
 func (a *rewriter) insert(position int, name string, settings *confdoc.Node) *confdoc.Entry {
 	free := name
 	for n := 2; a.index.names.Has(free); n++ {
@@ -54,7 +54,7 @@ func (a *rewriter) insert(position int, name string, settings *confdoc.Node) *co
 	return e
 }
 
-// checkOverrides reports overrides with which the provider exits or sends its requests elsewhere, or which it ignores.
+// checkOverrides reports overrides with which the provider exits or calls another server, and those that it ignores.
 func (a *rewriter) checkOverrides() {
 	for _, e := range a.overrides() {
 		service, region, address := serviceOf(e), regionOf(e), e.Value.String("URL")
@@ -92,12 +92,12 @@ var domains = []string{
 // hosts are the first labels of the endpoints of services (service/*/endpoints.go of github.com/aws/aws-sdk-go-v2).
 var hosts = []string{"ec2", "elasticloadbalancing", "kms"}
 
-// regionName matches the regions of every partition, and no name of a service such as s3, elb or execute-api.
+// regionName matches the regions of every partition, but no name of a service such as s3, elb or execute-api.
 var regionName = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-\d+$`)
 
-// isAmazons reports whether the host is an endpoint of services. Amazon's customers have hosts in the same domains:
-// load balancers, instances, buckets, API gateways and endpoint services. So the host must be the service, its region
-// if any, and the domain, or the DNS name of an interface endpoint, vpce-<id>.<service>.<region>.vpce.amazonaws.com.
+// isAmazons reports whether the host is an endpoint of AWS's services. Customers' load balancers, instances, buckets,
+// API gateways and endpoint services are in the same domains. So the host must consist of the service, its region if
+// any, and the domain, or be the DNS name of an interface endpoint, vpce-<id>.<service>.<region>.vpce.amazonaws.com.
 func isAmazons(host string) bool {
 	return slices.ContainsFunc(domains, func(domain string) bool {
 		name, found := strings.CutSuffix(host, "."+domain)
@@ -110,8 +110,8 @@ func isAmazons(host string) bool {
 	})
 }
 
-// isForeign reports whether an endpoint of a service that the provider uses is neither Amazon's nor, by its service,
-// one of Infrastructure. The metadata service gets no credentials.
+// isForeign reports whether the endpoint of a service that the provider uses is neither Amazon's nor one that
+// Infrastructure has for that service. The metadata service receives no credentials and is never foreign.
 func (a *rewriter) isForeign(service, address string) bool {
 	ids := serviceIDs(service)
 	isKnown := a.Cluster.Status.AWS != nil && len(ids) > 0 && !slices.Contains(ids, imds)
@@ -123,7 +123,7 @@ func (a *rewriter) isForeign(service, address string) bool {
 	})
 }
 
-// serviceIDs returns the services that a name stands for; none where the provider uses no such service.
+// serviceIDs returns the services that a name stands for; none if the provider does not use it.
 func serviceIDs(name string) []string {
 	if i := slices.IndexFunc(services, func(id string) bool { return strings.EqualFold(id, name) }); i >= 0 {
 		return services[i : i+1]
@@ -131,8 +131,8 @@ func serviceIDs(name string) []string {
 	return serviceNames[strings.ToLower(name)]
 }
 
-// nameServices gives every override the name that the provider looks for. An override that already has such a name wins
-// over another one for the same service.
+// nameServices renames the service of every override to what the provider looks for. An override that already has such
+// a name takes precedence over another one for the same service.
 func (a *rewriter) nameServices() {
 	for _, e := range a.overrides() {
 		service := serviceOf(e)
@@ -151,7 +151,7 @@ func (a *rewriter) nameServices() {
 			a.Root.Entries = slices.Delete(a.Root.Entries, position, position+1)
 			a.Reportf(e.Value, diagnostic.Rewritten, "%s is dropped: there is another override for the same service, "+
 				"by the name that the cloud-controller-manager looks for", a.Header(e))
-		case !slices.ContainsFunc(a.status.ServiceEndpoints, isNamed): // what Infrastructure names is for the whole cluster
+		case !slices.ContainsFunc(a.status.ServiceEndpoints, isNamed): // Infrastructure's names apply to the whole cluster
 			a.Reportf(e.Value.Get("Service"), diagnostic.Unknown,
 				"Service is %s, which the cloud-controller-manager does not ask: it knows %s",
 				confdoc.Quoted(service), strings.Join(confdoc.QuotedAll(services), ", "))
@@ -159,7 +159,7 @@ func (a *rewriter) nameServices() {
 	}
 }
 
-// nameService gives an override the first name, and adds a copy with the second one if any.
+// nameService renames an override's service to the first ID, and adds a copy for the second ID if there is one.
 func (a *rewriter) nameService(e *confdoc.Entry, ids []string) {
 	service := e.Value.Get("Service")
 	reason := "the cloud-controller-manager ignores an override by any other name"
@@ -178,13 +178,13 @@ func (a *rewriter) nameService(e *confdoc.Entry, ids []string) {
 	a.Reportf(service, diagnostic.Adapted, "Service is set to %q: %s", ids[0], reason)
 }
 
-// addEndpoints makes sure that every endpoint of Infrastructure for a service that the provider uses has an override.
-// cluster-config-operator writes them too, but under other names and not into every configuration.
+// addEndpoints adds an override for every endpoint of Infrastructure for a service that the provider uses.
+// cluster-config-operator writes overrides too, but under other names and not into every configuration.
 func (a *rewriter) addEndpoints() {
 	if a.status.Region == "" {
 		return
 	}
-	compared := sets.New[*confdoc.Node]() // one line may be for both kinds of load balancers
+	compared := sets.New[*confdoc.Node]() // one entry may cover both kinds of load balancers
 	for _, endpoint := range a.status.ServiceEndpoints {
 		for _, id := range serviceIDs(endpoint.Name) {
 			e := a.index.entries[overrideKey(id, a.status.Region)]

@@ -7,7 +7,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// profile is one section of a shared credentials file. Its nodes are at the places of the header and of the keys.
+// profile is one section of a shared credentials file. Its nodes have the positions of the header and of the keys.
 type profile struct {
 	name     string
 	header   *confdoc.Node
@@ -21,8 +21,8 @@ func (p *profile) shown() string { return "[" + confdoc.Cut(p.name) + "]" }
 func (p *profile) value(key string) string { return p.settings[key].String() }
 
 // readProfiles reads a shared credentials file line by line and without errors, as github.com/aws/aws-sdk-go-v2 does
-// (internal/ini v1.8.3). Sections of the same name are one, and the last of equal keys counts. The format is not the
-// one of cloud.conf.
+// (internal/ini v1.8.3). Sections of the same name are merged, and the last of duplicate keys wins. This is not gcfg's
+// format.
 func readProfiles(text string) []*profile {
 	var profiles []*profile
 	var current *profile
@@ -53,7 +53,7 @@ func readProfiles(text string) []*profile {
 			here.Text = withoutQuotes(strings.TrimSpace(content[at+1:]))
 			above = here
 			current.settings[strings.ToLower(strings.TrimSpace(content[:at]))] = here
-		case continues && !strings.Contains(above.Text, "\n"): // it is enough to know that there is more
+		case continues && !strings.Contains(above.Text, "\n"): // one following line suffices to detect a multi-line value
 			above.Text += "\n" + trimmed
 		}
 	}
@@ -64,7 +64,7 @@ func isBlankOrComment(trimmed string) bool {
 	return strings.TrimSpace(trimmed) == "" || strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";")
 }
 
-// profileName returns the name in a header; false where the line is not a header.
+// profileName returns the name in a header, or false if the line is not a header.
 func profileName(line string) (string, bool) {
 	line, _, _ = strings.Cut(line, "#")
 	line, _, _ = strings.Cut(line, ";")
@@ -82,11 +82,9 @@ func withoutQuotes(text string) string {
 	return text
 }
 
-// lineComment is a comment after a value.
 var lineComment = regexp.MustCompile(`[ \t][#;].*`)
 
-// isLoneQuote reports whether the value of a line is one quote and nothing else. The SDK panics on such a line
-// anywhere in the file.
+// isLoneQuote reports whether the value of a line is a single quote character, on which the SDK panics.
 func isLoneQuote(line string) bool {
 	if trimmed := strings.TrimSpace(line); isBlankOrComment(trimmed) {
 		return false

@@ -18,12 +18,10 @@ import (
 const (
 	publicCloud = string(configv1.AzurePublicCloud)
 	stackCloud  = string(configv1.AzureStackCloud)
-	// endpointsKey is the key of the endpoints of an Azure Stack Hub in the ConfigMap with the configuration, and the
-	// name of the file in which they are delivered.
+	// endpointsKey is the ConfigMap's key, and the delivered file, with the endpoints of an Azure Stack Hub.
 	endpointsKey = "endpoints"
 	statusField  = "status.platformStatus.azure."
 
-	// Keys of the configuration that several checks name.
 	multiple  = "multipleStandardLoadBalancerConfigurations"
 	poolType  = "loadBalancerBackendPoolConfigurationType"
 	probeMode = "clusterServiceLoadBalancerHealthProbeMode"
@@ -32,11 +30,11 @@ const (
 type rewriter struct {
 	clouds.Run
 	stack bool
-	// noNetworkLogin means that a login in the tenant of the network is rejected.
+	// noNetworkLogin means that the login in the network's tenant has already been rejected.
 	noNetworkLogin bool
-	// status is what Infrastructure says; empty where it says nothing.
+	// status is empty if Infrastructure has none.
 	status configv1.AzurePlatformStatus
-	// tokens, kept and untried become those of the Result.
+	// tokens, kept and untried are copied to the Result.
 	tokens  []clouds.Token
 	kept    map[string]string
 	untried string
@@ -45,17 +43,20 @@ type rewriter struct {
 // Rewrite checks and rewrites a cloud.conf for Azure and merges the credentials into it.
 //
 // The text is what sigs.k8s.io/cloud-provider-azure v1.36.5 reads with sigs.k8s.io/yaml. Rewrite reports everything
-// that the provider would reject. It makes the following changes. It sets cloud if the user left it empty. It makes
-// virtual machines the default (vmType = standard), because the provider's own default is scale sets. By default, all
-// Services that every node can serve share one health probe (clusterServiceLoadBalancerHealthProbeMode = shared). The
-// provider logs in with the credentials Secret.
+// that the provider would reject. It makes the following changes:
+//
+//   - It sets cloud if the user left it empty.
+//   - It defaults vmType to standard, because the provider's own default is scale sets.
+//   - It defaults clusterServiceLoadBalancerHealthProbeMode to shared: all Services that every node can serve share
+//     one health probe.
+//   - It makes the provider log in with the credentials Secret.
 //
 // The login is the Secret's azure_client_id with azure_client_secret, or with azure_federated_token_file for workload
 // identity. Both together are an error. Neither is an error too, unless the configuration itself contains a complete
 // login: a client secret, or useManagedIdentityExtension with an identity in userAssignedIdentityID.
-// useManagedIdentityExtension alone is no evidence of a login, because the installer always sets it to true. If the
-// Secret has a login, useManagedIdentityExtension is set to false, because a managed identity would take precedence
-// over a client secret. None of these rules apply if CredentialsUnknown is set.
+// useManagedIdentityExtension alone does not prove a login, because the installer always sets it to true. If the Secret
+// has a login, useManagedIdentityExtension is set to false, because a managed identity would take precedence over a
+// client secret. None of these rules apply if CredentialsUnknown is set.
 func Rewrite(src clouds.Source) clouds.Result {
 	a := readAzure(src, false)
 	if a.Readable {
@@ -64,9 +65,9 @@ func Rewrite(src clouds.Source) clouds.Result {
 	return a.finish(clouds.Result{})
 }
 
-// useProbes makes one health probe the default. The predecessor set it regardless of the user's value. Therefore a
-// value that existed when this operator took over has no effect until the user changes it, so that an upgrade does not
-// change the probes.
+// useProbes defaults to one shared health probe. The predecessor set it regardless of the user's value. Therefore a
+// value that existed before this operator took over has no effect until the user changes it: an upgrade does not change
+// health probes.
 func (a *rewriter) useProbes() {
 	const shared = "shared"
 	a.Default(confdoc.NewText(shared),
@@ -86,7 +87,7 @@ func (a *rewriter) useProbes() {
 //
 // It differs from Rewrite as follows. cloud is AzureStackCloud. The provider reads its endpoints from a file in the
 // format of the Azure SDK, which the user provides under the key endpoints; without it the provider would use the
-// public cloud. There is no workload identity. The health probes are the provider's default, as in production.
+// public cloud. There is no workload identity. The health probes keep the provider's default, as with the predecessor.
 func RewriteStack(src clouds.Source) clouds.Result {
 	a := readAzure(src, true)
 	a.checkEndpoints()
@@ -97,7 +98,6 @@ func RewriteStack(src clouds.Source) clouds.Result {
 	})
 }
 
-// nodeManagerConfig returns the configuration with only the keys that the cloud-node-manager reads.
 func (a *rewriter) nodeManagerConfig() []byte {
 	isUnread := func(e *confdoc.Entry) bool {
 		return !slices.ContainsFunc(nodeManagerFields, func(name string) bool { return strings.EqualFold(name, e.Name) })
@@ -162,7 +162,7 @@ func cloud(name string) string {
 	return cmp.Or(strings.ToLower(string(aliases[name])), name)
 }
 
-// checkInfrastructure reports contradictions to Infrastructure. Azure's names are case-insensitive.
+// checkInfrastructure reports contradictions to Infrastructure. Azure's names are not case-sensitive.
 func (a *rewriter) checkInfrastructure() {
 	for _, fact := range []struct{ key, field, value string }{
 		{"resourceGroup", "resourceGroupName", a.status.ResourceGroupName},
@@ -182,8 +182,8 @@ func (a *rewriter) checkInfrastructure() {
 	}
 }
 
-// checkLoadBalancers reports combinations for which the provider exits, and load balancers that Azure no longer creates
-// (https://learn.microsoft.com/azure/load-balancer/load-balancer-basic-upgrade-guidance).
+// checkLoadBalancers reports combinations with which the provider exits, and load balancers that Azure no longer
+// creates (https://learn.microsoft.com/azure/load-balancer/load-balancer-basic-upgrade-guidance).
 func (a *rewriter) checkLoadBalancers() {
 	sku, vmType, pool := a.Text("loadBalancerSku"), a.Text("vmType"), a.Text(poolType)
 	isStandard := sku == "" || strings.EqualFold(sku, "standard")
@@ -210,7 +210,7 @@ func (a *rewriter) checkLoadBalancers() {
 	a.checkNames(several)
 }
 
-// checkNetwork reports names without which the provider finds no security group (NewSecurityGroupRepo in
+// checkNetwork reports missing names without which the provider finds no security group (NewSecurityGroupRepo in
 // pkg/provider/securitygroup) or no subnet (reconcileFrontendIPConfigs in pkg/provider/azure_loadbalancer.go). The
 // network is in the cluster's resource group unless vnetResourceGroup names another one.
 func (a *rewriter) checkNetwork() {
@@ -230,7 +230,7 @@ func (a *rewriter) checkNetwork() {
 	}
 }
 
-// checkNames reports load balancers without a set of virtual machines, or with the name or set of another one.
+// checkNames reports load balancers that have no set of virtual machines, or the name or set of an earlier one.
 func (a *rewriter) checkNames(several []*confdoc.Node) {
 	used := sets.New[string]()
 	for _, item := range several {
@@ -248,7 +248,7 @@ func (a *rewriter) checkNames(several []*confdoc.Node) {
 	}
 }
 
-// checkServiceGateway reports incomplete settings of the service gateway, for which the provider exits.
+// checkServiceGateway reports settings of the service gateway with which the provider exits.
 func (a *rewriter) checkServiceGateway() {
 	const enabled, migrate = "serviceGatewayEnabled", "enableMigrateToIPBasedBackendPoolAPI"
 	isEnabled, isPod := a.IsTrue(enabled), strings.EqualFold(a.Text(poolType), "podIP")
@@ -263,7 +263,7 @@ func (a *rewriter) checkServiceGateway() {
 	case len(a.Items(multiple)) > 0:
 		a.Rejectf(a.Value(multiple), "%s cannot be combined with %s: remove it", multiple, enabled)
 	default:
-		// The provider exits without the controller of Services, and writes to Azure with it
+		// Without its service controller the provider exits, and with it the provider writes to Azure
 		// (cmd/cloud-controller-manager/app/controllermanager.go, app/core.go).
 		a.untried = "with " + enabled + ", the cloud-controller-manager would write to Azure in it"
 	}
@@ -292,8 +292,8 @@ func (a *rewriter) checkEndpoints() {
 }
 
 // Microsoft's own endpoints in every cloud: resourceManagerEndpoint and activeDirectoryEndpoint in
-// autorest/azure/environments.go of github.com/Azure/go-autorest (public, US government, China, Germany), the former
-// with the public cloud's serviceManagementEndpoint. sdk/azcore/cloud of github.com/Azure/azure-sdk-for-go has the same
+// autorest/azure/environments.go of github.com/Azure/go-autorest (public, US government, China, Germany), and the
+// public cloud's serviceManagementEndpoint. sdk/azcore/cloud of github.com/Azure/azure-sdk-for-go has the same
 // endpoints, except for Germany. The second names of the logins are the aliases in Microsoft's own instance discovery
 // (https://login.microsoftonline.com/common/discovery/instance).
 var (
@@ -304,8 +304,8 @@ var (
 )
 
 // checkResourceManager reports a resource manager that neither Microsoft nor Infrastructure names. The provider asks
-// the resource manager where to log in, and sends the secret there. A resource manager that differs from
-// Infrastructure's is already reported.
+// the resource manager where to log in, and sends the secret there. A difference from Infrastructure's resource manager
+// is already reported.
 func (a *rewriter) checkResourceManager() {
 	named := a.Value("resourceManagerEndpoint")
 	if a.stack || a.Cluster.Status.Azure == nil || a.status.ARMEndpoint != "" || clouds.HostOf(named.String()) == "" ||
@@ -317,7 +317,7 @@ func (a *rewriter) checkResourceManager() {
 		confdoc.Quoted(named.Text), clouds.Infrastructure)
 }
 
-// checkStack compares the endpoints of an Azure Stack Hub with the resource manager that Infrastructure names. An
+// checkStack compares the endpoints of an Azure Stack Hub with the resource manager that Infrastructure names. A login
 // endpoint that is not Microsoft's must be in the same domain.
 func (a *rewriter) checkStack(endpoints *confdoc.Document) {
 	fact := clouds.HostOf(a.status.ARMEndpoint)

@@ -9,11 +9,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// cloudNames are the names that the provider knows. It takes any other for Azure's public cloud.
+// cloudNames are the names that the provider knows. It treats any other name as Azure's public cloud.
 var cloudNames = []string{publicCloud, "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud",
 	"AzureUSGovernment"}
 
-// fieldsOf returns azureFields for a cluster. The cloud that Infrastructure names is allowed, whoever knows it.
+// fieldsOf returns azureFields for a cluster. The cloud that Infrastructure names is valid even if it is unknown here.
 func fieldsOf(status *configv1.AzurePlatformStatus) []confdoc.Field {
 	fields := slices.Clone(azureFields)
 	if status != nil && status.CloudName != "" {
@@ -23,15 +23,14 @@ func fieldsOf(status *configv1.AzurePlatformStatus) []confdoc.Field {
 	return fields
 }
 
-// onlyName describes the values of isName.
 const onlyName = "only a name, not the ID of the resource"
 
 // isName reports whether the text can be the name of a resource or resource group, which has no slash
-// (https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules). The provider inserts it
-// into the ID of the resource.
+// (https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules). The provider inserts the
+// name into the ID of the resource.
 func isName(text string) bool { return !strings.Contains(text, "/") }
 
-// isGUID reports whether the text has the form of a subscription's ID: the resource manager rejects any other.
+// isGUID reports whether the text has the form of a subscription ID: the resource manager rejects any other form.
 func isGUID(text string) bool { return confdoc.IsUUID(text) && strings.Contains(text, "-") }
 
 func areTags(text string) bool {
@@ -42,8 +41,8 @@ func areTags(text string) bool {
 	return !slices.ContainsFunc(strings.Split(text, ","), isNone)
 }
 
-// isIdentity reports whether the text can name a managed identity: GetManagedIdentityCredential in pkg/azclient/auth.go
-// takes a text with /subscriptions/ for a resource ID, and any other for a client ID.
+// isIdentity reports whether the text can name a managed identity. The provider takes a text with /subscriptions/ for a
+// resource ID, and any other for a client ID (GetManagedIdentityCredential in pkg/azclient/auth.go).
 func isIdentity(text string) bool {
 	return isGUID(text) || strings.Contains(strings.ToUpper(text), "/SUBSCRIPTIONS/")
 }
@@ -67,9 +66,9 @@ const legacyLimit = "the cloud-controller-manager has no rate limits per resourc
 	"cloudProviderRateLimit and the keys that start with it still apply"
 
 // azureFields are the keys that sigs.k8s.io/cloud-provider-azure v1.36.5 reads (Config in pkg/provider/config, and
-// ARMClientConfig, AzureAuthConfig and the rate limits in pkg/azclient v0.21.0), and the keys that only the in-tree
-// provider, which ended with Kubernetes v1.29, or older external ones read. Values lists the values that the provider
-// accepts. If the provider interprets an unknown value as another one, that one is the Fallback.
+// ARMClientConfig, AzureAuthConfig and the rate limits in pkg/azclient v0.21.0), and the keys that only older external
+// providers read, or the in-tree provider, which ended with Kubernetes v1.29. Values are the values that the provider
+// accepts. Fallback is the value as which the provider interprets an unknown one.
 var azureFields = slices.Concat(
 	[]confdoc.Field{
 		{Name: "cloud", FoldValues: true, TrimValues: true, Fallback: publicCloud, Values: cloudNames},

@@ -9,7 +9,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// The keys of the credentials Secret that are read. The cluster's root Secret has further keys.
+// The keys of the credentials Secret that are read. The cluster's root Secret has more keys.
 const (
 	clientIDKey     = "azure_client_id"
 	clientSecretKey = "azure_client_secret"
@@ -21,7 +21,7 @@ const (
 
 const loginReason = "the cloud-controller-manager logs in with the credentials of its own Secret"
 
-// useCredentials makes the provider log in with the Secret, or reports why it could not log in.
+// useCredentials makes the provider log in with the Secret, or reports why it cannot.
 func (a *rewriter) useCredentials() {
 	if a.CredentialsUnknown {
 		return
@@ -52,8 +52,8 @@ func (a *rewriter) useCredentials() {
 	a.compareWithSecret("location", regionKey)
 }
 
-// compareWithSecret reports a value that the Secret contradicts. The provider uses that of the configuration, but
-// nobody can tell which of the two is meant.
+// compareWithSecret reports a value that differs from the Secret's. The provider uses the configuration's value, but it
+// is not known which of the two is right.
 func (a *rewriter) compareWithSecret(key, secretKey string) {
 	named, secret := a.Text(key), a.SecretTexts(secretKey)[secretKey]
 	if named == "" || secret == "" || strings.EqualFold(strings.ReplaceAll(named, " ", ""), secret) { // "West Europe"
@@ -84,8 +84,8 @@ func (a *rewriter) checkTenant() {
 	}
 }
 
-// checkNetworkTenant reports another tenant for the network: its owner sees the logins, and the load balancers that the
-// provider changes may be in it.
+// checkNetworkTenant reports a network in another tenant: the owner of that tenant sees the logins, and the provider
+// may change load balancers there.
 func (a *rewriter) checkNetworkTenant() {
 	tenant, network := a.Text("tenantId"), a.Text("networkResourceTenantID")
 	if tenant == "" || network == "" || strings.EqualFold(network, tenant) || a.noNetworkLogin {
@@ -140,7 +140,7 @@ func (a *rewriter) merge(login map[string]string) {
 		a.RejectCredentials("",
 			"there is no %s, and no tenantId in the cloud configuration: write the ID of the tenant", tenantIDKey)
 	}
-	// The installer writes true, so this change is not worth a warning.
+	// The installer sets it to true, so the change deserves no warning.
 	a.unset("useManagedIdentityExtension", diagnostic.Adapted,
 		"a managed identity would take precedence over the credentials of the Secret")
 	if isFederated {

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// token is the required key of the Secret. The others are those whose values are checked.
+// token is the one required key of the Secret. The values of the other keys below are checked.
 const (
 	token        = "access-token"
 	rateLimit    = "api-rate-limit-qps"
@@ -22,21 +22,20 @@ const (
 )
 
 // keys are the keys of the Secret for which the provider has an environment variable: DO_ACCESS_TOKEN, REGION (by
-// default it asks the metadata service), DO_CLUSTER_ID, DO_CLUSTER_VPC_ID, DO_API_RATE_LIMIT_QPS, DEFAULT_LB_TYPE,
-// PUBLIC_ACCESS_FIREWALL_NAME and PUBLIC_ACCESS_FIREWALL_TAGS, as cloud-controller-manager/do/cloud.go and metadata.go
-// of digitalocean-cloud-controller-manager read them at commit 70d527e38456. No Go module proxy has a release of the
-// provider to compare with.
+// default the provider asks the metadata service), DO_CLUSTER_ID, DO_CLUSTER_VPC_ID, DO_API_RATE_LIMIT_QPS,
+// DEFAULT_LB_TYPE, PUBLIC_ACCESS_FIREWALL_NAME and PUBLIC_ACCESS_FIREWALL_TAGS (cloud-controller-manager/do/cloud.go
+// and metadata.go of digitalocean-cloud-controller-manager at commit 70d527e38456). No Go module proxy has a release of
+// the provider to compare with.
 var keys = []string{token, "region", "cluster-id", "cluster-vpc-id", rateLimit, balancerType, firewallName,
 	firewallTags}
 
-// balancerTypes are the types of load balancers that the provider knows. The first is its default.
+// balancerTypes are the load balancer types that the provider knows, its default first.
 var balancerTypes = []string{"REGIONAL_NETWORK", "REGIONAL"}
 
-// Rewrite checks the access token.
+// Rewrite checks the keys of the credentials Secret, and returns those that have a value as Credentials.
 //
-// The provider has no configuration file: it reads environment variables. Each of them comes from a key of the
-// credentials Secret, so only the values are delivered. Each value must be a single line that a file of environment
-// variables can contain.
+// The provider has no configuration file: it reads environment variables, each from a key of the credentials Secret. A
+// value must be a single line that a file of environment variables can contain.
 func Rewrite(src clouds.Source) clouds.Result {
 	run := clouds.Run{Source: src, Document: &confdoc.Document{Findings: &diagnostic.List{}}}
 	run.Input = diagnostic.CloudConfig
@@ -69,7 +68,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 	return run.Finish(clouds.Result{Config: []byte{}, Credentials: delivered})
 }
 
-// checkSettings rejects the values with which the provider exits (newCloud in cloud-controller-manager/do/cloud.go).
+// checkSettings rejects values with which the provider exits (newCloud in cloud-controller-manager/do/cloud.go), and
+// reports those that it ignores.
 func checkSettings(run clouds.Run, values map[string]string) {
 	if text := values[rateLimit]; text != "" {
 		if _, err := strconv.ParseFloat(text, 64); err != nil {

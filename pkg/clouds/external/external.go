@@ -3,7 +3,7 @@ package external
 
 import "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 
-// Rewrite delivers the configuration and the credentials unchanged. A missing configuration becomes an empty file.
+// Rewrite passes the configuration and the credentials through. A missing configuration becomes an empty file.
 func Rewrite(src clouds.Source) clouds.Result {
 	config := src.Config
 	if config == nil {

@@ -20,12 +20,12 @@ const (
 )
 
 // otherTypes are the types of other credentials files of Google's tools. A cluster cannot use them: they are for
-// interactive use, or they depend on another login. A message may show them.
+// interactive use, or depend on another login. Messages may show these types, but no other text from the Secret.
 var otherTypes = []string{"authorized_user", "external_account_authorized_user", "gdch_service_account",
 	"impersonated_service_account"}
 
-// gcpCredentials reads a credentials file as Google's library does (golang.org/x/oauth2/google, credentialsFile in
-// google.go, and cloud.google.com/go/auth). It knows the keys of service accounts and federations.
+// gcpCredentials reads a credentials file as Google's library does (credentialsFile in google.go of
+// golang.org/x/oauth2/google, and cloud.google.com/go/auth). It knows the keys of service accounts and federations.
 var gcpCredentials = confdoc.Reader{
 	Format:  confdoc.JSON,
 	Input:   diagnostic.Credentials,
@@ -54,7 +54,6 @@ var gcpCredentials = confdoc.Reader{
 	),
 }
 
-// credentials returns the files from which the provider reads its credentials, and the tokens that they refer to.
 func (g *rewriter) credentials() (map[string][]byte, []clouds.Token) {
 	text := g.SecretKey(credentialsFile)
 	if text == nil {
@@ -102,7 +101,7 @@ func isRSAKey(text string) bool {
 	return err == nil
 }
 
-// useToken checks a federation and changes its token file to the one that the operator maintains.
+// useToken checks a federation, and returns it with the path of the token that the operator maintains.
 func (g *rewriter) useToken(a account, text []byte) []byte {
 	a.require("audience", "subject_token_type", "token_url")
 	a.checkAddresses("token_url", "service_account_impersonation_url")

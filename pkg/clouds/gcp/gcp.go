@@ -14,7 +14,7 @@ import (
 
 type rewriter struct {
 	clouds.Run
-	// universe is the domain of the APIs that the credentials are for. It is empty if it is not known.
+	// universe is the domain of the APIs that the credentials are for, empty if unknown.
 	universe string
 }
 
@@ -44,19 +44,19 @@ func Rewrite(src clouds.Source) clouds.Result {
 	return g.Finish(clouds.Result{Config: g.Encode(), Credentials: credentials, Tokens: tokens})
 }
 
-// region returns the region of a zone, as the provider derives it. It is empty if the text cannot be a zone.
+// region returns the region of a zone as the provider derives it, or an empty string if the text cannot be a zone.
 func region(zone string) string { return zone[:max(0, strings.LastIndex(zone, "-"))] }
 
 func isZone(text string) bool { return region(text) != "" }
 
-// The names of zones and tags (https://cloud.google.com/compute/docs/regions-zones#identifying_a_region_or_zone,
+// The syntax of zones and tags (https://cloud.google.com/compute/docs/regions-zones#identifying_a_region_or_zone,
 // https://cloud.google.com/vpc/docs/add-remove-network-tags#restrictions).
 var (
 	zonePattern = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*\d-[a-z0-9]+$`)
 	tagPattern  = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 
-// checkCluster reports contradictions to Infrastructure. A project that is given by its number cannot be compared.
+// checkCluster reports contradictions to Infrastructure. A project given by its number cannot be compared.
 func (g *rewriter) checkCluster() {
 	status := g.Cluster.Status.GCP
 	if status == nil {
@@ -78,8 +78,8 @@ func (g *rewriter) checkCluster() {
 	}
 }
 
-// checkNetwork reports missing tags, and node addresses in an order that the cluster does not want. Without tags the
-// provider takes one of each instance, with which the instance's name must start (computeHostTags in
+// checkNetwork reports missing tags, and a stack type that contradicts the order of the cluster's IP families. Without
+// node-tags the provider looks on each instance for a tag that is a prefix of its name (computeHostTags in
 // providers/gce/gce_instances.go). The stack type changes only the order of addresses (orderAddresses, same file).
 func (g *rewriter) checkNetwork() {
 	isDisabled := g.Text("global", "firewall-rules-management") == "Disabled"
@@ -102,8 +102,7 @@ func (g *rewriter) checkRegion(key, named string) {
 	}
 }
 
-// checkEndpoints reports an API that is not in the universe that the credentials are for: it would receive their
-// tokens.
+// checkEndpoints reports an API endpoint outside the universe of the credentials: it would receive their tokens.
 func (g *rewriter) checkEndpoints() {
 	for _, key := range []string{"api-endpoint", "container-api-endpoint"} {
 		address := g.Text("global", key)
@@ -117,7 +116,7 @@ func (g *rewriter) checkEndpoints() {
 	}
 }
 
-// endEndpoint appends the slash that the provider omits when it builds the URLs of networks from the endpoint.
+// endEndpoint appends a slash, because the provider concatenates the endpoint and the paths of networks.
 func (g *rewriter) endEndpoint() {
 	if address := g.Text("global", "api-endpoint"); address != "" && !strings.HasSuffix(address, "/") {
 		g.Put(confdoc.NewText(address+"/"), diagnostic.Rewritten,
@@ -127,8 +126,8 @@ func (g *rewriter) endEndpoint() {
 
 // schema are the keys that openshift/cloud-provider-gcp reads (ConfigGlobal in providers/gce/gce.go, at commit
 // 0811987e7530): the keys of kubernetes/cloud-provider-gcp (at commit 0315e7beef45) and two of its own,
-// external-instance-groups-prefix and firewall-rules-management. None of them is only for the in-tree provider.
-// token-body has no effect beside token-url = nil.
+// external-instance-groups-prefix and firewall-rules-management. No key is for the in-tree provider alone. token-body
+// has no effect with token-url = nil.
 var schema = []confdoc.Field{{Name: "global", Is: confdoc.Object, Fields: slices.Concat(
 	confdoc.Dropped("the cloud-controller-manager logs in with service_account.json instead; remove it, as everyone who "+
 		"may read the ConfigMap can read this secret", "token-body"),

@@ -13,21 +13,21 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// keyFile is the key of the Secret, and the name of the delivered file, with the API key.
+// keyFile is the Secret's key with the API key, and the name of the delivered file.
 const keyFile = "ibmcloud_api_key"
 
 type rewriter struct {
 	clouds.Run
 	// field is the path of the cloud's facts in Infrastructure, with a trailing dot.
 	field string
-	// overrides are the endpoints of Infrastructure, by service. It is nil if Infrastructure has no status of this cloud.
+	// overrides are the endpoints of Infrastructure by service, nil if Infrastructure has no status of this cloud.
 	overrides map[string]string
 }
 
 // Rewrite checks and rewrites the cloud.conf of IBM Cloud, and checks the API key of the credentials Secret.
 //
 // The text is what openshift/cloud-provider-ibm reads. The provider creates a Kubernetes client of its own, so Rewrite
-// sets its kubeconfig to the one on the node: without a kubeconfig the provider looks for a ServiceAccount token that a
+// sets its kubeconfig to the one on the node: without one, the provider looks for a ServiceAccount token, which a
 // static pod does not have, and exits. Rewrite also points g2Credentials to the delivered API key and adds missing
 // endpoints from Infrastructure. Unknown keys are kept because a newer provider may know them. Comments are dropped.
 func Rewrite(src clouds.Source) clouds.Result {
@@ -43,9 +43,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 	return i.finish(ibmEndpoints)
 }
 
-// RewritePowerVS checks and rewrites the cloud.conf of Power Systems Virtual Servers as Rewrite does for IBM Cloud.
-//
-// The text is what openshift/cloud-provider-powervs reads.
+// RewritePowerVS does for Power Systems Virtual Servers what Rewrite does for IBM Cloud. The text is what
+// openshift/cloud-provider-powervs reads.
 func RewritePowerVS(src clouds.Source) clouds.Result {
 	i := newRewriter(src, powerVSSchema, "status.platformStatus.powervs.")
 	provider := i.Value("provider")
@@ -78,7 +77,7 @@ func (i *rewriter) checkWorkspace(id *confdoc.Node) {
 		"name in powerVSCloudInstanceName", confdoc.Quoted(id.Text), guid)
 }
 
-// crnInstance is the segment of a CRN with the GUID of a service's instance
+// crnInstance is the index of the CRN's segment with the GUID of a service instance
 // (https://cloud.ibm.com/docs/account?topic=account-crn).
 const crnInstance = 7
 
@@ -101,11 +100,11 @@ func (i *rewriter) contradicts(key, field, fact string) {
 	i.Contradicts(key, i.Value("provider", key), i.field+field, fact)
 }
 
-// formerKubeconfig is what the installers of early releases wrote, for a pod that mounted it.
+// formerKubeconfig is the value of early installers, for a pod that mounted this file.
 const formerKubeconfig = "/mnt/etc/kubernetes/controller-manager-kubeconfig"
 
-// useKubeconfig makes the provider's own Kubernetes client use the cloud-controller-manager's kubeconfig. It keeps the
-// first of several lines. The installer writes an empty value for every cluster.
+// useKubeconfig makes the provider's own Kubernetes client use the cloud-controller-manager's kubeconfig. Of several
+// lines only the first stays. The installer writes an empty value for every cluster.
 func (i *rewriter) useKubeconfig() {
 	section := i.Root.Section("kubernetes")
 	at := section.Get("config-file")
@@ -160,8 +159,8 @@ func (i *rewriter) useEndpoint(endpoint ibmEndpoint) {
 	}
 }
 
-// omitVersion returns an endpoint of the cloud configuration, which it also rewrites, and the one of Infrastructure
-// without the versions that the provider does not expect.
+// omitVersion removes the versions that the provider appends itself from an endpoint of the cloud configuration, which
+// it also rewrites, and from Infrastructure's, and returns both.
 func (i *rewriter) omitVersion(endpoint ibmEndpoint, named, fact string) (withoutNamed, withoutFact string) {
 	if endpoint.adds == "" {
 		return named, fact
@@ -175,12 +174,11 @@ func (i *rewriter) omitVersion(endpoint ibmEndpoint, named, fact string) (withou
 	return named, versionSuffix.ReplaceAllString(fact, "")
 }
 
-// isForeign reports whether an endpoint that is not in Infrastructure is not an endpoint of IBM Cloud either.
+// isForeign reports whether an endpoint that Infrastructure does not have is not IBM Cloud's either.
 func (i *rewriter) isForeign(endpoint string) bool {
 	return i.overrides != nil && endpoint != "" && !clouds.IsSecureUnder(endpoint, domains...)
 }
 
-// credentials returns the file with the API key, from which the provider reads its credentials.
 func (i *rewriter) credentials() map[string][]byte {
 	text := i.SecretKey(keyFile)
 	if text == nil {

@@ -7,15 +7,14 @@ import (
 )
 
 // ibmSchema are the keys that IBM-Cloud/cloud-provider-ibm reads (CloudConfig in ibm/ibm.go, at the commits
-// 6dac554a4cff and 08cc2f15c656, which openshift/cloud-provider-ibm follows). That file itself states which keys of
-// [provider] are only for the in-tree provider.
+// 6dac554a4cff and 08cc2f15c656, which openshift/cloud-provider-ibm follows). That file also states which keys of
+// [provider] are for the in-tree provider alone.
 var ibmSchema = slices.Concat(commonSections, []confdoc.Field{
 	{Name: "provider", Is: confdoc.Object, Fields: slices.Concat(providerKeys,
 		confdoc.FieldsOf(confdoc.Text, "iksPrivateEndpointHostname", "cloudCredentials"))},
 })
 
-// powerVSSchema are the keys that openshift/cloud-provider-powervs reads (CloudConfig in ibm/ibm.go, at commit
-// 5e592bba546c).
+// powerVSSchema are the keys that openshift/cloud-provider-powervs reads (ibm/ibm.go at commit 5e592bba546c).
 var powerVSSchema = slices.Concat(commonSections, []confdoc.Field{
 	{Name: "provider", Is: confdoc.Object, Fields: slices.Concat(providerKeys,
 		confdoc.FieldsOf(confdoc.Text, "powerVSCloudInstanceID", "powerVSCloudInstanceName"),
@@ -23,9 +22,9 @@ var powerVSSchema = slices.Concat(commonSections, []confdoc.Field{
 		confdoc.Field{Schemes: webSchemes}.For("powerVSEndpointOverride", "rcEndpointOverride"))},
 })
 
-// noPowerVS is the message for keys without which the provider treats the nodes as instances of VPC infrastructure.
-// noVPC is the message for keys without which it can look up neither load balancers nor nodes (ConfigVpc.validate in
-// pkg/vpcctl/vpc_config.go of both providers). The provider itself only logs a warning.
+// noPowerVS is the message for keys without which the provider treats the nodes as VPC instances. noVPC is the message
+// for keys without which it can look up neither load balancers nor nodes (ConfigVpc.validate in
+// pkg/vpcctl/vpc_config.go of both providers); the provider only logs a warning.
 const (
 	noPowerVS = "add it; otherwise the cloud-controller-manager looks for the nodes in VPC infrastructure"
 	noVPC     = "add it; otherwise the cloud-controller-manager looks up neither nodes nor load balancers"
@@ -33,7 +32,6 @@ const (
 
 var webSchemes = []string{"https", "http"}
 
-// commonSections are the sections that both providers read.
 var commonSections = []confdoc.Field{
 	{Name: "global", Is: confdoc.Object, Fields: []confdoc.Field{
 		{Name: "version", Required: "write version = 1.1.0; otherwise the cloud-controller-manager exits",
@@ -63,8 +61,7 @@ var providerKeys = slices.Concat(
 	confdoc.FieldsOf(confdoc.Text, "g2workerServiceAccountID", "g2Credentials"),
 )
 
-// ibmEndpoints maps the names of the endpoints in Infrastructure to the keys of [provider]. Infrastructure has
-// endpoints for further services, which the provider does not use.
+// ibmEndpoints maps the services in Infrastructure whose endpoints can be overridden to keys of [provider].
 var ibmEndpoints = []ibmEndpoint{
 	{service: "IAM", key: "iamEndpointOverride", adds: "/identity/token"},
 	{service: "ResourceManager", key: "rmEndpointOverride", adds: "/v2"},
@@ -79,17 +76,17 @@ var powerVSEndpoints = slices.Concat(ibmEndpoints, []ibmEndpoint{
 // domains are the domains of the services that the providers use, including regional and private endpoints: identity,
 // the VPC (https://cloud.ibm.com/docs/vpc?topic=vpc-service-endpoints-for-vpc), the resource manager and controller
 // (https://cloud.ibm.com/apidocs/resource-controller/resource-controller) and Power
-// (https://cloud.ibm.com/apidocs/power-cloud). Their common parent domain is too broad. So is appdomain.cloud, which
-// contains customers' applications (https://cloud.ibm.com/docs/codeengine) and clusters.
+// (https://cloud.ibm.com/apidocs/power-cloud). Their common parent domain is too broad, and so is appdomain.cloud,
+// which contains customers' applications (https://cloud.ibm.com/docs/codeengine) and clusters.
 var domains = []string{"iam.cloud.ibm.com", "iaas.cloud.ibm.com", "resource-controller.cloud.ibm.com",
 	"power-iaas.cloud.ibm.com"}
 
 type ibmEndpoint struct {
 	service, key string
-	// adds is the path that the provider appends to the endpoint, empty if it appends none. An endpoint in Infrastructure
-	// may end in a version; a cluster with the feature gate DyanmicServiceEndpointIBMCloud accepts no other.
+	// adds is the path that the provider appends to the endpoint, empty if none. An endpoint in Infrastructure may end in
+	// a version; a cluster with the feature gate DyanmicServiceEndpointIBMCloud accepts no other.
 	adds string
-	// versioned says that a version at the end of the key's value is the one that the provider appends. Elsewhere it may
-	// belong to a gateway.
+	// versioned means that a version at the end of the key's value is the one that the provider appends. In other
+	// endpoints it may belong to a gateway.
 	versioned bool
 }

@@ -65,8 +65,8 @@ var nutanixLogin = confdoc.Reader{
 // Rewrite checks the configuration of cloud-provider-nutanix and the Secret with which it logs in.
 //
 // The provider reads its Secret through the API, under the name in the configuration. That name must be the Secret that
-// its ServiceAccount may read: nutanix-credentials in its own namespace. Therefore the Secret is checked, but no file
-// is made from it. A configuration without the reference gets it; nothing else is changed.
+// its ServiceAccount may read: nutanix-credentials in its own namespace. Therefore the Secret is checked but not
+// delivered as a file. A configuration without the reference gets it; Rewrite changes nothing else.
 func Rewrite(src clouds.Source) clouds.Result {
 	n := rewriter{clouds.NewRun(src, confdoc.Reader{
 		Format: confdoc.JSON, Fields: nutanixFields,
@@ -85,13 +85,13 @@ func Rewrite(src clouds.Source) clouds.Result {
 
 type rewriter struct{ clouds.Run }
 
-// unchecked says what follows if the certificate of Prism Central is not checked, and what to do.
+// unchecked is the end of messages about an unverified certificate of Prism Central: the effect, and the action.
 const unchecked = "anyone between the nodes and Prism Central can read the credentials; put the CA certificates in " +
 	diagnostic.CABundleKey + " beside the cloud configuration, or in the trustedCA of proxy/cluster, and "
 
 func isHost(text string) bool { return !strings.ContainsAny(text, "/ ") }
 
-// checkPrismCentral reports a certificate that is not checked, and an endpoint that differs from Infrastructure.
+// checkPrismCentral reports disabled certificate verification, and an endpoint that differs from Infrastructure's.
 func (n rewriter) checkPrismCentral() {
 	if n.IsTrue("prismCentral", "insecure") {
 		n.Reportf(n.Value("prismCentral", "insecure"), diagnostic.Insecure,
@@ -138,10 +138,10 @@ func (n rewriter) checkReference() {
 	}
 }
 
-// checkTrustBundle reports CA certificates that the provider would not find or not accept.
+// checkTrustBundle reports CA certificates that the provider does not find or does not accept.
 //
-// The clients of API v4 take no bundle, so with one prism-go-client does not check the certificate of Prism Central at
-// all (v4/cache.go, also in OpenShift's fork). What the operator delivers as SSL_CERT_FILE is checked.
+// With a bundle, prism-go-client does not verify the certificate of Prism Central at all, because the clients of API v4
+// take no bundle (v4/cache.go, also in OpenShift's fork). What the operator delivers as SSL_CERT_FILE is verified.
 func (n rewriter) checkTrustBundle() {
 	bundle := n.Value("prismCentral", "additionalTrustBundle")
 	if bundle != nil && bundle.Kind == confdoc.MapNode {
@@ -214,7 +214,7 @@ func isIPs(text string) bool {
 		!to.Less(from)
 }
 
-// checkSecret reports credentials with which the provider could not log in. The provider uses only the first entry.
+// checkSecret reports credentials with which the provider cannot log in. The provider uses only the first entry.
 func (n rewriter) checkSecret() {
 	text := n.SecretKey(secretKey)
 	if text == nil {

@@ -39,7 +39,7 @@ var authFields = append(confdoc.Secrets("token", "username", "user_id", "passwor
 
 var endpointTypes = []string{"public", "internal", "admin"}
 
-// cloudsFile is a clouds.yaml with the entry that the provider uses. The entry is nil if no entry can be used.
+// cloudsFile is a clouds.yaml with the entry that the provider uses, nil if no entry can be used.
 type cloudsFile struct {
 	*confdoc.Document
 	entry *confdoc.Node
@@ -82,11 +82,10 @@ func readClouds(run clouds.Run) cloudsFile {
 	return c
 }
 
-// ownAuthTypes matches the methods of login that gophercloud's clientconfig knows. It takes every other one for a
-// password.
+// ownAuthTypes matches the login methods that gophercloud's clientconfig knows. It takes any other for a password.
 var ownAuthTypes = regexp.MustCompile(`^(none|(v[23])?password|v3applicationcredential)$|token`)
 
-// checkUnread reports settings that OpenStack's own tools read, and the provider does not.
+// checkUnread reports settings that OpenStack's own tools read, but the provider does not.
 func (c cloudsFile) checkUnread(hasCABundle bool) {
 	ignores := func(name, action string) {
 		c.ReportAt(c.entry.Entry(name).Position, diagnostic.Doubtful,
@@ -121,16 +120,16 @@ func (c cloudsFile) checkAuth() {
 	c.checkKeystoneV2()
 }
 
-// noKeystoneV2 is the message about a login with an API that OpenStack removed in its release Queens.
+// noKeystoneV2 is the message about a Keystone API that OpenStack removed in its release Queens.
 const noKeystoneV2 = " asks for version 2 of Keystone's API, which OpenStack removed in 2018"
 
-// isKeystoneV2 reports whether gophercloud logs in with API v2 at the address, whatever the other settings say
+// isKeystoneV2 reports whether gophercloud logs in with API v2 at the address, regardless of the other settings
 // (ChooseVersion in openstack/utils/choose_version.go).
 func isKeystoneV2(address string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(address, "/"), "/v2.0")
 }
 
-// checkKeystoneV2 reports settings that ask for API v2. They have no effect beside others that ask for v3.
+// checkKeystoneV2 reports settings that ask for API v2. They have no effect if others ask for v3.
 func (c cloudsFile) checkKeystoneV2() {
 	kind := diagnostic.Doubtful
 	if c.asksKeystoneV2() {
@@ -149,7 +148,6 @@ func (c cloudsFile) checkKeystoneV2() {
 
 const noSecret = "auth has neither an application_credential_secret, nor a password, nor a token"
 
-// auth contains the strings of auth by their keys.
 type auth map[string]string
 
 func (c cloudsFile) auth() auth {
@@ -161,9 +159,9 @@ func (c cloudsFile) auth() auth {
 }
 
 // loginProblem returns the reason why the provider would exit before it sends a request to Keystone, and the key of
-// auth that causes it. Both are empty if the provider would send a request. The rules are those of gophercloud
-// (clientconfig.AuthOptions of utils v2, ToTokenV3ScopeMap and ToTokenV3CreateMap of v2.12.0) for Keystone's API v3.
-// The rules for v2 are not checked.
+// auth that causes it. Both are empty if the provider would send a request. The rules are gophercloud's for Keystone's
+// API v3 (clientconfig.AuthOptions of utils v2, ToTokenV3ScopeMap and ToTokenV3CreateMap of v2.12.0). It does not check
+// v2.
 func (c cloudsFile) loginProblem(a auth) (key, problem string) {
 	kind := c.entry.String("auth_type")
 	if c.asksKeystoneV2() {
@@ -191,9 +189,9 @@ func (c cloudsFile) loginProblem(a auth) (key, problem string) {
 	return a.applicationCredentialProblem()
 }
 
-// readName returns the key of auth that a name means which gophercloud does not read: a former name, which OpenStack's
-// own tools still read, or the name of an environment variable or of a setting in cloud.conf. It is empty for any other
-// name.
+// readName maps a name that gophercloud does not read to the key of auth that the user probably meant: a former name
+// that OpenStack's own tools still read, an environment variable, or a setting of cloud.conf. It returns an empty
+// string for any other name.
 func readName(name string) string {
 	name, _ = strings.CutPrefix(strings.ToLower(name), "os_")
 	name = strings.Replace(name, "tenant", "project", 1)
@@ -204,8 +202,9 @@ func readName(name string) string {
 	return authFields[i].Name
 }
 
-// checkUnreadNames reports names that only readName understands: without a project, the login has no catalog unless the
-// user has a default project. It returns auth, as the names mean it where the provider would exit.
+// checkUnreadNames reports keys of auth that only readName knows: without a project, the login has no catalog unless
+// the user has a default project. If the provider would exit because of such a key, it returns auth as the user meant
+// it, so that the mistake is not reported twice.
 func (c cloudsFile) checkUnreadNames() auth {
 	read, meant, kind := c.auth(), c.auth(), diagnostic.Typo
 	if _, problem := c.loginProblem(c.auth()); problem != "" {
@@ -226,7 +225,6 @@ func (c cloudsFile) checkUnreadNames() auth {
 	return read
 }
 
-// asksKeystoneV2 reports whether gophercloud chooses Keystone's API v2.
 func (c cloudsFile) asksKeystoneV2() bool {
 	version, address := c.entry.String("identity_api_version"), c.entry.String("auth", "auth_url")
 	switch {

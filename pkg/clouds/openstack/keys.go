@@ -15,16 +15,16 @@ var loadBalancerClassKeys = slices.Concat(
 	confdoc.UUIDs("floating-network-id", "floating-subnet-id", "network-id", "subnet-id", "member-subnet-id"),
 	confdoc.FieldsOf(confdoc.Text, "floating-subnet", "floating-subnet-tags"))
 
-// algorithms are the values of lb_algorithm in Octavia (https://docs.openstack.org/api-ref/load-balancer/v2). Those of
-// the provider's documentation (docs/openstack-cloud-controller-manager) are the same.
+// algorithms are the values of lb_algorithm in Octavia (https://docs.openstack.org/api-ref/load-balancer/v2). The
+// provider's documentation (docs/openstack-cloud-controller-manager) has the same.
 var algorithms = []string{"ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"}
 
 // maxRetries is the maximum of max_retries and max_retries_down in Octavia.
 const maxRetries = 10
 
 // schema are the keys that k8s.io/cloud-provider-openstack v1.36.0 reads (Config in pkg/openstack/openstack.go,
-// AuthOpts in pkg/client/client.go, Opts in pkg/util/metadata), and the keys that only the in-tree provider, which
-// ended with Kubernetes v1.25, or older external ones read.
+// AuthOpts in pkg/client/client.go, Opts in pkg/util/metadata), and the keys that only older external providers read,
+// or the in-tree provider, which ended with Kubernetes v1.25.
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
 		confdoc.FieldsOf(confdoc.Text, "user-id", "username", "password", "tenant-id", "tenant-name", "trust-id",

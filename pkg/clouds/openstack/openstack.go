@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// openStackCloud is the entry of clouds.yaml that contains the credentials of an OpenShift cluster.
+	// openStackCloud is the entry of clouds.yaml with the credentials of an OpenShift cluster.
 	openStackCloud = "openstack"
 	cloudsKey      = "clouds.yaml"
 )
@@ -41,8 +41,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 	}
 	o := rewriter{Run: clouds.NewRun(src, confdoc.Reader{Format: confdoc.INI, Fields: schema})}
 	if isMissing {
-		// A cluster that was installed without a configuration has clouds.yaml, which is sufficient. In a running cluster
-		// a configuration that becomes empty is more likely a mistake.
+		// At a first installation, clouds.yaml is sufficient. In a running cluster, a configuration that becomes empty is
+		// probably a mistake.
 		o.Reportf(nil, diagnostic.Typo, "there is no cloud configuration: it is %s; write at least the line [Global] "+
 			"to have OpenShift's defaults, which a first installation gets without it", state)
 	}
@@ -65,7 +65,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 	return o.Finish(clouds.Result{Config: o.Encode(), Credentials: src.Credentials})
 }
 
-// checkValues reports values that can be read, but for which the provider exits or does nothing.
+// checkValues reports values that can be read, but with which the provider exits or has no effect.
 func (o rewriter) checkValues() {
 	balancer := o.Value("LoadBalancer")
 	version := balancer.String("lb-version")
@@ -85,7 +85,7 @@ func (o rewriter) checkValues() {
 }
 
 // checkKeystone reports an auth-url that would send the login of clouds.yaml to another server: the provider reads the
-// address from cloud.conf and the secret from clouds.yaml. Messages do not contain values of clouds.yaml.
+// address from cloud.conf and the secret from clouds.yaml. Messages contain no values of clouds.yaml.
 func (o rewriter) checkKeystone() {
 	named, secret := o.Text("Global", "auth-url"), o.login.entry.String("auth", "auth_url")
 	if isKeystoneV2(named) {
@@ -112,9 +112,8 @@ func (o rewriter) checkKeystone() {
 		confdoc.Quoted(named), difference, effect)
 }
 
-// checkRegion reports a region that the credentials contradict. The provider uses the one of cloud.conf, where the
-// catalog of clouds.yaml's project may have no endpoints: it then exits once it leads. Messages do not contain values
-// of clouds.yaml.
+// checkRegion reports a region that contradicts the credentials. The provider uses the region of cloud.conf. If the
+// project of clouds.yaml has no endpoints there, it exits once it leads. Messages contain no values of clouds.yaml.
 func (o rewriter) checkRegion() {
 	named, secret := o.Text("Global", "region"), o.login.entry.String("region_name")
 	if named == "" || secret == "" || named == secret {
@@ -125,7 +124,7 @@ func (o rewriter) checkRegion() {
 			"both, or remove one of them", confdoc.Quoted(named))
 }
 
-// identity are the keys of [Global] that say who logs in and to which project, with the keys of auth that say the same.
+// identity maps the keys of [Global] for the user, the project and the domains to the keys of auth for the same.
 var identity = []struct {
 	global string
 	auth   []string
@@ -140,9 +139,9 @@ var identity = []struct {
 	{"application-credential-id", []string{"application_credential_id"}},
 }
 
-// checkIdentity reports a user, a project or a domain that the credentials contradict. The provider logs in with those
+// checkIdentity reports a user, a project or a domain that contradicts the credentials. The provider logs in with those
 // of clouds.yaml: ToAuthOptions in pkg/client/client.go names the entry, for which gophercloud reads the file again.
-// Keystone compares names without case. Messages do not contain values of clouds.yaml.
+// Keystone compares names without case. Messages contain no values of clouds.yaml.
 func (o rewriter) checkIdentity() {
 	secret := o.login.auth()
 	for _, key := range identity {
@@ -162,8 +161,8 @@ func (o rewriter) checkIdentity() {
 	}
 }
 
-// dropUnusedSecrets drops the secrets of [Global], which would be copied to every node: the provider logs in with
-// clouds.yaml, except for the login of a trustee.
+// dropUnusedSecrets drops the secrets of [Global], which would otherwise be copied to every node: the provider logs in
+// with clouds.yaml, except for a trustee.
 func (o rewriter) dropUnusedSecrets() {
 	if o.Text("Global", "trust-id") != "" {
 		return
@@ -184,7 +183,7 @@ func (o rewriter) dropUnusedSecrets() {
 	}
 }
 
-// wrapped returns the keys without a value that follow a key of [Global]: they may be the rest of a wrapped value.
+// wrapped returns the keys without a value that follow a key of [Global]: probably the rest of a wrapped value.
 func (o rewriter) wrapped(key string) []string {
 	entries := o.Value("Global").Members()
 	var rest []string
@@ -197,8 +196,8 @@ func (o rewriter) wrapped(key string) []string {
 	return rest
 }
 
-// checkLogin reports credentials that cannot be used to log in. The provider reads the credentials from clouds.yaml
-// even if cloud.conf has some, except for those of a trustee.
+// checkLogin reports credentials that cannot log in. The provider reads the credentials from clouds.yaml even if
+// cloud.conf has some, except for those of a trustee.
 func (o rewriter) checkLogin() {
 	auth := o.login.entry.Get("auth")
 	if auth == nil {
@@ -217,14 +216,14 @@ func (o rewriter) checkLogin() {
 	}
 }
 
-// file is the path of a file under a key of cloud.conf or clouds.yaml. The path is nil if the key is not set.
+// file is a key of cloud.conf or clouds.yaml that names a file. The path is nil if the key is not set.
 type file struct {
 	*confdoc.Document
 	key  string
 	path *confdoc.Node
 }
 
-// fileOf returns the path under a key of cloud.conf or, without one, under a key of clouds.yaml.
+// fileOf returns the file that cloud.conf names, by default the one that clouds.yaml names.
 func (o rewriter) fileOf(globalKey, cloudsKey string) file {
 	if n := o.Value("Global", globalKey); n.String() != "" {
 		return file{o.Document, globalKey, n}
@@ -263,7 +262,7 @@ func (o rewriter) useClouds() {
 	o.FirstSection("Global")
 	o.putLast("use-clouds", confdoc.NewBool(true), reason)
 	if o.Text("Global", "clouds-file") == "/etc/openstack/secret/clouds.yaml" {
-		o.Drop("Global", "clouds-file") // OpenShift's documentation has this path, where the predecessor mounts the Secret
+		o.Drop("Global", "clouds-file") // the path in OpenShift's documentation, where the predecessor mounts the Secret
 	}
 	o.putLast("clouds-file", confdoc.NewText(path.Join(o.Paths.Credentials, cloudsKey)), reason)
 	o.putLast("cloud", confdoc.NewText(openStackCloud), reason)
@@ -275,8 +274,8 @@ func (o rewriter) putLast(key string, value *confdoc.Node, reason string) {
 	o.Set(value, "Global", key)
 }
 
-// useCABundle sets ca-file to a file that exists. The ca-file of cloud.conf takes precedence over the cacert of
-// clouds.yaml.
+// useCABundle sets ca-file to the delivered CA bundle, unless it names another file that exists. The ca-file of
+// cloud.conf takes precedence over the cacert of clouds.yaml.
 func (o rewriter) useCABundle() {
 	named, file := o.Text("Global", "ca-file"), o.fileOf("ca-file", "cacert")
 	switch {

@@ -11,17 +11,17 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// providers are the providers of load balancers that k8s.io/cloud-provider-openstack v1.36.0 supports
-// (supportedLBProvider in pkg/openstack/openstack.go). It passes others on to Octavia.
+// providers are the load balancer providers that k8s.io/cloud-provider-openstack v1.36.0 supports (supportedLBProvider
+// in pkg/openstack/openstack.go). It passes others to Octavia.
 var providers = []string{"amphora", "octavia", "ovn", "f5", "amphorav2"}
 
-// ovn is the provider with one algorithm: OVN_NATIVE_LB_ALGORITHMS in ovn_octavia_provider/common/constants.py.
+// ovn supports only one algorithm: OVN_NATIVE_LB_ALGORITHMS in ovn_octavia_provider/common/constants.py.
 const (
 	ovn          = "ovn"
 	ovnAlgorithm = "SOURCE_IP_PORT"
 )
 
-// checkLoadBalancers reports settings with which Octavia creates no load balancers, or others than meant.
+// checkLoadBalancers reports settings with which Octavia creates no load balancers, or other ones than intended.
 func (o rewriter) checkLoadBalancers() {
 	for _, e := range o.Root.Entries {
 		if e.Name == "LoadBalancerClass" && e.Sub == "" {
@@ -51,9 +51,9 @@ func (o rewriter) checkLoadBalancers() {
 // minUDPDelay is the default of udp_connect_min_interval_health_monitor in octavia/common/config.py.
 const minUDPDelay = 3 * time.Second
 
-// checkMonitor reports health checks that time out after the next one starts. Octavia says that the timeout must be
-// less than the delay (https://docs.openstack.org/api-ref/load-balancer/v2/#create-health-monitor), but it accepts
-// others, and OpenShift's documentation has equal ones.
+// checkMonitor reports health checks that time out after the next one starts. Octavia documents that the timeout must
+// be less than the delay (https://docs.openstack.org/api-ref/load-balancer/v2/#create-health-monitor), but accepts
+// other values, and OpenShift's documentation has equal ones.
 func (o rewriter) checkMonitor() {
 	balancer := o.Value("LoadBalancer")
 	delay, timeout := 5*time.Second, 3*time.Second // defaults of ReadConfig in pkg/openstack/openstack.go
@@ -76,8 +76,8 @@ func (o rewriter) checkMonitor() {
 	}
 }
 
-// checkNetworks reports networks that are named by what the provider does not compare: it compares names only
-// (pkg/openstack/instances_addresses.go). Each name has a line of its own. It also reports a missing IP family.
+// checkNetworks reports networks that are given by ID or as a list: the provider compares whole values with names
+// (pkg/openstack/instances_addresses.go). It also reports a missing IP family.
 func (o rewriter) checkNetworks() {
 	if o.IsTrue("Networking", "ipv6-support-disabled") {
 		o.CheckIPFamilies(o.Value("Networking", "ipv6-support-disabled"), diagnostic.Ambiguous,

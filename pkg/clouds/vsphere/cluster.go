@@ -21,14 +21,14 @@ const (
 	platformSpec = "spec.platformSpec.vsphere"
 	vCenters     = platformSpec + ".vcenters of " + clouds.Infrastructure
 
-	// defaultPort is the port that the provider uses where none is set.
+	// defaultPort is the provider's default.
 	defaultPort = 443
 )
 
 type vCenter = configv1.VSpherePlatformVCenterSpec
 
-// wantedVCenters returns the vCenters of Infrastructure with the datacenters of its failure domains. A cluster that was
-// installed before Infrastructure had vCenters has none.
+// wantedVCenters returns the vCenters of Infrastructure with the datacenters of its failure domains. There are none in
+// a cluster that was installed before Infrastructure had vCenters.
 func (v *rewriter) wantedVCenters() []vCenter {
 	spec := v.Cluster.Spec.VSphere.DeepCopy()
 	if spec == nil {
@@ -59,7 +59,7 @@ func (v *rewriter) wantedVCenters() []vCenter {
 	return wanted
 }
 
-// useVCenters replaces the user's vCenters by those of Infrastructure. Where it has none, it keeps the user's.
+// useVCenters replaces the user's vCenters with Infrastructure's, if it has any.
 func (v *rewriter) useVCenters() {
 	v.moveGlobalServer()
 	users, wanted := slices.Clone(v.vCenters()), v.wantedVCenters()
@@ -88,8 +88,8 @@ func (v *rewriter) useVCenters() {
 	v.Set(rebuilt, "vcenter")
 }
 
-// moveGlobalServer makes an entry of the one vCenter that the oldest configurations have. The provider ignores the
-// global server where there is an entry for it.
+// moveGlobalServer moves the single vCenter of the oldest configurations, the global server, to an entry of vcenter.
+// The provider ignores the global server if there is an entry for it.
 func (v *rewriter) moveGlobalServer() {
 	server := v.Value("global", "server")
 	if server == nil {
@@ -105,7 +105,7 @@ func (v *rewriter) moveGlobalServer() {
 	v.Reportf(server, diagnostic.Adapted, "%s becomes an entry of vcenter: it is the form that knows several", shown)
 }
 
-// serverOf returns the host name or address of a vCenter: its server, or the name of its entry.
+// serverOf returns the host name or address of a vCenter: its server, or by default the name of its entry.
 func serverOf(e *confdoc.Entry) string {
 	return cmp.Or(e.Value.Get("server"), confdoc.NewText(e.Name)).Text
 }
@@ -136,7 +136,7 @@ func (v *rewriter) checkServer(at *confdoc.Node, owner, server string) {
 	}
 }
 
-// checkServers reports names that are not servers, and duplicate vCenters. It returns whether all servers are valid.
+// checkServers reports invalid server names and duplicate vCenters, and returns whether there are none of them.
 func (v *rewriter) checkServers(users []*confdoc.Entry, wanted []vCenter) bool {
 	before := len(*v.Findings)
 	for _, w := range wanted {
@@ -153,10 +153,10 @@ func (v *rewriter) checkServers(users []*confdoc.Entry, wanted []vCenter) bool {
 	return len(*v.Findings) == before
 }
 
-// contradictsInfrastructure reports a configuration that has no vCenter in common with Infrastructure. It returns
-// whether the user's stay: one of them is wrong, and the cluster may have worked with the user's, unless the
-// credentials Secret has no user for it. With the feature gate on, administrators edit Infrastructure, so that one
-// is right.
+// contradictsInfrastructure reports a configuration that has no vCenter in common with Infrastructure, and returns
+// whether the user's vCenters stay. One of the two is wrong. The cluster may have worked with the user's, unless the
+// credentials Secret has no login for any of them. With the feature gate, Infrastructure is right, because
+// administrators edit it.
 func (v *rewriter) contradictsInfrastructure(users []*confdoc.Entry, wanted []vCenter) bool {
 	isCommon := func(w vCenter) bool { return slices.ContainsFunc(users, isServer(w.Server)) }
 	isEdited := slices.Contains(v.Cluster.FeatureGates, featuregate.MultiVCenterDay2)
@@ -174,7 +174,6 @@ func (v *rewriter) contradictsInfrastructure(users []*confdoc.Entry, wanted []vC
 	return len(users) > 0 && (len(v.Credentials) == 0 || slices.ContainsFunc(users, hasUser))
 }
 
-// keepVCenters keeps the user's vCenters, where Infrastructure has none or others.
 func (v *rewriter) keepVCenters(users []*confdoc.Entry) {
 	if len(users) == 0 && !v.unread {
 		v.unknownVCenters = true
@@ -233,8 +232,8 @@ func (v *rewriter) mergedVCenter(e *confdoc.Entry, w vCenter) *confdoc.Entry {
 	return &confdoc.Entry{Name: w.Server, Value: e.Value, Position: e.Position}
 }
 
-// merge gives a vCenter the value that Infrastructure has for a setting, unless the entry, the global setting or the
-// provider's default has the same one.
+// merge sets a vCenter's setting to Infrastructure's value, unless the entry, the global setting or the provider's
+// default already has that value.
 func (v *rewriter) merge(e *confdoc.Entry, w vCenter, name string, value, byDefault *confdoc.Node) {
 	user := cmp.Or(e.Value.Get(name), v.Value("global", name), byDefault)
 	if slices.Equal(user.Texts(), value.Texts()) {

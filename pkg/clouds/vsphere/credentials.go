@@ -15,8 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// credentials returns the files with the credentials of the vCenters in use. For any other file the provider logs an
-// error.
+// credentials returns the files of the vCenters in use, and no others: the provider logs an error for any other file.
 func (v *rewriter) credentials() map[string][]byte {
 	secret, servers := v.Credentials, v.servers()
 	switch {
@@ -52,7 +51,7 @@ func (v *rewriter) credentials() map[string][]byte {
 	return files
 }
 
-// checkKey checks the value of a key that a vCenter needs, and reports whether there is one.
+// checkKey checks the value of a key that a vCenter needs, and reports whether there is a value.
 func (v *rewriter) checkKey(key, server string, keys, servers []string) bool {
 	value, ok := v.Credentials[key]
 	switch {
@@ -70,7 +69,7 @@ func (v *rewriter) checkKey(key, server string, keys, servers []string) bool {
 
 func isKey(name string) bool { return len(validation.IsConfigMapKey(name)) == 0 }
 
-// neededKeys returns the keys of a vCenter for a message: those of the second form of loginKeys if there is no other.
+// neededKeys describes the keys of a vCenter for a message, in the second form of loginKeys only if necessary.
 func neededKeys(server string) string {
 	if !isKey(server) {
 		return "server_x (with the address), username_x and password_x, where x is any name"
@@ -78,8 +77,8 @@ func neededKeys(server string) string {
 	return server + ".username and " + server + ".password"
 }
 
-// checkLogin reports a user or a password that is in base64 twice, and a user without a domain. A user of vCenter has
-// one: user@domain or domain\user.
+// checkLogin reports a user or a password that is encoded in base64 twice, and a user without a domain. A user of
+// vCenter is user@domain or domain\user.
 func (v *rewriter) checkLogin(key string, value []byte) {
 	switch {
 	case confdoc.IsBase64(value):
@@ -90,7 +89,7 @@ func (v *rewriter) checkLogin(key string, value []byte) {
 	}
 }
 
-// servers returns the vCenters in use; none where they are unknown.
+// servers returns the vCenters in use, or none if they are unknown.
 func (v *rewriter) servers() []string {
 	var servers []string
 	for _, e := range v.vCenters() {
@@ -101,9 +100,9 @@ func (v *rewriter) servers() []string {
 	return servers
 }
 
-// loginKeys returns the keys of a vCenter, which are the files that the provider reads (pkg/common/credentialmanager):
-// <server>.username and <server>.password, or username_x and password_x where server_x has the server. The second form
-// is for IPv6 addresses, which cannot be part of a key.
+// loginKeys returns the keys of a vCenter, which are also the names of the files that the provider reads
+// (pkg/common/credentialmanager): <server>.username and <server>.password, or username_x and password_x if server_x
+// contains the server. The second form is for IPv6 addresses, which cannot be part of a key.
 func (v *rewriter) loginKeys(keys []string, server string) []string {
 	for _, key := range keys {
 		suffix, found := strings.CutPrefix(key, "server_")

@@ -32,13 +32,13 @@ var (
 		"excludeExternalNetworkSubnetCidr")
 )
 
-// thumbprint matches what github.com/vmware/govmomi v0.53.0 compares with (thumbprintMatches in
+// thumbprint matches the form that github.com/vmware/govmomi v0.53.0 compares (thumbprintMatches in
 // vim25/soap/client.go).
 var thumbprint = regexp.MustCompile(`^[0-9A-F]{2}((:[0-9A-F]{2}){19}|(:[0-9A-F]{2}){31})$`)
 
 const virtualCenter = "VirtualCenter"
 
-// section is a section of the INI form with its key in the YAML form. Each vCenter has a section of its own.
+// section maps a section of the INI form to its key in the YAML form. Each vCenter has its own section.
 type section struct {
 	ini, yaml string
 	fields    []confdoc.Field
@@ -51,12 +51,12 @@ var sections = []section{
 
 var upperCase = regexp.MustCompile(`[A-Z]`)
 
-// iniName returns the key of a field in the INI form: secret-name for secretName.
+// iniName returns the INI key of a field, for example secret-name for secretName.
 func iniName(name string) string {
 	return upperCase.ReplaceAllStringFunc(name, func(letter string) string { return "-" + strings.ToLower(letter) })
 }
 
-// iniFields returns the fields as the INI form has them. A list is one string with commas there.
+// iniFields returns the fields of the INI form, where a list is one string with commas.
 func iniFields(fields []confdoc.Field) []confdoc.Field {
 	fields = slices.Clone(fields)
 	for i, f := range fields {
@@ -67,7 +67,6 @@ func iniFields(fields []confdoc.Field) []confdoc.Field {
 	return fields
 }
 
-// The reasons why several settings are dropped.
 const (
 	legacyVolumes = "volumes are configured in the vSphere CSI driver"
 	legacyAPI     = "the cloud-controller-manager no longer has an API of its own"

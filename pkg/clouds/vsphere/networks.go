@@ -13,24 +13,23 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// ovnInternalAddress is the address that OVN-Kubernetes gives every node of a cluster with IPv6 for its own traffic.
+// ovnInternalAddress is what OVN-Kubernetes assigns to every node of a cluster with IPv6 for internal traffic.
 const ovnInternalAddress = "fd69::2/128"
 
-// nodeNetwork is one setting of nodes.
 type nodeNetwork struct {
 	name string
-	// field is the field of nodeNetworking in Infrastructure, and wanted is its value.
+	// field is the path below nodeNetworking of Infrastructure, and wanted is its value.
 	field  string
 	wanted []string
-	// foreign is excluded in any case.
+	// foreign are the networks to exclude in any case.
 	foreign []string
-	// isList says that the setting is a list of networks with commas.
+	// isList means that the setting is a comma-separated list.
 	isList bool
 }
 
-// useNodeNetworks writes the networks of Infrastructure, in which the provider looks for node addresses. In a cluster
-// with IPv6 it excludes the addresses that a node may hold but that are not its own. In any other cluster such
-// addresses were never a problem, and a change might be one.
+// useNodeNetworks sets the networks in which the provider looks for node addresses to Infrastructure's. In a cluster
+// with IPv6 it excludes addresses that an interface of a node may have but that are not node addresses. Other clusters
+// had no problems with such addresses, so their exclusions do not change.
 func (v *rewriter) useNodeNetworks() {
 	var internal, external configv1.VSpherePlatformNodeNetworkingSpec
 	if v.infrastructureDecides() {
@@ -107,8 +106,8 @@ func (v *rewriter) useNodeNetwork(n nodeNetwork) {
 	}
 }
 
-// checkNetworks reports networks that the provider cannot read, and whether all can be read. With a wrong one the
-// provider finds no address for any node.
+// checkNetworks reports networks that the provider cannot parse, and returns whether there are none. One of them
+// suffices for the provider to find no address for any node.
 func (v *rewriter) checkNetworks(n nodeNetwork, wanted []string) bool {
 	at, owner := v.Value("nodes", n.name), v.Shown("nodes", n.name)
 	if v.infrastructureDecides() {
@@ -146,7 +145,7 @@ func (v *rewriter) networkReason(n nodeNetwork, was []string) string {
 	return strings.Join(reasons, "; ")
 }
 
-// useLabels sets the tag categories that mark regions and zones in OpenShift where there are several failure domains.
+// useLabels sets OpenShift's tag categories for regions and zones if there are several failure domains.
 func (v *rewriter) useLabels() {
 	spec := v.Cluster.Spec.VSphere
 	if spec == nil || len(spec.FailureDomains) < 2 {
@@ -158,15 +157,15 @@ func (v *rewriter) useLabels() {
 	v.Put(confdoc.NewText("openshift-zone"), diagnostic.Rewritten, reason, "labels", "zone")
 }
 
-// useIPFamilies makes the provider look for the addresses that the cluster's networks need. In a cluster with IPv4
-// only, which is the provider's default, the user may ask for IPv6 in addition.
+// useIPFamilies makes the provider look for addresses of the cluster's IP families. If the cluster has only IPv4, which
+// is the provider's default, the user may add IPv6.
 func (v *rewriter) useIPFamilies() {
 	wanted := v.Cluster.IPFamilies()
 	list := strings.Join(wanted, ", ")
 	for _, setting := range v.everywhere("ipFamily") {
 		user := v.Value(setting...)
 		if user == nil || !v.checkIPFamilies(user, setting) || wanted == nil {
-			continue // nil where Infrastructure has the same vCenter twice
+			continue // nil if Infrastructure has the same vCenter twice
 		}
 		families := user.Texts()
 		if slices.Equal(families, wanted) || list == clouds.IPv4 && families[0] == clouds.IPv4 {
@@ -181,7 +180,7 @@ func (v *rewriter) useIPFamilies() {
 	}
 }
 
-// checkIPFamilies reports whether a list has known words only, and writes them as the provider compares them.
+// checkIPFamilies reports whether a list contains only known families, and normalizes them to the provider's spelling.
 func (v *rewriter) checkIPFamilies(list *confdoc.Node, path []string) bool {
 	isKnown := len(list.Items) > 0
 	for _, item := range list.Items {

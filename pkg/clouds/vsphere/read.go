@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// maxVCenters limits the vCenters of a configuration. Infrastructure has room for three.
+// maxVCenters limits the vCenters of a configuration. Infrastructure allows three.
 const maxVCenters = 20
 
 var (
@@ -27,7 +27,7 @@ func empty(findings *diagnostic.List) *confdoc.Document {
 	return &confdoc.Document{Reader: tree, Root: confdoc.NewMap(), Findings: findings}
 }
 
-// read reads the configuration into the YAML form. It reports a configuration that cannot be read and leaves it empty.
+// read parses the configuration into the YAML form. It reports a configuration that cannot be read and leaves v empty.
 func (v *rewriter) read() {
 	const made = "it is made from " + clouds.Infrastructure
 	switch text := v.Config; {
@@ -66,7 +66,7 @@ func (v *rewriter) read() {
 	}
 }
 
-// readINI reads the INI form into the YAML form, which has no room for unknown settings.
+// readINI converts the INI form to the YAML form, which cannot contain unknown settings.
 func readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
 	ini := confdoc.Reader{Format: confdoc.INI, Fields: schema, Input: diagnostic.CloudConfig}.Read(text, findings)
 	ini.Reportf(nil, diagnostic.Adapted,
@@ -114,8 +114,8 @@ func split(n *confdoc.Node) *confdoc.Node {
 	return list
 }
 
-// prune removes known settings that have the same meaning to the provider as none, and returns how many others are
-// vSphere's alone: the configuration of any cloud of OpenShift may name a Secret.
+// prune removes known settings whose value means the same to the provider as no value, and returns how many of the
+// others only vSphere has. A secretName is not one: the configuration of another cloud may also name a Secret.
 func prune(fields []confdoc.Field, n *confdoc.Node) (settings int) {
 	for _, f := range fields {
 		value := n.Get(f.Name)
@@ -147,14 +147,13 @@ func prune(fields []confdoc.Field, n *confdoc.Node) (settings int) {
 	return settings
 }
 
-// isNone reports whether the value has the same meaning to the provider as none.
 func isNone(f confdoc.Field, value *confdoc.Node) bool {
 	isZero := value.Text == "0" && f.Is == confdoc.Int
 	return isZero || value.Text == "" && len(value.Items)+len(value.Entries) == 0
 }
 
-// ofOtherCloud returns the first of several unknown settings where none is close to one of vSphere's; nil otherwise.
-// NSX-T's load balancers do not count, as other clouds have sections of these names too.
+// ofOtherCloud returns the first of several unknown settings if none resembles one of vSphere's, or nil. Load balancers
+// of NSX-T do not count, because other clouds have sections of these names too.
 func (v *rewriter) ofOtherCloud() *diagnostic.Diagnostic {
 	var foreign []diagnostic.Diagnostic
 	for _, f := range v.Findings.Sorted() {

@@ -11,23 +11,23 @@ import (
 )
 
 type rewriter struct {
-	clouds.Run      // its document is in the YAML form, also where the source is INI
+	clouds.Run      // in the YAML form, even if the source is INI
 	isINI           bool
-	unread          bool // a part of the source could not be read, so a missing setting may be there
-	unknownVCenters bool // the names of the vCenters are wrong or missing, so credentials cannot be checked
+	unread          bool // a part of the source could not be read, so a missing setting may exist
+	unknownVCenters bool // the vCenters' names are wrong or missing, so credentials cannot be checked
 }
 
 // Rewrite checks and rewrites a vSphere configuration, in YAML or in the legacy INI form, and checks the credentials
 // that it is used with.
 //
 // It accepts what k8s.io/cloud-provider-vsphere v1.36.0 reads. The result is always YAML, because the provider is going
-// to drop the INI form. It reads the credentials from a directory, and has the vCenters, node networks and failure
+// to drop the INI form. It reads the credentials from a directory, and contains the vCenters, node networks and failure
 // domains of Infrastructure and the IP families of Network. Settings that only the in-tree provider read are dropped.
-// Without a configuration the result is made from Infrastructure alone. Comments are not kept. Unknown keys are kept in
+// Without a configuration the result is made from Infrastructure alone. Comments are dropped. Unknown keys are kept in
 // the YAML form only.
 //
-// The credentials are those of the vCenters in use, under the keys of the Secret: the provider looks for files with the
-// same names.
+// The credentials are those of the vCenters in use, under the Secret's keys: the provider looks for files of these
+// names.
 func Rewrite(src clouds.Source) clouds.Result {
 	v := newRewriter(src)
 	v.useLogin("the cloud-controller-manager reads its credentials from the files of its own credentials Secret",
@@ -38,10 +38,10 @@ func Rewrite(src clouds.Source) clouds.Result {
 	return v.Finish(clouds.Result{Config: v.Encode(), Credentials: credentials})
 }
 
-// RewriteManaged returns the configuration that the other components of a cluster read in
-// openshift-config-managed/kube-cloud-config while the feature gate VSphereMultiVCenterDay2 is on. It differs from the
-// one of Rewrite in the login: the other components read the credentials from a Secret, as they do not have the
-// directory of the cloud-controller-manager. RewriteManaged does not check credentials.
+// RewriteManaged returns the configuration that other components of the cluster read in
+// openshift-config-managed/kube-cloud-config while the feature gate VSphereMultiVCenterDay2 is on. It differs from
+// Rewrite's only in the login: these components read the credentials from a Secret, because they do not have the
+// cloud-controller-manager's directory. RewriteManaged does not check credentials.
 func RewriteManaged(src clouds.Source) clouds.Result {
 	v := newRewriter(src)
 	v.useLogin("the cluster's components read their credentials from secret/"+defaultSecret[secretName]+
@@ -64,10 +64,10 @@ func (v *rewriter) useCluster() {
 	sortEntries(v.Root, confdoc.Field{Fields: tree.Fields})
 }
 
-// sortEntries orders the entries of an object as its fields, so that the same settings are the same bytes. Unknown
-// entries come last.
+// sortEntries sorts the entries of an object in the order of its fields, so that equal settings yield equal bytes.
+// Unknown entries come last.
 func sortEntries(n *confdoc.Node, object confdoc.Field) {
-	order := map[string]int{} // negative, as that of an unknown entry is 0
+	order := map[string]int{} // negative, because an unknown entry has 0
 	for i, f := range object.Fields {
 		order[f.Name] = i - len(object.Fields)
 		if value := n.Get(f.Name); value != nil {
@@ -84,7 +84,7 @@ func sortEntries(n *confdoc.Node, object confdoc.Field) {
 
 func (v *rewriter) vCenters() []*confdoc.Entry { return v.Value("vcenter").Members() }
 
-// everywhere returns the paths at which a setting has a value: for the whole configuration, and for each vCenter.
+// everywhere returns the paths at which a setting has a value: the global one and those of the vCenters.
 func (v *rewriter) everywhere(name string) [][]string {
 	paths := [][]string{{"global", name}}
 	for _, e := range v.vCenters() {
@@ -106,11 +106,10 @@ const (
 	secretsDirectory = "secretsDirectory"
 )
 
-// defaultSecret is the Secret in which an OpenShift cluster on vSphere has the credentials of all components.
+// defaultSecret is the Secret with the credentials of all components of an OpenShift cluster on vSphere.
 var defaultSecret = map[string]string{secretName: "vsphere-creds", secretNamespace: "kube-system"}
 
-// useLogin writes the global settings of a login, and drops all other ways to log in: the provider exits if it finds
-// two.
+// useLogin writes the global settings of a login, and drops all others: the provider exits if it finds two logins.
 func (v *rewriter) useLogin(reason string, login map[string]string) {
 	for _, name := range []string{secretName, secretNamespace, secretsDirectory, "user", "password"} {
 		for _, path := range v.everywhere(name) {
