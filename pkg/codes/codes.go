@@ -1,24 +1,23 @@
-// Package codes gives each kind of finding about an input, and each reason of a condition, a code that never changes:
-// people search for it, and scripts filter by it. The texts say what it means and what to do.
+// Package codes assigns each kind of finding about an input, and each reason of a condition, a code that never changes:
+// users search for it, and scripts filter by it. The texts describe its meaning and the action.
 package codes
 
 import "strings"
 
-// Code is what a code stands for: a kind of finding, or a reason of conditions.
+// Code describes a kind of finding, or a reason of conditions.
 type Code struct {
-	// ID is the code, such as CCM0042.
 	ID string `json:"code"`
-	// Finding is the kind or the cause of a finding (package diagnostic), empty for a reason.
+	// Finding is the kind or the cause of a finding (package diagnostic); empty for a reason.
 	Finding string `json:"finding,omitempty"`
-	// Reason is the reason, empty for a finding, and Conditions are those that have it.
+	// Reason is the reason, and Conditions the conditions that have it; empty for a finding.
 	Reason     string `json:"reason,omitempty"`
 	Conditions string `json:"conditions,omitempty"`
-	// Means says what is the case, and Do what to do about it.
+	// Means describes the state, and Do the action.
 	Means string `json:"means"`
 	Do    string `json:"do"`
 }
 
-// All returns the codes of the findings, and then those of the reasons in their order.
+// All returns the codes of the findings, then those of the reasons, in the order of their tables.
 func All() []Code {
 	all := make([]Code, 0, len(findings)+len(reasons))
 	for i := range findings {
@@ -32,7 +31,7 @@ func All() []Code {
 	return all
 }
 
-// OfFinding returns the code of a kind or cause of findings, empty if it has none.
+// OfFinding returns the code of a kind or cause of findings, or an empty string.
 func OfFinding(kind string) string {
 	for i := range findings {
 		if findings[i].kind == kind {
@@ -42,8 +41,7 @@ func OfFinding(kind string) string {
 	return ""
 }
 
-// OfReason returns the code of a condition's reason, empty if it has none: library-go's controllers have reasons of
-// their own.
+// OfReason returns the code of a condition's reason, or an empty string: library-go's reasons have no code.
 func OfReason(reason string) string {
 	for i := range reasons {
 		if reasons[i].reason == reason {
@@ -53,8 +51,7 @@ func OfReason(reason string) string {
 	return ""
 }
 
-// Find returns what a code or a reason stands for. The reason may be as oc get clusteroperator prints it, with the
-// condition before it.
+// Find returns the entry of a code, or of a reason, also with the condition that oc get clusteroperator prints.
 func Find(name string) (Code, bool) {
 	_, reason, found := strings.Cut(name, "_")
 	if !found {
@@ -68,7 +65,7 @@ func Find(name string) (Code, bool) {
 	return Code{}, false
 }
 
-// Retired returns what a code stood for that is no longer in use.
+// Retired returns the former meaning of a code that is no longer in use.
 func Retired(id string) (was string, found bool) {
 	was, found = retired[strings.ToUpper(id)]
 	return was, found

@@ -1,15 +1,15 @@
 package codes
 
-// A new entry takes the next number of its table, and keeps it for ever. An entry that goes leaves its code in retired,
-// with what it was, so that no later one takes it: in logs, tickets and search engines the old meaning lives on.
-// docs/reasons.md is written from these tables (make update-golden).
+// A new entry takes the next number of its table and keeps it forever. The code of a removed entry goes into retired,
+// with its former meaning, and is never used again: logs, tickets and search engines keep the old meaning.
+// docs/reasons.md is generated from these tables (make update-golden).
 
 var retired = map[string]string{
 	"CCM0157": "RolloutInProgress of NodeDeletionDegraded: a deletion waits for a rollout for five minutes at most",
 	"CCM0165": "Unmanaged of CloudControllerManagerAvailable: no condition had that reason",
 }
 
-// findings are the kinds of package diagnostic, and its causes for findings of no kind.
+// findings are the kinds of package diagnostic, and its causes for findings without a kind.
 var findings = []struct{ id, kind, means, do string }{
 	{"CCM0001", "Invalid",
 		"the cloud-controller-manager rejects the value, or cannot read the file",

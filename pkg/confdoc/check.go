@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
-// Inside returns the path of a name below a path, as messages show it.
+// Inside joins a path and a name, as messages show them.
 func Inside(path, name string) string {
 	if path == "" {
 		return name
@@ -20,8 +20,7 @@ func Inside(path, name string) string {
 	return path + "." + name
 }
 
-// inside is Inside for a key. In INI it returns the name alone because the diagnostic's position identifies the
-// section.
+// inside is Inside for a key. In INI it returns the name alone, because the finding's position identifies the section.
 func (d *Document) inside(path, name string) string {
 	if d.Format == INI {
 		return name
@@ -51,7 +50,7 @@ func (d *Document) find(fields []Field, e *Entry) (Field, bool) {
 	return field, ok && (e.Sub == "" || field.Named)
 }
 
-// checkObject checks a mapping with the names of known.Fields and normalizes it as Document promises.
+// checkObject checks a mapping against known.Fields and normalizes it as Document documents.
 func (d *Document) checkObject(known Field, path string, n *Node) {
 	misspelled := map[string]bool{}
 	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
@@ -105,8 +104,7 @@ func (d *Document) reportDropped(field Field, path string, e *Entry) {
 	d.ReportAt(e.Position, kind, "%s is dropped: %s", name, field.Legacy)
 }
 
-// unknownName reports an unknown name. It returns the known name that is meant, if the message says so and that name
-// is missing.
+// unknownName reports an unknown name. It returns the known name that the message suggests, or an empty string.
 func (d *Document) unknownName(fields []Field, path string, n *Node, e *Entry) (meant string) {
 	what, where := "unknown key "+Quoted(e.Name), ""
 	quoted := strconv.Quote
@@ -116,7 +114,7 @@ func (d *Document) unknownName(fields []Field, path string, n *Node, e *Entry) (
 		where = " in " + d.owner(path)
 	}
 	if e.Value.Blank {
-		what = "unknown key without a value" // hide the name: it may be the second half of a wrapped secret
+		what = "unknown key without a value" // hide the name, which may be the rest of a wrapped secret
 	}
 	names := readNames(fields)
 	if meant = cmp.Or(Nearest(e.Name, names), completion(e.Name, names)); meant != "" {
@@ -164,7 +162,7 @@ func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 	return found
 }
 
-// checkRequired reports missing and empty required names. In INI a section with required keys is itself required.
+// checkRequired reports missing and empty required names. In INI, a section with required keys is itself required.
 func (d *Document) checkRequired(fields []Field, path string, n *Node) {
 	if d.incomplete {
 		return
@@ -238,7 +236,7 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	}
 }
 
-// wanted describes what a value must be. It is empty if the value is that, or if the provider uses another one instead.
+// wanted describes what a value must be. It is empty if the value is valid or the provider uses Fallback.
 func (f Field) wanted(text string) string {
 	switch {
 	case f.Max > 0 && !isUpTo(f.Max, text):
@@ -253,8 +251,8 @@ func (f Field) wanted(text string) string {
 	return oneOf(f.Values)
 }
 
-// notAllowed reports a value that the provider, or the cloud to which it passes the value, rejects. Only a provider
-// that ends with the value must not get it.
+// notAllowed reports a value that the provider, or the cloud to which it passes the value, rejects. The value is
+// invalid only if the provider would exit.
 func (d *Document) notAllowed(field Field, path string, n *Node, wanted string) {
 	if !field.Passed {
 		d.wrongType(field, path, n, wanted)
@@ -274,7 +272,7 @@ func IsURL(address string, schemes ...string) bool {
 	return err == nil && slices.Contains(schemes, u.Scheme) && u.Host != ""
 }
 
-// oneOf joins the values that are allowed, such as "a, b or c".
+// oneOf joins the allowed values, for example to "a, b or c".
 func oneOf(values []string) string {
 	if len(values) == 1 {
 		return values[0]

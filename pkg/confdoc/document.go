@@ -1,6 +1,5 @@
 // Package confdoc reads cloud configurations and credentials in JSON, YAML or INI as the cloud provider's own library
-// reads them. It checks them against a schema, reports every mistake with its position, and writes the normalized
-// result.
+// does. It checks them against a schema, reports every mistake with its position, and writes the normalized result.
 package confdoc
 
 import (
@@ -18,33 +17,32 @@ import (
 type Reader struct {
 	Format Format
 	Fields []Field
-	// List means that the text is a list of objects with these fields. The list is then stored under the empty name.
-	List bool
-	// IgnoresUnknown means that unknown names are not reported.
+	// List means that the text is a list of objects with these fields. Document stores the list under the empty name.
+	List           bool
 	IgnoresUnknown bool
 	// Input and DataKey are the cause and the key of the diagnostics.
 	Input   diagnostic.Cause
 	DataKey string
-	// Empty is the action in the message for an empty or missing text.
+	// Empty is the action in the message about an empty or missing text.
 	Empty string
 }
 
-// Document is a configuration that is being rewritten. Known names are spelled as the provider spells them, and each
-// occurs once. Null values of known names, which mean "not set", and legacy names are removed.
+// Document is a configuration that is being rewritten. Known names have the provider's spelling and are unique. Null
+// values of known names, which mean "not set", and legacy names are removed.
 type Document struct {
 	Reader
 	Root     *Node
 	Findings *diagnostic.List
 	// Also are the fields of another form of the configuration, or of a file beside it.
 	Also []Field
-	// Readable is false if the text as a whole cannot be read. Read reports that.
+	// Readable is false if the text as a whole cannot be read, which Read reports.
 	Readable bool
-	// incomplete means that parts of the text cannot be read, so a name that seems to be missing may be there.
+	// incomplete means that parts of the text cannot be read, so a missing name may be there.
 	incomplete bool
 	text       []byte
 }
 
-// Read reads a configuration strictly and adds diagnostics to the list. The document is usable even if there are
+// Read parses a configuration strictly and adds diagnostics to the list. The document is usable even if there are
 // errors: its root is always a mapping.
 func (r Reader) Read(text []byte, list *diagnostic.List) *Document {
 	d := &Document{Reader: r, Root: NewMap(), Findings: list, text: text}
@@ -57,7 +55,7 @@ func (r Reader) Read(text []byte, list *diagnostic.List) *Document {
 	return d
 }
 
-// parse returns the root of the text, nil if no part of it can be read. An empty text has a null root.
+// parse returns the root of the text, or nil if the text cannot be read. The root of an empty text is null.
 func (d *Document) parse() (*Node, []SyntaxError) {
 	root, errs := &Node{}, []SyntaxError(nil)
 	switch {
@@ -116,8 +114,7 @@ func (r Reader) field() Field {
 	return f
 }
 
-// otherFormat returns a message about a text in base64 or in the format of another cloud's configuration. It is empty
-// for any other text.
+// otherFormat returns a message if the text is base64 or another format than expected; otherwise an empty string.
 func (d *Document) otherFormat(text []byte) string {
 	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
 	first = bytes.TrimSpace(first)
@@ -137,7 +134,7 @@ func (d *Document) otherFormat(text []byte) string {
 	return ""
 }
 
-// LooksLikeINI reports whether the first line that is neither blank nor a comment is a section header or a key = value.
+// LooksLikeINI reports whether the first line that is neither blank nor a comment is a section header or key = value.
 func LooksLikeINI(text []byte) bool {
 	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte(byteOrderMark))) {
 		line = bytes.TrimSpace(line)
@@ -187,8 +184,7 @@ func (d *Document) parseINI(text []byte) (*Node, []SyntaxError) {
 	return root, errs
 }
 
-// suggestion returns the part of a message that suggests a known key for a text that cannot be a key. It is empty if no
-// known key is close.
+// suggestion returns the end of a message that suggests a known key for an invalid key, or an empty string.
 func (d *Document) suggestion(text string) string {
 	for _, section := range d.Fields {
 		key := Nearest(text, readNames(section.Fields))
@@ -202,7 +198,7 @@ func (d *Document) suggestion(text string) string {
 	return ""
 }
 
-// ReportPair adds a diagnostic that refers to another line, such as the one of the first of two duplicate keys.
+// ReportPair adds a diagnostic that refers to another line, for example the first of two duplicate keys.
 func (d *Document) ReportPair(at Position, seeLine int, kind diagnostic.Kind, message string) {
 	d.Findings.Add(diagnostic.Diagnostic{Cause: d.Input, Key: d.DataKey, Line: at.Line, Column: at.Column,
 		SeeLine: seeLine, Kind: kind, Message: message})
@@ -218,21 +214,21 @@ func (d *Document) Reportf(n *Node, kind diagnostic.Kind, format string, args ..
 	d.ReportAt(cmp.Or(n, &Node{}).Position, kind, format, args...)
 }
 
-// Rejectf is Reportf for a value that the provider rejects.
+// Rejectf reports a value that the provider rejects; see Reportf.
 func (d *Document) Rejectf(n *Node, format string, args ...any) {
 	d.Reportf(n, diagnostic.Invalid, format, args...)
 }
 
-// Value returns the value at a path, or nil if it is not set.
+// Value returns the value at a path, or nil.
 func (d *Document) Value(path ...string) *Node { return d.Root.Get(path...) }
 
-// Items returns the items of the list at a path, or nil if it is not set.
+// Items returns the items of the list at a path, or nil.
 func (d *Document) Items(path ...string) []*Node { return cmp.Or(d.Value(path...), &Node{}).Items }
 
-// Text returns the text at a path, or an empty string if it is not set.
+// Text returns the text at a path, or an empty string.
 func (d *Document) Text(path ...string) string { return d.Root.String(path...) }
 
-// IsTrue reports whether the boolean at a path is set to true.
+// IsTrue reports whether the boolean at a path is true.
 func (d *Document) IsTrue(path ...string) bool {
 	n := d.Value(path...)
 	return n != nil && n.Kind == BoolNode && n.Text == "true"
@@ -247,7 +243,7 @@ func (d *Document) Set(value *Node, path ...string) {
 	n.Set(path[len(path)-1], value)
 }
 
-// FirstSection returns the section with the name. It inserts a missing section before all others.
+// FirstSection returns a section. If it is missing, it becomes the first section.
 func (d *Document) FirstSection(section string) *Node {
 	if d.Value(section) == nil {
 		d.Root.Entries = slices.Insert(d.Root.Entries, 0, &Entry{Name: section, Value: NewMap()})
@@ -274,8 +270,8 @@ func (d *Document) known(path ...string) Field {
 	return field
 }
 
-// Put sets the value at a path and reports the reason. The diagnostic has the given kind if the user set another value,
-// and is Adapted if the user set none. An unchanged value is not reported.
+// Put sets the value at a path and reports the reason. The diagnostic has the given kind if it replaces the user's
+// value; otherwise it is Adapted. Put does not report an unchanged value.
 func (d *Document) Put(value *Node, kind diagnostic.Kind, reason string, path ...string) {
 	was := d.Value(path...)
 	if was != nil && was.Kind == value.Kind && was.Text == value.Text && !isCollection(was) {
@@ -311,8 +307,8 @@ func (d *Document) Shown(path ...string) string {
 	return Cut(strings.Join(path, "."))
 }
 
-// Contradicts adds a diagnostic if a value differs from a fact of Infrastructure. The field is the fact's path in
-// Infrastructure. An empty fact is unknown and never differs.
+// Contradicts reports a value that differs from a fact of Infrastructure, whose field has the fact. An empty fact is
+// unknown and never differs.
 func (d *Document) Contradicts(name string, value *Node, field, fact string) {
 	if value.String() == "" || fact == "" || value.Text == fact {
 		return

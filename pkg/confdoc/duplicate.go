@@ -8,12 +8,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// A key with several values is ambiguous: the same name twice, two spellings of one name, or a name next to a merge key
-// that also sets it. Readers differ in which value they use, so a change with an ambiguous key is rejected. Where an
-// ambiguous text is accepted, the value is the one that the provider's own library would use.
+// A key with several values is ambiguous: a duplicate name, two spellings of a name, or a name next to a merge key that
+// also sets it. Libraries differ in the value that they use, so a change with an ambiguous key is rejected. If an
+// ambiguous text is accepted, the value is the one that the provider's own library uses.
 
-// onePerName reports ambiguous names of a mapping and keeps one entry for each. A null value of a known name means that
-// the name is not set.
+// onePerName reports ambiguous names of a mapping and keeps one entry for each. It removes known names whose value is
+// null, which means "not set".
 func (d *Document) onePerName(mapping Field, path string, n *Node) {
 	type id struct{ name, sub string }
 	var kept []*Entry
@@ -63,8 +63,8 @@ func (n *Node) copy(entries []*Entry) *Node {
 	return &Node{Kind: MapNode, Position: n.Position, Entries: entries, ordered: n.ordered}
 }
 
-// lastValue returns what a library makes of the values of one name. It sets one after the other, and mappings with
-// known names into each other.
+// lastValue returns what the library makes of several values of one name: it sets them one after the other, and merges
+// mappings with known names.
 func (d *Document) lastValue(mapping, field Field, path string, values *Node) *Node {
 	entries := d.inOrder(values)
 	last := entries[0].Value
@@ -89,8 +89,8 @@ func (d *Document) setsNull(field Field) bool {
 	return d.Format == YAML || field.Pointer || field.Is == List || field.Is == Map
 }
 
-// inOrder returns the entries of a mapping in the order in which the library reads them. JSON that is made from YAML
-// has its keys sorted, and only the last value of each.
+// inOrder returns the entries of a mapping in the order in which the library reads them. If JSON is converted from
+// YAML, its keys are sorted, and only the last value of each key remains.
 func (d *Document) inOrder(n *Node) []*Entry {
 	if d.Format != YAMLAsJSON || n.ordered {
 		return n.Entries
@@ -101,8 +101,7 @@ func (d *Document) inOrder(n *Node) []*Entry {
 	return slices.CompactFunc(sorted, func(a, b *Entry) bool { return a.Name == b.Name })
 }
 
-// checkReplaced reports a value that a later one replaces, if the provider's library cannot set it: it fails at the
-// first that it cannot.
+// checkReplaced reports a replaced value that the provider's library cannot set: it fails at the first such value.
 func (d *Document) checkReplaced(field Field, path string, n *Node) {
 	if n.Kind == NullNode || field.Is == Any {
 		return

@@ -43,7 +43,7 @@ func compactJSON(n *Node) string {
 	}
 }
 
-// quote returns the string as JSON without escaping <, > and &.
+// quote encodes a string as JSON without escaping <, > and &.
 func quote(text string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -52,7 +52,7 @@ func quote(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// EncodeYAML returns the value as YAML that YAML 1.1 and YAML 1.2 readers interpret in the same way.
+// EncodeYAML encodes the value as YAML that readers of YAML 1.1 and of YAML 1.2 interpret in the same way.
 func EncodeYAML(n *Node) []byte {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)

@@ -10,14 +10,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
-// maxShown is the maximum number of characters of a name or value in a message.
+// maxShown is the maximum number of characters of a name or value in messages.
 const maxShown = 100
 
-// hiddenValue is shown in place of a value that is secret by its form.
+// hiddenValue replaces a value that looks like a secret.
 const hiddenValue = `"<hidden>"`
 
-// Quoted returns a name or value in quotes, as messages show it. It hides the password of a URL, and any other text
-// that is secret by its form.
+// Quoted quotes a name or value for a message. It hides the password of a URL, and a text that looks like a secret.
 func Quoted(text string) string {
 	bare := text
 	if strings.Contains(text, "@") && strings.Contains(text, "//") {
@@ -37,7 +36,7 @@ func Quoted(text string) string {
 	return strconv.Quote(Cut(text))
 }
 
-// Cut truncates a text to the length that messages show.
+// Cut truncates a text to the maximum length in messages.
 func Cut(text string) string {
 	if r := []rune(text); len(r) > maxShown {
 		return string(r[:maxShown]) + "…"
@@ -46,8 +45,8 @@ func Cut(text string) string {
 }
 
 // Nearest returns the known name that an unknown name probably stands for, or an empty string if none is close. Up to
-// two characters, but no more than a third of the name, may be wrong, missing, extra or swapped. How the words of a
-// name are joined does not count. Of equally close names it returns the first one.
+// two characters, but no more than a third of the name, may be wrong, missing, extra or swapped. Case, hyphens and
+// underscores are ignored. Of equally close names it returns the first one.
 func Nearest(name string, known []string) string {
 	unknown := folded(name)
 	best, bestDistance := "", 3
@@ -64,10 +63,9 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// minCompleted is the minimum length of a name that is taken for the start of another one.
 const minCompleted = 5
 
-// completion returns the only known name that starts with an unknown name, or an empty string.
+// completion returns the known name that starts with an unknown name, or an empty string if none or several do.
 func completion(name string, known []string) string {
 	start, found := string(folded(name)), ""
 	if len(start) < minCompleted {
@@ -85,13 +83,12 @@ func completion(name string, known []string) string {
 	return found
 }
 
-// joints are the characters between the words of a name. Names in camel case have none.
 var joints = strings.NewReplacer("_", "", "-", "")
 
-// folded returns a name in one spelling for all ways to join its words: node-tags, node_tags and nodeTags.
+// folded normalizes case and word separators: node-tags, node_tags and nodeTags are equal.
 func folded(name string) []rune { return []rune(strings.ToLower(joints.Replace(name))) }
 
-// SameName reports whether two names differ only in how their words are joined.
+// SameName reports whether two names differ only in case and word separators.
 func SameName(a, b string) bool { return slices.Equal(folded(a), folded(b)) }
 
 // editDistance returns the number of insertions, deletions, substitutions and swaps of neighbors that turn a into b,
@@ -118,7 +115,7 @@ func editDistance(a, b []rune) int {
 	return previous[len(b)]
 }
 
-// QuotedAll returns each name as Quoted does.
+// QuotedAll applies Quoted to each name.
 func QuotedAll(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {

@@ -28,19 +28,17 @@ const (
 // Node is one value of a document in any format. An INI document is a mapping of sections.
 type Node struct {
 	Kind NodeKind
-	// Text is a string without its quotes, or a boolean or number in canonical form.
+	// Text is a string without its quotes, or the canonical form of a boolean or number.
 	Text string
-	// written is a boolean or number as it is written in the document.
+	// written is a boolean or number as the document has it.
 	written string
-	// Style is how YAML writes the value.
-	Style yaml.Style
-	// Blank means that the key has no equals sign, which INI allows.
+	Style   yaml.Style
+	// Blank means that an INI key has no equals sign.
 	Blank   bool
 	Items   []*Node
 	Entries []*Entry
-	// ordered means that the entries are in the order in which the provider's library reads them.
 	ordered bool
-	// Position is zero for a value that does not come from the document.
+	// Position is zero for a value that is not from the document.
 	Position
 }
 
@@ -59,11 +57,11 @@ type Entry struct {
 	Position
 	// Label is how messages refer to the entry; empty means by its path.
 	Label string
-	// merged means that the entry comes from a YAML merge key.
+	// merged means that the entry is from a YAML merge key.
 	merged bool
 }
 
-// NewText returns a string node that does not come from a document.
+// NewText returns a string node that is not from a document.
 func NewText(text string) *Node { return &Node{Kind: TextNode, Text: text} }
 
 // NewBool returns a boolean node.
@@ -75,10 +73,10 @@ func NewInt(value int) *Node { return &Node{Kind: IntNode, Text: fmt.Sprint(valu
 // NewMap returns an empty mapping node.
 func NewMap() *Node { return &Node{Kind: MapNode} }
 
-// Members returns the entries of a mapping. It is nil if the mapping is nil.
+// Members returns the entries of a mapping, or nil if n is nil.
 func (n *Node) Members() []*Entry { return cmp.Or(n, &Node{}).Entries }
 
-// Entry returns the first entry with the name and without an INI subsection, or nil if there is none.
+// Entry returns the first entry with the name and without a subsection, or nil.
 func (n *Node) Entry(name string) *Entry {
 	for _, e := range n.Members() {
 		if e.Name == name && e.Sub == "" {
@@ -88,8 +86,8 @@ func (n *Node) Entry(name string) *Entry {
 	return nil
 }
 
-// Find returns the value at a path and the place of its key. The items of a list are found by their index or name.
-// If there is no such value, it returns the place of the nearest value above.
+// Find returns the value at a path and the position of its key. List items are found by their index or by their key
+// name. If there is no such value, it returns the position of the nearest parent.
 func (n *Node) Find(path ...string) (value *Node, at Position, found bool) {
 	if n == nil {
 		return nil, at, false
@@ -114,19 +112,19 @@ func (n *Node) member(name string) *Entry {
 	return n.Entry(name)
 }
 
-// Get returns the value at a path, or nil if there is none.
+// Get returns the value at a path, or nil.
 func (n *Node) Get(path ...string) *Node {
 	value, _, _ := n.Find(path...)
 	return value
 }
 
-// String returns the text of the value at a path of names, or an empty string if there is none.
+// String returns the text at a path, or an empty string.
 func (n *Node) String(path ...string) string { return cmp.Or(n.Get(path...), &Node{}).Text }
 
 // IsEmpty reports whether a value is missing or an empty string.
 func (n *Node) IsEmpty() bool { return n == nil || n.Kind == TextNode && n.Text == "" }
 
-// Set sets the value of a name. It replaces the value of an existing entry or appends an entry.
+// Set replaces the value of an entry, or appends an entry.
 func (n *Node) Set(name string, value *Node) {
 	if e := n.Entry(name); e != nil {
 		e.Value = value
@@ -143,14 +141,14 @@ func (n *Node) Section(name string) *Node {
 	return n.Get(name)
 }
 
-// Drop removes all entries with the name.
+// Drop removes all entries with the name and without a subsection.
 func (n *Node) Drop(name string) {
 	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool { return e.Name == name && e.Sub == "" })
 }
 
 func isCollection(n *Node) bool { return n.Kind == ListNode || n.Kind == MapNode }
 
-// Texts returns the strings of a list, or the text of a scalar.
+// Texts returns the texts of a list's items, or the text of a scalar.
 func (n *Node) Texts() []string {
 	if !isCollection(n) {
 		return []string{n.Text}

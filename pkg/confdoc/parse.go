@@ -17,8 +17,7 @@ import (
 
 const byteOrderMark = "\ufeff"
 
-// maxKeyLength is the maximum length of a key in bytes. YAML readers reject a key of more than 1024 characters, and
-// quotes are added.
+// maxKeyLength is the maximum length of a key in bytes. YAML readers limit a key with its quotes to 1024 characters.
 const maxKeyLength = 1000
 
 func (f Format) decode(text []byte, into any) error {
@@ -34,8 +33,7 @@ func (f Format) decode(text []byte, into any) error {
 	}
 }
 
-// parse returns the text as nodes, or the errors because of which it cannot be read. JSON is parsed as YAML, after a
-// check that it is valid JSON.
+// parse converts the text to nodes, or returns errors. JSON is parsed as YAML after a check that it is valid JSON.
 func (f Format) parse(text []byte) (*Node, []SyntaxError) {
 	found := unprintable(text, f != JSON)
 	if found == nil && f == JSON {
@@ -63,7 +61,7 @@ func (f Format) parse(text []byte) (*Node, []SyntaxError) {
 	return root, p.errs
 }
 
-// Tree returns a document in YAML or JSON for the places of its values. It has no values if the text cannot be read.
+// Tree parses YAML or JSON for the positions of its values. If the text cannot be read, the tree has no values.
 func Tree(text []byte) *Node {
 	root, _ := YAMLAsJSON.parse(text)
 	if root == nil || root.Line == 0 {
@@ -72,7 +70,6 @@ func Tree(text []byte) *Node {
 	return root
 }
 
-// parser converts the nodes of the YAML library.
 type parser struct {
 	format Format
 	errs   []SyntaxError
@@ -118,7 +115,7 @@ func (p *parser) scalar(n *yaml.Node, out *Node) {
 	switch {
 	case strings.ContainsFunc(n.Value, func(r rune) bool { return !Printable(r) }):
 		p.fail(n, "this value contains a control character: remove it")
-	case out.Style != 0: // in quotes, or a block
+	case out.Style != 0: // quoted, or a block
 	case p.format != JSON:
 		out.Kind, out.Text = plainKind(n.Value)
 	case n.Value == "null":
@@ -157,7 +154,7 @@ func (p *parser) entry(key, value *yaml.Node) *Entry {
 // add adds an entry to a mapping. A name after a merge key replaces the merged entry. A name before it is ambiguous:
 // gopkg.in/yaml.v2 uses the merged value, contrary to the standard.
 func (n *Node) add(e *Entry, hasMerge bool) {
-	if hasMerge { // a search for each name takes long
+	if hasMerge { // searching for each name is slow
 		isMerged := func(other *Entry) bool { return other.merged && other.Name == e.Name }
 		if i := slices.IndexFunc(n.Entries, isMerged); i >= 0 {
 			n.Entries[i] = e
@@ -185,11 +182,11 @@ func (p *parser) merge(out, value *Node) {
 	}
 }
 
-// plainKind returns the type that the libraries, which read YAML 1.1, give to an unquoted word: "yes" is a boolean and
-// "010" is eight. The text is the boolean or number in canonical form.
+// plainKind returns the type that the libraries, which implement YAML 1.1, give an unquoted word: "yes" is a boolean,
+// and "010" is eight. The text is the canonical form of a boolean or number.
 func plainKind(word string) (NodeKind, string) {
 	if word != "" && !strings.ContainsRune("yYnNtTfFoO~+-.0123456789", rune(word[0])) || strings.Contains(word, "\n") {
-		return TextNode, word // a word with another type starts with one of these characters
+		return TextNode, word // words of other types start with one of these characters
 	}
 	var document struct {
 		V any `yaml:"v"`
@@ -223,8 +220,8 @@ func convertedText(n *Node) string {
 	return made.V
 }
 
-// Rest returns the place of what follows the first document of a text, which the libraries ignore silently. isDocument
-// is false for content that is no document either, and the line is 0 if nothing follows.
+// Rest returns the position of what follows the first document of a text and is silently ignored by the libraries.
+// isDocument is false if it is not a document. The line is 0 if nothing follows.
 func Rest(text []byte) (at Position, isDocument bool) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document yaml.Node
@@ -237,7 +234,7 @@ func Rest(text []byte) (at Position, isDocument bool) {
 	case err == nil:
 		return Position{Line: document.Line, Column: max(1, document.Column)}, true
 	case strings.Contains(err.Error(), "document start"):
-		return Position{Line: lineOf(err) + 1, Column: 1}, false // this error of the library counts lines from 0
+		return Position{Line: lineOf(err) + 1, Column: 1}, false // the library counts lines from 0 in this error
 	default:
 		return Position{Line: lineOf(err), Column: 1}, false
 	}

@@ -5,37 +5,37 @@ import (
 	"strings"
 )
 
-// Format is the file format together with the library that a cloud provider reads it with.
+// Format is a file format, together with the library with which a cloud provider reads it.
 type Format int
 
 const (
-	// JSON is encoding/json: keys match in any case, and numbers and booleans are not converted to strings.
+	// JSON is encoding/json: names are not case-sensitive, and numbers and booleans are not converted to strings.
 	JSON Format = iota
-	// YAML is gopkg.in/yaml.v2 with typed fields: YAML 1.1, and an unquoted number or boolean is accepted as a string.
+	// YAML is gopkg.in/yaml.v2 with typed fields: YAML 1.1; it accepts an unquoted number or boolean as a string.
 	YAML
-	// YAMLAsJSON is sigs.k8s.io/yaml: YAML 1.1 that is converted to JSON first.
+	// YAMLAsJSON is sigs.k8s.io/yaml: YAML 1.1, which it converts to JSON first.
 	YAMLAsJSON
 	// YAML3 is gopkg.in/yaml.v3 with typed fields. It rejects duplicate keys.
 	YAML3
-	// INI is gopkg.in/gcfg.v1: sections and keys match in any case.
+	// INI is gopkg.in/gcfg.v1: names of sections and keys are not case-sensitive.
 	INI
 )
 
 // Type is the type of a field's value.
 type Type int
 
-// The types of fields.
+// The types.
 const (
 	Text       Type = iota // a string
 	Bool                   // true or false
 	Int                    // a whole number
 	Float                  // a number
-	List                   // a list with items of type Field.Of; in INI, a key that may occur on several lines
-	Map                    // a mapping of names that the user chooses to values of type Field.Of
+	List                   // a list whose items Field.Of describes; in INI, a key that may be repeated
+	Map                    // a mapping with arbitrary names, whose values Field.Of describes
 	Object                 // a mapping with the names of Field.Fields; in INI, a section
 	Any                    // a value that is not checked
 	Word                   // in INI, a string without whitespace
-	Duration               // in INI, a duration as time.ParseDuration reads it
+	Duration               // in INI, a duration for time.ParseDuration
 	Unsettable             // in INI, a key that the library finds but cannot set
 )
 
@@ -43,56 +43,52 @@ const (
 type Field struct {
 	Name string
 	Is   Type
-	// Of describes the items of a list or the values of a mapping. It has no name.
-	Of *Field
-	// Fields are the known names of an object.
+	// Of describes the items of a list or the values of a map. It has no name.
+	Of     *Field
 	Fields []Field
-	// Named means that the header of an INI section has a second, quoted part: [Name "x"].
+	// Named means that the header of an INI section has a quoted second part: [Name "x"].
 	Named bool
-	// Required is the action in the message if the name is missing or empty. It is empty for an optional name.
+	// Required is the action in the message about a missing or empty name; empty for an optional name.
 	Required string
-	// Legacy is the reason why the name is dropped. It is empty for a name that the cloud-controller-manager reads.
+	// Legacy is the reason why the name is dropped; empty for a name that the cloud-controller-manager reads.
 	Legacy string
-	// Only is the only value with which a legacy name can be dropped. If it is nil, any value can be dropped.
+	// Only is the only value with which a legacy name can be dropped; nil if it can always be dropped.
 	Only *string
-	// Harmless are values of a legacy name that mean what the cloud-controller-manager does without it, in lower case. To
-	// drop one is worth no warning, and neither is an empty value or the one in Only.
+	// Harmless are values of a legacy name, in lower case, that request what the cloud-controller-manager does anyway.
+	// Dropping them is no warning. Neither is dropping an empty value or Only.
 	Harmless []string
-	// Mistaken means that a legacy name has never had an effect, so whoever writes it needs another one, which Legacy
-	// names.
+	// Mistaken means that a legacy name never had an effect. Its author needs another name, which Legacy states.
 	Mistaken bool
-	// Installed means that installers write the legacy name, so to drop it is worth no warning.
+	// Installed means that installers write the legacy name, so dropping it is no warning.
 	Installed bool
-	// Values are the allowed strings. The empty string is always allowed. If FoldValues is set, case is ignored, and
-	// with TrimValues the spaces around too. If Values is nil, any string is allowed.
+	// Values are the allowed strings, besides the empty string; nil allows any string. FoldValues ignores case, and
+	// TrimValues ignores surrounding whitespace.
 	Values                 []string
 	FoldValues, TrimValues bool
-	// Valid reports whether a string is allowed. If it is nil, any string is allowed.
+	// Valid reports whether a string is allowed; nil allows any string.
 	Valid func(text string) bool
-	// Hint describes the strings that Valid allows. Without Valid it ends the message about a value that is not in
-	// Values; empty where that message says enough.
+	// Hint describes the strings that Valid allows. Without Valid, it ends the message about a value that is not in
+	// Values.
 	Hint string
-	// Passed means that the provider starts with a value that Schemes, Valid, Values or Max do not allow: it ignores
-	// the value, or passes it on to its cloud, which rejects it. Such a value is a likely mistake.
+	// Passed means that the provider starts even with a value that Schemes, Valid, Values or Max reject: it ignores the
+	// value, or passes it to its cloud, which rejects it. Such a value is only a likely mistake.
 	Passed bool
-	// Max is the largest allowed number of an integer. It is 0 if any number is allowed.
+	// Max is the maximum of an integer; 0 means no maximum.
 	Max int
-	// Fallback is the value that the provider uses instead of a value that is not in Values. It is empty if the
-	// provider rejects such a value.
+	// Fallback is the value that the provider uses instead of one that is not in Values; empty if it rejects such a value.
 	Fallback string
-	// Schemes are the schemes of a string that must be a URL. If it is nil, the string need not be a URL.
+	// Schemes are the schemes of a string that must be a URL; nil for any other string.
 	Schemes []string
-	// Secret means that no message may show the value.
+	// Secret means that messages must not contain the value.
 	Secret bool
 	// Bits is the size of an integer; 0 means 64.
-	Bits int
-	// Unsigned means that an integer must not be negative.
+	Bits     int
 	Unsigned bool
 	// Pointer means that the provider distinguishes a zero value from an unset one.
 	Pointer bool
 }
 
-// MaxPort is the largest number of a port.
+// MaxPort is the largest port number.
 const MaxPort = 65535
 
 // For returns a copy of the field for each name.
@@ -116,8 +112,8 @@ func Dropped(reason string, names ...string) []Field {
 	return Field{Is: Any, Legacy: reason}.For(names...)
 }
 
-// PublicNames returns the names of the fields and of the fields in them. A mapping whose names the user chooses is
-// "name.*" if its values are neither lists nor mappings. A name among them may be a secret's.
+// PublicNames returns the names of the fields, recursively. For a mapping with arbitrary names and scalar values, it
+// also returns "name.*"; one of those names may still be that of a secret.
 func PublicNames(fields []Field) []string {
 	var names []string
 	for _, f := range fields {

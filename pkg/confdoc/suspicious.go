@@ -12,10 +12,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// A suspicious value has a part that was not meant to be there: quotes that the format does not know, a character that
-// nobody sees, or a placeholder of a document.
+// A suspicious value contains something unintended: quotes that the format does not know, an invisible character, or a
+// placeholder from documentation.
 
-// quotes are pairs of characters that look like quotes. The value says whether only INI takes them literally.
+// quotes are pairs of characters that look like quotes. The value is true if only INI takes them literally.
 var quotes = map[[2]rune]bool{
 	{'“', '”'}: false, {'”', '”'}: false, {'„', '“'}: false, {'‘', '’'}: false, {'’', '’'}: false, {'«', '»'}: false,
 	{'\'', '\''}: true, {'`', '`'}: true,
@@ -25,19 +25,19 @@ var placeholder = regexp.MustCompile(`^(<[A-Za-z][^<>]*>|\$[A-Za-z_]\w*|\$\{[^{}
 
 var callout = regexp.MustCompile(`<\d{1,2}>$`)
 
-// IsPlaceholder reports whether a text is a document's or a template's placeholder for a value.
+// IsPlaceholder reports whether a text is a placeholder from documentation or a template.
 func IsPlaceholder(text string) bool { return placeholder.MatchString(text) }
 
-// minEncoded is the number of bytes from which the text that base64 decodes to is none by chance.
+// minEncoded is the minimum number of decoded bytes that are not readable by chance.
 const minEncoded = 16
 
-// IsBase64 reports whether a text is readable text in base64.
+// IsBase64 reports whether a text is the base64 encoding of readable text.
 func IsBase64(text []byte) bool {
 	decoded, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(text)))
 	return err == nil && len(decoded) >= minEncoded && unprintable(decoded, true) == nil
 }
 
-// TooMuchBase64 is the message about a text for which IsBase64 is true.
+// TooMuchBase64 is the message about a text that IsBase64 recognizes.
 const TooMuchBase64 = "it is in base64 once too often: write the text itself"
 
 func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
@@ -63,7 +63,7 @@ func (d *Document) isSuspicious(field Field, path string, n *Node) bool {
 	return true
 }
 
-// isInvisible reports whether nobody sees the character. Whitespace of ASCII is visible in an editor.
+// isInvisible reports whether editors do not show the character. They show whitespace of ASCII.
 func isInvisible(r rune) bool {
 	return r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
 }
@@ -73,7 +73,7 @@ var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]
 // IsUUID reports whether the text is a UUID, with or without hyphens.
 func IsUUID(text string) bool { return uuid.MatchString(strings.TrimSpace(text)) }
 
-// UUIDs returns a field for each name whose value the provider passes on to a cloud that knows it by its UUID.
+// UUIDs returns a field for each name whose value the provider passes to a cloud that expects a UUID.
 func UUIDs(names ...string) []Field {
 	return Field{Valid: IsUUID, Passed: true, Hint: "an ID such as 01234567-89ab-cdef-0123-456789abcdef, not a name"}.
 		For(names...)

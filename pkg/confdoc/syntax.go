@@ -17,8 +17,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/gcfg"
 )
 
-// SyntaxError is why a text cannot be read. Its message has the cause and the action, and no word of a library and no
-// value, which may be a secret.
+// SyntaxError is why a text cannot be read. The message contains the cause and the action, but neither a library's
+// words nor a value, which may be a secret.
 type SyntaxError struct {
 	Position
 	// SeeLine is the line of the first of two duplicate keys, otherwise 0.
@@ -26,8 +26,7 @@ type SyntaxError struct {
 	Message string
 }
 
-// unprintable returns an error for the first character that YAML does not allow, nil if there is none. A text may start
-// with a byte order mark if mark is true.
+// unprintable returns an error for the first character that YAML rejects, or nil. mark permits a byte-order mark.
 func unprintable(text []byte, mark bool) *SyntaxError {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
@@ -41,7 +40,7 @@ func unprintable(text []byte, mark bool) *SyntaxError {
 	return nil
 }
 
-// Printable reports whether every reader accepts the character and interprets it in the same way.
+// Printable reports whether all readers accept the character and interpret it in the same way.
 func Printable(r rune) bool {
 	switch {
 	case r == '\t', r == '\n', r == '\r':
@@ -52,7 +51,7 @@ func Printable(r rune) bool {
 	return true
 }
 
-// translation is a part of a library's message and what the message means for the author of a text.
+// translation maps a part of a library's message to a reason for the author of a text.
 type translation struct{ message, reason string }
 
 func translate(message string, known []translation) string {
@@ -64,7 +63,6 @@ func translate(message string, known []translation) string {
 	return ""
 }
 
-// jsonReasons are the messages of encoding/json.
 var jsonReasons = []translation{
 	{"looking for beginning of object key string", "a key in quotes is expected; JSON has no comments, and no comma " +
 		"after the last key"},
@@ -82,7 +80,6 @@ var jsonReasons = []translation{
 	{"", "an unexpected character"},
 }
 
-// yamlReasons are the messages of the YAML libraries.
 var yamlReasons = []translation{
 	{"unknown anchor", "an alias has no anchor: put a value that starts with * in quotes"},
 	{"contains itself", containsItself},
@@ -110,7 +107,7 @@ var yamlReasons = []translation{
 
 const containsItself = "the value of an anchor contains itself: put a value that starts with * in quotes"
 
-// jsonError returns the position at which a text stops being JSON, or nil if it is JSON.
+// jsonError returns the position and the reason of the first error in JSON, or nil if the text is valid JSON.
 func jsonError(text []byte) *SyntaxError {
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(text, new(json.RawMessage)); !errors.As(err, &syntax) {
@@ -123,11 +120,11 @@ func jsonError(text []byte) *SyntaxError {
 	return &SyntaxError{Position: gcfg.At(text, at), Message: "invalid JSON: " + translate(message, jsonReasons)}
 }
 
-// startOfJSON matches what YAML's flow mappings rarely start with: a key in quotes, or a comment.
+// startOfJSON matches a first key in quotes, or a comment, with which flow mappings in YAML rarely start.
 var startOfJSON = regexp.MustCompile(`^\s*\{\s*["/]`)
 
-// YAMLError returns the position and the reason of an error of a YAML library. The library reports the start of the
-// block around the defect, or no line at all. JSON has its own reason: it may have one line only.
+// YAMLError returns the position and the reason of an error of a YAML library. The library reports only the start of
+// the block around the defect, or no line at all. For JSON, it uses jsonError, because JSON may have a single line.
 func YAMLError(text []byte, err error) *SyntaxError {
 	if found := unprintable(text, true); found != nil {
 		return found
@@ -153,7 +150,7 @@ func YAMLError(text []byte, err error) *SyntaxError {
 	return &SyntaxError{Position: at, Message: "invalid YAML: " + reason}
 }
 
-// maxPrefixLines is the maximum number of lines for which defectiveLine parses one prefix of the text after the other.
+// maxPrefixLines is the maximum number of lines for which defectiveLine parses all prefixes of the text.
 const maxPrefixLines = 300
 
 type numberedLine struct {
@@ -161,8 +158,7 @@ type numberedLine struct {
 	text   []byte
 }
 
-// defectiveLine returns the first line after the longest prefix of a text that can be parsed, or the line that the
-// library names.
+// defectiveLine returns the line after the longest prefix that can be parsed, or the line that the library names.
 func defectiveLine(text []byte, err error) numberedLine {
 	line, lines := lineOf(err), bytes.SplitAfter(text, []byte("\n"))
 	if len(lines) <= maxPrefixLines && !isYAML(text) {
@@ -187,11 +183,11 @@ func isBlankOrComment(line []byte) bool {
 var (
 	yamlLine   = regexp.MustCompile(`(?:^|: |\s)line (\d+): `)
 	yamlPrefix = regexp.MustCompile(`^(error converting YAML to JSON: )?(yaml: )?`)
-	// libraryQuotes match what the scanner of the YAML libraries itself expects: ',' or '}'.
+	// libraryQuotes match what the libraries' scanner expects, for example ',' or '}'.
 	libraryQuotes = regexp.MustCompile(`'.'|'<[a-z ]+>'`)
 )
 
-// lineOf returns the line that an error of a YAML library names, 1 if it names none.
+// lineOf returns the line that an error of a YAML library names, or 1.
 func lineOf(err error) int {
 	found := yamlLine.FindStringSubmatch(err.Error())
 	if found == nil {
@@ -201,7 +197,7 @@ func lineOf(err error) int {
 	return line
 }
 
-// yamlReason returns what a message of a YAML library means, without what it quotes of the text.
+// yamlReason translates a message of a YAML library, without the parts of the text that it quotes.
 func yamlReason(message string) string {
 	if reason := translate(message, yamlReasons); reason != "" {
 		return reason
@@ -221,7 +217,6 @@ func errorAt(n *yaml.Node, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Position: Position{Line: n.Line, Column: n.Column}, Message: fmt.Sprintf(format, args...)}
 }
 
-// duplicate returns an error for the first key that a mapping has twice.
 func duplicate(n *yaml.Node) *SyntaxError {
 	first := map[string]*yaml.Node{}
 	for i, child := range n.Content {
@@ -241,7 +236,7 @@ func duplicate(n *yaml.Node) *SyntaxError {
 	return nil
 }
 
-// misfit returns an error for the first node that YAML's grammar permits and that has no value.
+// misfit returns an error for the first node that YAML's grammar permits but that has no value, or nil.
 func misfit(n *yaml.Node, above ...*yaml.Node) *SyntaxError {
 	above = append(above, n)
 	for i, child := range n.Content {
@@ -274,8 +269,8 @@ func misfitOfKey(key, value *yaml.Node) string {
 	return ""
 }
 
-// JSONReason returns what an error of encoding/json means for the author of a text, without the library's words and
-// without the value, which may be a secret.
+// JSONReason translates an error of encoding/json for the author of a text, without the library's words and without the
+// value, which may be a secret.
 func JSONReason(err error) string {
 	var wrongType *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -286,7 +281,7 @@ func JSONReason(err error) string {
 		if wrongType.Field == "" {
 			return reason
 		}
-		// The library names no key of a map, so the value may be that of a key below the field.
+		// The library does not name keys of maps, so the value may be below the field.
 		return fmt.Sprintf("in %s: %s", wrongType.Field, reason)
 	case errors.As(err, &syntax):
 		return "it is not valid JSON"
@@ -294,7 +289,7 @@ func JSONReason(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ") // unknown field "x"
 }
 
-// JSONTypes names the type of a value and the type that its field has.
+// JSONTypes describes the type of a value and the expected type.
 func JSONTypes(wrong *json.UnmarshalTypeError) (is, wants string) {
 	kind, _, _ := strings.Cut(wrong.Value, " ") // a number comes with its digits
 	is = map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean"}[kind]

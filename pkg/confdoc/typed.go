@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// typed returns a value as the provider reads it, or a description of the type that the provider expects.
+// typed returns a value as the provider reads it, or a description of the expected type.
 func (d *Document) typed(field Field, path string, n *Node) (typed *Node, wanted string) {
 	switch {
 	case field.Is == Any:
@@ -59,7 +59,6 @@ func (n *Node) as(kind NodeKind, text string) *Node {
 	return &Node{Kind: kind, Text: text, written: n.written, Position: n.Position}
 }
 
-// typedIf returns the node, or what is wanted if that is not ok.
 func (n *Node) typedIf(ok bool, wanted string) (*Node, string) {
 	if !ok {
 		return nil, wanted
@@ -83,14 +82,13 @@ func (d *Document) textOf(field Field, path string, n *Node) *Node {
 	return n.as(TextNode, as)
 }
 
-// iniBools are the words for booleans in an INI file, in lower case.
 var iniBools = map[string]string{
 	"true": "true", "yes": "true", "on": "true", "1": "true",
 	"false": "false", "no": "false", "off": "false", "0": "false",
 }
 
-// typedINI returns the value of a line as gopkg.in/gcfg.v1 reads it, or a description of the type that the library
-// expects. Without "=", a boolean is true, and a list becomes empty.
+// typedINI returns a value as gopkg.in/gcfg.v1 reads it, or a description of the expected type. Without "=", a boolean
+// is true, and a list becomes empty.
 func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	n.written = n.Text
 	switch {
@@ -119,7 +117,7 @@ func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	}
 }
 
-// word is a named string type. gcfg scans into such a type, whereas it assigns a plain string.
+// word is a named string type. gcfg scans into such a type, but assigns a plain string.
 type word string
 
 // scanned returns the value to which gcfg sets a target of type T, and whether it can. Like gcfg, it uses fmt.Sscanf
@@ -170,8 +168,8 @@ func wholeWanted(field Field) string {
 	return wanted
 }
 
-// wholeNumber returns an integer that is written as a fraction or with an exponent, such as 1.0 or 1e3, in canonical
-// form: YAML libraries accept both. It returns any other text unchanged.
+// wholeNumber returns the canonical form of an integer with a fraction or an exponent, such as 1.0 or 1e3, which YAML
+// libraries accept. It returns any other text unchanged.
 func wholeNumber(text string) string {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || value != math.Trunc(value) || math.Abs(value) >= 1<<53 {

@@ -22,10 +22,10 @@ const (
 	Configuration Cause = "Configuration"
 )
 
-// Severity reports whether a diagnostic rejects the input.
+// Severity is how a diagnostic affects the input.
 type Severity string
 
-// The severities.
+// The severities. Only an Error rejects the input.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
@@ -34,35 +34,33 @@ const (
 	Change Severity = "change"
 )
 
-// Kind is the reason of a diagnostic. Its severity follows from the kind and the Policy.
+// Kind is the reason of a diagnostic. Kind and Policy determine the severity.
 type Kind string
 
 const (
 	// Invalid is a value that the cloud-controller-manager rejects.
 	Invalid Kind = "Invalid"
-	// Ambiguous means that a key has several values. The cloud-controller-manager uses one of them.
+	// Ambiguous means that a key has several values, or that a value contradicts another source and either may be meant.
+	// The cloud-controller-manager uses one of them.
 	Ambiguous Kind = "Ambiguous"
-	// Typo is a likely slip: an unknown name close to a known one, or a value that the cloud is going to reject.
+	// Typo is a likely mistake: an unknown name that resembles a known one, or a value that the cloud will reject.
 	Typo Kind = "Typo"
-	// Redirected is an endpoint that would receive the credentials, although neither the credentials nor Infrastructure
-	// name it.
+	// Redirected is an endpoint that would receive the credentials, but that neither they nor Infrastructure name.
 	Redirected Kind = "Redirected"
-	// Contradictory is a value that differs from the one that Infrastructure has. It may be meant, and the cluster may
-	// have worked with it for years.
+	// Contradictory is a value that differs from Infrastructure's. It may be intended, and have worked for years.
 	Contradictory Kind = "Contradictory"
 	// Insecure is a setting that weakens the protection of the credentials, possibly on purpose.
 	Insecure Kind = "Insecure"
-	// Doubtful is a value that the cloud-controller-manager and its cloud accept, but with which they hardly do what is
-	// meant.
+	// Doubtful is a value that the cloud-controller-manager and its cloud accept, but that hardly has the intended effect.
 	Doubtful Kind = "Doubtful"
-	// Unknown is an unknown name that is not close to a known one; a newer installer may know it.
+	// Unknown is a name that resembles no known one. A newer installer may know it.
 	Unknown Kind = "Unknown"
 	// Legacy is a key that only the in-tree provider reads. It is dropped.
 	Legacy Kind = "Legacy"
-	// Rewritten is a user's value that the cloud-controller-manager does not receive. The message states the reason.
+	// Rewritten is a user's value that the cloud-controller-manager does not get. The message states the reason.
 	Rewritten Kind = "Rewritten"
 	// Adapted is a change that every configuration needs for the cloud-controller-manager: a path, a default or another
-	// format. It is not a warning. The convert command shows it.
+	// format. It is no warning. The convert command shows it.
 	Adapted Kind = "Adapted"
 )
 
@@ -92,43 +90,42 @@ func (k Kind) Severity(p Policy) Severity {
 	return Warning
 }
 
-// IsChange reports whether the cloud-controller-manager receives something other than the user's input.
+// IsChange reports whether the cloud-controller-manager gets something other than the user's input.
 func (k Kind) IsChange() bool { return k == Rewritten || k == Legacy || k == Adapted }
 
 // Diagnostic is a statement about one place in one input.
 type Diagnostic struct {
-	// File is the file that contains the input. It is empty if the input is an object of the cluster.
+	// File is the file with the input, empty if the input is an object of the cluster.
 	File string `json:"file"`
-	// Line and Column are 1-based positions in File, or in the value of Key if File is empty. They are 0 if the
-	// diagnostic has no position. Columns count characters, not bytes.
+	// Line and Column are 1-based positions in File, or in the value of Key if File is empty; 0 means no position. Columns
+	// count characters, not bytes.
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	// Severity is set by the caller that knows the policy.
 	Severity Severity `json:"severity"`
-	// Object is the object that the user edits. Clouds set it for Infrastructure only, because they do not know the names
-	// of their inputs. The caller sets it for all others.
+	// Object is the object that the user edits. Clouds set it only for Infrastructure, because they do not know the names
+	// of their inputs; the caller sets it for all others.
 	Object string `json:"object"`
-	// Key is the key in Object. It is empty if the diagnostic is about the whole object. In a cloud's diagnostics an
-	// empty Key also means the cloud configuration itself.
+	// Key is the key in Object, empty if the diagnostic is about the whole object. In a cloud's diagnostics an empty Key
+	// also means the cloud configuration itself.
 	Key string `json:"key"`
 	// Message states the cause and the action. It contains neither a position nor secrets.
 	Message string `json:"message"`
 
 	Cause Cause `json:"-"`
 	Kind  Kind  `json:"-"`
-	// SeeLine is another line of the same value that the message refers to, such as the first of two duplicate keys. It
-	// is 0 if there is none. It is not part of Message because an offline check translates it to a line of the file.
+	// SeeLine is another line of the same value that the message refers to, for example the first of two duplicate keys; 0
+	// if none. It is not part of Message, because offline checks translate it to a line of the file.
 	SeeLine int `json:"-"`
 }
 
 // Place returns file:line:column.
 func (d Diagnostic) Place() string { return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column) }
 
-// Code returns the stable code of the kind, or of the cause if the diagnostic is of no kind: it is then about an object
-// as a whole.
+// Code returns the stable code of the kind or, for a diagnostic about a whole object, which has none, of the cause.
 func (d Diagnostic) Code() string { return codes.OfFinding(cmp.Or(string(d.Kind), string(d.Cause))) }
 
-// Coded returns a text about the diagnostic with its code at the end, as linters write it.
+// Coded appends the code to a text about the diagnostic, as linters do.
 func (d Diagnostic) Coded(text string) string {
 	if code := d.Code(); code != "" {
 		return fmt.Sprintf("%s [%s]", text, code)
@@ -137,7 +134,7 @@ func (d Diagnostic) Coded(text string) string {
 }
 
 // String returns the diagnostic as one line: in a compiler's format if File is set, otherwise with the object, key and
-// position. Conditions show the latter, without a code: their reason has one.
+// position. Conditions show the latter, which has no code, because their reason has one.
 func (d Diagnostic) String() string {
 	if d.File != "" {
 		return d.Coded(fmt.Sprintf("%s: %s: %s", d.Place(), d.Severity, d.Message))
@@ -157,7 +154,7 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// Text returns the message, followed by SeeLine if it is set.
+// Text returns the message and, if set, SeeLine.
 func (d Diagnostic) Text() string {
 	if d.SeeLine == 0 {
 		return d.Message

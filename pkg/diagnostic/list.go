@@ -25,7 +25,7 @@ func (l *List) Has(kind Kind) bool {
 }
 
 // Sorted returns the diagnostics ordered by input and position. If there are more than maxSorted, it omits the least
-// severe ones and, within a severity, the last ones.
+// severe and, within a severity, the last.
 func (l *List) Sorted() List {
 	all := slices.Clone(*l)
 	if all.Has(Invalid) || len(all) > maxSorted {
@@ -63,10 +63,10 @@ func byPlace(a, b Diagnostic) int {
 // maxJoined limits the items of JoinFew, so that several lists fit in a condition.
 const maxJoined = 5
 
-// Few joins the first items of a sentence and the number of the others.
+// Few joins the first items for a sentence, and appends the number of the others.
 func Few(items []string) string { return JoinFew(items, ", ", " and %d more") }
 
-// JoinFew joins the first items and the number of the others. more is the format of that number.
+// JoinFew joins the first items, and appends the number of the others with the format more.
 func JoinFew(items []string, separator, more string) string {
 	joined := strings.Join(items[:min(len(items), maxJoined)], separator)
 	if rest := len(items) - maxJoined; rest > 0 {

@@ -2,7 +2,7 @@
 // providers read.
 //
 // That library stops at the first error, gives no position for a value that it rejects, and reads only into Go structs.
-// This reader accepts exactly the texts that the library's scanner and grammar accept, keeps the order, records all
+// This parser accepts exactly the texts that the library's scanner and grammar accept, keeps the order, records all
 // positions, and reports all errors at once. It does not know sections, keys or types; its callers do.
 package gcfg
 
@@ -28,32 +28,27 @@ func At(text []byte, offset int) Position {
 
 // Entry is one line of a section: a key with a value, or a key alone.
 type Entry struct {
-	// Name is the key as it is written. Keys are compared case-insensitively.
+	// Name is the key as written. Keys are not case-sensitive.
 	Name string
 	// Value is the value with quotes and escapes resolved. It is empty if Blank is set.
 	Value string
 	// Blank means that the key has no equals sign, which differs from an empty value.
 	Blank bool
-	// Pos is where the key starts.
-	Pos Position
+	Pos   Position
 	// ValuePos is where the value starts. It equals Pos if Blank is set.
 	ValuePos Position
-	// Comment is where a comment starts that looks like a part of the value, because no whitespace separates them. It is
-	// zero if there is none.
+	// Comment is where a comment starts that looks like a part of the value, as no whitespace separates them, or zero.
 	Comment Position
 }
 
 // Section is a header with the entries that follow it.
 type Section struct {
-	// Name is the section's name as it is written. Names are compared case-insensitively. If the header has an error, Name
-	// and Subsection are as far as they could be read.
+	// Name is the section's name as written. Names are not case-sensitive. In a broken header it is what could be read.
 	Name string
-	// Subsection is the quoted second part of the header with its escapes resolved. It is empty if there is none.
+	// Subsection is the quoted second part of the header with its escapes resolved, empty if there is none.
 	Subsection string
-	// Pos is where the header starts.
-	Pos Position
-	// Entries are in the order of the text.
-	Entries []Entry
+	Pos        Position
+	Entries    []Entry
 }
 
 // Error is one reason why the library rejects the text.
@@ -61,8 +56,7 @@ type Error struct {
 	Pos Position
 	// Message states the cause and the action. It contains no part of a value.
 	Message string
-	// Name is the text at the position of a key that is not a valid key, if that is the error. It may be the second
-	// half of a value: use it to find the intended key, but do not show it.
+	// Name is the invalid key, if that is the error. It may be the rest of a value: use it as a hint, but do not show it.
 	Name string
 }
 
@@ -71,7 +65,7 @@ var (
 	subsectionEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 )
 
-// Quote returns the value as it can follow an equals sign, quoted if needed. This format cannot represent a carriage
+// Quote returns the value as it can follow an equals sign, quoted if needed. The format cannot represent a carriage
 // return or NUL; Parse never returns a value that contains one.
 func Quote(value string) string {
 	if value != "" && !strings.ContainsAny(value, "\"\\;#\n\t\r") && strings.Trim(value, " ") == value {
@@ -80,7 +74,7 @@ func Quote(value string) string {
 	return `"` + valueEscapes.Replace(value) + `"`
 }
 
-// Format returns the sections as text. Parse reads the same names and values from it.
+// Format returns the sections as text, from which Parse reads the same names and values.
 func Format(sections []Section) []byte {
 	var b strings.Builder
 	for i, s := range sections {

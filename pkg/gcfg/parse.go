@@ -12,10 +12,10 @@ import (
 
 const byteOrderMark = "\ufeff"
 
-// end is the value of peek after the last byte. The text has no NUL byte.
+// end is the value of peek after the last byte. The text contains no NUL byte.
 const end = 0
 
-// A name is a letter with letters, digits and hyphens. The word of a broken name ends where a person would say so.
+// A name is a letter followed by letters, digits and hyphens. An invalid name ends where a reader would end it.
 var (
 	namePattern       = regexp.MustCompile(`^\pL[\pL\p{Nd}-]*`)
 	wordPattern       = regexp.MustCompile(`^[^ \t\r\n=:\[\]";#]*`)
@@ -25,7 +25,7 @@ var (
 	subsectionPattern = regexp.MustCompile(`^"((?:[^"\\\n]|\\[\\"])*)"`)
 )
 
-// Parse parses a text. The sections are those that could be read. They are complete if there are no errors.
+// Parse parses a text. It returns the sections that could be read, which are all of them if there are no errors.
 func Parse(src []byte) ([]Section, []Error) {
 	p := parse(src)
 	return p.sections, p.errors
@@ -47,8 +47,7 @@ func parse(src []byte) *parser {
 	return p
 }
 
-// checkText returns an error for binary data or another encoding, for which an error per line would be long and
-// useless.
+// checkText returns an error for binary data or another encoding, instead of a long list with one for each line.
 func checkText(src []byte) *Error {
 	at, msg := bytes.IndexByte(src, 0), "there is a NUL byte here: this is binary data or UTF-16, not UTF-8 text"
 	if at < 0 {
@@ -87,7 +86,7 @@ func (p *parser) pos() Position {
 	return Position{Line: p.lineNumber, Column: 1 + utf8.RuneCount(p.src[p.lineStart:p.offset])}
 }
 
-// peek returns the next byte. All bytes that have a meaning are ASCII.
+// peek returns the next byte. All bytes with a meaning are ASCII.
 func (p *parser) peek() byte {
 	if p.offset >= len(p.src) {
 		return end
@@ -105,7 +104,7 @@ func (p *parser) next() byte {
 	return c
 }
 
-// take reads the longest text that the pattern matches here. It may not contain a line break.
+// take reads the longest match of the pattern at the current offset. It must not contain a line break.
 func (p *parser) take(pattern *regexp.Regexp) string {
 	text := pattern.Find(p.src[p.offset:])
 	p.offset += len(text)
@@ -156,8 +155,7 @@ func (p *parser) header() {
 	p.sections = append(p.sections, s)
 }
 
-// headerName reads the name between the brackets and the closing bracket. It returns an error message, or an empty
-// string.
+// headerName reads the name and the closing bracket. It returns an error message, or an empty string.
 func (p *parser) headerName(s *Section) string {
 	p.skipSpace()
 	if s.Name = p.take(namePattern); s.Name == "" {
@@ -231,7 +229,7 @@ func (p *parser) entry() {
 }
 
 // brokenName reports a line that does not start with a valid key. It neither shows the text nor reads the rest of the
-// line, because they may be the second half of a value.
+// line, which may be the rest of a value.
 func (p *parser) brokenName(name string, pos Position) {
 	p.skipSpace()
 	if name == "" || p.peek() != '=' {
@@ -246,8 +244,8 @@ func (p *parser) brokenName(name string, pos Position) {
 	}
 }
 
-// isLookalike reports whether a rune is shown as a space, as a hyphen or not at all, but is none for a parser. A copy
-// from a web page or a document has it.
+// isLookalike reports whether a character is displayed like a space or a hyphen, or not at all, but is no such
+// character to a parser. Text copied from a web page or a document may contain it.
 func isLookalike(r rune) bool {
 	return r > unicode.MaxASCII && unicode.In(r, unicode.Z, unicode.Pd, unicode.Cf)
 }

@@ -1,4 +1,4 @@
-// Package printable makes strings safe to write to a terminal, and short enough for a text.
+// Package printable makes strings safe to write to a terminal, and limits their length.
 //
 // Names of files, objects and keys, and values in a configuration, may contain escape sequences that make a terminal
 // hide, overwrite or execute text.
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns the string as one line: it escapes every control or formatting character as in a Go string.
+// Line returns the text as one line: it escapes every control or formatting character as in a Go string.
 func Line(text string) string { return escape(text, "") }
 
 // Text keeps line breaks and tabs, and escapes every other control or formatting character as in a Go string.
@@ -28,14 +28,14 @@ func Text(text string) string {
 func JSON(text string) string {
 	return replace(text, "\n\t", func(r rune) string {
 		if r > 0xffff {
-			return "" // such a character is invisible on a terminal and has no other effect
+			return "" // dropped: invisible on a terminal, without another effect
 		}
 		return fmt.Sprintf(`\u%04x`, r)
 	})
 }
 
-// Cut limits a text to a number of characters. Of a longer one it keeps both ends: the first words of an error have
-// what failed, and the last ones why.
+// Cut limits a text to a number of characters. It keeps both ends of a longer text: the start of an error says what
+// failed, and the end says why.
 func Cut(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text

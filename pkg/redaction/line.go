@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// minWord is the minimum length of a secret that is redacted as a word of a text. A shorter one would be found in
-	// many texts that do not quote it.
+	// minWord is the minimum length of a secret that is redacted as a word. Shorter ones would be found in many texts.
 	minWord = 4
 	// minRest is the minimum length of the end of a secret that is redacted at the start of a text.
 	minRest = 6
 )
 
-// Line returns a text without the known secrets. The text may quote them in any spelling, and may begin in the middle
-// of one, as the tail of a log does. A secret of less than eight characters is redacted only as a word, and one of less
-// than four not at all.
+// Line returns a text without the known secrets. The text may quote them in any spelling, and may start within a
+// secret, like the tail of a log. A secret shorter than minEmbedded is redacted only as a word, and one shorter than
+// minWord not at all.
 func (r *Redactor) Line(text string) string {
 	if text == "" {
 		return ""
@@ -34,17 +33,16 @@ func (r *Redactor) Line(text string) string {
 	return text
 }
 
-// Text returns a text of several lines, each of which may begin in the middle of a secret, without the known secrets,
-// and without what the function Text removes.
+// Text is Line for a text of several lines, each of which may start within a secret. It also applies the function Text.
 func (r *Redactor) Text(text string) string {
-	lines := strings.Split(r.Line(text), "\n") // one may have several lines
+	lines := strings.Split(r.Line(text), "\n") // a secret may have several lines
 	for i := range lines {
 		lines[i] = r.Line(lines[i])
 	}
 	return Text(strings.Join(lines, "\n"))
 }
 
-// withoutRest replaces the longest end of a secret with which the text begins.
+// withoutRest replaces the longest end of a secret with which the text starts.
 func (r *Redactor) withoutRest(text string) string {
 	longest, name := 0, ""
 	for _, secret := range r.embedded.sorted {
@@ -61,7 +59,7 @@ func (r *Redactor) withoutRest(text string) string {
 	return marker(name) + text[longest:]
 }
 
-// replaceWord replaces a secret where neither a letter nor a digit is beside it.
+// replaceWord replaces a secret that has no letter, digit or underscore beside it.
 func replaceWord(text, secret, replacement string) string {
 	var out strings.Builder
 	at := 0
@@ -97,17 +95,16 @@ func wordsOf(names map[string]string) []string {
 	return words
 }
 
-// secretIndex finds known secrets inside a text in one pass over it, however many there are.
+// secretIndex finds any number of known secrets in a text in one pass.
 type secretIndex struct {
-	// names are the names of the secrets by spelling.
+	// names maps the spellings to the names of the secrets.
 	names map[string]string
-	// lengths has the lengths of the spellings by their first minEmbedded bytes, the longest first.
+	// lengths maps the first minEmbedded bytes of the spellings to their lengths, longest first.
 	lengths map[string][]int
-	// sorted are the spellings in their order.
-	sorted []string
+	sorted  []string
 }
 
-// secretSpan is the part of a text that one secret covers, or several that overlap. The name is the first one's.
+// secretSpan is the part of a text that a secret, or several overlapping secrets, cover. name is that of the first.
 type secretSpan struct {
 	start, end int
 	name       string
@@ -135,11 +132,11 @@ func (i secretIndex) add(spelling, name string) {
 	}
 }
 
-// minLine is the minimum length of a line of a key that is a secret by itself: a base64 line of PEM is 64 long.
+// minLine is the minimum length of a line of a key that is itself a secret. A base64 line of PEM has 64 characters.
 const minLine = 24
 
-// spellings returns the secret as programs write it: with the escape sequences of JSON and Go, also one in the other;
-// as a part of a URL; in base64; and each line of a key.
+// spellings returns the secret as programs write it: with the escape sequences of JSON and Go, also nested; as a part
+// of a URL; in base64; and each line of a key.
 func spellings(secret string) []string {
 	if len(secret) < minEmbedded {
 		return nil
@@ -180,7 +177,7 @@ func unquoted(text string) string { return text[1 : len(text)-1] }
 
 func longestFirst(a, b int) int { return cmp.Compare(b, a) }
 
-// find returns the spans of the text that secrets cover, in their order. Spans do not overlap.
+// find returns the spans of the text that secrets cover, in order and without overlaps.
 func (i secretIndex) find(text string) []secretSpan {
 	var spans []secretSpan
 	for at := 0; at+minEmbedded <= len(text); at++ {

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// secretNames are the ends of the names of secret values in any cloud, in normalized form.
+	// secretNames are the ends of normalized names of secret values in any cloud.
 	secretNames = []string{
 		"password", "passwd", "passphrase", "passcode", "secret", "credential", "token", "bearer", "cookie",
 		"apikey", "privatekey", "accesskey", "secretkey", "tlskey", "sslkey", "sshkey", "clientkey", "serverkey",
@@ -18,19 +18,19 @@ var (
 		"authorization", "dockerconfigjson", "kubeconfig", "sasurl", "sasuri",
 	}
 
-	// secretWords are last words of such names that are too short to look for them inside a word.
+	// secretWords are last words of such names that are too short to be searched within a word.
 	secretWords = []string{"pass", "pwd", "pw", "pin", "otp", "psk", "sas", "sig", "jwt", "cred", "totp", "passwort"}
 
-	// contents are ends of names that say in which form the value is, not what it is.
+	// contents are ends of names that describe the form of the value, not the value.
 	contents = []string{
 		"data", "value", "text", "content", "body", "base64", "b64", "pem", "string", "raw", "plain", "encoded",
 		"plaintext", "json", "yaml", "old", "new",
 	}
 
-	// switchWords are the first words of names that end like a secret's but are booleans.
+	// switchWords are the first words of booleans whose names end like that of a secret.
 	switchWords = []string{"use", "enable", "disable"}
 
-	// switchValues are the values of switches in any format.
+	// switchValues are the values of booleans in any format.
 	switchValues = []string{"true", "false", "yes", "no", "on", "off", "null", "~", "0", "1"}
 
 	// plainKeys are the ends of keys in a credentials Secret whose values are not secret.
@@ -44,14 +44,14 @@ var (
 		"tokenfile",
 	}
 
-	// plainNames are the ends of such keys that convert replaces and messages quote.
+	// plainNames are the ends of such keys whose values convert replaces but messages quote.
 	plainNames = []string{
 		"user", "username", "userid", "name", "server", "host", "url", "endpoint", "address", "project",
 	}
 )
 
-// words returns the words of a name in lower case. A word starts after a character that is neither a letter nor a
-// digit, and with an upper-case letter after a lower-case one. Digits belong to no word.
+// words splits a name into words in lower case. A word starts after a character that is neither a letter nor a digit,
+// and with an upper-case letter after a lower-case one. Digits are dropped.
 func words(name string) []string {
 	var split strings.Builder
 	before := ' '
@@ -81,8 +81,8 @@ func endsIn(name string, ends []string) bool {
 	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(normalize(name), end) })
 }
 
-// IsSecretName reports whether a name is the name of a secret, in the singular or plural and with whatever says in
-// which form the value is: apiKeys, client-key-data, password2.
+// IsSecretName reports whether a name is that of a secret, in the singular or plural, and followed by any description
+// of the value's form: apiKeys, client-key-data, password2.
 func IsSecretName(name string) bool {
 	all := words(name)
 	for len(all) > 0 {
@@ -109,13 +109,13 @@ func IsSecretName(name string) bool {
 	return false
 }
 
-// IsPlainName reports whether a key of a credentials Secret is the name of a user, a place or an address. A message in
-// which it is replaced would not say who cannot log in where.
+// IsPlainName reports whether a key of a credentials Secret names a user, a place or an address. A message without that
+// value would not say who cannot log in where.
 func IsPlainName(key string) bool {
 	return !IsSecretName(key) && (endsIn(key, plainKeys) || endsIn(key, plainNames))
 }
 
-// isSwitch reports whether a value is a boolean whose name only ends like a secret's: use-token.
+// isSwitch reports whether a value is a boolean whose name only ends like a secret's, for example use-token.
 func isSwitch(name, text string) bool {
 	if !slices.Contains(switchValues, strings.ToLower(strings.TrimSpace(text))) {
 		return false
@@ -130,8 +130,7 @@ func isSwitch(name, text string) bool {
 // redacted replaces a secret without a name.
 const redacted = "<redacted>"
 
-// forms match secrets in any text: by the name before them, or by their own form. The first two groups are kept. A
-// value ends with its line.
+// forms match secrets in any text, by a name before them or by their form. The first two groups of a match stay.
 var forms = sync.OnceValue(func() []*regexp.Regexp {
 	const (
 		space, base64 = `(?:\s|\\+[nr])*`, `[A-Za-z0-9+/=]`
@@ -147,11 +146,11 @@ var forms = sync.OnceValue(func() []*regexp.Regexp {
 		// The user information of a URL, up to the last @ before its path.
 		regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/"'\\]*(@)`),
 		regexp.MustCompile(`((?i:` + key + `)\\?["']?` + blank + `=` + blank + `)` + value),
-		// With a colon, only a quoted key or a password marks a secret: "getting the secret: not found" has none.
+		// With a colon, only a quoted key or a password marks a secret: "getting the secret: not found" contains none.
 		regexp.MustCompile(`((?i:\\?["']` + key + `\\?["']|passw(?:or)?d|passphrase)` + blank + `:` + blank + `)` + value),
 		regexp.MustCompile(`((?i:\b(?:bearer|basic)) +)[A-Za-z0-9._~+/=-]{8,}`),
 		regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_.-]+`),
-		// Headers of HTTP, also as Go prints them: X-Auth-Token:[value]. Then fields of the SDKs' structs, and short names.
+		// HTTP headers, also as Go prints them: X-Auth-Token:[value]. Then fields of the SDKs' structs, and short names.
 		regexp.MustCompile(`((?i:\bx-[a-z-]*token|authorization|\bcookie|vmware-api-session-id)\\?["']?` + blank + `:` +
 			blank + `\[?(?i:(?:bearer|basic|digest|negotiate|token) +)?)` + value),
 		regexp.MustCompile(`((?:Secret(?:AccessKey|Key)?|(?:Session|Security|Access|Refresh|Auth)Token|ClientSecret|` +
@@ -163,8 +162,8 @@ var forms = sync.OnceValue(func() []*regexp.Regexp {
 	}
 })
 
-// Text returns a text without the secrets that are known by their form or by their name: those of a proxy, of a session
-// or of a configuration that the operator does not have.
+// Text returns a text without the secrets that their form or their name reveals: those of a proxy, of a session, or of
+// a configuration that the operator does not have.
 func Text(text string) string {
 	for _, form := range forms() {
 		text = form.ReplaceAllString(text, "${1}"+redacted+"${2}")
@@ -173,20 +172,20 @@ func Text(text string) string {
 }
 
 var (
-	// userinfo is everything between the scheme of a URL and the last @ in its string. It may take more than a user name
-	// and a password, never less: what stands between the two need not be valid. A string in quotes, by %q or as JSON,
-	// ends at a quote without a backslash, any other with its line.
+	// userinfo is everything between the scheme of a URL and the last @ in its string. It may match more than a user name
+	// and a password, but never less: the text between them need not be valid. A quoted string, by %q or as JSON, ends at
+	// a quote without a backslash; any other string ends with its line.
 	userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://(?:[^"\\\n]|\\.)*@`) })
 
-	// login is the same without a scheme, as a proxy may be written: from the start of a string, or of a word, with a
-	// colon before the @. The digest of an image looks like one.
+	// login is the same without a scheme, as a proxy may be written: from the start of a string or word, with a colon
+	// before the @. The digest of an image looks similar.
 	login = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`"(?:[^"\\\n:]|\\.)+:(?:[^"\\\n]|\\.)*@(?:sha256:)?|[^\s"@:]+:[^\s"]+@(?:sha256:)?`)
 	})
 )
 
-// Logins returns a text without user names and passwords before a host, for a log and for what library-go says of a
-// configuration. Text keeps the path of a URL, which may have an @; this does not.
+// Logins returns a text without user names and passwords before a host, for a log and for library-go's messages about a
+// configuration. Unlike Text, it does not keep a URL's path that contains an @.
 func Logins(text string) string {
 	if !strings.Contains(text, "@") {
 		return text
@@ -203,7 +202,7 @@ func Logins(text string) string {
 	})
 }
 
-// valueForms match what is secret as a value of a file and may be harmless in a sentence: HTTP's credentials, a login,
+// valueForms match what is secret as a value of a file but may be harmless in a sentence: HTTP credentials, a login,
 // the parameters of a URL, a part of a private key.
 var valueForms = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
@@ -216,12 +215,11 @@ var valueForms = sync.OnceValue(func() []*regexp.Regexp {
 	}
 })
 
-// pair matches NAME=VALUE and NAME: VALUE inside a value.
 var pair = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`["']?([\w.-]+)["']?[ \t]*[:=][ \t]*[^\s=]`)
 })
 
-// LooksSecret reports whether a text is secret by its form: it contains a login, a key, or a name with a secret.
+// LooksSecret reports whether a text has a secret form: it contains a login, a key, or a secret's name with a value.
 func LooksSecret(text string) bool {
 	if len(text) < 4 {
 		return false
@@ -242,8 +240,7 @@ func LooksSecret(text string) bool {
 	return false
 }
 
-// documentIn returns the values of a document inside a value: JSON, or YAML or INI on more than one line. ok is false
-// for any other value.
+// documentIn returns the values of a document in a value: JSON, or YAML or INI of several lines. ok is false otherwise.
 func documentIn(text string) (values []value, ok bool) {
 	trimmed := strings.TrimSpace(text)
 	if !strings.ContainsAny(trimmed, "\n") && !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") {

@@ -1,7 +1,7 @@
 // Package redaction removes secrets from files and from text that quotes them.
 //
-// A value of a file is shown only if its name is known to be one whose value may be shown. Of any other value, the name
-// is shown. A known value is not shown either if it is equal to a secret, contains one, or is secret by its form.
+// A value of a file is shown only if its name is known to be public; any other value is replaced by its name. A value
+// with a public name is replaced too if it equals or contains a secret, or if its form is secret.
 package redaction
 
 import (
@@ -18,25 +18,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// minEmbedded is the minimum length of a secret that is redacted inside other values: a shorter one may be part of
-// any word.
+// minEmbedded is the minimum length of a secret that is redacted in other values: a shorter one may be in any word.
 const minEmbedded = 8
 
 // Redactor removes secrets. A secret is a value of the credentials Secret, or any value whose name is a secret's name.
 type Redactor struct {
 	// public are the normalized names whose values may be shown.
 	public map[string]bool
-	// names are the names of the known secrets by value.
+	// names maps the known secrets to their names.
 	names map[string]string
-	// embedded are the spellings of the known secrets that are also redacted inside other values.
+	// embedded finds the known secrets that are also redacted inside other values.
 	embedded secretIndex
 	// words are the known secrets that Line redacts as words.
 	words []string
 }
 
-// New collects the secrets of the credentials Secret and of the configurations. An alias or the conversion may copy a
-// secret to another place, so it is redacted everywhere. public are the names whose values may be shown: "name", or
-// "name.*" for all names directly below a mapping. Their case and separators do not matter.
+// New collects the secrets of the credentials Secret and of the configurations. A secret is redacted everywhere,
+// because an alias or the conversion may copy it to another place. public are the names whose values may be shown:
+// "name", or "name.*" for all names directly below a mapping. Their case and separators do not matter.
 func New(public []string, credentials map[string][]byte, configs ...[]byte) *Redactor {
 	r := &Redactor{public: map[string]bool{}, names: map[string]string{}}
 	for _, name := range public {
@@ -57,13 +56,13 @@ func New(public []string, credentials map[string][]byte, configs ...[]byte) *Red
 	return r
 }
 
-// Named is a secret with the name that replaces it.
+// Named is a secret, and the name that replaces it.
 type Named struct {
 	Name  string
 	Value []byte
 }
 
-// ForText returns a Redactor for Line. Besides the secrets it has those that the documents contain.
+// ForText returns a Redactor for Line and Text. It knows the secrets and those that the documents contain.
 func ForText(secrets []Named, documents ...[]byte) *Redactor {
 	r := &Redactor{names: map[string]string{}}
 	for _, secret := range secrets {
@@ -96,11 +95,11 @@ func (r *Redactor) isPublic(v value) bool {
 	return r.public[normalize(v.names[last])] || last > 0 && r.public[normalize(v.names[last-1])+".*"]
 }
 
-// maxDepth limits documents inside the values of documents.
+// maxDepth limits documents nested in the values of documents.
 const maxDepth = 4
 
-// addSecretsOf adds the secrets in a file, and in the documents that are values of it. A boolean value is a secret only
-// under its own name.
+// addSecretsOf adds the secrets of a file, and of the documents that are its values. It does not add booleans, which
+// are redacted only under their own name.
 func (r *Redactor) addSecretsOf(text []byte, depth int) {
 	values, _, ok := valuesOf(text)
 	if !ok || depth > maxDepth {
@@ -120,7 +119,7 @@ func (r *Redactor) addSecretsOf(text []byte, depth int) {
 	}
 }
 
-// addSecret adds a secret, both plain and in base64, which some providers use.
+// addSecret adds a secret, plain and in base64, which some providers use.
 func (r *Redactor) addSecret(secret, name string) {
 	if secret = strings.TrimSpace(secret); secret != "" {
 		r.names[secret] = cmp.Or(r.names[secret], name)
@@ -128,8 +127,7 @@ func (r *Redactor) addSecret(secret, name string) {
 	}
 }
 
-// File returns the data of a file without secrets and comments. YAML loses its layout. Data in an unknown format is
-// replaced by its size.
+// File returns a file without secrets and comments. YAML loses its layout, and an unknown format all but its size.
 func (r *Redactor) File(data []byte) string {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return string(data)
@@ -188,7 +186,7 @@ func (r *Redactor) redactYAML(documents []*yaml.Node, values []value) (redacted 
 	}
 	for node, name := range names {
 		if node.Style&yaml.TaggedStyle == 0 {
-			node.Tag = "" // it is the tag of the former value
+			node.Tag = "" // the tag of the former value
 		}
 		if name == "" {
 			node.Value = texts[node]
@@ -209,8 +207,7 @@ func (r *Redactor) redactYAML(documents []*yaml.Node, values []value) (redacted 
 	return out.String(), encoder.Close() == nil
 }
 
-// hideMarks numbers the anchors and removes the tags that are not YAML's: a secret that starts with & or ! and is not
-// in quotes is one of them.
+// hideMarks numbers anchors and removes custom tags: an unquoted secret that starts with & or ! is parsed as one.
 func hideMarks(documents []*yaml.Node) {
 	anchors := map[*yaml.Node]string{}
 	var visit func(n *yaml.Node)
@@ -234,8 +231,8 @@ func hideMarks(documents []*yaml.Node) {
 	}
 }
 
-// mask replaces the secrets inside a value. hidden is the name for the whole value if a part of it cannot be replaced:
-// raw has it only with escape sequences, or it is secret by its form.
+// mask replaces the secrets inside a value. hidden is the name for the whole value if a part cannot be replaced,
+// because raw contains it only with escape sequences, or because the value's form is secret.
 func (r *Redactor) mask(raw string, v value) (masked, hidden string) {
 	masked, text := raw, v.text
 	for _, password := range passwordsInURLs(text) {
@@ -260,7 +257,7 @@ func (r *Redactor) mask(raw string, v value) (masked, hidden string) {
 // maskedLogin matches a URL's login whose password is a marker.
 var maskedLogin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`//[^\s/@:]*:<[\w.-]+>@`) })
 
-// looksSecret reports whether a value is secret by its form, or is a document with a value that may not be shown.
+// looksSecret reports whether a value has a secret form, or is a document with a value that must not be shown.
 func (r *Redactor) looksSecret(text string, depth int) bool {
 	if LooksSecret(maskedLogin().ReplaceAllString(text, "//")) || depth > maxDepth {
 		return true

@@ -15,13 +15,13 @@ import (
 )
 
 type value struct {
-	// names are the keys above the value, the outermost first. The items of a list have the names of the list.
+	// names are the keys above the value, the outermost first. List items have the names of their list.
 	names []string
 	// text is the decoded value, empty for a comment.
 	text             string
 	isKey, isComment bool
-	// continues means that the value is an entry of INI that looks like the rest of the value under the first name.
-	// isBlank means that it is an entry without an equals sign: its key may be the rest of a value too.
+	// continues means that the value is an INI entry that looks like the rest of the value under the first name. isBlank
+	// means that it is an entry without an equals sign, whose key may also be the rest of a value.
 	continues, isBlank bool
 	// start and end are the byte offsets of an INI or JSON value with its quotes.
 	start, end int
@@ -30,10 +30,10 @@ type value struct {
 	node  *yaml.Node
 }
 
-// hiddenKey is the name of a value that has none, or whose name may be a part of a secret.
+// hiddenKey is the name of a value without a name, or whose name may be part of a secret.
 const hiddenKey = "value"
 
-// name returns the name that stands for the value: that of a secret above it, otherwise its own.
+// name returns the name that replaces the value: that of a secret above it, otherwise its own.
 func (v value) name() string {
 	if i := slices.IndexFunc(v.names, v.isSecretUnder); i >= 0 && !v.isBlank {
 		return v.names[i]
@@ -47,20 +47,19 @@ func (v value) name() string {
 	return cmp.Or(v.names[len(v.names)-1], hiddenKey)
 }
 
-// filePath is the start of the path of a file, which some names that end like a secret's have as their value.
+// filePath is the start of file paths, which some names that end like a secret's have as their value.
 const filePath = "/etc/"
 
-// isSecretUnder reports whether the value is a secret because of one of its names. A switch and the path of a
-// file are none.
+// isSecretUnder reports whether one of its names makes the value a secret. A switch and a file path are no secrets.
 func (v value) isSecretUnder(name string) bool {
 	return IsSecretName(name) && !isSwitch(name, v.text) && !strings.HasPrefix(v.text, filePath)
 }
 
-// maxValues bounds the values that aliases add to a small file.
+// maxValues limits the values that aliases add to a small file.
 const maxValues = 100_000
 
-// valuesOf lists the values of a file in INI, JSON or YAML. A YAML value that has aliases is listed for each of them.
-// documents are the YAML documents. ok is false if the file is in none of the formats.
+// valuesOf lists the values of a file in INI, JSON or YAML. A YAML value with aliases is listed for each of them.
+// documents are the YAML documents. ok is false if the file has none of the formats.
 func valuesOf(data []byte) (values []value, documents []*yaml.Node, ok bool) {
 	if json.Valid(data) {
 		return jsonValues(data), nil, true
@@ -134,7 +133,7 @@ func jsonValues(data []byte) []value {
 	return values
 }
 
-// yamlValues also redacts the comments of the documents.
+// yamlValues lists the values of YAML documents. It also replaces the comments in the documents.
 func yamlValues(data []byte) (values []value, documents []*yaml.Node, ok bool) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	visited := 0
