@@ -1,8 +1,8 @@
 // Package configobservation turns the cluster's configuration into spec.observedConfig.
 //
-// Observers is one list for two users: the operator, whose listers are fed by informers, and render on the bootstrap
-// node, whose listers read an index in memory. Each observer owns its paths of pkg/operandconfig and keeps their
-// previous values where it cannot tell better: unknown is not empty.
+// Observers is one list for two users: the operator, whose listers read informers' caches, and render on the bootstrap
+// node, whose listers read files. Each observer owns its paths of pkg/operandconfig, and keeps their previous values if
+// it cannot determine new ones: unknown is not empty.
 package configobservation
 
 import (
@@ -31,11 +31,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// Inertia is that of the condition: an invalid configuration does not recover by itself.
+// Inertia is 0, because an invalid configuration does not recover by itself.
 var Inertia = operatorclient.Inertia{condition.ConfigObservationDegradedConditionType: operatorclient.AtOnce}
 
-// New returns the controller that keeps spec.observedConfig up to date. What it cannot observe it reports as
-// ConfigObservationDegraded, and keeps the previous value. listers comes from NewListers.
+// New returns the controller that keeps spec.observedConfig up to date. If it cannot observe a value, it keeps the
+// previous one and sets ConfigObservationDegraded. listers is from NewListers.
 func New(operatorClient v1helpers.OperatorClient, listers Listers, recorder events.Recorder) factory.Controller {
 	dependencies.Require(listers)
 	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, redacting(recorder),
@@ -43,8 +43,8 @@ func New(operatorClient v1helpers.OperatorClient, listers Listers, recorder even
 }
 
 // NewListers returns what the observers read in a cluster. custom and initialization read spec.custom and
-// spec.nodeInitialization, version is the payload's version. authentication watches ConfigMaps in kube-system, at least
-// extension-apiserver-authentication.
+// spec.nodeInitialization; version is the payload's version. authentication must watch at least the ConfigMap
+// extension-apiserver-authentication in kube-system. The caller sets Predecessor.
 func NewListers(
 	operatorClient v1helpers.OperatorClient, custom func() (*apisv1.CustomCloudControllerManager, error),
 	initialization func() (*apisv1.CloudControllerManagerNodeInitialization, error),
@@ -91,17 +91,16 @@ type Listers struct {
 	FeatureGates    configlistersv1.FeatureGateLister
 	Networks        configlistersv1.NetworkLister
 
-	// Authentication has the ConfigMap extension-apiserver-authentication in kube-system. On the bootstrap node nobody
-	// has written it yet.
+	// Authentication reads extension-apiserver-authentication in kube-system, which the bootstrap node does not have.
 	Authentication corev1listers.ConfigMapLister
 
-	// LogLevel is the operand's log level, spec.logLevel of the operator's resource.
+	// LogLevel returns the operand's log level, spec.logLevel of the operator's resource.
 	LogLevel func() (operatorv1.LogLevel, error)
 
-	// Custom is spec.custom of the operator's resource, nil where it is not set.
+	// Custom returns spec.custom of the operator's resource, or nil.
 	Custom func() (*apisv1.CustomCloudControllerManager, error)
 
-	// NodeInitialization is spec.nodeInitialization of the operator's resource, nil where it is not set.
+	// NodeInitialization returns spec.nodeInitialization of the operator's resource, or nil.
 	NodeInitialization func() (*apisv1.CloudControllerManagerNodeInitialization, error)
 
 	// Predecessor reports whether a Deployment of the predecessor exists. There is none on the bootstrap node.
@@ -110,14 +109,14 @@ type Listers struct {
 	// Version is the payload's version: a FeatureGate lists its gates by version.
 	Version string
 
-	// Informers fill the listers; nothing is observed before they have synced. There are none on the bootstrap node.
+	// Informers fill the listers; the controller waits until they have synced. There are none on the bootstrap node.
 	Informers []factory.Informer
 }
 
-// ResourceSyncer returns nil: no observer has a say in what is copied.
+// ResourceSyncer returns nil: no observer copies objects.
 func (l Listers) ResourceSyncer() resourcesynccontroller.ResourceSyncer { return nil }
 
-// PreRunHasSynced returns nil: the controller waits for Informers themselves.
+// PreRunHasSynced returns nil: the controller waits for Informers itself.
 func (l Listers) PreRunHasSynced() []cache.InformerSynced { return nil }
 
 // ProxyLister serves library-go's proxy observer.
@@ -127,9 +126,9 @@ func (l Listers) ProxyLister() configlistersv1.ProxyLister { return l.Proxies }
 func (l Listers) APIServerLister() configlistersv1.APIServerLister { return l.APIServers }
 
 // Confirm returns a function that reports whether spec.observedConfig is what the observers make of the cluster now. It
-// is not while the observers have something to correct: after a change of the cluster's configuration, or when
-// another client wrote to the field. Nor is it while the observers refuse the platform, because they cannot tell which
-// of the two was changed; they report it.
+// is not while the observers have something to correct: after a change of the cluster's configuration, or when another
+// client wrote to the field. It is not while the observers reject the platform either, because they cannot know whether
+// the cluster's or the observed platform is wrong; they report it.
 func Confirm(listers Listers) func(*operatorv1.OperatorSpec) (bool, error) {
 	return func(spec *operatorv1.OperatorSpec) (bool, error) {
 		for _, informer := range listers.Informers {
@@ -144,7 +143,7 @@ func Confirm(listers Listers) func(*operatorv1.OperatorSpec) (bool, error) {
 		if platformRefused(listers, existing) {
 			return false, nil
 		}
-		// An observer that fails keeps the existing value and reports the error itself.
+		// A failing observer keeps the existing value. The controller reports the error.
 		observed, _ := Observe(listers, unrecorded(), existing)
 		return reflect.DeepEqual(existing, observed), nil
 	}
@@ -156,5 +155,5 @@ func platformRefused(listers Listers, existing map[string]any) bool {
 	return err == nil && previousErr == nil && d.isRefused(previous)
 }
 
-// unrecorded returns a recorder whose events nobody reads. The controller that writes the configuration records them.
+// unrecorded returns a recorder that discards events. The controller that writes the configuration records them.
 func unrecorded() events.Recorder { return events.NewInMemoryRecorder("", clock.RealClock{}) }

@@ -9,7 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// curveIDs are the numbers of TLS groups in crypto/tls. library-go has them since its commit db94aeb6f
+// curveIDs are the numbers of TLS groups in crypto/tls. library-go has had them since its commit db94aeb6f
 // (crypto.TLSGroupToCurveID); it has no observer of groups.
 var curveIDs = map[configv1.TLSGroup]tls.CurveID{
 	configv1.TLSGroupX25519:             tls.X25519,
@@ -21,9 +21,9 @@ var curveIDs = map[configv1.TLSGroup]tls.CurveID{
 	configv1.TLSGroupSecP384r1MLKEM1024: tls.SecP384r1MLKEM1024,
 }
 
-// observeCurvePreferences observes the groups of a custom TLS profile. A named profile leaves the choice to Go, as
-// without groups. The API server persists groups only while the feature gate TLSGroupPreferences is enabled. Go and the
-// flag ignore the order, so the numbers are sorted: another order is no rollout. Groups of a later release are omitted.
+// observeCurvePreferences observes the groups of a custom TLS profile. Without groups, and with a named profile, Go
+// chooses. The API server persists groups only while the feature gate TLSGroupPreferences is enabled. Go and the flag
+// ignore the order, so the numbers are sorted: another order causes no rollout. Groups of a later release are omitted.
 func observeCurvePreferences(listers Listers, _ map[string]any) (any, error) {
 	server, err := get(listers.APIServers, "apiserver")
 	if errors.Is(err, errUnknown) {

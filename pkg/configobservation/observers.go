@@ -24,7 +24,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// Observers returns every observer. They are given Listers, write disjoint paths and may run in any order.
+// Observers returns every observer. They expect Listers, write disjoint paths and may run in any order.
 func Observers() []configobserver.ObserveConfigFunc {
 	return []configobserver.ObserveConfigFunc{
 		observe(operandconfig.PlatformPath, observePlatform),
@@ -51,8 +51,8 @@ func Observers() []configobserver.ObserveConfigFunc {
 	}
 }
 
-// Observe runs every observer over existing and merges what they observed. The error has everything that could not be
-// observed; the configuration then has the existing values there.
+// Observe runs every observer on existing and merges the results. The error contains everything that could not be
+// observed; for that, the configuration keeps the existing values.
 func Observe(listers Listers, recorder events.Recorder, existing map[string]any) (map[string]any, error) {
 	observed := map[string]any{}
 	var errs []error
@@ -64,7 +64,7 @@ func Observe(listers Listers, recorder events.Recorder, existing map[string]any)
 	return observed, utilerrors.NewAggregate(errs)
 }
 
-// mergeMaps adds from to into. Observers write disjoint paths, so no value is ever replaced.
+// mergeMaps adds from to into. Observers write disjoint paths, so no value is replaced.
 func mergeMaps(into, from map[string]any) {
 	for key, value := range from {
 		nested, isMap := value.(map[string]any)
@@ -77,7 +77,7 @@ func mergeMaps(into, from map[string]any) {
 	}
 }
 
-// observeServiceNetworks reads what the installer asked for until the network operator says what there is.
+// observeServiceNetworks reads the installer's spec until the network operator has written the status.
 func observeServiceNetworks(listers Listers, _ map[string]any) (any, error) {
 	network, err := get(listers.Networks, "network")
 	if err != nil {
@@ -89,7 +89,7 @@ func observeServiceNetworks(listers Listers, _ map[string]any) (any, error) {
 	return network.Spec.ServiceNetwork, nil
 }
 
-// observeTrustedCA names the ConfigMap with the CAs that the administrator adds. Without a Proxy there is none.
+// observeTrustedCA observes the name of the ConfigMap with the administrator's CAs. Without a Proxy there is none.
 func observeTrustedCA(listers Listers, _ map[string]any) (any, error) {
 	current, err := get(listers.Proxies, "proxy")
 	if errors.Is(err, errUnknown) {
@@ -109,7 +109,7 @@ func observeVerbosity(listers Listers, _ map[string]any) (any, error) {
 	return strconv.Itoa(loglevel.LogLevelToVerbosity(level)), nil
 }
 
-// observeNodeWorkers returns nothing where the administrator leaves the number to the platform.
+// observeNodeWorkers returns nothing if the administrator leaves the number to the platform.
 func observeNodeWorkers(listers Listers, _ map[string]any) (any, error) {
 	initialization, err := listers.NodeInitialization()
 	if err != nil {
@@ -121,13 +121,13 @@ func observeNodeWorkers(listers Listers, _ map[string]any) (any, error) {
 	return strconv.Itoa(int(initialization.MaxConcurrentNodes)), nil
 }
 
-// reader returns the current value of a field, which is empty if there is none. existing is the previous configuration.
+// reader returns the current value of a field, empty if unset. existing is the previous configuration.
 type reader func(listers Listers, existing map[string]any) (value any, err error)
 
-// errUnknown is a reader's error that keeps the previous value and is not reported.
+// errUnknown is a reader's error that keeps the previous value without being reported.
 var errUnknown = errors.New("the value is not known")
 
-// observe returns the observer of a field. If read returns an error, the previous value stays.
+// observe returns the observer of a field. If read returns an error, the field keeps its previous value.
 func observe(path []string, read reader) configobserver.ObserveConfigFunc {
 	return func(
 		genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any,
@@ -151,7 +151,7 @@ func observe(path []string, read reader) configobserver.ObserveConfigFunc {
 	}
 }
 
-// normalized returns a value as encoding/json decodes it, as in the previous configuration. An empty value is nil. The
+// normalized returns a value as encoding/json decodes it, like the previous configuration; nil for an empty value. The
 // value of a flag of the operand becomes a list.
 func normalized(value any, path []string) (any, error) {
 	var decoded any
@@ -183,7 +183,7 @@ func recordChange(recorder events.Recorder, existing map[string]any, value any, 
 	}
 }
 
-// isObject reports whether one of the values is too much for the text of an event.
+// isObject reports whether one of the values is too large for an event.
 func isObject(values ...any) bool {
 	return slices.ContainsFunc(values, func(value any) bool {
 		_, is := value.(map[string]any)
@@ -201,9 +201,8 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// observeFeatureGates observes which gates of featuregate.Gates are enabled. It reads the FeatureGate on every run, so
-// unlike library-go's FeatureGateAccess it needs no restart when a gate changes. A missing FeatureGate leaves the
-// previous value.
+// observeFeatureGates observes which gates of featuregate.Gates are enabled. Unlike library-go's FeatureGateAccess, it
+// reads the FeatureGate on every run, so a changed gate requires no restart. Without a FeatureGate nothing changes.
 func observeFeatureGates(listers Listers, _ map[string]any) (any, error) {
 	gate, err := get(listers.FeatureGates, "featuregate")
 	if err != nil {
@@ -232,13 +231,11 @@ func observeFeatureGates(listers Listers, _ map[string]any) (any, error) {
 	return enabled, nil
 }
 
-// allowedNamesKey is the key of the API server's flag --requestheader-allowed-names, as a list in JSON.
 const allowedNamesKey = "requestheader-allowed-names"
 
-// observeRequestHeaderAllowedNames observes which client certificates may name a user in request headers. Those of the
-// CA alone would do otherwise, whatever else that CA signs. An empty list allows every name, and the flag is then
-// omitted. While the ConfigMap does not exist, which the controller of the client CAs reports, the previous value
-// stays.
+// observeRequestHeaderAllowedNames observes which client certificates may name a user in request headers. Without the
+// flag, every certificate of the CA could, whatever else the CA signs. An empty list allows every name, and the flag is
+// then omitted. Without the ConfigMap the previous value stays; the controller of the client CAs reports that.
 func observeRequestHeaderAllowedNames(listers Listers, _ map[string]any) (any, error) {
 	const namespace, name = operatorclient.KubeSystemNamespace, operatorclient.APIServerAuthentication
 	source, err := listers.Authentication.ConfigMaps(namespace).Get(name)
@@ -264,8 +261,7 @@ func observeRequestHeaderAllowedNames(listers Listers, _ map[string]any) (any, e
 	return value, nil
 }
 
-// asFlag is the value of a flag that github.com/spf13/pflag reads as a slice of strings: one line of comma-separated
-// values.
+// asFlag returns the value of a flag that github.com/spf13/pflag reads as a string slice: one line of CSV.
 func asFlag(values []string) (string, error) {
 	if len(values) == 0 {
 		return "", nil

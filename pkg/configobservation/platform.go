@@ -15,9 +15,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// observePlatform decides the platform once: a running cluster never changes it. Where nothing ran something may,
-// because this version knows a platform that an older one did not, or because on an External cluster an administrator
-// says so. There he may say something else later; to say nothing again is no way to stop what runs.
+// observePlatform observes the platform. A running cluster never changes it, with two exceptions. An unmanaged platform
+// may become managed, because this version knows it, or because the administrator of an External cluster sets
+// spec.custom. That administrator may later change spec.custom, but removing it does not stop what runs.
 func observePlatform(listers Listers, existing map[string]any) (any, error) {
 	previous, _, err := unstructured.NestedString(existing, operandconfig.PlatformPath...)
 	if err != nil {
@@ -59,14 +59,14 @@ func decide(listers Listers) (decision, error) {
 	return decision{current, infrastructure, custom, platform.DependsOnCustom(infrastructure)}, err
 }
 
-// isRefused reports whether what runs keeps the platform from becoming the current one.
+// isRefused reports whether the current platform must not replace the previous one, because its operand runs.
 func (d decision) isRefused(previous string) bool {
 	formerly, _ := platform.ByName(previous)
 	return previous != d.Name && formerly.Managed() && (!d.dependsOnCustom || !d.Managed())
 }
 
-// decideAccepted returns errUnknown while the platform is not known or refused: what depends on it then stays as it is.
-// The reason is observePlatform's to report.
+// decideAccepted returns errUnknown while the platform is unknown or rejected, so that what depends on it keeps its
+// previous value. observePlatform reports the reason.
 func decideAccepted(listers Listers, existing map[string]any) (decision, error) {
 	d, err := decide(listers)
 	previous, _, previousErr := unstructured.NestedString(existing, operandconfig.PlatformPath...)
@@ -84,16 +84,15 @@ func observeCustom(listers Listers, existing map[string]any) (any, error) {
 	return d.custom, nil
 }
 
-// The lease timings of a single control-plane node, where nobody could take over: what library-go's
-// LeaderElectionSNOConfig has, for fewer writes. Those of more nodes are a default of the operand's configuration.
+// The lease timings of a single control-plane node, where no standby can take over: those of library-go's
+// LeaderElectionSNOConfig, which save writes. The operand's default configuration has the timings for several nodes.
 const (
 	singleNodeLeaseDuration = "270s"
 	singleNodeRenewDeadline = "240s"
 	singleNodeRetryPeriod   = "60s"
 )
 
-// fromInfrastructure reads a field of Infrastructure. The value is unknown without an Infrastructure;
-// observePlatform reports it, once.
+// fromInfrastructure reads a field of Infrastructure. Without one, the field is errUnknown: observePlatform reports it.
 func fromInfrastructure(field func(*configv1.Infrastructure) any) reader {
 	return func(listers Listers, _ map[string]any) (any, error) {
 		infrastructure, err := getInfrastructure(listers)
@@ -112,9 +111,9 @@ func platformSpec(i *configv1.Infrastructure) any { return i.Spec.PlatformSpec }
 
 func platformStatus(i *configv1.Infrastructure) any { return i.Status.PlatformStatus }
 
-// onSingleNode observes a lease timing of a single node. While the predecessor's CCM contends for the same lease, the
-// timings stay those of more nodes, which the predecessor uses everywhere: a standby waits for its own lease duration,
-// so one with 137 seconds would take the lease from a leader that may act for 240.
+// onSingleNode observes a lease timing of a single node. While the predecessor's CCM competes for the same lease, the
+// timings stay those for several nodes, which the predecessor uses everywhere. A standby waits for its own lease
+// duration: with 137 seconds it would take the lease from a leader that may act for 240.
 func onSingleNode(value string) reader {
 	return func(listers Listers, _ map[string]any) (any, error) {
 		infrastructure, err := getInfrastructure(listers)
@@ -152,7 +151,7 @@ func get[T any](lister interface{ Get(name string) (T, error) }, resource string
 	return object, nil
 }
 
-// cloudConfig observes which ConfigMap holds the cloud configuration. spec.custom comes first, where it counts.
+// cloudConfig observes which ConfigMap contains the cloud configuration. spec.custom takes precedence where it applies.
 func cloudConfig(listers Listers, existing map[string]any) (operandconfig.CloudConfigReference, error) {
 	d, err := decideAccepted(listers, existing)
 	if err != nil {

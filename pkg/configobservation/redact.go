@@ -7,8 +7,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
-// redacting keeps the passwords of proxies out of events and so out of the log, which has every event. library-go puts
-// the difference between two observed configurations into one, its proxy observer the URLs.
+// redacting keeps the passwords of proxies out of events, and thus out of the log. library-go records the difference
+// between two observed configurations, and its proxy observer records the URLs.
 func redacting(recorder events.Recorder) events.Recorder {
 	return eventfilter.New(recorder, func(_, message string) (string, bool) { return redaction.Logins(message), true })
 }

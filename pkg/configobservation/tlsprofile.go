@@ -12,16 +12,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// TLSProfileError is the error about a TLS profile with which no cloud-controller-manager starts.
+// TLSProfileError reports a TLS profile with which no cloud-controller-manager starts.
 type TLSProfileError struct {
-	// Kept reports whether the former profile stays in use.
+	// Kept reports whether the previous profile stays in use.
 	Kept bool
 }
 
 // TLSProfileKey is the field that the error is about.
 const TLSProfileKey = "spec.tlsSecurityProfile.custom.ciphers"
 
-// Reason returns what is wrong, without the object and the field.
+// Reason returns the error without the object and the field.
 func (e *TLSProfileError) Reason() string {
 	effect := "until then both are added"
 	if e.Kept {
@@ -36,8 +36,8 @@ func (e *TLSProfileError) Error() string {
 	return fmt.Sprintf("apiserver.config.openshift.io/cluster, %s: %s", TLSProfileKey, e.Reason())
 }
 
-// observeTLSProfile observes the TLS profile. With an unusable one the former profile stays. Where there is none, the
-// suites that HTTP/2 requires are added: without a cloud-controller-manager, no installation ends.
+// observeTLSProfile observes the TLS profile. If it is unusable, the previous profile stays in use. If there is none,
+// the cipher suites that HTTP/2 requires are added: without a cloud-controller-manager, no installation completes.
 func observeTLSProfile(
 	genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any,
 ) (map[string]any, []error) {
@@ -45,9 +45,9 @@ func observeTLSProfile(
 	observe := func(recorder events.Recorder) (map[string]any, []error) {
 		return apiserver.ObserveTLSSecurityProfileWithPaths(genericListers, recorder, existing, version, suites)
 	}
-	observed, errs := observe(unrecorded()) // an unusable profile would be an event with each attempt
+	observed, errs := observe(unrecorded()) // unrecorded: an unusable profile would be an event with each attempt
 	info := servingInfo(observed)
-	// Elsewhere no process serves with the profile.
+	// Without a cloud-controller-manager, no process serves with the profile.
 	d, err := decide(genericListers.(Listers))
 	if len(errs) > 0 || err != nil || !d.Managed() || info.AllowsHTTP2() {
 		return observe(recorder)

@@ -1,19 +1,18 @@
-// Package featuregate is the table of the feature gates that this operator asks about.
+// Package featuregate is the table of the feature gates that this operator reads.
 //
-// A gate that a cluster's FeatureGate does not list is not off for that reason: openshift/api removes a gate once it is
-// on for all. So each entry says what absence means.
+// A gate that a cluster's FeatureGate does not list is not necessarily off: openshift/api removes a gate once it is on
+// for all. Therefore each entry defines what absence means.
 package featuregate
 
-// The feature gates that code asks about. A platform's assets name those of its cloud-controller-manager.
+// The feature gates that Go code names. A platform's assets name those of its cloud-controller-manager.
 const (
 	// NLBSecurityGroups gives network load balancers security groups.
 	NLBSecurityGroups = "AWSServiceLBNetworkSecurityGroup"
-	// PKI enables the PKI configuration (enhancements/security/internal-pki-config.md). While it is off, the object is
-	// ignored.
+	// PKI enables the PKI configuration (enhancements/security/internal-pki-config.md), which is otherwise ignored.
 	PKI = "ConfigurablePKI"
-	// MixedNodes lets a cluster have Nodes on vSphere and on bare metal.
+	// MixedNodes permits Nodes on vSphere and on bare metal in one cluster.
 	MixedNodes = "VSphereMixedNodeEnv"
-	// MultiVCenterDay2 lets Infrastructure gain and lose vCenters after the installation.
+	// MultiVCenterDay2 permits changes of the vCenters in Infrastructure after the installation.
 	MultiVCenterDay2 = "VSphereMultiVCenterDay2"
 )
 
@@ -22,16 +21,16 @@ type Gate struct {
 	Name string
 	// OnIfAbsent reports whether the gate is on in a cluster that does not list it.
 	OnIfAbsent bool
-	// Removed is when and where openshift/api removed the gate, empty while it has it.
+	// Removed is when and where openshift/api removed the gate, empty if it has not.
 	Removed string
-	// Upstream means that Kubernetes has the gate, and openshift/api does not. A cluster lists it only if a release adds
-	// it; otherwise the default of the cloud-controller-manager applies, for which no flag is passed.
+	// Upstream means that Kubernetes has the gate and openshift/api does not. A cluster lists it only if a later release
+	// adds it; otherwise the default of the cloud-controller-manager applies, and no flag is passed.
 	Upstream bool
 }
 
-// Gates are those that have a say in the operand. github.com/openshift/api/features has the states that OnIfAbsent
-// follows from: a gate that is on by default can only go because it is on for all, and one that is not can only go
-// because it was given up. A test compares them, because the import would slow down every start.
+// Gates are the gates that affect the operand. OnIfAbsent follows from their states in
+// github.com/openshift/api/features: a gate that is on by default can only be removed because it is on for all, and any
+// other because it was abandoned. A test compares them, because importing that package would slow down every start.
 var Gates = []Gate{
 	// The alpha gates of k8s.io/controller-manager 0.36.
 	{Name: "CloudControllerManagerWatchBasedRoutesReconciliation", Upstream: true},
@@ -44,8 +43,7 @@ var Gates = []Gate{
 	{Name: MultiVCenterDay2},
 }
 
-// Enabled reports whether a gate is on in a cluster that lists these gates. A gate that is not in the table is on only
-// if the cluster says so.
+// Enabled reports whether a gate is on in a cluster that lists these gates. An unknown gate must be listed to be on.
 func Enabled(name string, listed map[string]bool) bool {
 	if on, isListed := listed[name]; isListed {
 		return on

@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// The keys of the Secret operand.AcceptedInputsSecret. Their values are the unchanged bytes of the sources.
+// The keys of the Secret operand.AcceptedInputsSecret. The values are the unchanged bytes of the sources.
 const (
 	recordsKey      = operand.AcceptedRecordsKey
 	cloudConfigFile = "cloud-config"
@@ -27,7 +27,6 @@ const (
 	trustedCAFile   = "trusted-ca"
 	trustedCAName   = "the trusted CA"
 
-	// maxKey is the API's maximum length of a key.
 	maxKey = 253
 
 	// maxFormer is how many former versions of an input are remembered.
@@ -48,23 +47,22 @@ type Accepted struct {
 // Version is an accepted version of an input.
 type Version[T any] struct {
 	Input T
-	// Source is the object that the input was read from, Since the time of its acceptance.
+	// Source is the object from which the input was read, and Since when it was accepted.
 	Source string
 	Since  time.Time
-	// Former are the versions before, the latest first. Their bytes are not kept.
+	// Former are the previous versions, the latest first. Their content is not stored.
 	Former []FormerVersion
 
 	digest string
 }
 
-// FormerVersion is a version of an input that another one has replaced.
+// FormerVersion is a version that another one has replaced.
 type FormerVersion struct {
 	Since  time.Time `json:"since"`
 	Digest string    `json:"digest"`
 }
 
-// Credentials are accepted credentials. Reloaded are the names of the reloaded keys, whose content is in the Secret
-// cloud-tokens.
+// Credentials are accepted credentials. Reloaded are the keys whose content is only in the Secret cloud-tokens.
 type Credentials struct {
 	operand.Credentials
 	Reloaded []string
@@ -85,14 +83,13 @@ type record struct {
 	// Digest covers all keys of the input. Bytes with another digest are not used.
 	Digest string          `json:"digest"`
 	Former []FormerVersion `json:"former,omitempty"`
-	// Sources and Reloaded are fields of Credentials. Missing reports that there was no Secret.
+	// Sources and Reloaded are fields of Credentials. Missing means that there was no Secret.
 	Sources  map[string]string `json:"sources,omitempty"`
 	Reloaded []string          `json:"reloaded,omitempty"`
 	Missing  bool              `json:"missing,omitempty"`
 }
 
-// AcceptCloudConfig returns the version of an accepted cloud configuration. Identical bytes keep the time of the
-// previous version.
+// AcceptCloudConfig returns the version of an accepted cloud configuration. Equal bytes keep the previous time.
 func AcceptCloudConfig(
 	previous *Version[operand.CloudConfig], config operand.CloudConfig, now time.Time,
 ) *Version[operand.CloudConfig] {
@@ -189,8 +186,8 @@ func readCredentials(r *record, files map[string][]byte) Credentials {
 	return credentials
 }
 
-// Secret returns the Secret with the accepted inputs of a platform, and the names of the inputs that do not fit in
-// it. For those, the content of the latest revision is used instead.
+// Secret returns the Secret with the accepted inputs of a platform, and the names of the inputs that do not fit in it.
+// The content of the latest revision replaces those.
 func (a Accepted) Secret(platform string) (secret *corev1.Secret, omitted []string, err error) {
 	secret = &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.AcceptedInputsSecret},
@@ -257,7 +254,7 @@ func trustFiles(source operand.TrustSource) map[string][]byte {
 	return map[string][]byte{trustedCAFile: source.Data}
 }
 
-// sizeOf returns the size of the keys and values, or more than maxBytes if a key is too long.
+// sizeOf returns the size of the keys and values, or more than customccm.MaxBytes if a key is too long for the API.
 func sizeOf(files map[string][]byte) int {
 	size := 0
 	for key, data := range files {
@@ -277,8 +274,8 @@ func digestOf(files map[string][]byte) string {
 	return digest.Of(content.String())
 }
 
-// Custom returns these credentials in the form of spec.custom's Secrets, with the other diagnostics of the
-// current Secrets. The content of reloaded keys is not stored.
+// Custom returns these credentials in the form of spec.custom's Secrets, with the diagnostics of the current Secrets
+// that are not about credentials. The content of reloaded keys is not stored.
 func (c Credentials) Custom(now customccm.Secrets) customccm.Secrets {
 	custom := customccm.Secrets{ReadOnce: c.Data, Sources: c.Sources, Reloaded: map[string][]byte{}}
 	for _, key := range c.Reloaded {

@@ -21,8 +21,8 @@ const (
 )
 
 // cloudConfig prefers the ConfigMap that cluster-config-operator derives from the user's, with two exceptions.
-// cluster-config-operator ignores a ConfigMap that spec.custom names. On a platform where this operator may write
-// the managed ConfigMap, the user's ConfigMap is the source.
+// cluster-config-operator ignores a ConfigMap that spec.custom names. On a platform where this operator may write the
+// managed ConfigMap, the user's ConfigMap is the source.
 func (g *Gathered) cloudConfig(r Reader, observed *operandconfig.Config, p platform.Platform) error {
 	user, err := UserCloudConfig(r, observed)
 	if err != nil {
@@ -50,8 +50,7 @@ func (g *Gathered) cloudConfig(r Reader, observed *operandconfig.Config, p platf
 	return nil
 }
 
-// derived returns the managed ConfigMap as a cloud configuration. If its text equals the user's, diagnostics name the
-// user's ConfigMap.
+// derived returns the managed ConfigMap as a cloud configuration, with the user's as its source if the text is equal.
 func derived(managed *corev1.ConfigMap, name string, user operand.CloudConfig) operand.CloudConfig {
 	config := CloudConfigIn(managed, name, operatorclient.ManagedCloudConfigKey, "")
 	if config.CABundle == nil {
@@ -91,7 +90,7 @@ func UserCloudConfig(r Reader, observed *operandconfig.Config) (UserConfig, erro
 	case object == nil:
 		user.Diagnostic = missing(alternative)
 	case reference.Key == "" && len(object.Data)+len(object.BinaryData) == 0:
-		// Clusters from before 4.14 may have an empty ConfigMap; the platform's check reports whether it needs more.
+		// Clusters from before 4.14 may have an empty ConfigMap. The platform's check reports whether it needs content.
 		user.hasKey = true
 	default:
 		user.CloudConfig = CloudConfigIn(object, source, key, alternative)
@@ -106,8 +105,8 @@ func isCustom(observed *operandconfig.Config) bool {
 	return observed.Custom != nil && observed.Custom.CloudConfig.Name != ""
 }
 
-// CloudConfigIn returns the cloud configuration under a key of a ConfigMap. source is the ConfigMap's name in
-// messages. alternative is another correction of a missing key, and may be empty.
+// CloudConfigIn returns the cloud configuration under a key of a ConfigMap, whose name in messages is source.
+// alternative is another way to correct a missing key, and may be empty.
 func CloudConfigIn(configMap *corev1.ConfigMap, source, key, alternative string) operand.CloudConfig {
 	config := operand.CloudConfig{Source: source, Key: key, Keys: otherKeys(configMap, key)}
 	config.Data, config.Diagnostic, _ = value(configMap, key, alternative)

@@ -1,9 +1,9 @@
-// Package inputs gathers the inputs of a candidate. It decides which object and which key have the cloud
+// Package inputs gathers the inputs of a candidate. It decides which object and which key contain the cloud
 // configuration, the credentials and the trusted CAs, reports diagnostics about them, and stores the last accepted
 // inputs.
 //
 // The operator reads objects from its informers' caches, the offline commands read them from files. Each has its own
-// Reader and shares everything else.
+// Reader; everything else is shared.
 package inputs
 
 import (
@@ -34,11 +34,11 @@ const (
 
 // Reader reads the objects with the inputs.
 type Reader interface {
-	// ConfigMap returns nil for a ConfigMap that does not exist.
+	// ConfigMap returns nil if the ConfigMap does not exist.
 	ConfigMap(namespace, name string) (*corev1.ConfigMap, error)
-	// Secret returns nil for a Secret that does not exist or that the Reader cannot read.
+	// Secret returns nil if the Secret does not exist or the Reader cannot read it.
 	Secret(namespace, name string) (*corev1.Secret, error)
-	// Name returns the name in messages of an object such as "configmap/x in openshift-config".
+	// Name returns how messages name an object such as "configmap/x in openshift-config".
 	Name(object string) string
 }
 
@@ -62,7 +62,7 @@ type Gathered struct {
 	// Trust is the trusted CA that the Proxy names, empty if it names none.
 	Trust []operand.TrustSource
 
-	// Absent has the writer of each input that does not exist, by the input's name.
+	// Absent maps the names of missing inputs to their writers.
 	Absent map[string]Writer
 }
 
@@ -80,8 +80,7 @@ func Gather(r Reader, observed *operandconfig.Config, p platform.Platform) (*Gat
 	return g, nil
 }
 
-// secrets gathers the credentials from the platform's Secret, or from spec.custom's Secrets on a platform without
-// one.
+// secrets gathers the credentials from the platform's Secret or, on a platform without one, from spec.custom's Secrets.
 func (g *Gathered) secrets(r Reader, observed *operandconfig.Config, p platform.Platform) error {
 	if p.Credentials.Secret != "" {
 		return g.credentials(r, p.Credentials)
@@ -110,8 +109,8 @@ func CustomSecrets(r Reader, observed *operandconfig.Config) (customccm.Secrets,
 	return customccm.Gather(observed.Custom, customccm.Reader{IsReserved: operand.IsOwnSecret, Get: get})
 }
 
-// credentials prefers the operand's Secret to the root Secret. The operand's Secret does not exist before
-// cloud-credential-operator has run. Render reports missing credentials.
+// credentials prefers the operand's Secret, which does not exist before cloud-credential-operator has run, to the root
+// Secret. Render reports missing credentials.
 func (g *Gathered) credentials(r Reader, names platform.Credentials) error {
 	for _, ref := range []struct{ namespace, name string }{
 		{operand.Namespace, names.Secret}, {RootSecretNamespace, names.RootSecret},
@@ -157,8 +156,8 @@ func (g *Gathered) trust(r Reader, observed *operandconfig.Config, _ platform.Pl
 	return nil
 }
 
-// recordMissingKey records an absent key. The object that names a key and the object that has it are watched
-// separately, so a new key may be named before it is in the cache.
+// recordMissingKey records a missing key. It may only be missing from the cache: the object that names the key and the
+// object that contains it are watched separately.
 func (g *Gathered) recordMissingKey(exists bool, source, key string) {
 	if !exists {
 		g.Absent[source+", key "+key] = Administrator
@@ -181,8 +180,8 @@ const binaryDataMessage = "binary data is not supported; store the value as UTF-
 
 func missing(alternative string) string { return "it does not exist; create it, or " + alternative }
 
-// value returns the value of a key, or what is wrong with it, and whether the key exists. alternative is another
-// correction of a missing key, and may be empty.
+// value returns the value of a key, or what is wrong with it, and whether the key exists. alternative is another way to
+// correct a missing key, and may be empty.
 func value(configMap *corev1.ConfigMap, key, alternative string) (data []byte, message string, exists bool) {
 	if text, exists := configMap.Data[key]; exists {
 		return []byte(text), "", true
@@ -201,7 +200,7 @@ func value(configMap *corev1.ConfigMap, key, alternative string) (data []byte, m
 	return nil, message, false
 }
 
-// nonNil returns an empty map for nil, which would mean that the Secret does not exist.
+// nonNil returns an empty map instead of nil, which would mean that the Secret does not exist.
 func nonNil(data map[string][]byte) map[string][]byte {
 	if data == nil {
 		return map[string][]byte{}

@@ -10,10 +10,10 @@ import (
 
 // Listers is the operator's Reader. Each field is the cache of one namespace.
 type Listers struct {
-	// UserConfig and ManagedConfig have the ConfigMaps of openshift-config and of openshift-config-managed.
+	// UserConfig and ManagedConfig read the ConfigMaps of openshift-config and openshift-config-managed.
 	UserConfig, ManagedConfig corelisters.ConfigMapLister
 
-	// Secrets has the Secrets of the operand's namespace, nil for a controller that reads none. The operator may not
+	// Secrets reads the Secrets of the operand's namespace; nil for a controller that reads none. The operator may not
 	// read Secrets of other namespaces.
 	Secrets corelisters.SecretLister
 }

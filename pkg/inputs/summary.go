@@ -18,11 +18,11 @@ type Summary struct {
 	Since  time.Time
 }
 
-// Summaries are those of the accepted inputs, nil where none is stored.
+// Summaries are nil for inputs without an accepted version.
 type Summaries struct{ CloudConfig, Credentials, TrustedCA *Summary }
 
-// WithoutContent returns a copy of the Secret operand.AcceptedInputsSecret that has only the records of the inputs that
-// ReadAccepted would return, without their digests: a short secret can be guessed from its digest.
+// WithoutContent returns a copy of the Secret operand.AcceptedInputsSecret with only the records of the inputs that
+// ReadAccepted would return. It omits their digests, because a short secret can be guessed from its digest.
 func WithoutContent(secret *corev1.Secret) (*corev1.Secret, error) {
 	var stored records
 	if err := json.Unmarshal(secret.Data[recordsKey], &stored); err != nil {
@@ -50,7 +50,7 @@ func WithoutContent(secret *corev1.Secret) (*corev1.Secret, error) {
 	}, nil
 }
 
-// SummariesOf reads what WithoutContent returned, for a platform; secret may be nil.
+// SummariesOf reads the result of WithoutContent for a platform; secret may be nil.
 func SummariesOf(secret *corev1.Secret, platform string) Summaries {
 	var r records
 	if secret == nil || json.Unmarshal(secret.Data[recordsKey], &r) != nil || r.Platform != platform {

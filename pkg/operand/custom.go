@@ -20,12 +20,12 @@ func CustomCredentials(s customccm.Secrets) Credentials {
 	return Credentials{Source: customccm.Object, Data: s.ReadOnce, Sources: s.Sources}
 }
 
-// customCCM returns the custom cloud-controller-manager of a candidate. It has no Spec if spec.custom is unset.
+// customCCM returns the custom cloud-controller-manager of a candidate. Its Spec is nil if spec.custom is unset.
 func customCCM(in Inputs, c *config) customccm.CCM {
 	return customccm.CCM{Spec: c.Custom, Fixed: in.Phase.FixedArguments}
 }
 
-// checkCustom checks spec.custom and its Secrets. It comes last, because the other inputs determine which files exist.
+// checkCustom checks spec.custom and its Secrets. It runs last, because the other inputs determine which files exist.
 func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config) {
 	c.diagnostics = append(c.diagnostics, in.Custom.Diagnostics...)
 	if config.overridesCustom {
@@ -58,7 +58,7 @@ func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config)
 
 func overridden(in Inputs, field string) string {
 	if in.Phase.Files != nil {
-		return field // of a file in --config-override-files
+		return field // a field of a file in --config-override-files
 	}
 	return "spec.unsupportedConfigOverrides." + field
 }
@@ -90,7 +90,7 @@ func (c *checkedInputs) paths(in Inputs) customccm.Paths {
 
 func (c *checkedInputs) filesOnNode(in Inputs) []string {
 	files := []string{kubeconfigFile}
-	// Without a server the content of the kubeconfigs is wrong, but their names are right.
+	// Without the server, the kubeconfigs have the wrong content but the right names.
 	delivered, err := deliver(in, "", c)
 	if err != nil {
 		return nil

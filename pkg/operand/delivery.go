@@ -18,16 +18,15 @@ const (
 type Delivery string
 
 const (
-	// Revisioned is for files that are read once. A change makes a new revision, which is rolled out node by node with
-	// health checks.
+	// Revisioned is for files that are read once. A change makes a new revision, which rolls out node by node.
 	Revisioned Delivery = "Revisioned"
 
 	// Synced is for files that are reloaded. The file-syncer updates them in place.
 	Synced Delivery = "Synced"
 )
 
-// The objects whose files are delivered to the nodes. Each exists on every platform and may be empty, because an
-// object that is created later would cause a rollout.
+// The objects whose files are delivered to the nodes. Each exists on every platform, possibly empty, because an object
+// that is created later would cause a rollout.
 const (
 	PodConfigMap                   = "cloud-controller-manager-pod"
 	CloudConfigSecret              = "cloud-config"
@@ -43,10 +42,10 @@ const (
 	RequestHeaderClientCAConfigMap = "requestheader-client-ca"
 )
 
-// ServingCAConfigMap has the CAs of the serving certificate for clients. No node gets it.
+// ServingCAConfigMap contains the CAs of the serving certificate, for clients. It is not delivered to nodes.
 const ServingCAConfigMap = "serving-ca"
 
-// CertDir is the directory under /etc/kubernetes/static-pod-resources that holds the synced objects.
+// CertDir is the directory below /etc/kubernetes/static-pod-resources with the synced objects.
 const CertDir = "cloud-controller-manager-certs"
 
 // Object is an object of the operand's namespace whose keys become files on every control-plane node.
@@ -54,12 +53,11 @@ type Object struct {
 	Kind     Kind
 	Name     string
 	Delivery Delivery
-	// Why is the reason for the kind of delivery.
-	Why string
+	Why      string
 }
 
 // Delivered returns every delivered object. The revision controller, the installer and the file-syncer use this list.
-// The pod's ConfigMap comes first, which library-go's static-pod controllers require.
+// library-go's static-pod controllers require the pod's ConfigMap to be the first.
 func Delivered() []Object {
 	return []Object{
 		{ConfigMap, PodConfigMap, Revisioned, "the static pod itself"},
@@ -78,7 +76,7 @@ func Delivered() []Object {
 	}
 }
 
-// DeliveredBy returns the names of the delivered objects of one kind and delivery, in the order of Delivered.
+// DeliveredBy returns the names of the objects of one kind and delivery, in the order of Delivered.
 func DeliveredBy(kind Kind, delivery Delivery) []string {
 	var names []string
 	for _, o := range Delivered() {
@@ -89,10 +87,9 @@ func DeliveredBy(kind Kind, delivery Delivery) []string {
 	return names
 }
 
-// revisionSuffix matches the end of the name of a revision's copy.
 var revisionSuffix = regexp.MustCompile(`-\d+$`)
 
-// IsOwnSecret reports whether the operator, or one of its pods, uses a Secret of this name in Namespace.
+// IsOwnSecret reports whether the operator or one of its pods uses a Secret with this name in Namespace.
 func IsOwnSecret(name string) bool {
 	if slices.Contains([]string{AcceptedInputsSecret, PreflightName, "file-syncer-identity"}, name) {
 		return true
@@ -103,7 +100,7 @@ func IsOwnSecret(name string) bool {
 	})
 }
 
-// IsOwnConfigMap reports whether a ConfigMap of this name in Namespace is delivered, or is a revision or part of one.
+// IsOwnConfigMap reports whether a ConfigMap with this name in Namespace is delivered, or belongs to a revision.
 func IsOwnConfigMap(name string) bool {
 	base := revisionSuffix.ReplaceAllString(name, "")
 	return base != name && base == "revision-status" || slices.ContainsFunc(Delivered(), func(o Object) bool {

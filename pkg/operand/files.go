@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The paths of files and directories in the containers, which are the same in every phase.
+// The paths in the containers, which are the same in every phase.
 const (
 	resourceDir    = "/etc/kubernetes/static-pod-resources"
 	certDir        = "/etc/kubernetes/static-pod-certs"
@@ -29,7 +29,6 @@ const (
 	apiCAFile      = resourceDir + "/configmaps/" + KubeconfigsConfigMap + "/ca-bundle.crt"
 )
 
-// deliveredFile is the content of one key of one object.
 type deliveredFile struct {
 	kind   Kind
 	object string
@@ -51,7 +50,7 @@ func (f deliveredFile) forFileSyncer() bool {
 }
 
 // deliver returns every file of a candidate except for the pod, sorted within each object: the revisioned files and, in
-// a phase without file-syncer, the synced ones.
+// a phase without the file-syncer, the synced ones.
 func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error) {
 	files := []deliveredFile{
 		{ConfigMap, TrustedCAConfigMap, trustKey, c.trust},
@@ -82,7 +81,6 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 	return files, err
 }
 
-// files returns the files that the pod's containers need to connect to the API.
 func (i Identity) files(server string) ([]deliveredFile, error) {
 	files := []deliveredFile{
 		{ConfigMap, KubeconfigsConfigMap, "ca-bundle.crt", i.CABundle},
@@ -124,8 +122,8 @@ func (l *FileLayout) files(delivered []deliveredFile) []File {
 	return files
 }
 
-// name returns the name of a file on the node. A file of a Secret has "secret" in its name, which excludes it from the
-// installer's log bundle (installer-gather.sh).
+// name returns the name of a file on the node. A file of a Secret contains "secret" in its name, which excludes it from
+// the installer's log bundle (installer-gather.sh).
 func (l *FileLayout) name(f deliveredFile) string {
 	if f.kind == Secret {
 		return l.Prefix + "secret-" + f.object + "-" + f.key

@@ -11,17 +11,17 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// Former is the static pod of a former candidate, of which something takes the place of what was rejected.
+// Former is the static pod of the former candidate. Parts of it replace what was rejected.
 type Former struct {
 	pod        *corev1.Pod
 	renderedBy string
 
-	// Image reports whether its image is used. Flags reports whether all else of it is used: the flags of another version
-	// may need other mounts.
+	// Image reports whether its image is used. Flags reports whether everything else of it is used: the flags of another
+	// version may need other mounts.
 	Image, Flags bool
 }
 
-// FormerOf returns the static pod of a pod ConfigMap, from which nothing is used yet.
+// FormerOf returns the static pod of a pod ConfigMap. The caller sets Image and Flags.
 func FormerOf(podConfigMap *corev1.ConfigMap) (*Former, error) {
 	pod, err := StaticPodOf(podConfigMap)
 	if err != nil {
@@ -33,8 +33,8 @@ func FormerOf(podConfigMap *corev1.ConfigMap) (*Former, error) {
 	return &Former{pod: pod, renderedBy: podConfigMap.Annotations[RenderedByAnnotation]}, nil
 }
 
-// instead returns the pod to use instead of the rendered one, with its image. A preflight keeps its own volumes, what
-// its phase pins, and what the platform changes in this phase.
+// instead returns the pod that replaces the rendered one, with the rendered image. A preflight keeps its own volumes,
+// what its phase pins, and the platform's changes in this phase.
 func (f *Former) instead(in Inputs, c *config, rendered *corev1.Pod) (*corev1.Pod, error) {
 	container, former := operandContainer(rendered), operandContainer(f.pod)
 	if in.Phase.Files != nil {
@@ -57,7 +57,7 @@ func (f *Former) instead(in Inputs, c *config, rendered *corev1.Pod) (*corev1.Po
 	return pod, nil
 }
 
-// inPhase applies what this phase changes again, and what the platform changes in it.
+// inPhase applies the patches of this phase and of the platform in this phase again.
 func inPhase(in Inputs, pod *corev1.Pod) (*corev1.Pod, error) {
 	patch, err := platformAsset(in.Platform.Name, in.Phase.Name+"-patch.yaml")
 	if err != nil {
@@ -71,8 +71,8 @@ func inPhase(in Inputs, pod *corev1.Pod) (*corev1.Pod, error) {
 	return patched, merge("pod", patched, base, in.Phase.PodPatch, patch)
 }
 
-// withPinned returns former arguments with those of the rendered ones whose flags are pinned, in the order of rendered
-// ones: what differs in pinned flags alone is the same preflight.
+// withPinned returns the former arguments, but the pinned flags from the rendered ones, sorted like rendered arguments:
+// two preflights that differ only in the former's pinned flags are equal.
 func withPinned(former, rendered []string, pinned map[string][]string) []string {
 	nameOf := func(arg string) string {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -86,8 +86,8 @@ func withPinned(former, rendered []string, pinned map[string][]string) []string 
 	return args
 }
 
-// renderedBy is the value of RenderedByAnnotation. A candidate that keeps a former image or flags is not what this
-// operator is to roll out: an upgrade has not ended.
+// renderedBy returns the value of RenderedByAnnotation. A candidate with a former image or former flags keeps the
+// former value, because an upgrade to this operator's version has not completed.
 func (in Inputs) renderedBy() string {
 	if in.Former != nil {
 		return in.Former.renderedBy

@@ -14,7 +14,7 @@ type InputError struct {
 	Warnings []diagnostic.Diagnostic
 }
 
-// Error lists the errors, one per line.
+// Error returns the errors, one per line.
 func (e *InputError) Error() string {
 	lines := make([]string, 0, len(e.Diagnostics))
 	for _, d := range e.Diagnostics {

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// manifestKey is the key of the pod's ConfigMap that has the static pod.
+	// manifestKey is the key of the pod ConfigMap with the static pod.
 	manifestKey = "pod.yaml"
-	// revisionVariable stands for the revision in the static pod's label and in the paths of its volumes.
+	// revisionVariable is the placeholder of the revision in the static pod's label and in the paths of its volumes.
 	revisionVariable = "REVISION"
 	// ManifestFile is the name of the static pod's manifest on a node.
 	ManifestFile = PodConfigMap + ".yaml"
@@ -21,14 +21,13 @@ const (
 
 // Installed is what the installer writes to a node for a revision.
 type Installed struct {
-	// Files are the files of the revision's directory by their paths in it.
-	Files map[string][]byte
-	// Manifest is the static pod.
+	// Files are the files of the revision's directory, by their paths in it.
+	Files    map[string][]byte
 	Manifest []byte
 }
 
-// Installed returns what a revision consists of on a node. The objects are its copies only, which must be a complete
-// candidate.
+// Installed returns what the installer writes for a revision. The objects must be the revision's copies and nothing
+// else, and a complete candidate.
 func (o Objects) Installed(revision int32) (*Installed, error) {
 	if err := o.CopiesMatch(revision); err != nil {
 		return nil, err
@@ -53,13 +52,12 @@ func (o Objects) Installed(revision int32) (*Installed, error) {
 			installed.Files[path.Join("secrets", strings.TrimSuffix(object.Name, suffix), key)] = data
 		}
 	}
-	// For people: it shows with which manifest a revision ran.
+	// For the administrator: it shows the manifest of a revision.
 	installed.Files[ManifestFile] = installed.Manifest
 	return installed, nil
 }
 
-// StaticPodOf returns the static pod of the candidate or revision of this pod ConfigMap, with the variables that the
-// installer replaces.
+// StaticPodOf returns the static pod in a pod ConfigMap, with the variables that the installer will replace.
 func StaticPodOf(podConfigMap *corev1.ConfigMap) (*corev1.Pod, error) {
 	text := podConfigMap.Data[manifestKey]
 	if known, found := decodedPods.Get(text); found {
@@ -73,8 +71,7 @@ func StaticPodOf(podConfigMap *corev1.ConfigMap) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// decodedPods has the last static pods by their YAML: the syncs of several controllers read those of the candidate and
-// of each revision.
+// decodedPods caches static pods by their YAML: several controllers decode them on every sync.
 var decodedPods = lru.New(16)
 
 func installedManifest(podConfigMap *corev1.ConfigMap, revision int32) ([]byte, error) {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Objects are those of the operand's namespace: the last candidate, and the revisions.
+// Objects are objects of the operand's namespace: the last candidate, and the revisions.
 type Objects struct {
 	ConfigMaps []*corev1.ConfigMap
 	Secrets    []*corev1.Secret
@@ -25,11 +25,11 @@ func find[T interface{ GetName() string }](objects []T, name string) (found T) {
 	return found
 }
 
-// Candidate stands for the last candidate, which has no number yet, where a function takes a revision.
+// Candidate stands for the last candidate, which has no number yet, in parameters for a revision.
 const Candidate = 0
 
-// Changes returns the digests of what a revision changes that the cloud-controller-manager starts with, none if the
-// former one was pruned: then there is nothing to go back to.
+// Changes returns the digests in which the start of a revision differs from the former one. There are none if the
+// former revision was pruned, because the operator cannot go back to it.
 func (o Objects) Changes(revision, former int32) StartDigests {
 	before := o.StartDigests(former)
 	if len(before) == 0 {

@@ -21,18 +21,18 @@ const (
 	// NodeManager is the name of the cloud-node-manager's DaemonSet. The predecessor uses the same name.
 	NodeManager = "azure-cloud-node-manager"
 
-	// NodeManagerContainer is the name of its container.
+	// NodeManagerContainer is the name of the DaemonSet's only container.
 	NodeManagerContainer = "cloud-node-manager"
 
-	// NodeManagerConfigSecret has the files of a cloud-node-manager that needs more than its instance's metadata.
+	// NodeManagerConfigSecret contains the files of a cloud-node-manager that needs more than its instance's metadata.
 	NodeManagerConfigSecret = "cloud-node-manager-config"
 
-	// NodeManagerDigestAnnotation on the pods of the DaemonSet has the digest of their specification and of the files
-	// that they read. It distinguishes the pods of this candidate from those of an earlier one.
+	// NodeManagerDigestAnnotation on the DaemonSet's pods contains the digest of their specification and of the files that
+	// they read. It distinguishes the pods of this candidate from those of an earlier one.
 	NodeManagerDigestAnnotation = "cloud-controller-manager.openshift.io/candidate"
 )
 
-// NodeManagerLabels returns the labels of the cloud-node-manager's pods, which are the selector of the DaemonSet asset.
+// NodeManagerLabels returns the labels of the cloud-node-manager's pods, the DaemonSet's selector.
 var NodeManagerLabels = sync.OnceValue(func() labels.Set {
 	daemonSet := &appsv1.DaemonSet{}
 	if err := merge("daemonset", daemonSet, bindata.MustRead("assets/node-manager/daemonset.yaml")); err != nil {
@@ -41,8 +41,8 @@ var NodeManagerLabels = sync.OnceValue(func() labels.Set {
 	return daemonSet.Spec.Selector.MatchLabels
 })
 
-// nodeManagerAlone returns what a platform with a cloud-node-manager needs before the operator runs: the same DaemonSet
-// and objects that the operator writes later, and no static pod. The cloud-controller-manager initializes no node
+// nodeManagerAlone returns what a platform with a cloud-node-manager needs before the operator runs: the DaemonSet and
+// the objects that the operator writes later, but no static pod. The cloud-controller-manager initializes no node
 // there: since v1.27, cloud-provider-azure starts its cloud-node-controller without workers
 // (kubernetes-sigs/cloud-provider-azure#6498).
 func nodeManagerAlone(in Inputs, c *config, files []deliveredFile, checked *checkedInputs) (*Resources, error) {
@@ -64,9 +64,9 @@ func (r *Resources) withNodeManager(in Inputs, c *config, checked *checkedInputs
 	return r, nil
 }
 
-// NodeManagerManifests returns the assets, in YAML by file name, that give the cloud-node-manager its identity. The
-// names sort in the order of creation: the binding of the admission policy that restrains it precedes its rights. The
-// operator applies them too.
+// NodeManagerManifests returns the assets with the cloud-node-manager's identity, in YAML by file name. The names sort
+// in the order of creation: the binding of the admission policy that restricts it precedes its rights. The operator
+// also applies these assets.
 func NodeManagerManifests() map[string][]byte {
 	manifests := map[string][]byte{}
 	for _, name := range []string{
@@ -79,7 +79,7 @@ func NodeManagerManifests() map[string][]byte {
 	return manifests
 }
 
-// nodeManagerConfig returns the Secret with the files that the cloud-node-manager reads, nil if it reads none.
+// nodeManagerConfig returns the Secret with the files that the cloud-node-manager reads, or nil.
 func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
 	if in.Platform.NodeManagerImage == "" || len(files) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
 }
 
 // buildNodeManager applies the platform's patch and the configuration to the base DaemonSet. It returns nil on a
-// platform without a cloud-node-manager. The pods read objects of the candidate r.
+// platform without a cloud-node-manager. The pods read the objects of r.
 func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, error) {
 	if in.Platform.NodeManagerImage == "" {
 		return nil, nil
@@ -147,7 +147,7 @@ func APIServerEnv(server *url.URL) []corev1.EnvVar {
 }
 
 // nodeManagerDigest returns the digest of the pod and of the data of every object that it mounts. The names of these
-// objects do not change with their data, so only the digest makes the DaemonSet replace its pods.
+// objects stay when their data changes, so only the digest makes the DaemonSet replace its pods.
 func nodeManagerDigest(pod *corev1.PodTemplateSpec, r *Resources) (string, error) {
 	named := map[string]*corev1.ConfigMap{}
 	for _, o := range r.ConfigMaps {

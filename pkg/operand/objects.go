@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// digestKey in the pod's ConfigMap holds the digest of the whole candidate.
+// digestKey is the key of the pod ConfigMap with the digest of the whole candidate.
 const digestKey = "digest"
 
 func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, error) {
@@ -43,7 +43,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 	if err != nil {
 		return nil, fmt.Errorf("writing the annotation %s: %w", keptAnnotation, err)
 	}
-	// library-go merges annotations: an omitted one keeps the value of an earlier candidate.
+	// library-go merges annotations: an omitted one would keep the value of an earlier candidate.
 	podConfigMap.Annotations = map[string]string{
 		AcceptedInputAnnotation:      InputDigest(in),
 		customccm.ReloadedAnnotation: customccm.AnnotationOf(in.Custom.Reloaded),
@@ -99,7 +99,7 @@ func withoutStatus(pod *corev1.Pod) (map[string]any, error) {
 	return object, nil
 }
 
-// installedPod returns the pod for the installer as JSON, which library-go's missing-static-pod controller reads too.
+// installedPod returns the pod as JSON for the installer, and for library-go's missing-static-pod controller.
 func (r *Resources) installedPod() ([]byte, error) {
 	object, err := withoutStatus(r.Pod)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *Resources) PodYAML() ([]byte, error) {
 	return data, nil
 }
 
-// InputDigest returns the digest of the cloud configuration. A likely typo is rejected only in a changed cloud
+// InputDigest returns the digest of the cloud configuration. A likely mistake is rejected only in a changed
 // configuration, and equal bytes are not a change, even after a restart or an upgrade.
 func InputDigest(in Inputs) string {
 	if former := cmp.Or(in.delivered, in.configured); former != nil {
@@ -149,14 +149,13 @@ func usedCredentials(in Inputs) string {
 	return in.Credentials.Source
 }
 
-// UsesCredentials reports whether the candidate of this pod ConfigMap was accepted with keys of the Secret source.
-// podConfigMap may be nil.
+// UsesCredentials reports whether a candidate was accepted with keys of the Secret source. podConfigMap may be nil.
 func UsesCredentials(podConfigMap *corev1.ConfigMap, source string) bool {
 	return podConfigMap != nil && podConfigMap.Annotations[credentialsAnnotation] == source
 }
 
-// CopiesMatch returns nil if those of a revision, or of the Candidate, are complete: they must match the digest in
-// their pod's ConfigMap.
+// CopiesMatch returns an error unless the objects of a revision, or of the Candidate, are complete: they must match the
+// digest in their pod ConfigMap.
 func (o Objects) CopiesMatch(revision int32) error {
 	suffix := suffixOf(revision)
 	configMaps, err := pick(ConfigMap, o.ConfigMap, suffix)
@@ -167,7 +166,7 @@ func (o Objects) CopiesMatch(revision int32) error {
 	if err != nil {
 		return err
 	}
-	// The pod's ConfigMap is the first of Delivered.
+	// The pod ConfigMap is the first of Delivered.
 	stated := configMaps[0].Data[digestKey]
 	if actual := digestOf(configMaps, secrets, suffix); actual != stated {
 		return fmt.Errorf("the objects have digest %q, but configmap/%s has %q: the candidate is not fully applied",
@@ -176,7 +175,6 @@ func (o Objects) CopiesMatch(revision int32) error {
 	return nil
 }
 
-// suffixOf returns the suffix of a revision's objects, none for the candidate, which is revision 0.
 func suffixOf(revision int32) string {
 	if revision == 0 {
 		return ""
@@ -184,13 +182,13 @@ func suffixOf(revision int32) string {
 	return fmt.Sprintf("-%d", revision)
 }
 
-// NameIn returns the name that an object has in a revision, or with 0 in the candidate.
+// NameIn returns the name of an object in a revision, or in the candidate for revision 0.
 func NameIn(name string, revision int32) string { return name + suffixOf(revision) }
 
-// DigestOf returns the digest of the candidate or revision of this pod ConfigMap.
+// DigestOf returns the digest of the candidate or revision of a pod ConfigMap.
 func DigestOf(podConfigMap *corev1.ConfigMap) string { return podConfigMap.Data[digestKey] }
 
-// TokensOf returns the federated tokens that the candidate of this pod ConfigMap needs.
+// TokensOf returns the federated tokens that the candidate of a pod ConfigMap needs.
 func TokensOf(podConfigMap *corev1.ConfigMap) ([]clouds.Token, error) {
 	if podConfigMap == nil {
 		return nil, nil
@@ -205,7 +203,6 @@ func TokensOf(podConfigMap *corev1.ConfigMap) ([]clouds.Token, error) {
 	return tokens, nil
 }
 
-// pick returns the revisioned objects of one kind in the order of Delivered.
 func pick[T any](kind Kind, get func(name string) *T, suffix string) ([]*T, error) {
 	var picked []*T
 	for _, name := range DeliveredBy(kind, Revisioned) {
@@ -219,8 +216,8 @@ func pick[T any](kind Kind, get func(name string) *T, suffix string) ([]*T, erro
 	return picked, nil
 }
 
-// digestOf returns the digest of kind, name and data of every object, independent of their order. It excludes the
-// suffix of a name, and the digest in the pod's ConfigMap.
+// digestOf returns the digest of the kind, name and data of every object, independent of their order. It excludes the
+// suffix of a name, and the digest in the pod ConfigMap.
 func digestOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, suffix string) string {
 	var lines []string
 	add := func(kind Kind, name, key string, data []byte) {

@@ -1,5 +1,5 @@
-// Package operand renders everything that a node needs to run the cloud-controller-manager: the static pod and
-// the objects with the files that it reads.
+// Package operand renders everything that a node needs to run the cloud-controller-manager: the static pod, and the
+// objects with the files that it reads.
 //
 // Render is the one rendering path. The operator and the bootstrap node differ only in the phase overlay. Render uses
 // no clients, clock, environment or disk, and equal inputs produce equal bytes. It also makes the only check of the
@@ -23,38 +23,38 @@ const (
 	// Namespace is the namespace of the operand, its sources and its lease.
 	Namespace = "openshift-cloud-controller-manager"
 
-	// Name is the name of the operand, of its static pod, of its main container and of its version in
-	// ClusterOperator. The mirror pods are called Name-<node>.
+	// Name is the name of the operand, of its static pod, of its main container and of its version in ClusterOperator. The
+	// mirror pods are called Name-<node>.
 	Name = "cloud-controller-manager"
 
-	// ServingName is the name of the Service, for which the serving certificate is.
+	// ServingName is the DNS name of the Service, for which the serving certificate is issued.
 	ServingName = Name + "." + Namespace + ".svc"
 
 	// AcceptedInputsSecret is the Secret in Namespace with the last accepted inputs. It is not delivered to nodes.
 	AcceptedInputsSecret = "accepted-inputs"
 
-	// AcceptedRecordsKey is the key of that Secret with source, time and digest of each input. It has no value of one.
+	// AcceptedRecordsKey is the key of that Secret with the source, time and digest of each input, but no value.
 	AcceptedRecordsKey = "inputs.json"
 
 	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews.
 	Lease = "cloud-controller-manager"
 
-	// TokensAnnotation on the pod ConfigMap holds Resources.Tokens as JSON. The Secret cloud-tokens must have these
+	// TokensAnnotation on the pod ConfigMap contains Resources.Tokens as JSON. The Secret cloud-tokens must contain these
 	// tokens before the pod is installed.
 	TokensAnnotation = "cloud-controller-manager.openshift.io/cloud-tokens"
 
-	// keptAnnotation on the pod ConfigMap holds Result.Kept of the cloud configuration as JSON. It is always written,
+	// keptAnnotation on the pod ConfigMap contains Result.Kept of the cloud configuration as JSON. It is always written,
 	// because an update does not remove omitted annotations.
 	keptAnnotation = "cloud-controller-manager.openshift.io/kept-settings"
 
-	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet holds RenderedBy. It is not part of a revision's
+	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet contains RenderedBy. It is not part of a revision's
 	// data or of a pod, so an upgrade that changes nothing else causes no rollout.
 	RenderedByAnnotation = "cloud-controller-manager.openshift.io/rendered-by"
 
-	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
+	// AcceptedInputAnnotation on the pod ConfigMap contains InputDigest of the accepted inputs.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 
-	// credentialsAnnotation on the pod ConfigMap holds the Source of the accepted Credentials, empty if they had no
+	// credentialsAnnotation on the pod ConfigMap contains the Source of the accepted Credentials, empty if they had no
 	// keys. It shows that an optional Secret existed and was deleted.
 	credentialsAnnotation = "cloud-controller-manager.openshift.io/accepted-credentials"
 )
@@ -63,12 +63,12 @@ const (
 // differs between two builds of the same version.
 func RenderedBy(version, operatorImage string) string { return version + " " + operatorImage }
 
-// Inputs is everything that Render reads. It is not modified.
+// Inputs is everything that Render reads. Render does not modify it.
 type Inputs struct {
-	// Version is the version of the operator's release payload. RenderedByAnnotation records it.
+	// Version is the version of the operator's release payload, for RenderedByAnnotation.
 	Version string
 
-	// Phase is the overlay for the place where the pod will run.
+	// Phase is the overlay for the place where the pod runs.
 	Phase Phase
 
 	// Platform must be a managed platform.
@@ -82,19 +82,17 @@ type Inputs struct {
 
 	Images Images
 
-	// CloudConfig is the user's cloud configuration.
 	CloudConfig CloudConfig
 
-	// Credentials is the Secret with the cloud credentials.
 	Credentials Credentials
 
-	// Custom has the data of the Secrets in spec.custom. Credentials are its CustomCredentials.
+	// Custom is the data of the Secrets in spec.custom. Credentials is then CustomCredentials of it.
 	Custom customccm.Secrets
 
-	// Trust has the other trusted CAs: the Proxy's trusted CA and the system's bundle, in this order.
+	// Trust are the other trusted CAs: the Proxy's trusted CA and the system's bundle, in this order.
 	Trust []TrustSource
 
-	// Identity has the pod's credentials for the API. It is nil if the phase has its own kubeconfig.
+	// Identity is the pod's credentials for the API. It is nil if the phase has its own kubeconfig.
 	Identity *Identity
 
 	// ForceRedeploymentReason is spec.forceRedeploymentReason. A new value makes a new revision.
@@ -106,14 +104,14 @@ type Inputs struct {
 	// Kept is the value of keptAnnotation of the last accepted candidate.
 	Kept map[string]string
 
-	// Policy defines whether a likely typo in the cloud configuration rejects the candidate.
+	// Policy defines whether a likely mistake in the cloud configuration rejects the candidate.
 	Policy diagnostic.Policy
 
-	// AcceptedWarnings are those about the accepted cloud configuration. A contradiction to Infrastructure among them
-	// rejects no change: the change does not introduce it.
+	// AcceptedWarnings are those about the accepted cloud configuration. A contradiction to Infrastructure among them does
+	// not reject a change, because the change does not introduce it.
 	AcceptedWarnings []diagnostic.Diagnostic
 
-	// Former has what takes the place of a rejected image, or of rejected flags, nil if nothing does.
+	// Former replaces a rejected image or rejected flags. It is nil if neither is rejected.
 	Former *Former
 
 	// delivered is the revision whose cloud configuration and credentials replace those above, nil if none. configured is
@@ -123,7 +121,7 @@ type Inputs struct {
 
 // Images are pull specifications.
 type Images struct {
-	// Operand is the platform's cloud-controller-manager. The image in spec.custom takes precedence.
+	// Operand is the platform's cloud-controller-manager. Render uses spec.custom's if the release has none.
 	Operand string
 	// NodeManager is the platform's cloud-node-manager, empty if the platform has none.
 	NodeManager string
@@ -139,13 +137,13 @@ type CloudConfig struct {
 	// Source is the object or file that the user edits, for example
 	// "configmap/cloud-provider-config in openshift-config".
 	Source string
-	// Key is the key that holds Data.
+	// Key is the key with Data.
 	Key string
 	// Data is nil if the object or the key does not exist.
 	Data []byte
 	// CABundle is the value of the object's key ca-bundle.pem, nil if it does not exist.
 	CABundle []byte
-	// Keys has the values of the object's other keys.
+	// Keys are the values of the object's other keys.
 	Keys map[string][]byte
 	// Diagnostic is the message that explains why Data is nil. It is empty if no cloud configuration is expected.
 	Diagnostic string
@@ -158,9 +156,9 @@ type Credentials struct {
 	Source string
 	// Data is nil if the Secret does not exist.
 	Data map[string][]byte
-	// Unknown means that the Secret may exist, but was not given, as in an offline check.
+	// Unknown means that the Secret may exist but was not given, as in an offline check.
 	Unknown bool
-	// Sources has the object of each key if the keys come from several objects.
+	// Sources maps each key to its object if the keys are from several objects.
 	Sources map[string]string
 }
 
@@ -170,14 +168,14 @@ func (c Credentials) sourceOf(key string) string { return cmp.Or(c.Sources[key],
 type TrustSource struct {
 	// Source is the object or file, for example "configmap/user-ca-bundle in openshift-config".
 	Source string
-	// Key is the key that holds Data, empty for a plain file.
+	// Key is the key with Data, empty for a plain file.
 	Key  string
 	Data []byte
-	// Diagnostic is the message that explains why Data is missing. Render then reports and omits the source.
+	// Diagnostic is the message that explains why Data is missing. Render reports it and omits the source.
 	Diagnostic string
 }
 
-// Identity has the static pod's credentials for the API at the configuration's apiServerInternalURI.
+// Identity is the static pod's credentials for the API at the configuration's apiServerInternalURI.
 type Identity struct {
 	// CABundle is the API server's CA in PEM.
 	CABundle []byte
@@ -187,11 +185,11 @@ type Identity struct {
 
 // Resources is a complete candidate. Either all of it is applied, or nothing.
 type Resources struct {
-	// Pod is the static pod. The ConfigMap PodConfigMap holds it as pod.yaml. It is nil in a phase that delivers files, on
-	// a platform whose cloud-node-manager initializes the nodes.
+	// Pod is the static pod. The ConfigMap PodConfigMap contains it as pod.yaml. It is nil in a phase that delivers files,
+	// on a platform whose cloud-node-manager initializes the nodes.
 	Pod *corev1.Pod
 
-	// ConfigMaps and Secrets are the revisioned objects in the order of Delivered, but with the pod's ConfigMap last.
+	// ConfigMaps and Secrets are the revisioned objects in the order of Delivered, but with the pod ConfigMap last.
 	// Applied in this order, an incomplete candidate does not match its digest.
 	ConfigMaps []*corev1.ConfigMap
 	Secrets    []*corev1.Secret
@@ -199,28 +197,28 @@ type Resources struct {
 	// Files are set instead of the objects in a phase that delivers files, if there is a Pod.
 	Files []File
 
-	// Config is the merged configuration that the pod was rendered from, as JSON.
+	// Config is the merged configuration from which the pod was rendered, as JSON.
 	Config []byte
 
-	// NodeManager is the DaemonSet of the cloud-node-manager. It is nil if the platform has none.
+	// NodeManager is the DaemonSet of the cloud-node-manager, nil if the platform has none.
 	NodeManager *appsv1.DaemonSet
 
-	// NodeManagerConfig is the Secret that NodeManager reads, nil if it reads none.
+	// NodeManagerConfig is the Secret that NodeManager reads, or nil.
 	NodeManagerConfig *corev1.Secret
 
-	// Tokens are the federated tokens that the pod needs. The pod's ConfigMap has them in TokensAnnotation.
+	// Tokens are the federated tokens that the pod needs, also in TokensAnnotation.
 	Tokens []clouds.Token
 
-	// Kept are the user's values that are not in effect yet. The pod's ConfigMap has them in keptAnnotation.
+	// Kept are the user's values that are not in effect yet, also in keptAnnotation.
 	Kept map[string]string
 
-	// Untried is why no preflight can try the candidate, empty if one can.
+	// Untried is why no preflight can try the candidate; empty if a preflight can.
 	Untried string
 
-	// Digest covers the data of every revisioned object. The pod's ConfigMap holds it.
+	// Digest covers the data of every revisioned object. The pod ConfigMap contains it.
 	Digest string
 
-	// Warnings are the warnings about accepted inputs.
+	// Warnings are about accepted inputs.
 	Warnings []diagnostic.Diagnostic
 }
 
@@ -228,15 +226,15 @@ type Resources struct {
 type File struct {
 	// Name is flat and unique, for example "cloud-controller-manager-secret-cloud-config-cloud.conf".
 	Name string
-	// Secret reports whether the file must be written to the secrets' directory with mode 0600.
+	// Secret means that the file must be written to the directory of secrets with mode 0600.
 	Secret bool
 	Data   []byte
 }
 
 // Checked is the result of Check.
 type Checked struct {
-	// Cloud is the cloud configuration that the cloud-controller-manager gets. It has only diagnostics if the
-	// platform's check rejects the configuration.
+	// Cloud is the cloud configuration that the cloud-controller-manager gets. It has only diagnostics if the platform's
+	// check rejects the configuration.
 	Cloud clouds.Result
 	// Diagnostics are the errors for which Render rejects the inputs.
 	Diagnostics []diagnostic.Diagnostic
@@ -249,11 +247,8 @@ type Checked struct {
 
 type config struct {
 	*operandconfig.Config
-	merged []byte
-	// pinned is what the phase pins.
-	pinned []byte
-	// overridesCustom reports whether the overrides change spec.custom.
+	merged          []byte
+	pinned          []byte
 	overridesCustom bool
-	// overriddenFlags are the flags in protectedFlags that the overrides change.
 	overriddenFlags []string
 }

@@ -5,33 +5,31 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
 )
 
-// Phase is the overlay for the place where the static pod runs. A phase is data: Render does not check which one it is.
+// Phase is the overlay for the place where the static pod runs. It is data: Render does not check which phase it is.
 type Phase struct {
-	// Name identifies the phase in errors and golden files.
 	Name string
 
-	// Config is merged over the defaults and the platform's configuration and below the observed one, in YAML.
+	// Config is merged over the defaults and the platform's configuration, and below the observed one. It is YAML.
 	Config []byte
 
-	// Pinned is merged over everything, also over the administrator's overrides, in YAML.
+	// Pinned is merged over everything, including the administrator's overrides. It is YAML.
 	Pinned []byte
 
 	// PodPatch is a strategic merge patch in YAML. It is applied after the platform's patch.
 	PodPatch []byte
 
-	// FixedArguments are the flags that spec.custom cannot change.
+	// FixedArguments are the names of the flags that spec.custom cannot change.
 	FixedArguments []string
 
 	// Files makes Render deliver single files instead of objects. It is nil if the installer writes the files.
 	Files *FileLayout
 }
 
-// FileLayout defines where single files are: on the node, or in a Secret.
+// FileLayout defines where single files are: on the host, or in a Secret.
 type FileLayout struct {
 	// SecretsDir and ConfigDir are directories on the host.
 	SecretsDir, ConfigDir string
-	// Volume is the volume of a Secret in Namespace that has the files instead, under their names. It is empty for files
-	// on the host.
+	// Volume is the volume of a Secret in Namespace with the files under their names, empty for files on the host.
 	Volume string
 	// Prefix makes the file names unique in directories that other components share.
 	Prefix string
@@ -47,7 +45,7 @@ func OperatorPhase() Phase {
 }
 
 // BootstrapPhase is the phase of the static pod on the bootstrap node. cluster-bootstrap writes both directories before
-// any static pod starts, and removes the one with secrets at the end.
+// any static pod starts, and removes the directory with the secrets at the end.
 func BootstrapPhase() Phase {
 	return Phase{
 		Name:     "bootstrap",

@@ -20,7 +20,7 @@ const (
 	operatorImage = "operator"
 )
 
-// basePods has the pods of the assets, by platform and phase: they are the same at each sync.
+// basePods caches the pods of the assets, by platform and phase.
 var basePods = lru.New(16)
 
 func basePod(in Inputs) (*corev1.Pod, error) {
@@ -63,7 +63,7 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	container.Args = arguments(c)
 	customCCM(in, c).Overlay(container)
 	for _, variable := range proxyEnv(c) {
-		// A variable of spec.custom takes precedence.
+		// spec.custom takes precedence.
 		if !slices.ContainsFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name }) {
 			container.Env = append(container.Env, variable)
 		}
@@ -90,8 +90,8 @@ func hasOperandContainer(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == Name })
 }
 
-// mountsNamedBy returns the operand's mounts that appear in an init container's arguments. A platform's init container
-// prepares files for the operand, and gets only the mounts that it needs.
+// mountsNamedBy returns the operand's mounts that appear in an init container's arguments. Such a container prepares
+// files for the operand, and gets only the mounts that it needs.
 func mountsNamedBy(init *corev1.Container, mounts []corev1.VolumeMount) []corev1.VolumeMount {
 	var named []corev1.VolumeMount
 	for _, mount := range mounts {
@@ -113,8 +113,8 @@ func proxyEnv(c *config) []corev1.EnvVar {
 	return env
 }
 
-// merge applies strategic merge patches in order and decodes the result strictly into the empty object into, so that a
-// misspelled field of a patch is an error.
+// merge applies strategic merge patches in order and decodes the result into the empty object into. It decodes
+// strictly, so that a misspelled field of a patch is an error.
 func merge(what string, into any, base []byte, patches ...[]byte) error {
 	merged, err := yaml.YAMLToJSONStrict(base)
 	if err != nil {

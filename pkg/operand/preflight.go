@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	// PreflightName is the name of what a preflight has for itself: its ServiceAccount, its lease, the Secret with the
-	// candidate, and the label app of its pod.
+	// PreflightName is the name of a preflight's ServiceAccount, of its lease and of the Secret with the candidate, and
+	// the label app of its pod.
 	PreflightName = "cloud-controller-manager-preflight"
 
-	// PreflightPod is the name of the pod of a preflight.
+	// PreflightPod is the name of a preflight's pod.
 	PreflightPod = "preflight"
 
-	// PreflightPodKey is the key of the Secret with the pod, which has no value of a secret.
+	// PreflightPodKey is the key of the Secret with the pod, which contains no secret value.
 	PreflightPodKey = manifestKey
 
-	// PreflightProofAnnotation on the pod is ProvenByStart where the cloud-controller-manager looks up no Node.
+	// PreflightProofAnnotation on the pod is ProvenByStart if the cloud-controller-manager looks up no Node.
 	PreflightProofAnnotation = "cloud-controller-manager.openshift.io/preflight-proof"
-	// ProvenByStart means that the provider's start logs in and reads from its cloud, and that nothing else is proved.
+	// ProvenByStart means that the only proof is that the provider logs in and reads from its cloud when it starts.
 	ProvenByStart = "start"
 
-	// PreflightDigestAnnotation has the digest of the candidate, on the pod and on the Secret that PreflightCandidate
-	// returns. A stored Secret has it in its record.
+	// PreflightDigestAnnotation contains the digest of the candidate, on the pod and on the Secret that PreflightCandidate
+	// returns. The stored Secret has the digest in its record.
 	PreflightDigestAnnotation = "cloud-controller-manager.openshift.io/preflight-digest"
 
-	// PreflightAgainAnnotation on the pod means that a former pod of the candidate ended while no operator watched it.
+	// PreflightAgainAnnotation on the pod means that an earlier pod of the candidate ended while no operator watched it.
 	PreflightAgainAnnotation = "cloud-controller-manager.openshift.io/preflight-again"
 )
 
-// PreflightCandidate returns the Secret with the pod and the files of the preflight of a candidate, which Render has
-// accepted in the operator's phase. It is nil for a candidate that is too large for one Secret.
+// PreflightCandidate returns the Secret with the pod and the files of a candidate's preflight. Render must have
+// accepted the candidate in the operator's phase. It returns nil if the candidate is too large for one Secret.
 func PreflightCandidate(in Inputs) (*corev1.Secret, error) {
 	in.Phase = PreflightPhase()
 	resources, err := Render(in)
@@ -83,18 +83,15 @@ func PreflightPodOf(candidate *corev1.Secret) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// StartDigests are the digests of what the cloud-controller-manager of a candidate starts with, by the cause of the
-// input.
+// StartDigests are the digests of what a candidate's cloud-controller-manager starts with, by the input's cause.
 type StartDigests map[diagnostic.Cause]string
 
-// StartDigests returns the digests of a candidate. What only the file-syncer uses does not count, and neither does the
-// API server's address or CA.
+// StartDigests returns the digests of a candidate, without the file-syncer's files and the API server's address and CA.
 func (r *Resources) StartDigests() StartDigests {
 	return Objects{r.ConfigMaps, r.Secrets}.StartDigests(Candidate)
 }
 
-// StartDigests returns the digests of a revision, or of the Candidate. What does not exist, or is no static pod of the
-// operand, has none.
+// StartDigests returns the digests of a revision, or of the Candidate, as far as its objects exist and are valid.
 func (o Objects) StartDigests(revision int32) StartDigests {
 	suffix, digests := suffixOf(revision), StartDigests{}
 	for cause, of := range map[diagnostic.Cause]struct{ configMap, secret string }{
@@ -113,12 +110,12 @@ func (o Objects) StartDigests(revision int32) StartDigests {
 	}
 	pod, err := StaticPodOf(podConfigMap)
 	if err != nil || !hasOperandContainer(pod) {
-		return digests // It was edited by hand. The next revision replaces it.
+		return digests // it was edited by hand; the next revision replaces it
 	}
 	container := *operandContainer(pod)
 	digests[diagnostic.Image] = container.Image
 	container.Image = ""
-	// A container that was decoded can be encoded.
+	// A decoded container can be encoded.
 	data, _ := json.Marshal(append([]corev1.Container{container}, pod.Spec.InitContainers...))
 	digests[diagnostic.Configuration] = digestOf(nil, []*corev1.Secret{{Data: map[string][]byte{"": data}}}, "")
 	return digests
@@ -131,7 +128,7 @@ func present[T any](object *T) []*T {
 	return []*T{object}
 }
 
-// Changed returns the digests that differ from former ones.
+// Changed returns the digests that differ from the former ones.
 func (d StartDigests) Changed(former StartDigests) StartDigests {
 	changed := StartDigests{}
 	for cause, present := range d {
@@ -142,7 +139,7 @@ func (d StartDigests) Changed(former StartDigests) StartDigests {
 	return changed
 }
 
-// Matches reports whether each of other digests is among these.
+// Matches reports whether all other digests are among these.
 func (d StartDigests) Matches(others StartDigests) bool { return len(others.Changed(d)) == 0 }
 
 // Causes returns the causes in their order.
@@ -158,11 +155,11 @@ func (d StartDigests) Causes() []diagnostic.Cause {
 	return causes
 }
 
-// Value is what an administrator repeats to accept the inputs. It fits no others.
+// Value is what an administrator enters to accept these inputs, and no others.
 func (d StartDigests) Value() string { return d.acceptance("") }
 
-// CheckedValue is what an administrator repeats to accept inputs that a check rejects, for a preflight to judge. It is
-// not the Value with which the same inputs are accepted without one.
+// CheckedValue is what an administrator enters to accept inputs that a check rejects, so that a preflight tries them.
+// It differs from Value, which accepts the same inputs without a preflight.
 func (d StartDigests) CheckedValue() string { return d.acceptance("checked") }
 
 func (d StartDigests) acceptance(of string) string {

@@ -19,7 +19,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// Render returns a complete candidate. It returns an *InputError with all errors if it rejects the inputs. Any other
+// Render returns a complete candidate. If it rejects the inputs, it returns an *InputError with all errors. Any other
 // error is a defect of the assets.
 func Render(in Inputs) (*Resources, error) {
 	if !in.Platform.Managed() {
@@ -61,7 +61,7 @@ func Render(in Inputs) (*Resources, error) {
 	return resources.withNodeManager(in, config, checked)
 }
 
-// Check makes the same check as Render and returns all diagnostics, but no pod.
+// Check makes the same checks as Render, and returns all diagnostics but no pod.
 func Check(in Inputs) (*Checked, error) {
 	if !in.Platform.Managed() {
 		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to check", in.Platform.Name)
@@ -80,8 +80,8 @@ func Check(in Inputs) (*Checked, error) {
 	return checked, nil
 }
 
-// prepare merges the configuration and checks every input. It takes the operand's image from spec.custom if that has
-// one. The configuration is nil if it is rejected.
+// prepare merges the configuration and checks every input. On a platform without an image in the release, it sets the
+// operand's image from spec.custom. The configuration is nil if it is rejected.
 func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	_, _, overrides := mergeAndDecode(in.Overrides)
 	config, err := mergeConfig(*in)
@@ -99,17 +99,17 @@ func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	return config, checked
 }
 
-// configurationSource is the object of diagnostics about the whole configuration of the operand.
+// configurationSource is the object of diagnostics about the operand's configuration as a whole.
 const configurationSource = customccm.Object
 
 // mergeConfig merges, in this order: defaults, platform, phase, the platform in this phase, observed configuration,
-// overrides and what the phase pins.
+// overrides, and what the phase pins.
 func mergeConfig(in Inputs) (*config, error) {
 	platformConfig, err := platformAsset(in.Platform.Name, "config.yaml")
 	if err != nil {
 		return nil, err
 	}
-	// A platform has this file if its cloud-controller-manager has other flags for what the phase needs.
+	// A platform has this file if the phase needs other flags for its cloud-controller-manager.
 	inPhase, err := platformAsset(in.Platform.Name, in.Phase.Name+"-config.yaml")
 	if err != nil {
 		return nil, err
@@ -148,8 +148,8 @@ func mergeAndDecode(layers ...[]byte) ([]byte, *operandconfig.Config, error) {
 	return merged, decoded, err
 }
 
-// pinnedBy returns what the phase pins over the layers of a candidate. A platform has a file for what it pins besides.
-// That counts if the candidate starts the controllers that the file names: what it leaves out must not reject it.
+// pinnedBy returns what the phase pins over the layers of a candidate. A platform may pin more in a file. That file
+// applies only if the candidate starts the controllers that it names, so that it rejects no other candidate.
 func pinnedBy(in Inputs, layers [][]byte) ([]byte, error) {
 	onPlatform, err := platformAsset(in.Platform.Name, in.Phase.Name+"-pinned.yaml")
 	if err != nil || onPlatform == nil {
@@ -174,7 +174,7 @@ func pinnedBy(in Inputs, layers [][]byte) ([]byte, error) {
 // aliases are the short names of controllers that a platform's preflight starts (k8s.io/cloud-provider/names).
 var aliases = map[string]string{"cloud-node-controller": "cloud-node", "service-lb-controller": "service"}
 
-// starts reports whether the flag --controllers starts a controller. Without a value, it starts all of them.
+// starts reports whether the flag --controllers starts a controller. Without a value, it starts all controllers.
 func starts(flag []string, controller string) bool {
 	isNamed := func(prefix string) bool {
 		return slices.Contains(flag, prefix+controller) || slices.Contains(flag, prefix+aliases[controller])
@@ -182,7 +182,7 @@ func starts(flag []string, controller string) bool {
 	return isNamed("") || !isNamed("-") && (len(flag) == 0 || slices.Contains(flag, "*"))
 }
 
-// compareWithout records what the overrides change that they must not. It compares decoded values, because the decoder
+// compareWithout records which protected settings the overrides change. It compares decoded values, because the decoder
 // ignores the case of field names.
 func (c *config) compareWithout(layers [][]byte) {
 	below := &operandconfig.Config{}
@@ -198,19 +198,19 @@ func (c *config) compareWithout(layers [][]byte) {
 	}
 }
 
-// protectedFlags are the flags that overrides cannot change. With other values, CCMs that do not know of each other
-// would act on the same cloud, or one would act on another cluster or with other rights.
+// protectedFlags are the flags that overrides cannot change. With other values, CCMs that do not know each other would
+// act on the same cloud, or a CCM would act on another cluster or with other rights.
 var protectedFlags = []string{
 	"kubeconfig", "master", "authentication-kubeconfig", "authorization-kubeconfig", "use-service-account-credentials",
 	"leader-elect", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace",
 }
 
-// valueOf returns the value that arguments give a flag, however they write it. Like the CCM's parser, it takes an
-// underscore for a dash, and the last of several values. An override may repeat the value that is passed anyway.
+// valueOf returns the value of a flag in args, in any spelling. Like the CCM's parser, it treats an underscore as a
+// dash, and the last value wins. The result is normalized, because an override may repeat the effective value.
 func valueOf(flag string, args []string) string {
 	value := ""
 	if flag == "leader-elect-resource-lock" {
-		value = "leases" // k8s.io/component-base/config
+		value = "leases" // the default in k8s.io/component-base/config
 	}
 	for _, arg := range args {
 		name, given, found := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -218,7 +218,7 @@ func valueOf(flag string, args []string) string {
 			continue
 		}
 		if strings.HasPrefix(arg, "---") {
-			return arg // no flag has such a name
+			return arg // invalid: not equal to any value
 		}
 		value = given
 		if !found {
@@ -234,7 +234,6 @@ func valueOf(flag string, args []string) string {
 	return value
 }
 
-// platformAsset returns a file of the platform's directory, nil if it does not exist.
 func platformAsset(platform, file string) ([]byte, error) {
 	data, err := bindata.Read("assets/platforms/" + platform + "/" + file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -260,8 +259,8 @@ func (c *checkedInputs) error() error {
 	return &InputError{Diagnostics: c.diagnostics, Warnings: c.warnings}
 }
 
-// check reads every input strictly and returns all errors and warnings. config is nil if it is rejected itself; the
-// inputs that depend on it are then not checked.
+// check checks every input strictly and returns all errors and warnings. If config is nil, it was rejected itself, and
+// the inputs that depend on it are not checked.
 func check(in Inputs, base *corev1.Pod, config *config) *checkedInputs {
 	c := &checkedInputs{}
 	if config != nil || in.Platform.Image != "" {
@@ -352,14 +351,14 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 	c.cloud = result
 }
 
-// stands reports whether the accepted cloud configuration contradicts Infrastructure in the same way. Other likely
-// mistakes are to be corrected with the next change of the file; this one may be meant.
+// stands reports whether the accepted cloud configuration contradicts Infrastructure in the same way: such a difference
+// may be intended. Other likely mistakes must be corrected with the next change of the file.
 func (in Inputs) stands(d diagnostic.Diagnostic) bool {
 	isSame := func(former diagnostic.Diagnostic) bool { return former.Kind == d.Kind && former.Message == d.Message }
 	return d.Kind == diagnostic.Contradictory && slices.ContainsFunc(in.AcceptedWarnings, isSame)
 }
 
-// located returns the diagnostic with the object that the administrator has to correct.
+// located returns the diagnostic with the object that the administrator must correct.
 func located(d diagnostic.Diagnostic, in Inputs) diagnostic.Diagnostic {
 	if d.Cause == diagnostic.Credentials {
 		d.Object = in.Credentials.sourceOf(d.Key)

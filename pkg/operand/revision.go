@@ -11,10 +11,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// Revision has the cloud configuration, the credentials and the trusted CAs of a revision. It replaces rejected inputs
-// without an accepted version.
+// Revision is the cloud configuration, the credentials and the trusted CAs of a revision. It replaces rejected inputs
+// that have no accepted version.
 type Revision struct {
-	// Number is the revision's number.
 	Number int32
 
 	inputDigest string
@@ -87,7 +86,7 @@ func (r *Revision) Trust() TrustSource {
 		Key: trustKey, Data: r.trust}
 }
 
-// KeptOf returns the decoded value of keptAnnotation of a pod ConfigMap, nil if it is invalid.
+// KeptOf returns the decoded keptAnnotation of a pod ConfigMap, nil if it is invalid.
 func KeptOf(podConfigMap *corev1.ConfigMap) map[string]string {
 	var kept map[string]string
 	if err := json.Unmarshal([]byte(podConfigMap.Annotations[keptAnnotation]), &kept); err != nil {
@@ -96,9 +95,8 @@ func KeptOf(podConfigMap *corev1.ConfigMap) map[string]string {
 	return kept
 }
 
-// Remembered returns what a removal keeps of the annotations of the pod ConfigMap, as annotations of the operator's
-// resource: the cluster has been installed, with which input, and with which settings that are not in effect. nil if
-// there is nothing to remember.
+// Remembered returns the annotations of the pod ConfigMap that a removal preserves on the operator's resource: with
+// which input the cluster was installed, and which settings are not in effect. It returns nil if nothing was accepted.
 func Remembered(annotations map[string]string) map[string]string {
 	if annotations[AcceptedInputAnnotation] == "" {
 		return nil

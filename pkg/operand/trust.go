@@ -36,7 +36,7 @@ func mergeTrust(sources []TrustSource) ([]byte, []diagnostic.Diagnostic) {
 
 const certificateType = "CERTIFICATE"
 
-// headers matches the start of each PEM block, and of what was one before it was cut or changed: pem.Decode skips it.
+// headers matches the start of each PEM block, including a cut or changed one, which pem.Decode skips.
 var headers = regexp.MustCompile(`-{5}BEGIN|-+ *BEGIN [A-Z0-9 ]*CERTIFICATE`)
 
 // IsUsable reports whether the source has a certificate. Render reports and omits sources without one.
@@ -86,9 +86,8 @@ func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 	return certificates, diagnostics
 }
 
-// certificatesOnly drops everything except for certificates and empty lines from a bundle. The rest may have a secret,
-// such as a private key that was pasted with its certificate, which must not get into a ConfigMap. A bundle with only
-// certificates keeps its bytes.
+// certificatesOnly keeps the certificates and empty lines of a bundle. Everything else may be a secret, such as a
+// private key pasted with its certificate, and must not get into a ConfigMap. Certificates alone keep their bytes.
 func certificatesOnly(bundle []byte) []byte {
 	var kept, block []byte
 	for line := range bytes.Lines(bundle) {

@@ -18,8 +18,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// Config is the configuration that the operand is rendered from. Every field is written by exactly one observer or is
-// a default in bindata. spec.unsupportedConfigOverrides may override it.
+// Config is the configuration from which the operand is rendered. Each field is written by exactly one observer or is a
+// default in bindata. spec.unsupportedConfigOverrides may override it.
 type Config struct {
 	// Platform is the name of an entry in the platform registry.
 	Platform string `json:"platform,omitempty"`
@@ -31,52 +31,49 @@ type Config struct {
 	// status.apiServerInternalURI.
 	APIServerInternalURI string `json:"apiServerInternalURI,omitempty"`
 
-	// CloudConfig references the user's cloud configuration; its name is empty if Infrastructure names none.
+	// CloudConfig references the user's cloud configuration. Its name is empty if there is none.
 	CloudConfig CloudConfigReference `json:"cloudConfig,omitzero"`
 
-	// Cluster has the cluster's data about its cloud; cloud configurations are checked against it.
+	// Cluster is the cluster's data about its cloud, against which cloud configurations are checked.
 	Cluster clouds.Cluster `json:"cluster,omitzero"`
 
-	// Custom is spec.custom of the operator resource, nil if it is unset or does not apply.
+	// Custom is spec.custom of the operator's resource, nil if it is unset or does not apply.
 	Custom *operatorv1.CustomCloudControllerManager `json:"custom,omitempty"`
 
 	// TrustedCA is the ConfigMap in openshift-config that Proxy names in spec.trustedCA, or empty.
 	TrustedCA string `json:"trustedCA,omitempty"`
 
-	// Proxy holds the proxy variables of the operand's environment by name.
+	// Proxy are the proxy variables of the operand's environment by name.
 	Proxy map[string]string `json:"proxy,omitempty"`
 
 	// ServingInfo is the operand's TLS profile.
 	ServingInfo ServingInfo `json:"servingInfo,omitzero"`
 
-	// ExtendedArguments are the operand's flags without dashes. A flag with several values is passed once, with the
-	// values joined by commas.
+	// ExtendedArguments are the operand's flags without dashes. Several values of a flag are joined by commas.
 	ExtendedArguments map[string][]string `json:"extendedArguments,omitempty"`
 
-	// GatedArguments are ExtendedArguments by feature gate; they apply while the gate is enabled.
+	// GatedArguments are ExtendedArguments by feature gate. They apply while the gate is enabled.
 	GatedArguments map[string]map[string][]string `json:"gatedArguments,omitempty"`
 
-	// FeatureGates are the gates that the platform's cloud-controller-manager supports, in the release that ships it.
-	// Enabled gates are passed on; an unsupported one would end the process.
+	// FeatureGates are the gates that the platform's cloud-controller-manager supports in the release that ships it.
+	// Enabled gates are passed on; an unsupported gate would end the process.
 	FeatureGates []string `json:"featureGates,omitempty"`
 
-	// CurvePreferences reports whether the platform's cloud-controller-manager supports --tls-curve-preferences, in the
-	// release that ships it: k8s.io/apiserver has it since 0.36. Any other would exit.
+	// CurvePreferences reports whether the platform's cloud-controller-manager supports --tls-curve-preferences in the
+	// release that ships it: k8s.io/apiserver has had the flag since 0.36. An older process would exit.
 	CurvePreferences bool `json:"curvePreferences,omitempty"`
 
-	// WithoutArguments are flags of other layers that the platform's cloud-controller-manager does not support or
-	// must not get.
+	// WithoutArguments are flags of other layers that the platform's cloud-controller-manager must not get.
 	WithoutArguments []string `json:"withoutArguments,omitempty"`
 }
 
-// CloudConfigReference names a ConfigMap in openshift-config and a key in it, as Infrastructure's
-// spec.cloudConfig does.
+// CloudConfigReference names a ConfigMap in openshift-config and a key in it, like Infrastructure's spec.cloudConfig.
 type CloudConfigReference struct {
 	Name string `json:"name,omitempty"`
 	Key  string `json:"key,omitempty"`
 }
 
-// ServingInfo is a TLS profile in the names of Kubernetes' serving flags.
+// ServingInfo is a TLS profile, in the terms of Kubernetes' serving flags.
 type ServingInfo struct {
 	MinTLSVersion string   `json:"minTLSVersion,omitempty"`
 	CipherSuites  []string `json:"cipherSuites,omitempty"`
@@ -85,14 +82,14 @@ type ServingInfo struct {
 	CurvePreferences []string `json:"curvePreferences,omitempty"`
 }
 
-// HTTP2CipherSuites returns the suites of which HTTP/2 requires one below TLS 1.3. It depends on the certificate's kind
-// of key which one serves.
+// HTTP2CipherSuites returns the suites of which HTTP/2 requires one below TLS 1.3. The type of the certificate's key
+// determines which one is used.
 func HTTP2CipherSuites() []string {
 	return []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"}
 }
 
 // AllowsHTTP2 reports whether Go starts a server with the profile: net/http rejects a choice of cipher suites without
-// one of HTTP2CipherSuites. Without a choice, Go has both.
+// any of HTTP2CipherSuites. Without a choice, Go uses both.
 func (s ServingInfo) AllowsHTTP2() bool {
 	isRequired := func(suite string) bool { return slices.Contains(HTTP2CipherSuites(), suite) }
 	return s.MinTLSVersion == "VersionTLS13" || len(s.CipherSuites) == 0 ||
@@ -126,8 +123,8 @@ var (
 	RequestHeaderAllowedNamesPath = []string{"extendedArguments", "requestheader-allowed-names"}
 )
 
-// Merge merges the layers in their order: maps are merged by key, other values are replaced. Layers are YAML or JSON;
-// an empty one changes nothing. The result is JSON.
+// Merge merges the layers in their order: maps are merged by key, other values are replaced. Layers are YAML or JSON,
+// and may be empty. The result is JSON.
 func Merge(layers ...[]byte) ([]byte, error) {
 	merged, err := resourcemerge.MergeProcessConfig(nil, append([][]byte{[]byte("{}")}, nonEmpty(layers)...)...)
 	if err != nil {
@@ -150,13 +147,13 @@ func nonEmpty(layers [][]byte) [][]byte {
 func Decode(config []byte) (*Config, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(config)
 	if err != nil {
-		// The library quotes values, and a flag may have a secret.
+		// The library quotes values, and a flag may contain a secret.
 		return nil, fmt.Errorf("the operand's configuration: %s", confdoc.YAMLError(config, err).Message)
 	}
 	return DecodeJSON(asJSON)
 }
 
-// DecodeJSON is Decode for what Merge returns, which has no duplicate keys.
+// DecodeJSON is Decode for the result of Merge, which has no duplicate keys.
 func DecodeJSON(merged []byte) (*Config, error) {
 	decoder := json.NewDecoder(bytes.NewReader(merged))
 	decoder.DisallowUnknownFields()
@@ -169,7 +166,7 @@ func DecodeJSON(merged []byte) (*Config, error) {
 	return config, nil
 }
 
-// Required returns an error for every required field that is not observed yet.
+// Required returns an error that lists every required field that is not observed yet.
 func Required(c *Config) error {
 	var missing []error
 	for _, field := range []struct{ name, value, source string }{

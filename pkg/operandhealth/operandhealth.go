@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// timeout limits a request: a process may be frozen.
+	// timeout limits a request: the process may be frozen.
 	timeout = 2 * time.Second
 
-	// maxAnswer limits what is read.
+	// maxAnswer is the maximum number of bytes that are read.
 	maxAnswer = 64 << 10
 )
 
-// Dial connects to an address.
+// Dial is the type of net.Dialer.DialContext.
 type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// others are the checks that are no controllers. A standby has them too.
+// others are the checks that are not controllers. A standby has them too.
 var others = []string{"leaderElection", "ping", "log"}
 
-// Controllers returns the controllers that the CCM of a static pod has started, none if it does not lead, or if one of
-// its start functions has not returned: k8s.io/cloud-provider adds their health checks when all have
-// (app/controllermanager.go). /healthz needs no credentials. The certificate is checked against the CA bundle.
-// dial is that of a net.Dialer, nil for the network.
+// Controllers returns the controllers that the CCM of a static pod has started. There are none if the CCM does not
+// lead, or if one of its start functions has not returned: k8s.io/cloud-provider adds their health checks after all
+// have returned (app/controllermanager.go). /healthz needs no credentials. The certificate is verified with the CA
+// bundle. dial is nil except in tests.
 func Controllers(ctx context.Context, pod *corev1.Pod, bundle []byte, dial Dial) ([]string, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The headers of a log: that of klog, with the severity, and that of Azure's SDK. Both have the local time of the
-// container, which is UTC, in microseconds.
+// The headers of log lines: klog's, with the severity, and that of Azure's SDK. Both contain the container's local
+// time, which is UTC, in microseconds.
 var headers = sync.OnceValue(func() []header {
 	return []header{
 		{regexp.MustCompile(`^([IWEF])(\d{4} \d{2}:\d{2}:\d{2}\.\d{6}) +\d+ [^\s\]]+:\d+\] ?`), "0102 15:04:05.000000"},
@@ -21,11 +21,11 @@ type header struct {
 	layout  string
 }
 
-// Header is the header of a line.
+// Header is the header of a log line.
 type Header struct {
 	// Severity is I, W, E or F as in klog, and empty in the header of Azure's SDK.
 	Severity string
-	// At is the time as the header has it: klog's has no year.
+	// At is the time in the header. klog's has no year.
 	At time.Time
 }
 
@@ -40,14 +40,14 @@ func CutHeader(line string) (h Header, message string, ok bool) {
 	return Header{}, "", false
 }
 
-// Genuine returns a log that was read with the kubelet's timestamps without them, and without the lines that are only
-// part of a value. Providers log with %v what tenants, kubelets and clouds write, such as annotations, and klog keeps
-// the line breaks: a value can have lines that look like the log's own. The container runtime stamps each line when it
-// reads it, so a header whose time was chosen when the value was written does not fit.
+// Genuine removes the kubelet's timestamps from a log, and the lines that are only part of a value. Providers log with
+// %v what tenants, kubelets and clouds write, such as annotations, and klog keeps the line breaks, so a value can
+// contain lines that look like the log's own. The container runtime stamps each line when it reads it, so a header
+// whose time was chosen when the value was written does not fit.
 //
 // A log that is not complete may start within a value.
 //
-// A tenant who guesses the millisecond still gets a line through: what acts on a log needs another witness too.
+// A tenant who guesses the millisecond can still forge a line: an action because of a log needs a second source too.
 func Genuine(stamped string, isComplete bool) string {
 	var genuine strings.Builder
 	var c chronology
@@ -58,7 +58,7 @@ func Genuine(stamped string, isComplete bool) string {
 	for line := range strings.Lines(stamped) {
 		stamp, text, ok := cutStamp(line)
 		if !ok && c.stamp.IsZero() {
-			return stamped // The server does not stamp lines. A value cannot be the first line of a log.
+			return stamped // the server does not stamp lines; a value cannot be the first line of a log
 		}
 		if h, _, isHeader := CutHeader(text); isHeader {
 			isForged = !c.fits(h.Near(stamp), stamp)
@@ -82,30 +82,29 @@ const (
 	// maxLag is how long a container runtime may take to read a line.
 	maxLag = 2 * time.Second
 
-	// maxSkew is by how much headers may be out of order: klog takes the time before its lock. It is also by how much the
-	// runtime may read the lines of a value later than their header.
+	// maxSkew is how much headers may be out of order, because klog takes the time before its lock, and how much later
+	// than the header the runtime may read the other lines of a value.
 	maxSkew = time.Millisecond
 
-	// quarantine is how long after a header that does not fit no other one is believed. A value may have one for each
-	// millisecond, and the lines of one write are read within microseconds of each other.
+	// quarantine is how long after a header that does not fit no other header is believed. A value may contain one header
+	// for each millisecond, and the lines of one write are read within microseconds of each other.
 	quarantine = 10 * time.Millisecond
 )
 
-// chronology is what the lines so far tell about the next one.
+// chronology is what the lines so far show about the next one.
 type chronology struct {
-	// written is when the last line was written: the time of its header, or, if it has none, when it was read less the
-	// lag. stamp is when the last header was read, and lag how long after it was written the last one was that fits.
+	// written is when the last line was written: the time of its header or, without a header, when it was read minus lag.
+	// stamp is when the last header was read. lag is how long after it was written the last fitting header was read.
 	written, stamp time.Time
 	lag            time.Duration
-	// misfit is when the last header was read that does not fit.
+	// misfit is when the last header that does not fit was read.
 	misfit time.Time
 }
 
-// fits reports whether a header was written when the log says so: not after it was read, and not before the header that
-// precedes it.
+// fits reports whether a header was written when it says: not after it was read, and not before the preceding header.
 func (c *chronology) fits(at, stamp time.Time) bool {
 	if c.stamp.Sub(stamp) > maxLag {
-		*c = chronology{} // The node's clock was set back.
+		*c = chronology{} // the node's clock was set back
 	}
 	c.stamp = stamp
 	switch lag := stamp.Sub(at); {
@@ -126,7 +125,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Near returns the time in the year that brings it next to another time.
+// Near returns the header's time in the year that is nearest to the given time.
 func (h Header) Near(near time.Time) time.Time {
 	at := h.At.AddDate(near.Year()-h.At.Year(), 0, 0)
 	const half = 183 * 24 * time.Hour

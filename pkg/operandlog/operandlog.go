@@ -1,4 +1,4 @@
-// Package operandlog reads what a cloud-controller-manager logged.
+// Package operandlog reads the logs of a cloud-controller-manager.
 package operandlog
 
 import (
@@ -16,27 +16,26 @@ import (
 )
 
 const (
-	// timeout limits a read: the API server asks a kubelet, which may hang.
+	// timeout limits a read: the API server calls a kubelet, which may hang.
 	timeout = 5 * time.Second
 
-	// maxLines and maxBytes limit what is read. An attempt to initialize a node logs three lines.
+	// maxLines and maxBytes limit a read. An attempt to initialize a node logs three lines.
 	maxLines = 600
 	maxBytes = 256 << 10
 )
 
 // Read returns the end of the log of the operand's container in the pod, and whether that is all that its process
-// logged. The last line may be cut. Like the functions below, it leaves out lines that only look like those of the log.
+// logged. The last line may be cut. Like the functions below, it omits forged lines; see Genuine.
 func Read(ctx context.Context, pods corev1client.PodsGetter, pod string) (log string, complete bool, err error) {
 	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{})
 	complete = isWhole(log, isCut)
 	return Genuine(log, complete), complete && err == nil, err
 }
 
-// isWhole reports whether the end of a log is all that was to be read.
 func isWhole(log string, isCut bool) bool { return !isCut && strings.Count(log, "\n") < maxLines }
 
-// ReadLast returns what was logged within the last time, as far as the end of the log has it. The kubelet compares the
-// times of its own node, so another clock does not matter.
+// ReadLast returns what was logged within the given time, up to the limits. The kubelet compares the times of its own
+// node, so other clocks do not matter.
 func ReadLast(ctx context.Context, pods corev1client.PodsGetter, pod string, last time.Duration) (string, error) {
 	options := corev1.PodLogOptions{SinceSeconds: ptr.To(int64(last / time.Second))}
 	log, isCut, err := readEnd(ctx, pods, pod, options)
@@ -49,14 +48,14 @@ func ReadBegin(ctx context.Context, pods corev1client.PodsGetter, pod string) (s
 	return Genuine(log, true), err
 }
 
-// ReadFormer returns the end of what the former process of the container logged.
+// ReadFormer returns the end of the log of the container's previous process.
 func ReadFormer(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
 	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{Previous: true})
 	return Genuine(log, isWhole(log, isCut)), err
 }
 
-// readEnd returns the last lines of what the options select, and whether there is more. A kubelet omits the end of
-// lines that are longer together than maxBytes, so fewer are read then: a provider may log what a tenant has written.
+// readEnd returns the last lines of what the options select, and whether there is more. If lines together exceed
+// maxBytes, the kubelet omits their end; then fewer lines are read, because a provider may log what a tenant wrote.
 func readEnd(
 	ctx context.Context, pods corev1client.PodsGetter, pod string, options corev1.PodLogOptions,
 ) (log string, isCut bool, err error) {

@@ -17,13 +17,11 @@ const (
 	// NotAsked is an External platform whose nodes do not wait for a cloud-controller-manager.
 	NotAsked Absence = "ExternalWithoutCloudControllerManager"
 
-	// NotDeclared is an External platform whose nodes wait for a cloud-controller-manager that the administrator
-	// runs.
+	// NotDeclared is an External platform whose nodes wait for a cloud-controller-manager that the administrator runs.
 	NotDeclared Absence = "CloudControllerManagerOfTheAdministrator"
 )
 
-// AbsenceOf returns why nothing runs, from the status of Infrastructure. Call it only for clusters with the fallback
-// platform.
+// AbsenceOf returns why nothing runs on a cluster with the fallback platform.
 func AbsenceOf(s *configv1.PlatformStatus) Absence {
 	switch {
 	case isExternalWithCCM(s):
@@ -34,7 +32,6 @@ func AbsenceOf(s *configv1.PlatformStatus) Absence {
 	return NotNeeded
 }
 
-// apiTypes are the platform types of the Infrastructure API.
 var apiTypes = []configv1.PlatformType{
 	configv1.AWSPlatformType, configv1.AlibabaCloudPlatformType, configv1.AzurePlatformType,
 	configv1.BareMetalPlatformType, configv1.EquinixMetalPlatformType, configv1.ExternalPlatformType,
@@ -44,8 +41,8 @@ var apiTypes = []configv1.PlatformType{
 	configv1.VSpherePlatformType,
 }
 
-// UnknownType returns the platform type of an Infrastructure that the API does not define, and the closest defined
-// one. known is true for every other Infrastructure. The API server rejects an undefined type; a file can have one.
+// UnknownType returns a platform type that the API does not define, and the most similar defined one. known is true for
+// any other Infrastructure. The API server rejects an undefined type, but a file can contain one.
 func UnknownType(infrastructure *configv1.Infrastructure) (unknown, meant string, known bool) {
 	status := infrastructure.Status.PlatformStatus
 	if status == nil || status.Type == "" || slices.Contains(apiTypes, status.Type) {

@@ -1,5 +1,5 @@
-// Package platform is the registry of the supported platforms. It is the only package that inspects an
-// Infrastructure's platform type.
+// Package platform is the registry of the supported platforms. It is the only package that inspects an Infrastructure's
+// platform type.
 //
 // A platform is data: an entry here, a directory of the same name under bindata/assets/platforms and, if its cloud
 // configuration needs rewriting, one pure function in pkg/clouds/<name>.
@@ -20,84 +20,75 @@ type Platform struct {
 	Name string
 
 	// Image is the tag of the cloud-controller-manager in the release payload's image-references. It is empty if no
-	// release ships one; spec.custom of our resource then names the image.
+	// release ships one; spec.custom then names the image.
 	Image string
 
-	// Custom reports whether spec.custom describes the whole cloud-controller-manager: image, command, arguments,
-	// Secrets.
+	// Custom means that spec.custom describes the whole cloud-controller-manager: image, command, arguments, Secrets.
 	Custom bool
 
-	// NodeManagerImage is the tag of the cloud-node-manager, which runs on every Linux node, empty if the platform
-	// has none.
+	// NodeManagerImage is the tag of the cloud-node-manager, which runs on every Linux node, empty if there is none.
 	NodeManagerImage string
 
-	// Credentials are the sources of the cloud credentials.
 	Credentials Credentials
 
-	// Rewrite checks the user's cloud configuration and converts it for the cloud-controller-manager. It is nil on an
-	// unmanaged platform.
+	// Rewrite checks and converts the cloud configuration. It is nil on an unmanaged platform.
 	Rewrite clouds.Rewrite
 
-	// Lookup describes how the cloud-controller-manager finds the machine of a Node without a providerID.
 	Lookup Lookup
 
-	// Deletions describe how the cloud-controller-manager deletes the Nodes of deleted machines.
 	Deletions Deletions
 
-	// WithoutLoadBalancers means that the cloud-controller-manager makes no load balancers, so another controller serves
-	// the Services of type LoadBalancer, if any does.
+	// WithoutLoadBalancers means that the cloud-controller-manager creates no load balancers, so that Services of type
+	// LoadBalancer need another controller.
 	WithoutLoadBalancers bool
 
-	// Preflight means that an ordinary pod of the cloud-controller-manager tries a change. That is proven with the
-	// cloud-controller-manager: that it only reads in its cloud, and what it shows of it. docs/preflight.md has what is
-	// known of those without it.
+	// Preflight means that an ordinary pod of the cloud-controller-manager tries a change. This was tested with the
+	// cloud-controller-manager: that it only reads from its cloud, and what it proves. docs/preflight.md documents the
+	// platforms without a preflight.
 	Preflight bool
 
 	// ManagedConfig defines what this operator writes to kube-cloud-config instead of cluster-config-operator.
-	// kube-cloud-config is then not an input. It is empty if the operator does not write it.
+	// kube-cloud-config is then not an input. It is empty if this operator does not write it.
 	ManagedConfig ManagedConfig
 
 	// matches reports whether a cluster is on this platform. It is nil for the fallback.
 	matches func(*configv1.PlatformStatus, *operatorv1.CustomCloudControllerManager) bool
 }
 
-// Lookup describes how a cloud-controller-manager finds the machine of a Node without a providerID. The zero value
-// means that this is not known.
+// Lookup is how the cloud-controller-manager finds the machine of a Node without a providerID, zero if unknown.
 type Lookup struct {
-	// Name is the property of a machine that has to equal the Node's name, empty if the name does not matter.
+	// Name is the property of a machine that must equal the Node's name, empty if the name does not matter.
 	Name string
 
-	// Domain says whether such names have a domain.
 	Domain Domain
 
-	// SystemUUID means that the machine is also, or only, looked up by the UUID of its firmware.
+	// SystemUUID means that machines are also, or only, looked up by the UUID of their firmware.
 	SystemUUID bool
 
-	// BareMetal means that OpenShift documents workers on bare metal beside the machines of the cloud. The
+	// BareMetal means that OpenShift documents bare-metal workers beside the machines of the cloud. The
 	// cloud-controller-manager never finds them, and an administrator removes their taint.
 	BareMetal bool
 }
 
-// Domain says whether the names of a cloud's machines have a domain.
+// Domain describes whether the names of a cloud's machines have a domain. The zero value means that both occur.
 type Domain int
 
-// The zero value means that a machine can have either name.
+// The values of Domain.
 const (
-	NoDomain   Domain = iota + 1 // the cloud's names have none
-	WithDomain                   // the cloud's names have one
+	NoDomain   Domain = iota + 1 // the cloud's names have no domain
+	WithDomain                   // the cloud's names have a domain
 )
 
-// Deletions describe how a cloud-controller-manager deletes the Nodes of deleted machines, where that differs from the
-// others, which use k8s.io/cloud-provider.
+// Deletions describe how a platform differs from k8s.io/cloud-provider when it deletes the Nodes of deleted machines.
 type Deletions struct {
-	// Unannounced means that the cloud-controller-manager may have a controller of its own for Nodes. It may emit no
-	// Event before it deletes a Node, and may not look up the machine of a Node with the uninitialized taint again.
+	// Unannounced means that the cloud-controller-manager may have its own Node controller, which may emit no Event before
+	// it deletes a Node, and may not look up the machine of a Node with the uninitialized taint again.
 	Unannounced bool
 
 	// Never means that the cloud-controller-manager deletes no Node, because it reports that each machine exists.
 	Never bool
 
-	// Described means that the cloud describes a machine after its end, as EC2 does for an hour. The
+	// Described means that the cloud still describes a deleted machine, as EC2 does for an hour. The
 	// cloud-controller-manager then finds the machine of a Node that it wants to delete.
 	Described bool
 }
@@ -107,7 +98,6 @@ type ManagedConfig struct {
 	// FeatureGate is the gate that makes this operator write it. While the gate is off, cluster-config-operator does.
 	FeatureGate string
 
-	// Rewrite converts the user's configuration.
 	Rewrite clouds.Rewrite
 }
 
@@ -120,8 +110,8 @@ type Credentials struct {
 	// Request is the payload's CredentialsRequest for Secret, empty if there is none.
 	Request string
 
-	// RootSecret is the Secret in kube-system that the installer writes for cloud-credential-operator. The bootstrap
-	// node has only this one before that operator has run. It is empty if no Secret is derived from a root Secret.
+	// RootSecret is the Secret in kube-system that the installer writes for cloud-credential-operator. The bootstrap node
+	// has only this Secret before that operator has run. It is empty if no Secret is derived from a root Secret.
 	RootSecret string
 
 	// ByHand means that an administrator creates Secret: cloud-credential-operator does not support the cloud, so no
@@ -138,7 +128,7 @@ func (p Platform) Managed() bool { return p.Rewrite != nil }
 // WritesManagedConfig reports whether this operator may write the cluster's kube-cloud-config.
 func (p Platform) WritesManagedConfig() bool { return p.ManagedConfig.Rewrite != nil }
 
-// Images returns the tags in the release payload of all images that run on this platform.
+// Images returns the payload tags of all images that run on this platform.
 func (p Platform) Images() []string {
 	var tags []string
 	for _, tag := range []string{p.Image, p.NodeManagerImage} {
@@ -149,8 +139,8 @@ func (p Platform) Images() []string {
 	return tags
 }
 
-// ImageEnv returns the environment variable of the operator's Deployment with the pull specification of a payload
-// tag: OPENSTACK_IMAGE for openstack-cloud-controller-manager, AZURE_NODE_MANAGER_IMAGE for azure-cloud-node-manager.
+// ImageEnv returns the environment variable of the operator's Deployment with the pull specification of a payload tag:
+// OPENSTACK_IMAGE for openstack-cloud-controller-manager, AZURE_NODE_MANAGER_IMAGE for azure-cloud-node-manager.
 func ImageEnv(tag string) string {
 	short := strings.Replace(strings.TrimSuffix(tag, "-cloud-controller-manager"), "-cloud-", "-", 1)
 	return strings.ToUpper(strings.ReplaceAll(short, "-", "_")) + "_IMAGE"

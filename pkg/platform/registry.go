@@ -22,13 +22,11 @@ import (
 // None is the name of the platform on which the operator runs nothing and is Available.
 const None = "none"
 
-// ErrNoStatus reports that an Infrastructure has no platform type yet. Unknown is not None: callers must change
-// nothing.
+// ErrNoStatus reports that an Infrastructure has no platform type yet. Callers must not take that for None.
 var ErrNoStatus = errors.New("infrastructure.config.openshift.io/cluster has no status.platformStatus.type; " +
 	"the installer writes it, restore it from the cluster's installation or a backup")
 
-// registry has every platform except for the fallback. At most one entry matches a cluster, so the order does not
-// matter.
+// registry has every platform except for the fallback, in any order: at most one entry matches a cluster.
 var registry = []Platform{
 	{
 		Name: "alibabacloud",
@@ -105,7 +103,7 @@ var registry = []Platform{
 	{
 		Name:   "external",
 		Custom: true,
-		// Nothing is known about it.
+		// Its cloud-controller-manager is not known.
 		Deletions: Deletions{Unannounced: true},
 		Rewrite:   external.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
@@ -191,8 +189,7 @@ var registry = []Platform{
 	},
 }
 
-// fallback is every platform without a registry entry. The API requires it: a component that does not know a platform
-// type treats it as None.
+// fallback is every platform without a registry entry: the API requires treating an unknown platform type as None.
 var fallback = Platform{Name: None}
 
 // All returns every known platform, the fallback last.
@@ -200,7 +197,7 @@ func All() []Platform {
 	return append(append([]Platform{}, registry...), fallback)
 }
 
-// ByName returns the platform of that name, and whether it is known.
+// ByName returns the platform with the name, and whether it is known.
 func ByName(name string) (Platform, bool) {
 	for _, p := range All() {
 		if p.Name == name {
@@ -210,8 +207,7 @@ func ByName(name string) (Platform, bool) {
 	return Platform{}, false
 }
 
-// Of returns the platform of a cluster, or ErrNoStatus if infrastructure has no platform type. custom is
-// spec.custom of the operator resource, nil if unset.
+// Of returns the platform of a cluster, or ErrNoStatus. custom is spec.custom, nil if unset.
 func Of(infrastructure *configv1.Infrastructure, custom *operatorv1.CustomCloudControllerManager) (Platform, error) {
 	status := infrastructure.Status.PlatformStatus
 	if status == nil || status.Type == "" {
@@ -229,7 +225,6 @@ func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus, *operatorv1.
 	return func(s *configv1.PlatformStatus, _ *operatorv1.CustomCloudControllerManager) bool { return s.Type == t }
 }
 
-// builtIn returns the platform that spec.custom names, empty if it names none or is unset.
 func builtIn(e *operatorv1.CustomCloudControllerManager) operatorv1.CustomCloudControllerManagerPlatform {
 	if e == nil {
 		return ""
@@ -247,8 +242,7 @@ func DependsOnCustom(infrastructure *configv1.Infrastructure) bool {
 	return infrastructure.Status.PlatformStatus != nil && isExternalWithCCM(infrastructure.Status.PlatformStatus)
 }
 
-// isExternalWithCCM reports whether the cluster's nodes wait for a cloud-controller-manager that is not part of the
-// release.
+// isExternalWithCCM reports whether the nodes wait for a cloud-controller-manager that the release does not have.
 func isExternalWithCCM(s *configv1.PlatformStatus) bool {
 	return s.Type == configv1.ExternalPlatformType && s.External != nil &&
 		s.External.CloudControllerManager.State == configv1.CloudControllerManagerExternal

@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// electionFlags determine which lease the leader renews.
 var electionFlags = []string{"leader-elect", "leader-elect-resource-name", "leader-elect-resource-namespace"}
 
 // Candidate is the candidate that a custom cloud-controller-manager is checked against.
@@ -25,34 +24,33 @@ type Candidate struct {
 	// Container is the operand's container without spec.custom.
 	Container corev1.Container
 
-	// Lease is the lease from which the operator knows that a leader is active, "lease/<name> in <namespace>".
+	// Lease is the lease by which the operator detects the leader, as "lease/<name> in <namespace>".
 	Lease string
 
-	// ServiceAccount is the pod's ServiceAccount, "serviceaccount/<name> in <namespace>". It is empty if the phase has
-	// its own kubeconfig.
+	// ServiceAccount is "serviceaccount/<name> in <namespace>", empty if the phase has its own kubeconfig.
 	ServiceAccount string
 
 	Paths Paths
 
-	// CloudConfig is the content of cloud.conf, and Source its place for a diagnostic.
+	// CloudConfig is the content of cloud.conf. Source is its place for diagnostics.
 	CloudConfig []byte
 	Source      diagnostic.Diagnostic
 }
 
-// Paths are the paths that exist for the containers below some directories.
+// Paths are the paths that exist for the containers below Roots.
 type Paths struct {
 	// Roots are the directories below which only Files and Directories exist.
 	Roots []string
 
-	// Files are the delivered files. If it is nil, another input is missing or rejected, and no path is checked.
+	// Files are the delivered files. If it is nil, another input is missing or rejected, and paths are not checked.
 	Files []string
 
 	// Directories exist even if no file is delivered into them.
 	Directories []string
 }
 
-// Check returns the errors that the API server cannot detect, and repeats its validation for manifests, which it has
-// not seen yet.
+// Check returns the errors that the API server cannot detect. It also repeats the CRD's validation for manifests, which
+// the API server has not seen yet.
 func (c CCM) Check(candidate Candidate) (diagnostics, warnings []diagnostic.Diagnostic) {
 	if c.Spec == nil {
 		return nil, nil
@@ -82,7 +80,7 @@ func (c CCM) Check(candidate Candidate) (diagnostics, warnings []diagnostic.Diag
 	return r.diagnostics, r.warnings
 }
 
-// Overridden returns the error for overrides that change spec.custom. The API server does not validate overrides, and
+// Overridden returns the error for overrides that change spec.custom: the API server does not validate overrides, and
 // they would replace the payload's image. field is the field of the overrides.
 func Overridden(field string, p platform.Platform) diagnostic.Diagnostic {
 	if p.Image != "" {
@@ -111,7 +109,7 @@ func newDiagnostic(field, format string, args ...any) diagnostic.Diagnostic {
 	}
 }
 
-// imageName matches what the kubelet accepts as an image, apart from the lengths of a tag and a digest.
+// imageName matches the images that the kubelet accepts. It does not limit the lengths of a tag and a digest.
 var imageName = regexp.MustCompile(`^([^/\s]+/)?[a-z0-9][a-z0-9._/-]*(:[\w.-]+)?(@[\w.+-]+:[0-9a-fA-F]+)?$`)
 
 func (r *report) checkImage(spec *operatorv1.CustomCloudControllerManager) {
@@ -121,8 +119,7 @@ func (r *report) checkImage(spec *operatorv1.CustomCloudControllerManager) {
 	}
 }
 
-// checkBuiltIn checks spec.custom on a built-in platform, where it may set only the image, and only if the release
-// ships none.
+// checkBuiltIn checks spec.custom on a built-in platform: it may only set an image, and only if the release has none.
 func (r *report) checkBuiltIn(spec *operatorv1.CustomCloudControllerManager, p platform.Platform) {
 	if spec.Platform != "" && !strings.EqualFold(string(spec.Platform), p.Name) {
 		r.reject(at("platform"), "it is %s, but infrastructure.config.openshift.io/cluster has %s; remove the field",
@@ -198,7 +195,7 @@ func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, d
 	}
 }
 
-// checkElection rejects any lease other than the operator's, because the operator would never report Available.
+// checkElection rejects other leases than the operator's: the operator would never report Available.
 func (r *report) checkElection(c CCM, candidate Candidate) {
 	for _, name := range electionFlags {
 		want, required := flagValue(candidate.Container.Args, name)
@@ -234,7 +231,7 @@ func (r *report) checkEnvironment(spec *operatorv1.CustomCloudControllerManager,
 	}
 }
 
-// checkProbe rejects probes of a port that the cloud-controller-manager does not use.
+// checkProbe rejects probes of a port on which the cloud-controller-manager does not listen.
 func (r *report) checkProbe(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
 	served, _ := flagValue(defaults, "secure-port")
 	moved, given := flagValue(spec.Args, "secure-port")
@@ -244,8 +241,8 @@ func (r *report) checkProbe(spec *operatorv1.CustomCloudControllerManager, defau
 	}
 }
 
-// checkPaths rejects the path of a file that is not delivered, which would cause a crash loop on the node. In the cloud
-// configuration it may be in a comment, so it gets a warning there.
+// checkPaths rejects paths of files that are not delivered, which would cause a crash loop on the node. It only warns
+// about paths in the cloud configuration, where they may be in a comment.
 func (r *report) checkPaths(c CCM, candidate Candidate) {
 	paths := candidate.Paths
 	if len(r.diagnostics) > 0 || paths.Files == nil {
@@ -286,7 +283,7 @@ func (p Paths) exists(named string) bool {
 	return slices.Contains(p.Directories, named) || slices.ContainsFunc(p.Files, isWithin)
 }
 
-// near returns the action for a path that does not exist. It lists the files in the directory, if there are any.
+// near returns the end of a message about a missing path: the files in its directory, if any, and the action.
 func (p Paths) near(named string) string {
 	var names []string
 	for _, file := range p.Files {

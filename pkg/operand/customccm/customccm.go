@@ -1,5 +1,4 @@
-// Package customccm implements the custom cloud-controller-manager, which spec.custom describes because no release
-// ships it.
+// Package customccm implements the custom cloud-controller-manager that spec.custom describes and no release ships.
 //
 // It checks spec.custom, applies it to the operand's container, and gathers the data of its Secrets. pkg/operand passes
 // in the container and the delivered paths.
@@ -19,7 +18,7 @@ import (
 )
 
 const (
-	// Object is the resource that has Field.
+	// Object is the name of the operator's resource in messages.
 	Object = "cloudcontrollermanager.operator.openshift.io/cluster"
 
 	// Field is the field of Object that describes the custom cloud-controller-manager.
@@ -28,7 +27,7 @@ const (
 
 // CCM is a custom cloud-controller-manager.
 type CCM struct {
-	// Spec is spec.custom, nil if it is unset.
+	// Spec is spec.custom, nil if unset.
 	Spec *operatorv1.CustomCloudControllerManager
 
 	// Fixed are the names of the flags that Spec cannot change.
@@ -83,7 +82,6 @@ func (c CCM) arguments(defaults []string) []string {
 	return args
 }
 
-// value is a string that Spec puts into the pod.
 type value struct{ field, value string }
 
 func (c CCM) values() []value {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// flagOf returns the name and the value of an argument of the form --name=value, and empty strings for any other.
+// flagOf splits an argument of the form --name=value. It returns empty strings for any other argument.
 func flagOf(arg string) (name, value string) {
 	name, value, found := strings.Cut(arg, "=")
 	if !found || !strings.HasPrefix(name, "-") {
@@ -14,8 +14,7 @@ func flagOf(arg string) (name, value string) {
 	return strings.TrimLeft(name, "-"), value
 }
 
-// flagValue returns the last value of a flag in args, and whether args has the flag. The value may be a separate
-// argument.
+// flagValue returns the last value of a flag in args, also as a separate argument, and whether args has the flag.
 func flagValue(args []string, name string) (value string, found bool) {
 	for i, arg := range args {
 		if n, v := flagOf(arg); n == name {

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// ReloadedAnnotation on the pod ConfigMap holds the keys of Secrets.Reloaded, separated by commas. The pod may still
-// read them from the Secret cloud-tokens after spec.custom no longer names them. It is empty if there are none.
+// ReloadedAnnotation on the pod ConfigMap contains the comma-separated keys of Secrets.Reloaded, or is empty. The pod
+// may still read them from the Secret cloud-tokens after spec.custom no longer names them.
 const ReloadedAnnotation = "cloud-controller-manager.openshift.io/reloaded-secrets"
 
-// AnnotationOf returns the value of ReloadedAnnotation for the reloaded keys of a candidate.
+// AnnotationOf returns the value of ReloadedAnnotation.
 func AnnotationOf(reloaded map[string][]byte) string {
 	return strings.Join(slices.Sorted(maps.Keys(reloaded)), ",")
 }
@@ -25,9 +25,9 @@ func ReloadedBy(podConfigMap *corev1.ConfigMap) []string {
 	return strings.FieldsFunc(podConfigMap.Annotations[ReloadedAnnotation], func(r rune) bool { return r == ',' })
 }
 
-// ReloadedByPods returns the reloaded keys of every pod that may run: the candidate's, and that of each revision that
-// is on a node or being installed and has another pod. configMaps are those of the operand's namespace, of which the
-// one named candidate and its copies are read.
+// ReloadedByPods returns the reloaded keys of every pod that may run: of the candidate's pod, and of the pods of the
+// revisions that are, or are being, installed on a node. configMaps are those of the operand's namespace; candidate is
+// the name of the pod ConfigMap.
 func ReloadedByPods(candidate string, configMaps []*corev1.ConfigMap, nodes []operatorv1.NodeStatus) []string {
 	byName := map[string]*corev1.ConfigMap{}
 	for _, configMap := range configMaps {

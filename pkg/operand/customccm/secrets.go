@@ -14,29 +14,29 @@ import (
 // MaxBytes limits the data of one ConfigMap or Secret: the API server's 1 MiB less 16 KiB for the metadata.
 const MaxBytes = 1<<20 - 16<<10
 
-// Secrets has the data of the Secrets in spec.custom.
+// Secrets is the data of the Secrets in spec.custom.
 type Secrets struct {
-	// ReadOnce has the keys of the Secrets with delivery ReadOnce, which are the operand's credentials.
+	// ReadOnce contains the keys of the Secrets with delivery ReadOnce: the operand's credentials.
 	ReadOnce map[string][]byte
 
-	// Sources names the Secret of each key in ReadOnce.
+	// Sources maps each key in ReadOnce to its Secret.
 	Sources map[string]string
 
-	// Reloaded has the keys of the Secrets with delivery Reloaded. Only the names of the keys are part of the
-	// candidate; the Secret cloud-tokens has their data. A phase that delivers files delivers these, too.
+	// Reloaded contains the keys of the Secrets with delivery Reloaded. Only the names of the keys are part of the
+	// candidate; their data is in the Secret cloud-tokens. A phase that delivers files delivers the data too.
 	Reloaded map[string][]byte
 
 	// Diagnostics are the errors for which the Secrets are rejected. If there are any, neither ReadOnce nor Reloaded
 	// replaces the previously delivered data.
 	Diagnostics []diagnostic.Diagnostic
 
-	// Missing are the Secrets that do not exist. Diagnostics has an error for each.
+	// Missing are the Secrets that do not exist. Diagnostics contains an error for each.
 	Missing []string
 }
 
 // SourceSecret is a Secret that spec.custom names.
 type SourceSecret struct {
-	// Source is the object, for example "secret/acme in openshift-cloud-controller-manager".
+	// Source is the object's name, for example "secret/acme in openshift-cloud-controller-manager".
 	Source string
 	// Data is nil if the Secret does not exist.
 	Data map[string][]byte
@@ -46,7 +46,7 @@ type SourceSecret struct {
 type Reader struct {
 	// IsReserved reports whether a name is that of one of the operator's own Secrets.
 	IsReserved func(name string) bool
-	// Get returns the Secret of that name in the operand's namespace.
+	// Get returns the Secret with the name in the operand's namespace.
 	Get func(name string) (SourceSecret, error)
 }
 
@@ -81,7 +81,7 @@ func Gather(spec *operatorv1.CustomCloudControllerManager, r Reader) (Secrets, e
 	return s, nil
 }
 
-// add copies the keys of a Secret to those with the same delivery, and records the Secret in their sources.
+// add merges the keys of a Secret into those with the same delivery, and records their source.
 func (s *Secrets) add(secret SourceSecret, into map[string][]byte, sources map[string]string) {
 	d := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: secret.Source}
 	const named = "spec.custom.secrets of cloudcontrollermanager/cluster"
