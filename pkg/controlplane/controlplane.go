@@ -1,6 +1,6 @@
-// Package controlplane is a model of the control plane, made from the caches and the operator's clock. Controllers ask
-// it instead of computing the same fact each: whether a Node or a Pod is Ready, what an installer pod installs, and the
-// operand's lease: who holds it, since when, whether it is renewed, and whether the process behind it has ended.
+// Package controlplane is a model of the control plane, built from the caches and the operator's clock. Controllers use
+// it instead of each computing the same facts: whether a Node or a Pod is Ready, what an installer pod installs, and,
+// about the operand's lease, who holds it, since when, whether it is renewed, and whether its process has ended.
 package controlplane
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// IsReady reports whether the kubelet reports a pod as Ready. It may be nil.
+// IsReady reports whether the kubelet reports a pod as Ready. pod may be nil.
 func IsReady(pod *corev1.Pod) bool {
 	return pod != nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// Port returns where the cloud-controller-manager of a static pod listens, 0 if that is not known.
+// Port returns the port of the cloud-controller-manager in a static pod, or 0 if it is unknown.
 func Port(pod *corev1.Pod) int32 {
 	for _, container := range pod.Spec.Containers {
 		probe := container.LivenessProbe
@@ -33,17 +33,17 @@ func Port(pod *corev1.Pod) int32 {
 	return 0
 }
 
-// Kubelet is what a Node says about its kubelet.
+// Kubelet is the state of a kubelet according to its Node.
 type Kubelet int
 
 const (
-	// KubeletSilent is a kubelet that has not reported for kube-controller-manager's grace period (40 seconds in
-	// OpenShift), or whose Node does not exist. Its machine may be dead. If only the kubelet hangs, the containers run on.
+	// KubeletSilent means that the kubelet has not reported for kube-controller-manager's grace period (40 seconds in
+	// OpenShift), or that its Node does not exist. The machine may be dead. If only the kubelet hangs, containers run.
 	KubeletSilent Kubelet = iota
-	// KubeletNotReady is a kubelet that reports that not everything on its node works: the container runtime, or only the
-	// pod network, without which static pods run nevertheless.
+	// KubeletNotReady means that the kubelet reports a failure on its node: of the container runtime, or only of the pod
+	// network, without which static pods still run.
 	KubeletNotReady
-	// KubeletReady is a kubelet that reports that its node works.
+	// KubeletReady means that the kubelet reports its node as Ready.
 	KubeletReady
 )
 
@@ -60,10 +60,10 @@ func KubeletOf(node *corev1.Node) Kubelet {
 			return KubeletSilent
 		}
 	}
-	return KubeletNotReady // or registered a moment ago
+	return KubeletNotReady // or the Node has just registered
 }
 
-// ReadyConditions returns the condition in which a Node's kubelet reports, none if it has not.
+// ReadyConditions returns the Ready condition of a Node; empty before the kubelet's first report.
 func ReadyConditions(node *corev1.Node) []corev1.NodeCondition {
 	return slices.DeleteFunc(slices.Clone(node.Status.Conditions), func(c corev1.NodeCondition) bool {
 		return c.Type != corev1.NodeReady
@@ -74,36 +74,35 @@ func ReadyConditions(node *corev1.Node) []corev1.NodeCondition {
 const UninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // IsUninitialized reports whether a Node waits for its initialization: from its registration until the CCM, or a
-// cloud-node-manager, has removed the taint. By a taint that repels no pod the operator asks the CCM about initialized
-// Nodes.
+// cloud-node-manager, removes the taint. With the effect PreferNoSchedule, which repels no pod, the operator uses the
+// same taint to probe the CCM on initialized Nodes; that does not count.
 func IsUninitialized(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == UninitializedTaint && t.Effect != corev1.TaintEffectPreferNoSchedule
 	})
 }
 
-// IsCordoned reports whether a Node takes no more pods, as before a drain. The node controller adds the taint moments
-// after the field; an administrator may set it alone.
+// IsCordoned reports whether a Node accepts no more pods, as before a drain. The node controller adds the taint shortly
+// after the field is set; an administrator may set the taint alone.
 func IsCordoned(node *corev1.Node) bool {
 	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
 		return taint.Key == corev1.TaintNodeUnschedulable
 	})
 }
 
-// InstallerApp is the label app of library-go's installer pods, PrunerApp that of its pruner pods, HandoverApp that of
-// the pods that move the lead.
+// InstallerApp, PrunerApp and HandoverApp are the labels app of installer, pruner and hand-over pods.
 const (
 	InstallerApp = "installer"
 	PrunerApp    = "pruner"
 	HandoverApp  = "handover"
 )
 
-// MoveTimeout is the longest that a move of the lead takes: the command's patience with the successor, and its limit.
+// MoveTimeout is how long a move of the lead may take: the command's timeout for the successor, and its limit. A move
+// for a proof may exceed it by the time that the former leader stays away.
 const MoveTimeout = time.Minute
 
-// EndedByMove reports whether a run on a node ended while one of the moves worked there: a move takes the manifest away
-// for a moment. The times are those of one kubelet, in seconds. A move that has not started by the API's word may work
-// already.
+// EndedByMove reports whether a run on a node ended while one of the moves worked there: a move removes the manifest
+// for a moment. The times are those of one kubelet, in seconds. A move may already work before its start is reported.
 func EndedByMove(run *corev1.ContainerStateTerminated, node string, moves []*corev1.Pod) bool {
 	return slices.ContainsFunc(moves, func(move *corev1.Pod) bool {
 		if move.Spec.NodeName != node {
@@ -123,13 +122,13 @@ func EndedByMove(run *corev1.ContainerStateTerminated, node string, moves []*cor
 	})
 }
 
-// InstallerName returns the name of the first installer pod of a revision on a node. Those after it have names such as
+// InstallerName returns the name of the first installer pod of a revision on a node. Retries have names such as
 // installer-7-retry-1-master-0.
 func InstallerName(revision int32, node string) string {
 	return fmt.Sprintf("installer-%d-%s", revision, node)
 }
 
-// InstallerRevision returns the revision that a pod installs, by its name, and false for a pod that installs none.
+// InstallerRevision returns the revision that a pod installs according to its name, or false if it is not an installer.
 func InstallerRevision(name string) (revision int32, isInstaller bool) {
 	rest, isInstaller := strings.CutPrefix(name, "installer-")
 	number, _, _ := strings.Cut(rest, "-")
@@ -137,7 +136,7 @@ func InstallerRevision(name string) (revision int32, isInstaller bool) {
 	return int32(parsed), isInstaller && err == nil
 }
 
-// Installs reports whether a pod is to install a revision on a node.
+// Installs reports whether a pod is an installer of a revision on a node.
 func Installs(pod *corev1.Pod, node string, revision int32) bool {
 	of, isInstaller := InstallerRevision(pod.Name)
 	return isInstaller && of == revision && pod.Spec.NodeName == node

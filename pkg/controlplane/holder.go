@@ -14,62 +14,60 @@ import (
 const SettleTime = 30 * time.Second
 
 // stampPrecision is the precision of a container's start time: the API truncates it to a second, while the times of a
-// lease have microseconds. The same node's clock provides both.
+// lease have microseconds. Both are from the same node's clock.
 const stampPrecision = time.Second
 
 // HolderState is the state of the lease's holder.
 type HolderState int
 
-// The states of the lease's holder.
+// The states. A container of ours is one of a static pod of this operator.
 const (
 	Vacant      HolderState = iota // no process holds the lease
 	Expired                        // the holder has stopped renewing
 	Other                          // the holder is not a container of ours
-	Predecessor                    // the holder is a pod of the predecessor that is Ready
+	Predecessor                    // the holder is a Ready pod of the predecessor
 	NodeGone                       // the holder is, or was, on a deleted Node
-	Ended                          // the holder was a container of ours
+	Ended                          // the holder was a container of ours, which has ended
 	Starting                       // the holder is a container of ours that has not held the lease for SettleTime yet
 	NotRenewing                    // the holder is a container of ours that runs and does not renew the lease
 	Leading                        // the holder is a container of ours that has held the lease for SettleTime
 )
 
-// Runs reports whether the holder is a container of ours that runs.
+// Runs reports whether the holder is a running container of ours.
 func (s HolderState) Runs() bool { return s == Starting || s == NotRenewing || s == Leading }
 
-// Leads reports whether the holder is a process of ours, or of the predecessor, that renews the lease.
+// Leads reports whether the holder is a process of ours or of the predecessor that renews the lease.
 func (s HolderState) Leads() bool { return s == Starting || s == Leading || s == Predecessor }
 
-// String returns the state as the metric lease_holder names it.
+// String returns the value of the label in the metric lease_holder.
 func (s HolderState) String() string {
 	return [...]string{
 		"vacant", "expired", "other", "predecessor", "cutoff", "ended", "starting", "silent", "leading",
 	}[s]
 }
 
-// isKnown reports whether the holder is a process of ours, or of the predecessor, that runs.
 func (s HolderState) isKnown() bool { return s.Runs() || s == Predecessor }
 
 // Holder describes the lease's holder at one moment.
 type Holder struct {
 	State HolderState
-	// Identity is the lease's holder identity, Node the node of the holder's process, if known.
+	// Identity is the lease's holder identity. Node is the node of the holder's process, if known.
 	Identity, Node string
 	// Acquired is when the holder acquired the lease, by the clock of its node.
 	Acquired time.Time
-	// ExpiresIn is the time until the lease expires without a renewal, 0 if it has expired.
+	// ExpiresIn is the time until the lease expires without a renewal, or 0 if it has expired.
 	ExpiresIn time.Duration
-	// Silence is how long the holder must not have renewed the lease to count as silent, SilentIn how much longer, 0 if
-	// it is.
+	// Silence is how long after a renewal the holder counts as NotRenewing. SilentIn is the rest of that time, or 0.
 	Silence, SilentIn time.Duration
-	// SettlesIn is how much longer a starting holder must keep the lease.
+	// SettlesIn is how much longer a Starting holder must keep the lease.
 	SettlesIn time.Duration
 }
 
 // Holder returns the state of the lease's holder. The identity does not prove that the holder is ours: the
-// predecessor's process on the same host uses the same host name. A holder is ours only if it acquired the lease
-// after our container on its node started. An acquisition within the second of the container's start counts as ours,
-// unless a former run of the container ended in that second: until the next renewal, that run counts as the holder.
-// A Ready pod of the predecessor on the node of a holder that is not ours is the holder.
+// predecessor's process on the same host has the same host name. A holder is ours only if it acquired the lease after
+// our container on its node started. An acquisition within the second of the container's start counts as ours, unless a
+// former run of the container ended in that second: until the next renewal, that run counts as the holder. If the
+// holder is not ours, a Ready pod of the predecessor on its node is the holder.
 func (v *View) Holder() Holder {
 	h := v.holder()
 	if h.State != Other && h.State != Ended {
@@ -109,7 +107,7 @@ func (v *View) holder() Holder {
 		if h.Node = leaseholder.NodeOf(h.Identity, v.deleted); h.Node != "" {
 			h.State = NodeGone
 		} else if h.Identity == r.Process.Identity {
-			// Its static pod was removed. An identity is unique.
+			// The static pod was removed. Identities are unique.
 			h.State, h.Node = Ended, r.Process.Node
 		}
 		return h
@@ -140,7 +138,7 @@ func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.T
 			h.State = Other
 		}
 	case endedSince(last, h.Acquired.Truncate(stampPrecision)) && renewed.Before(running.StartedAt.Add(stampPrecision)):
-		// The container was restarted within the second of the acquisition, and the lease was not renewed since.
+		// The container was restarted within the second of the acquisition, and the lease has not been renewed since.
 		h.State = Ended
 	case h.SilentIn == 0:
 		h.State = NotRenewing

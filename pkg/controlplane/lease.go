@@ -20,13 +20,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// Lease records the operand's lease, event by event: a controller that reads a lister once for several events misses a
-// holder in between. It is the informer of the controllers that ask it, so that an event has been recorded before they
-// are called. The zero value has seen no lease, and may be fed with See and Deleted.
+// Lease records the operand's lease, event by event: a controller that reads a lister once for several events would
+// miss holders in between. It is also the informer of the controllers that use it, so that an event is recorded before
+// they are called. The zero value has seen no lease, and can be used with See and Deleted.
 type Lease struct {
 	mutex  sync.Mutex
 	record Record
-	// former is the record of the former process of the operator in this pod, until the first sight of the lease.
+	// former is the record that the previous process of the operator in this pod left, until the first sight of the lease.
 	former *Record
 
 	clock        clock.PassiveClock
@@ -34,21 +34,21 @@ type Lease struct {
 	handlers     []cache.ResourceEventHandler
 }
 
-// Record is the lease as this process of the operator saw it last.
+// Record is the lease as this process of the operator last saw it.
 type Record struct {
-	// Lease is the object, nil before one was seen. After a deletion it is the last one.
+	// Lease is the object, nil before the first sight. After a deletion it is the deleted object.
 	Lease *coordinationv1.Lease
 	// Exists is false after a deletion.
 	Exists bool
-	// Since is when the operator saw this renewal, or this holder, first.
+	// Since is when the operator first saw this renewal, or this holder.
 	Since time.Time
 	// HeldSince is when the holder acquired the lease, by the operator's clock.
 	HeldSince time.Time
-	// Observed reports whether a process has written the lease while this process of the operator watched. What it finds
-	// first may be stale: restored from an etcd snapshot, with the holder of that time. A lease that goes back after a
-	// restore is stale again. A holder that changes without a renewal or an acquisition was written by no process.
+	// Observed reports whether a process has written the lease while this process of the operator watched. The first sight
+	// may be stale: restored from an etcd snapshot, with the holder of that time. A lease that goes back after a restore
+	// is stale again. If only the holder changes, without a renewal or an acquisition, no process wrote it.
 	Observed bool
-	// ObservedStaleSince is when the lease was found, or went back. No memory has it.
+	// ObservedStaleSince is when the lease was first seen, or went back. Remember does not store it.
 	ObservedStaleSince time.Time `json:"-"`
 	// Process is the last process of ours that was seen to hold the lease.
 	Process Process
@@ -92,7 +92,8 @@ func leaseOf(obj any) *coordinationv1.Lease {
 	return lease
 }
 
-// AddEventHandler implements factory.Informer. The handler is called after the event has been recorded.
+// AddEventHandler implements factory.Informer. The handler is called after the event has been recorded. It gets later
+// events only, so it must be added before the informer starts.
 func (l *Lease) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -112,14 +113,14 @@ func (l *Lease) call(do func(cache.ResourceEventHandler)) {
 	}
 }
 
-// Record returns what is recorded.
+// Record returns the current record.
 func (l *Lease) Record() Record {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.record
 }
 
-// See records the lease as it is now.
+// See records a version of the lease.
 func (l *Lease) See(lease *coordinationv1.Lease, now time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -127,7 +128,7 @@ func (l *Lease) See(lease *coordinationv1.Lease, now time.Time) {
 	l.record.see(lease, now)
 }
 
-// Deleted records that the lease was deleted, and what it was then.
+// Deleted records the deletion of the lease, whose last version is given.
 func (l *Lease) Deleted(lease *coordinationv1.Lease, now time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -135,14 +136,14 @@ func (l *Lease) Deleted(lease *coordinationv1.Lease, now time.Time) {
 	l.record.Exists = false
 }
 
-// see orders the values of the lease by its transitions, which an acquisition increases, and by the time of the last
+// see orders the versions of the lease by its transitions, which an acquisition increases, and by the time of the last
 // renewal. The clocks of two holders may differ.
 func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 	former := r.Lease
 	sameHolder := former != nil && leaseholder.Identity(former) == leaseholder.Identity(lease)
 	sameTerm := sameHolder && transitions(former) == transitions(lease)
 	if sameTerm && lease.Spec.AcquireTime == nil {
-		// A person has removed it. client-go's leader election always sets it, and keeps what it finds.
+		// A user removed it. client-go's leader election always sets AcquireTime, and keeps what it finds.
 		lease = lease.DeepCopy()
 		lease.Spec.AcquireTime = former.Spec.AcquireTime
 	}
@@ -150,7 +151,7 @@ func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 	if former == nil {
 		r.HeldSince = now.Add(-leaseholder.HeldFor(lease))
 		if acquired := lease.Spec.AcquireTime; acquired != nil && acquired.Time.Before(r.HeldSince) {
-			r.HeldSince = acquired.Time // Nobody saw the acquisition.
+			r.HeldSince = acquired.Time // the acquisition was not observed
 		}
 		r.Since, r.Observed, r.ObservedStaleSince = now, false, now
 		return
@@ -169,8 +170,8 @@ func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 	}
 }
 
-// Duration returns how long the lease lasts after a renewal by a process of ours. The lease itself has the duration of
-// its holder, which may be none of ours.
+// Duration returns how long the lease lasts after a renewal by a process of ours. The duration in the lease is its
+// holder's, which may not be ours.
 func (r *Record) Duration(topology configv1.TopologyMode) time.Duration {
 	switch {
 	case r.Process.Duration > 0:
@@ -182,9 +183,9 @@ func (r *Record) Duration(topology configv1.TopologyMode) time.Duration {
 	}
 }
 
-// Term returns an identity that differs between processes, and between terms of one process, "" if no process renews
-// the lease. It is for one who does not know the topology: the lease may last as long as on a single node, whatever
-// duration a person wrote into it.
+// Term returns an identity that differs between processes, and between terms of one process, or "" if no process renews
+// the lease. It is for callers that do not know the topology: it assumes the longest duration, that of a single node,
+// unless our process or the lease has a shorter one.
 func (r *Record) Term(now time.Time) string {
 	if r.Lease == nil || !r.Exists || leaseholder.Identity(r.Lease) == "" ||
 		now.Sub(r.Since) > leaseholder.Silence(r.Duration(configv1.SingleReplicaTopologyMode)) {
@@ -194,16 +195,15 @@ func (r *Record) Term(now time.Time) string {
 }
 
 // IsUnrenewed reports whether a process holds the lease and the operator does not see it renew in time. Before the
-// first renewal that the operator has seen, nobody knows since when. Like Term, it is for one who does not know the
-// topology.
+// first renewal that the operator sees, it is true. Like Term, it is for callers that do not know the topology.
 func (r *Record) IsUnrenewed(now time.Time) bool {
 	return r.Lease != nil && r.Exists && leaseholder.Identity(r.Lease) != "" &&
 		(!r.Observed || now.Sub(r.Since) > leaseholder.Overdue(r.Duration(configv1.SingleReplicaTopologyMode)))
 }
 
 // remaining returns the time until the lease expires, if it lasts for the duration after a renewal. Like the standbys,
-// it counts from when the operator saw the last change: the clock of the holder's node may be wrong. Before it has seen
-// one, it has the lease's own time only.
+// it counts from when the operator saw the last change, because the clock of the holder's node may be wrong. Before the
+// first change, it has only the lease's own time.
 func (r *Record) remaining(duration time.Duration, now time.Time) time.Duration {
 	if r.Lease == nil || r.Lease.Spec.RenewTime == nil {
 		return 0
@@ -229,8 +229,8 @@ func renewed(lease *coordinationv1.Lease) time.Time {
 	return ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
 }
 
-// Remember returns what the next process of the operator needs to know of the lease, nil if its holder is no process of
-// ours that was seen to hold it. It must not be kept in the API server, see Recall.
+// Remember returns what the next process of the operator needs to know about the lease, or nil if the holder is not a
+// process of ours that was seen to hold it. It must not be stored in the API server; see Recall.
 func (l *Lease) Remember() ([]byte, error) {
 	r := l.Record()
 	if !r.Exists || !r.Observed || r.Process.Identity == "" || r.Process.Identity != leaseholder.Identity(r.Lease) {
@@ -239,10 +239,10 @@ func (l *Lease) Remember() ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// Recall makes what Remember returned count as seen before the first sight of the lease, as if one process had watched
-// it all the time. It must be called before the informer starts. The memory counts for the duration of a lease, in
-// which no other process can have acquired it: if etcd was restored meanwhile, the holder is that of the memory, or the
-// lease has gone back.
+// Recall restores what Remember returned, as if one process had watched the lease all the time. It must be called
+// before the informer starts. The memory is valid for the duration of a lease, in which no other process can have
+// acquired it: if etcd was restored meanwhile, the holder is that of the memory, or the lease has gone back. That is
+// why the memory must not be in etcd.
 func (l *Lease) Recall(data []byte) error {
 	var former Record
 	if err := json.Unmarshal(data, &former); err != nil {
@@ -257,7 +257,7 @@ func (l *Lease) Recall(data []byte) error {
 	return nil
 }
 
-// recall takes the memory as the record, if it is not too old. A clock that was set back makes it come from the future.
+// recall uses the memory if it is not too old. After the clock was set back, the memory may be from the future.
 func (l *Lease) recall(now time.Time) {
 	if l.former == nil || l.record.Lease != nil {
 		return

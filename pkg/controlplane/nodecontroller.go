@@ -9,14 +9,14 @@ import (
 )
 
 // NodeController remembers a leader whose node controller is not running: the process renews the lease, but skipped the
-// controller that initializes nodes when it started, and never starts it later. Several goroutines may use it.
+// controller that initializes nodes when it started, and never starts it later. It is safe for concurrent use.
 type NodeController struct {
 	mutex  sync.Mutex
 	leader patience.Since[string]
 	nodes  []string
 }
 
-// See records the leader whose node controller is not running, "" for none, and the nodes that wait for it.
+// See records the leader whose node controller is not running, "" if there is none, and the nodes that wait for it.
 func (c *NodeController) See(leader string, nodes []string, now time.Time) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -25,7 +25,7 @@ func (c *NodeController) See(leader string, nodes []string, now time.Time) {
 }
 
 // NotRunning returns when the operator first saw that this leader's node controller is not running, and the nodes that
-// wait for it. ok is false if the controller runs.
+// wait for it. ok is false if nothing is recorded about this leader.
 func (c *NodeController) NotRunning(leader string) (since time.Time, nodes []string, ok bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

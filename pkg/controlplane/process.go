@@ -10,12 +10,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
-// configHash has the hash of a static pod's manifest in its mirror pod (k8s.io/kubernetes/pkg/kubelet/types).
+// configHash is the annotation of a mirror pod with the hash of its manifest (k8s.io/kubernetes/pkg/kubelet/types).
 const configHash = "kubernetes.io/config.hash"
 
-// bindGrace is how long another container must have been Ready to prove that the former one has ended. Both are on the
-// host's network, and a CCM that cannot bind its port exits at once. Until the kubelet reports that, the former one may
-// have answered the probes.
+// bindGrace is how long another container must have been Ready to prove that the former one has ended. Both use the
+// host network, and a CCM that cannot bind its port exits at once. Until the kubelet reports that, the former container
+// may have answered the probes.
 const bindGrace = 5 * time.Second
 
 // Process is a process of ours that was seen to hold the lease. Its identity is unique.
@@ -23,34 +23,34 @@ type Process struct {
 	Identity, Node string
 	// Duration is how long its lease lasts after a renewal.
 	Duration time.Duration
-	// Lease is what it wrote last, and Since when the operator saw that.
+	// Lease is the last version that it wrote, and Since is when the operator saw that.
 	Lease *coordinationv1.Lease
 	Since time.Time
-	// Manifest is the hash of its static pod, and Container the ID of its container.
+	// Manifest is the hash of its static pod's manifest, and Container the ID of its container.
 	Manifest, Container string
 
-	// next is another container on its node that is Ready.
+	// next is another Ready container on its node.
 	next patience.Since[string]
 }
 
-// End is what the pod on a process's node says about its end.
+// End is what the pod on a process's node shows about the end of the process.
 type End struct {
-	// Proven reports whether the process has ended. ProvenIn is when to ask again without an event, 0 for never.
+	// Proven reports whether the process has ended. ProvenIn is when to check again without an event, 0 for never.
 	Proven   bool
 	ProvenIn time.Duration
-	// Failed reports whether it ended before it had settled, and Recovered whether the kubelet has started its container
-	// again, which has become Ready. BackOff is whether the kubelet does not start it for now.
+	// Failed reports whether it ended before SettleTime, Recovered whether its container was restarted and became Ready,
+	// and BackOff whether the kubelet delays the restart.
 	Failed, Recovered, BackOff bool
-	// Next is the ID of the container that the kubelet has started again, "" while it has not.
+	// Next is the ID of the restarted container, "" before the restart.
 	Next string
 }
 
 // ObserveHolder records the process of a holder that is a container of ours, and returns the view with it. It forgets a
-// process that led before the lease went back. certain reports whether the lease is of the present, and no other pod
-// could be the holder.
+// process that led before the lease went back. certain means that the lease is current, and that no other pod can be
+// the holder.
 //
-// A process may have ended before its kubelet has reported that it runs. It was the last run of the container on its
-// node if the lease was acquired and renewed during that run, by the clock of the node.
+// A process may have ended before its kubelet has reported that it runs. If the lease was acquired and renewed during
+// the container's last run, by the clock of the node, the process was that run.
 func (l *Lease) ObserveHolder(v View, certain bool) View {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -84,7 +84,7 @@ func (r *Record) observe(v *View, certain bool) {
 		Lease: seen.Lease, Since: seen.Since,
 	}
 	if former.Identity == holder.Identity && former.Since.Equal(seen.Since) {
-		// The process has not written since, so another duration is one that was edited by hand.
+		// The process has not written the lease since, so a user edited the duration.
 		r.Process.Duration, r.Process.Lease = former.Duration, former.Lease
 	}
 	if pod != nil {
@@ -92,8 +92,8 @@ func (r *Record) observe(v *View, certain bool) {
 	}
 }
 
-// Led reports whether the lease was acquired, and renewed last, during a run of a container, whose node's clock has all
-// these times.
+// Led reports whether the lease was acquired, and last renewed, during a run of a container. All these times must be
+// from the clock of one node.
 func Led(run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease) bool {
 	if run == nil || lease.Spec.AcquireTime == nil {
 		return false
@@ -102,17 +102,17 @@ func Led(run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease) bool
 	return !acquired.Before(run.StartedAt.Time) && acquired.Before(ended) && renewed(lease).Before(ended)
 }
 
-// EndOf returns what is known about the end of the recorded process.
+// EndOf returns what is known about the end of the recorded process. It has ended in these cases:
 //
-//   - Its container has terminated, by its ID, whether or not the next one runs.
-//   - Another container has been Ready for bindGrace. A kubelet begins with a static pod only after the former one of
-//     that name has ended (startedStaticPodsByFullname in its pod_workers.go). One that was restarted meanwhile does
-//     not know the former one. It reports the status of the new one in the mirror pod of the former one, replaces the
-//     mirror pod at once (fastStaticPodsRegistration in kubelet.go), and ends the former containers seconds later.
-//   - A container's times have no fractions. If it was restarted, or ended, within the second of the acquisition, the
-//     next one may have acquired the lease instead, and renews it then. So the lease must not have been renewed for
-//     two retry periods, and a next one that runs must be Ready: a frozen process is not. While the kubelet backs off,
-//     there is no next one in that second: it waits for a second or more after the end (KEP-4603).
+//   - Its container, identified by its ID, has terminated, whether or not the next one runs.
+//   - Another container has been Ready for bindGrace. A kubelet starts a static pod only after the former one of that
+//     name has ended (startedStaticPodsByFullname in its pod_workers.go). But a kubelet that was restarted meanwhile
+//     does not know the former one. It reports the status of the new one in the mirror pod of the former one, replaces
+//     the mirror pod at once (fastStaticPodsRegistration in kubelet.go), and ends the former containers seconds later.
+//   - Its container was restarted, or ended, within the second of the acquisition. The container's times have no
+//     fractions, so the next run may have acquired the lease instead, and then renews it. Therefore the lease must not
+//     have been renewed for two retry periods, and a next run must be Ready: a frozen process is not. While the kubelet
+//     backs off, there is no next run in that second: it waits for a second or more after the end (KEP-4603).
 //
 // A process that is frozen, or on a node that does not report, may live: its container counts as running.
 func (l *Lease) EndOf(v View) End {
@@ -161,7 +161,7 @@ func startedAfter(run *corev1.ContainerStateRunning, acquired time.Time) bool {
 	return run != nil && acquired.Before(run.StartedAt.Time)
 }
 
-// replacedBy returns what another container proves.
+// replacedBy returns what another container on the node proves.
 func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, now time.Time) End {
 	if !startedAfter(container.State.Running, p.Lease.Spec.AcquireTime.Time) || !IsReady(pod) {
 		p.next.See("", now)
@@ -172,9 +172,9 @@ func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, 
 	return End{Proven: left == 0, ProvenIn: left}
 }
 
-// Lost returns the content of a lease that was deleted while a process held it, nil if no process may act on it. A
-// holder that is no process of ours, or of the predecessor, does not count: then it is the lease of the process of ours
-// that held it before, if that may still act.
+// Lost returns the content of a lease that was deleted while a process held it, or nil if no process may act on it. If
+// the holder was neither ours nor the predecessor's, it returns the lease of our process that held it before, if that
+// process may still act.
 func (l *Lease) Lost(v View) *coordinationv1.LeaseSpec {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

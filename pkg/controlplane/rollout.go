@@ -7,10 +7,10 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 )
 
-// RollsOut reports whether a revision is rolled out, as the Progressing condition of that type is to tell. A node that
-// joins the others when they have the latest revision gets it without a rollout: Progressing is not for a cluster that
-// grows (clusteroperator.md in openshift/enhancements). During the first installation, or another rollout, the node
-// counts, which the former condition tells.
+// RollsOut reports whether a revision is being rolled out; conditionType is the Progressing condition that will show
+// it. A node that joins when another node has the latest revision gets it without a rollout: Progressing is not for a
+// cluster that grows (clusteroperator.md in openshift/enhancements). During the first installation, or another rollout,
+// which the present condition shows, the node counts.
 func RollsOut(status *operatorv1.StaticPodOperatorStatus, conditionType string) bool {
 	former := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
 	ended := former != nil && former.Status == operatorv1.ConditionFalse &&
@@ -23,24 +23,23 @@ func RollsOut(status *operatorv1.StaticPodOperatorStatus, conditionType string) 
 	})
 }
 
-// TargetRevision returns the revision that is being installed on a node, 0 if none is.
+// TargetRevision returns the revision that is being installed on a node, or 0.
 func TargetRevision(status *operatorv1.StaticPodOperatorStatus, node string) int32 {
 	return first(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == node }).TargetRevision
 }
 
-// IsRepair reports whether a node gets the revision that it is at. Node repair sets such a target.
+// IsRepair reports whether a node is being reinstalled with its current revision. Node repair sets such a target.
 func IsRepair(node *operatorv1.NodeStatus) bool {
 	return node.TargetRevision != 0 && node.TargetRevision == node.CurrentRevision
 }
 
-// isChanging reports whether a node is being installed, or repaired with the latest revision.
 func isChanging(node *operatorv1.NodeStatus, latest int32) bool {
 	return node.TargetRevision != 0 && (!IsRepair(node) || node.CurrentRevision == latest)
 }
 
-// Halfway returns the first node that has the latest revision, the leader's if that is one of them, and the former
-// revision: the leader's, or else that of another node. It returns 0 while a node is being installed, or has nothing
-// yet, and unless some nodes have the latest revision and some do not. A repair with a former revision does not matter.
+// Halfway returns the first node that has the latest revision, preferably the leader's, and the former revision,
+// preferably the leader's. It returns 0 while a node is being installed or has no revision, and unless some nodes have
+// the latest revision and some do not. A repair with a former revision does not count.
 func Halfway(status *operatorv1.StaticPodOperatorStatus, leader string) (first string, former int32) {
 	for _, node := range status.NodeStatuses {
 		switch isLeader := node.NodeName == leader; {
@@ -73,7 +72,7 @@ func NodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 const PredecessorRevision = -1
 
 // WorkingRevision returns the revision that a change could break: the leader's, if a process of ours leads and every
-// node of the control plane has a revision. Otherwise it is 0, and before a take-over PredecessorRevision.
+// control-plane node has a revision. Otherwise it returns 0, or PredecessorRevision while the predecessor leads.
 func (v *View) WorkingRevision(status *operatorv1.StaticPodOperatorStatus) int32 {
 	holder := v.Holder()
 	if holder.State == Predecessor {

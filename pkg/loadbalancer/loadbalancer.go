@@ -1,5 +1,5 @@
-// Package loadbalancer has what the service controller of a cloud-controller-manager
-// (k8s.io/cloud-provider/controllers/service) leaves on the Services that it serves.
+// Package loadbalancer interprets what the service controller of a cloud-controller-manager
+// (k8s.io/cloud-provider/controllers/service) writes about Services.
 package loadbalancer
 
 import (
@@ -17,11 +17,11 @@ import (
 // (k8s.io/cloud-provider/service/helpers).
 const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// EventSource is the component in the Events of the service controller. Its Warnings have the reasons
-// SyncLoadBalancerFailed, which includes a deletion, UpdateLoadBalancerFailed and UnAvailableLoadBalancer.
+// EventSource is the component in the service controller's Events. The reasons of its Warnings are
+// SyncLoadBalancerFailed, also for a deletion, UpdateLoadBalancerFailed and UnAvailableLoadBalancer.
 const EventSource = "service-controller"
 
-// LastWarning returns the service controller's last Warning about a Service, nil if there is none among the events.
+// LastWarning returns the service controller's last Warning about a Service, or nil.
 func LastWarning(events []*corev1.Event, name string, uid types.UID) *corev1.Event {
 	var last *corev1.Event
 	for _, event := range events {
@@ -37,18 +37,17 @@ func LastWarning(events []*corev1.Event, name string, uid types.UID) *corev1.Eve
 	return last
 }
 
-// gone matches the errors of clouds about something that they do not have: OpenStack, Azure, AWS, Google Cloud, IBM
-// Cloud and DigitalOcean.
+// gone matches the errors of OpenStack, Azure, AWS, Google Cloud, IBM Cloud and DigitalOcean for a missing object.
 var gone = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\bresource not found\b|\bgot 404\b|\b(?:Parent)?Resource(?:Group)?NotFound\b|` +
 		`\bLoadBalancerNotFound\b|\bgoogleapi: Error 404\b|\bload_balancer_not_found\b|//api\.digitalocean\.com/\S*: 404\b`)
 })
 
-// IsGone reports whether a Warning of the service controller says that the cloud does not have a load balancer, or what
-// belongs to it.
+// IsGone reports whether a Warning of the service controller means that the cloud has lost a load balancer or its
+// parts.
 func IsGone(message string) bool { return gone().MatchString(message) }
 
-// NeedsCleanup reports whether only a cloud-controller-manager can delete the Service.
+// NeedsCleanup reports whether a cloud-controller-manager must delete the load balancer before the Service can go.
 func NeedsCleanup(service metav1.Object) bool {
 	return slices.Contains(service.GetFinalizers(), Finalizer)
 }
@@ -63,7 +62,7 @@ const (
 	Deletion      // the Service is being deleted, and its load balancer still exists
 )
 
-// NeedOf returns what a Service needs. A class in its spec means that another controller serves it.
+// NeedOf returns what a Service needs. A Service with a class belongs to another controller and needs nothing.
 func NeedOf(service *corev1.Service) Need {
 	switch {
 	case service.Spec.Type != corev1.ServiceTypeLoadBalancer || service.Spec.LoadBalancerClass != nil:
@@ -77,7 +76,7 @@ func NeedOf(service *corev1.Service) Need {
 	}
 }
 
-// Since returns the time since which a Service may have the need.
+// Since returns the earliest time at which the Service may have had the need.
 func (n Need) Since(service *corev1.Service) time.Time {
 	if n == Deletion {
 		return service.DeletionTimestamp.Time

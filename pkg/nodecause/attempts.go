@@ -10,17 +10,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 )
 
-// Attempt is an attempt of a CCM to initialize a node.
+// Attempt is a CCM's attempt to initialize a node.
 type Attempt struct {
-	// Error is the error with which the last attempt that ended has failed.
+	// Error is the error of the last attempt that failed.
 	Error string
-	// Pending reports that an attempt has begun, and none has failed.
-	Pending bool
-	// Succeeded reports that the node was initialized.
+	// Pending means that an attempt has started and has not ended.
+	Pending   bool
 	Succeeded bool
 }
 
-// The messages of k8s.io/cloud-provider/controllers/node/node_controller.go. Every provider's CCM contains it.
+// The messages of k8s.io/cloud-provider/controllers/node/node_controller.go, which every provider's CCM contains.
 const (
 	begins   = "Initializing node "
 	succeeds = "Successfully initialized node "
@@ -34,14 +33,14 @@ const (
 	modifiers = "failed to get node modifiers from cloud provider: "
 )
 
-// OpenStack's provider makes the clients of each attempt anew. If it cannot, it logs why (pkg/openstack/instances.go,
-// InstancesV2), and the attempt has an error of k8s.io/cloud-provider that does not say why.
+// OpenStack's provider creates the clients of each attempt anew. If that fails, it logs the reason
+// (pkg/openstack/instances.go, InstancesV2), and the attempt's error lacks it.
 var noClients = []string{"unable to access compute v2 API : ", "unable to access network v2 API : "}
 
 const noInstances = "failed to get instances from cloud provider"
 
-// vSphere's provider has one error for a machine whose addresses it did not get, whatever the vCenter has answered
-// (pkg/cloudprovider/vsphere/instances.go). It logs the answer to each look-up before (nodemanager.go, DiscoverNode).
+// vSphere's provider has one error for a machine whose addresses it did not get, regardless of the vCenter's answer
+// (pkg/cloudprovider/vsphere/instances.go). It logs the answer to each lookup before (nodemanager.go, DiscoverNode).
 const (
 	lookupFailed = "shakeOutNodeIDLookup failed. Err="
 	nodeNotFound = "node not found"
@@ -56,7 +55,7 @@ func (r *reasons) note(message string) {
 	}
 }
 
-// of returns the reason of an error, the error itself if it is known to say more.
+// of returns the logged reason of an error that has none, otherwise the error itself.
 func (r *reasons) of(text string) string {
 	switch text {
 	case noInstances:
@@ -67,16 +66,16 @@ func (r *reasons) of(text string) string {
 	return text
 }
 
-// messageOf returns the message in a line of a log, without its header. ok is false for a line that is not complete,
-// and for one without a header: it belongs to a value, such as an error that quotes a tenant.
+// messageOf returns the message of a log line without its header. ok is false for an incomplete line, and for a line
+// without a header: it belongs to a value, such as an error that quotes a tenant.
 func messageOf(line string) (message string, ok bool) {
 	_, message, ok = operandlog.CutHeader(line)
 	return strings.TrimSpace(message), ok && strings.HasSuffix(line, "\n")
 }
 
-// Alibaba Cloud's provider has a controller of nodes of its own (pkg/controller/node/node_controller.go), which logs
-// with klogr. It says that it has initialized nodes that it has passed by too. If it cannot look up a batch, it logs
-// the names of all its nodes once, and does not try again before its next pass.
+// Alibaba Cloud's provider has its own node controller (pkg/controller/node/node_controller.go), which logs with klogr.
+// It also reports nodes as initialized that it skipped. If it cannot look up a batch, it logs the names of all its
+// nodes once, and does not retry before its next pass.
 var (
 	alibabaFails = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
@@ -89,7 +88,7 @@ var (
 	})
 )
 
-// alibabaDetails are the lines of an error of Alibaba Cloud's SDK that say nothing about its cause
+// alibabaDetails are the lines of an error of Alibaba Cloud's SDK that do not explain its cause
 // (sdk/errors/server_error.go).
 var alibabaDetails = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\n(?:Recommend|RequestId|RespHeaders):[^\n]*`)
@@ -131,7 +130,7 @@ func Attempts(log string) map[string]Attempt {
 			if !isUnderWay(attempts) {
 				logged.lookup = ""
 			}
-			// The former error remains the best that is known until this attempt ends.
+			// The former error remains the best known reason until this attempt ends.
 			attempts[node] = Attempt{Error: attempts[node].Error, Pending: true}
 		} else if node, is := between(message, succeeds, withCloud); is {
 			attempts[node] = Attempt{Succeeded: true}
@@ -151,8 +150,7 @@ func isUnderWay(attempts map[string]Attempt) bool {
 	return false
 }
 
-// failure returns the nodes and the error of a failed attempt. The controller logs each twice; only this line quotes
-// nothing.
+// failure returns the nodes and the error of a failed attempt. Of the two lines for a failure, this quotes nothing.
 func failure(message string) (nodes []string, text string, ok bool) {
 	rest, ok := strings.CutPrefix(message, fails)
 	if !ok {

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Lookups are those of one round, in which a CCM looks up the machine of every initialized Node. The first round begins
-// as soon as it leads.
+// Lookups are the lookups of one round, in which a CCM looks up the machine of every initialized Node. The first round
+// starts as soon as the CCM leads.
 type Lookups struct {
-	// Ended reports whether the round has ended, Nodes how many Nodes it was about.
+	// Ended reports whether the round has ended, and Nodes is its number of Nodes.
 	Ended bool
 	Nodes int
-	// Failed counts the look-ups that failed, and Error is the last error.
+	// Failed counts the failed lookups, and Error is the last error.
 	Failed int
 	Error  string
 }
 
-// The messages of UpdateNodeStatus in k8s.io/cloud-provider/controllers/node/node_controller.go: one for each look-up
-// that fails, and one at the end of a round, with -v=2 or more. The round counts also the Nodes that it passes by,
-// which have the taint for uninitialized nodes. It names those with -v=5 only.
+// The messages of UpdateNodeStatus in k8s.io/cloud-provider/controllers/node/node_controller.go: one for each failed
+// lookup, and, with -v=2 or more, one at the end of a round. The count of the round includes the Nodes that it skips
+// because of the taint for uninitialized nodes. It names those with -v=5 only.
 const (
 	lookupFails = "Error getting instance metadata for node addresses: "
-	// labelsDenied follows it where Nutanix' provider has looked up a Node and may not label it (pkg/provider/manager.go,
-	// getInstanceMetadata), as in a preflight.
+	// labelsDenied follows if Nutanix' provider has looked up a Node but may not label it, as in a preflight
+	// (pkg/provider/manager.go, getInstanceMetadata).
 	labelsDenied = "error occurred while updating labels on node "
 	passesBy     = "This node "
 	tainted      = " is still tainted. Will not process."
@@ -32,7 +32,8 @@ const (
 
 var roundEnds = regexp.MustCompile(`^Update (\d+) nodes status took `)
 
-// FirstLookups returns the look-ups of the first round in the log of a CCM.
+// FirstLookups returns the lookups of the first round in the log of a CCM. If a connection fails for every Node, it
+// returns a single failed lookup instead.
 func FirstLookups(log string) Lookups {
 	var l Lookups
 	var logged reasons
@@ -70,7 +71,7 @@ func FirstLookups(log string) Lookups {
 	return d.complete(l)
 }
 
-// LastLookups returns those of the last round that has ended, and nothing if none has.
+// LastLookups returns the lookups of the last round that has ended, or a zero value.
 func LastLookups(log string) Lookups {
 	begin, end, at := 0, 0, 0
 	for line := range strings.Lines(log) {
@@ -85,33 +86,33 @@ func LastLookups(log string) Lookups {
 	return Lookups{}
 }
 
-// vSphere's provider logs each failure to connect (Connect in pkg/common/vclib/connection.go). It begins without
-// credentials: a vCenter rejects that, and then it reads them (Connect in pkg/common/connectionmanager).
+// vSphere's provider logs each failure to connect (Connect in pkg/common/vclib/connection.go). It first connects
+// without credentials, which a vCenter rejects, and then reads them (Connect in pkg/common/connectionmanager).
 const connectionFailed = "Failed to create govmomi client. err: "
 
 var credentialsRead = regexp.MustCompile(`^Invalid credentials\. Fetching credentials from secrets\. vcServer=(\S+)`)
 
-// sdkFailed precedes the error of each request that Azure's SDK makes again, for more than a minute: it logs them if
-// AZURE_SDK_GO_LOGGING is "all" (runtime/policy_retry.go in azcore).
+// sdkFailed precedes the error of each request that Azure's SDK retries, for more than a minute. The SDK logs these
+// errors if AZURE_SDK_GO_LOGGING is "all" (runtime/policy_retry.go in azcore).
 const sdkFailed = "Retry: error "
 
-// sdkAsks is in what it logs about each request then (runtime/policy_logging.go).
+// sdkAsks is in the SDK's log of each request (runtime/policy_logging.go).
 const sdkAsks = "==> OUTGOING REQUEST"
 
-// AsksAzure reports whether a log has a request of Azure's SDK.
+// AsksAzure reports whether a log contains a request of Azure's SDK.
 func AsksAzure(log string) bool { return strings.Contains(log, sdkAsks) }
 
-// connections are the attempts of a provider to reach its cloud and to log in. vSphere's repeats a login six times for
-// each Node, and a vCenter locks an account after five.
+// connections are a provider's attempts to reach its cloud and to log in. vSphere's provider repeats a login six times
+// for each Node, and a vCenter locks an account after five.
 type connections struct {
-	// unreached counts the requests of Azure's SDK that reached nothing.
+	// unreached counts the requests of Azure's SDK that did not reach the cloud.
 	unreached int
-	// rejected counts the logins that were rejected, and vCenters are those that it has read credentials for.
+	// rejected counts the rejected logins. vCenters are those whose credentials the provider has read.
 	rejected int
 	vCenters map[string]bool
 }
 
-// read reads a message of the log. It returns the error of a connection that fails whatever the Node is.
+// read reads a message of the log. It returns the error of a connection that fails for every Node.
 func (c *connections) read(message string) (text string, fails bool) {
 	if text, failed := strings.CutPrefix(message, sdkFailed); failed {
 		class := ClassOf(text)
@@ -137,13 +138,14 @@ func (c *connections) read(message string) (text string, fails bool) {
 	case Unauthenticated:
 		c.rejected++
 	}
-	// One of each vCenter is expected, and another vCenter's credentials may be read next.
+	// One rejection for each vCenter is expected, and another vCenter's credentials may be read next.
 	return text, len(c.vCenters) > 0 && c.rejected > len(c.vCenters)+1
 }
 
-// vSphere's provider looks Nodes up by itself as soon as its informer has them, and the node controller only gets what
-// was found until then: uncached is the error otherwise (InstanceTypeByProviderID in
-// pkg/cloudprovider/vsphere/instances.go). The others are in nodemanager.go beside it, found with -v=2 or more.
+// vSphere's provider looks up Nodes by itself as soon as its informer has them, and the node controller gets only what
+// was found until then. Otherwise the error is uncached (InstanceTypeByProviderID in
+// pkg/cloudprovider/vsphere/instances.go). The other messages are in nodemanager.go beside it, discoveryFound with
+// -v=2.
 const (
 	uncached        = "cannot find node with providerID "
 	discoveryFailed = "error discovering node "
@@ -151,11 +153,11 @@ const (
 
 var discoveryFound = regexp.MustCompile(`^Found node (\S+) as vm=`)
 
-// discoveries are the look-ups that a provider makes by itself.
+// discoveries are the lookups that a provider makes by itself.
 type discoveries struct {
-	// awaited counts the look-ups of the round that would have needed one.
+	// awaited counts the lookups of the round that needed a missing discovery.
 	awaited int
-	// found are the machines, failed counts the failures, and err is the last one.
+	// found are the machines, failed counts the failures, and err is the last error.
 	found  map[string]bool
 	failed int
 	err    string
@@ -173,7 +175,7 @@ func (d *discoveries) read(message string) {
 	}
 }
 
-// complete returns the look-ups of a round together with the discoveries that it did not wait for.
+// complete adds the discoveries to the lookups of a round that did not wait for them.
 func (d *discoveries) complete(l Lookups) Lookups {
 	if d.awaited == 0 {
 		return l

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// Describe returns what a Node says of its machine, as far as the class depends on it, and what the CCM looks it up by.
+// Describe returns what the class depends on: what a Node reports about its machine, and by what the CCM looks it up.
 func (c Class) Describe(m Machine, by platform.Lookup) string {
 	switch c {
 	case UnknownMachine, Ambiguous:
@@ -26,7 +26,7 @@ func (c Class) Describe(m Machine, by platform.Lookup) string {
 	}
 }
 
-// keys returns what the CCM looks a machine up by, and that there is no providerID.
+// keys returns by what the CCM looks a machine up, including a missing providerID.
 func keys(m Machine, by platform.Lookup) []string {
 	found := []string{"no providerID"}
 	if m.ProviderID != "" {
@@ -76,11 +76,11 @@ func unknownBy(by platform.Lookup) string {
 		strings.Join(kinds, ", ") + " or providerID"
 }
 
-// instanceID is the prefix by which AWS's CCM takes a Node's name for an instance ID (nodeNameToInstanceID).
+// instanceID is the prefix of Node names that AWS's CCM takes for instance IDs (nodeNameToInstanceID).
 const instanceID = "i-"
 
-// otherDomain returns what to do about a name that has a domain where the cloud's names have none, or none where they
-// have one, "" if the name can be right.
+// otherDomain returns the action for a Node name with a domain if the cloud's names have none, or without one if they
+// have one; "" if the name may be right.
 func otherDomain(by platform.Lookup, node string) string {
 	const register = "; then drain and delete the Node, so that it registers again"
 	hasDomain, isID := strings.Contains(node, "."), strings.HasPrefix(node, instanceID)
@@ -100,26 +100,25 @@ func otherDomain(by platform.Lookup, node string) string {
 
 // startup are the names of taints by which components other than the CCM keep pods away until they have initialized a
 // node: Cluster API (node.cluster.x-k8s.io/uninitialized), the CSI drivers of AWS (ebs.csi.aws.com/agent-not-ready),
-// Cilium (node.cilium.io/agent-not-ready) and Karpenter (karpenter.sh/unregistered). Any other taint may be meant to
-// stay.
+// Cilium (node.cilium.io/agent-not-ready) and Karpenter (karpenter.sh/unregistered). Any other taint may be permanent.
 var startup = []string{"uninitialized", "agent-not-ready", "unregistered"}
 
-// Drift is what is wrong with a node that does not wait for a CCM. The zero value is nothing.
+// Drift is what is wrong with a node that does not wait for a CCM. The zero value means nothing.
 type Drift struct {
-	// NotExternal reports that the node's kubelet was started without --cloud-provider=external: the CCM never initializes
+	// NotExternal means that the node's kubelet was started without --cloud-provider=external: the CCM never initializes
 	// it, and the cloud's load balancers and volumes do not reach it.
 	NotExternal bool
 	// Taint is the taint by which another component still keeps pods away.
 	Taint string
-	// NoInternalIP reports that an initialized node has no address of type InternalIP: the API server does not reach its
+	// NoInternalIP means that an initialized node has no address of type InternalIP: the API server does not reach its
 	// kubelet, and load balancers do not reach the node.
 	NoInternalIP bool
-	// OtherMachine is the provider ID of a node whose machine has another UUID, empty if the cloud's provider IDs do not
-	// have the machine's UUID.
+	// OtherMachine is the provider ID of a node if it contradicts the UUID of the machine; empty also if the cloud's
+	// provider IDs do not contain that UUID.
 	OtherMachine string
 
-	// AddressFlaps reports that the address of type InternalIP was lost several times within an hour. DriftOf does not set
-	// it, because one Node does not show it.
+	// AddressFlaps means that the address of type InternalIP was lost several times within an hour. DriftOf does not set
+	// it, because a single version of a Node does not show it.
 	AddressFlaps bool
 }
 
@@ -147,9 +146,9 @@ func DriftOf(node *corev1.Node) Drift {
 
 func isInternalIP(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP }
 
-// vSphere is the prefix of the provider IDs whose rest is the UUID of the machine's firmware: vSphere's provider finds
-// a virtual machine by that UUID and makes the ID of it (pkg/cloudprovider/vsphere/nodemanager.go). OpenStack's
-// instances on bare metal have another one, and the IDs of the other clouds have none.
+// vSphere is the prefix of provider IDs with the UUID of the machine's firmware: vSphere's provider finds a virtual
+// machine by that UUID and derives the ID from it (pkg/cloudprovider/vsphere/nodemanager.go). The ID of OpenStack's
+// bare-metal instances differs from their UUID, and the IDs of other clouds contain none.
 const vSphere = "vsphere://"
 
 // isOtherMachine reports whether a provider ID contradicts the UUID that the kubelet read from the firmware.
@@ -161,17 +160,17 @@ func isOtherMachine(providerID, systemUUID string) bool {
 
 const uuidLength = 36
 
-// swapped returns a UUID with the first three groups in the other byte order, in which some firmware has them (util.go,
+// swapped returns a UUID with the first three groups in the other byte order, which some firmware uses (util.go,
 // ConvertK8sUUIDtoNormal).
 func swapped(u string) string {
 	return u[6:8] + u[4:6] + u[2:4] + u[0:2] + "-" + u[11:13] + u[9:11] + "-" + u[16:18] + u[14:16] + u[18:]
 }
 
-// maxValue limits what a kubelet or another component has written.
+// maxValue limits the length of values that a kubelet or another component wrote.
 const maxValue = 200
 
 // Explain returns the cause and the action. A Node that drifted is Ready and may run pods, so it is drained before it
-// is deleted, and only deleted where nothing else helps: a providerID cannot be changed.
+// is deleted. It is deleted only if nothing else helps: a providerID cannot be changed.
 func (d Drift) Explain() string {
 	switch {
 	case d.NotExternal:

@@ -1,6 +1,6 @@
 // Package nodecause determines why a node waits for its initialization: one cause, one action. The evidence is whether
-// a cloud-controller-manager (CCM) leads, and what the leader's log has about the node. Where that does not suffice,
-// the class is Unknown.
+// a cloud-controller-manager (CCM) leads, and what the leader's log contains about the node. Without sufficient
+// evidence, the class is Unknown.
 package nodecause
 
 import "time"
@@ -14,7 +14,7 @@ const (
 	NoLeader                        // no CCM leads
 	NoNodeController                // the leader's node controller is not running
 	NotAsked                        // the log has nothing about the node
-	NoAnswer                        // the CCM has asked the cloud, and has no answer yet
+	NoAnswer                        // the CCM has called the cloud, and has no answer yet
 	UnknownMachine                  // the cloud does not know the machine
 	Ambiguous                       // several machines match
 	AddressMismatch                 // the node's IP is not among the machine's addresses
@@ -26,38 +26,36 @@ const (
 	WrongClock                      // the clocks of the node and of the cloud differ
 	Unauthorized                    // the credentials lack a permission
 	QuotaExceeded                   // a quota is exhausted
-	Throttled                       // the cloud asks for patience
-	Unreachable                     // the cloud's API is not reached
-	ProxyRefused                    // a proxy does not let the request through
-	Unavailable                     // the cloud's API answers with an error of its own
+	Throttled                       // the cloud throttles requests
+	Unreachable                     // the cloud's API cannot be reached
+	ProxyRefused                    // a proxy rejects the request
+	Unavailable                     // the cloud's API answers with a server error
 	Certificate                     // the certificate of the cloud's API is not trusted
 	NoEndpoint                      // the cloud has no such API in the region
 	NoLoadBalancers                 // OpenStack has no load-balancer API, and the configuration asks for it
 	NoProviderID                    // the CCM initializes no Node that has no provider ID
-	Other                           // the CCM logged an error of no other class
+	Other                           // the CCM logged another error
 )
 
-// String returns the name of the constant.
+// String returns the name of the class in conditions, metrics and preflights.
 func (c Class) String() string { return classes[c].name }
 
 // Waiting are the nodes that wait for one cause.
 type Waiting struct {
 	Cause Class
 	Nodes int
-	// Since is when the first of them began to wait.
+	// Since is when the first of them started to wait.
 	Since time.Time
 }
 
 // Evidence is what is known about a node that waits.
 type Evidence struct {
-	// Leaderless reports that no CCM leads.
 	Leaderless bool
-	// NoNodeController reports that the leader renews the lease and never started the controller that initializes
-	// nodes.
+	// NoNodeController means that the leader renews the lease, but never started the controller that initializes nodes.
 	NoNodeController bool
-	// Complete reports that everything was read that the leader's process logged, which has led for a while.
+	// Complete means that the whole log of the leader's process was read, and that the process has led for a while.
 	Complete bool
-	// Attempt is the leader's last attempt to initialize the node, zero if the log that was read has none.
+	// Attempt is the leader's last attempt to initialize the node, zero if the log contains none.
 	Attempt Attempt
 }
 
@@ -79,22 +77,21 @@ func Of(e Evidence) Class {
 	}
 }
 
-// Machine is what a Node says about its machine.
+// Machine is what a Node reports about its machine.
 type Machine struct {
-	// Node is the Node's name.
 	Node string
 	// ProviderID is empty before the initialization, unless the kubelet set it.
 	ProviderID string
-	// SystemUUID comes from the machine's firmware. Some CCMs ask their cloud for it.
+	// SystemUUID is from the machine's firmware. Some CCMs look it up in their cloud.
 	SystemUUID string
 	// NodeIP is the address that the kubelet was started with, empty if there is none.
 	NodeIP string
 }
 
-// Cause returns the cause as a clause, Action what to do about it. Both are empty for Unknown.
+// Cause returns the cause as a clause, empty for Unknown.
 func (c Class) Cause() string { return classes[c].cause }
 
-// Action returns what an administrator can do about the cause.
+// Action returns what an administrator can do about the cause, empty for Unknown.
 func (c Class) Action() string { return classes[c].action }
 
 var classes = [...]struct{ name, cause, action string }{

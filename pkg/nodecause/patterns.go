@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// patterns are the errors of each class. The first class with a match wins: an error that wraps another one, as that
-// of a login that fails while a token is renewed, has the words of both, and the transport's explain more than the
-// answer that led there. Sources: k8s.io/cloud-provider (cloud.go, node_controller.go, node/helpers/address.go), the
-// standard library's net, crypto/x509 and net/http, gophercloud (errors.go), aws-sdk-go-v2 and EC2's error codes,
-// govmomi and vCenter's faults, googleapi, and the providers themselves.
+// patterns are the errors of each class. The first class with a match wins: an error that wraps another one, for
+// example that of a login that fails while a token is renewed, contains the words of both, and those of the transport
+// explain more than the answer that led there. Sources: k8s.io/cloud-provider (cloud.go, node_controller.go,
+// node/helpers/address.go), the standard library's net, crypto/x509 and net/http, gophercloud (errors.go),
+// aws-sdk-go-v2 and EC2's error codes, govmomi and vCenter's faults, googleapi, and the providers themselves.
 var patterns = sync.OnceValue(func() []classPattern {
 	return []classPattern{
 		{AddressMismatch, anyOf(
@@ -23,7 +23,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bmultiple VMs found`,                     // vSphere
 			`\bfound \d+ \w+ matching`,                 // gophercloud
 		)},
-		// OpenStack's provider ends the process with it as soon as it leads (pkg/openstack/openstack.go, LoadBalancer).
+		// With this error, OpenStack's provider exits as soon as it leads (pkg/openstack/openstack.go, LoadBalancer).
 		{NoLoadBalancers, anyOf(`LoadBalancer client: .*no suitable endpoint could be found in the service catalog`)},
 		{NoEndpoint, anyOf(`no suitable endpoint could be found in the service catalog`)}, // gophercloud
 		{WrongClock, anyOf(
@@ -33,8 +33,8 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bAADSTS700024\b`,              // Azure
 		)},
 		{Certificate, anyOf(`\bx509: `, `tls: failed to verify`, `\btls: (?:bad|unknown|expired|revoked) certificate`)},
-		// net/http (transport.go, dialConn) has only the text of the status with which a proxy answers CONNECT. With that of
-		// a server, no request fails.
+		// net/http (transport.go, dialConn) reports only the status text with which a proxy answers CONNECT. A server's
+		// status text is not the error of a request.
 		{ProxyRefused, anyOf(
 			`proxy authentication required`, `\b(?:get|head|post|put|patch|delete) \\*"https://[^"]+": forbidden\b`,
 		)},
@@ -50,7 +50,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 		{Unavailable, anyOf(
 			status(`5\d\d`), `service unavailable`, `bad gateway`, `gateway time-?out`, `internal server error`,
 		)},
-		// What federated logins fail with. The SDKs of AWS wrap each of them in words of a login that was rejected.
+		// Errors of federated logins. The SDKs of AWS wrap each of them in the words of a rejected login.
 		{NotTrusted, anyOf(
 			`\bnot authorized to perform:? sts:AssumeRole`, `\bIncorrect token audience\b`, `\bIDPRejectedClaim`, // AWS
 			`\biam\.serviceAccounts\.getAccessToken\b`, `\baudience in ID Token\b`, `\battribute condition\b`, // Google Cloud
@@ -105,9 +105,9 @@ type classPattern struct {
 	pattern *regexp.Regexp
 }
 
-// status matches a status of HTTP in the spellings of the cloud's SDKs: "but got 503 instead" (gophercloud),
-// "StatusCode: 503" (AWS), "Error 403" (Google Cloud), "RESPONSE 403" (Azure), "503 Service Unavailable" (govmomi),
-// after the request (godo, DigitalOcean), or as "code": 401 in JSON (OpenStack, Nutanix).
+// status matches an HTTP status in the spellings of the clouds' SDKs: "but got 503 instead" (gophercloud), "StatusCode:
+// 503" (AWS), "Error 403" (Google Cloud), "RESPONSE 403" (Azure), "503 Service Unavailable" (govmomi), after the
+// request (godo, DigitalOcean), or as "code": 401 in JSON (OpenStack, Nutanix).
 func status(code string) string {
 	return fmt.Sprintf(`(?:\bgot|status ?code:?|\bHTTP|\bError:?|\bstatus:?|\bRESPONSE:?|\bcode\\*":|`+
 		`//api\.digitalocean\.com/\S*:) *%s\b`, code)
@@ -117,7 +117,7 @@ func anyOf(expressions ...string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + strings.Join(expressions, `|`))
 }
 
-// ClassOf returns the class of an error, Other if it is of no other class.
+// ClassOf returns the class of an error, by default Other.
 func ClassOf(text string) Class {
 	for _, p := range patterns() {
 		if p.pattern.MatchString(text) {

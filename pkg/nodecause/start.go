@@ -9,32 +9,32 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 )
 
-// The messages about the begin of a process's lead, of k8s.io/client-go/tools/leaderelection/leaderelection.go and of
+// The messages when a process starts to lead, of k8s.io/client-go/tools/leaderelection/leaderelection.go and of
 // k8s.io/cloud-provider/app (core.go, controllermanager.go, names). If the provider offers no interface to instances at
-// that moment, the controller of nodes is skipped for the life of the process, which stays healthy.
+// that moment, the node controller is skipped for the life of the process, which stays healthy.
 const (
 	acquiredLease = "successfully acquired lease"
 	cannotStart   = "failed to start cloud node controller: "
 	skipping      = `Skipping "cloud-node-controller"`
 	started       = `Started "cloud-node-controller"`
-	// Of the controller of Services, for example on OpenStack with enabled = false in [LoadBalancer].
+	// The service controller, for example on OpenStack with enabled = false in [LoadBalancer].
 	skippingServices = `Skipping "service-lb-controller"`
 )
 
-// Start is the begin of a process's lead, as its log has it.
+// Start is what a log contains about the moment when its process started to lead.
 type Start struct {
-	// Seen reports whether the log has the begin, so that what follows is all that the process did as the leader.
+	// Seen reports whether the log contains that moment, so that what follows is all that the process did as the leader.
 	Seen bool
-	// Started reports whether the controller of nodes has started. Before, the provider may wait for its cloud.
+	// Started reports whether the node controller has started. Before that, the provider may wait for its cloud.
 	Started bool
-	// Skipped reports that the process runs without the controller of nodes, and Why is the error, "" if there is none.
+	// Skipped means that the process runs without the node controller, and Why is the error, "" if there is none.
 	Skipped bool
 	Why     string
-	// WithoutServices reports that the process runs without the controller of Services.
+	// WithoutServices means that the process runs without the service controller.
 	WithoutServices bool
 }
 
-// StartOf returns what a log says about the begin of its process's lead.
+// StartOf returns what a log contains about the moment when its process started to lead.
 func StartOf(log string) Start {
 	var start Start
 	var client, why string
@@ -62,11 +62,11 @@ func StartOf(log string) Start {
 	return start
 }
 
-// maxApart is how long after the time in the lease a process may log that it has acquired it.
+// maxApart is how long after the acquisition time in the lease a process may log the acquisition.
 const maxApart = 10 * time.Second
 
-// Acquires reports whether a log has the line with which its process acquired the lease at a time by the clock of its
-// node. A tenant can write such a line only with the time at which it is logged.
+// Acquires reports whether a log contains the line with which its process acquired the lease at the given time, by the
+// clock of its node. A tenant can forge such a line only with the time at which it is logged.
 func Acquires(log string, acquired time.Time) bool {
 	for line := range strings.Lines(log) {
 		header, message, ok := operandlog.CutHeader(line)
@@ -78,7 +78,7 @@ func Acquires(log string, acquired time.Time) bool {
 	return false
 }
 
-// noClient returns why OpenStack's provider could not make a client, "" if the message is another one.
+// noClient returns why OpenStack's provider could not create a client, "" for another message.
 func noClient(message string) string {
 	for _, prefix := range noClients {
 		if text, found := strings.CutPrefix(message, prefix); found {
@@ -88,8 +88,8 @@ func noClient(message string) string {
 	return ""
 }
 
-// HasLogged reports whether the log of a CCM has the Event about an object, NAMESPACE/NAME. A tenant can write an
-// Event, but not into the log: every recorder of k8s.io/cloud-provider logs its Events (client-go/tools/record,
+// HasLogged reports whether the log of a CCM contains the Event about an object, NAMESPACE/NAME. A tenant can create an
+// Event, but cannot write to the log: every recorder of k8s.io/cloud-provider logs its Events (client-go/tools/record,
 // StartStructuredLogging).
 func HasLogged(log, object, text string) bool {
 	event, said := fmt.Sprintf(`"Event occurred" object=%q `, object), fmt.Sprintf(" message=%q", text)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// appliedSpec returns the part of the spec that fieldManager applied, nil if none.
+// appliedSpec returns the part of the spec that fieldManager applied, or nil.
 func appliedSpec(
 	obj *unstructured.Unstructured, fieldManager string,
 ) (*applyoperatorv1.StaticPodOperatorSpecApplyConfiguration, error) {
@@ -34,20 +34,19 @@ func appliedSpec(
 	return &applied.Spec.StaticPodOperatorSpecApplyConfiguration, nil
 }
 
-// decoded is the resource in the informer's cache. library-go and our controllers ask for it several times in each
-// sync, and it seldom differs: without memory, decoding takes a fifth of the operator's CPU time, and the answers of
-// appliedStatus are 60 % of what it allocates.
+// decoded caches the resource of the informer. library-go and our controllers read it several times in each sync, and
+// it seldom changes: without the cache, decoding takes a fifth of the operator's CPU time, and the results of
+// appliedStatus are 60 % of its allocations.
 type decoded struct {
 	mutex sync.Mutex
-	// object is the informer's object that the others are about. The informer replaces an object, never changes it. A
-	// resource version would not do: with a restored etcd, one may come again.
+	// object is the informer's object that the other fields belong to. The informer replaces an object and never changes
+	// it. A resource version cannot identify it, because a restored etcd may reuse one.
 	object    *unstructured.Unstructured
 	scheduler *operatorv1.KubeScheduler
 	byManager map[string]*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration
 }
 
-// of decodes an object of the informer, unless it has seen that last. The caller must not change the result. It
-// requires the mutex.
+// of decodes an object, unless it was the last one. The caller must hold the mutex and must not change the result.
 func (d *decoded) of(obj *unstructured.Unstructured) (*operatorv1.KubeScheduler, error) {
 	if d.object == obj {
 		return d.scheduler, nil
@@ -61,8 +60,8 @@ func (d *decoded) of(obj *unstructured.Unstructured) (*operatorv1.KubeScheduler,
 	return scheduler, nil
 }
 
-// appliedStatus returns the part of the status that fieldManager applied, nil if none; its conditions have the messages
-// of other managers too. The caller may sort its lists, as library-go does.
+// appliedStatus returns the part of the status that fieldManager applied, or nil; see addForeignMessages. The caller
+// may sort its lists, as library-go does.
 func (d *decoded) appliedStatus(
 	obj *unstructured.Unstructured, fieldManager string,
 ) (*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration, error) {
@@ -95,8 +94,8 @@ func (d *decoded) appliedStatus(
 	return &own, nil
 }
 
-// reduced returns the resource with what a field manager may have applied to its status. The extraction checks all that
-// it gets against a schema, and each of some forty managers has applied few of as many conditions.
+// reduced returns only what a field manager may have applied to the status. The extraction validates everything against
+// a schema, and each of some forty managers has applied few of as many conditions.
 func reduced(scheduler *operatorv1.KubeScheduler, fieldManager string) *operatorv1.KubeScheduler {
 	own := *scheduler
 	own.Spec, own.ManagedFields, own.Status.Conditions = operatorv1.KubeSchedulerSpec{}, nil, nil
@@ -116,9 +115,9 @@ func reduced(scheduler *operatorv1.KubeScheduler, fieldManager string) *operator
 	return &own
 }
 
-// addForeignMessages adds the messages that another manager has applied to the conditions of this one, such as a former
-// release under another name. So an apply without a message is a change, which takes the message over. Otherwise the
-// error of an input that has healed would stay beside the new reason.
+// addForeignMessages adds the messages that another manager, such as a former release under another name, has applied
+// to the conditions of this one. Then an apply without a message is a change that takes the message over. Otherwise the
+// message of a resolved error would stay beside the new reason.
 func addForeignMessages(applied []Condition, stored []operatorv1.OperatorCondition) {
 	for i := range applied {
 		if applied[i].Message != nil {
@@ -131,9 +130,9 @@ func addForeignMessages(applied []Condition, stored []operatorv1.OperatorConditi
 	}
 }
 
-// asScheduler returns the resource as a KubeScheduler. Our resource has the same fields, so KubeScheduler's generated
-// schema can extract a field manager's fields. Without the list-map keys of such a schema, each manager would seem to
-// own all conditions, and every sync would send a patch.
+// asScheduler converts the resource to a KubeScheduler, which has the same fields, so that its generated schema can
+// extract a field manager's fields. Without the list-map keys of such a schema, each manager would seem to own all
+// conditions, and every sync would send a patch.
 func asScheduler(obj *unstructured.Unstructured) (*operatorv1.KubeScheduler, error) {
 	scheduler := &operatorv1.KubeScheduler{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.UnstructuredContent(), scheduler); err != nil {

@@ -23,8 +23,8 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
-// New returns the client of the singleton CloudControllerManager and the informer factory for it. The caller starts
-// the factory. config must use JSON: the client is dynamic.
+// New returns the client of the singleton CloudControllerManager and its informer factory. The caller starts the
+// factory. config must use JSON: the client is dynamic.
 func New(
 	clock clock.PassiveClock, config *rest.Config,
 ) (v1helpers.StaticPodOperatorClient, dynamicinformer.DynamicSharedInformerFactory, error) {
@@ -60,7 +60,7 @@ func Annotate(client dynamic.Interface) func(ctx context.Context, annotations ma
 	}
 }
 
-// Content returns the fields of the resource in the cache, nil if it does not exist.
+// Content returns the fields of the cached resource, nil if it does not exist.
 func Content(resources cache.GenericLister) (map[string]any, error) {
 	object, err := resources.Get(Instance)
 	if apierrors.IsNotFound(err) {
@@ -72,7 +72,7 @@ func Content(resources cache.GenericLister) (map[string]any, error) {
 	return object.(*unstructured.Unstructured).Object, nil
 }
 
-// Field returns the reader of a field of the spec in the informer's cache. A missing resource has an empty spec.
+// Field returns the reader of a field of the cached spec. A missing resource has an empty spec.
 func Field[T any](
 	informers dynamicinformer.DynamicSharedInformerFactory, of func(ccmv1.CloudControllerManagerSpec) T,
 ) func() (T, error) {
@@ -83,13 +83,13 @@ func Field[T any](
 		if err != nil {
 			return of(resource.Spec), err
 		}
-		content = map[string]any{"spec": content["spec"]} // The status is much more.
+		content = map[string]any{"spec": content["spec"]} // the status is large, so it is not converted
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, resource)
 		return of(resource.Spec), readError(err)
 	}
 }
 
-// The fields that Field reads.
+// The fields for Field.
 var (
 	Custom = func(s ccmv1.CloudControllerManagerSpec) *ccmv1.CustomCloudControllerManager { return s.Custom }
 
@@ -105,8 +105,8 @@ var (
 	}
 )
 
-// reader is a client whose errors of a read have the verb and the object, so callers return them as they are. It
-// decodes each version of the resource in the informer's cache once.
+// reader is a client whose read errors name the verb and the object, so that callers return them unchanged. It decodes
+// each version of the cached resource once.
 type reader struct {
 	v1helpers.StaticPodOperatorClient
 	decoded *decoded
@@ -133,7 +133,7 @@ func (r reader) cached() (*operatorv1.KubeScheduler, error) {
 	return r.decoded.of(object.(*unstructured.Unstructured))
 }
 
-// GetObjectMeta returns no managed fields: they are most of the resource.
+// GetObjectMeta omits the managed fields, which are most of the resource.
 func (r reader) GetObjectMeta() (*metav1.ObjectMeta, error) {
 	cached, err := r.cached()
 	if err != nil {

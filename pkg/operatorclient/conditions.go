@@ -26,7 +26,7 @@ func AsExpected(conditionType string) *Condition {
 	return NewCondition(conditionType, operatorv1.ConditionFalse, "AsExpected", "")
 }
 
-// Problem returns a condition that is True with the message, or as expected if there is none.
+// Problem returns a True condition with the message, or AsExpected if the message is empty.
 func Problem(conditionType, reason, message string) *Condition {
 	if message == "" {
 		return AsExpected(conditionType)
@@ -34,15 +34,14 @@ func Problem(conditionType, reason, message string) *Condition {
 	return NewCondition(conditionType, operatorv1.ConditionTrue, reason, message)
 }
 
-// maxMessage limits the message of a condition. About 50 have to fit into an object of etcd, which holds 1.5 MiB.
+// maxMessage limits the message of a condition. About 50 conditions must fit into an object of etcd, of 1.5 MiB.
 const maxMessage = 4096
 
-// Bounded limits a text for a status to 4096 characters: no Node, tenant or cloud can write so much that a status
-// cannot be stored.
+// Bounded limits a text for a status to 4096 characters, so that no Node, tenant or cloud can make it too large.
 func Bounded(message string) string { return printable.Cut(message, maxMessage) }
 
-// boundConditions bounds the conditions that a controller applies, also one of library-go. An empty message is applied
-// too: one that is omitted would leave that of another field manager.
+// boundConditions bounds the applied conditions, including library-go's. It applies empty messages explicitly: an
+// omitted message would leave that of another field manager.
 func boundConditions(conditions []Condition) {
 	for i := range conditions {
 		conditions[i].Message = ptr.To(Bounded(ptr.Deref(conditions[i].Message, "")))
@@ -63,7 +62,7 @@ func boundNodes(nodes []applyoperatorv1.NodeStatusApplyConfiguration) {
 // maxErrors limits the errors of a node. library-go writes one for each container of an installer pod.
 const maxErrors = 10
 
-// NewCondition returns a condition. It omits an empty message, which the client adds.
+// NewCondition returns a condition. It omits an empty message, which the client adds when it applies the condition.
 func NewCondition(conditionType string, status operatorv1.ConditionStatus, reason, message string) *Condition {
 	c := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason)
 	if message != "" {
@@ -72,8 +71,7 @@ func NewCondition(conditionType string, status operatorv1.ConditionStatus, reaso
 	return c
 }
 
-// ApplyConditions writes the conditions of a controller. Those that it wrote before and omits now are removed, unless
-// it wrote them under another name.
+// ApplyConditions applies a controller's conditions. It removes those that it applied before under the same name.
 func ApplyConditions(
 	ctx context.Context, client v1helpers.OperatorClient, controller string, conditions ...*Condition,
 ) error {
@@ -85,20 +83,19 @@ func ApplyConditions(
 	return nil
 }
 
-// Inertia is how long a Degraded condition must last before the ClusterOperator shows it, by "Type", or by
-// "Type/Reason", which has precedence. The package that writes a condition declares it.
+// Inertia is how long a Degraded condition must last before the ClusterOperator shows it, by "Type" or by
+// "Type/Reason", which takes precedence. The package that writes a condition declares it.
 type Inertia map[string]time.Duration
 
 const (
-	// AtOnce is for an invalid configuration, which does not recover by itself, and for a condition whose controller has
-	// already waited.
+	// AtOnce is for an invalid configuration, which stays invalid, and for a condition whose controller has waited.
 	AtOnce time.Duration = 0
 
-	// DefaultInertia gives an error of a controller the time to resolve itself.
+	// DefaultInertia gives an error of a controller time to resolve itself.
 	DefaultInertia = 2 * time.Minute
 )
 
-// Of returns the inertia of a condition, DefaultInertia if none is declared.
+// Of returns the inertia of a condition, by default DefaultInertia.
 func (i Inertia) Of(c operatorv1.OperatorCondition) time.Duration {
 	for _, key := range []string{c.Type + "/" + c.Reason, c.Type} {
 		if inertia, declared := i[key]; declared {
@@ -114,8 +111,7 @@ type Removals struct {
 	count int
 }
 
-// Add removes the item with this index, key and, if not empty, reason. Earlier removals from the same list have moved
-// it.
+// Add removes the item with this index, key and, if not empty, reason. index is that before earlier removals.
 func (r *Removals) Add(index int, list, key, value, reason string) {
 	if r.patch == nil {
 		r.patch = jsonpatch.New()
@@ -128,8 +124,7 @@ func (r *Removals) Add(index int, list, key, value, reason string) {
 	r.count++
 }
 
-// Apply applies the removals. If an item has changed or moved meanwhile, its test fails, nothing changes, and Apply
-// returns a conflict.
+// Apply applies the removals. If an item has changed or moved, nothing changes, and Apply returns a conflict.
 func (r *Removals) Apply(ctx context.Context, client v1helpers.OperatorClient) error {
 	if r.count == 0 {
 		return nil
@@ -144,9 +139,9 @@ func (r *Removals) Apply(ctx context.Context, client v1helpers.OperatorClient) e
 	return nil
 }
 
-// RemoveConditions removes whole conditions, whoever owns their fields. A field manager that applies nothing gives up
-// only the fields that it owns. If another one owns the rest of a condition, that stays without its required
-// lastTransitionTime, and the API server rejects the request.
+// RemoveConditions removes whole conditions, regardless of who owns their fields. A field manager that applies nothing
+// gives up only its own fields. If another manager owns the rest of a condition, that rest would lack the required
+// lastTransitionTime, and the API server would reject the request.
 func RemoveConditions(
 	ctx context.Context, client v1helpers.OperatorClient, isStale func(*operatorv1.OperatorCondition) bool,
 ) error {

@@ -16,8 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// Find returns an object from a lister, nil if it does not exist. Its error names the object. namespace is "" for an
-// object without one.
+// Find returns an object from a lister, nil if it does not exist. Errors name it. namespace is "" if cluster-scoped.
 func Find[T any](lister interface{ Get(name string) (*T, error) }, kind, namespace, name string) (*T, error) {
 	object, err := lister.Get(name)
 	if apierrors.IsNotFound(err) {
@@ -36,7 +35,7 @@ func objectName(kind, namespace, name string) string {
 	return kind + "/" + name + " in " + namespace
 }
 
-// All returns all objects of a lister. Its error names them.
+// All returns all objects of a lister. objects describes them in errors.
 func All[T any](from interface {
 	List(selector labels.Selector) ([]*T, error)
 }, objects string) ([]*T, error) {
@@ -47,7 +46,7 @@ func All[T any](from interface {
 	return all, nil
 }
 
-// Objects returns the objects of the operand's namespace.
+// Objects returns the ConfigMaps and Secrets of the operand's namespace.
 func Objects(
 	configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister,
 ) (o operand.Objects, err error) {
@@ -58,8 +57,8 @@ func Objects(
 	return o, err
 }
 
-// Delete deletes an object if it exists, and with preconditions only if they hold: otherwise the object was replaced or
-// has changed, and the caller decides again when its cache has that. Its error names the object.
+// Delete deletes an object if it exists and the preconditions hold. If they do not, the object was replaced or has
+// changed, and the caller decides again once its cache shows that. Errors name the object.
 func Delete(
 	ctx context.Context, remove func(context.Context, string, metav1.DeleteOptions) error, kind, namespace, name string,
 	options metav1.DeleteOptions,
@@ -74,8 +73,8 @@ func Delete(
 // GetFunc is a typed client's Get.
 type GetFunc[T any] func(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 
-// Cached returns a Get that reads from a lister, and from the API what the lister does not have: its cache may be
-// behind, may not run, or may have only some of the objects.
+// Cached returns a Get that reads from a lister, and otherwise from the API: the lister's cache may be behind, may not
+// run, or may contain only some of the objects.
 func Cached[T any](fromLister func(name string) (T, error), live GetFunc[T]) GetFunc[T] {
 	return func(ctx context.Context, name string, options metav1.GetOptions) (T, error) {
 		if object, err := fromLister(name); err == nil {
@@ -85,16 +84,16 @@ func Cached[T any](fromLister func(name string) (T, error), live GetFunc[T]) Get
 	}
 }
 
-// MasterLabel is the label of control-plane Nodes; its value is empty. library-go's node controller selects by it, and
-// so does the informer of control-plane Nodes.
+// MasterLabel is the label of control-plane Nodes, with an empty value. library-go's node controller and the informer
+// of control-plane Nodes select by it.
 const MasterLabel = "node-role.kubernetes.io/master"
 
-// NodesWithoutRole returns the Nodes that exist without MasterLabel and have one of these pods. known are the Nodes of
-// the informer, which has only those with the label. It sends a request only for a pod on another Node. A pod without a
-// Node is deleted within about a minute.
+// NodesWithoutRole returns the Nodes without MasterLabel that run one of these pods. known are the Nodes of the
+// informer, all with the label. It sends a request only for a pod on another Node. It ignores pods whose Node does not
+// exist, because they are deleted within about a minute.
 //
-// reports are those of the file-syncers by node, nil if there are none. The kubelet of a worker may make mirror pods on
-// its node that look like these, but only a control-plane node has the token that writes a report.
+// reports are those of the file-syncers by node, nil if there are none. The kubelet of a worker may create mirror pods
+// on its node that look like these, but only a control-plane node has the token that writes a report.
 func NodesWithoutRole(
 	ctx context.Context, client corev1client.NodesGetter, pods []*corev1.Pod, known []*corev1.Node,
 	reports *corev1.ConfigMap,
@@ -117,7 +116,7 @@ func NodesWithoutRole(
 		if node == nil {
 			continue
 		}
-		// With the label, the informer is about to show the Node.
+		// If the Node has the label, the informer will show it soon.
 		if _, labelled := node.Labels[MasterLabel]; !labelled {
 			found = append(found, node)
 		}
@@ -125,8 +124,8 @@ func NodesWithoutRole(
 	return found, nil
 }
 
-// ReadNode reads a Node from the API, nil if it does not exist; with resource version "0", from the API server's cache.
-// The operator may list Nodes, and needs no right to get one.
+// ReadNode reads a Node from the API, nil if it does not exist. With resource version "0" it reads from the API
+// server's cache. It lists, because the operator may list Nodes but has no right to get one.
 func ReadNode(
 	ctx context.Context, client corev1client.NodeInterface, name, resourceVersion string,
 ) (*corev1.Node, error) {

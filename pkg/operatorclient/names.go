@@ -1,5 +1,5 @@
-// Package operatorclient has the names of the objects that this operator shares with other components, and builds the
-// client of the operator resource.
+// Package operatorclient defines the names of the objects that this operator shares with other components, and builds
+// the client of the operator's resource.
 package operatorclient
 
 import (
@@ -12,17 +12,17 @@ const (
 	// OperatorNamespace is the namespace of the operator.
 	OperatorNamespace = "openshift-cloud-controller-manager-operator"
 
-	// TargetNamespace is the namespace of the operand and of the objects that it is made from.
+	// TargetNamespace is the namespace of the operand and of the objects from which it is rendered.
 	TargetNamespace = "openshift-cloud-controller-manager"
 
-	// UserConfigNamespace has the objects that administrators edit.
+	// UserConfigNamespace contains the objects that administrators edit.
 	UserConfigNamespace = "openshift-config"
 
-	// ManagedConfigNamespace has the objects that other operators derive from them.
+	// ManagedConfigNamespace contains the objects that other operators derive from them.
 	ManagedConfigNamespace = "openshift-config-managed"
 
 	// ManagedCloudConfig is the ConfigMap in ManagedConfigNamespace with the cloud configuration that
-	// cluster-config-operator wrote.
+	// cluster-config-operator derives.
 	ManagedCloudConfig = "kube-cloud-config"
 
 	// ManagedCloudConfigKey is the key in ManagedCloudConfig.
@@ -41,12 +41,12 @@ const (
 	// set it, with different values.
 	NodeDeletionAnnotation = "cloudcontrollermanager.operator.openshift.io/node-deletion"
 
-	// NodeDeletionsAnnotation on the operator's resource permits the cloud-controller-manager to delete many Nodes until
-	// the time that it has. Administrators set it.
+	// NodeDeletionsAnnotation on the CloudControllerManager permits the cloud-controller-manager to delete many Nodes
+	// until the time in its value. Administrators set it.
 	NodeDeletionsAnnotation = "cloudcontrollermanager.operator.openshift.io/node-deletions-allowed-until"
 
 	// RemovalAnnotation on the CloudControllerManager lets a requested removal start at once. Its value is the generation
-	// in which the administrator saw the request, so that it confirms no later one.
+	// in which the administrator saw the request, so that it does not confirm a later request.
 	RemovalAnnotation = "cloudcontrollermanager.operator.openshift.io/confirmed-removal"
 
 	// PreflightAnnotation on the CloudControllerManager lets a change become a revision although its preflight failed. Its
@@ -57,8 +57,8 @@ const (
 	Instance = "cluster"
 )
 
-// The conditions about the operand as a whole. The controller of the availability writes the first three where an
-// operand runs; elsewhere, all four are those of the unmanaged platform.
+// The conditions about the operand as a whole. The availability controller writes the first three on managed platforms;
+// on others, the unmanaged controller writes all four.
 const (
 	AvailableCondition   = "CloudControllerManagerAvailable"
 	ProgressingCondition = "CloudControllerManagerProgressing"
@@ -66,14 +66,14 @@ const (
 	UpgradeableCondition = "CloudControllerManagerUpgradeable"
 )
 
-// IsAccepted reports whether an administrator has accepted a value: PreflightAnnotation has one or several, separated
-// by commas.
+// IsAccepted reports whether an administrator has accepted a value. annotation is the value of PreflightAnnotation: one
+// or several values, separated by commas.
 func IsAccepted(annotation, value string) bool {
 	is := func(v string) bool { return strings.TrimSpace(v) == value }
 	return slices.ContainsFunc(strings.Split(annotation, ","), is)
 }
 
-// AcceptCommand returns the command with which an administrator accepts one more value.
+// AcceptCommand returns the command with which an administrator accepts another value.
 func AcceptCommand(annotation, value string) string {
 	if annotation != "" {
 		value = annotation + "," + value

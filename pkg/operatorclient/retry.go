@@ -24,27 +24,27 @@ const (
 	catchUp         = 5 * time.Second
 	catchUpInterval = 50 * time.Millisecond
 
-	// requestLimit is how long an apply may take. The controller repeats it. Otherwise a hung request would last until
-	// HTTP/2 detects a dead connection, which takes 45 seconds, or until the API server's own limit of a minute.
+	// requestLimit is how long an apply may take. The controller retries it. Without a limit, a hung request would last
+	// until HTTP/2 detects a dead connection, which takes 45 seconds, or until the API server's own limit of a minute.
 	requestLimit = 15 * time.Second
 
-	// turnLimit is how long an apply waits for another one. It is longer than the API server's answer usually takes.
+	// turnLimit is how long an apply waits for another one. The API server's answer usually takes less.
 	turnLimit = time.Second
 )
 
 // retryingClient retries an update of the spec after a conflict with a change of another part: v1helpers.UpdateSpec
 // retries for a third of a second, and library-go's config observer then reports Degraded.
 //
-// It applies one status at a time. The API server repeats one that loses a race, with the validation of the whole
-// resource: of 47 concurrent ones at the operator's start, each took 730 ms. A slow one holds up the others for
+// It applies one status at a time. The API server repeats an apply that loses a race, with the validation of the whole
+// resource: of 47 concurrent applies at the operator's start, each took 730 ms. A slow one delays others by up to
 // turnLimit.
 type retryingClient struct {
 	v1helpers.StaticPodOperatorClient
-	// turn has room for the one apply whose turn it is.
+	// turn is a semaphore of one.
 	turn chan struct{}
 }
 
-// apply runs an apply once it has its turn, or has waited for it for turnLimit.
+// apply runs an apply once it is its turn, or after turnLimit.
 func (c *retryingClient) apply(ctx context.Context, request func(context.Context) error) error {
 	limit := time.NewTimer(turnLimit)
 	defer limit.Stop()
@@ -64,12 +64,11 @@ func (c *retryingClient) apply(ctx context.Context, request func(context.Context
 	return err
 }
 
-// errNoAnswer reports an apply that took longer than requestLimit.
 var errNoAnswer = fmt.Errorf("the API server has not answered for %s", requestLimit)
 
 // UpdateOperatorSpec returns a conflict only if another client changed the spec, if the conflicts last for catchUp, or
-// if the cache does not have the version. library-go's client writes the cached object with the version that it is
-// given, and v1helpers.UpdateSpec takes that from a live read after a conflict: what the cache lacks would be lost.
+// if the cache does not have the version. library-go's client writes the cached object with the given version, which
+// v1helpers.UpdateSpec takes from a live read after a conflict: changes that the cache lacks would be lost.
 func (c *retryingClient) UpdateOperatorSpec(
 	ctx context.Context, version string, spec *operatorv1.OperatorSpec,
 ) (*operatorv1.OperatorSpec, string, error) {
@@ -111,11 +110,10 @@ func (c *retryingClient) UpdateOperatorSpec(
 	return updated, updatedVersion, err
 }
 
-// notFoundMessage is the error message while the resource does not exist.
 var notFoundMessage = apierrors.NewNotFound(ccmv1.Resource.GroupResource(), Instance).Error()
 
-// ApplyOperatorStatus drops a status with the message that the resource does not exist. The resource has been
-// recreated since, and its event makes every controller sync.
+// ApplyOperatorStatus drops a status that reports that the resource does not exist: it has been recreated since, and
+// its event makes every controller sync.
 func (c *retryingClient) ApplyOperatorStatus(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.OperatorStatusApplyConfiguration,
 ) error {
@@ -130,7 +128,7 @@ func (c *retryingClient) ApplyOperatorStatus(
 	})
 }
 
-// ApplyStaticPodOperatorStatus drops the same status as ApplyOperatorStatus.
+// ApplyStaticPodOperatorStatus drops such a status too.
 func (c *retryingClient) ApplyStaticPodOperatorStatus(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
 ) error {

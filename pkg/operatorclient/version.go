@@ -13,19 +13,19 @@ import (
 type versionKey struct{}
 
 // AtVersion returns a context in which an apply is a conflict unless the resource has this version. library-go's client
-// applies with force, so what a stale cache says would replace what another controller has applied since.
+// applies with force, so a stale cache would overwrite what another controller has applied since.
 func AtVersion(ctx context.Context, version string) context.Context {
 	return context.WithValue(ctx, versionKey{}, version)
 }
 
-// Version returns the version that AtVersion put into the context, "" if none.
+// Version returns the version of AtVersion in the context, or "".
 func Version(ctx context.Context) string {
 	version, _ := ctx.Value(versionKey{}).(string)
 	return version
 }
 
 // asserting adds the version of AtVersion to the applied object, which library-go's client builds itself. The API
-// server rejects the apply of an object with another version than that of the stored one.
+// server rejects the apply if the stored object has another version.
 type asserting struct{ http.RoundTripper }
 
 func (a asserting) RoundTrip(request *http.Request) (*http.Response, error) {

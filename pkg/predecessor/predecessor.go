@@ -1,5 +1,5 @@
 // Package predecessor recognizes the workloads of the Deployment-based operator of the same name, from which this
-// operator takes a cluster over. Their shapes are those of its pkg/cloud/*/assets, releases 4.18 to 4.23.
+// operator takes a cluster over: those in its pkg/cloud/*/assets, releases 4.18 to 4.23.
 package predecessor
 
 import (
@@ -20,14 +20,13 @@ import (
 )
 
 const (
-	// ConditionType is the condition of the take-over: True until nothing of the predecessor runs.
+	// ConditionType is the condition of the take-over, True until nothing of the predecessor runs.
 	ConditionType = "TakingOver"
 
 	// InTreeReason is the condition's reason while kube-controller-manager runs the cloud controllers.
 	InTreeReason = "WaitingForKubeControllerManager"
 
-	// label is on every Deployment and pod of the predecessor's cloud-controller-managers. The value depends on the
-	// platform.
+	// label is on the Deployments and pods of the predecessor's CCMs. Its value depends on the platform.
 	label = "infrastructure.openshift.io/cloud-controller-manager"
 )
 
@@ -39,7 +38,7 @@ var selector = func() labels.Selector {
 	return labels.NewSelector().Add(*exists)
 }()
 
-// names are the predecessor's Deployments. The operator may delete these.
+// names are the predecessor's Deployments, which the operator may delete.
 var names = []string{
 	"aws-cloud-controller-manager",
 	"azure-cloud-controller-manager",
@@ -51,7 +50,7 @@ var names = []string{
 	"vsphere-cloud-controller-manager",
 }
 
-// Deployments returns the predecessor's Deployments, sorted by name. One that is being deleted counts.
+// Deployments returns the predecessor's Deployments, sorted by name, including those that are being deleted.
 func Deployments(lister appslisters.DeploymentLister) ([]*appsv1.Deployment, error) {
 	all, err := lister.Deployments(operand.Namespace).List(labels.Everything())
 	if err != nil {
@@ -64,7 +63,7 @@ func Deployments(lister appslisters.DeploymentLister) ([]*appsv1.Deployment, err
 	return found, nil
 }
 
-// Of returns those of pods that Pods would.
+// Of returns the predecessor's pods that have not ended, sorted by name.
 func Of(pods []*corev1.Pod) []*corev1.Pod {
 	found := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 		return !IsPod(pod) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
@@ -73,8 +72,8 @@ func Of(pods []*corev1.Pod) []*corev1.Pod {
 	return found
 }
 
-// IsPod reports whether obj is a pod of the predecessor's cloud-controller-managers. They are those of Deployments, so
-// none is a mirror pod, which a kubelet may make with any label.
+// IsPod reports whether obj is a pod of the predecessor's cloud-controller-managers. These belong to Deployments, so a
+// mirror pod, which a kubelet may create with any label, is not one.
 func IsPod(obj *corev1.Pod) bool {
 	return selector.Matches(labels.Set(obj.Labels)) && obj.Annotations[corev1.MirrorPodAnnotationKey] == ""
 }
@@ -82,8 +81,8 @@ func IsPod(obj *corev1.Pod) bool {
 // servesNothing is the flag of a cloud-controller-manager that listens on no port.
 var servesNothing = regexp.MustCompile(`--secure-port[= ]0(\s|"|'|$)`)
 
-// ListensOn10258 reports whether a pod occupies the port that our static pods serve on: those of IBM Cloud and Power
-// VS, and those of every platform before the z-streams of autumn 2025. The declared port says nothing: they all
+// ListensOn10258 reports whether a pod listens on the port of our static pods: those of IBM Cloud and Power VS do, and
+// those of every platform before the z-streams of autumn 2025. The declared port proves nothing, because all of them
 // declare it.
 func ListensOn10258(pod *corev1.PodSpec) bool {
 	return !slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
@@ -96,7 +95,7 @@ func Remains(conditions []operatorv1.OperatorCondition) bool {
 	return v1helpers.IsOperatorConditionTrue(conditions, ConditionType)
 }
 
-// LetsInstall reports whether static pods may be installed: the operator has asked who runs the cloud controllers,
+// LetsInstall reports whether static pods may be installed: the operator has determined who runs the cloud controllers,
 // and it is not kube-controller-manager.
 func LetsInstall(conditions []operatorv1.OperatorCondition) bool {
 	condition := v1helpers.FindOperatorCondition(conditions, ConditionType)

@@ -10,78 +10,77 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// ProofState is how far the proof of a revision by leading is.
+// ProofState is the state of the proof of a revision, which must lead on its first node.
 type ProofState string
 
-// The states of the proof, see package preflight.
+// The states; see package preflight.
 const (
-	ProofAwaited ProofState = "Awaited"  // the lead is to move to the first node
-	ProofHeld    ProofState = "Held"     // it led, and has shown nothing: the cloud may be down
+	ProofAwaited ProofState = "Awaited"  // the lead will move to the first node
+	ProofHeld    ProofState = "Held"     // it led, and showed nothing: the cloud may be down
 	ProofLeads   ProofState = "Leads"    // the process on the first node leads
 	Proven       ProofState = "Proven"   // it led well
-	Unproved     ProofState = "Unproved" // the rollout goes on, although nothing has proved the revision
+	Unproved     ProofState = "Unproved" // the rollout proceeds, although nothing has proved the revision
 	ProofFailed  ProofState = "Failed"   // the revision is rejected
 )
 
 // Proof is the record of a revision's proof.
 type Proof struct {
-	// Revision is the one that is proved, Former the one that led before.
-	Revision int32 `json:"revision"`
-	Former   int32 `json:"former"`
-	// Node is the first node.
-	Node  string     `json:"node"`
-	State ProofState `json:"state"`
-	// Why is why the state is Held, Unproved or Failed.
+	// Revision is the revision to prove, and Former the one that led before.
+	Revision int32      `json:"revision"`
+	Former   int32      `json:"former"`
+	Node     string     `json:"node"`
+	State    ProofState `json:"state"`
+	// Why is the reason for Held, Unproved or Failed.
 	Why string `json:"why,omitempty"`
-	// Began is when the record was made, Since when its state started.
+	// Began is when the record was created, and Since when its state started.
 	Began metav1.Time `json:"began"`
 	Since metav1.Time `json:"since"`
-	// Controllers are those that the former leader had started, as far as it was asked.
+	// Controllers are those that the former leader had started, as far as they are known.
 	Controllers []string `json:"controllers,omitempty"`
 	// Container is the ID of the first node's container that led.
 	Container string `json:"container,omitempty"`
-	// Accept is the command that ends Held before its time.
+	// Accept is the command that ends Held early.
 	Accept string `json:"accept,omitempty"`
-	// Hangs means that it led and did not start its controllers in time.
+	// Hangs means that it led, but did not start its controllers in time.
 	Hangs bool `json:"hangs,omitempty"`
-	// End is the verdict about a process that led and ended as in an outage of its cloud, for Held.
+	// End is the verdict, in the state Held, about a process that led and then ended as in an outage of its cloud.
 	End *Verdict `json:"end,omitempty"`
 }
 
-// In returns the record with another state, which starts now.
+// In returns the record in another state, which starts now.
 func (p *Proof) In(state ProofState, why string, now time.Time) *Proof {
 	next := *p
 	next.State, next.Why, next.Since = state, why, metav1.NewTime(now)
 	return &next
 }
 
-// IsOpen reports whether the record is about the revision, and has no result yet. p may be nil.
+// IsOpen reports whether the record is about the revision and has no result yet. p may be nil.
 func (p *Proof) IsOpen(revision int32) bool {
 	return p != nil && p.Revision == revision && (p.State == ProofAwaited || p.State == ProofLeads || p.State == ProofHeld)
 }
 
-// HasEnded reports whether the record is about the revision, and has a result. p may be nil.
+// HasEnded reports whether the record is about the revision and has a result. p may be nil.
 func (p *Proof) HasEnded(revision int32) bool {
 	return p != nil && p.Revision == revision && !p.IsOpen(revision)
 }
 
-// HasFailed reports whether the revision has led badly. p may be nil.
+// HasFailed reports whether the revision failed when it led. p may be nil.
 func (p *Proof) HasFailed(revision int32) bool {
 	return p != nil && p.Revision == revision && p.State == ProofFailed
 }
 
-// AwaitsFormer reports whether what a process of the former revision does decides about the revision.
+// AwaitsFormer reports whether the result depends on what a process of the former revision does.
 func (p *Proof) AwaitsFormer() bool { return p.Hangs || p.End != nil }
 
-// Counts reports whether the record still matters: it is about the latest revision, or not older than rejections that
-// are remembered. p may be nil.
+// Counts reports whether the record still matters: it is open and about the latest revision, or not older than
+// RememberPeriod. p may be nil.
 func (p *Proof) Counts(latest int32, now time.Time) bool {
 	return p != nil && (p.IsOpen(latest) || now.Sub(p.Began.Time).Abs() < RememberPeriod)
 }
 
-// NeedsProof reports whether the latest revision has to lead well before a node gets it that has the present one: it
-// is new, and does not change credentials and CAs alone. Where the former ones are not valid any more, a former leader
-// that ends for the proof cannot start again. p may be nil.
+// NeedsProof reports whether the latest revision must lead well before another node with the present revision gets it:
+// it IsNew, and does not change only credentials and CAs. If the former credentials are no longer valid, a former
+// leader that ends for the proof cannot start again. p may be nil.
 func (p *Proof) NeedsProof(objects operand.Objects, latest, present int32) bool {
 	changed := objects.Changes(latest, present)
 	delete(changed, diagnostic.Credentials)
@@ -89,9 +88,8 @@ func (p *Proof) NeedsProof(objects operand.Objects, latest, present int32) bool 
 	return len(changed) > 0 && p.IsNew(objects, latest, present)
 }
 
-// IsNew reports whether the latest revision gets a record: it changes what a cloud-controller-manager starts with,
-// compared with the present one, it has no result yet, and it does not take the place of one that has failed. l may be
-// nil.
+// IsNew reports whether the latest revision gets a record: it changes what the cloud-controller-manager of the present
+// revision starts with, it has no result or has failed, and it does not replace a failed revision. p may be nil.
 func (p *Proof) IsNew(objects operand.Objects, latest, present int32) bool {
 	if latest == present || present == 0 || p.HasEnded(latest) && !p.HasFailed(latest) || p.HasFailed(present) {
 		return false
@@ -115,5 +113,5 @@ func (p *Proof) Describe() string {
 	return ""
 }
 
-// ProofHoldPeriod is how long a rollout waits after its revision has led and has shown nothing.
+// ProofHoldPeriod is how long a rollout waits after its revision has led and shown nothing.
 const ProofHoldPeriod = 10 * time.Minute

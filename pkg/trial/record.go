@@ -1,6 +1,6 @@
-// Package trial has the record of a change that is tried before it becomes a revision, and before a second node gets
-// it. It decides nothing but when a preflight is repeated: the documentation of package targetconfigcontroller has what
-// happens to a candidate (the gate), and that of package preflight the verdicts and the states of a proof.
+// Package trial contains the record of a change that is tried before it becomes a revision, and before a second node
+// gets it. It only decides when a preflight is repeated. The documentation of package targetconfigcontroller describes
+// what happens to a candidate (the gate), and that of package preflight the verdicts and the states of a proof.
 package trial
 
 import (
@@ -17,22 +17,19 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// Annotation on the Secret operand.PreflightName has the Record as JSON.
+// Annotation on the Secret operand.PreflightName contains the Record as JSON.
 const Annotation = "cloud-controller-manager.openshift.io/trial"
 
-// Record is all that is known about the change that is tried, and about those that were tried before. Target
-// configuration writes what is to be tried, and package preflight the verdicts. Each writes the record as a whole, at
-// the version that it has read.
+// Record is what is known about the change that is being tried, and about earlier ones. Target configuration writes
+// what is to be tried, and package preflight the verdicts. Each writes the whole record, at the version that it read.
 type Record struct {
-	// Digest is that of the candidate, Inputs are the digests of what it changes, and Credentials is that of those which
-	// it logs in with.
+	// Digest is the candidate's, Inputs are the digests of its changes, and Credentials that of its login.
 	Digest      string               `json:"digest,omitempty"`
 	Inputs      operand.StartDigests `json:"inputs,omitempty"`
 	Credentials string               `json:"credentials,omitempty"`
-	// Again means that its pod is run again: the former one ended while no operator watched it.
+	// Again means that its pod runs again, because the former pod ended while no operator watched it.
 	Again bool `json:"again,omitempty"`
-	// Verdict is the one about the candidate, nil before there is one. While its preflight is repeated, it is the former
-	// one.
+	// Verdict is about the candidate, nil before there is one. While the preflight is repeated, it is the former verdict.
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Rejected are the inputs with which a preflight or a revision did not succeed.
 	Rejected []Rejection `json:"rejected,omitempty"`
@@ -41,34 +38,34 @@ type Record struct {
 
 	// Files are the data of the Secret: the pod and the files of the candidate, until there is a verdict.
 	Files map[string][]byte `json:"-"`
-	// Secret is the one that the record was read from, nil if there is none.
+	// Secret is the Secret from which the record was read, nil if it does not exist.
 	Secret *corev1.Secret `json:"-"`
 }
 
-// Of returns the record in the Secret, an empty one if there is none. secret may be nil.
+// Of returns the record in the Secret, empty if there is none. secret may be nil.
 func Of(secret *corev1.Secret) *Record {
 	r := &Record{}
 	if secret == nil {
 		return r
 	}
 	if json.Unmarshal([]byte(secret.Annotations[Annotation]), r) != nil {
-		r = &Record{} // What cannot be decoded is tried again.
+		r = &Record{} // what cannot be decoded is tried again
 	}
 	r.Files, r.Secret = secret.Data, secret
 	return r
 }
 
-// Runs reports whether the candidate is to be tried, or is being tried.
+// Runs reports whether the candidate waits for its preflight, or is in it.
 func (r *Record) Runs() bool { return len(r.Files) > 0 }
 
-// Conclude takes the verdict about the candidate. It also counts for each part of it that was rejected before.
+// Conclude records the verdict about the candidate. It also applies to each part of it that was rejected before.
 func (r *Record) Conclude(verdict *Verdict) {
 	r.Verdict, r.Files = verdict, nil
 	if len(r.Inputs) == 0 {
 		return
 	}
 	present := Rejection{Inputs: toReject(r.Inputs, verdict), Verdict: *verdict, Credentials: r.Credentials}
-	// A preflight does not see why a revision fails.
+	// A preflight does not show why a revision fails.
 	concerns := func(other Rejection) bool {
 		return r.Inputs.Matches(other.Inputs) && other.Verdict.Revision == verdict.Revision
 	}
@@ -86,8 +83,8 @@ func (r *Record) Conclude(verdict *Verdict) {
 	}
 }
 
-// RejectsRunning records that the running cloud-controller-manager's login is rejected too, for each candidate whose
-// login was: they are tried again at once.
+// RejectsRunning records that the cloud rejects the running cloud-controller-manager's login too. Candidates whose
+// login was rejected are then tried again at once.
 func (r *Record) RejectsRunning() {
 	mark := func(v *Verdict) {
 		if v.AwaitsLeader() {
@@ -121,8 +118,8 @@ func (r *Record) InSecret() (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// Save writes the record if it has changed, at the version that it was read from: a conflict means that the caller
-// decides again. An empty one has no Secret.
+// Save writes the record if it has changed, at the version from which it was read: after a conflict the caller must
+// decide again. An empty record has no Secret.
 func (r *Record) Save(ctx context.Context, client corev1client.SecretsGetter) error {
 	next, err := r.InSecret()
 	if err != nil {

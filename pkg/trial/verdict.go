@@ -13,24 +13,25 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// Result is how a preflight ended.
+// Result is the outcome of a preflight.
 type Result string
 
 const (
-	// Successful is a preflight whose cloud-controller-manager led and looked up its nodes.
+	// Successful means that the cloud-controller-manager led and looked up its nodes.
 	Successful Result = "Successful"
-	// Failed is one whose cloud-controller-manager cannot work with what the candidate has.
+	// Failed means that the cloud-controller-manager cannot work with the candidate.
 	Failed Result = "Failed"
-	// Inconclusive is one that shows nothing about the candidate: the cloud may be down, or the pod did not run. The
-	// candidate waits while a former one works.
+	// Inconclusive means that the preflight shows nothing about the candidate: the cloud may be down, or the pod did not
+	// run. The candidate waits while a former one works.
 	Inconclusive Result = "Inconclusive"
 )
 
-// The pauses after which a preflight that did not succeed is repeated: the first, doubled each time, and the longest.
-// What waits for its cloud has longestWait, because only a repeated preflight ends the wait. A rejected login counts
-// against an account, which many clouds lock for half an hour after some of them. So at most three are made in half an
-// hour with the same credentials, unless the running ones are rejected too: then nothing works until new ones do, so
-// soonTries follow each other after the first pause, and the others after ever longer ones.
+// The pauses before a preflight that did not succeed is repeated: the first, doubled each time, and the longest. What
+// waits for its cloud has longestWait, because only another preflight ends the wait.
+//
+// A rejected login counts against an account, which many clouds lock for half an hour after some of them. So at most
+// three are made in half an hour with the same credentials. If the running credentials are rejected too, nothing works
+// until new ones do: then soonTries follow each other after firstPause, and the others after ever longer pauses.
 const (
 	firstPause      = time.Minute
 	soonTries       = 5
@@ -39,21 +40,19 @@ const (
 	longestPause    = time.Hour
 )
 
-// The classes that decide when, and about what, a preflight is repeated.
+// The classes that decide when, and for what, a preflight is repeated.
 const (
-	// RejectedLogin is the class of a rejected login.
 	RejectedLogin = "Unauthenticated"
-	// ImageNotPulled is that of an image that the kubelet has failed to pull.
+	// ImageNotPulled is the class of an image that the kubelet cannot pull.
 	ImageNotPulled = "ImageNotPulled"
 )
 
-// Verdict is what a preflight shows about a candidate.
+// Verdict is what a preflight, or a revision on its first node, shows about a candidate.
 type Verdict struct {
 	Result Result `json:"result"`
-	// Class is why, for Failed and Inconclusive: the name of a nodecause.Class, ImageNotPulled, or a class of package
-	// preflight.
+	// Class is the reason for Failed and Inconclusive: a nodecause.Class, ImageNotPulled, or a class of package preflight.
 	Class string `json:"class,omitempty"`
-	// Message has the cause, the last words of the cloud-controller-manager without secrets, and the action.
+	// Message contains the cause, the last log line of the cloud-controller-manager without secrets, and the action.
 	Message string `json:"message,omitempty"`
 	// Node is where the preflight ran, Ended when it ended, and Took how long it ran.
 	Node  string          `json:"node,omitempty"`
@@ -61,28 +60,28 @@ type Verdict struct {
 	Took  metav1.Duration `json:"took"`
 	// Tries is how many preflights of this candidate have ended. With LeaderRejected, 0 means that the next one is due.
 	Tries int `json:"tries"`
-	// Revision is the one that has failed on the first node of its rollout, or in a preflight meanwhile. Former is the one
-	// that runs on the others. Both are 0 for a preflight before a rollout.
+	// Revision failed on the first node of its rollout, or in a preflight meanwhile. Former is the revision on the other
+	// nodes. Both are 0 for a preflight before a rollout.
 	Revision int32 `json:"revision,omitempty"`
 	Former   int32 `json:"former,omitempty"`
-	// Late means that a preflight has failed after the revision had started to roll out unproved.
+	// Late means that a preflight failed after the revision had started to roll out unproved.
 	Late bool `json:"late,omitempty"`
 	// LeaderRejected means that the cloud rejects the running cloud-controller-manager for the same reason.
 	LeaderRejected bool `json:"leaderRejected,omitempty"`
-	// Led means that the revision has failed when its cloud-controller-manager led.
+	// Led means that the revision failed when its cloud-controller-manager led.
 	Led bool `json:"led,omitempty"`
 }
 
-// Rejection is what a candidate changed whose preflight has failed. Only the cloud knows which of the inputs
-// it is, so they are rejected together, until one of them changes.
+// Rejection is what a candidate with a failed preflight changed. Only the cloud knows which of the inputs is wrong, so
+// they are rejected together, until one of them changes.
 type Rejection struct {
 	Inputs  operand.StartDigests `json:"inputs"`
 	Verdict Verdict              `json:"verdict"`
-	// Credentials is the digest of those that were tried, empty if it is not known.
+	// Credentials is the digest of the credentials that were tried, empty if unknown.
 	Credentials string `json:"credentials,omitempty"`
 }
 
-// IsFor reports whether the rejection is about a revision that has failed on its first node.
+// IsFor reports whether the rejection is about a revision that failed on its first node.
 func (r *Rejection) IsFor(revision int32) bool {
 	return revision != 0 && r.Verdict.Revision == revision
 }
@@ -90,12 +89,11 @@ func (r *Rejection) IsFor(revision int32) bool {
 // RememberPeriod is how long rejections are remembered.
 const RememberPeriod = longestPause
 
-// maxRemembered is how many rejections are remembered about inputs that were undone.
+// maxRemembered is how many rejections of inputs that were undone are remembered.
 const maxRemembered = 8
 
-// toReject returns the digests of what is rejected together. After a preflight, an image or flags that were changed at
-// the same time are not among them: without the rest, they can be tried on their own. Only a changed image is where it
-// is not pulled.
+// toReject returns the digests of what is rejected together. After a preflight, it omits an image and flags that
+// changed at the same time, because they can be tried without the rest. If the image is not pulled, it is only that.
 func toReject(inputs operand.StartDigests, verdict *Verdict) operand.StartDigests {
 	if verdict.Revision != 0 {
 		return inputs
@@ -112,30 +110,30 @@ func toReject(inputs operand.StartDigests, verdict *Verdict) operand.StartDigest
 	return rest
 }
 
-// remembers reports whether a rejection counts when its inputs come back: within an hour, a login would be repeated
-// against the account, and a rollout on the node where it has failed.
+// remembers reports whether a rejection counts when its inputs come back: within RememberPeriod, a login would count
+// against the account again, and a rollout would repeat on the node where it failed.
 func (r *Rejection) remembers(now time.Time) bool {
 	matters := !r.Waits() && (r.Verdict.Class == RejectedLogin || r.Verdict.Revision != 0)
-	return matters && now.Sub(r.Verdict.Ended.Time).Abs() < RememberPeriod // A clock may have been ahead.
+	return matters && now.Sub(r.Verdict.Ended.Time).Abs() < RememberPeriod // the node's clock may have been ahead
 }
 
-// Remembered returns those of the rejections that are still remembered, the latest of them.
+// Remembered returns the latest of the rejections that are still remembered.
 func Remembered(rejections []Rejection, now time.Time) []Rejection {
 	kept := slices.DeleteFunc(slices.Clone(rejections), func(r Rejection) bool { return !r.remembers(now) })
 	slices.SortFunc(kept, func(a, b Rejection) int { return a.Verdict.Ended.Compare(b.Verdict.Ended.Time) })
 	return kept[max(0, len(kept)-maxRemembered):]
 }
 
-// Waits reports whether the inputs wait for a verdict, and are not known to be wrong.
+// Waits reports whether the inputs wait for a verdict and are not known to be wrong.
 func (r *Rejection) Waits() bool { return r.Verdict.Result == Inconclusive }
 
-// AppliesTo reports whether a candidate with these digests, of which some have changed, has what was rejected.
+// AppliesTo reports whether a candidate with these digests, some of them changed, contains what was rejected.
 func (r *Rejection) AppliesTo(digests, changed operand.StartDigests) bool {
 	changes := func(cause diagnostic.Cause) bool { return changed[cause] != "" }
 	return digests.Matches(r.Inputs) && slices.ContainsFunc(r.Inputs.Causes(), changes)
 }
 
-// update takes the verdict of a repeated preflight. One that shows nothing refutes no failure.
+// update takes the verdict of a repeated preflight. An inconclusive verdict does not refute a failure.
 func (r *Rejection) update(present *Rejection) {
 	if present.Waits() && !r.Waits() {
 		r.Verdict.Ended = present.Verdict.Ended
@@ -144,14 +142,13 @@ func (r *Rejection) update(present *Rejection) {
 	r.Verdict, r.Credentials = present.Verdict, present.Credentials
 }
 
-// AwaitsLeader reports whether a preflight failed with a login that is repeated after a longer pause while the running
-// cloud-controller-manager's is not rejected.
+// AwaitsLeader reports whether a preflight failed with a rejected login. It is repeated after longer pauses unless the
+// running cloud-controller-manager's login is rejected too.
 func (v *Verdict) AwaitsLeader() bool {
 	return v.Result == Failed && v.Class == RejectedLogin && v.Revision == 0 && !v.LeaderRejected
 }
 
-// After returns the verdict of a repeated preflight; former may be nil. One that shows nothing does not refute a
-// failure.
+// After returns the verdict of a repeated preflight; former may be nil. Inconclusive does not refute a failure.
 func (v *Verdict) After(former *Verdict) *Verdict {
 	if former == nil {
 		return v
@@ -169,10 +166,10 @@ func (v *Verdict) After(former *Verdict) *Verdict {
 	return &after
 }
 
-// Never is the pause after which nothing is repeated.
+// Never is the pause of a preflight that is not repeated.
 const Never = time.Duration(math.MaxInt64)
 
-// RepeatIn returns when the preflight is repeated, 0 if that is due.
+// RepeatIn returns the time until the preflight is repeated, 0 if it is due.
 func (v *Verdict) RepeatIn(now time.Time) time.Duration {
 	pause := v.pause()
 	if pause == Never {
@@ -202,7 +199,7 @@ func (v *Verdict) pause() time.Duration {
 	return min(longest, first<<min(max(0, v.Tries-1), 6))
 }
 
-// NextTry says when the preflight is repeated, empty if it is not.
+// NextTry returns when the preflight is repeated, as the end of a message, empty if it is not.
 func (v *Verdict) NextTry() string {
 	switch pause := v.pause(); pause {
 	case Never:

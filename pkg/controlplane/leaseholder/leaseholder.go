@@ -1,4 +1,4 @@
-// Package leaseholder finds the node of the process that holds the operand's lease, and has the lease's timings.
+// Package leaseholder finds the node of the process that holds the operand's lease, and defines the lease's timings.
 package leaseholder
 
 import (
@@ -14,15 +14,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Identity returns the identity of a lease's holder, "" if there is none.
+// Identity returns the identity of a lease's holder, or "".
 func Identity(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
 
-// Node returns the one of nodes that the lease names, "" if there is none. Whether its process is one of ours and
-// renews the lease is what a controlplane.View says.
+// Node returns the one of nodes that the lease names, or "". Whether its process is ours is up to controlplane.View.
 func Node(lease *coordinationv1.Lease, nodes []string) string { return NodeOf(Identity(lease), nodes) }
 
-// Release frees a lease, unless it has changed since it was read. client-go's leader election lets the first that asks
-// acquire a lease without a holder, whatever its times are.
+// Release frees a lease, unless it has changed since it was read. In client-go's leader election, the first process
+// that tries acquires a lease without a holder, regardless of its times.
 func Release(
 	ctx context.Context, client coordinationv1client.LeasesGetter, lease *coordinationv1.Lease,
 ) error {
@@ -34,8 +33,8 @@ func Release(
 	return nil
 }
 
-// NodeOf returns the node with the identity "<hostname>_<UUID>", or "". Node name and host name may differ in form:
-// one may be the full name and the other the short one.
+// NodeOf returns the node with the identity "<hostname>_<UUID>", or "". The node name and the host name may differ in
+// form: one may be the full name and the other the short name.
 func NodeOf(identity string, nodes []string) string {
 	host, _, _ := strings.Cut(identity, "_")
 	byShortName := ""
@@ -62,10 +61,10 @@ const (
 	singleNode   = 270 * time.Second
 )
 
-// renewalDelay is how late the operator may see a renewal: the request of the holder, and the operator's watch.
+// renewalDelay is how late the operator may see a renewal: the holder's request, and the operator's watch.
 const renewalDelay = 2 * time.Second
 
-// Default returns the duration of the lease that the operator configures.
+// Default returns the lease duration that the operator configures.
 func Default(topology configv1.TopologyMode) time.Duration {
 	if topology == configv1.SingleReplicaTopologyMode {
 		return singleNode
@@ -73,12 +72,12 @@ func Default(topology configv1.TopologyMode) time.Duration {
 	return severalNodes
 }
 
-// Duration returns how long the lease lasts after a renewal, 0 if no process has held it.
+// Duration returns the duration in the lease, or 0 if no process has held it.
 func Duration(lease *coordinationv1.Lease) time.Duration {
 	return time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 }
 
-// HeldFor returns for how long the holder had held the lease at its last renewal. The clock of its node has both times.
+// HeldFor returns how long the holder had held the lease at its last renewal. Both times are from the node's clock.
 func HeldFor(lease *coordinationv1.Lease) time.Duration {
 	if lease.Spec.AcquireTime == nil || lease.Spec.RenewTime == nil {
 		return 0
@@ -86,9 +85,9 @@ func HeldFor(lease *coordinationv1.Lease) time.Duration {
 	return max(0, lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time))
 }
 
-// retryPeriod returns how often the holder renews a lease of that duration. The lease has only its duration, which
-// differs between OpenShift's timings: 137/107/26 seconds, and 270/240/60 on a single control-plane node. Kubernetes'
-// own, which a custom cloud-controller-manager may have, are 15/10/2.
+// retryPeriod returns how often the holder of a lease with that duration renews it. The lease contains only its
+// duration. OpenShift's timings are 137/107/26 seconds, and 270/240/60 on a single control-plane node. Kubernetes' own,
+// which a custom cloud-controller-manager may use, are 15/10/2.
 func retryPeriod(duration time.Duration) time.Duration {
 	switch duration {
 	case severalNodes:
@@ -103,6 +102,5 @@ func retryPeriod(duration time.Duration) time.Duration {
 // Overdue returns how long after a renewal the next one is late.
 func Overdue(duration time.Duration) time.Duration { return retryPeriod(duration) + renewalDelay }
 
-// Silence returns how long the holder must not have renewed the lease before it counts as silent: two retry periods,
-// so that one attempt may fail.
+// Silence returns how long after a renewal the holder counts as silent: two retry periods, as one attempt may fail.
 func Silence(duration time.Duration) time.Duration { return 2*retryPeriod(duration) + renewalDelay }
