@@ -16,17 +16,16 @@ import (
 
 // Request selects the files to check.
 type Request struct {
-	// Infrastructure is the file with the Infrastructure. If it is empty, Manifests must have the object.
+	// Infrastructure is the file with the Infrastructure. If it is empty, Manifests must contain the object.
 	Infrastructure string
-	// CloudConfig is the file with the cloud configuration in a ConfigMap of any name. If it is empty, the cluster's
-	// ConfigMap is searched in Manifests.
+	// CloudConfig is the file with the cloud configuration in a ConfigMap of any name. If it is empty, the ConfigMap that
+	// the cluster uses is looked up in Manifests.
 	CloudConfig string
 	// Manifests are files and directories with other objects. Without them, credentials are not checked.
 	Manifests []string
-	// PayloadVersion is the release whose entry in the FeatureGate is used. If it is empty, the only entry is used.
+	// PayloadVersion selects the FeatureGate's entry. If it is empty, the only entry is used.
 	PayloadVersion string
-	// Occasion is when the cluster gets the configuration. The zero value is Change.
-	Occasion Occasion
+	Occasion       Occasion
 }
 
 func (r Request) check() error {
@@ -44,16 +43,15 @@ func (r Request) checkStdin() error {
 	return nil
 }
 
-// Occasion is when a cluster gets a configuration. It decides whether a likely mistake is an error.
+// Occasion is when a cluster gets a configuration. It decides whether a likely mistake is an error. Empty means Change.
 type Occasion string
 
 const (
 	// Change is a change of a cluster's configuration. The operator rejects likely mistakes.
 	Change Occasion = "change"
-	// Installation is a first installation. Likely mistakes are warnings: there is nothing else to run with.
+	// Installation is a first installation. Likely mistakes are warnings: there is no accepted version to fall back to.
 	Installation Occasion = "installation"
-	// Takeover is an upgrade from a release without this operator. Likely mistakes are warnings: the cluster already
-	// works with them.
+	// Takeover is an upgrade from a release without this operator. Likely mistakes are warnings, as the cluster works.
 	Takeover Occasion = "takeover"
 )
 
@@ -68,21 +66,17 @@ func (o Occasion) policy() diagnostic.Policy {
 type Report struct {
 	// Platform is the name of the platform in the registry.
 	Platform string
-	// Managed reports whether the platform has a cloud-controller-manager. Otherwise nothing is checked.
+	// Managed reports whether this operator runs a cloud-controller-manager there. If not, nothing is checked.
 	Managed bool
-	// Diagnostics are all errors and warnings, sorted by file and line. Those of the cloud configuration's file come
-	// first.
+	// Diagnostics are all errors and warnings, sorted by file and line, those of CloudConfig's file first.
 	Diagnostics []diagnostic.Diagnostic
-	// Changes explain, in the same order, the differences between the inputs and what the cloud-controller-manager
-	// gets.
+	// Changes explain, in the same order, how what the cloud-controller-manager gets differs from the inputs.
 	Changes []diagnostic.Diagnostic
-	// Remarks are messages about the check itself: what was not checked and why, and which diagnostics have another
-	// severity on another Occasion.
-	Remarks []string
-	// CloudConfig and Credentials are the checked inputs.
+	// Remarks are about the check: what was not checked and why, and the diagnostics that depend on the Occasion.
+	Remarks     []string
 	CloudConfig operand.CloudConfig
 	Credentials operand.Credentials
-	// Cloud is what the cloud-controller-manager gets. It is set only if there are no errors.
+	// Cloud is what the cloud-controller-manager gets. It is empty if there are errors.
 	Cloud clouds.Result
 }
 
@@ -97,8 +91,8 @@ func (r *Report) Count(severity diagnostic.Severity) int {
 	return count
 }
 
-// Check makes the same check as render and the operator, but a likely typo is an error. It returns an error only if the
-// files are unusable.
+// Check checks the files as render and the operator do. On the Occasion Change, likely mistakes are errors. It returns
+// an error only if the files are unusable.
 func Check(request Request) (*Report, error) {
 	if err := request.check(); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 // Package offline reads a cluster's configuration from files of the installer or from a copy of a cluster's objects. It
-// gathers the same inputs as the operator does from the API, so that commands without a cluster make the same check.
-// Messages name the file to correct.
+// gathers the same inputs as the operator does from the API, so that offline commands make the same checks. Messages
+// name the file to correct.
 package offline
 
 import (
@@ -26,7 +26,7 @@ import (
 type Files struct {
 	// Manifests are files and directory trees with objects of the cluster.
 	Manifests []string
-	// Infrastructure is the file with the Infrastructure. If it is empty, Manifests must have the object.
+	// Infrastructure is the file with the Infrastructure. If it is empty, Manifests must contain the object.
 	Infrastructure string
 	// ManagedCloudConfig is the file with the ConfigMap that cluster-config-operator generates from the cloud
 	// configuration, empty if there is none.
@@ -37,23 +37,20 @@ type Files struct {
 
 // Cluster is the configuration of a cluster.
 type Cluster struct {
-	// Infrastructure is the manifest with the platform.
 	Infrastructure Manifest
-	// PlatformName is the platform type in Infrastructure.
-	PlatformName string
-	// UnknownPlatform is the message about a platform type that the API does not define, empty otherwise.
+	PlatformName   string
+	// UnknownPlatform is the message about a platform type that the API does not define, or empty.
 	UnknownPlatform string
-	// SystemTrust is the system's CA bundle, empty if it does not exist.
+	// SystemTrust is the system's CA bundle, empty if the file does not exist.
 	SystemTrust []operand.TrustSource
 
-	// platformKind is the kind of the diagnostic with UnknownPlatform.
 	platformKind diagnostic.Kind
 
 	// tlsProfile is what Observe found wrong with the TLS profile.
 	tlsProfile *configobservation.TLSProfileError
 
 	objects manifests
-	// live has the objects that no file has. It is nil without a cluster.
+	// live reads the objects that no file has. It is nil without a cluster.
 	live Live
 }
 
@@ -113,8 +110,7 @@ func onlyObject(file, wanted string, matches func(Manifest) bool) (*Manifest, er
 		cmp.Or(strings.Join(names, " and "), "no object"))
 }
 
-// Ignored returns a message for each manifest that cannot be used, but that was not needed as an input either. Call it
-// after all inputs are read.
+// Ignored returns a message for each unusable manifest that was not needed. Call it after all inputs are read.
 func (c *Cluster) Ignored() []string {
 	var messages []string
 	for _, err := range c.objects.ignored() {
@@ -123,7 +119,7 @@ func (c *Cluster) Ignored() []string {
 	return messages
 }
 
-// checkInfrastructure returns an error if the platform is not set, because unknown is not None.
+// checkInfrastructure returns an error if the platform type is not set: unknown does not mean None.
 func (c *Cluster) checkInfrastructure() error {
 	infrastructure := &configv1.Infrastructure{}
 	found, err := c.config("Infrastructure", infrastructure)
@@ -151,12 +147,11 @@ func (c *Cluster) checkInfrastructure() error {
 	return nil
 }
 
-// capability is the cluster capability of this operator.
 const capability = configv1.ClusterVersionCapabilityCloudControllerManager
 
-// WithoutCapability returns the ClusterVersion that disables the capability CloudControllerManager, or nil.
-// Without a ClusterVersion, and without spec.capabilities in it, every capability is enabled. A set that this
-// release does not know disables nothing: the cluster-version-operator judges it.
+// WithoutCapability returns the ClusterVersion if it disables the capability CloudControllerManager, otherwise nil.
+// Without a ClusterVersion, or without spec.capabilities in it, every capability is enabled. A set that this release
+// does not know disables nothing, because only the cluster-version-operator can interpret it.
 func (c *Cluster) WithoutCapability() (*Manifest, error) {
 	const kind = "ClusterVersion"
 	// The installer writes a namespace into this cluster-scoped object.
@@ -180,7 +175,7 @@ func (c *Cluster) WithoutCapability() (*Manifest, error) {
 	return found, nil
 }
 
-// readSystemTrust reads the system's CAs. A missing file is not an error, because the cluster's CAs may be sufficient.
+// readSystemTrust reads the system's CAs. A missing file is no error, because the cluster's CAs may suffice.
 func readSystemTrust(file string) ([]operand.TrustSource, error) {
 	data, err := ReadFile(file)
 	if file == "" || errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// Decode reads the object into its type and ignores unknown fields, which a newer installer may write.
+// Decode decodes the object and ignores unknown fields, which a newer installer may write.
 func (m Manifest) Decode(into any) error {
 	if m.defect != nil {
 		m.defect.reported = true
@@ -73,7 +73,6 @@ func (m Manifest) failf(path []string, format string, args ...any) error {
 	return fmt.Errorf("%s:%d:%d: "+format, append([]any{m.File, at.Line, at.Column}, args...)...)
 }
 
-// pathAt returns the path of the JSON value at the offset.
 func pathAt(data []byte, offset int64) []string {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	var path []string
@@ -104,8 +103,8 @@ func pathAt(data []byte, offset int64) []string {
 	return path
 }
 
-// find returns the value at a path in the object and the place of its key in the file, or of the nearest value above.
-// An object of a cluster has no places.
+// find returns the value at a path in the object, and the position in the file of its key or of the nearest parent. An
+// object of a cluster has no positions.
 func (m Manifest) find(path ...string) (value *confdoc.Node, at position, found bool) {
 	if m.document == nil {
 		return nil, position{}, false

@@ -22,10 +22,10 @@ type position = confdoc.Position
 type document struct {
 	// line is the document's first line in its file, 1-based.
 	line int
-	// column is the number of characters before it in that line.
+	// column is the number of characters before the document in that line.
 	column int
 	data   []byte
-	// parsed is what tree returns, nil before.
+	// parsed caches the result of tree.
 	parsed *confdoc.Node
 }
 
@@ -33,7 +33,7 @@ func nonEmptyDocuments(data []byte) []*document {
 	return slices.DeleteFunc(splitDocuments(data), func(d *document) bool { return isBlank(d.data) })
 }
 
-// splitDocuments splits a file at its separators. The rest of a separator's line belongs to the document.
+// splitDocuments splits a file at its separators. The rest of a separator's line belongs to the next document.
 func splitDocuments(data []byte) []*document {
 	current, start, offset, number := &document{line: 1}, 0, 0, 0
 	documents := []*document{current}
@@ -55,7 +55,7 @@ func isSeparator(line []byte) bool {
 	return found && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
-// isBlank reports whether a document has nothing, or null, which kubectl skips too.
+// isBlank reports whether a document has no content, or only null. kubectl skips both.
 func isBlank(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "null" {
@@ -78,7 +78,7 @@ func CheckSingle(file string, data []byte) error {
 	return nil
 }
 
-// withoutBar matches a key whose value is INI without the vertical bar in front of it.
+// withoutBar matches a key with INI as its value and without the vertical bar of a literal block.
 var withoutBar = regexp.MustCompile(
 	`(?m)^([ ]*)([A-Za-z0-9._-]+):[ ]*\r?\n[ ]*\[[ ]*[A-Za-z][A-Za-z0-9 "._-]*\][ ]*\r?$`)
 
@@ -105,7 +105,7 @@ func (d *document) json() ([]byte, error) {
 	return nil, d.failf(defect.Position, "%s", defect.Message)
 }
 
-// duplicateIn returns an error for duplicate keys in JSON. The YAML library does so for YAML.
+// duplicateIn returns an error for duplicate keys in JSON. For YAML, the library detects them.
 func duplicateIn(object []byte) error {
 	var ignored map[string]any
 	duplicates, err := kjson.UnmarshalStrict(object, &ignored, kjson.DisallowDuplicateFields)
@@ -128,7 +128,7 @@ func (d *document) inFile(place position) position {
 	return place
 }
 
-// checkEnd returns an error if content follows the document, which the YAML library ignores.
+// checkEnd returns an error if content follows the document: the YAML library would ignore it.
 func (d *document) checkEnd() error {
 	at, isDocument := confdoc.Rest(d.data)
 	switch {
@@ -140,7 +140,7 @@ func (d *document) checkEnd() error {
 	return d.failf(at, "content after the end of the document: write --- on a line of its own before another document")
 }
 
-// tree returns the values of the document. It has none if the document cannot be read; json reports that.
+// tree parses the document. The tree has no values if the document cannot be read, which json reports.
 func (d *document) tree() *confdoc.Node {
 	if d.parsed == nil {
 		d.parsed = confdoc.Tree(d.data)
@@ -148,8 +148,8 @@ func (d *document) tree() *confdoc.Node {
 	return d.parsed
 }
 
-// inBlock returns the place in the file of a line and column of the string at the path. Only a literal block has the
-// lines of the string as they are; known is false for any other style.
+// inBlock maps a line and column of the string at the path to a position in the file. known is false unless the string
+// is a literal block, the only style that keeps the lines.
 func (d *document) inBlock(path []string, line, column int) (at position, known bool) {
 	value, _, found := d.tree().Find(path...)
 	if !found || value.Style != yaml.LiteralStyle {
@@ -159,7 +159,7 @@ func (d *document) inBlock(path []string, line, column int) (at position, known 
 	if line > len(text) { // the end of the string
 		line, column = len(text), utf8.RuneCountInString(text[len(text)-1])+1
 	}
-	// The block starts in the line after its header. The first line that is not empty shows the indentation.
+	// The block starts in the line after its header. Its first non-empty line shows the indentation.
 	i := slices.IndexFunc(text, func(line string) bool { return line != "" })
 	if i < 0 {
 		return position{}, false

@@ -20,7 +20,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// check is the state of one Check.
 type check struct {
 	cluster  *Cluster
 	platform platform.Platform
@@ -33,7 +32,7 @@ type check struct {
 func (k *check) run(request Request, observed []byte) error {
 	if err := operandconfig.Required(k.config); err != nil {
 		k.findUnobserved(err)
-		// The other inputs are checked nevertheless. None of their checks depends on the API server's address.
+		// The other inputs are still checked. No check of theirs depends on the API server's address.
 		observed, err = operandconfig.Merge(observed, []byte(`{"apiServerInternalURI":"https://api-int.invalid:6443"}`))
 		if err != nil {
 			return err
@@ -44,7 +43,7 @@ func (k *check) run(request Request, observed []byte) error {
 	}
 	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed,
 		Policy: request.Occasion.policy(), First: request.Occasion.policy() == diagnostic.Lenient}
-	// The cluster's configuration does not determine the images of the release.
+	// The images of the release are not part of the cluster's configuration.
 	in.Images = operand.Images{Operand: "in the release", NodeManager: "in the release", Operator: "in the release"}
 	if k.platform.Image == "" && len(request.Manifests) > 0 {
 		in.Images.Operand = ""
@@ -97,13 +96,13 @@ func (k *check) gather(request Request) (*inputs.Gathered, error) {
 	return gathered, err
 }
 
-// leaveOutUnknown excludes Secrets from the check if there are no manifests, or if the manifests do not have them: the
-// cloud-credential-operator or the administrator may create them later.
+// leaveOutUnknown excludes Secrets from the check if there are no manifests, or if the manifests do not contain them:
+// the cloud-credential-operator or the administrator may create them later.
 func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 	unknown := operand.Credentials{Source: "the credentials Secret", Unknown: true}
 	names := k.platform.Credentials
 	if request.Occasion == Takeover && names.Optional && names.Request != "" {
-		// The predecessor requests no credentials where the instance's identity is enough.
+		// The predecessor requests no credentials if the instance's identity suffices.
 		k.addRemark(fmt.Sprintf("the take-over changes the CCM's identity from that of its instance to secret/%s in %s: "+
 			"where credentials are managed manually, create it before the upgrade from the "+
 			"release's CredentialsRequest %s (docs/upgrading.md#before)", names.Secret, operand.Namespace, names.Request))
@@ -133,8 +132,8 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 	}
 }
 
-// leaveOutMissing removes the errors for Secrets that are not among the manifests and reports the Secrets as unchecked:
-// administrators rarely keep Secrets with the other manifests.
+// leaveOutMissing replaces the errors about Secrets that are not among the manifests by remarks that they are not
+// checked: administrators rarely keep Secrets with the other manifests.
 func (k *check) leaveOutMissing(custom *customccm.Secrets) {
 	custom.Diagnostics = slices.DeleteFunc(custom.Diagnostics, func(d diagnostic.Diagnostic) bool {
 		return d.Key == "" && slices.Contains(custom.Missing, d.Object)
@@ -145,8 +144,8 @@ func (k *check) leaveOutMissing(custom *customccm.Secrets) {
 	}
 }
 
-// warnMisplaced warns about a file with the missing Secret in another namespace. It is no error: the cluster may have
-// the right one. Other components' Secrets may have the same name in their own namespaces.
+// warnMisplaced warns if a file has the missing Secret in another namespace. It is no error: the cluster may have the
+// right Secret, and Secrets of other components may have the same name in their own namespaces.
 func (k *check) warnMisplaced(missing string) {
 	name, namespace, _ := strings.Cut(strings.TrimPrefix(missing, "secret/"), " in ")
 	for _, m := range k.cluster.objects {
@@ -231,8 +230,7 @@ func (k *check) sort(diagnostics []diagnostic.Diagnostic) {
 	})
 }
 
-// NoneOf returns the start of a message that all Secrets for a platform's credentials are missing. It is empty if
-// the platform has no Secret.
+// NoneOf returns the subject of a message that a platform's Secrets are missing; empty if the platform has none.
 func NoneOf(c platform.Credentials) string {
 	switch names := secretsOf(c); len(names) {
 	case 0:

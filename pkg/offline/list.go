@@ -19,7 +19,7 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
-// errNoObject is the error for a document or a list item that is valid YAML, but not an object.
+// errNoObject reports a document or a list item that is valid YAML but not a Kubernetes object.
 var errNoObject = errors.New("is not a Kubernetes object: it needs apiVersion, kind and metadata.name")
 
 type header struct {
@@ -32,12 +32,12 @@ type header struct {
 	} `json:"metadata"`
 }
 
-// isList reports whether it is a list, such as the one that "oc get a b -o yaml" prints.
+// isList reports whether the object is a list, for example the output of "oc get a b -o yaml".
 func (h header) isList() bool { return strings.HasSuffix(h.Kind, "List") && h.Metadata.Name == "" }
 
 func readDocument(file string, d *document) ([]Manifest, error) {
 	if bytes.Contains(d.data, []byte("\nkind: CustomResourceDefinition\n")) {
-		// CRDs are the largest part of the rendered manifests, and none of them is an input.
+		// CRDs are the largest part of the rendered manifests, and no CRD is an input.
 		return nil, nil
 	}
 	asJSON, err := d.json()
@@ -54,16 +54,16 @@ func readDocument(file string, d *document) ([]Manifest, error) {
 	return objects, nil
 }
 
-// objectsOf returns the object in m, or the items of the list. The document of an item is the list's.
+// objectsOf returns the object in m or, if it is a list, its items, which share the list's document.
 func objectsOf(m Manifest) ([]Manifest, error) {
 	var h header
-	h.APIVersion, h.Kind = m.GVK.ToAPIVersionAndKind() // that of the list, unless the object has its own
+	h.APIVersion, h.Kind = m.GVK.ToAPIVersionAndKind() // the list's, unless the object has its own
 	err := utiljson.Unmarshal(m.json, &h)
 	if err == nil && h.isList() {
 		return itemsOf(m, h)
 	}
 	if err == nil && h.Metadata.Name == "" && h.Metadata.GenerateName != "" {
-		return nil, nil // Nothing refers to an object whose name the API server makes up.
+		return nil, nil // no object refers to one whose name the API server generates
 	}
 	if err != nil || h.Kind == "" || h.APIVersion == "" || h.Metadata.Name == "" {
 		return nil, m.failf(nil, "%s %w", cmp.Or(m.itemName(), "this"), errNoObject)
@@ -80,14 +80,14 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 	return []Manifest{m}, nil
 }
 
-// inputKinds are the kinds that are read, by group. The API has each in the version v1 only.
+// inputKinds are the kinds of inputs, by group. The API has each in version v1 only.
 var inputKinds = map[string][]string{
 	corev1.GroupName:         {configMapKind, secretKind},
 	configv1.GroupName:       {"APIServer", "ClusterVersion", "FeatureGate", "Infrastructure", "Network", "Proxy"},
 	ccmv1.GroupVersion.Group: {ccmv1.Kind.Kind},
 }
 
-// checkKind returns an error for an object that the API would refuse and that may be meant as an input.
+// checkKind returns an error for an object that the API would reject and that may be meant as an input.
 func (m Manifest) checkKind() error {
 	for group, kinds := range inputKinds {
 		i := slices.IndexFunc(kinds, func(kind string) bool { return strings.EqualFold(kind, m.GVK.Kind) })
@@ -106,12 +106,11 @@ func (m Manifest) checkKind() error {
 	return nil
 }
 
-// headerField matches a field of a header in text that cannot be parsed: YAML of any form, JSON, or a part of it.
+// headerField matches a field of an object's header in text that cannot be parsed: any YAML or JSON, or a part of it.
 var headerField = regexp.MustCompile(
 	`(?:^|[\s{,"'\x{feff}])(apiVersion|kind|namespace|name)["']?\s*:\s*["']?([^\s"',{}]+)`)
 
-// maybe reports whether an unreadable document mentions all that identifies an object. It may be a list, so the
-// fields may be anywhere.
+// maybe reports whether an unreadable document, which may be a list, mentions all that identifies an object.
 func (d *defect) maybe(group, kind, namespace, name string) bool {
 	wanted := map[string]string{"kind": kind, "namespace": namespace, "name": name}
 	for _, match := range headerField.FindAllSubmatch(d.text, -1) {
@@ -149,7 +148,7 @@ func itemsOf(m Manifest, h header) ([]Manifest, error) {
 	return objects, errors.Join(errs...)
 }
 
-// itemName returns the object's field in the list, empty if it is not in a list.
+// itemName returns the path of a list item, or an empty string for other objects.
 func (m Manifest) itemName() string {
 	var name strings.Builder
 	for i := 0; i+1 < len(m.item); i += 2 {

@@ -28,20 +28,20 @@ type Manifest struct {
 	document *document
 	// item is the path of a list item in the document, empty for other objects.
 	item []string
-	// defect is why the object cannot be read, nil if it can.
+	// defect is why the object cannot be used, or nil.
 	defect *defect
 }
 
 // defect is an error that matters only if a command needs the object.
 type defect struct {
 	err error
-	// text is the document that cannot be read, nil if the object could be read.
+	// text is the unreadable document, nil if the object could be read.
 	text []byte
-	// reported is set once Decode has returned the error.
+	// reported means that Decode has returned the error.
 	reported bool
 }
 
-// String returns the object's name for messages, for example "configmap/cloud-provider-config in openshift-config".
+// String returns the object's name in messages, for example "configmap/cloud-provider-config in openshift-config".
 func (m Manifest) String() string {
 	name := strings.ToLower(m.GVK.Kind)
 	if m.GVK.Group != "" {
@@ -54,7 +54,7 @@ func (m Manifest) String() string {
 	return name
 }
 
-// Source returns the object with its file.
+// Source returns the file and the object's name.
 func (m Manifest) Source() string {
 	if m.File == "" {
 		return m.String() // an object of a cluster
@@ -65,7 +65,7 @@ func (m Manifest) Source() string {
 // manifests are objects without duplicates.
 type manifests []Manifest
 
-// find returns the object, or the first unreadable document that may be it, or nil.
+// find returns the object, or the first unreadable document that may contain it, or nil.
 func (ms manifests) find(group, kind, namespace, name string) *Manifest {
 	if found := ms.readable(group, kind, namespace, name); found != nil {
 		return found
@@ -79,8 +79,8 @@ func (ms manifests) readable(group, kind, namespace, name string) *Manifest {
 	})
 }
 
-// didYouMean returns the end of a message about a missing object: the object of a file that differs from it only in its
-// kind, or only in its namespace, or in its name but has the key. It is empty if no file has one.
+// didYouMean returns the end of a message about a missing object: the position of an object that differs only in its
+// kind, only in its namespace, or only in its name and has the key. It is empty without such an object.
 func didYouMean(ms []Manifest, missing, key string) string {
 	kind, id, _ := strings.Cut(missing, "/")
 	name, namespace, _ := strings.Cut(id, " in ")
@@ -90,9 +90,9 @@ func didYouMean(ms []Manifest, missing, key string) string {
 		switch {
 		case m.File == "":
 			continue
-		case its != kind && m.Name+" in "+m.Namespace == id: // not an object of the cluster: most have one name
+		case its != kind && m.Name+" in "+m.Namespace == id: // in a file: in the cluster, most names exist
 			path = []string{"kind"}
-		case its == kind && m.Name == name && kind != "secret": // another component may have one of this name
+		case its == kind && m.Name == name && kind != "secret": // another component may have a Secret of this name
 			path[1] = "namespace"
 		case its != kind || m.Namespace != namespace || !m.has("data", key):
 			continue
@@ -110,7 +110,7 @@ func (ms manifests) first(matches func(Manifest) bool) *Manifest {
 	return nil
 }
 
-// add adds objects. Two objects of the same name that differ are a defect, because the cluster could get either.
+// add adds objects. Two different objects of the same name are a defect, because the cluster could get either.
 func (ms manifests) add(more ...Manifest) manifests {
 	for _, m := range more {
 		known := ms.readable(m.GVK.Group, m.GVK.Kind, m.Namespace, m.Name)
@@ -145,8 +145,8 @@ func (ms manifests) ignored() []error {
 	return errs
 }
 
-// readManifests reads every manifest of the files and directory trees. What cannot be read in a directory becomes an
-// object with a defect: most manifests are not inputs, and other operators and administrators add files of their own.
+// readManifests reads every manifest of the files and directory trees. In a directory, what cannot be read becomes an
+// object with a defect: most manifests are not inputs, and other operators and administrators add files.
 func readManifests(paths []string) (manifests, error) {
 	var all manifests
 	var errs []error
@@ -168,7 +168,7 @@ func readManifests(paths []string) (manifests, error) {
 	return all, errors.Join(errs...)
 }
 
-// readTolerantly returns the objects of a file. An unreadable document is an object without a name.
+// readTolerantly returns the objects of a file. An unreadable document becomes an object without a name.
 func readTolerantly(file string) []Manifest {
 	unreadable := func(err error) []Manifest { return []Manifest{{File: file, defect: &defect{err: err}}} }
 	data, err := ReadFile(file)
@@ -194,7 +194,7 @@ func readTolerantly(file string) []Manifest {
 	return objects
 }
 
-// manifestFiles returns the files at path, sorted. In a directory it returns the files that cluster-bootstrap reads.
+// manifestFiles returns the file, or the files that cluster-bootstrap reads in the directory, sorted.
 func manifestFiles(path string) ([]string, error) {
 	if path == Stdin {
 		return []string{path}, nil
@@ -207,7 +207,7 @@ func manifestFiles(path string) ([]string, error) {
 		return []string{path}, nil
 	}
 	var files []string
-	// The separator makes WalkDir follow a link.
+	// The trailing separator makes WalkDir follow a link.
 	err = filepath.WalkDir(path+string(filepath.Separator), func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return ReadError(file, err)
@@ -220,7 +220,7 @@ func manifestFiles(path string) ([]string, error) {
 	return files, err
 }
 
-// ReadObjects returns every object of a file. The error has all errors of the file.
+// ReadObjects returns every object of a file. Its error joins those of all documents.
 func ReadObjects(file string) ([]Manifest, error) {
 	var errs []error
 	objects := slices.DeleteFunc(readTolerantly(file), func(m Manifest) bool {
@@ -235,7 +235,7 @@ func ReadObjects(file string) ([]Manifest, error) {
 // maxFileBytes exceeds the size of any manifest: the API server accepts objects of a few megabytes.
 const maxFileBytes = 64 << 20
 
-// Stdin is the name of a file that stands for standard input, and StdinName is its name in messages.
+// Stdin is the file name that stands for standard input, and StdinName is its name in messages.
 const (
 	Stdin     = "-"
 	StdinName = "stdin"

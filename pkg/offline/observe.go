@@ -37,8 +37,8 @@ func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 	return encode(observed)
 }
 
-// TLSProfile returns the diagnostic about a TLS profile that the operator rejects, none if it accepts it. Without a
-// former profile, the cluster gets what Observe returns.
+// TLSProfile returns the diagnostic about a TLS profile that the operator rejects, or none. Observe adds cipher suites
+// to such a profile, as the operator does without a former profile.
 func (c *Cluster) TLSProfile(occasion Occasion) []diagnostic.Diagnostic {
 	if c.tlsProfile == nil {
 		return nil
@@ -91,7 +91,7 @@ func (c *Cluster) listers(payloadVersion string) (configobservation.Listers, err
 	return listers, errors.Join(errs...)
 }
 
-// featureGates returns an index with the FeatureGate. It is empty without a FeatureGate and without a payload version.
+// featureGates returns an index with the FeatureGate. It is empty without one, or without a payload version.
 func (c *Cluster) featureGates(payloadVersion string) (cache.Indexer, error) {
 	if payloadVersion == "" {
 		return newIndex(), nil
@@ -117,7 +117,7 @@ func (c *Cluster) WithoutGate(gate configv1.FeatureGateName, payloadVersion stri
 	return "", nil
 }
 
-// gatesOf returns the FeatureGate and its entry for a release. It returns neither if there is no FeatureGate.
+// gatesOf returns the FeatureGate and its entry for a release, or neither if there is no FeatureGate.
 func (c *Cluster) gatesOf(payloadVersion string) (*Manifest, *configv1.FeatureGateDetails, error) {
 	gate := &configv1.FeatureGate{}
 	found, err := c.config("FeatureGate", gate)
@@ -137,20 +137,19 @@ func newIndex() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 }
 
-// object is an object of config.openshift.io.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// index returns an index with the only object of the kind, decoded into object. A missing object is like an empty one.
+// index returns an index with the object, decoded into object. Without a cluster, a missing object counts as empty.
 func (c *Cluster) index(kind string, object object) (cache.Indexer, error) {
 	found, err := c.config(kind, object)
 	switch {
 	case err != nil:
 		return nil, err
 	case found == nil && c.live != nil:
-		return newIndex(), nil // the operator keeps what it has observed before
+		return newIndex(), nil // the observers keep what they observed before
 	}
 	object.SetName(operatorclient.Instance)
 	index := newIndex()

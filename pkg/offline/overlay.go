@@ -21,10 +21,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Live reads an object of a cluster as JSON, nil if it does not exist. The group and the kind are those of a Manifest.
+// Live reads an object of a cluster as JSON. It returns nil if the object does not exist.
 type Live func(group, kind, namespace, name string) ([]byte, error)
 
-// Overlay is a cluster with files laid over its objects.
+// Overlay is a cluster's configuration in which the objects of files replace the cluster's own.
 type Overlay struct {
 	*Cluster
 
@@ -32,7 +32,7 @@ type Overlay struct {
 	places places
 }
 
-// NewOverlay reads the files of a request, which may be none, and whatever no file has from a cluster.
+// NewOverlay reads the files of a request, if any. All other objects are read with live.
 func NewOverlay(request Request, live Live) (*Overlay, error) {
 	if err := request.checkStdin(); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func NewOverlay(request Request, live Live) (*Overlay, error) {
 	return &Overlay{Cluster: c, given: given}, err
 }
 
-// find returns the object of a file, the first unreadable document that may be it, the object of the cluster, or nil.
+// find returns the object of a file, the first unreadable document that may contain it, the cluster's object, or nil.
 func (c *Cluster) find(group, kind, namespace, name string) *Manifest {
 	if found := c.objects.find(group, kind, namespace, name); found != nil || c.live == nil {
 		return found
@@ -63,7 +63,7 @@ func (c *Cluster) find(group, kind, namespace, name string) *Manifest {
 	return found
 }
 
-// config decodes an object of config.openshift.io. It returns nil if there is none.
+// config decodes an object of config.openshift.io. It returns nil if the object does not exist.
 func (c *Cluster) config(kind string, into any) (*Manifest, error) {
 	return decodeInto(c.find(configv1.GroupName, kind, "", operatorclient.Instance), into)
 }
@@ -75,15 +75,15 @@ func decodeInto(found *Manifest, into any) (*Manifest, error) {
 	return found, found.Decode(into)
 }
 
-// Resource returns the operator's resource. It is empty if it does not exist.
+// Resource returns the operator's resource, empty if it does not exist.
 func (o *Overlay) Resource() (*ccmv1.CloudControllerManager, error) {
 	resource := &ccmv1.CloudControllerManager{}
 	_, err := decodeInto(o.findResource(), resource)
 	return resource, err
 }
 
-// Observed returns what the observers make of the objects over what they have observed before, as JSON, and what they
-// report. The given cloud configuration becomes the content of the ConfigMap that this names.
+// Observed returns what the observers make of the objects and of the former observed configuration, as JSON, and their
+// errors as diagnostics. It adds the given cloud configuration as the ConfigMap that the observed configuration names.
 func (o *Overlay) Observed(former []byte, version string) ([]byte, []diagnostic.Diagnostic, error) {
 	existing := map[string]any{}
 	if len(former) > 0 {
@@ -137,7 +137,7 @@ func (o *Overlay) placeGiven(config *operandconfig.Config) error {
 	return nil
 }
 
-// UnknownFieldsOfFile is UnknownFields for the operator's resource of a file: that of a cluster has no others.
+// UnknownFieldsOfFile is UnknownFields for an operator's resource in a file. The cluster's has no unknown fields.
 func (o *Overlay) UnknownFieldsOfFile() ([]diagnostic.Diagnostic, error) {
 	if o.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance) == nil {
 		return nil, nil
@@ -150,7 +150,7 @@ func (o *Overlay) HasFile(namespace, name string) bool {
 	return o.objects.find("", configMapKind, namespace, name) != nil
 }
 
-// GatherWithoutSecrets is Gather for a caller who may not read the cluster's Secrets: those that no file has are
+// GatherWithoutSecrets is Gather for a caller who may not read the cluster's Secrets: Secrets that no file has are
 // unknown instead of missing.
 func (o *Overlay) GatherWithoutSecrets(
 	observed *operandconfig.Config, p platform.Platform,
@@ -172,7 +172,7 @@ func (o *Overlay) GatherWithoutSecrets(
 	return gathered, nil
 }
 
-// Locate returns the diagnostics with their severity and, for those about a file, its name and the position in it.
+// Locate returns the diagnostics with their severity and, if they are about a file, its name and their position in it.
 func (o *Overlay) Locate(severity diagnostic.Severity, diagnostics []diagnostic.Diagnostic) []diagnostic.Diagnostic {
 	o.places.manifests = o.objects
 	var located []diagnostic.Diagnostic

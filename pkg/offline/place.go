@@ -14,14 +14,13 @@ import (
 
 // places adds files and positions to diagnostics.
 type places struct {
-	// manifests are the objects that diagnostics may name.
 	manifests []Manifest
-	// fallback is the object for diagnostics about an object without a file.
+	// fallback is the object of diagnostics about objects without a file.
 	fallback Manifest
 }
 
-// locate returns d with its file and position. The line and column of d are positions in the value of its key. If that
-// value is not a literal block, the position is the key's, and the message has line and column.
+// locate returns d with its file and position. d has positions in the value of its key. If that value is not a literal
+// block, the result has the key's position, and the message has the line and column.
 func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) diagnostic.Diagnostic {
 	m, path, found := p.find(d)
 	object, at := m.String(), m.place(path...)
@@ -38,10 +37,10 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 	}
 }
 
-// joinedHeader matches the header of a section in front of the line that was below it.
+// joinedHeader matches a section header in front of the line that was below it.
 var joinedHeader = regexp.MustCompile(`^\[[^\]\n]*\][ \t]*[^\s#;]`)
 
-// locate returns the place of a diagnostic in the file, and its message with what the place does not show.
+// locate returns the position of a diagnostic in the file, and its message with what the position does not show.
 func (m Manifest) locate(path []string, d diagnostic.Diagnostic, message string) (position, string) {
 	value, key, has := m.find(path...)
 	at, exact := m.inBlock(path, d.Line, d.Column)
@@ -58,12 +57,11 @@ func (m Manifest) locate(path []string, d diagnostic.Diagnostic, message string)
 	case d.Line > 0 && !exact:
 		message = fmt.Sprintf("line %d:%d of the value of %s: %s", d.Line, d.Column, name, message)
 	case m.GVK.Group != "" || !has:
-		message = fmt.Sprintf("%s: %s", name, message) // no place shows which key is meant
+		message = fmt.Sprintf("%s: %s", name, message) // the position does not show the key
 	}
 	return at, message
 }
 
-// find returns the object of a diagnostic and the path of its key.
 func (p *places) find(d diagnostic.Diagnostic) (m Manifest, path []string, found bool) {
 	field := ""
 	i := slices.IndexFunc(p.manifests, func(m Manifest) bool {

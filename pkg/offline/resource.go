@@ -13,8 +13,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// resource is the operator's resource in a file. The API server adds metadata and status, so a file from a cluster of
-// another version may have more fields there than this version knows.
+// resource is the operator's resource in a file. It decodes metadata and status loosely: a file from a cluster of
+// another version may contain fields there that this version does not know.
 type resource struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -27,15 +27,16 @@ func (c *Cluster) findResource() *Manifest {
 	return c.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
 }
 
-// spec returns the specification of the operator's resource. It is empty if no manifest has the resource.
+// spec returns the specification of the operator's resource, empty if no manifest has the resource.
 func (c *Cluster) spec() (ccmv1.CloudControllerManagerSpec, error) {
 	var r resource
 	_, err := decodeInto(c.findResource(), &r)
 	return r.Spec, err
 }
 
-// UnknownFields returns an error for each field of the operator's resource that does not exist, and for each value that
-// the API server would refuse. It would drop these fields, and a misspelled setting would be missing without notice.
+// UnknownFields returns an error for each unknown field of the operator's resource, and for each invalid value of
+// managementState, logLevel and operatorLogLevel. The API server drops unknown fields, so that a misspelled setting
+// would silently be missing.
 func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 	var r resource
 	found, err := decodeInto(c.findResource(), &r)

@@ -22,7 +22,7 @@ const (
 	secretKind    = "Secret"
 )
 
-// Gather returns the inputs of a candidate.
+// Gather gathers the inputs of a candidate, including SystemTrust.
 func (c *Cluster) Gather(observed *operandconfig.Config, p platform.Platform) (*inputs.Gathered, error) {
 	gathered, err := inputs.Gather(c, observed, p)
 	if err != nil {
@@ -72,8 +72,8 @@ func (c *Cluster) Name(object string) string {
 	return object
 }
 
-// givenCloudConfig returns the cloud configuration of a ConfigMap of any name. The key is the operator's: the key of
-// cluster-config-operator's ConfigMap, or the key in Infrastructure.
+// givenCloudConfig returns the cloud configuration of a ConfigMap of any name. The key is the one that the operator
+// would read: that of cluster-config-operator's ConfigMap, or the one in Infrastructure.
 func (c *Cluster) givenCloudConfig(given Manifest, observed *operandconfig.Config) (operand.CloudConfig, error) {
 	configMap := &corev1.ConfigMap{}
 	if err := given.Decode(configMap); err != nil {
@@ -102,7 +102,7 @@ func (c *Cluster) givenCloudConfig(given Manifest, observed *operandconfig.Confi
 	return config, nil
 }
 
-// guessedKey returns the key in a ConfigMap that Infrastructure does not name: the installer's key,
+// guessedKey returns the key of a ConfigMap that Infrastructure does not name: the installer's key,
 // cluster-config-operator's, or the only one.
 func guessedKey(configMap *corev1.ConfigMap) string {
 	keys := slices.Concat(slices.Collect(maps.Keys(configMap.Data)), slices.Collect(maps.Keys(configMap.BinaryData)))

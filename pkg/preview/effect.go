@@ -21,12 +21,10 @@ import (
 
 // Change is a file of the cloud-controller-manager, or of the cloud-node-manager, that would change.
 type Change struct {
-	// Object has the file under Key.
 	Object string `json:"object"`
 	Key    string `json:"key"`
-	// What says how the file would change.
-	What string `json:"what"`
-	// Lines are those of a diff, without secrets. There are none if no line may be shown.
+	What   string `json:"what"`
+	// Lines are the lines of a diff, without secrets. There are none if no line may be shown.
 	Lines []string `json:"lines,omitempty"`
 }
 
@@ -85,7 +83,7 @@ func redactor(verdicts ...*targetconfigcontroller.DryRunResult) (*redaction.Reda
 		configs = slices.AppendSeq(configs, maps.Values(v.Inputs.CloudConfig.Keys))
 		for key, data := range v.Inputs.Credentials.Data {
 			if _, exists := credentials[key]; exists {
-				key = fmt.Sprintf("%s-%d", key, i) // the same name with another secret
+				key = fmt.Sprintf("%s-%d", key, i) // another secret with the same name
 			}
 			credentials[key] = data
 		}
@@ -105,7 +103,7 @@ func (c *comparison) add(object, key, what string, lines []string) {
 	c.changes = append(c.changes, Change{Object: object, Key: key, What: what, Lines: lines})
 }
 
-// objects compares the revisioned objects. The pod is compared by its fields.
+// objects compares the revisioned objects, except for the pod.
 func (c *comparison) objects(now, next *operand.Resources) {
 	for i, secret := range next.Secrets {
 		keys(c, "secret/"+secret.Name, now.Secrets[i].Data, secret.Data)
@@ -161,7 +159,7 @@ func certificates(bundle []byte) string {
 	return fmt.Sprintf("%d certificates", len(found))
 }
 
-// otherValue marks a line whose value is not shown and differs.
+// otherValue marks a line whose hidden value differs.
 const otherValue = "  (another value, not shown)"
 
 func (c *comparison) diff(former, latter []byte) []string {
@@ -174,8 +172,8 @@ func (c *comparison) diff(former, latter []byte) []string {
 	return strings.Split(strings.TrimSuffix("@@"+string(text), "\n"), "\n")
 }
 
-// marked marks each redacted line whose value the former file has nowhere. It does not if redaction has changed the
-// number of lines.
+// marked adds otherValue to each redacted line whose original is not in the former file. It returns after unchanged if
+// redaction has changed the number of lines.
 func marked(former, before, latter, after string) string {
 	raw, redacted := strings.Split(latter, "\n"), strings.Split(after, "\n")
 	if len(raw) != len(redacted) || strings.Count(former, "\n") != strings.Count(before, "\n") {
@@ -202,8 +200,8 @@ func (c *comparison) pod(now, next *corev1.Pod) {
 	c.add("configmap/"+operand.PodConfigMap, "pod.yaml", what, lines)
 }
 
-// podDiff returns the images, arguments and environment that differ. A value of the environment is not shown: that of
-// a proxy may have a password.
+// podDiff returns the images, arguments and environment variables that differ. It hides the values of variables: that
+// of a proxy may contain a password.
 func podDiff(now, next *corev1.PodSpec) []string {
 	former, latter := podLines(now), podLines(next)
 	var lines []string

@@ -1,6 +1,6 @@
-// Package preview has what a change of a cluster's configuration would do, before it is made. It gathers, checks and
-// renders the objects of the cluster twice, as they are and with files laid over them, by the code of the operator, and
-// compares the results. It only reads.
+// Package preview computes what a change of a cluster's configuration would do. It gathers, checks and renders the
+// cluster's objects twice with the operator's code, as they are and with files laid over them, and compares the
+// results. It only reads.
 package preview
 
 import (
@@ -32,22 +32,21 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
 
-// Preview is what a change would do: what the operator would report, and the effect. The remarks say what it would use
-// instead of each rejected input, then what could not be compared.
+// Preview is what a change would do: what the operator would report, and the effect. The remarks say what the operator
+// would use instead of each rejected input, and what could not be compared.
 type Preview struct {
 	offline.Report
 	Effect
 }
 
-// Effect is the difference between what the operator makes of the cluster now and with the files.
+// Effect is the difference between what the operator makes of the cluster without and with the files.
 type Effect struct {
-	// Unknown reports that there is nothing to compare with. The other fields are then empty.
-	Unknown bool `json:"unknown,omitempty"`
-	// Changes are the files that would change.
+	// Unknown means that there is nothing to compare with. The other fields are then empty.
+	Unknown bool     `json:"unknown,omitempty"`
 	Changes []Change `json:"changes"`
 	// Revision is the revision that would roll out, 0 if none would.
 	Revision int32 `json:"revision,omitempty"`
-	// Nodes are the control-plane nodes in the order in which they would get it. Leader is the last one if it leads now.
+	// Nodes are the control-plane nodes in the order of the rollout. Leader is the last one if it leads now.
 	Nodes  []string `json:"nodes,omitempty"`
 	Leader string   `json:"leader,omitempty"`
 	// NodeManager reports whether the cloud-node-manager would roll out too, on every Linux node.
@@ -106,8 +105,7 @@ func (p *preview) overlay(request offline.Request) error {
 	if isStale, err := p.derivedIsStale(); err != nil || !isStale {
 		return err
 	}
-	// cluster-config-operator is going to derive another kube-cloud-config from the file, the same text on most
-	// platforms.
+	// cluster-config-operator will derive another kube-cloud-config from the file: the same text on most platforms.
 	p.after, err = p.side(request, func(group, kind, namespace, name string) ([]byte, error) {
 		if kind == configMapKind && namespace == operatorclient.ManagedConfigNamespace &&
 			name == operatorclient.ManagedCloudConfig {
@@ -128,7 +126,7 @@ func (p *preview) side(request offline.Request, live offline.Live) (*side, error
 	if err != nil {
 		return nil, err
 	}
-	// A file of the operator's resource may lack what the operator has written, and what it has accepted is no input.
+	// A file with the operator's resource may lack what the operator has written, and the accepted inputs are no input.
 	now := cmp.Or(p.before, s)
 	actual, err := now.Resource()
 	if err != nil {
@@ -161,8 +159,8 @@ func (p *preview) side(request offline.Request, live offline.Live) (*side, error
 	return s, err
 }
 
-// derivedIsStale reports whether a file changes the user's ConfigMap, so that what cluster-config-operator has derived
-// from it is going to change too.
+// derivedIsStale reports whether a file changes the user's ConfigMap, so that cluster-config-operator will derive
+// another ConfigMap from it.
 func (p *preview) derivedIsStale() (bool, error) {
 	name := p.after.config.CloudConfig.Name
 	if name == "" || !p.after.HasFile(operatorclient.UserConfigNamespace, name) ||
@@ -259,8 +257,8 @@ const (
 	secretKind    = "Secret"
 )
 
-// cluster reads the objects of a cluster, each once. Secrets are listed, because no role can permit to read those whose
-// names only the configuration has.
+// cluster reads the objects of a cluster, each once. It lists Secrets, because a role cannot grant access by names that
+// only the configuration contains.
 type cluster struct {
 	ctx     context.Context //nolint:containedctx // it lives as long as one command
 	objects dynamic.Interface

@@ -26,21 +26,21 @@ import (
 )
 
 // Explanation walks the objects on which something depends, one after the other, and ends in one cause and one action.
-// Programs read its JSON: fields may be added, but none may change.
+// Its JSON is an API: fields may be added, but none may change.
 type Explanation struct {
-	// Taken is the time of what is explained.
+	// Taken is the time of the snapshot.
 	Taken time.Time `json:"taken"`
 	Steps []Step    `json:"steps"`
-	// Cause is why something waits, and Action what to do. Both are empty if nothing waits.
+	// Cause is why something waits, and Action what to do about it. Both are empty if nothing waits.
 	Cause  string `json:"cause,omitempty"`
 	Action string `json:"action,omitempty"`
 
 	Unread []snapshot.Unread `json:"unread,omitempty"`
 }
 
-// Step is an object on the way. Its text says how the object is.
+// Step is an object on the walk. Text describes its state.
 type Step struct {
-	// OK reports whether that is as it should be.
+	// OK reports whether the state is as expected.
 	OK   bool   `json:"ok"`
 	Text string `json:"text"`
 }
@@ -86,8 +86,8 @@ func LeadingPod(s *snapshot.Snapshot) string {
 	return ""
 }
 
-// condition ends the explanation with what a condition says. The action is that of its code. A code that only leads to
-// this command has none: then it is in the message.
+// condition ends the explanation with the message of a condition and the action of its code. If that action is only to
+// run this command, the action is in the message.
 func (e *Explanation) condition(c Condition) *Explanation {
 	where := fmt.Sprintf("(condition %s, reason %s)", c.Type, reasonAndCode(c.Reason))
 	code, found := codes.Find(c.Code)
@@ -126,8 +126,8 @@ func (e *Explanation) WriteText(out io.Writer, color bool) error {
 	return err //nolint:wrapcheck // The caller says what could not be written.
 }
 
-// begin returns an explanation that says whether the operator runs, whose conditions are read. It fails without the
-// operator's resource.
+// begin starts an explanation, with a step if the operator does not run, because its conditions are then old. It
+// returns an error without the operator's resource.
 func begin(s *snapshot.Snapshot) (*walk, error) {
 	status, err := StatusOf(s)
 	if err != nil {
@@ -142,8 +142,8 @@ func begin(s *snapshot.Snapshot) (*walk, error) {
 	return e, nil
 }
 
-// unmanaged ends the explanation where this operator runs no cloud-controller-manager: after a removal with what the
-// condition says, and on a platform that has none with that cause. It reports whether it has done so.
+// unmanaged ends the explanation if this operator runs no cloud-controller-manager: during and after a removal with the
+// condition's message, and on an unmanaged platform with the given cause. It reports whether it did.
 func (e *walk) unmanaged(cause, action string) bool {
 	if c, isRemoving := e.firstTrue(observedplatform.RemovingCondition); isRemoving {
 		e.step(false, "condition %s since %s, reason %s", c.Type, stamp(c.Since), reasonAndCode(c.Reason))
@@ -161,11 +161,10 @@ func (e *walk) unmanaged(cause, action string) bool {
 	return true
 }
 
-// operandLease is what a Snapshot may not have, so that who leads is not known.
+// operandLease is what Missing reports if the leader is unknown.
 const operandLease = "lease/" + operand.Lease + " in " + operand.Namespace
 
-// leads adds the step of the leader, and returns it. Without one, that is the cause, unless the lease could not be
-// read.
+// leads adds the step of the leader, and returns whether there is one. If the lease could not be read, it returns true.
 func (e *walk) leads() (controlplane.Holder, bool) {
 	leader := leaderOf(e.shot)
 	if why := e.shot.Missing(operandLease); why != "" {
@@ -207,12 +206,12 @@ func (e *walk) naming(conditionType, object string) (Condition, bool) {
 	return c, isTrue && names(c.Message, object)
 }
 
-// names reports whether a text names an object, and not only one whose name begins like it.
+// names reports whether a text names an object, and not only another one whose name starts with it.
 func names(text, object string) bool {
 	return regexp.MustCompile(regexp.QuoteMeta(object) + `(?:$|[^a-z0-9.-]|\. )`).MatchString(text)
 }
 
-// blockers are the conditions that say why a rollout does not go on, the most specific first.
+// blockers are the conditions that explain why a rollout does not proceed, the most specific first.
 var blockers = []string{
 	staticpod.HeldBackCondition,
 	staticpod.ImagePullCondition,
@@ -223,7 +222,7 @@ var blockers = []string{
 	condition.NodeControllerDegradedConditionType,
 }
 
-// ExplainRollout explains where the rollout of the latest revision stands.
+// ExplainRollout explains the state of the rollout of the latest revision.
 func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 	e, err := begin(s)
 	if err != nil {
@@ -285,13 +284,12 @@ func (e *walk) inputs() {
 	}
 }
 
-// heldChanges are the conditions that say why a change of something else than an input did not roll out, or what a
-// change waits for.
+// heldChanges are the conditions about changes, of something other than an input, that were rejected or wait.
 var heldChanges = []string{
 	string(diagnostic.Image) + "Degraded", string(diagnostic.Configuration) + "Degraded", "PreflightNotices",
 }
 
-// leftOver ends an explanation of a rollout that has ended: what is rejected or waits did not roll out.
+// leftOver ends an explanation of a completed rollout: what is rejected or waits was not rolled out.
 func (e *walk) leftOver() *Explanation {
 	for _, input := range e.status.Inputs {
 		if input.Rejected {

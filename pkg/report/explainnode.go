@@ -48,9 +48,9 @@ func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	return e.waiting(node, named), nil
 }
 
-// waiting ends the explanation of a Node that waits: with the condition if it is set, or with the one that names the
-// Node. Without a cloud-node-manager, the leader's log is read before the operator names a cause, and while it does not
-// run.
+// waiting ends the explanation of a Node that waits: with c if it is set, otherwise with the condition that names the
+// Node. Without a cloud-node-manager, the leader's log is the fallback if no condition names a cause yet, or the
+// operator is down.
 func (e *walk) waiting(node *corev1.Node, c Condition) *Explanation {
 	leader, leads := controlplane.Holder{}, false
 	if e.platform.NodeManagerImage == "" {
@@ -85,8 +85,8 @@ func (e *Explanation) initialized(node *corev1.Node) *Explanation {
 	return e.withCause(cause, strings.ReplaceAll(action, "<node>", node.Name))
 }
 
-// attempt reads the leader's log like the operator, takes the cause from the same table, and reports whether it knows
-// one: the operator names no cause before a node has waited for 30 seconds.
+// attempt derives the cause from the leader's log, by the operator's code, and reports whether it knows one: the
+// operator names no cause before a node has waited for 30 seconds.
 func (e *walk) attempt(node *corev1.Node, leader controlplane.Holder, leads bool) bool {
 	evidence := nodecause.Evidence{Leaderless: !leads, NoNodeController: leads && e.lacksNodeController()}
 	log, why := e.shot.Log, ""
@@ -111,7 +111,7 @@ func (e *walk) attempt(node *corev1.Node, leader controlplane.Holder, leads bool
 	return true
 }
 
-// ofLog adds the step of the leader's log. It returns why a leader looks at no node, "" if it says nothing about that.
+// ofLog adds the step of the leader's log. It returns why its node controller is not running, "" if unknown.
 func (e *Explanation) ofLog(log snapshot.Log, evidence nodecause.Evidence) string {
 	start := nodecause.StartOf(log.Text)
 	switch {
@@ -129,7 +129,7 @@ func (e *Explanation) ofLog(log snapshot.Log, evidence nodecause.Evidence) strin
 	return ""
 }
 
-// lacksNodeController reports whether the operator says that the leader's node controller is not running.
+// lacksNodeController reports whether a condition says that the leader's node controller is not running.
 func (e *walk) lacksNodeController() bool {
 	condition := conditionOf(e.operator, leadership.NodeControllerCondition)
 	if condition.Status != string(operatorv1.ConditionTrue) {
@@ -197,7 +197,7 @@ func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
 		"ask again in a minute; then read the leader's log")
 }
 
-// deleteByHand returns the action that deletes a Node whose kubelet is silent: pods may still run there.
+// deleteByHand returns the action to delete a Node whose kubelet is silent: pods may still run there.
 func deleteByHand(name string) string {
 	return "check that its machine is gone, then delete the Node: oc delete node " + name
 }

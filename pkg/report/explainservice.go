@@ -58,8 +58,7 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	return e.lastFailure(service), nil
 }
 
-// noBalancers ends the explanation where no CCM makes load balancers: on its platform, with its configuration, or
-// because none leads.
+// noBalancers ends the explanation if no CCM creates load balancers: by platform, by configuration, or if none leads.
 func (e *walk) noBalancers() {
 	if e.unmanaged("nobody makes load balancers on this platform", "install a controller that does") {
 		return
@@ -82,8 +81,7 @@ func (e *walk) noBalancers() {
 
 const otherBalancer = "install a controller that makes load balancers, such as MetalLB, or set another spec.type"
 
-// lastFailure ends the explanation with what the CCM has reported last about the Service, or with the condition that
-// names it.
+// lastFailure ends the explanation with the CCM's last Warning about the Service, or with the condition that names it.
 func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	notice, isNamed := e.naming(loadbalancers.NoticesCondition,
 		fmt.Sprintf("service/%s in %s", service.Name, service.Namespace))
@@ -113,8 +111,8 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	return e.withCause(cause, action)
 }
 
-// removeFinalizer returns what ends the deletion of a Service without the CCM. The command fails if the finalizers have
-// changed since.
+// removeFinalizer returns the action that ends the deletion of a Service without the CCM. The command fails if the
+// finalizers have changed since.
 func removeFinalizer(service *corev1.Service) string {
 	at := fmt.Sprintf("/metadata/finalizers/%d", slices.Index(service.Finalizers, loadbalancer.Finalizer))
 	return fmt.Sprintf("check in the cloud that the load balancer and its addresses, such as a floating IP, are gone, "+
@@ -123,7 +121,7 @@ func removeFinalizer(service *corev1.Service) string {
 		service.Name, service.Namespace, at, loadbalancer.Finalizer, at)
 }
 
-// answers are the classes of what a cloud answers to any request.
+// answers are the classes of errors with which a cloud may answer any request.
 var answers = []nodecause.Class{
 	nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable, nodecause.Unavailable,
 	nodecause.ProxyRefused, nodecause.Certificate, nodecause.NoEndpoint, nodecause.NoLoadBalancers,
@@ -146,8 +144,8 @@ func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 	}
 }
 
-// withoutProviderID returns the names of the Nodes that no CCM has initialized. OpenStack's makes no load balancer at
-// all while there is one (its applyNodeSecurityGroupIDForLB).
+// withoutProviderID returns the names of the Nodes that no CCM has initialized. While there is one, OpenStack's CCM
+// creates no load balancer (applyNodeSecurityGroupIDForLB).
 func withoutProviderID(s *snapshot.Snapshot) []string {
 	var names []string
 	for _, node := range s.Nodes() {

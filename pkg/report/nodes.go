@@ -31,10 +31,10 @@ import (
 // Node is a control-plane node.
 type Node struct {
 	Name string `json:"name"`
-	// Revision is the running revision, 0 if none is, and Installing the one that is being installed, 0 if none is.
+	// Revision is the running revision, and Installing the one that is being installed; 0 means none.
 	Revision   int32 `json:"revision"`
 	Installing int32 `json:"installing,omitempty"`
-	// Failed is the last revision that could not be installed, and Failure why.
+	// Failed is the last revision that could not be installed, and Failure the reason.
 	Failed  int32  `json:"failedRevision,omitempty"`
 	Failure string `json:"failure,omitempty"`
 	// Kubelet is Ready, NotReady, silent, or missing if there is no Node.
@@ -47,12 +47,12 @@ type Node struct {
 	Credentials Credentials `json:"credentials,omitzero"`
 }
 
-// Credentials are those that a node uses.
+// Credentials are the credentials that a node uses.
 type Credentials struct {
 	// SinceRevision is the first revision with this content, and Created its time.
 	SinceRevision int       `json:"sinceRevision,omitempty"`
 	Created       time.Time `json:"created,omitzero"`
-	// Outdated reports that a later revision has others.
+	// Outdated means that a later revision has other credentials.
 	Outdated bool `json:"outdated,omitempty"`
 }
 
@@ -67,8 +67,8 @@ func podOn(node string, pods []*corev1.Pod) *corev1.Pod {
 	return nil
 }
 
-// leaderOf returns the holder of the operand's lease. A single look cannot tell a silent holder from one that renews:
-// it counts until its lease expires.
+// leaderOf returns the holder of the operand's lease. A single snapshot cannot distinguish a silent holder from one
+// that renews, so the holder counts until its lease expires.
 func leaderOf(s *snapshot.Snapshot) controlplane.Holder {
 	seen := controlplane.Lease{}
 	if lease := s.Lease(operand.Namespace, operand.Lease); lease != nil {
@@ -186,14 +186,14 @@ func sinceRevision(s *snapshot.Snapshot, revision int32) (since int, known bool)
 	return since, err == nil
 }
 
-// Input is one of the inputs that an administrator, or another operator, writes.
+// Input is an input that an administrator or another operator writes.
 type Input struct {
 	Name string `json:"name"`
 	// Source is the object to edit.
 	Source string `json:"source"`
-	// Rejected reports that the present content is not used.
+	// Rejected means that the present content is not used.
 	Rejected bool `json:"rejected"`
-	// Since is when the content in use was accepted if that is known, or when the present one was rejected.
+	// Since is when the content in use was accepted, if known, or when the present content was rejected.
 	Since   time.Time `json:"since,omitzero"`
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"`
@@ -208,7 +208,7 @@ type Expiry struct {
 	At     time.Time `json:"at"`
 }
 
-// inputCauses are the causes whose conditions are shown with the inputs.
+// inputCauses are the causes whose conditions are shown with the inputs, in their order.
 var inputCauses = []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA}
 
 func isInput(conditionType string) bool {
@@ -217,7 +217,7 @@ func isInput(conditionType string) bool {
 
 const none = "-"
 
-// nothing is a Reader without objects: Gather then returns the names of the sources, which is all that is shown.
+// nothing is a Reader without objects: Gather then returns only the names of the sources.
 type nothing struct{}
 
 func (nothing) ConfigMap(string, string) (*corev1.ConfigMap, error) { return nil, nil }

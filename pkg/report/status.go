@@ -1,5 +1,5 @@
-// Package report answers questions of a person from a snapshot. It judges nothing itself: the conditions that the
-// operator writes have the causes, and the model of the control plane has who leads.
+// Package report answers questions of an administrator from a snapshot. It makes no decisions itself: the causes are in
+// the operator's conditions, and package controlplane knows the leader.
 package report
 
 import (
@@ -30,10 +30,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
 
-// Status is the state of the operator and of its operand. Programs read its JSON: fields may be added, but none may
-// change.
+// Status is the state of the operator and of its operand. Its JSON is an API: fields may be added, but none may change.
 type Status struct {
-	// Taken is the time of what is reported.
+	// Taken is the time of the snapshot.
 	Taken time.Time `json:"taken"`
 
 	Available   Condition `json:"available"`
@@ -41,7 +40,7 @@ type Status struct {
 	Degraded    Condition `json:"degraded"`
 
 	Infrastructure string `json:"infrastructureName,omitempty"`
-	// Platform is empty until one is observed.
+	// Platform is empty until a platform is observed.
 	Platform string            `json:"platform"`
 	Managed  bool              `json:"managed"`
 	Versions map[string]string `json:"versions,omitempty"`
@@ -51,7 +50,7 @@ type Status struct {
 
 	Revision int32  `json:"revision"`
 	Nodes    []Node `json:"controlPlaneNodes"`
-	// Leader says why nobody leads, empty if a node leads.
+	// Leader is why no process leads, empty if one does.
 	Leader   string   `json:"noLeader,omitempty"`
 	Inputs   []Input  `json:"inputs,omitempty"`
 	Expiries []Expiry `json:"expiries,omitempty"`
@@ -72,23 +71,22 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"`
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"`
-	// Code is the stable code of the reason, empty for a reason that is not the operator's own.
+	// Code is the stable code of the reason, empty if the reason is not the operator's own.
 	Code string `json:"code,omitempty"`
 }
 
-// Process is the process of the operator that acts.
+// Process is the process of the operator that holds its lock.
 type Process struct {
-	Running bool `json:"running"`
-	// Identity is that of the lock's holder.
+	Running  bool      `json:"running"`
 	Identity string    `json:"identity,omitempty"`
 	Renewed  time.Time `json:"renewed,omitzero"`
-	// LastStatus is when the status was written last.
+	// LastStatus is when the status was last written.
 	LastStatus time.Time `json:"lastStatus,omitzero"`
-	// Problem says why no process acts, empty if one does or if that is not known.
+	// Problem is why no process is active, empty if one is or if that is unknown.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Healthy reports whether the operand is available, nothing is degraded, and the operator keeps that up to date.
+// Healthy reports whether the operand is available, nothing is degraded, and the operator is running.
 func (s *Status) Healthy() bool {
 	return s.Available.Status == string(configv1.ConditionTrue) &&
 		s.Degraded.Status == string(configv1.ConditionFalse) && s.Operator.Problem == ""
@@ -143,7 +141,7 @@ func (s *Status) summarize(clusterOperator *configv1.ClusterOperator) {
 		if c == nil {
 			return Condition{Type: string(conditionType), Status: string(configv1.ConditionUnknown)}
 		}
-		// Its reason joins those of several conditions, which have codes.
+		// The reason joins those of several conditions, which have codes.
 		return Condition{string(c.Type), string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message, ""}
 	}
 	s.Available, s.Progressing = of(configv1.OperatorAvailable), of(configv1.OperatorProgressing)
@@ -156,8 +154,7 @@ func (s *Status) summarize(clusterOperator *configv1.ClusterOperator) {
 	}
 }
 
-// sortConditions sorts what the operator says into problems, progress and notices. The conditions of inputs are shown
-// with the inputs.
+// sortConditions sorts the operator's conditions into problems, progress and notices, without those of inputs.
 func (s *Status) sortConditions(conditions []operatorv1.OperatorCondition) {
 	byType := func(a, b operatorv1.OperatorCondition) int { return cmp.Compare(a.Type, b.Type) }
 	for _, condition := range slices.SortedFunc(slices.Values(conditions), byType) {
@@ -189,8 +186,8 @@ func (c Condition) isProgress() bool {
 	return isUnderWay || c.is(string(configv1.OperatorProgressing), operatorv1.ConditionTrue)
 }
 
-// isNotice reports whether the condition is worth a look. Available with another reason than the usual one is an outage
-// that is tolerated, or a platform where nothing runs.
+// isNotice reports whether the condition deserves attention. Available with another reason than the usual one is a
+// tolerated outage, or a platform where nothing runs.
 func (c Condition) isNotice() bool {
 	isSpecial := c.Reason != "AsExpected" && c.Message != ""
 	return c.is("Notices", operatorv1.ConditionTrue) ||
@@ -227,11 +224,11 @@ func conditionOf(operator *ccmv1.CloudControllerManager, conditionType string) C
 	return Condition{Type: conditionType, Status: string(operatorv1.ConditionUnknown)}
 }
 
-// processOf reads the lock of the operator. Like the next process, it takes the time of the API server, not that of the
-// lock's holder alone: a clock may be wrong, but OpenShift's nodes have chrony.
+// processOf reads the lock of the operator. Like another process of the operator, it compares the lock with the API
+// server's time. The holder's clock may differ, but OpenShift's nodes run chrony.
 func processOf(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) Process {
 	p := Process{}
-	for _, last := range operator.ManagedFields { // a snapshot keeps only the last one of the status
+	for _, last := range operator.ManagedFields { // a snapshot keeps only the last entry of the status
 		p.LastStatus = ptr.Deref(last.Time, metav1.Time{}).UTC()
 	}
 	what := "lease/" + snapshot.OperatorLock + " in " + operatorclient.OperatorNamespace

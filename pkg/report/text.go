@@ -21,17 +21,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
 
-// Width is the number of columns of a text.
+// Width is the maximum number of columns of a line.
 const Width = 100
 
-// The colors on a terminal. Everything else is plain.
 const (
 	green = "\x1b[32m"
 	red   = "\x1b[1;31m"
 	plain = "\x1b[0m"
 )
 
-// text is what is written to a terminal: lines of at most Width columns, without control characters of a cluster.
+// text is output for a terminal: lines of at most Width columns, without control characters from the cluster.
 type text struct {
 	out   bytes.Buffer
 	color bool
@@ -261,7 +260,7 @@ func (t *text) conditions(title string, conditions []Condition) {
 			message = "the same"
 		}
 		reason := ""
-		if c.Reason != "" { // a controller of library-go may give none
+		if c.Reason != "" { // a controller of library-go may have no reason
 			reason = fmt.Sprintf(" (%s)", reasonAndCode(c.Reason))
 		}
 		t.wrapped("  ", "    ", fmt.Sprintf("%s since %s%s: %s", c.Type, stamp(c.Since), reason, message))
@@ -292,8 +291,8 @@ func (t *text) table(rows [][]string) {
 
 func (t *text) line(line string) { t.out.WriteString(shorten(printable.Line(line), Width) + "\n") }
 
-// wrapped writes a text in lines of Width columns, the first one after first, and the others after indent. A line of
-// the text remains one.
+// wrapped writes a text in lines of at most Width columns, the first after first, and the others after indent. It keeps
+// the line breaks of the text.
 func (t *text) wrapped(first, indent, long string) {
 	for paragraph := range strings.SplitSeq(long, "\n") {
 		line, isEmpty := first, true
@@ -312,14 +311,14 @@ func (t *text) wrapped(first, indent, long string) {
 	}
 }
 
-// Wrapped returns a text in lines of Width columns, the first one after first, and the others as far to the right.
+// Wrapped returns a text in lines of at most Width columns, the first after first, and the others indented as far.
 func Wrapped(first, long string) string {
 	t := text{}
 	t.wrapped(first, strings.Repeat(" ", len(first)), long)
 	return t.out.String()
 }
 
-// shorten cuts a text in its middle: the end of a name often tells more than what is before it.
+// shorten truncates a text in its middle, because the end of a name often distinguishes it.
 func shorten(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {

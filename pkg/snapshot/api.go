@@ -42,19 +42,19 @@ import (
 )
 
 const (
-	// requestTimeout limits a request if the configuration does not: a person waits.
+	// requestTimeout limits a request if the configuration does not: a user waits.
 	requestTimeout = 10 * time.Second
 
-	// page is how many objects a request asks for. The API server has them in memory together.
+	// page is the number of objects in a response. The API server holds them in memory together.
 	page = 100
 
-	// maxKept limits what is kept of a list. An Event or a Service has 1 to 2 KiB.
+	// maxKept limits the size of a list in memory. An Event or a Service has 1 to 2 KiB.
 	maxKept = 64 << 20
 )
 
 // Query is something to read: one object, or a list if it has no name.
 type Query struct {
-	// What names it in messages.
+	// What is its name in messages.
 	What string
 
 	kind            schema.GroupVersionKind
@@ -62,10 +62,9 @@ type Query struct {
 	fields          string
 }
 
-// What status reads. The order is that of the requests. The Secrets are first: their values are removed from what the
-// other objects say.
+// The queries of status, in order. The Secrets are first, because their values are removed from the other objects.
 var (
-	// Secrets is what a Snapshot cannot tell without the right to list the Secrets of the operand's namespace.
+	// Secrets is the Query.What of the Secrets, which need a right that not every user has.
 	Secrets = "secrets in " + operand.Namespace
 
 	statusQueries = []Query{
@@ -98,7 +97,7 @@ var (
 	lease = coordinationv1.SchemeGroupVersion.WithKind("Lease")
 )
 
-// NodeEvents are the Events in which the CCM announces that it deletes a Node.
+// NodeEvents reads the Events in which the CCM announces that it deletes a Node.
 func NodeEvents() []Query {
 	return []Query{{
 		"events in " + nodedeletion.EventNamespace, core("Event"), nodedeletion.EventNamespace, "",
@@ -106,10 +105,10 @@ func NodeEvents() []Query {
 	}}
 }
 
-// warnings selects the Events about Services that are read: those of loadbalancer.LastWarning.
+// warnings selects the Events for loadbalancer.LastWarning.
 const warnings = "involvedObject.kind=Service,source=" + loadbalancer.EventSource + ",type=" + corev1.EventTypeWarning
 
-// Service is a Service and the Events about it.
+// Service reads a Service and the Events about it.
 func Service(namespace, name string) []Query {
 	return []Query{
 		{"service/" + name + " in " + namespace, core("Service"), namespace, name, ""},
@@ -129,10 +128,9 @@ func (q Query) resource() schema.GroupVersionResource {
 
 // Client reads from the API of a cluster.
 type Client struct {
-	// Objects is the client for any object.
 	Objects dynamic.Interface
 	kube    kubernetes.Interface
-	// time is that of the API server's last response.
+	// time is the time of the API server's last response.
 	time    *atomic.Pointer[time.Time]
 	maxKept int
 }
@@ -154,8 +152,8 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{objects, kube, last, maxKept}, nil
 }
 
-// Read returns what status reads, what more asks for, and the end of the log of the pod that choose returns. choose may
-// be nil. What the caller may not read is Unread. Any other failure is an error.
+// Read returns what status needs, what more asks for, and the end of the log of the pod that choose returns. choose may
+// be nil. What the caller may not read becomes Unread. Any other failure is an error.
 func (c *Client) Read(ctx context.Context, choose func(*Snapshot) string, more ...Query) (*Snapshot, error) {
 	s, err := c.readObjects(ctx, more)
 	if err != nil || choose == nil {
@@ -228,7 +226,7 @@ func logOf(pod string) string { return "log of pod/" + pod + " in " + operand.Na
 
 const noRight = "no right to read this"
 
-// read calls add with each object as it is decoded: every tenant can write many large Services and Events.
+// read calls add with each object as it is decoded, because every tenant can write many large Services and Events.
 func (c *Client) read(ctx context.Context, q Query, add func(*unstructured.Unstructured) (more bool)) error {
 	if q.name != "" {
 		object, err := c.Objects.Resource(q.resource()).Namespace(q.namespace).Get(ctx, q.name, metav1.GetOptions{})
@@ -282,8 +280,7 @@ func (s *Snapshot) addSecrets(secrets []*corev1.Secret) error {
 	return nil
 }
 
-// firstRevisions returns, for each copy of the credentials of a revision, the first of the revisions without a change
-// since.
+// firstRevisions returns, for each revision's credentials, the first revision since which they are the same.
 func firstRevisions(secrets []*corev1.Secret) map[string]string {
 	copies := map[int]*corev1.Secret{}
 	var revisions []int
@@ -306,14 +303,13 @@ func firstRevisions(secrets []*corev1.Secret) map[string]string {
 	return first
 }
 
-// timed notes the time of the API server's last response: that of this machine may be wrong.
+// timed records the time of the API server's last response, because this machine's clock may be wrong.
 type timed struct {
 	http.RoundTripper
 
 	last *atomic.Pointer[time.Time]
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t timed) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(request)
 	if err != nil {

@@ -21,24 +21,24 @@ import (
 
 const indexFile = "index.yaml"
 
-// maxFileBytes limits a file of a directory. A must-gather has all Events of a namespace in one file.
+// maxFileBytes limits a file of a directory. A must-gather contains all Events of a namespace in one file.
 const maxFileBytes = 64 << 20
 
 type index struct {
-	// Taken is the time of the snapshot, Version that of the command that wrote it.
+	// Taken is the time of the snapshot, and Version that of the command that wrote it.
 	Taken   time.Time `json:"taken"`
 	Version string    `json:"version"`
 	Unread  []Unread  `json:"unread,omitempty"`
-	// Log is the file with the end of the log of the leader, empty if it was not read.
+	// Log is the file with the end of the leader's log, empty if it was not read.
 	Log         string `json:"log,omitempty"`
 	LogPod      string `json:"logPod,omitempty"`
 	LogComplete bool   `json:"logComplete,omitempty"`
-	// Objects are the files with one object each.
+	// Objects are the files, with one object each.
 	Objects []string `json:"objects"`
 }
 
-// Write writes the snapshot to a directory, which must not exist or must be empty: one file for each object, where
-// must-gather has it, and an index. It returns the number of files. What may have a secret is removed.
+// Write writes the snapshot to a directory, which must not exist or must be empty: one file for each object, at the
+// path that must-gather uses, and an index. It returns the number of files. It first removes what may contain a secret.
 func (s *Snapshot) Write(dir, version string) (files int, err error) {
 	s.removeUnmasked()
 	root, err := newRoot(dir)
@@ -89,8 +89,7 @@ func pathOf(object *unstructured.Unstructured) string {
 	return filepath.Join(namespaced, object.GetNamespace(), group, resource.Resource, object.GetName()+".yaml")
 }
 
-// newRoot opens an empty directory of this user, which it creates. What is checked is what is written to, whatever gets
-// its name meanwhile.
+// newRoot opens or creates an empty directory of this user. It checks what it opened, as the name may get another one.
 func newRoot(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the directory: %w", err)
@@ -125,7 +124,7 @@ func checkPrivate(info fs.FileInfo, user int) error {
 	return nil
 }
 
-// write creates a file. It replaces none, and follows no link.
+// write creates a file. It neither replaces a file nor follows a link.
 func write(root *os.Root, path string, data []byte) error {
 	if !filepath.IsLocal(path) {
 		return fmt.Errorf("%q is no file below the directory", path)
@@ -144,8 +143,8 @@ func write(root *os.Root, path string, data []byte) error {
 	return nil
 }
 
-// ReadDirectory reads what Write, or oc adm must-gather, has written. Of a must-gather, more is what the caller needs
-// beyond status, and choose returns the pod whose log is read; it may be nil.
+// ReadDirectory reads what Write or oc adm must-gather has written. From a must-gather it also reads what more asks
+// for, and the log of the pod that choose returns. choose may be nil.
 func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*Snapshot, error) {
 	root, err := regularfile.OpenRoot(dir)
 	if err != nil {
@@ -189,8 +188,7 @@ func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*S
 	return s, nil
 }
 
-// removeUnmasked removes the log, and what containers have said, if the values of the Secrets could not be removed from
-// them because the Secrets were not read.
+// removeUnmasked removes the log and all messages if the Secrets were not read, as their values may be in them.
 func (s *Snapshot) removeUnmasked() {
 	if s.Missing(Secrets) == "" {
 		return
@@ -206,7 +204,7 @@ func (s *Snapshot) removeUnmasked() {
 	}
 }
 
-// Everything is what the commands read beyond status.
+// Everything returns what the commands read beyond status.
 func Everything() []Query {
 	return slices.Concat(NodeEvents(), []Query{
 		{"services", core("Service"), "", "", ""},

@@ -23,7 +23,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
-// The directories that oc adm inspect writes, and those of must-gather around them: one for each image.
+// The directories that oc adm inspect writes. must-gather puts them into one directory for each image.
 const (
 	clusterScoped = "cluster-scoped-resources"
 	namespaced    = "namespaces"
@@ -41,8 +41,8 @@ type mustGather struct {
 	s      *Snapshot
 }
 
-// readMustGather returns nil if the directory is no must-gather. The time comes only from what status reads, because a
-// tenant can write the other objects.
+// readMustGather returns nil if the directory is no must-gather. Its time is derived only from what status reads,
+// because tenants can write the other objects.
 func readMustGather(root *os.Root, choose func(*Snapshot) string, more []Query) (*Snapshot, error) {
 	m := &mustGather{root: root, seen: map[string]bool{}, s: &Snapshot{}}
 	for _, dir := range append([]string{"."}, m.entries(".")...) {
@@ -70,8 +70,8 @@ func readMustGather(root *os.Root, choose func(*Snapshot) string, more []Query) 
 
 func (m *mustGather) entries(dir string) []string { return regularfile.Names(m.root, dir) }
 
-// read reads what the queries ask for, and records what the must-gather does not have. Its Secrets have no content. A
-// list of Events may be empty.
+// read reads what the queries ask for, and records what the must-gather does not contain. Its Secrets have no content.
+// A list of Events may be empty.
 func (m *mustGather) read(queries []Query) error {
 	for _, query := range queries {
 		if query.What == Secrets {
@@ -103,8 +103,8 @@ func (q Query) selects(o *unstructured.Unstructured) bool {
 	return q.kind.Kind == o.GetKind() && o.GetNamespace() == q.namespace && (q.name == "" || q.name == o.GetName())
 }
 
-// files returns the files that may have what a query asks for: one for each object, and one with a List beside their
-// directory. A pod has a directory of its own besides. exists reports whether there is the directory of the namespace.
+// files returns the files that may contain the objects of a query: one for each object, and one with a List beside
+// their directory. A Pod may also be in its own directory. exists is true if the namespace has a directory.
 func (m *mustGather) files(q Query) (files []string, exists bool) {
 	for _, image := range m.images {
 		dir := path.Join(image, clusterScoped)
@@ -126,7 +126,7 @@ func (m *mustGather) files(q Query) (files []string, exists bool) {
 	return files, exists
 }
 
-// objects returns the object in a file, or the items of its List. A file that does not exist has none.
+// objects returns the object in a file, or the items of its List. A missing file has none.
 func (m *mustGather) objects(name string) ([]*unstructured.Unstructured, error) {
 	if path.Ext(name) != ".yaml" {
 		return nil, nil
@@ -161,7 +161,7 @@ func (m *mustGather) objects(name string) ([]*unstructured.Unstructured, error) 
 	return items, nil
 }
 
-// add keeps the first copy of an object: several images gather the same ones.
+// add keeps the first copy of an object, because several images gather the same objects.
 func (m *mustGather) add(object *unstructured.Unstructured) {
 	id := object.GetKind() + "/" + object.GetNamespace() + "/" + object.GetName()
 	if !m.seen[id] {
@@ -171,11 +171,11 @@ func (m *mustGather) add(object *unstructured.Unstructured) {
 	}
 }
 
-// timestampFormat is that of the file timestamp, which has when must-gather began and ended.
+// timestampFormat is the format of must-gather's file timestamp, which contains its start and its end.
 const timestampFormat = "2006-01-02 15:04:05.999999999 -0700 MST"
 
-// taken returns the time of the must-gather: when it ended by the clock of who ran it, or the last time of the cluster,
-// whichever is later.
+// taken returns the time of the must-gather: its end by the clock of the user's machine, or the last time in the
+// cluster's objects, whichever is later.
 func (m *mustGather) taken() time.Time {
 	var last time.Time
 	later := func(t time.Time) {
@@ -203,10 +203,10 @@ func (m *mustGather) taken() time.Time {
 	return last.UTC()
 }
 
-// logBytes limits how much of a log is read, from its end.
+// logBytes limits how much is read from the end of a log.
 const logBytes = 4 << 20
 
-// log reads the log of a pod of the operand. Inspect reads it with the kubelet's timestamps.
+// log reads the log of a pod of the operand, which oc adm inspect writes with the kubelet's timestamps.
 func (m *mustGather) log(pod string) error {
 	if pod == "" {
 		return nil

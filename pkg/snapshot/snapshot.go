@@ -1,6 +1,6 @@
-// Package snapshot has what the commands for a person read: the objects of a cluster at one moment. What status does
-// not need is removed when an object is read, so a snapshot has no content of a Secret, no environment and no arguments
-// of a container, and no annotation that is not listed here.
+// Package snapshot reads the objects of a cluster at one moment, for the administrator's commands. It removes what
+// status does not need as soon as an object is read, so a snapshot contains no content of a Secret, no environment or
+// arguments of a container, and no annotation that is not listed here.
 package snapshot
 
 import (
@@ -25,28 +25,27 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// OperatorLock is the name of the Lease by which one process of the operator acts at a time.
+// OperatorLock is the name of the Lease that the active process of the operator holds.
 const OperatorLock = "cluster-cloud-controller-manager-operator-lock"
 
 // Snapshot is a cluster at one moment.
 type Snapshot struct {
-	// Taken is the time of the moment, by the API server's clock.
-	Taken time.Time
-	// Unread is what could not be read.
+	// Taken is the time of the snapshot, by the API server's clock.
+	Taken  time.Time
 	Unread []Unread
 
 	// Log is the end of the log of a pod of the operand, if it was read.
 	Log Log
 
 	objects []*unstructured.Unstructured
-	// redactor has the values of the Secrets, if they were read.
+	// redactor knows the values of the Secrets, if they were read.
 	redactor *redaction.Redactor
 }
 
 // Log is the end of the log of a pod.
 type Log struct {
 	Pod, Text string
-	// Complete reports whether that is all that the process has logged.
+	// Complete means that this is the whole log of the process.
 	Complete bool
 }
 
@@ -56,8 +55,7 @@ type Unread struct {
 	Why  string `json:"why"`
 }
 
-// of returns the objects of a kind in a namespace as their type, sorted by name, without those that do not fit it. Of
-// a name, "" selects all.
+// of returns the objects of a kind in a namespace, sorted by name, as far as they can be decoded. name may be "".
 func of[T any](s *Snapshot, kind, namespace, name string) []*T {
 	var found []*T
 	for _, o := range s.objects {
@@ -87,7 +85,7 @@ func (s *Snapshot) ClusterOperator() *configv1.ClusterOperator {
 	return get[configv1.ClusterOperator](s, "ClusterOperator", "", operatorclient.ClusterOperator)
 }
 
-// Infrastructure returns the cluster's.
+// Infrastructure returns the cluster's Infrastructure.
 func (s *Snapshot) Infrastructure() *configv1.Infrastructure {
 	return get[configv1.Infrastructure](s, "Infrastructure", "", operatorclient.Instance)
 }
@@ -133,7 +131,7 @@ func (s *Snapshot) add(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// sort orders the objects, so that equal clusters have equal reports.
+// sort sorts the objects, so that equal clusters yield equal reports.
 func (s *Snapshot) sort() {
 	slices.SortFunc(s.objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetNamespace(), b.GetNamespace()),
@@ -142,7 +140,7 @@ func (s *Snapshot) sort() {
 	slices.SortFunc(s.Unread, func(a, b Unread) int { return cmp.Compare(a.What, b.What) })
 }
 
-// NotKnown begins what Missing returns.
+// NotKnown is the prefix of what Missing returns.
 const NotKnown = "not known: "
 
 // Missing returns why something could not be read, "" if it was.
@@ -153,7 +151,7 @@ func (s *Snapshot) Missing(what string) string {
 	return ""
 }
 
-// VersionAnnotation on what is kept of a revision's credentials has the first revision with that content.
+// VersionAnnotation on the copy of a revision's credentials names the first revision with that content.
 const VersionAnnotation = "cloud-controller-manager.openshift.io/content-since-revision"
 
 var metadata = []string{"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generation"}
@@ -204,15 +202,15 @@ var fields = map[string][][]string{
 
 var labelled = []string{"Pod", "Node"}
 
-// data are the keys that are kept of Secrets and ConfigMaps, by name. None has a secret: a certificate is public, and
-// WithoutContent has removed the inputs' digests.
+// data are the keys of Secrets and ConfigMaps that are kept, by the object's name. None is secret: a certificate is
+// public, and WithoutContent has removed the inputs' digests.
 var data = map[string][]string{
 	operand.AcceptedInputsSecret: {operand.AcceptedRecordsKey},
 	operand.ServingCertSecret:    {"tls.crt"},
 	operand.ServingCAConfigMap:   {"ca-bundle.crt"},
 }
 
-// reduce returns what is kept of an object, nil for a kind of which nothing is.
+// reduce returns what is kept of an object, nil if nothing of its kind is kept.
 func reduce(object *unstructured.Unstructured) *unstructured.Unstructured {
 	paths, known := fields[object.GetKind()]
 	if !known {
@@ -247,7 +245,7 @@ func keep(from, to *unstructured.Unstructured, path ...string) {
 	}
 }
 
-// maxText is the length of the longest text that is kept. No kubelet and no CCM writes a longer one. To cut it could
+// maxText is the maximum length of a text that is kept. No kubelet and no CCM writes a longer text. Truncating it could
 // leave a part of a secret, which would not be recognized.
 const maxText = 32 << 10
 
@@ -282,7 +280,7 @@ func lastStatus(object *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	}}
 }
 
-// mask changes each message of an object that may quote a container, a cloud or a person.
+// mask changes each message of an object that may quote a container, a cloud or a user.
 func mask(value any, change func(string) string) {
 	switch value := value.(type) {
 	case map[string]any:
