@@ -1,4 +1,4 @@
-// Package digest has the two forms in which this operator writes SHA-256 digests.
+// Package digest formats SHA-256 digests in the two forms that this operator uses.
 package digest
 
 import (
@@ -6,10 +6,10 @@ import (
 	"encoding/hex"
 )
 
-// Of returns the digest of a content as annotations and images name it: sha256:<hex>.
+// Of returns the digest in the form of annotations and image references: sha256:<hex>.
 func Of[T string | []byte](content T) string { return "sha256:" + Hex(content) }
 
-// Hex returns the digest of a content without its algorithm.
+// Hex returns the digest without the name of the algorithm.
 func Hex[T string | []byte](content T) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:])

@@ -1,7 +1,7 @@
-// Package filesyncer keeps directories on a node equal to ConfigMaps and Secrets, whose readers reload them: the
-// operand's tokens, certificates and client CAs. It runs in a container beside the operand, with a program of its own,
-// cmd/file-syncer. It reads the API without the types of k8s.io/api and without library-go, which together take six
-// times as much memory on each control-plane node as the rest.
+// Package filesyncer keeps directories on a node equal to ConfigMaps and Secrets whose readers reload them: the
+// operand's tokens, certificates and client CAs. It runs in a container beside the operand, in its own program,
+// cmd/file-syncer. It does not use the types of k8s.io/api or library-go, which would need six times the memory of
+// everything else on each control-plane node.
 package filesyncer
 
 import (
@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// DefaultRepairPeriod is how often the files are compared with the objects when nothing changes.
+	// DefaultRepairPeriod is how often the files are compared with the objects without a change.
 	DefaultRepairPeriod = 30 * time.Second
 
 	// lockTimeout limits how long to wait for an installer that writes the same directories.
@@ -40,21 +40,21 @@ const (
 	minRetry, maxRetry = time.Second, time.Minute
 )
 
-// The kinds of objects, by their resources, which are also the names of their directories.
+// The resources of the objects, which are also the names of their directories.
 const (
 	configMaps = "configmaps"
 	secrets    = "secrets"
 )
 
-// StaticPod is the one that the syncer is a container of.
+// StaticPod is the pod that the syncer is a container of.
 type StaticPod struct {
-	// Pod is what the events are about, Node the node that it runs on.
+	// Pod is the pod that events are about, and Node its node.
 	Pod, Node string
-	// RevisionDirectory and Manifest are what the installer wrote, which is only reported; see Report.
+	// RevisionDirectory and Manifest are written by the installer. The syncer only reports them; see Report.
 	RevisionDirectory, Manifest string
 }
 
-// Options are what Run requires. All are required.
+// Options are the options of Run. All are required.
 type Options struct {
 	Client    dynamic.Interface
 	Namespace string
@@ -63,7 +63,7 @@ type Options struct {
 	ConfigMaps, Secrets []string
 	Directory           string
 	StaticPod
-	// RepairPeriod is how often the files are compared with the objects when nothing changes.
+	// RepairPeriod is how often the files are compared with the objects without a change.
 	RepairPeriod time.Duration
 	Clock        clock.PassiveClock
 }
@@ -78,13 +78,13 @@ type syncer struct {
 	Options
 	stores map[object]cache.Store
 	queue  workqueue.TypedRateLimitingInterface[object]
-	// written has the resource version that the files of an object were last found or made equal to.
+	// written is the resource version with which the files of an object were last equal.
 	written map[object]string
-	// failing has the objects whose files could not be written at the last attempt, and why.
+	// failing are the objects whose last attempt failed, with the error.
 	failing map[object]error
 }
 
-// Run keeps the files up to date until the context ends. It creates one event about each change on the disk.
+// Run keeps the files up to date until the context ends. It emits one event for each change on the disk.
 func Run(ctx context.Context, options Options) {
 	s := &syncer{
 		Options: options,
@@ -108,7 +108,7 @@ func Run(ctx context.Context, options Options) {
 	watches.Wait()
 }
 
-// informer watches one object by its name, which a role can be limited to.
+// informer watches one object by its name, to which a role can be limited.
 func (s *syncer) informer(ctx context.Context, o object) cache.Controller {
 	byName := func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, o.name).String()
@@ -223,7 +223,7 @@ func (s *syncer) replace(ctx context.Context, directory string, files nodefiles.
 	return nodefiles.ReplaceDirectory(directory, files)
 }
 
-// event creates an event about the static pod. An event that cannot be created is in the log only.
+// event emits an event about the static pod, and logs it.
 func (s *syncer) event(ctx context.Context, kind, reason, message string) {
 	logger := klog.FromContext(ctx)
 	logger.Info(message, "reason", reason)

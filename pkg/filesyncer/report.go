@@ -18,20 +18,18 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// ReportConfigMap has a Report as JSON for each node, by the node's name.
+// ReportConfigMap contains a Report as JSON for each node, by the node's name.
 const ReportConfigMap = "node-files"
 
-// ReportPeriod is how often a report is repeated when it does not change, so that a file-syncer that has stopped
-// working shows.
+// ReportPeriod is how often an unchanged report is repeated, so that a file-syncer that no longer works is noticed.
 const ReportPeriod = 5 * time.Minute
 
-// Report describes the files on a node, as they are now. The operator installs a revision again that differs.
+// Report describes the current files on a node. If they differ from the revision, the operator installs it again.
 type Report struct {
-	// Directory is the digest of the revision's directory, Manifest that of the static pod's manifest. A digest is ""
-	// if there is no such file.
+	// Directory and Manifest are the digests of the revision's directory and of the static pod's manifest; "" if missing.
 	Directory string `json:"directory"`
 	Manifest  string `json:"manifest"`
-	// NotWritten names the objects whose files could not be written at the last attempt, and why.
+	// NotWritten names the objects whose last attempt failed, with the errors.
 	NotWritten string `json:"notWritten,omitempty"`
 	// At is the time of the report by the node's clock.
 	At metav1.Time `json:"at"`
@@ -44,11 +42,11 @@ const (
 	maxNotWritten = 500
 )
 
-// digest matches what nodefiles.DigestOf returns.
+// digest matches the results of nodefiles.DigestOf.
 var digest = regexp.MustCompile(`^(?:sha256:[0-9a-f]{1,64})?$`)
 
-// ParseReport returns the report in a text that need not be from a file-syncer: all file-syncers have the same token,
-// so the API cannot tell which node one runs on. NotWritten is printable and bounded.
+// ParseReport parses a report that need not be from the file-syncer of that node: all file-syncers have the same token,
+// so the API cannot tell them apart. NotWritten is printable and bounded.
 func ParseReport(text string) (Report, error) {
 	if len(text) > maxReport {
 		return Report{}, fmt.Errorf("the report has %d bytes, more than %d", len(text), maxReport)
@@ -77,7 +75,7 @@ func bounded(text string) string {
 	return string(line)
 }
 
-// report writes this node's report if it differs from the stored one, or if that is old.
+// report writes this node's report if it differs from the stored one, or if that one is old.
 func (s *syncer) report(ctx context.Context) error {
 	stored, exists, err := s.stores[object{configMaps, ReportConfigMap}].GetByKey(s.Namespace + "/" + ReportConfigMap)
 	if err != nil || !exists {
@@ -120,7 +118,7 @@ func (s *syncer) look() (current Report, err error) {
 	return current, nil
 }
 
-// isCurrent reports whether the stored report of this node says the same and is recent.
+// isCurrent reports whether the stored report of this node is recent and otherwise equal.
 func (s *syncer) isCurrent(stored *unstructured.Unstructured, current Report) bool {
 	text, _, err := unstructured.NestedString(stored.Object, "data", s.Node)
 	if err != nil {

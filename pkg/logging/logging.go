@@ -1,5 +1,5 @@
 // Package logging keeps secrets and the content of objects out of the process's log, at every verbosity. library-go
-// logs the difference of each object that it applies and the pod that it installs. client-go logs the bodies of
+// logs the difference of each object that it applies, and the pod that it installs. client-go logs the bodies of
 // requests.
 package logging
 
@@ -12,7 +12,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
-// omitted replaces content in the log.
 const omitted = "(content is not logged)"
 
 // content matches the formats whose last argument is the content of an object: "ConfigMap %q changes: %v" and
@@ -20,16 +19,14 @@ const omitted = "(content is not logged)"
 // its installer.
 var content = regexp.MustCompile(`changes.*: %[vs]$|\n%s$`)
 
-// Install makes klog omit content. Call it before the first log message.
+// Install makes klog omit content and secrets. Call it before the first log message.
 func Install() { klog.SetLogFilter(filter{}) }
 
 // filter implements klog.LogFilter. It never changes the arguments in place, because the caller owns them.
 type filter struct{}
 
-// Filter redacts secrets.
 func (filter) Filter(args []any) []any { return redactAll(args) }
 
-// FilterF omits content and redacts secrets.
 func (filter) FilterF(format string, args []any) (string, []any) {
 	if len(args) == 0 {
 		return redact(format), args
@@ -38,11 +35,10 @@ func (filter) FilterF(format string, args []any) (string, []any) {
 	if content.MatchString(format) {
 		args[len(args)-1] = omitted
 	}
-	return redaction.Logins(format), redactAll(args) // Text could take a verb for a password
+	return redaction.Logins(format), redactAll(args) // redaction.Text could take a verb for a password
 }
 
-// FilterS omits the bodies of requests and responses, which client-go logs at verbosity 8 and above, and redacts
-// secrets.
+// FilterS also omits the bodies of requests and responses, which client-go logs at verbosity 8 and above.
 func (filter) FilterS(msg string, keysAndValues []any) (string, []any) {
 	keysAndValues = slices.Clone(keysAndValues)
 	for i := 0; i+1 < len(keysAndValues); i += 2 {

@@ -22,8 +22,8 @@ func Digest(files Files) string {
 	return digest.Of(content.String())
 }
 
-// DigestOf returns the digest of the file or of the directory's files. It differs from Digest if a file has another
-// mode or is not a regular one. It is "" if there is nothing at the path.
+// DigestOf returns the digest of the file or of the directory's files, "" if the path does not exist. It differs from
+// Digest if a file has another mode or is not regular.
 func DigestOf(path string) (string, error) {
 	digest, err := digestOf(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,16 +13,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// lockPeriod is how often a process tries to get the lock that another one has.
+// lockPeriod is how often a process tries to acquire a lock that another process holds.
 const lockPeriod = 200 * time.Millisecond
 
-// LockDirectory waits until no other process has the lock of this directory, which it creates.
+// LockDirectory locks a directory, which it creates. It waits until no other process holds the lock.
 func LockDirectory(ctx context.Context, directory string) (unlock func(), err error) {
 	return Lock(ctx, filepath.Join(directory, ".lock"))
 }
 
-// Lock waits until no other process has the lock of this file, which it creates. The kernel releases the lock of a
-// process that ended. A process that has the lock may remove the file; the next one then locks a new file.
+// Lock locks a file, which it creates. It waits until no other process holds the lock. The kernel releases the lock of
+// a process that has ended. The holder may remove the file; the next process then locks a new file.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	err = wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
 		unlock, err = tryLock(path)

@@ -1,5 +1,5 @@
-// Package nodefiles replaces files and directories on a node atomically. A reader, a crash or a power failure finds the
-// former content or the new one, never a mixture and never a part.
+// Package nodefiles replaces files and directories on a node atomically. A reader, a crash or a power failure finds
+// either the former content or the new one, never a mixture or a part.
 //
 // library-go's atomicdir, which its installer uses, is internal, and the names of its files cannot be paths.
 package nodefiles
@@ -19,20 +19,19 @@ import (
 )
 
 const (
-	// fileMode lets only root read the files: some hold secrets, and their readers run as root.
+	// fileMode lets only root read the files: some contain secrets, and their readers run as root.
 	fileMode fs.FileMode = 0o600
 
 	directoryMode fs.FileMode = 0o755
 )
 
-// Files are the contents of a directory's files by their paths in it. The paths are relative and may have several
-// parts.
+// Files are the contents of a directory's files by their relative paths, which may have several parts.
 type Files map[string][]byte
 
-// ReplaceDirectory makes the directory hold these files and nothing else. It writes them under another name beside the
-// directory first, flushes them to the disk, and then exchanges the names. A mount of the former directory keeps the
-// former files, so a container has to mount the parent. A directory that holds the files already is left alone, and
-// replaced is false.
+// ReplaceDirectory makes the directory contain these files and nothing else. It writes them under another name beside
+// the directory, flushes them to the disk, and then exchanges the names. A mount of the former directory keeps the
+// former files, so containers must mount the parent. If the directory already contains the files, it is not touched,
+// and replaced is false.
 func ReplaceDirectory(directory string, files Files) (replaced bool, err error) {
 	return replaceDirectory(disk{}, directory, files)
 }
@@ -44,8 +43,8 @@ type File struct {
 	Data []byte
 }
 
-// ReplaceFiles makes the files hold their data. Their directories exist afterwards. A file that holds its data already
-// is left alone. All data is on the disk before the first file is replaced, so a full disk changes none. The files are
+// ReplaceFiles makes the files contain their data, and creates their directories. A file that already contains its data
+// is not touched. All data is on the disk before the first file is replaced, so a full disk changes none. The files are
 // replaced in the given order, and the next call completes what a crash interrupts.
 func ReplaceFiles(files ...File) error { return replaceFiles(disk{}, files...) }
 
@@ -54,16 +53,15 @@ func ReplaceFile(file string, data []byte) error {
 	return ReplaceFiles(File{file, fileMode, data})
 }
 
-// StageFile does everything of ReplaceFile that may fail for lack of space, and returns a function that does the rest.
+// StageFile completes every step of ReplaceFile that may fail for lack of space, and returns a function for the rest.
 //
-// The data is first written to a file in the same directory whose name starts with a dot, which the kubelet ignores
-// among its manifests.
+// It first writes the data to a file beside it whose name starts with a dot, which the kubelet ignores.
 func StageFile(file string, data []byte) (replace func() error, err error) {
 	return stageFile(disk{}, File{file, fileMode, data})
 }
 
-// SetAside takes the file away, and returns a function that puts it back. Meanwhile it has the name that StageFile
-// writes under, so what a killed process leaves is removed by Remove, and replaced by the next StageFile.
+// SetAside renames the file, and returns a function that renames it back. Meanwhile it has the name that StageFile
+// writes to, so that what a killed process leaves is removed by Remove, and replaced by the next StageFile.
 func SetAside(file string) (putBack func() error, err error) {
 	return setAside(disk{}, file)
 }
@@ -81,7 +79,7 @@ func setAside(on operations, file string) (putBack func() error, err error) {
 	}, nil
 }
 
-// Remove removes a file or a directory, and what an interrupted writer left beside it. It succeeds if there is nothing.
+// Remove removes a file or a directory, and what an interrupted writer left beside it. A missing path is no error.
 func Remove(path string) error {
 	return remove(disk{}, path)
 }
@@ -98,7 +96,7 @@ func remove(on operations, path string) error {
 	return nil
 }
 
-// StagedFor returns the path for which an interrupted writer left this one, the path itself if it is another one.
+// StagedFor returns the path for which an interrupted writer left this one, or the path itself if it is another.
 func StagedFor(path string) string {
 	name, isHidden := strings.CutPrefix(filepath.Base(path), ".")
 	name, isNew := strings.CutSuffix(name, stagingSuffix)
@@ -108,7 +106,7 @@ func StagedFor(path string) string {
 	return filepath.Join(filepath.Dir(path), name)
 }
 
-// Holds reports whether the file holds the data and has the mode that this package gives.
+// Holds reports whether the file contains the data and has the mode that this package sets.
 func Holds(file string, data []byte) bool {
 	return File{file, fileMode, data}.isWritten()
 }
@@ -127,7 +125,7 @@ type operations interface {
 	makeDirectory(path string) error
 	// write creates a file, which must not exist.
 	write(file File) error
-	// flush flushes a file's content or a directory's entries.
+	// flush flushes a file's content or a directory's entries to the disk.
 	flush(path string) error
 	rename(from, to string) error
 	exchange(one, other string) error
@@ -144,7 +142,7 @@ func replaceDirectory(on operations, directory string, files Files) (replaced bo
 		return false, nil
 	}
 	if err := stage(on, staging, files); err != nil {
-		// The cause is the error that counts. The next call removes what is left now.
+		// The first error counts. The next call removes what is left now.
 		_ = on.removeAll(staging)
 		return false, err
 	}
@@ -201,7 +199,7 @@ func replaceFiles(on operations, files ...File) error {
 	for _, file := range files {
 		var err error
 		if file.isWritten() {
-			err = on.removeAll(StagingName(file.Path)) // of an interrupted writer
+			err = on.removeAll(StagingName(file.Path)) // left by an interrupted writer
 		} else {
 			var replace func() error
 			replace, err = stageFile(on, file)
@@ -260,13 +258,13 @@ func flushParent(on operations, path string) error {
 
 const stagingSuffix = ".new"
 
-// StagingName returns the name under which the new content is written. It does not start with the name itself, because
+// StagingName returns the name under which new content is written. It does not start with the original name, because
 // library-go's pruner fails on an unexpected directory that starts with the name of a revision's directory.
 func StagingName(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+stagingSuffix)
 }
 
-// DirectoryHolds reports whether the directory holds exactly these files, with the mode that this package gives.
+// DirectoryHolds reports whether the directory contains exactly these files, with the mode that this package sets.
 func DirectoryHolds(directory string, files Files) bool {
 	found := 0
 	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {

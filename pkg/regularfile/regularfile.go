@@ -1,5 +1,5 @@
 // Package regularfile checks files that a user names. The name may be a pipe without a writer, an endless device or the
-// kernel's log; reading any of them would never return. Replacing a device would break the machine.
+// kernel's log, from which a read never returns. Replacing a device would break the machine.
 package regularfile
 
 import (
@@ -12,8 +12,7 @@ import (
 	"syscall"
 )
 
-// Read returns the content of a regular file of at most limit bytes. It follows symbolic links. Its error is an
-// *fs.PathError.
+// Read reads a regular file of at most limit bytes. It follows symbolic links. Its error is an *fs.PathError.
 func Read(name string, limit int64) ([]byte, error) { return read(host{}, name, limit) }
 
 // ReadIn is Read for a file below a directory. It follows no link out of it.
@@ -34,13 +33,13 @@ func OpenRoot(name string) (*os.Root, error) {
 	return os.OpenRoot(name)
 }
 
-// Names returns the names in a directory below root, sorted, and none if it is no directory.
+// Names returns the sorted names in a directory below root, or none if it is not a directory.
 func Names(root *os.Root, name string) []string {
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
 	}
-	// Names without an error of the rest are better than none.
+	// If the rest cannot be read, some names are better than none.
 	names, _ := file.Readdirnames(-1)
 	_ = file.Close()
 	slices.Sort(names)
@@ -70,7 +69,7 @@ func open(in directory, name string) (*os.File, error) {
 	if err := check(info); err != nil {
 		return nil, readError(name, err)
 	}
-	// Another file may have got this name since. Opening a pipe blocks without O_NONBLOCK.
+	// Another file may have the name by now. Opening a pipe blocks without O_NONBLOCK.
 	file, err := in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, openError(name, err)
@@ -89,7 +88,7 @@ func read(in directory, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The size is not reliable: a file may grow.
+	// The size is not reliable: the file may grow.
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = fmt.Errorf("it is larger than %d bytes", limit)
@@ -100,9 +99,8 @@ func read(in directory, name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// CheckOutput returns an error if something exists at the path that is not a regular file. It rejects every symbolic
-// link: a writer that renames a new file to this name would replace the link, for example /dev/stdout. Its error is an
-// *fs.PathError.
+// CheckOutput returns an error if the path exists and is not a regular file. It rejects every symbolic link: a writer
+// that renames a new file to this name would replace the link, for example /dev/stdout. Its error is an *fs.PathError.
 func CheckOutput(name string) error {
 	info, err := os.Lstat(name)
 	switch {
@@ -122,8 +120,8 @@ func CheckOutput(name string) error {
 	return nil
 }
 
-// kernelFileSystems are the types of file systems whose regular files are not files on a disk. Reading some of them
-// blocks, for example /proc/kmsg and trace_pipe.
+// kernelFileSystems are the types of file systems whose regular files are not on a disk. Reading some of them blocks,
+// for example /proc/kmsg and trace_pipe.
 var kernelFileSystems = []int64{
 	0x9fa0,     // proc
 	0x62656572, // sysfs
@@ -162,7 +160,7 @@ func check(info fs.FileInfo) error {
 	return fmt.Errorf("it is %s; give a regular file", kind)
 }
 
-// openError returns the error that os.Open would return; os.Stat's has the operation stat.
+// openError returns the error that os.Open would return. os.Stat's names another operation.
 func openError(name string, err error) error { return pathError("open", name, err) }
 
 func readError(name string, err error) error { return pathError("read", name, err) }
@@ -175,7 +173,7 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// Reason returns an error without its operation and path, which the caller's message has.
+// Reason returns an error without its operation and path, which the caller's message contains.
 func Reason(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {

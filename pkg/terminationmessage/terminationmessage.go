@@ -1,8 +1,8 @@
 // Package terminationmessage extracts the line of a container's termination message that explains why the process
 // ended. The result is safe to show in a condition.
 //
-// With the policy FallbackToLogsOnError the message is the tail of the log, up to 80 lines and 2048 bytes. A dump of
-// all flags, progress messages and possibly the stacks of all goroutines surround the relevant line.
+// With the policy FallbackToLogsOnError the message is the tail of the log, up to 80 lines and 2048 bytes. The relevant
+// line is among a dump of all flags, progress messages and possibly the stacks of all goroutines.
 package terminationmessage
 
 import (
@@ -38,8 +38,8 @@ var (
 	// goroutine matches the start of a stack, which ends at klog's next line.
 	goroutine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^goroutine \d+ (gp=|\[)`) })
 
-	// page matches the start of a page that a proxy or a load balancer answers instead of the cloud's API, tag its tags
-	// and what is written without them: line breaks that a log escapes.
+	// page matches the start of a page with which a proxy or a load balancer answers instead of the cloud's API. tag
+	// matches its tags, their hidden content, and line breaks that a log escapes.
 	page = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)</?(?:!doctype|html|head|body|title|meta|center|style|script|h[1-6]|p|hr|div)\b|<!--`)
 	})
@@ -48,12 +48,12 @@ var (
 	})
 )
 
-// Summary returns the Reason, limited to 300 characters. The summary of an empty message is empty.
+// Summary returns the Reason, limited to 300 characters.
 func Summary(message string) string { return Cut(Reason(message)) }
 
 // Reason returns the last line of the highest rank: a fatal error, else the error that the process returned, else a
-// logged error, else the last line. Lines that follow what klog has logged belong to it. It removes klog's header,
-// control characters and secrets, and leaves the first words of a page of HTML.
+// logged error, else the last line. Lines without a header that follow a line of klog belong to it. Reason removes
+// klog's header, control characters and secrets, and reduces an HTML page to its first words.
 func Reason(message string) string {
 	var s selection
 	for line := range strings.Lines(message) {
@@ -68,7 +68,7 @@ func Reason(message string) string {
 type selection struct {
 	best rank
 	text string
-	// continues reports that the text may go on in the next line, and inStack that a stack does.
+	// continues means that the next line may continue the text, and inStack that it may continue a stack.
 	continues, inStack bool
 }
 
@@ -97,7 +97,7 @@ func (s *selection) read(line string) {
 }
 
 // Alike reports whether two summaries differ only by a number or an ID, such as that of a request, a port or a
-// duration. A condition must not change with each.
+// duration. Such a difference must not change a condition.
 func Alike(a, b string) bool {
 	return number().ReplaceAllString(a, "#") == number().ReplaceAllString(b, "#")
 }
@@ -121,8 +121,8 @@ func rankOf(line string) (rank, string) {
 	}
 }
 
-// withoutPage replaces a page in a line with its first text, which is its title or its status. What precedes the page
-// has the request and the status.
+// withoutPage replaces a page in a line with its first text, which is its title or its status. The line contains the
+// request and the status before the page.
 func withoutPage(text string) string {
 	start := page().FindStringIndex(text)
 	if start == nil {
@@ -136,8 +136,7 @@ func withoutPage(text string) string {
 	return text[:start[0]]
 }
 
-// oneLine returns text as one line, without line breaks, escape sequences and characters that change the direction
-// of text.
+// oneLine returns text on one line, without escape sequences and characters that change the direction of text.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

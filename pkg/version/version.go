@@ -1,6 +1,6 @@
-// Package version has the version of the running build.
+// Package version contains the version of the running build.
 //
-// The values are set at link time (see the Makefile); a build without them has the version unknown.
+// The values are set at link time (see the Makefile). Without that, the version is unknown.
 package version
 
 import (

@@ -1,5 +1,5 @@
-// Package configmaps applies ConfigMaps with user content. library-go's ApplyConfigMap logs the whole difference at
-// the default verbosity, and a cloud configuration may contain secrets.
+// Package configmaps applies ConfigMaps with user content. library-go's ApplyConfigMap logs the whole difference at the
+// default verbosity, and a cloud configuration may contain secrets.
 package configmaps
 
 import (
@@ -19,8 +19,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Apply creates the ConfigMap, or updates an existing one to the required data. It merges labels, annotations and
-// owners as library-go does. The event of a change names the changed keys, the error the ConfigMap.
+// Apply creates or updates the ConfigMap. It merges labels, annotations and owners as library-go does. The event of a
+// change names the changed keys. Errors name the ConfigMap.
 func Apply(
 	ctx context.Context, client corev1client.ConfigMapsGetter, recorder events.Recorder, required *corev1.ConfigMap,
 ) error {

@@ -1,5 +1,5 @@
-// Package dependencies has what most controllers need, and refuses to build one without one of its dependencies. The
-// compiler accepts a nil one, and a controller notices that only when it uses it, perhaps after months.
+// Package dependencies contains what most controllers need, and panics if a controller is built without one of its
+// dependencies. The compiler accepts nil, and the controller would fail only when it uses it, perhaps after months.
 package dependencies
 
 import (
@@ -21,46 +21,45 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// Deps are what most controllers need, the same for all of them.
+// Deps are what most controllers need. All controllers share one.
 type Deps struct {
 	Operator v1helpers.StaticPodOperatorClient
 	Kube     kubernetes.Interface
-	// Target has the informers of the operand's namespace, Nodes that of the control-plane Nodes.
+	// Target has the informers of the operand's namespace, and Nodes that of the control-plane Nodes.
 	Target informers.SharedInformerFactory
 	Nodes  corev1informers.NodeInformer
 	// Infrastructures has the topology of the control plane.
 	Infrastructures configinformers.InfrastructureInformer
-	// Lease is the operand's.
-	Lease    *controlplane.Lease
-	Clock    clock.PassiveClock
-	Recorder events.Recorder
+	Lease           *controlplane.Lease
+	Clock           clock.PassiveClock
+	Recorder        events.Recorder
 }
 
-// ConfigMaps returns a client of the operand's namespace that reads from the cache.
+// ConfigMaps returns a client that reads the operand's namespace from the cache.
 func (d *Deps) ConfigMaps() corev1client.ConfigMapsGetter {
 	return v1helpers.CachedConfigMapGetter(d.Kube.CoreV1(), d.byNamespace())
 }
 
-// Secrets returns a client of the operand's namespace that reads from the cache.
+// Secrets returns a client that reads the operand's namespace from the cache.
 func (d *Deps) Secrets() corev1client.SecretsGetter {
 	return v1helpers.CachedSecretGetter(d.Kube.CoreV1(), d.byNamespace())
 }
 
-// byNamespace returns what library-go's cached getters read. Only this constructor accepts existing informers.
-// Production code uses this type too, despite its name.
+// byNamespace returns what library-go's cached getters read. Despite its name, NewFakeKubeInformersForNamespaces
+// returns the type of production code, and it is the only constructor that accepts existing informers.
 func (d *Deps) byNamespace() v1helpers.KubeInformersForNamespaces {
 	return v1helpers.NewFakeKubeInformersForNamespaces(map[string]informers.SharedInformerFactory{
 		operand.Namespace: d.Target,
 	})
 }
 
-// Accepted is called with what Require accepts. Only a test of the wiring replaces it.
+// Accepted is called with the dependencies that Require accepts. Only a test of the wiring replaces it.
 var Accepted = func([]any) {}
 
-// Require panics if one of the dependencies is not set: an interface, a function, a pointer or a channel is nil, or a
-// string, a slice or a map is empty. Of a struct it requires each field, also of embedded structs and if it is not
-// exported. Other kinds have a zero value that selects a default, as has a field with the tag optional, whose value is
-// the reason.
+// Require panics if a dependency is not set: an interface, function, pointer or channel that is nil, or a string, slice
+// or map that is empty. In a struct, each field is required, including unexported fields and those of embedded structs.
+// A field with the tag optional, whose value is the reason, is not required. Other kinds always count as set, because
+// their zero value selects a default.
 func Require(dependencies ...any) {
 	for i, dependency := range dependencies {
 		switch value := reflect.ValueOf(dependency); {
@@ -99,7 +98,7 @@ func isSet(v reflect.Value) bool {
 	}
 }
 
-// View reads the caches.
+// View returns the control plane according to the caches.
 func (d *Deps) View() (controlplane.View, error) {
 	s := controlplane.State{Now: d.Clock.Now(), Record: d.Lease.Record()}
 	var err error
@@ -122,32 +121,32 @@ func (d *Deps) View() (controlplane.View, error) {
 	return controlplane.NewView(s), nil
 }
 
-// Pods returns all Pods of the operand's namespace, which the methods below read too. They return nil for an object
-// that does not exist.
+// Pods returns all Pods of the operand's namespace. Like the methods below, it reads the caches; those for single
+// objects return nil if the object does not exist.
 func (d *Deps) Pods() ([]*corev1.Pod, error) {
 	return operatorclient.All(d.Target.Core().V1().Pods().Lister().Pods(operand.Namespace), "pods in "+operand.Namespace)
 }
 
-// Objects returns all ConfigMaps and Secrets.
+// Objects returns the ConfigMaps and Secrets of the operand's namespace.
 func (d *Deps) Objects() (operand.Objects, error) {
 	core := d.Target.Core().V1()
 	return operatorclient.Objects(
 		core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), core.Secrets().Lister().Secrets(operand.Namespace))
 }
 
-// Pod returns a Pod.
+// Pod returns a Pod of the operand's namespace.
 func (d *Deps) Pod(name string) (*corev1.Pod, error) {
 	return operatorclient.Find(d.Target.Core().V1().Pods().Lister().Pods(operand.Namespace), "pod",
 		operand.Namespace, name)
 }
 
-// ConfigMap returns a ConfigMap.
+// ConfigMap returns a ConfigMap of the operand's namespace.
 func (d *Deps) ConfigMap(name string) (*corev1.ConfigMap, error) {
 	return operatorclient.Find(d.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace), "configmap",
 		operand.Namespace, name)
 }
 
-// Secret returns a Secret.
+// Secret returns a Secret of the operand's namespace.
 func (d *Deps) Secret(name string) (*corev1.Secret, error) {
 	return operatorclient.Find(d.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace), "secret",
 		operand.Namespace, name)

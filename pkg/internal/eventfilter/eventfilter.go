@@ -1,4 +1,4 @@
-// Package eventfilter changes or drops events before a recorder gets them.
+// Package eventfilter changes or drops events before they reach a recorder.
 package eventfilter
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 )
 
-// New returns a recorder that records what change returns: the message, and whether the event is recorded. The recorder
-// of a component does not exist before its first event: each has three goroutines and 96 KiB of queues, most
-// controllers have two, and few ever record an event.
+// New returns a recorder for which change returns the message to record, and whether to record the event. It creates
+// the recorder of a component with its first event: each has three goroutines and 96 KiB of queues, most controllers
+// have two, and few ever record an event.
 func New(recorder events.Recorder, change func(reason, message string) (changed string, ok bool)) events.Recorder {
 	return filter{recorder, recorder.ComponentName(), func() events.Recorder { return recorder }, change}
 }
 
-// filter makes the recorder of a component from the root: its parent may never need its own.
+// filter derives the recorder of a component from the root, because the parent may never need its own recorder.
 type filter struct {
 	root   events.Recorder
 	name   string
@@ -61,5 +61,5 @@ func (f filter) WithContext(ctx context.Context) events.Recorder {
 
 func (f filter) ComponentName() string { return f.name }
 
-// Shutdown sends the events that wait. controllercmd calls it on the root only.
+// Shutdown sends the queued events. controllercmd calls it on the root only.
 func (f filter) Shutdown() { f.get().Shutdown() }

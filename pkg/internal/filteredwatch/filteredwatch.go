@@ -1,5 +1,5 @@
-// Package filteredwatch watches objects of which only a few matter: it drops the others before anything stores them. Of
-// objects that all matter, Updates drops the updates that do not, before a handler gets them.
+// Package filteredwatch watches objects of which only a few matter, and drops the others before they are stored.
+// Updates is for objects that all matter, and drops irrelevant updates before a handler gets them.
 package filteredwatch
 
 import (
@@ -23,22 +23,21 @@ const (
 	watchTimeout = time.Hour
 )
 
-// Source describes the objects. T is their type, L that of their list.
+// Source describes the objects. T is their type, and L the type of their list.
 type Source[T, L runtime.Object] struct {
-	Name  string
-	List  func(context.Context, metav1.ListOptions) (L, error)
-	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
-	// FieldSelector limits what the API server sends.
+	Name          string
+	List          func(context.Context, metav1.ListOptions) (L, error)
+	Watch         func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	FieldSelector string
-	// IsRelevant reports whether the store needs the object. It is asked about each one, listed or changed.
+	// IsRelevant reports whether the store needs the object. It is called for each listed or changed object.
 	IsRelevant func(T) bool
-	// Strip returns a copy of the object with only the fields that the store reads.
+	// Strip returns a copy of the object with only the fields that the store's readers need.
 	Strip func(T) T
 }
 
 // NewReflector returns the reflector that fills the store with the relevant objects, stripped. It passes on every
-// change during the watch, also one to an object that is not relevant: that may be the end of its relevance. client
-// says whether the API server streams lists.
+// change during the watch, because a change may end an object's relevance. client determines whether lists are
+// streamed.
 func NewReflector[T, L runtime.Object](s Source[T, L], client any, store cache.ReflectorStore) *cache.Reflector {
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -67,7 +66,6 @@ func NewReflector[T, L runtime.Object](s Source[T, L], client any, store cache.R
 	return reflector
 }
 
-// reduce removes the objects that are not relevant from a list, and strips the others.
 func (s Source[T, L]) reduce(list L) error {
 	items, err := meta.ExtractList(list)
 	if err != nil {
@@ -85,7 +83,7 @@ func (s Source[T, L]) reduce(list L) error {
 	return nil
 }
 
-// dropIrrelevant drops objects that are not relevant while the API server streams the initial list.
+// dropIrrelevant drops irrelevant objects while the API server streams the initial list.
 func (s Source[T, L]) dropIrrelevant(event watch.Event) (watch.Event, bool) {
 	object, ok := event.Object.(T)
 	if !ok || event.Type == watch.Bookmark {
@@ -98,16 +96,15 @@ func (s Source[T, L]) dropIrrelevant(event watch.Event) (watch.Event, bool) {
 	return event, true
 }
 
-// Updates is an informer whose handlers do not get the updates that matter to none of them. The cache has each version,
-// and the informer's resync gets through.
+// Updates is an informer that drops updates which matter to none of its handlers. The cache has each version, and
+// resyncs reach the handlers.
 type Updates struct {
 	cache.SharedIndexInformer
 	// Matters reports whether the handlers get an update.
 	Matters func(before, after any) bool
 }
 
-// AddEventHandler implements cache.SharedInformer. It is the only method by which library-go's factory, and the
-// operator, add a handler.
+// AddEventHandler implements cache.SharedInformer. library-go's factory and the operator use no similar method.
 func (u *Updates) AddEventHandler(
 	handler cache.ResourceEventHandler,
 ) (cache.ResourceEventHandlerRegistration, error) {

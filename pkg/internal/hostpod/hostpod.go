@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// ServiceAccount is that of the installer pods.
+	// ServiceAccount is the installer pods' ServiceAccount.
 	ServiceAccount = "installer-sa"
 
-	// ResourceDir has the revisions on a node.
+	// ResourceDir contains the revisions on a node.
 	ResourceDir = kubernetesDir + "/static-pod-resources"
-	// ManifestDir has the static pods on a node.
+	// ManifestDir contains the manifests of the static pods on a node.
 	ManifestDir = kubernetesDir + "/manifests"
 
 	// Binary is the path of the operator in its image.
@@ -29,8 +29,8 @@ const (
 	tokenDir      = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
-// Annotations returns those of every pod that writes to the host: the security context constraints that its
-// ServiceAccount may use, and that of workload partitioning.
+// Annotations returns the annotations of every pod that writes to the host: the security context constraints, which its
+// ServiceAccount may use, and workload partitioning.
 func Annotations() map[string]string {
 	return map[string]string{
 		"openshift.io/required-scc":               "privileged",
@@ -38,11 +38,11 @@ func Annotations() map[string]string {
 	}
 }
 
-// Options are what New needs; all are required.
+// Options are required by New.
 type Options struct {
-	// Name is the name of the pod, App the value of its label app, and Node where it runs.
+	// Name is the name of the pod, App its label app, and Node its node.
 	Name, App, Node string
-	// Image is this operator's image, Command its subcommand, and Args that command's arguments.
+	// Image is this operator's image, Command its subcommand, and Args the arguments of the subcommand.
 	Image, Command string
 	Args           []string
 	Verbosity      int
@@ -50,8 +50,8 @@ type Options struct {
 	Server *url.URL
 }
 
-// New returns a pod that may write to the host. It is like library-go's installer pod, as the staticpod package adapts
-// that one: it needs neither a pod network nor a service network, and it has the rights of the installers.
+// New returns a pod that may write to the host. It matches library-go's installer pod as package staticpod adapts it:
+// it needs neither the pod network nor the service network, and has the rights of the installers.
 func New(o Options) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -114,7 +114,7 @@ func field(path string) *corev1.EnvVarSource {
 	return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
 }
 
-// apiAccess returns the files that the kubelet would mount by itself, with a token of one hour.
+// apiAccess returns the volume that the kubelet would mount by default, but with a token of one hour.
 func apiAccess() *corev1.ProjectedVolumeSource {
 	return &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{

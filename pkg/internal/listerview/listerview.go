@@ -1,4 +1,4 @@
-// Package listerview changes what the listers of an informer return, and nothing else of it.
+// Package listerview changes what the listers of an informer return.
 package listerview
 
 import (
@@ -6,10 +6,10 @@ import (
 )
 
 // Informer is an informer whose listers return View of the objects in its cache. Its event handlers get the objects
-// themselves. Put into a factory with InformerFor, it is the factory's informer of T.
+// themselves. If InformerFor puts it into a factory, it is the factory's informer of T.
 type Informer[T any] struct {
 	cache.SharedIndexInformer
-	// View returns what the listers return of some objects. It does not change the objects, which are the cache's.
+	// View returns what the listers return for some objects of the cache. It must not change the objects.
 	View func([]T) []T
 }
 
@@ -18,7 +18,7 @@ func (i *Informer[T]) GetIndexer() cache.Indexer {
 	return indexer[T]{i.SharedIndexInformer.GetIndexer(), i.View}
 }
 
-// indexer has the methods that the listers of client-go call.
+// indexer overrides the methods that the listers of client-go call.
 type indexer[T any] struct {
 	cache.Indexer
 	view func([]T) []T

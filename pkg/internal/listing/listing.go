@@ -1,5 +1,5 @@
 // Package listing reads a list of objects that others write, one object at a time. client-go's lists and its pager
-// decode a whole page before the first object of it can be reduced, and an object has up to 1.5 MiB.
+// decode a whole page before its first object can be reduced, and an object has up to 1.5 MiB.
 package listing
 
 import (
@@ -20,8 +20,7 @@ import (
 )
 
 // Each calls item with each object of the collection at a path, as JSON, until item returns false or an error. A
-// request asks for as many as options.Limit, which the API server has in memory together. The items of a list may have
-// no kind.
+// request asks for options.Limit objects, which the API server holds in memory together. Items may have no kind.
 func Each(
 	ctx context.Context, client rest.Interface, path string, options metav1.ListOptions,
 	item func([]byte) (more bool, err error),
@@ -58,7 +57,7 @@ type decoder struct {
 	*json.Decoder
 
 	item func([]byte) (bool, error)
-	// next continues the list, empty at its end. err is the error of item, and ended reports that item wants no more.
+	// next continues the list, and is empty at its end. err is the error of item. ended means that item wants no more.
 	next  string
 	err   error
 	ended bool
@@ -90,14 +89,14 @@ func (d *decoder) list() error {
 	return d.expect('}')
 }
 
-// items reads the items. A list without any may have null.
+// items reads the items. They are null in an empty list.
 func (d *decoder) items() error {
 	start, err := d.Token()
 	if err != nil || start == nil {
 		return err
 	}
 	for d.More() {
-		// A new one each time: a large object must not outlive its turn.
+		// Do not reuse the buffer: the memory of a large object must be freed.
 		var object json.RawMessage
 		if err := d.Decode(&object); err != nil {
 			return err
@@ -122,8 +121,8 @@ func (d *decoder) expect(want json.Delim) error {
 	return err
 }
 
-// Watch watches the collection at a path, and neither keeps nor decodes an event of more than limit bytes. client-go's
-// watch copies each object three times, and what was dropped is garbage until it is collected.
+// Watch watches the collection at a path. It neither keeps nor decodes an event of more than limit bytes. client-go's
+// watch copies each object three times, and a dropped object remains in memory until garbage collection.
 func Watch(
 	ctx context.Context, client rest.Interface, path string, options metav1.ListOptions, limit int, example runtime.Object,
 ) (watch.Interface, error) {
@@ -139,8 +138,8 @@ func Watch(
 	return watch.NewStreamWatcher(decoder, reporter), nil
 }
 
-// eventDecoder implements watch.Decoder. The API server writes each event as a line of JSON, in which a line break of
-// an object is escaped. Its buffer has the size of the longest event.
+// eventDecoder implements watch.Decoder. The API server writes each event as a line of JSON, in which line breaks are
+// escaped. The size of the buffer is that of the largest event.
 type eventDecoder struct {
 	*bufio.Reader
 

@@ -1,6 +1,5 @@
-// Package observedplatform returns the platform in spec.observedConfig. Controllers use it instead of reading
-// Infrastructure: only the config observer decides on the platform, and its decision survives a deleted
-// Infrastructure.
+// Package observedplatform returns the platform in spec.observedConfig. Controllers use it instead of Infrastructure:
+// only the config observer decides on the platform, and its decision survives a deleted Infrastructure.
 //
 // Once a removal has started, the platform is the unmanaged one, so that every controller stops as it does there. The
 // condition Removing persists that.
@@ -42,8 +41,8 @@ func Of(spec *operatorv1.OperatorSpec) (observed platform.Platform, known bool, 
 	return observed, true, nil
 }
 
-// Effective returns the platform to manage: that of Of, or the one without a cloud-controller-manager once a removal
-// has started.
+// Effective returns the platform to manage: that of Of or, once a removal has started, the one without a
+// cloud-controller-manager.
 func Effective(
 	spec *operatorv1.OperatorSpec, status *operatorv1.OperatorStatus,
 ) (effective platform.Platform, known bool, err error) {
@@ -55,13 +54,12 @@ func Effective(
 	return effective, known, nil
 }
 
-// Get is Effective for the operator resource in the client's cache. Without the resource, nothing is known.
+// Get is Effective for the operator's resource in the client's cache. Without the resource, known is false.
 func Get(client v1helpers.OperatorClient) (effective platform.Platform, known bool, err error) {
 	return get(client, Effective)
 }
 
-// OfNodePods is Get for the objects that pods of the operator on the nodes need. These objects are managed until the
-// nodes are clean.
+// OfNodePods is Get for the objects of the operator's pods on the nodes, which are managed until the nodes are clean.
 func OfNodePods(client v1helpers.OperatorClient) (effective platform.Platform, known bool, err error) {
 	return get(client, func(spec *operatorv1.OperatorSpec, status *operatorv1.OperatorStatus) (
 		platform.Platform, bool, error,
@@ -93,14 +91,13 @@ func Config(spec *operatorv1.OperatorSpec) (*operandconfig.Config, error) {
 	return config, decodeError(err)
 }
 
-// Managed reports whether the operator is to run a cloud-controller-manager, and whether that is known.
+// Managed reports whether a cloud-controller-manager must run, and whether that is known.
 func Managed(client v1helpers.OperatorClient) (managed, known bool, err error) {
 	effective, known, err := Get(client)
 	return effective.Managed(), known, err
 }
 
-// FeatureGateEnabled reports whether a feature gate is observed as enabled. Only the gates that config observation
-// lists are observed.
+// FeatureGateEnabled reports whether a feature gate is observed as enabled. Only featuregate.Gates are observed.
 func FeatureGateEnabled(client v1helpers.OperatorClient, gate string) (bool, error) {
 	spec, _, _, err := client.GetOperatorState()
 	if apierrors.IsNotFound(err) {
@@ -123,24 +120,24 @@ func decodeError(err error) error {
 	return fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 }
 
-// RemovingCondition is True from the beginning of a removal until everything is installed again. Its reason is the
-// step. It is False while a requested removal has to wait, and absent otherwise.
+// RemovingCondition is True from the start of a removal until everything is installed again. Its reason is the step. It
+// is False while a requested removal waits, and absent otherwise.
 const RemovingCondition = "Removing"
 
 // Removal is a step of a removal, and the reason of RemovingCondition.
 type Removal string
 
 const (
-	// RemovingStaticPods is the step that removes the static pods and their files from the nodes.
+	// RemovingStaticPods removes the static pods and their files from the nodes.
 	RemovingStaticPods Removal = "RemovingStaticPods"
 
-	// RemovingObjects is the step that deletes the objects of the operand, after no node has files of it.
+	// RemovingObjects deletes the objects of the operand, after no node has its files any more.
 	RemovingObjects Removal = "RemovingObjects"
 
 	// Removed is the state after the last step.
 	Removed Removal = "Removed"
 
-	// Restoring is the step that ends a removal: it waits for pods that still remove something.
+	// Restoring ends a removal: it waits for pods that still remove something.
 	Restoring Removal = "Restoring"
 )
 

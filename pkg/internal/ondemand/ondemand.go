@@ -1,5 +1,5 @@
-// Package ondemand starts informers of objects that only some platforms or feature gates have. An unnecessary watch
-// would cost every idle operator repeated requests.
+// Package ondemand starts informers of objects that only some platforms or feature gates need. An unnecessary watch
+// costs every idle operator repeated requests.
 package ondemand
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Informer delivers the events of the embedded informer, but controllers do not wait for its cache, because it may
-// never start. Callers must treat an object that is missing from its cache as unknown.
+// Informer delivers the events of the embedded informer, but controllers do not wait for its cache, which may never
+// start. Callers must treat an object that is missing from the cache as unknown.
 type Informer struct {
 	cache.SharedIndexInformer
 }
@@ -47,7 +47,7 @@ func ChangesSpec(oldObj, newObj any) bool {
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp())
 }
 
-// Informers start together, as in a SharedInformerFactory. A repeated Start does nothing.
+// Informers start together, as in a SharedInformerFactory. Start may be called repeatedly.
 type Informers interface {
 	Start(stop <-chan struct{})
 }
@@ -57,7 +57,6 @@ type Demand struct {
 	Informers Informers
 	Needed    func(platform.Platform) bool
 
-	// FeatureGate is the gate that has to be enabled.
 	FeatureGate string `optional:"most informers have none"`
 }
 
@@ -67,7 +66,7 @@ type controller struct {
 }
 
 // New returns the controller that starts the informers that the observed platform and feature gates need. It never
-// stops them: a platform or a gate hardly ever changes.
+// stops them, because a platform or a gate hardly ever changes.
 func New(operator v1helpers.OperatorClient, recorder events.Recorder, demands ...Demand) factory.Controller {
 	for _, demand := range demands {
 		dependencies.Require(demand)
@@ -102,19 +101,19 @@ func (c *controller) isEnabled(gate string) (bool, error) {
 
 const (
 	// maxConfigMaps is how many ConfigMaps are watched at a time. A configuration names two, and two others while it
-	// changes. It bounds the memory: each has 1 MiB at most.
+	// changes. It limits the memory: each has up to 1 MiB.
 	maxConfigMaps = 4
 
 	// syncLimit is how long a reader waits for a new watch. The first answer takes milliseconds.
 	syncLimit = 10 * time.Second
 )
 
-// errNotRunning reports a read before Start or after the end.
+// errNotRunning reports a read before Start or after stop.
 var errNotRunning = errors.New("its watch does not run")
 
-// ConfigMaps watches the ConfigMaps of one namespace that are read, each by its name, and no others. Which ones exist
-// there depends on others; which ones are read depends on the configuration. It implements ConfigMapInformer of
-// client-go, and a reader does not notice the difference: the first read of a name starts its watch and waits for it.
+// ConfigMaps watches those ConfigMaps of a namespace that are read, each by its name: others may create any number
+// there, but the configuration determines which ones are read. It implements ConfigMapInformer of client-go. The first
+// read of a name starts its watch and waits for it.
 type ConfigMaps struct {
 	newInformer func(name string) cache.SharedIndexInformer
 
@@ -122,7 +121,7 @@ type ConfigMaps struct {
 	// running is nil before Start.
 	running  context.Context //nolint:containedctx // A watch lasts longer than the read that starts it.
 	handlers []cache.ResourceEventHandler
-	// watched has the least recently read one first.
+	// watched is ordered by the last read, the oldest first.
 	watched []configMapWatch
 }
 
@@ -133,7 +132,7 @@ type configMapWatch struct {
 	ended    <-chan struct{}
 }
 
-// NewConfigMaps returns the informer. newInformer returns a new informer of the ConfigMap with a name.
+// NewConfigMaps returns the informer. newInformer returns a new informer of the named ConfigMap.
 func NewConfigMaps(newInformer func(name string) cache.SharedIndexInformer) *ConfigMaps {
 	return &ConfigMaps{newInformer: newInformer}
 }
@@ -145,13 +144,12 @@ func (c *ConfigMaps) Start(stop <-chan struct{}) {
 	c.running = wait.ContextForChannel(stop)
 }
 
-// Informer returns what a controller registers its handler with, before the first read. It has synced: a read waits.
+// Informer is for event handlers, which must be added before the first read. It counts as synced, because reads wait.
 func (c *ConfigMaps) Informer() cache.SharedIndexInformer { return configMapEvents{configMaps: c} }
 
 // Lister reads the ConfigMaps by name.
 func (c *ConfigMaps) Lister() corelisters.ConfigMapLister { return configMapLister{c} }
 
-// get returns the lister of a name once its watch is complete.
 func (c *ConfigMaps) get(name string) (corelisters.ConfigMapLister, error) {
 	watched, err := c.watch(name)
 	if err != nil {
@@ -169,7 +167,7 @@ func (c *ConfigMaps) get(name string) (corelisters.ConfigMapLister, error) {
 	}
 }
 
-// watch returns the watch of a name, which it starts if there is none. It ends the one that was not read for longest.
+// watch returns the watch of a name. It starts a missing watch, and may end the least recently read one for that.
 func (c *ConfigMaps) watch(name string) (configMapWatch, error) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -198,7 +196,7 @@ func (c *ConfigMaps) watch(name string) (configMapWatch, error) {
 	return added, nil
 }
 
-// configMapEvents has the two methods of factory.Informer.
+// configMapEvents implements factory.Informer.
 type configMapEvents struct {
 	cache.SharedIndexInformer
 	configMaps *ConfigMaps
@@ -222,7 +220,7 @@ func (l configMapLister) ConfigMaps(namespace string) corelisters.ConfigMapNames
 	return configMapNamespaceLister{l, namespace}
 }
 
-// List implements both listers. It fails: nothing is known of what has not been read.
+// List implements both listers. It fails, because only the ConfigMaps that have been read are known.
 func (l configMapLister) List(labels.Selector) ([]*corev1.ConfigMap, error) {
 	return nil, errors.New("these ConfigMaps are read by name")
 }

@@ -17,8 +17,8 @@ const (
 	// delay is how long to wait for the cache after a conflict.
 	delay = time.Second
 
-	// racePeriod is how long every sync may end in a conflict. It is not a number of syncs: while a cache is behind, the
-	// events of other objects cause many of them.
+	// racePeriod is how long every sync may end in a conflict. It is not a number of syncs, because the events of other
+	// objects cause many syncs while a cache is behind.
 	racePeriod = 10 * time.Second
 )
 
@@ -59,8 +59,7 @@ func isConflict(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isDeleted(err)
 }
 
-// isDeleted reports whether an object that is written does not exist any more. A namespace that does not exist is no
-// race.
+// isDeleted reports whether a written object no longer exists. A missing namespace is not a race.
 func isDeleted(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
