@@ -118,8 +118,8 @@ func (g *gathered) hasFailed(resources *operand.Resources) bool {
 	return slices.ContainsFunc(g.failed, resources.StartDigests().Matches)
 }
 
-// dropFailed forgets the accepted cloud configuration if it has failed. From then on, the copies of the revision replace
-// one that is rejected, also when that failure is not remembered any more.
+// dropFailed forgets the accepted cloud configuration if it has failed. From then on, the copies of the revision take
+// the place of a rejected one, even when the failure is not remembered any more.
 func (g *gathered) dropFailed(resources *operand.Resources) {
 	config := operand.StartDigests{diagnostic.CloudConfig: resources.StartDigests()[diagnostic.CloudConfig]}
 	if slices.ContainsFunc(g.failed, func(f operand.StartDigests) bool { return maps.Equal(f, config) }) {

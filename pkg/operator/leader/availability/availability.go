@@ -266,7 +266,8 @@ func (v view) toleratedUntil(state operandState) time.Time {
 	if hasLed && lease.Spec.RenewTime.After(started.Add(leaseholder.Silence(v.Duration()))) {
 		return time.Time{}
 	}
-	if settled := v.Now().Add(state.leader.SettlesIn); state.leader.State == controlplane.Starting && settled.After(until) {
+	settled := v.Now().Add(state.leader.SettlesIn)
+	if state.leader.State == controlplane.Starting && settled.After(until) {
 		return settled
 	}
 	return until

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -83,6 +84,16 @@ func TestALeaseThatChangesHandsIsNoLeader(t *testing.T) {
 	}, transitions(series)[:3])
 }
 
+// fallsBack makes a candidate end as soon as it leads. Its kubelet starts it again at once, and the former leader leads.
+func (l timeline) fallsBack() {
+	l.at(5, func(c *cluster, second int) { c.Start("m1", second) })
+	l.at(9, (*cluster).release)
+	l.at(10, func(c *cluster, second int) { c.take("m1", "second", second) })
+	l.at(11, func(c *cluster, second int) { c.Exit("m1", second, withoutOctavia) })
+	l.at(12, func(c *cluster, second int) { c.Start("m1", second); c.release(second) })
+	l.at(14, func(c *cluster, second int) { c.take("m0", "third", second) })
+}
+
 // Two are a leader that was killed, and a candidate that led in a rollout and gave the lead back.
 func TestAHandOverOrTwoAreNoOutage(t *testing.T) {
 	for name, events := range map[string]func(timeline){
@@ -101,6 +112,19 @@ func TestAHandOverOrTwoAreNoOutage(t *testing.T) {
 			l.at(10, func(c *cluster, second int) { c.take("m1", "second", second) })
 			l.at(25, func(c *cluster, second int) { c.take("m0", "third", second) })
 			l.renews(51, 300)
+		},
+		"a candidate that ends, and a lease that somebody deletes while its successor settles": func(l timeline) {
+			l.fallsBack()
+			var deleted *coordinationv1.Lease
+			l.at(15, func(c *cluster, _ int) { deleted, c.Lease = c.Lease, nil })
+			l.at(16, func(c *cluster, _ int) { c.Lease = deleted })
+			l.renews(42, 300)
+		},
+		"a candidate that ends, and a lease that somebody writes while its successor settles": func(l timeline) {
+			l.fallsBack()
+			l.at(15, func(c *cluster, _ int) { c.Edit("somebody", 137) })
+			l.at(16, func(c *cluster, second int) { c.Edit("m0_third", 137); c.Renew(second) })
+			l.renews(42, 300)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,9 +84,10 @@ func (o *outages) follow(works bool, leader controlplane.Holder, now time.Time) 
 const leaderlessGrace = time.Minute
 
 // fails reports whether two holders have not settled since the operand worked. One may have been killed or rolled back.
+// The last one may still settle, also if somebody has written or deleted its lease.
 func (o *outages) fails(leader controlplane.Holder) bool {
 	failed := o.lease.Transitions() - o.taken
-	if leader.State == controlplane.Starting {
+	if leader.State == controlplane.Starting || leader.State == controlplane.Other || !o.lease.Exists {
 		failed--
 	}
 	return !o.works.Value() && failed > 1

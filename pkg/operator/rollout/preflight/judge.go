@@ -30,8 +30,8 @@ const (
 	// lookupTimeout is how long a process may take to lead and look up its nodes. A hang is reported within a minute.
 	lookupTimeout = 45 * time.Second
 
-	// nodeLookupTimeout is how much longer it may take for each Node of the cluster, and maxLookupTimeout for all, while no
-	// look-up fails: a round tells its result only at its end, and asks a cloud four times for each Node.
+	// nodeLookupTimeout is how much longer it may take for each Node of the cluster, and maxLookupTimeout for all, while
+	// no look-up fails: a round tells its result only at its end, and asks a cloud four times for each Node.
 	nodeLookupTimeout = 600 * time.Millisecond
 	maxLookupTimeout  = 10 * time.Minute
 
