@@ -29,10 +29,12 @@ var bounds = map[string]struct {
 	"rejected credentials are not named": {40 * time.Second, "the grace period of an administrator's input, and a preflight"},
 	"a rollout stands still": {70 * time.Second, "an operator that has just begun, or a process that has just begun to lead, " +
 		"first sees a renewal, after up to 26 s, and a proof takes 15 s; without a leader, the change is not proven after 60 s"},
+	"a kubelet backs off": {2 * time.Minute,
+		"the lead does not move to a process that would start again only after minutes, and after 3 a rollout goes on without a proof"},
 	"a CCM is not Ready": {100 * time.Second,
 		"the change may be the cure, so a proof waits for the process of another node for 60 s"},
-	"Available is not true": {265 * time.Second,
-		"the lease has to expire, and the inertia of the condition is 60 s"},
+	"Available is not true": {278 * time.Second,
+		"137 s until the lease expires, after a renewal that the operator sees 2 s later, and as much until a standby has it"},
 	"Available is not true while leaders end": {2 * time.Minute, "no lease has to expire; inertia is 60 s"},
 	"Degraded is not true":                    {40 * time.Second, "a sync each 30 s, if no event comes"},
 	"no crash loop":                           {40 * time.Second, "the loop is over with the third end in 20 minutes, which no event tells"},
@@ -97,6 +99,8 @@ type rules struct {
 	leaseWritten time.Time
 	// excused is until when nothing can go on, as a lease has to expire that somebody wrote.
 	excused time.Time
+	// outage is when the cloud did not work last.
+	outage time.Time
 	// checks counts the seconds in which each rule could be broken, and excuses those in which it was excused, by why.
 	checks  map[string]int
 	excuses map[string]map[string]int
@@ -293,6 +297,8 @@ func (r *rules) credentials(f facts) {
 		(c.status != "True" || !strings.Contains(c.message, "the cloud rejects the credentials")) &&
 		r.applies("rejected credentials are not named", append(r.operatorAway(f),
 			excuse{"a machine or a kubelet does not work", !f.up}, excuse{"no CCM is Ready", len(f.ready) == 0},
+			excuse{"nobody leads, so the change may be the cure", len(f.leaders) == 0},
+			excuse{"the cloud did not work, and is asked again later", r.wroteInOutage(f)},
 			excuse{"requests of the operator fail", w.network.hinders()})...)
 	unnamedFor := r.lasts("unnamed "+written, isUnnamed, f.now)
 	if limit := bounds["rejected credentials are not named"].limit; r.exceeds("rejected credentials are not named", unnamedFor, limit) {
@@ -308,6 +314,17 @@ func (r *rules) credentials(f facts) {
 	}
 }
 
+// wroteInOutage reports whether the present credentials were written before the cloud worked again, within the longest
+// pause of a preflight that has shown nothing.
+func (r *rules) wroteInOutage(f facts) bool {
+	if !r.world.cloud.isWell() {
+		r.outage = f.now
+	}
+	r.world.trace.Lock()
+	defer r.world.trace.Unlock()
+	return !r.world.rotated.After(r.outage) && f.now.Sub(r.outage) < 5*time.Minute
+}
+
 func isInstalled(f facts) bool {
 	return f.state.latest > 0 && f.state.conditions["Available"].status != ""
 }
@@ -318,6 +335,11 @@ func (r *rules) progress(f facts) {
 	w, bound := r.world, bounds["a rollout stands still"].limit
 	if !f.allReady {
 		bound += bounds["a CCM is not Ready"].limit
+	}
+	for _, ends := range f.exits {
+		if ends > 1 {
+			bound = max(bound, bounds["a rollout stands still"].limit+bounds["a kubelet backs off"].limit)
+		}
 	}
 	since, acts := w.operator.actsSince()
 	leader := ""

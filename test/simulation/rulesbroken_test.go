@@ -54,6 +54,7 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 	},
 	"rejected credentials are not named":      func(w *world, f *facts) { w.cloud.accept(7); f.leads.password = password(7) },
 	"a rollout stands still":                  func(_ *world, f *facts) { f.state.settled = false },
+	"a kubelet backs off":                     func(_ *world, f *facts) { f.state.settled, f.exits["m0"] = false, 2 },
 	"a CCM is not Ready":                      func(_ *world, f *facts) { f.state.settled, f.allReady = false, false },
 	"Available is not true":                   func(_ *world, f *facts) { f.ledFor, f.deaths = time.Second, 1 },
 	"Available is not true while leaders end": func(_ *world, f *facts) { f.ledFor, f.deaths = time.Second, 5 },
@@ -77,13 +78,14 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 var alsoBreaks = map[string]string{
 	"two leaders after somebody wrote the lease":              "two leaders",
 	"nobody leads, and the operator has not seen the renewal": "nobody leads",
-	"a CCM is not Ready":                      "a rollout stands still",
-	"Available is not true while leaders end": "Available is not true",
+	"a kubelet backs off":                                     "a rollout stands still",
+	"a CCM is not Ready":                                      "a rollout stands still",
+	"Available is not true while leaders end":                 "Available is not true",
 }
 
 // boundOf is when a rule is to be broken: an excuse that ends leaves the rule its own bound.
 func boundOf(name string) time.Duration {
-	if name == "a CCM is not Ready" {
+	if alsoBreaks[name] == "a rollout stands still" {
 		return bounds[name].limit + bounds["a rollout stands still"].limit
 	}
 	return bounds[name].limit
