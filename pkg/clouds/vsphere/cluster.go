@@ -34,7 +34,7 @@ func (v *rewriter) wantedVCenters() []vCenter {
 	if spec == nil {
 		return nil
 	}
-	wanted := spec.VCenters
+	wanted, given := spec.VCenters, v.Cluster.Spec.VSphere.VCenters
 	for _, domain := range spec.FailureDomains {
 		if domain.Server == "" {
 			continue
@@ -48,7 +48,7 @@ func (v *rewriter) wantedVCenters() []vCenter {
 		if name == "" || slices.Contains(w.Datacenters, name) {
 			continue
 		}
-		if i < len(spec.VCenters) && len(spec.VCenters[i].Datacenters) > 0 {
+		if i < len(given) && len(given[i].Datacenters) > 0 {
 			v.ReportInfrastructure(platformSpec+".failureDomains", diagnostic.Doubtful, "failure domain %s is in datacenter "+
 				"%s, which the datacenters of vCenter %s do not have: the cloud-controller-manager looks there too; "+
 				"add it to them, or correct the failure domain",

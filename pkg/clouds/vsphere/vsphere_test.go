@@ -157,6 +157,22 @@ func TestVSphereFailureDomainsNeedNoVCenters(t *testing.T) {
 	require.Contains(t, string(result.Config), "vcenter:\n  vcenter1.example.com:\n    server: vcenter1.example.com\n    datacenters:\n      - DC1\n")
 }
 
+func TestVSphereFailureDomainsNeedNoDatacentersOfTheirVCenter(t *testing.T) {
+	src := source("", "vcenter1.example.com")
+	domain := func(datacenter string) configv1.VSpherePlatformFailureDomainSpec {
+		return configv1.VSpherePlatformFailureDomainSpec{
+			Server: "vcenter1.example.com", Topology: configv1.VSpherePlatformTopology{Datacenter: datacenter},
+		}
+	}
+	src.Cluster.Spec.VSphere = &configv1.VSpherePlatformSpec{
+		VCenters:       []configv1.VSpherePlatformVCenterSpec{{Server: "vcenter1.example.com"}},
+		FailureDomains: []configv1.VSpherePlatformFailureDomainSpec{domain("DC1"), domain("DC2")},
+	}
+	result := vsphere.Rewrite(src)
+	require.Empty(t, cloudtest.Messages(result, diagnostic.Doubtful))
+	require.Contains(t, string(result.Config), "datacenters:\n      - DC1\n      - DC2\n")
+}
+
 func TestVSphereKnowsAConfigurationOfAnotherCloud(t *testing.T) {
 	const refusal = "no known vSphere key found; is this another cloud's configuration?"
 	for name, c := range map[string]struct {
