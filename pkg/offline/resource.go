@@ -34,9 +34,9 @@ func (c *Cluster) spec() (ccmv1.CloudControllerManagerSpec, error) {
 	return r.Spec, err
 }
 
-// UnknownFields returns an error for each unknown field of the operator's resource, and for each invalid value of
-// managementState, logLevel and operatorLogLevel. The API server drops unknown fields, so that a misspelled setting
-// would silently be missing.
+// UnknownFields returns an error for each unknown field of the operator's resource, and for each value that the API
+// server rejects in a field of an enumeration or a range. The API server drops unknown fields, so that a misspelled
+// setting would silently be missing.
 func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 	var r resource
 	found, err := decodeInto(c.findResource(), &r)
@@ -64,11 +64,15 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 		{"spec.managementState", string(r.Spec.ManagementState), "Managed, Force or Removed"},
 		{"spec.logLevel", string(r.Spec.LogLevel), levels},
 		{"spec.operatorLogLevel", string(r.Spec.OperatorLogLevel), levels},
+		{"spec.removalPolicy", string(r.Spec.RemovalPolicy), "Safe or Force"},
 	} {
 		if field, value, allowed := setting[0], setting[1], setting[2]; value != "" &&
 			!slices.Contains(strings.Fields(strings.ReplaceAll(allowed, ",", "")), value) {
 			reject(field, fmt.Sprintf("it is %q, but must be %s", value, allowed))
 		}
+	}
+	if n := r.Spec.NodeInitialization.MaxConcurrentNodes; n < 0 || n > 100 {
+		reject("spec.nodeInitialization.maxConcurrentNodes", fmt.Sprintf("it is %d, but must be from 1 to 100", n))
 	}
 	return diagnostics, nil
 }
