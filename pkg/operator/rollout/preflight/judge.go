@@ -30,8 +30,8 @@ const (
 	// lookupTimeout is how long a process may take to lead and look up its nodes. A hang is reported within a minute.
 	lookupTimeout = 45 * time.Second
 
-	// nodeLookupTimeout is how much longer it may take for each Node of the cluster, and maxLookupTimeout for all, while
-	// no look-up fails: a round tells its result only at its end, and asks a cloud four times for each Node.
+	// nodeLookupTimeout is how much longer it may take for each Node of the cluster, and maxLookupTimeout for all: a round
+	// of look-ups tells its result only at its end, and asks a cloud four times for each Node.
 	nodeLookupTimeout = 600 * time.Millisecond
 	maxLookupTimeout  = 10 * time.Minute
 
@@ -64,6 +64,11 @@ const (
 // transient are the classes that the cloud may cause instead of the candidate.
 var transient = []nodecause.Class{
 	nodecause.NoAnswer, nodecause.Unreachable, nodecause.Unavailable, nodecause.Throttled, nodecause.QuotaExceeded,
+}
+
+// ofOneNode are the classes that tell nothing about the other Nodes.
+var ofOneNode = []nodecause.Class{
+	nodecause.UnknownMachine, nodecause.Ambiguous, nodecause.AddressMismatch, nodecause.NoProviderID, nodecause.Other,
 }
 
 // unpulled are the kubelet's reasons for an image that it could not pull (pkg/kubelet/images/types.go). The kubelet
@@ -187,10 +192,10 @@ func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 }
 
 // lookupLimit returns how long the process may run without a result. One that has begun to look up nodes, and has
-// logged no error of a class, may have many to look up.
+// logged no error that concerns more than one Node, may have many to look up.
 func (e *evidence) lookupLimit() time.Duration {
-	hasBegun := !e.ledAt.IsZero() && nodecause.StartOf(e.log).Started && nodecause.FirstLookups(e.log).Failed == 0
-	if !hasBegun || nodecause.ClassOf(errorOf(e.log)) != nodecause.Other {
+	hasBegun := !e.ledAt.IsZero() && nodecause.StartOf(e.log).Started
+	if !hasBegun || !slices.Contains(ofOneNode, nodecause.ClassOf(errorOf(e.log))) {
 		return lookupTimeout
 	}
 	return lookupTimeout + min(time.Duration(e.nodes)*nodeLookupTimeout, maxLookupTimeout)

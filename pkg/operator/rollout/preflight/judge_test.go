@@ -128,6 +128,11 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			state: running, runs: 344, leads: 340, change: func(e *evidence) { e.log, e.nodes = begins, 500 },
 			waitsFor: "its look-up of the nodes",
 		},
+		"it looks up many nodes, of which one has no machine": {
+			state: running, runs: 344, leads: 340,
+			change:   func(e *evidence) { e.log, e.nodes = begins+lookup+"instance not found\n", 500 },
+			waitsFor: "its look-up of the nodes",
+		},
 		"it is done with many nodes": {
 			state: running, runs: 344, leads: 340, change: func(e *evidence) { e.log, e.nodes = begins+lookedUp, 500 },
 			result: trial.Successful, message: "it led and looked up 3 of 3 nodes",
