@@ -97,9 +97,9 @@ const (
 	HandoverApp  = "handover"
 )
 
-// MoveTimeout is how long a move of the lead may take: the command's timeout for the successor, and its limit. A move
-// for a proof may exceed it by the time that the former leader stays away.
-const MoveTimeout = time.Minute
+// MoveTimeout is how long a move of the lead may take: that for a proof waits for up to 30 seconds for the successor,
+// for 15 for the lead, and then stays away for 18, and its pods have to start.
+const MoveTimeout = 90 * time.Second
 
 // EndedByMove reports whether a run on a node ended while one of the moves worked there: a move removes the manifest
 // for a moment. The times are those of one kubelet, in seconds. A move may already work before its start is reported.

@@ -342,7 +342,7 @@ func TestTheLeadLeavesACordonedNodeAsSoonAs(t *testing.T) {
 					CreationTimestamp: metav1.NewTime(controlplanetest.At(0)),
 				}})
 			},
-			59 * time.Second,
+			controlplane.MoveTimeout - time.Second,
 		},
 		"the leader was seen to renew the lease": {
 			func(w *world) {
@@ -366,7 +366,7 @@ func TestTheLeadLeavesACordonedNodeAsSoonAs(t *testing.T) {
 					w.Renew(second)
 					w.Observe(second)
 					return w.sync(ctx, syncCtx)
-				}, time.Minute)
+				}, controlplane.MoveTimeout)
 			require.NoError(t, err)
 			moves := w.moves(t)
 			require.Contains(t, moves, "handover-leave-m0")

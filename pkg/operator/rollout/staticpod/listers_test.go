@@ -138,7 +138,7 @@ func TestTheStaticPodOfANodeThatIsGoneOrMovesTheLeadIsNotMissed(t *testing.T) {
 		},
 		"the lead moves": {created: time.Now().Add(-24 * time.Hour), moved: time.Now()},
 		"the lead has moved": {
-			created: time.Now().Add(-24 * time.Hour), moved: time.Now().Add(-time.Minute), want: strings.Join(missing, "\n"),
+			created: time.Now().Add(-24 * time.Hour), moved: time.Now().Add(-controlplane.MoveTimeout), want: strings.Join(missing, "\n"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -263,7 +263,7 @@ func TestNoNodeIsChosenWhileTheLeadMoves(t *testing.T) {
 		"a move at work":              {corev1.PodRunning, 30 * time.Second, nil},
 		"a move that has ended":       {corev1.PodSucceeded, 30 * time.Second, []string{"m1: 2"}},
 		"a move that has failed":      {corev1.PodFailed, 30 * time.Second, []string{"m1: 2"}},
-		"a move whose kubelet hangs":  {corev1.PodRunning, time.Minute, []string{"m1: 2"}},
+		"a move whose kubelet hangs":  {corev1.PodRunning, controlplane.MoveTimeout, []string{"m1: 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSimulated(t, "m0", "m1", "m2")
