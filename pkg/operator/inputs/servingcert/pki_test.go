@@ -20,11 +20,12 @@ import (
 
 const gated = `{"platform":"openstack","cluster":{"featureGates":["ConfigurablePKI"]}}`
 
-// withPKI gives the world a PKI configuration, nil for none. library-go issues signers at the real time.
+// withPKI gives the world a PKI configuration, nil for none. library-go issues signers at the real time, after it has
+// made a key, which may take seconds: the clock is ahead, so that each signer is valid.
 func withPKI(t *testing.T, observed string, policy *configv1alpha1.PKICertificateManagement) *world {
 	t.Helper()
 	w := newWorld(t, observed, Validity{})
-	w.clock.SetTime(time.Now())
+	w.clock.SetTime(time.Now().Add(time.Hour))
 	config := configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0)
 	w.pkis = config.Config().V1alpha1().PKIs()
 	w.pkis.Informer()
@@ -67,12 +68,7 @@ func (w *world) keys(t *testing.T) (signer, leaf string) {
 	t.Helper()
 	certificates, err := certutil.ParseCertsPEM(w.secret(t, operatorNamespace, SignerSecret).Data["tls.crt"])
 	require.NoError(t, err)
-	// library-go makes a signer's key before it reads the time, which is not w.clock's. An RSA key may take seconds.
-	now := w.clock.Now()
-	if time.Now().After(now) {
-		now = time.Now()
-	}
-	_, err = w.leaf(t).Verify(x509.VerifyOptions{Roots: w.trusted(t), DNSName: "localhost", CurrentTime: now})
+	_, err = w.leaf(t).Verify(x509.VerifyOptions{Roots: w.trusted(t), DNSName: "localhost", CurrentTime: w.clock.Now()})
 	require.NoError(t, err)
 	return keyKind(t, certificates[0]), keyKind(t, w.leaf(t))
 }
