@@ -1017,3 +1017,23 @@ func TestAProcessOfAFormerPreflightThatGoesOnSaysNothingAboutTheChange(t *testin
 		})
 	}
 }
+
+func TestAPreflightWaitsForTheLookUpsOfEachNode(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	for i := range 100 {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("w%d", i)}}
+		require.NoError(t, w.kube.Tracker().Add(node))
+	}
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Second)
+	w.start(t)
+	w.masked = begins
+	for range 90 {
+		w.pass(t, time.Second)
+	}
+	require.NotNil(t, w.found(t), "45 s, and 0.6 s for each Node")
+	for range 20 {
+		w.pass(t, time.Second)
+	}
+	require.Contains(t, w.requireEnded(t).Message, "it looked up no node")
+}
