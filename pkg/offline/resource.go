@@ -71,8 +71,10 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 			reject(field, fmt.Sprintf("it is %q, but must be %s", value, allowed))
 		}
 	}
-	if n := r.Spec.NodeInitialization.MaxConcurrentNodes; n < 0 || n > 100 {
-		reject("spec.nodeInitialization.maxConcurrentNodes", fmt.Sprintf("it is %d, but must be from 1 to 100", n))
+	if nodes := r.Spec.NodeInitialization; nodes != nil {
+		if n := nodes.MaxConcurrentNodes; n < 0 || n > 100 {
+			reject("spec.nodeInitialization.maxConcurrentNodes", fmt.Sprintf("it is %d, but must be from 1 to 100", n))
+		}
 	}
 	return diagnostics, nil
 }
