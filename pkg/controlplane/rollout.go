@@ -37,12 +37,19 @@ func isChanging(node *operatorv1.NodeStatus, latest int32) bool {
 	return node.TargetRevision != 0 && (!IsRepair(node) || node.CurrentRevision == latest)
 }
 
+// CannotJoin reports whether a node has no revision and no working kubelet that could start one: a machine that has just
+// registered, or that died then. It may stay like this for ever, so no other node waits for it, and it shows nothing.
+func (v *View) CannotJoin(node *operatorv1.NodeStatus) bool {
+	return node.CurrentRevision == 0 && KubeletOf(v.Node(node.NodeName)) != KubeletReady
+}
+
 // Halfway returns the first node that has the latest revision, preferably the leader's, and the former revision,
 // preferably the leader's. It returns 0 while a node is being installed or has no revision, and unless some nodes have
-// the latest revision and some do not. A repair with a former revision does not count.
-func Halfway(status *operatorv1.StaticPodOperatorStatus, leader string) (first string, former int32) {
+// the latest revision and some do not. A repair with a former revision does not count, nor does a node that CannotJoin.
+func (v *View) Halfway(status *operatorv1.StaticPodOperatorStatus, leader string) (first string, former int32) {
 	for _, node := range status.NodeStatuses {
 		switch isLeader := node.NodeName == leader; {
+		case v.CannotJoin(&node):
 		case isChanging(&node, status.LatestAvailableRevision) || node.CurrentRevision == 0:
 			return "", 0
 		case node.CurrentRevision == status.LatestAvailableRevision:
@@ -71,20 +78,24 @@ func NodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 // PredecessorRevision is what WorkingRevision returns while the predecessor leads.
 const PredecessorRevision = -1
 
-// WorkingRevision returns the revision that a change could break: the leader's, if a process of ours leads and every
-// control-plane node has a revision. Otherwise it returns 0, or PredecessorRevision while the predecessor leads.
+// WorkingRevision returns the revision that a change could break: the leader's, if a process of ours leads and another
+// node has a revision, too, unless there is one node only. Otherwise it returns 0, or PredecessorRevision while the
+// predecessor leads.
 func (v *View) WorkingRevision(status *operatorv1.StaticPodOperatorStatus) int32 {
 	holder := v.Holder()
 	if holder.State == Predecessor {
 		return PredecessorRevision
 	}
-	if len(status.NodeStatuses) == 0 || len(v.predecessors) > 0 ||
-		slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.CurrentRevision == 0 }) {
+	installed := 0
+	for _, node := range status.NodeStatuses {
+		if node.CurrentRevision != 0 {
+			installed++
+		}
+	}
+	leads := holder.State == Starting || holder.State == Leading
+	if !leads || len(v.predecessors) > 0 || installed < min(2, len(status.NodeStatuses)) {
 		return 0
 	}
-	if holder.State != Starting && holder.State != Leading {
-		return 0
-	}
-	leads := func(n operatorv1.NodeStatus) bool { return n.NodeName == holder.Node }
-	return first(status.NodeStatuses, leads).CurrentRevision
+	isLeaders := func(n operatorv1.NodeStatus) bool { return n.NodeName == holder.Node }
+	return first(status.NodeStatuses, isLeaders).CurrentRevision
 }

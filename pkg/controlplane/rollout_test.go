@@ -5,6 +5,8 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestANodeThatJoinsIsNoRollout(t *testing.T) {
@@ -46,32 +48,46 @@ func TestANodeThatJoinsIsNoRollout(t *testing.T) {
 }
 
 func TestARolloutThatIsHalfway(t *testing.T) {
+	const ready, notReady, silent = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
 	for name, tc := range map[string]struct {
 		// current and target are the revisions of m0, m1 and m2. The latest is 4.
 		current, target [3]int32
-		leader, first   string
-		former          int32
+		leader          string
+		// kubelet is the state of m2's.
+		kubelet corev1.ConditionStatus
+		first   string
+		former  int32
 	}{
-		"the first node has it":           {[3]int32{3, 4, 3}, [3]int32{}, "m0", "m1", 3},
-		"the leader has it":               {[3]int32{4, 4, 3}, [3]int32{}, "m1", "m1", 3},
-		"the leader has another former":   {[3]int32{2, 4, 3}, [3]int32{}, "m2", "m1", 3},
-		"nobody leads":                    {[3]int32{2, 4, 3}, [3]int32{}, "", "m1", 2},
-		"a node is being installed":       {[3]int32{3, 4, 3}, [3]int32{4, 0, 0}, "m0", "", 0},
-		"a node is repaired":              {[3]int32{3, 4, 3}, [3]int32{3, 0, 0}, "m0", "m1", 3},
-		"the first node is repaired":      {[3]int32{3, 4, 3}, [3]int32{0, 4, 0}, "m0", "", 0},
-		"a node has nothing yet":          {[3]int32{3, 4, 0}, [3]int32{}, "m0", "", 0},
-		"no node has it":                  {[3]int32{3, 3, 3}, [3]int32{}, "m0", "", 0},
-		"every node has it":               {[3]int32{4, 4, 4}, [3]int32{}, "m0", "", 0},
-		"every node has it but a new one": {[3]int32{4, 4, 0}, [3]int32{}, "m0", "", 0},
+		"the first node has it":            {[3]int32{3, 4, 3}, [3]int32{}, "m0", ready, "m1", 3},
+		"the leader has it":                {[3]int32{4, 4, 3}, [3]int32{}, "m1", ready, "m1", 3},
+		"the leader has another former":    {[3]int32{2, 4, 3}, [3]int32{}, "m2", ready, "m1", 3},
+		"nobody leads":                     {[3]int32{2, 4, 3}, [3]int32{}, "", ready, "m1", 2},
+		"a node is being installed":        {[3]int32{3, 4, 3}, [3]int32{4, 0, 0}, "m0", ready, "", 0},
+		"a node is repaired":               {[3]int32{3, 4, 3}, [3]int32{3, 0, 0}, "m0", ready, "m1", 3},
+		"the first node is repaired":       {[3]int32{3, 4, 3}, [3]int32{0, 4, 0}, "m0", ready, "", 0},
+		"a node has nothing yet":           {[3]int32{3, 4, 0}, [3]int32{}, "m0", ready, "", 0},
+		"a machine joins":                  {[3]int32{3, 4, 0}, [3]int32{}, "m0", notReady, "m1", 3},
+		"a machine has died as it joined":  {[3]int32{3, 4, 0}, [3]int32{0, 0, 4}, "m0", silent, "m1", 3},
+		"a machine that has it has died":   {[3]int32{3, 3, 4}, [3]int32{}, "m0", silent, "m2", 3},
+		"no node has it":                   {[3]int32{3, 3, 3}, [3]int32{}, "m0", ready, "", 0},
+		"every node has it":                {[3]int32{4, 4, 4}, [3]int32{}, "m0", ready, "", 0},
+		"every node has it but a new one":  {[3]int32{4, 4, 0}, [3]int32{}, "m0", ready, "", 0},
+		"every node has it but a dead one": {[3]int32{4, 4, 0}, [3]int32{}, "m0", silent, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := &operatorv1.StaticPodOperatorStatus{}
 			status.LatestAvailableRevision = 4
+			var nodes []*corev1.Node
 			for i, node := range []string{"m0", "m1", "m2"} {
 				status.NodeStatuses = append(status.NodeStatuses,
 					operatorv1.NodeStatus{NodeName: node, CurrentRevision: tc.current[i], TargetRevision: tc.target[i]})
+				kubelet := []corev1.ConditionStatus{ready, ready, tc.kubelet}[i]
+				nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{
+					Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: kubelet}},
+				}})
 			}
-			first, former := Halfway(status, tc.leader)
+			view := NewView(State{Nodes: nodes})
+			first, former := view.Halfway(status, tc.leader)
 			require.Equal(t, tc.first, first)
 			require.Equal(t, tc.former, former)
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
-func TestWhatWorksHasARevisionOnEveryNodeAndALeader(t *testing.T) {
+func TestWhatWorksLeadsAndHasAStandby(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*controlplanetest.Cluster)
 		works  int32
@@ -20,9 +20,13 @@ func TestWhatWorksHasARevisionOnEveryNodeAndALeader(t *testing.T) {
 		"another revision is rolled out":          {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[1].CurrentRevision = 2 }, 3},
 		"the leader's node is behind":             {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[0].CurrentRevision = 2 }, 2},
 		"the leader's node is not listed":         {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = c.Status.NodeStatuses[1:] }, 0},
-		"a node has no revision yet":              {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[2].CurrentRevision = 0 }, 0},
-		"nothing is installed":                    {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = nil }, 0},
-		"the predecessor is there":                {func(c *controlplanetest.Cluster) { c.Predecessor("m1") }, 0},
+		"a node has no revision yet":              {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses[2].CurrentRevision = 0 }, 3},
+		"only the leader's node has a revision": {func(c *controlplanetest.Cluster) {
+			c.Status.NodeStatuses[1].CurrentRevision, c.Status.NodeStatuses[2].CurrentRevision = 0, 0
+		}, 0},
+		"there is one node":        {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = c.Status.NodeStatuses[:1] }, 3},
+		"nothing is installed":     {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = nil }, 0},
+		"the predecessor is there": {func(c *controlplanetest.Cluster) { c.Predecessor("m1") }, 0},
 		"the predecessor leads": {func(c *controlplanetest.Cluster) {
 			c.Predecessor("m1")
 			c.Status.NodeStatuses[2].CurrentRevision = 0

@@ -134,11 +134,13 @@ func (v *view) mayLeave() (wait time.Duration, free bool) {
 	}
 }
 
-// isChanging reports whether a revision is being installed or repaired, or the predecessor leaves.
+// isChanging reports whether a revision is being installed or repaired, or the predecessor leaves. A rollout does not
+// reach a node whose kubelet is silent, which may take days.
 func (v *view) isChanging() bool {
 	return predecessor.Remains(v.Status().Conditions) ||
 		slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
-			return n.TargetRevision != 0 || n.CurrentRevision != v.Status().LatestAvailableRevision
+			isBehind := n.TargetRevision != 0 || n.CurrentRevision != v.Status().LatestAvailableRevision
+			return isBehind && controlplane.KubeletOf(v.Node(n.NodeName)) != controlplane.KubeletSilent
 		})
 }
 
@@ -284,7 +286,7 @@ func (v *view) proves(state trial.ProofState) bool {
 
 func (v *view) allReady() bool {
 	return !slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return !controlplane.IsReady(v.StaticPod(n.NodeName))
+		return !controlplane.IsReady(v.StaticPod(n.NodeName)) && !v.CannotJoin(&n)
 	})
 }
 

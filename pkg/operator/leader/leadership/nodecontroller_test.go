@@ -132,6 +132,36 @@ func TestADeafLeaderStaysIf(t *testing.T) {
 	}
 }
 
+// A rollout does not reach such a node, which may be away for days.
+func TestTheLeadMovesBesideASilentNodeThatMissedARevision(t *testing.T) {
+	for name, tc := range map[string]struct {
+		happens func(w *world)
+		want    string
+	}{
+		"from a deaf leader":       {func(w *world) { w.hear(-300, "a") }, "handover-end-m0"},
+		"from a node that reboots": {func(w *world) { w.cordon("m0", true) }, "handover-leave-m0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0", "m1", "m2")
+			w.Status.LatestAvailableRevision = 4
+			w.Status.NodeStatuses[0].CurrentRevision, w.Status.NodeStatuses[1].CurrentRevision = 4, 4
+			w.setReady("m2", corev1.ConditionUnknown)
+			tc.happens(w)
+			w.run(t, 1, 25*time.Second)
+			require.Contains(t, w.moves(t), tc.want)
+		})
+	}
+}
+
+func TestADeafLeaderSaysThatARolloutComesFirst(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.Status.LatestAvailableRevision = 4
+	w.hear(-300, "a")
+	w.run(t, 1, time.Second)
+	w.requireNotice(t, "LeaderDeaf", "the cloud-controller-manager on node/m0 leads and looks at no node, while node/a "+
+		"waits; another process leads once the rollout has ended")
+}
+
 // A process that begins may have no cloud, so a control plane with a standby keeps the one that serves Services.
 func TestADeafLeaderSaysWhatKeepsEachOtherProcessFromLeading(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -23,6 +23,19 @@ func (w *world) proves(t *testing.T, state trial.ProofState) {
 	require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Add(secret))
 }
 
+// Somebody deletes the record, or makes it unreadable, while the API server creates one of two pods only.
+func TestAMoveForAProofEndsWithItsRecord(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.proves(t, trial.ProofAwaited)
+	w.breakOff(t, 1)
+	store := w.caches.Core().V1().Secrets().Informer().GetStore()
+	for _, secret := range store.List() {
+		require.NoError(t, store.Delete(secret))
+	}
+	w.run(t, 3, time.Second)
+	require.Equal(t, []string{"handover-prove-m0"}, slices.Collect(maps.Keys(w.moves(t))))
+}
+
 func TestTheLeadMovesToTheFirstNodeOfARollout(t *testing.T) {
 	w := newWorld(t, "m0", "m1", "m2")
 	w.Restart("m2", -600) // It started last.

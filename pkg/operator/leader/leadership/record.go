@@ -80,13 +80,15 @@ func (v *view) hasLeft(node string) bool {
 const holderFlag = "--holder="
 
 // brokenOff returns a move that has only the successor's pod: an error of the API server, or the end of the operator,
-// prevented the other. It can continue while that pod runs; afterwards the pod is the record of a failed move.
+// prevented the other. It can continue while that pod runs, for a proof only while that is open; afterwards the pod is
+// the record of a failed move.
 func (v *view) brokenOff() (rest move, ok bool) {
 	for _, r := range v.moves {
 		isTake := r.Name == r.why.take+v.holder.Node && r.DeletionTimestamp == nil && !controlplane.HasEnded(r.Pod) &&
 			slices.Contains(r.Spec.Containers[0].Args, holderFlag+v.holder.Identity)
 		isLeave := func(other record) bool { return other.Name == r.why.leave+v.holder.Node }
-		if isTake && v.holder.State.Runs() && !slices.ContainsFunc(v.moves, isLeave) {
+		isOver := (r.why == proof || r.why == takingBack) && !v.proof.IsOpen(v.Status().LatestAvailableRevision)
+		if isTake && !isOver && v.holder.State.Runs() && !slices.ContainsFunc(v.moves, isLeave) {
 			return move{occasion: r.why, successor: r.Spec.NodeName}, true
 		}
 	}
@@ -171,6 +173,8 @@ func (v *view) condition() *operatorclient.Condition {
 		reason = "LeaderDeafAgain"
 		what = fmt.Sprintf("a leader was replaced for this at %s, and the next one is at %s; check that the cloud's API "+
 			"answers the control plane, then end this process", stamp(last), due)
+	case v.isChanging():
+		what = "another process leads once the rollout has ended"
 	case v.otherProcess() == "":
 		what = v.withoutSuccessor()
 	}

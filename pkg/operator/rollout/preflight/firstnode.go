@@ -56,7 +56,8 @@ func (s *state) firstNode() *rollout {
 		pod := s.view.StaticPod(node.NodeName)
 		isFirst := pod != nil && controlplane.HasRevision(pod, first.revision)
 		switch {
-		case pod == nil, node.CurrentRevision == 0, isFirst && first.pod != nil, !isFirst && !controlplane.IsReady(pod):
+		case s.view.CannotJoin(&node):
+		case pod == nil, isFirst && first.pod != nil, !isFirst && (node.CurrentRevision == 0 || !controlplane.IsReady(pod)):
 			return nil
 		case isFirst:
 			first.pod = pod

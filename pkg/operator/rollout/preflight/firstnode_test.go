@@ -98,6 +98,28 @@ func TestARevisionThatCrashesOnItsFirstNodeIsRejected(t *testing.T) {
 	require.Equal(t, []string{"Warning RevisionFailed: " + rejections[0].Verdict.Describe()}, w.events())
 }
 
+// It is the first node, as it had no cloud-controller-manager.
+func TestARevisionThatCrashesOnAMachineThatHasJoinedIsRejected(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2")
+	w.Status.NodeStatuses[1].CurrentRevision = 0
+	w.crashes("m1", inUse)
+	w.clock.SetTime(controlplanetest.At(5))
+	w.pass(t, 0)
+	require.Len(t, w.rejected(t), 1)
+	require.Equal(t, crashed, w.rejected(t)[0].Verdict.Describe())
+}
+
+func TestARevisionThatCrashesBesideAMachineThatHasDiedAsItJoinedIsRejected(t *testing.T) {
+	w := newRollout(t, "m0", "m1", "m2", "m3")
+	w.Status.NodeStatuses[3].CurrentRevision = 0
+	delete(w.Pods, "m3")
+	w.Nodes["m3"].Status.Conditions[0].Status = corev1.ConditionUnknown
+	w.crashes("m1", inUse)
+	w.clock.SetTime(controlplanetest.At(5))
+	w.pass(t, 0)
+	require.Len(t, w.rejected(t), 1)
+}
+
 // A rollout that another change interrupted has left an older revision on the third node.
 func TestARevisionThatCrashesIsComparedWithThatOfTheLeader(t *testing.T) {
 	w := newRollout(t, "m0", "m1", "m2")

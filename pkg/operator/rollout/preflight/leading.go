@@ -39,11 +39,12 @@ type leading struct {
 func (s *state) prove(ctx context.Context) error {
 	latest, proof := s.status.LatestAvailableRevision, s.record.Proof
 	switch {
-	case proof.HasFailed(latest) && !s.record.IsRejected(latest):
+	case proof.HasFailed(latest) && !s.record.IsRejected(latest) &&
+		s.isAccepted(s.objects.Changes(latest, proof.Former)):
 		return s.writeProof(ctx, proof.In(trial.Unproved, acceptedByAdmin, s.now))
 	case proof.HasEnded(latest):
 		return s.watchLeaders(ctx)
-	case proof.IsOpen(latest):
+	case proof.IsOpen(latest) && s.hasFirst(proof):
 		return s.goOn(ctx)
 	}
 	begun := s.beginProof(ctx)
@@ -52,6 +53,12 @@ func (s *state) prove(ctx context.Context) error {
 	}
 	s.after(lookInterval)
 	return s.writeProof(ctx, begun)
+}
+
+// hasFirst reports whether the first node of a proof still has its revision: a machine may be replaced meanwhile. Then
+// another node proves it.
+func (s *state) hasFirst(p *trial.Proof) bool {
+	return p.AwaitsFormer() || s.view.Revisions(p.Node).CurrentRevision == p.Revision
 }
 
 func (s *state) goOn(ctx context.Context) error {
@@ -78,7 +85,7 @@ func (s *state) goOn(ctx context.Context) error {
 func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	latest, now := s.status.LatestAvailableRevision, metav1.NewTime(s.now)
 	begun := &trial.Proof{Revision: latest, State: trial.ProofAwaited, Began: now, Since: now}
-	begun.Node, begun.Former = controlplane.Halfway(s.status, s.leaseNode())
+	begun.Node, begun.Former = s.view.Halfway(s.status, s.leaseNode())
 	first, former := s.view.StaticPod(begun.Node), s.record.Proof
 	if begun.Former == 0 || first == nil || !controlplane.IsReady(first) ||
 		!former.IsNew(s.objects, latest, begun.Former) {

@@ -76,6 +76,39 @@ func TestTheFirstNodeOfARolloutIsToLead(t *testing.T) {
 	require.Nil(t, w.rejected(t))
 }
 
+func TestAnotherNodeProvesARevisionIfTheFirstOneIsReplaced(t *testing.T) {
+	w := newFirst(t)
+	w.Leave("m1")
+	delete(w.Pods, "m1")
+	w.Status.NodeStatuses[1].CurrentRevision = 4 // m2
+	w.label("m2", "4")
+	w.pass(t, 30*time.Second)
+	require.Equal(t, "m2", w.record(t).Node)
+	require.Equal(t, trial.ProofAwaited, w.record(t).State)
+}
+
+// Rejections are forgotten after an hour.
+func TestARevisionThatHasFailedIsUnprovedOnlyIfAnAdministratorAcceptsIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		accepts bool
+		want    trial.ProofState
+	}{"nobody accepts it": {false, trial.ProofFailed}, "an administrator does": {true, trial.Unproved}} {
+		t.Run(name, func(t *testing.T) {
+			w := newFirst(t)
+			failed := w.record(t).In(trial.ProofFailed, "it ended", controlplanetest.At(0))
+			secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+			require.NoError(t, err)
+			record := trial.Of(secret)
+			record.Proof = failed
+			require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
+			w.accepts = tc.accepts
+			w.pass(t, 0)
+			w.pass(t, time.Minute)
+			require.Equal(t, tc.want, w.record(t).State)
+		})
+	}
+}
+
 // The credentials of the former revision were revoked, so a standby cannot start any more, and the lead does not move.
 func TestAProofDoesNotWaitForAProcessThatKeepsEnding(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -51,6 +51,27 @@ func TestNoSecondNodeGetsARevisionBeforeItHasLedWell(t *testing.T) {
 	require.Equal(t, "False: 3 nodes are at revision 2", s.operator.condition(t, "NodeInstallerProgressing"))
 }
 
+// A machine that joins has no revision, and gets none before its kubelet works: that may take for ever.
+func TestAMachineThatJoinsEndsNoHold(t *testing.T) {
+	for name, kubelet := range map[string]corev1.ConditionStatus{
+		"whose network is not ready": corev1.ConditionFalse, "that dies": corev1.ConditionUnknown,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSimulated(t, "m0", "m1", "m2")
+			s.lead()
+			s.run(time.Second)
+			s.changed()
+			s.run(time.Minute)
+			s.prove(trial.Proof{Revision: 2, Former: 1, Node: "m1", State: trial.ProofHeld})
+			s.join("m3")
+			s.silence("m3", true)
+			s.ready("m3", kubelet)
+			s.run(2 * time.Minute)
+			require.Equal(t, "m0 1, m1 2, m2 1, m3 0", s.revisions())
+		})
+	}
+}
+
 // A file of another node may be damaged meanwhile.
 func TestARepairGivesNoSecondNodeARevisionBeforeItHasLedWell(t *testing.T) {
 	s := newSimulated(t, "m0", "m1", "m2")
