@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Without its lease, the holder acts on for up to 107 seconds, and a standby would begin at once.
+// Without its lease, the holder acts until 133 seconds after its last renewal, and a standby would begin at once.
 func TestADeletedLeaseIsRestored(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// unseen says that the operator has not seen a renewal.
