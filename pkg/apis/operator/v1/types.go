@@ -82,8 +82,8 @@ type CloudControllerManagerNodeInitialization struct {
 	// the cloud-controller-manager node by node.
 	// When omitted, this means no opinion and the operator is left to choose a reasonable default by platform, which is
 	// subject to change over time. The current default is 20 on AWS, 15 on OpenStack, 10 on Google Cloud, 3 on Power VS,
-	// and 5 on DigitalOcean, IBM Cloud, Nutanix and vSphere. It is 1 with a cloud-controller-manager of unknown kind in
-	// custom.
+	// and 5 on DigitalOcean, IBM Cloud and Nutanix. It is 1 on vSphere, and with a cloud-controller-manager of unknown
+	// kind in custom.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
