@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxAnnouncements limits the stored Events. The CCM writes one for each Node that it wants to delete, which exists
-	// for three hours, but a client with its identity can write any number.
+	// maxAnnouncements limits the stored Events. The CCM writes one for each Node that it wants to delete, and a client
+	// with its identity any number. An Event exists for three hours.
 	maxAnnouncements = 10000
 
 	// maxUID is the length of a UID: the API server makes UUIDs.

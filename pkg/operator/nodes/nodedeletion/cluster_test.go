@@ -263,7 +263,7 @@ func (c *operatorClient) GetStaticPodOperatorState() (
 	return spec, c.revisions.DeepCopy(), version, err
 }
 
-// denyAll makes the cloud know no machine.
+// forgetMachines makes the cloud know no machine.
 func (c *cluster) forgetMachines() {
 	for _, name := range c.nodes.ListKeys() {
 		c.unknown[name] = true

@@ -83,7 +83,7 @@ const (
 
 const (
 	clusterCalm       clusterState = iota
-	clusterRollsOut                // a rollout is in progress, and the Node has waited for less than rolloutLimit
+	clusterRollsOut                // a rollout is in progress, and it or the wait of the Node is younger than rolloutLimit
 	clusterMostSilent              // more than half of the kubelets are silent
 	clusterMostGone                // for massLimit, so they may go at a pace if the CCM finds living machines
 	clusterUnlimited               // an administrator has permitted many deletions
@@ -303,5 +303,5 @@ func (r *record) expire(o *observation, announced *announcement) {
 	}
 }
 
-// exactAnswers reports whether the CCM finds the machine of a Node exactly while it would not delete the Node.
+// exactAnswers reports whether a CCM that finds a machine does not want to delete its Node, and the reverse.
 func (o *observation) exactAnswers() bool { return o.canProbe && !o.deletions.Described }

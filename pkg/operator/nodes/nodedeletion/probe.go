@@ -16,7 +16,7 @@ const (
 	// measured. After each miss the next probe waits twice as long, up to slowLimit, to measure a slow cloud.
 	answerLimit = 15 * time.Second
 	slowLimit   = time.Minute
-	// probeLimit is the same for a CCM that is known to be slow.
+	// probeLimit is how long a probe may take with a CCM that is known to be slow.
 	probeLimit = 10 * time.Minute
 	// missLimit is how many probes in a row must miss references until the cloud counts as not finding living machines.
 	missLimit = 2
@@ -54,7 +54,7 @@ type probe struct {
 
 // probeHistory is what the controller learned from probes.
 type probeHistory struct {
-	// misses counts the last consecutive probes that missed references; unanswered are the last one's, within waited.
+	// misses is how many probes in a row missed references. The last of them missed unanswered within waited.
 	misses     int
 	unanswered []string
 	waited     time.Duration
@@ -111,8 +111,7 @@ func (m *memory) startProbe(o *observation) {
 	m.probe = p
 }
 
-// due returns the targets of the next probe, least recently probed first. A cloud finds only its own, so all are of
-// one.
+// due returns the targets of the next probe, least recently probed first. All have one scheme of provider IDs.
 func (m *memory) due(o *observation) []*node {
 	var due []*node
 	for _, n := range o.nodes {
@@ -267,8 +266,8 @@ func (p *probe) foundReferences(missing []string) bool {
 	return len(missing) == 0 && len(p.references) > 0
 }
 
-// ended reports whether the probe has all answers, or the CCM makes no progress. A CCM may look for a target during an
-// outage, and for a reference afterwards. It retries within the time that it took, so the targets get that again.
+// ended reports whether the probe has all answers, or the CCM makes no progress. If an outage ends between the look-ups
+// of a target and of a reference, the CCM finds the target only when it retries, so targets get twice the time.
 func (p *probe) ended(o *observation, missing []string) bool {
 	if o.now.Sub(p.progress) >= p.limit || o.now.Sub(p.began) >= probeLimit {
 		return true
