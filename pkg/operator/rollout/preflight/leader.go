@@ -32,7 +32,7 @@ func (s *state) worksSince(verdict time.Time) bool {
 }
 
 // compareWithLeader adds what the leader has looked up to a verdict, if there is a leader with a recent round. The
-// result stays: that the cloud answers the leader proves nothing where a tenant may have written the log.
+// result stays, because a tenant may have written lines of the leader's log.
 func (s *state) compareWithLeader(ctx context.Context, verdict *trial.Verdict) *trial.Verdict {
 	if verdict.AwaitsLeader() && s.record.Inputs[diagnostic.Credentials] != "" {
 		// These credentials are rejected, whether the running ones are or not.
@@ -60,8 +60,8 @@ func (s *state) leader() string {
 	return s.view.StaticPod(holder.Node).Name
 }
 
-// isRejectedToo reports whether the cloud also rejects the operand's login: that of the leader, by its log of the last
-// time, or of a process that has ended because of it. A leader that logged in before may log nothing.
+// isRejectedToo reports whether the cloud also rejects the login of the leader, by the last part of its log, or of a
+// static pod's process that has ended because of it. A leader that logged in before may log nothing.
 func (s *state) isRejectedToo(ctx context.Context, last time.Duration) bool {
 	if slices.ContainsFunc(s.view.StaticPods(), endedByLogin) {
 		return true

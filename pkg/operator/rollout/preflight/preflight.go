@@ -57,7 +57,7 @@ type controller struct {
 	// podEnding is the pod that is being deleted, and forced the one that was deleted without its kubelet.
 	podSeen, containerStarted, leaseAcquired, podEnding patience.Since[string]
 	forced                                              types.UID
-	// lasts is the digest of the candidate without a verdict.
+	// lasts is since when the candidate of a digest has had no verdict.
 	lasts patience.Since[string]
 	// unready is the UID of the pod on a rollout's first node while it is not Ready, running the ID of its running
 	// container, and emptyLog the container whose log was empty. lastLogRead is when logs were last read because of it.
@@ -299,7 +299,7 @@ func (s *state) evidence(ctx context.Context) (*evidence, error) {
 	return e, err
 }
 
-// countNodes reads one Node: the API server adds how many follow it.
+// countNodes lists one Node: the API server tells how many it did not list.
 func (s *state) countNodes(ctx context.Context) (int, error) {
 	list, err := s.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -337,8 +337,8 @@ func (s *state) end(ctx context.Context, verdict *trial.Verdict) error {
 	return s.report(ctx, verdict, "")
 }
 
-// deletePod deletes the pod, without its kubelet if that takes too long: the next preflight needs the name. The process
-// may continue, but only reads, and holds the preflights' lease, which makes the next one inconclusive.
+// deletePod deletes the pod, without its kubelet after endTimeout: the next preflight needs the name. The process may
+// continue. It only reads, and it holds the preflights' lease, which makes the next preflight inconclusive.
 func (s *state) deletePod(ctx context.Context) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.pod.UID))}
 	isForced := s.pod.DeletionTimestamp != nil

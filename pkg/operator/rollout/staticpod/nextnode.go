@@ -63,7 +63,7 @@ type nodeState struct {
 	kubelet controlplane.Kubelet
 	// hasStarted reports whether an installation of the latest revision was ever started there.
 	hasStarted bool
-	// failed reports whether its revision has led badly.
+	// failed reports whether the proof of its revision has failed.
 	failed bool
 	// works reports whether the CCM there was Ready at the kubelet's last report. The pod's condition does not: the node
 	// controller sets it to False if the kubelet is silent.
@@ -127,8 +127,8 @@ func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
 	if wait := n.proofWait(r); wait > 0 {
 		return wait
 	}
-	// What runs there is of no use, so it is not the last static pod that a move leaves. A process that starts would take
-	// the lease that the installation frees.
+	// An installation here stops nothing that works, so no move has to end first. But a process that starts here would
+	// take the lease that the installation frees.
 	if next.failed && !next.starts {
 		return 0
 	}
