@@ -57,10 +57,8 @@ func HasEnded(pod *corev1.Pod) bool {
 const CrashLoopBackOff = "CrashLoopBackOff"
 
 // BackOffPeriod is how long a container must have run for its kubelet to restart it without a delay: twice the maximum
-// delay (pkg/kubelet/kubelet.go). A container that repeatedly ends sooner crash-loops. No function combines the two,
-// because each caller has its own question: whether the kubelet waits now (rollout), whether the next start would wait
-// (move of the lead), how many ends count against a revision (preflight), whether the ends continue after an outage of
-// the API server (availability), and what restarts mean in pods without a history (the cloud-node-manager's health).
+// delay (pkg/kubelet/kubelet.go). A container that repeatedly ends sooner crash-loops. Each caller decides itself which
+// ends it counts.
 const BackOffPeriod = 10 * time.Minute
 
 // IsInBackOff reports whether the kubelet delays the restart of a container.

@@ -97,8 +97,8 @@ const (
 	HandoverApp  = "handover"
 )
 
-// MoveTimeout is how long a move of the lead may take: that for a proof waits for up to 30 seconds for the successor,
-// for 15 for the lead, and then stays away for 18, and its pods have to start.
+// MoveTimeout is how long a move of the lead may take. A move for a proof takes the longest: it waits up to 30 seconds
+// for the successor and 15 for the lead, stays away for 18, and its pods have to start.
 const MoveTimeout = 90 * time.Second
 
 // EndedByMove reports whether a run on a node ended while one of the moves worked there: a move removes the manifest

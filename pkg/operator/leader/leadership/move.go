@@ -256,9 +256,9 @@ func (c *controller) announce(v *view, m move) {
 	}
 }
 
-// proofWanted moves the lead to the first node of a rollout, for the proof of its revision. It does so neither while
-// another process is missing, because the former leader may not be able to start again, nor if the kubelet would
-// restart the first node's process only minutes later.
+// proofWanted moves the lead to the first node of a rollout, for the proof of its revision. It waits while another
+// process is missing, because the former leader may not start again, and while the kubelet would delay a restart of the
+// first node's process.
 func proofWanted(v *view) (wanted move, ok bool) {
 	if !v.proves(trial.ProofAwaited) || v.holder.Node == v.proof.Node || !v.allReady() || v.backsOff(v.proof.Node) {
 		return move{}, false
