@@ -307,8 +307,8 @@ func (d *Document) Shown(path ...string) string {
 	return Cut(strings.Join(path, "."))
 }
 
-// Contradicts reports a value that differs from a fact of Infrastructure, whose field has the fact. An empty fact is
-// unknown and never differs.
+// Contradicts reports a value that differs from the fact in a field of Infrastructure. An empty fact is unknown and
+// never differs.
 func (d *Document) Contradicts(name string, value *Node, field, fact string) {
 	if value.String() == "" || fact == "" || value.Text == fact {
 		return

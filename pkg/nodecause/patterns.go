@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// patterns are the errors of each class. The first class with a match wins: an error that wraps another one, for
-// example that of a login that fails while a token is renewed, contains the words of both, and those of the transport
-// explain more than the answer that led there. Sources: k8s.io/cloud-provider (cloud.go, node_controller.go,
-// node/helpers/address.go), the standard library's net, crypto/x509 and net/http, gophercloud (errors.go),
-// aws-sdk-go-v2 and EC2's error codes, govmomi and vCenter's faults, googleapi, and the providers themselves.
+// patterns are the errors of each class. The first class with a match wins. An error that wraps another one contains
+// the words of both: if a login fails because a connection does, the connection explains more. Sources:
+// k8s.io/cloud-provider (cloud.go, node_controller.go, node/helpers/address.go), the standard library's net,
+// crypto/x509 and net/http, gophercloud (errors.go), aws-sdk-go-v2 and EC2's error codes, govmomi and vCenter's faults,
+// googleapi, and the providers themselves.
 var patterns = sync.OnceValue(func() []classPattern {
 	return []classPattern{
 		{AddressMismatch, anyOf(

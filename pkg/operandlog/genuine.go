@@ -82,8 +82,8 @@ const (
 	// maxLag is how long a container runtime may take to read a line.
 	maxLag = 2 * time.Second
 
-	// maxSkew is how much headers may be out of order, because klog takes the time before its lock, and how much later
-	// than the header the runtime may read the other lines of a value.
+	// maxSkew is how much headers may be out of order: klog takes the time before its lock. The runtime may also read the
+	// other lines of a value this much later than the header.
 	maxSkew = time.Millisecond
 
 	// quarantine is how long after a header that does not fit no other header is believed. A value may contain one header

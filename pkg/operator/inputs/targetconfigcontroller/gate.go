@@ -31,10 +31,9 @@ type gating struct {
 	digests, changed operand.StartDigests
 	// isUndone reports whether full is the working revision: a change was undone while it rolled out.
 	isUndone bool
-	// active are the rejections that concern full, and that no administrator has accepted, with what waits for its
-	// verdict. remembered are those of inputs that were undone, failed those among them with which a revision has failed,
-	// so that they take no place of what is rejected. accepted are the inputs that an administrator has accepted, of
-	// which some have changed, nil if there are none.
+	// active are the rejections of full that no administrator has accepted, with what waits for its verdict. remembered
+	// are those of inputs that were undone, and failed those of them with which a revision failed: they must not replace
+	// rejected ones. accepted are changed inputs that an administrator has accepted, nil if there are none.
 	active, remembered, failed []trial.Rejection
 	accepted                   operand.StartDigests
 	// working is the revision that a change could break, 0 if there is none.
