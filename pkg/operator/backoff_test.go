@@ -11,9 +11,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
-// TestAControllerThatFailedForLongTriesAgainWithinHalfAMinute is about the cap. No fault that is drawn shows its absence
-// for sure: library-go's queue tries again 82, 164 and 328 seconds after the first failure, and at each event of an
-// informer, so that the outage must end shortly after a try, and nothing may happen then.
+// Random faults rarely show that the cap is missing: library-go's queue tries again 82, 164 and 328 seconds after the
+// first failure and at each event, so an outage must end shortly after a try, and no event may follow.
 func TestEveryControllerTriesAgainWithinAMinuteHoweverLongItFailed(t *testing.T) {
 	o, cc := assemble(t, apitest.Start(t, addToScheme))
 	w, err := newWiring(o, cc)

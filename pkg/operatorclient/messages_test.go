@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// A former release applied conditions with a message under another name. That of OtherDegraded is ours and empty.
+// A former release applied the message of CloudConfigDegraded as another manager. That of OtherDegraded is empty.
 const healed = `{
 	"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager",
 	"metadata": {"name": "cluster", "resourceVersion": "7", "managedFields": [

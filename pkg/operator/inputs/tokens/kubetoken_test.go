@@ -63,7 +63,7 @@ type fixture struct {
 	platform string
 	account  *corev1.ServiceAccount
 	secret   *corev1.Secret
-	// behind makes the cache have the Secret not yet.
+	// behind keeps the Secret out of the cache.
 	behind     bool
 	granted    time.Duration
 	requestErr error

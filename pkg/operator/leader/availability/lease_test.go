@@ -505,8 +505,7 @@ func TestPodsThatAreNotReadyAreNotToleratedLongerByTheNextOperator(t *testing.T)
 }
 
 // The lease of a snapshot of etcd names a process that has ended, and the standbys count its duration from when they
-// see
-// it. So do they if the snapshot is so fresh that the lease and the pods look alive.
+// see it. So do they if the snapshot is so fresh that the lease and the pods look alive.
 func TestARestoreOfEtcdIsNoOutage(t *testing.T) {
 	const down, up = 100, 130
 	snapshot := func(c *cluster, _ int) {
@@ -528,7 +527,7 @@ func TestARestoreOfEtcdIsNoOutage(t *testing.T) {
 					snapshot(c, second)
 					c.Renew(second - snapshotAge)
 				})
-				// m0 led until the restore, and gives up 107 s after its last renewal.
+				// m0 led until the restore, and gives up 133 s after its last renewal.
 				events.at(
 					up+80-first,
 					func(c *cluster, second int) { c.Exit("m0", second, "leaderelection lost"); c.Start("m0", second) },

@@ -84,7 +84,7 @@ func TestTheTimesOfTheFirstAndTheLastReferenceAreKept(t *testing.T) {
 	require.Equal(t, 12*time.Second, p.slowest)
 }
 
-// What the CCM did not find may be what it did not reach.
+// A machine that the CCM did not find may be one that it did not look for.
 func TestATargetIsNotFoundWithTheLivingNodesOrAfterTwoMisses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		living       bool

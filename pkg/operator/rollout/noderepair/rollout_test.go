@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 )
 
-// A rollout may be stuck on its node for hours. Meanwhile, the other nodes are repaired where that takes nothing away.
+// A rollout may be stuck on its node for hours. Meanwhile, another node is repaired if its static pod does not run.
 func TestARolloutThatIsStuckDoesNotSwitchOffRepairs(t *testing.T) {
 	stuck := func(t *testing.T, c *cluster) {
 		t.Helper()
