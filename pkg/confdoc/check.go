@@ -228,8 +228,10 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 			kind = diagnostic.Typo
 		}
 		d.Reportf(n, kind, "%s is not a URL of the form %s://host/path", path, field.Schemes[0])
+	case wanted != "" && field.Passed:
+		d.Reportf(n, diagnostic.Typo, "%s is %s, but must be %s", path, shown(field, n), wanted)
 	case wanted != "":
-		d.notAllowed(field, path, n, wanted)
+		d.wrongType(field, path, n, wanted)
 	case !field.allows(n.Text):
 		d.Reportf(n, diagnostic.Typo, "%s is %s, and the cloud-controller-manager uses %s instead: write %s",
 			path, shown(field, n), field.Fallback, oneOf(field.Values))
@@ -249,16 +251,6 @@ func (f Field) wanted(text string) string {
 		return oneOf(f.Values) + ": " + f.Hint
 	}
 	return oneOf(f.Values)
-}
-
-// notAllowed reports a value that the provider, or the cloud to which it passes the value, rejects. The value is
-// invalid only if the provider would exit.
-func (d *Document) notAllowed(field Field, path string, n *Node, wanted string) {
-	if !field.Passed {
-		d.wrongType(field, path, n, wanted)
-		return
-	}
-	d.Reportf(n, diagnostic.Typo, "%s is %s, but must be %s", path, shown(field, n), wanted)
 }
 
 func isUpTo(most int, text string) bool {
