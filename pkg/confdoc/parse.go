@@ -203,11 +203,8 @@ func plainKind(word string) (NodeKind, string) {
 		return IntNode, fmt.Sprint(v)
 	case float64:
 		text := strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64))
-		if strings.Contains(text, "n") { // NaN and Inf
-			text = strings.Replace(strings.TrimPrefix(text, "+"), "inf", ".inf", 1)
-			text = strings.Replace(text, "nan", ".nan", 1)
-		}
-		return FloatNode, text
+		text = strings.Replace(strings.TrimPrefix(text, "+"), "inf", ".inf", 1)
+		return FloatNode, strings.Replace(text, "nan", ".nan", 1)
 	}
 	return TextNode, word
 }
