@@ -61,14 +61,14 @@ func (d *Document) parse() (*Node, []SyntaxError) {
 	switch {
 	case len(bytes.TrimSpace(d.text)) == 0:
 	case d.Format == INI:
-		root, errs = d.parseINI(d.text)
+		root, errs = d.parseINI()
 	default:
 		if root, errs = d.Format.parse(d.text); len(errs) > 0 {
 			root = nil
 		}
 	}
-	if len(errs) > 0 && d.otherFormat(d.text) != "" {
-		return nil, []SyntaxError{{Position: errs[0].Position, Message: d.otherFormat(d.text)}}
+	if len(errs) > 0 && d.otherFormat() != "" {
+		return nil, []SyntaxError{{Position: errs[0].Position, Message: d.otherFormat()}}
 	}
 	return root, errs
 }
@@ -91,7 +91,7 @@ func (d *Document) check(root *Node) {
 		if d.List {
 			is = "this is no list: "
 		}
-		d.Rejectf(root, "%s", cmp.Or(d.otherFormat(d.text), is+d.Empty))
+		d.Rejectf(root, "%s", cmp.Or(d.otherFormat(), is+d.Empty))
 	default:
 		d.Root, d.Readable = root, true
 		d.reportRest()
@@ -115,16 +115,16 @@ func (r Reader) field() Field {
 }
 
 // otherFormat returns a message if the text is base64 or another format than expected; otherwise an empty string.
-func (d *Document) otherFormat(text []byte) string {
-	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+func (d *Document) otherFormat() string {
+	first, _, _ := bytes.Cut(bytes.TrimSpace(d.text), []byte("\n"))
 	first = bytes.TrimSpace(first)
 	isJSON := bytes.HasPrefix(first, []byte("{"))
 	isYAML := bytes.HasSuffix(first, []byte(":")) || bytes.Equal(first, []byte("---"))
 	wanted := cmp.Or(map[Format]string{INI: "INI", JSON: "JSON", YAMLAsJSON: "JSON or YAML"}[d.Format], "YAML")
 	switch {
-	case IsBase64(text):
+	case IsBase64(d.text):
 		return TooMuchBase64
-	case d.Format != INI && LooksLikeINI(text):
+	case d.Format != INI && LooksLikeINI(d.text):
 		return "this looks like INI, but must be " + wanted
 	case d.Format == INI && isJSON:
 		return "this looks like JSON, but must be " + wanted
@@ -151,8 +151,8 @@ func LooksLikeINI(text []byte) bool {
 }
 
 // parseINI returns a mapping of sections. Sections with the same name are merged.
-func (d *Document) parseINI(text []byte) (*Node, []SyntaxError) {
-	sections, parseErrs := gcfg.Parse(text)
+func (d *Document) parseINI() (*Node, []SyntaxError) {
+	sections, parseErrs := gcfg.Parse(d.text)
 	var errs []SyntaxError
 	for _, e := range parseErrs {
 		errs = append(errs, SyntaxError{Position: e.Pos, Message: e.Message + d.suggestion(e.Name)})
@@ -243,12 +243,11 @@ func (d *Document) Set(value *Node, path ...string) {
 	n.Set(path[len(path)-1], value)
 }
 
-// FirstSection returns a section. If it is missing, it becomes the first section.
-func (d *Document) FirstSection(section string) *Node {
+// AddSection adds a missing section as the first one.
+func (d *Document) AddSection(section string) {
 	if d.Value(section) == nil {
 		d.Root.Entries = slices.Insert(d.Root.Entries, 0, &Entry{Name: section, Value: NewMap()})
 	}
-	return d.Value(section)
 }
 
 // Drop removes the value at a path.

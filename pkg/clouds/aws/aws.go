@@ -45,7 +45,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 		status: ptr.Deref(src.Cluster.Status.AWS, configv1.AWSPlatformStatus{}),
 		index:  index{map[string]*confdoc.Entry{}, sets.New[string]()},
 	}
-	a.FirstSection("Global")
+	a.AddSection("Global")
 	if isMissing {
 		a.Reportf(nil, diagnostic.Adapted, "there is no cloud configuration, which AWS does not need: "+
 			"the cloud-controller-manager gets one with defaults only")

@@ -29,7 +29,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 	g := &rewriter{Run: clouds.NewRun(src, confdoc.Reader{
 		Format: confdoc.INI, Fields: schema, Empty: "write at least the line [global]",
 	})}
-	g.FirstSection("global") // the written file must not be empty
+	g.AddSection("global") // the written file must not be empty
 	if address := g.Text("global", "token-url"); address != "" && address != "nil" && !clouds.IsEndpoint(address) {
 		g.Rejectf(g.Value("global", "token-url"), "token-url is neither nil nor of the form https://host/path")
 	}

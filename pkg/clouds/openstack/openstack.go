@@ -259,7 +259,7 @@ func (o rewriter) delivered(file string) bool {
 
 func (o rewriter) useClouds() {
 	const reason = "the cloud-controller-manager logs in with the clouds.yaml of its own credentials Secret"
-	o.FirstSection("Global")
+	o.AddSection("Global")
 	o.putLast("use-clouds", confdoc.NewBool(true), reason)
 	if o.Text("Global", "clouds-file") == "/etc/openstack/secret/clouds.yaml" {
 		o.Drop("Global", "clouds-file") // the path in OpenShift's documentation, where the predecessor mounts the Secret
