@@ -56,15 +56,14 @@ const minUDPDelay = 3 * time.Second
 // other values, and OpenShift's documentation has equal ones.
 func (o rewriter) checkMonitor() {
 	balancer := o.Value("LoadBalancer")
-	delay, timeout := 5*time.Second, 3*time.Second // defaults of ReadConfig in pkg/openstack/openstack.go
-	for _, setting := range []struct {
-		key   string
-		value *time.Duration
-	}{{"monitor-delay", &delay}, {"monitor-timeout", &timeout}} {
-		if named, err := time.ParseDuration(balancer.String(setting.key)); err == nil {
-			*setting.value = named
+	setting := func(key string, byDefault time.Duration) time.Duration {
+		if named, err := time.ParseDuration(balancer.String(key)); err == nil {
+			return named
 		}
+		return byDefault
 	}
+	// The defaults are those of ReadConfig in pkg/openstack/openstack.go.
+	delay, timeout := setting("monitor-delay", 5*time.Second), setting("monitor-timeout", 3*time.Second)
 	if timeout > delay {
 		o.Reportf(cmp.Or(balancer.Get("monitor-timeout"), balancer.Get("monitor-delay")), diagnostic.Doubtful,
 			"monitor-timeout, %s, is more than monitor-delay, %s, but Octavia wants it to be less: correct one of them",
