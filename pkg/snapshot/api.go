@@ -69,33 +69,27 @@ var (
 
 	statusQueries = []Query{
 		{Secrets, core("Secret"), operand.Namespace, "", ""},
-		{"cloudcontrollermanager/cluster", ccmv1.Kind, "", operatorclient.Instance, ""},
-		{
-			"clusteroperator/" + operatorclient.ClusterOperator,
-			configv1.GroupVersion.WithKind("ClusterOperator"), "", operatorclient.ClusterOperator, "",
-		},
-		{
-			"infrastructure/cluster",
-			configv1.GroupVersion.WithKind("Infrastructure"), "", operatorclient.Instance, "",
-		},
+		single(ccmv1.Kind, "", operatorclient.Instance),
+		single(configv1.GroupVersion.WithKind("ClusterOperator"), "", operatorclient.ClusterOperator),
+		single(configv1.GroupVersion.WithKind("Infrastructure"), "", operatorclient.Instance),
 		{"nodes", core("Node"), "", "", ""},
 		{"pods in " + operand.Namespace, core("Pod"), operand.Namespace, "", ""},
-		{
-			"lease/" + operand.Lease + " in " + operand.Namespace,
-			lease, operand.Namespace, operand.Lease, "",
-		},
-		{
-			"lease/" + OperatorLock + " in " + operatorclient.OperatorNamespace,
-			lease, operatorclient.OperatorNamespace, OperatorLock, "",
-		},
-		{
-			"configmap/" + operand.ServingCAConfigMap + " in " + operand.Namespace,
-			core("ConfigMap"), operand.Namespace, operand.ServingCAConfigMap, "",
-		},
+		single(lease, operand.Namespace, operand.Lease),
+		single(lease, operatorclient.OperatorNamespace, OperatorLock),
+		single(core("ConfigMap"), operand.Namespace, operand.ServingCAConfigMap),
 	}
 
 	lease = coordinationv1.SchemeGroupVersion.WithKind("Lease")
 )
+
+// single reads one object.
+func single(kind schema.GroupVersionKind, namespace, name string) Query {
+	what := strings.ToLower(kind.Kind) + "/" + name
+	if namespace != "" {
+		what += " in " + namespace
+	}
+	return Query{What: what, kind: kind, namespace: namespace, name: name}
+}
 
 // NodeEvents reads the Events in which the CCM announces that it deletes a Node.
 func NodeEvents() []Query {
@@ -111,11 +105,8 @@ const warnings = "involvedObject.kind=Service,source=" + loadbalancer.EventSourc
 // Service reads a Service and the Events about it.
 func Service(namespace, name string) []Query {
 	return []Query{
-		{"service/" + name + " in " + namespace, core("Service"), namespace, name, ""},
-		{
-			"events in " + namespace, core("Event"), namespace, "",
-			"involvedObject.name=" + name + "," + warnings,
-		},
+		single(core("Service"), namespace, name),
+		{"events in " + namespace, core("Event"), namespace, "", "involvedObject.name=" + name + "," + warnings},
 	}
 }
 

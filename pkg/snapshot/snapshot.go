@@ -69,8 +69,7 @@ func of[T any](s *Snapshot, kind, namespace, name string) []*T {
 }
 
 func get[T any](s *Snapshot, kind, namespace, name string) *T {
-	found := of[T](s, kind, namespace, name)
-	return append(found, nil)[0]
+	return append(of[T](s, kind, namespace, name), nil)[0]
 }
 
 // The methods for single objects return nil if the object does not exist.
