@@ -35,13 +35,7 @@ var (
 
 	// plainKeys are the ends of keys in a credentials Secret whose values are not secret.
 	plainKeys = []string{
-		"region",
-		"resourcegroup",
-		"resourceprefix",
-		"tenantid",
-		"subscriptionid",
-		"clientid",
-		"tokenfile",
+		"region", "resourcegroup", "resourceprefix", "tenantid", "subscriptionid", "clientid", "tokenfile",
 	}
 
 	// plainNames are the ends of such keys whose values convert replaces but messages quote.
