@@ -156,22 +156,14 @@ const VersionAnnotation = "cloud-controller-manager.openshift.io/content-since-r
 var metadata = []string{"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generation"}
 
 var annotations = []string{
-	"kubernetes.io/config.hash",
-	nodeinitialization.NodeIPAnnotation,
-	tokens.RecordsAnnotation,
-	VersionAnnotation,
-	operatorclient.NodeDeletionAnnotation,
-	operatorclient.NodeDeletionsAnnotation,
+	"kubernetes.io/config.hash", nodeinitialization.NodeIPAnnotation, tokens.RecordsAnnotation, VersionAnnotation,
+	operatorclient.NodeDeletionAnnotation, operatorclient.NodeDeletionsAnnotation,
 }
 
 var fields = map[string][][]string{
 	"CloudControllerManager": {
-		{"spec", "managementState"},
-		{"spec", "observedConfig", "platform"},
-		{"spec", "observedConfig", "cloudConfig"},
-		{"spec", "observedConfig", "trustedCA"},
-		{"spec", "observedConfig", "custom", "cloudConfig"},
-		{"status"},
+		{"spec", "managementState"}, {"spec", "observedConfig", "platform"}, {"spec", "observedConfig", "cloudConfig"},
+		{"spec", "observedConfig", "trustedCA"}, {"spec", "observedConfig", "custom", "cloudConfig"}, {"status"},
 	},
 	"ClusterOperator": {{"status", "conditions"}, {"status", "versions"}},
 	"Infrastructure": {
