@@ -15,7 +15,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
@@ -54,7 +53,7 @@ func run(stdout, stderr io.Writer, request offline.Request, asDiff bool) (code i
 	}
 	printed := report.Diagnostics
 	if asDiff {
-		printed = withoutChanges(report)
+		printed = diagnostics.Without(printed, report.Changes)
 	}
 	if err := diagnostics.Print(stderr, printed, report.Remarks); err != nil {
 		return 0, err
@@ -71,13 +70,6 @@ func run(stdout, stderr io.Writer, request offline.Request, asDiff bool) (code i
 	write(&out, report)
 	_, err = io.WriteString(stdout, printable.Text(out.String()))
 	return code, usage.WriteError(err)
-}
-
-func withoutChanges(report *offline.Report) []diagnostic.Diagnostic {
-	return slices.DeleteFunc(slices.Clone(report.Diagnostics), func(d diagnostic.Diagnostic) bool {
-		d.Severity = diagnostic.Change
-		return slices.Contains(report.Changes, d)
-	})
 }
 
 type file struct {

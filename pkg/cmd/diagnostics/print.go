@@ -3,6 +3,7 @@ package diagnostics
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/usage"
@@ -42,6 +43,16 @@ func line(d diagnostic.Diagnostic, color bool) string {
 		return d.Coded(fmt.Sprintf("%s%s:%s %s%s:%s %s", bold, d.Place(), plain, severity, d.Severity, plain, d.Message))
 	}
 	return d.String()
+}
+
+// Without returns the diagnostics that are not among others with any severity.
+func Without(all, others []diagnostic.Diagnostic) []diagnostic.Diagnostic {
+	return slices.DeleteFunc(slices.Clone(all), func(d diagnostic.Diagnostic) bool {
+		return slices.ContainsFunc(others, func(other diagnostic.Diagnostic) bool {
+			other.Severity = d.Severity
+			return other == d
+		})
+	})
 }
 
 // Inputs lists the files that a request checks. The Infrastructure is listed only if there are no others.

@@ -5,7 +5,6 @@ package validate
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -95,7 +94,8 @@ func (o *options) run(out io.Writer) (code int, err error) {
 		return 0, err
 	}
 	if o.verbose {
-		report.Diagnostics = append(report.Diagnostics, silentChanges(report)...)
+		silent := diagnostics.Without(report.Changes, report.Diagnostics)
+		report.Diagnostics = append(report.Diagnostics, silent...)
 	}
 	if o.format == usage.JSON {
 		return o.code(report), usage.WriteJSON(out, resultOf(report))
@@ -108,15 +108,6 @@ func (o *options) code(report *offline.Report) int {
 		return usage.Wrong
 	}
 	return diagnostics.Code(report)
-}
-
-func silentChanges(report *offline.Report) []diagnostic.Diagnostic {
-	return slices.DeleteFunc(slices.Clone(report.Changes), func(change diagnostic.Diagnostic) bool {
-		return slices.ContainsFunc(report.Diagnostics, func(d diagnostic.Diagnostic) bool {
-			d.Severity = change.Severity
-			return d == change
-		})
-	})
 }
 
 func printText(out io.Writer, request offline.Request, report *offline.Report) error {
