@@ -327,27 +327,21 @@ func (o *options) nodeManagerManifests(r *operand.Resources) ([]output, error) {
 	for _, name := range slices.Sorted(maps.Keys(identity)) {
 		add(manifestPrefix+name, publicMode, identity[name])
 	}
+	var errs []error
+	addObject := func(name string, mode os.FileMode, object runtime.Object) {
+		data, err := manifest(object)
+		errs = append(errs, err)
+		add(manifestPrefix+name+".yaml", mode, data)
+	}
 	for _, configMap := range r.ConfigMaps {
-		data, err := manifest(configMap)
-		if err != nil {
-			return nil, err
-		}
-		add(manifestPrefix+"02_configmap-"+configMap.Name+".yaml", publicMode, data)
+		addObject("02_configmap-"+configMap.Name, publicMode, configMap)
 	}
 	if r.NodeManagerConfig != nil {
-		data, err := manifest(r.NodeManagerConfig)
-		if err != nil {
-			return nil, err
-		}
-		add(manifestPrefix+"02_secret-"+r.NodeManagerConfig.Name+".yaml", secretMode, data)
-	}
-	data, err := manifest(r.NodeManager)
-	if err != nil {
-		return nil, err
+		addObject("02_secret-"+r.NodeManagerConfig.Name, secretMode, r.NodeManagerConfig)
 	}
 	// A proxy URL in its environment may contain a password.
-	add(manifestPrefix+"03_daemonset-"+r.NodeManager.Name+".yaml", secretMode, data)
-	return outputs, nil
+	addObject("03_daemonset-"+r.NodeManager.Name, secretMode, r.NodeManager)
+	return outputs, errors.Join(errs...)
 }
 
 func manifest(object runtime.Object) ([]byte, error) {
