@@ -26,9 +26,10 @@ func staleOutputs(assetOutputDir string, outputs []output) ([]string, error) {
 	var stale []string
 	owned := []string{filepath.Join(podDir, podFile), filepath.Join(configDir, filePrefix+"*"),
 		filepath.Join(secretDir, filePrefix+"*"), filepath.Join(manifestDir, manifestPrefix+"*")}
+	directory := globEscaper.Replace(filepath.Clean(assetOutputDir))
 	for _, pattern := range owned {
 		for _, pattern := range []string{pattern, nodefiles.StagingName(pattern)} {
-			found, err := filepath.Glob(filepath.Join(escapeGlob(assetOutputDir), pattern))
+			found, err := filepath.Glob(filepath.Join(directory, pattern))
 			if err != nil {
 				return nil, fmt.Errorf("looking for earlier outputs in %s: %w", assetOutputDir, err)
 			}
@@ -44,8 +45,6 @@ func staleOutputs(assetOutputDir string, outputs []output) ([]string, error) {
 }
 
 var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
-
-func escapeGlob(path string) string { return globEscaper.Replace(filepath.Clean(path)) }
 
 // write writes the outputs, then removes stale files. If an output cannot be written, as on a full disk, no file
 // changes. Unchanged files are not touched.
