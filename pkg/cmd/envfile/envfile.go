@@ -95,7 +95,11 @@ func (o *options) run() error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return write(o.output, format(variables))
+	var content []byte
+	for _, v := range variables {
+		content = fmt.Appendf(content, "%s='%s'\n", v.name, v.value)
+	}
+	return write(o.output, content)
 }
 
 // read reads the value of NAME=FILE. Errors contain the name and the file, but no part of the value.
@@ -133,14 +137,6 @@ func invalidValue(name, value string) string {
 		return fmt.Sprintf("has %d bytes, more than the kubelet reads in a line", len(value))
 	}
 	return ""
-}
-
-func format(variables []variable) []byte {
-	var b strings.Builder
-	for _, v := range variables {
-		fmt.Fprintf(&b, "%s='%s'\n", v.name, v.value)
-	}
-	return []byte(b.String())
 }
 
 // write replaces the file atomically. It does not create a missing directory, which is a mistake in the pod.
