@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/openshift/library-go/pkg/operator/resource/retry"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,20 +46,16 @@ func (o *options) readCerts(ctx context.Context) (map[string]nodefiles.Files, er
 	}
 	certs := map[string]nodefiles.Files{}
 	for _, object := range configMaps {
-		certs[path.Join("configmaps", object.Name)] = configMapFiles(object)
+		files := nodefiles.Files{}
+		for name, text := range object.Data {
+			files[name] = []byte(text)
+		}
+		certs[path.Join("configmaps", object.Name)] = files
 	}
 	for _, object := range secrets {
 		certs[path.Join("secrets", object.Name)] = object.Data
 	}
 	return certs, nil
-}
-
-func configMapFiles(object *corev1.ConfigMap) nodefiles.Files {
-	files := nodefiles.Files{}
-	for name, text := range object.Data {
-		files[name] = []byte(text)
-	}
-	return files
 }
 
 func readAll[T any](
