@@ -119,8 +119,7 @@ func (a *rewriter) sharedFile(text string) (map[string][]byte, []clouds.Token) {
 		tokens = []clouds.Token{{Key: clouds.MintedToken, Audience: tokenAudience}}
 		if token.Text != minted {
 			lines[token.Line-1] = tokenFile + " = " + minted
-			file.Reportf(token, diagnostic.Adapted, "%s is set to %q, where the operator keeps a fresh token",
-				tokenFile, minted)
+			file.Reportf(token, diagnostic.Adapted, "%s is set to %q, where the operator keeps a fresh token", tokenFile, minted)
 		}
 	}
 	lines = a.addTokenService(file, profiles, lines)

@@ -60,9 +60,8 @@ func (a *rewriter) checkOverrides() {
 		service, region, address := serviceOf(e), regionOf(e), e.Value.String("URL")
 		if a.isForeign(service, address) {
 			a.Reportf(e.Value.Get("URL"), diagnostic.Redirected, "URL is %s, which is neither Amazon's nor in %s of %s: "+
-				"the cloud-controller-manager would send its signed requests to it; "+
-				"remove the section, or add it to Infrastructure",
-				confdoc.Quoted(address), endpointsField, clouds.Infrastructure)
+				"the cloud-controller-manager would send its signed requests to it; remove the section, or add it to "+
+				"Infrastructure", confdoc.Quoted(address), endpointsField, clouds.Infrastructure)
 		}
 		if other := a.index.entries[keyOf(e)]; other != nil && service != "" && region != "" {
 			a.Rejectf(e.Value, "there are two overrides for %s, %s and %s: remove one of them",

@@ -240,8 +240,7 @@ func (a *rewriter) checkNames(several []*confdoc.Node) {
 				a.Rejectf(item, "this load balancer has no primaryVMSet: "+
 					"write the set of virtual machines that are always behind it")
 			} else if used.Has(key + value) {
-				a.Rejectf(item, "the %s %s is already used by a load balancer above: write another one",
-					key, confdoc.Quoted(value))
+				a.Rejectf(item, "the %s %s is already used by a load balancer above: write another one", key, confdoc.Quoted(value))
 			}
 			used.Insert(key + value)
 		}
@@ -284,8 +283,7 @@ func (a *rewriter) checkEndpoints() {
 	required := []string{"resourceManagerEndpoint", "tokenAudience", "activeDirectoryEndpoint"}
 	for i, field := range reader.Fields {
 		if a.Text("resourceManagerEndpoint") == "" && slices.Contains(required, field.Name) {
-			reader.Fields[i].Required = "the cloud-controller-manager would use the public cloud's; " +
-				"write the Azure Stack Hub's"
+			reader.Fields[i].Required = "the cloud-controller-manager would use the public cloud's; write the Azure Stack Hub's"
 		}
 	}
 	a.checkStack(reader.Read(text, a.Findings))

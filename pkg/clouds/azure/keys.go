@@ -115,8 +115,7 @@ var azureFields = slices.Concat(
 		"primaryAvailabilitySetName", "primaryScaleSetName"),
 	// parseTags in pkg/provider/azure_utils.go ignores other elements.
 	confdoc.Field{Valid: areTags, Passed: true, Hint: "tags of the form name=value, separated by commas"}.For("tags"),
-	confdoc.FieldsOf(confdoc.Text, "systemTags", "loadBalancerName",
-		"clusterServiceSharedLoadBalancerHealthProbePath"),
+	confdoc.FieldsOf(confdoc.Text, "systemTags", "loadBalancerName", "clusterServiceSharedLoadBalancerHealthProbePath"),
 	confdoc.FieldsOf(confdoc.Bool, "cloudProviderBackoff", "disableAzureStackCloud", "enableMinimumRetryAfter",
 		"useManagedIdentityExtension", "useFederatedWorkloadIdentityExtension", "disableAPICallCache",
 		"listVmssVirtualMachinesWithoutInstanceView", "disableAvailabilitySetNodes", "enableVmssFlexNodes",

@@ -36,8 +36,7 @@ var nutanixFields = []confdoc.Field{
 					Required: "write String, with data, or ConfigMap, with name"},
 				{Name: "data"}, {Name: "name"}, {Name: "namespace"},
 			}},
-			{Name: "credentialRef", Is: confdoc.Object,
-				Fields: confdoc.FieldsOf(confdoc.Text, "kind", "name", "namespace")},
+			{Name: "credentialRef", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "kind", "name", "namespace")},
 		}},
 	{Name: "topologyDiscovery", Is: confdoc.Object, Fields: []confdoc.Field{
 		{Name: "type", Values: []string{"Prism", "Categories"}},
@@ -231,8 +230,7 @@ func (n rewriter) checkSecret() {
 		return
 	}
 	for _, entry := range list.Items[1:] {
-		login.Reportf(entry, diagnostic.Unknown,
-			"the cloud-controller-manager uses only the first entry: remove this one")
+		login.Reportf(entry, diagnostic.Unknown, "the cloud-controller-manager uses only the first entry: remove this one")
 	}
 	checkLogin(login, list.Items[0])
 }

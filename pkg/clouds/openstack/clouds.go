@@ -67,8 +67,7 @@ func readClouds(run clouds.Run) cloudsFile {
 		for _, e := range all.Entries {
 			names = append(names, confdoc.Quoted(e.Name))
 		}
-		c.Rejectf(all, "there is no cloud named openstack, only %s: rename the entry to openstack",
-			strings.Join(names, ", "))
+		c.Rejectf(all, "there is no cloud named openstack, only %s: rename the entry to openstack", strings.Join(names, ", "))
 		return cloudsFile{}
 	}
 	for _, key := range []string{"profile", "cloud"} {
@@ -296,8 +295,7 @@ func (a auth) applicationCredentialProblem() (key, problem string) {
 	switch {
 	case a["application_credential_id"] == "" && a["application_credential_name"] == "":
 		if a["application_credential_secret"] != "" {
-			return "application_credential_secret", "application_credential_secret needs " +
-				"application_credential_id: add it"
+			return "application_credential_secret", "application_credential_secret needs application_credential_id: add it"
 		}
 		return "", noSecret
 	case a["application_credential_secret"] == "":
