@@ -169,8 +169,7 @@ func (d *Document) parseINI() (*Node, []SyntaxError) {
 		if section == nil {
 			section = &Node{Kind: MapNode, Position: s.Pos}
 			found[id] = section
-			root.Entries = append(root.Entries,
-				&Entry{Name: name, Sub: s.Subsection, Value: section, Position: s.Pos})
+			root.Entries = append(root.Entries, &Entry{Name: name, Sub: s.Subsection, Value: section, Position: s.Pos})
 		}
 		for _, e := range s.Entries {
 			if e.Comment.Line > 0 {

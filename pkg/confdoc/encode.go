@@ -102,8 +102,7 @@ func encodeINI(root *Node) []byte {
 		sections[i] = gcfg.Section{Name: e.Name, Subsection: e.Sub}
 		for _, key := range e.Value.Entries {
 			value := cmp.Or(key.Value.written, key.Value.Text)
-			sections[i].Entries = append(sections[i].Entries,
-				gcfg.Entry{Name: key.Name, Value: value, Blank: key.Value.Blank})
+			sections[i].Entries = append(sections[i].Entries, gcfg.Entry{Name: key.Name, Value: value, Blank: key.Value.Blank})
 		}
 	}
 	return gcfg.Format(sections)

@@ -119,8 +119,7 @@ func (ms manifests) add(more ...Manifest) manifests {
 			continue
 		}
 		if known.defect == nil && !sameObject(*known, m) {
-			known.defect = &defect{err: fmt.Errorf("%s and %s define %s differently: keep one of them",
-				known.File, m.File, m)}
+			known.defect = &defect{err: fmt.Errorf("%s and %s define %s differently: keep one of them", known.File, m.File, m)}
 		}
 	}
 	return ms

@@ -155,8 +155,7 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	providerID := nodeinitialization.MachineOf(node).ProviderID
 	if !e.either(providerID != "", fmt.Sprintf("it was initialized, providerID %q", providerID),
 		"no cloud-controller-manager has initialized it: it has no providerID") {
-		return e.withCause("no cloud-controller-manager may delete a Node that none has initialized",
-			deleteByHand(name)), nil
+		return e.withCause("no cloud-controller-manager may delete a Node that none has initialized", deleteByHand(name)), nil
 	}
 	if e.unmanaged("no controller deletes Nodes on this platform", deleteByHand(name)) {
 		return e.Explanation, nil

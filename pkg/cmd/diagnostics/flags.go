@@ -32,8 +32,7 @@ func AddFlags(cmd *cobra.Command, request *offline.Request) {
 			"the cluster would use.")
 	fs.StringSliceVar(&request.Manifests, "rendered-manifest-files", nil,
 		"Files or directories with the installer's manifests, or with objects of a cluster: Secrets with credentials, "+
-			"Proxy, FeatureGate, "+
-			"Network and CloudControllerManager are used.")
+			"Proxy, FeatureGate, Network and CloudControllerManager are used.")
 	fs.StringVar(&request.PayloadVersion, "payload-version", "",
 		"Version of the release, which selects the FeatureGate's entry. Default: the only entry.")
 	usage.AddChoice(cmd, &request.Occasion, "for", "", "When the cluster gets the configuration: change, installation or "+

@@ -22,16 +22,12 @@ import (
 type options struct {
 	nodepod.Pod
 
-	revision  int32
-	namespace string
+	revision int32
+	holder   string
 
-	podConfigMap string
-
-	configMaps, secrets []string
-
+	namespace, podConfigMap     string
+	configMaps, secrets         []string
 	certConfigMaps, certSecrets []string
-
-	holder string
 
 	// after is time.After, except in tests.
 	after func(time.Duration) <-chan time.Time

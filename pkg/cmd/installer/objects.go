@@ -59,8 +59,8 @@ func (o *options) readCerts(ctx context.Context) (map[string]nodefiles.Files, er
 }
 
 func readAll[T any](
-	ctx context.Context, names []string, full func(string) string, get func(context.Context, string, metav1.GetOptions) (T,
-		error),
+	ctx context.Context, names []string, full func(string) string,
+	get func(context.Context, string, metav1.GetOptions) (T, error),
 ) ([]T, error) {
 	var objects []T
 	for _, name := range names {

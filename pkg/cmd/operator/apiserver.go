@@ -40,8 +40,7 @@ func useAPIServerURL(file string) error {
 			value = string(found[1])
 		}
 		if value == "" {
-			return fmt.Errorf("%s does not set %s; check the machine-config-operator, which writes the file",
-				file, name)
+			return fmt.Errorf("%s does not set %s; check the machine-config-operator, which writes the file", file, name)
 		}
 		if err := os.Setenv(name, value); err != nil {
 			return fmt.Errorf("setting %s: %w", name, err)

@@ -203,8 +203,7 @@ func (o *options) hasSecrets(p platform.Platform, gathered *inputs.Gathered) boo
 	custom := gathered.Custom
 	if missing := custom.Missing; len(missing) > 0 && len(missing) == len(custom.Diagnostics) {
 		o.warn("spec.custom names %s, but the manifests do not contain all of them, so the bootstrap node has no "+
-			"credentials: %s",
-			strings.Join(missing, " and "), noPod)
+			"credentials: %s", strings.Join(missing, " and "), noPod)
 		return false
 	}
 	if p.Credentials.Secret != "" && !p.Credentials.Optional && gathered.Credentials.Data == nil {
@@ -250,14 +249,12 @@ func (o *options) images(
 ) (operand.Images, error) {
 	if custom != nil && custom.Image != "" && o.image != "" && o.image != custom.Image {
 		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but spec.custom of cloudcontrollermanager/cluster "+
-			"has %s: specify only one, or the same image",
-			o.image, custom.Image)
+			"has %s: specify only one, or the same image", o.image, custom.Image)
 	}
 	referenced := in.images[p.Image]
 	if o.image != "" && referenced != "" && o.image != referenced {
 		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but %s has %s for %s: specify only one, or the same "+
-			"image",
-			o.image, o.imageReferences, referenced, p.Image)
+			"image", o.image, o.imageReferences, referenced, p.Image)
 	}
 	images := operand.Images{
 		Operand: referenced, NodeManager: in.images[p.NodeManagerImage], Operator: o.operatorImage, Source: o.imageReferences,

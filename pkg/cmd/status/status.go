@@ -53,8 +53,7 @@ func NewCommand() *cobra.Command {
 	o.source.AddFlags(cmd)
 	o.source.AddFrom(cmd)
 	usage.AddFormat(cmd, &o.format)
-	cmd.Flags().BoolVar(&o.wait, "wait", false,
-		"Wait until the operator is Available, not Progressing and not Degraded.")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "Wait until the operator is Available, not Progressing and not Degraded.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long --wait waits.")
 	usage.Run(cmd, func(ctx context.Context, _ []string) (int, error) {
 		return o.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
