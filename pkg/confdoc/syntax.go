@@ -141,9 +141,9 @@ func YAMLError(text []byte, err error) *SyntaxError {
 			return found
 		}
 	}
-	line := defectiveLine(text, err)
-	indent := line.text[:len(line.text)-len(bytes.TrimLeft(line.text, " \t"))]
-	at, reason := Position{Line: line.number, Column: len(indent) + 1}, yamlReason(err.Error())
+	number, line := defectiveLine(text, err)
+	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+	at, reason := Position{Line: number, Column: len(indent) + 1}, yamlReason(err.Error())
 	if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
 		at.Column, reason = tab+1, "a tab in the indentation: indent with spaces"
 	}
@@ -153,24 +153,19 @@ func YAMLError(text []byte, err error) *SyntaxError {
 // maxPrefixLines is the maximum number of lines for which defectiveLine parses all prefixes of the text.
 const maxPrefixLines = 300
 
-type numberedLine struct {
-	number int
-	text   []byte
-}
-
 // defectiveLine returns the line after the longest prefix that can be parsed, or the line that the library names.
-func defectiveLine(text []byte, err error) numberedLine {
-	line, lines := lineOf(err), bytes.SplitAfter(text, []byte("\n"))
+func defectiveLine(text []byte, err error) (number int, line []byte) {
+	number, lines := lineOf(err), bytes.SplitAfter(text, []byte("\n"))
 	if len(lines) <= maxPrefixLines && !isYAML(text) {
-		line = len(lines)
-		for line > 1 && !isYAML(bytes.Join(lines[:line-1], nil)) {
-			line--
+		number = len(lines)
+		for number > 1 && !isYAML(bytes.Join(lines[:number-1], nil)) {
+			number--
 		}
 	}
-	for line < len(lines) && isBlankOrComment(lines[line-1]) {
-		line++
+	for number < len(lines) && isBlankOrComment(lines[number-1]) {
+		number++
 	}
-	return numberedLine{line, lines[min(line, len(lines))-1]}
+	return number, lines[min(number, len(lines))-1]
 }
 
 func isYAML(text []byte) bool { return yaml.Unmarshal(text, new(yaml.Node)) == nil }
