@@ -29,11 +29,8 @@ type document struct {
 	parsed *confdoc.Node
 }
 
-func nonEmptyDocuments(data []byte) []*document {
-	return slices.DeleteFunc(splitDocuments(data), func(d *document) bool { return isBlank(d.data) })
-}
-
-// splitDocuments splits a file at its separators. The rest of a separator's line belongs to the next document.
+// splitDocuments splits a file at its separators, and omits empty documents. The rest of a separator's line belongs to
+// the next document.
 func splitDocuments(data []byte) []*document {
 	current, start, offset, number := &document{line: 1}, 0, 0, 0
 	documents := []*document{current}
@@ -47,7 +44,7 @@ func splitDocuments(data []byte) []*document {
 		offset += len(line)
 	}
 	current.data = data[start:]
-	return documents
+	return slices.DeleteFunc(documents, func(d *document) bool { return isBlank(d.data) })
 }
 
 func isSeparator(line []byte) bool {
@@ -67,7 +64,7 @@ func isBlank(data []byte) bool {
 
 // CheckSingle returns an error if a file has a second document.
 func CheckSingle(file string, data []byte) error {
-	for i, d := range nonEmptyDocuments(data) {
+	for i, d := range splitDocuments(data) {
 		if i > 0 {
 			return fmt.Errorf("%s:%d:1: a second document starts here: move it to a file of its own", file, d.line)
 		}

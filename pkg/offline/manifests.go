@@ -177,7 +177,7 @@ func readTolerantly(file string) []Manifest {
 	if file == Stdin {
 		file = StdinName
 	}
-	documents := nonEmptyDocuments(data)
+	documents := splitDocuments(data)
 	if len(documents) == 0 {
 		return unreadable(fmt.Errorf("%s: the file has no object: add one or remove the file", file))
 	}
