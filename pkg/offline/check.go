@@ -148,14 +148,12 @@ func Check(request Request) (*Report, error) {
 }
 
 func nothingToCheck(platformName string, reason platform.Absence) string {
-	switch reason {
-	case platform.NotDeclared:
+	if reason == platform.NotDeclared {
 		return "platform " + platformName + " has a cloud-controller-manager that the administrator runs: " +
 			"nothing is checked; to have this operator run it, specify the manifest of cloudcontrollermanager/cluster with " +
 			"spec.custom"
-	default:
-		return "platform " + platformName + " has no cloud-controller-manager: nothing is checked"
 	}
+	return "platform " + platformName + " has no cloud-controller-manager: nothing is checked"
 }
 
 func readGiven(file string) (*Manifest, error) {
