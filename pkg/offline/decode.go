@@ -109,7 +109,7 @@ func (m Manifest) find(path ...string) (value *confdoc.Node, at position, found 
 	if m.document == nil {
 		return nil, position{}, false
 	}
-	value, at, found = m.document.tree().Find(m.inDocument(path)...)
+	value, at, found = m.document.tree().Find(slices.Concat(m.item, path)...)
 	return value, m.document.inFile(at), found
 }
 
@@ -117,8 +117,6 @@ func (m Manifest) place(path ...string) position {
 	_, at, _ := m.find(path...)
 	return at
 }
-
-func (m Manifest) inDocument(path []string) []string { return slices.Concat(m.item, path) }
 
 func (m Manifest) has(path ...string) bool {
 	_, _, found := m.find(path...)

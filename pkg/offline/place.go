@@ -117,7 +117,7 @@ func (m Manifest) inBlock(path []string, line, column int) (position, bool) {
 	if line == 0 || m.document == nil || isBase64(m, path) {
 		return position{}, false
 	}
-	return m.document.inBlock(m.inDocument(path), line, column)
+	return m.document.inBlock(slices.Concat(m.item, path), line, column)
 }
 
 // see returns the reference to another line of a value, if possible as a line of the file.
