@@ -73,18 +73,15 @@ func rollout(e preview.Effect) string {
 		return "nothing changes: no file, and no node\n"
 	case e.Revision != 0:
 		fmt.Fprintf(&lines, "revision %d would roll out, node by node", e.Revision)
-		for i, node := range e.Nodes {
-			separator := ", "
-			if i == 0 {
-				separator = ": "
-			}
+		separator := ": "
+		for _, node := range e.Nodes {
 			lines.WriteString(separator + node)
 			if node == e.Leader {
 				lines.WriteString(" (leads)")
 			}
+			separator = ", "
 		}
 		lines.WriteString("\n")
-	default:
 	}
 	if e.NodeManager {
 		lines.WriteString("the cloud-node-manager would roll out, on every Linux node\n")
