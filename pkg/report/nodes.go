@@ -74,12 +74,10 @@ func leaderOf(s *snapshot.Snapshot) controlplane.Holder {
 	if lease := s.Lease(operand.Namespace, operand.Lease); lease != nil {
 		seen.See(lease, s.Taken)
 	}
-	var topology configv1.TopologyMode
-	if infrastructure := s.Infrastructure(); infrastructure != nil {
-		topology = infrastructure.Status.ControlPlaneTopology
-	}
+	infrastructure := cmp.Or(s.Infrastructure(), &configv1.Infrastructure{})
 	view := controlplane.NewView(controlplane.State{
-		Now: s.Taken, Record: seen.Record(), Topology: topology, Pods: s.Pods(operand.Namespace),
+		Now: s.Taken, Record: seen.Record(), Topology: infrastructure.Status.ControlPlaneTopology,
+		Pods: s.Pods(operand.Namespace),
 	})
 	return view.Holder()
 }
@@ -168,22 +166,22 @@ func credentialsOf(s *snapshot.Snapshot, revision, latest int32) Credentials {
 	if !known {
 		return Credentials{}
 	}
-	c := Credentials{SinceRevision: since}
-	if first := s.Secret(fmt.Sprintf("%s-%d", operand.CloudCredentialsSecret, since)); first != nil {
-		c.Created = first.CreationTimestamp.UTC()
-	}
+	first := kept(s, fmt.Sprintf("%s-%d", operand.CloudCredentialsSecret, since))
 	newest, known := sinceRevision(s, latest)
-	c.Outdated = known && newest != since
-	return c
+	return Credentials{
+		SinceRevision: since, Created: first.CreationTimestamp.UTC(), Outdated: known && newest != since,
+	}
 }
 
 func sinceRevision(s *snapshot.Snapshot, revision int32) (since int, known bool) {
-	secret := s.Secret(fmt.Sprintf("%s-%d", operand.CloudCredentialsSecret, revision))
-	if secret == nil {
-		return 0, false
-	}
+	secret := kept(s, fmt.Sprintf("%s-%d", operand.CloudCredentialsSecret, revision))
 	since, err := strconv.Atoi(secret.Annotations[snapshot.VersionAnnotation])
 	return since, err == nil
+}
+
+// kept returns what is kept of a Secret, empty if it does not exist.
+func kept(s *snapshot.Snapshot, name string) *corev1.Secret {
+	return cmp.Or(s.Secret(name), &corev1.Secret{})
 }
 
 // Input is an input that an administrator or another operator writes.
@@ -265,23 +263,20 @@ func expiriesOf(s *snapshot.Snapshot) []Expiry {
 	for _, from := range []struct{ name, what string }{
 		{operand.KubeTokenSecret, "token for the API server"}, {operand.CloudTokensSecret, "token for the cloud"},
 	} {
-		records := tokens.RecordsOf(cmp.Or(s.Secret(from.name), &corev1.Secret{}))
+		records := tokens.RecordsOf(kept(s, from.name))
 		for _, key := range slices.Sorted(maps.Keys(records)) {
 			if at, err := time.Parse(time.RFC3339, records[key].ExpiresAt); err == nil {
 				found = append(found, Expiry{from.what, fmt.Sprintf("secret/%s, key %s", from.name, key), at.UTC()})
 			}
 		}
 	}
-	if secret := s.Secret(operand.ServingCertSecret); secret != nil {
-		if at := servingcert.Expiry(secret); !at.IsZero() {
-			found = append(found, Expiry{"serving certificate", "secret/" + operand.ServingCertSecret, at.UTC()})
-		}
+	if at := servingcert.Expiry(kept(s, operand.ServingCertSecret)); !at.IsZero() {
+		found = append(found, Expiry{"serving certificate", "secret/" + operand.ServingCertSecret, at.UTC()})
 	}
-	if bundle := s.ConfigMap(operand.ServingCAConfigMap); bundle != nil {
-		if signers, err := cert.ParseCertsPEM([]byte(bundle.Data["ca-bundle.crt"])); err == nil {
-			last := slices.MaxFunc(signers, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
-			found = append(found, Expiry{"its signer", "configmap/" + operand.ServingCAConfigMap, last.NotAfter.UTC()})
-		}
+	bundle := cmp.Or(s.ConfigMap(operand.ServingCAConfigMap), &corev1.ConfigMap{})
+	if signers, err := cert.ParseCertsPEM([]byte(bundle.Data["ca-bundle.crt"])); err == nil {
+		last := slices.MaxFunc(signers, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+		found = append(found, Expiry{"its signer", "configmap/" + operand.ServingCAConfigMap, last.NotAfter.UTC()})
 	}
 	slices.SortStableFunc(found, func(a, b Expiry) int { return a.At.Compare(b.At) })
 	return found

@@ -108,10 +108,8 @@ func StatusOf(s *snapshot.Snapshot) (*Status, error) {
 			"cluster was asked; check the kubeconfig", operatorclient.Instance)
 	}
 	status := &Status{Taken: s.Taken.UTC(), Unread: s.Unread, Revision: operator.Status.LatestAvailableRevision}
-	if infrastructure := s.Infrastructure(); infrastructure != nil {
-		status.Infrastructure = infrastructure.Status.InfrastructureName
-	}
-	status.summarize(s.ClusterOperator())
+	status.Infrastructure = cmp.Or(s.Infrastructure(), &configv1.Infrastructure{}).Status.InfrastructureName
+	status.summarize(cmp.Or(s.ClusterOperator(), &configv1.ClusterOperator{}))
 	config, observed := observedConfig(operator)
 	status.Platform, status.Managed = observed.Name, observed.Managed()
 	status.Operator = processOf(s, operator)
@@ -133,9 +131,6 @@ func StatusOf(s *snapshot.Snapshot) (*Status, error) {
 }
 
 func (s *Status) summarize(clusterOperator *configv1.ClusterOperator) {
-	if clusterOperator == nil {
-		clusterOperator = &configv1.ClusterOperator{}
-	}
 	of := func(conditionType configv1.ClusterStatusConditionType) Condition {
 		c := v1helpers.FindStatusCondition(clusterOperator.Status.Conditions, conditionType)
 		if c == nil {
