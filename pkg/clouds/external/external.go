@@ -5,9 +5,5 @@ import "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloud
 
 // Rewrite passes the configuration and the credentials through. A missing configuration becomes an empty file.
 func Rewrite(src clouds.Source) clouds.Result {
-	config := src.Config
-	if config == nil {
-		config = []byte{}
-	}
-	return clouds.Result{Config: config, Credentials: src.Credentials}
+	return clouds.Result{Config: append([]byte{}, src.Config...), Credentials: src.Credentials}
 }
