@@ -6,6 +6,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -148,9 +149,7 @@ func (o *options) validate() error {
 	if o.namespace == "" {
 		return errors.New("--manifest-namespace is empty: specify a namespace or omit the flag")
 	}
-	if o.configOutputFile == "" {
-		o.configOutputFile = filepath.Join(o.assetOutputDir, "config", operand.Name+"-config.yaml")
-	}
+	o.configOutputFile = cmp.Or(o.configOutputFile, filepath.Join(o.assetOutputDir, configDir, filePrefix+"config.yaml"))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -257,13 +258,11 @@ func (o *options) images(
 			"image", o.image, o.imageReferences, referenced, p.Image)
 	}
 	images := operand.Images{
-		Operand: referenced, NodeManager: in.images[p.NodeManagerImage], Operator: o.operatorImage, Source: o.imageReferences,
+		Operand: referenced, NodeManager: in.images[p.NodeManagerImage], Operator: o.operatorImage,
+		Source: cmp.Or(o.imageReferences, "--manifest-image or --image-references"),
 	}
 	if o.image != "" {
 		images.Operand, images.Source = o.image, "--manifest-image"
-	}
-	if images.Source == "" {
-		images.Source = "--manifest-image or --image-references"
 	}
 	return images, nil
 }
