@@ -2,6 +2,7 @@ package confdoc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -287,10 +288,7 @@ func JSONReason(err error) string {
 // JSONTypes describes the type of a value and the expected type.
 func JSONTypes(wrong *json.UnmarshalTypeError) (is, wants string) {
 	kind, _, _ := strings.Cut(wrong.Value, " ") // a number comes with its digits
-	is = map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean"}[kind]
-	if is == "" {
-		is = "a " + kind
-	}
+	is = cmp.Or(map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean"}[kind], "a "+kind)
 	switch wrong.Type.Kind() {
 	case reflect.String:
 		return is, "a string"
