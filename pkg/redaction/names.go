@@ -218,20 +218,13 @@ func LooksSecret(text string) bool {
 	if len(text) < 4 {
 		return false
 	}
-	if Text(text) != text {
+	hasForm := func(form *regexp.Regexp) bool { return form.MatchString(text) }
+	if Text(text) != text || slices.ContainsFunc(valueForms(), hasForm) {
 		return true
 	}
-	for _, form := range valueForms() {
-		if form.MatchString(text) {
-			return true
-		}
-	}
-	for _, found := range pair().FindAllStringSubmatchIndex(text, -1) {
-		if rest := text[found[1]-1:]; IsSecretName(text[found[2]:found[3]]) && !strings.HasPrefix(rest, "<") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pair().FindAllStringSubmatchIndex(text, -1), func(found []int) bool {
+		return IsSecretName(text[found[2]:found[3]]) && !strings.HasPrefix(text[found[1]-1:], "<")
+	})
 }
 
 // documentIn returns the values of a document in a value: JSON, or YAML or INI of several lines. ok is false otherwise.

@@ -82,14 +82,8 @@ func (r *Redactor) addAll(documents [][]byte) {
 }
 
 func (r *Redactor) isPublic(v value) bool {
-	if slices.ContainsFunc(v.names, v.isSecretUnder) {
-		return false
-	}
 	last := len(v.names) - 1
-	if last < 0 {
-		return false
-	}
-	if v.continues && !r.public[normalize(v.names[0])] {
+	if last < 0 || slices.ContainsFunc(v.names, v.isSecretUnder) || v.continues && !r.public[normalize(v.names[0])] {
 		return false
 	}
 	return r.public[normalize(v.names[last])] || last > 0 && r.public[normalize(v.names[last-1])+".*"]
