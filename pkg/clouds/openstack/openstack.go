@@ -145,19 +145,15 @@ var identity = []struct {
 func (o rewriter) checkIdentity() {
 	secret := o.login.auth()
 	for _, key := range identity {
-		named, other := o.Text("Global", key.global), ""
-		for _, name := range slices.Backward(key.auth) {
-			if secret[name] != "" {
-				other = name
-			}
-		}
+		named := o.Text("Global", key.global)
+		other := slices.IndexFunc(key.auth, func(name string) bool { return secret[name] != "" })
 		isSame := func(name string) bool { return strings.EqualFold(secret[name], named) }
-		if named == "" || other == "" || slices.ContainsFunc(key.auth, isSame) {
+		if named == "" || other < 0 || slices.ContainsFunc(key.auth, isSame) {
 			continue
 		}
 		o.Reportf(o.Value("Global", key.global), diagnostic.Ambiguous,
 			"%s is %s, but %s of clouds.yaml in the credentials Secret, with which the cloud-controller-manager logs in, is "+
-				"another one: remove the line", key.global, confdoc.Quoted(named), other)
+				"another one: remove the line", key.global, confdoc.Quoted(named), key.auth[other])
 	}
 }
 
