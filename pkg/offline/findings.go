@@ -116,19 +116,16 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 		gathered.Custom, gathered.Credentials = customccm.Secrets{}, unknown
 	case names.Secret == "":
 		k.leaveOutMissing(&gathered.Custom)
-	case gathered.Credentials.Data == nil && names.Optional:
-		for _, secret := range secretsOf(names) {
-			k.warnMisplaced(secret)
-		}
 	case gathered.Credentials.Data == nil:
-		remark := NoneOf(names) + " is among the manifests: credentials are not checked"
 		var hint string
 		for _, secret := range secretsOf(names) {
 			hint = cmp.Or(hint, didYouMean(k.cluster.objects, secret, ""))
 			k.warnMisplaced(secret)
 		}
-		k.addRemark(remark + hint)
-		gathered.Credentials = unknown
+		if !names.Optional {
+			k.addRemark(NoneOf(names) + " is among the manifests: credentials are not checked" + hint)
+			gathered.Credentials = unknown
+		}
 	}
 }
 
