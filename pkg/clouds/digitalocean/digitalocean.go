@@ -71,10 +71,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 // checkSettings rejects values with which the provider exits (newCloud in cloud-controller-manager/do/cloud.go), and
 // reports those that it ignores.
 func checkSettings(run clouds.Run, values map[string]string) {
-	if text := values[rateLimit]; text != "" {
-		if _, err := strconv.ParseFloat(text, 64); err != nil {
-			run.RejectCredentials(rateLimit, "the value is not a number: write the requests per second")
-		}
+	if _, err := strconv.ParseFloat(values[rateLimit], 64); err != nil && values[rateLimit] != "" {
+		run.RejectCredentials(rateLimit, "the value is not a number: write the requests per second")
 	}
 	if text := values[balancerType]; text != "" && !slices.Contains(balancerTypes, text) {
 		run.ReportCredentials(balancerType, diagnostic.Doubtful, "the cloud-controller-manager ignores the value and "+
