@@ -158,11 +158,8 @@ func (d *document) inBlock(path []string, line, column int) (at position, known 
 	}
 	// The block starts in the line after its header. Its first non-empty line shows the indentation.
 	i := slices.IndexFunc(text, func(line string) bool { return line != "" })
-	if i < 0 {
-		return position{}, false
-	}
 	lines := strings.Split(strings.ReplaceAll(string(d.data), "\r\n", "\n"), "\n")
-	if len(lines) <= value.Line+max(i, line-1) {
+	if i < 0 || len(lines) <= value.Line+max(i, line-1) {
 		return position{}, false
 	}
 	wanted := lines[value.Line+line-1]
