@@ -95,14 +95,7 @@ func (t *text) headline(s *Status) {
 }
 
 func word(status, yes, no, unknown string) string {
-	switch status {
-	case "True":
-		return yes
-	case "False":
-		return no
-	default:
-		return unknown
-	}
+	return cmp.Or(map[string]string{"True": yes, "False": no}[status], unknown)
 }
 
 const operatorImage = "operator-image"
