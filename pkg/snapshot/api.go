@@ -274,17 +274,14 @@ func (s *Snapshot) addSecrets(secrets []*corev1.Secret) error {
 // firstRevisions returns, for each revision's credentials, the first revision since which they are the same.
 func firstRevisions(secrets []*corev1.Secret) map[string]string {
 	copies := map[int]*corev1.Secret{}
-	var revisions []int
 	for _, secret := range secrets {
-		if text, is := strings.CutPrefix(secret.Name, operand.CloudCredentialsSecret+"-"); is {
-			if revision, err := strconv.Atoi(text); err == nil {
-				copies[revision], revisions = secret, append(revisions, revision)
-			}
+		text, isCopy := strings.CutPrefix(secret.Name, operand.CloudCredentialsSecret+"-")
+		if revision, err := strconv.Atoi(text); isCopy && err == nil {
+			copies[revision] = secret
 		}
 	}
-	slices.Sort(revisions)
-	first := map[string]string{}
-	since := 0
+	first, since := map[string]string{}, 0
+	revisions := slices.Sorted(maps.Keys(copies))
 	for i, revision := range revisions {
 		if i == 0 || !maps.EqualFunc(copies[revision].Data, copies[revisions[i-1]].Data, bytes.Equal) {
 			since = revision
