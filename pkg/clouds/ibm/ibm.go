@@ -146,7 +146,7 @@ func (i *rewriter) useEndpoint(endpoint ibmEndpoint) {
 	}
 	named, fact = i.omitVersion(endpoint, named, fact)
 	switch {
-	case fact == "" && i.isForeign(named):
+	case fact == "" && named != "" && i.overrides != nil && !clouds.IsSecureUnder(named, domains...):
 		i.Reportf(i.Value("provider", endpoint.key), diagnostic.Redirected,
 			"%s is %s, which is neither IBM Cloud's nor in %sserviceEndpoints of %s: the cloud-controller-manager "+
 				"would send its API key or a token to it; remove the line, or add it to Infrastructure",
@@ -172,11 +172,6 @@ func (i *rewriter) omitVersion(endpoint ibmEndpoint, named, fact string) (withou
 		named = without
 	}
 	return named, versionSuffix.ReplaceAllString(fact, "")
-}
-
-// isForeign reports whether an endpoint that Infrastructure does not have is not IBM Cloud's either.
-func (i *rewriter) isForeign(endpoint string) bool {
-	return i.overrides != nil && endpoint != "" && !clouds.IsSecureUnder(endpoint, domains...)
 }
 
 func (i *rewriter) credentials() map[string][]byte {
