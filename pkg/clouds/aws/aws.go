@@ -86,8 +86,7 @@ func (a *rewriter) checkCluster() {
 		key = "KubernetesClusterTag"
 	}
 	id := global.Get(key)
-	isTagged := id.String() != ""
-	if vpc.String() != "" && (!isTagged || global.String("SubnetID") == "" && global.String("RoleARN") == "") {
+	if vpc.String() != "" && (id.String() == "" || global.String("SubnetID") == "" && global.String("RoleARN") == "") {
 		a.Reportf(vpc, diagnostic.Doubtful, "VPC is ignored: it needs KubernetesClusterID, and SubnetID or RoleARN; "+
 			"add them or remove the line")
 	}

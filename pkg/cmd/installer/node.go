@@ -77,8 +77,7 @@ func (o *options) replaceManifest(ctx context.Context, manifest []byte, replaced
 // stopFormer removes the former manifest and waits until the kubelet has deleted its mirror pod, which means that the
 // static pod has ended, and has cleaned up. If the former process led, its lease is free for this node's next process.
 func (o *options) stopFormer(ctx context.Context, file string) error {
-	pods := o.Client.CoreV1().Pods(o.namespace)
-	former, err := pods.Get(ctx, operand.Name+"-"+o.Node, metav1.GetOptions{})
+	former, err := o.Client.CoreV1().Pods(o.namespace).Get(ctx, operand.Name+"-"+o.Node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
