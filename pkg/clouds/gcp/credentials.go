@@ -27,10 +27,8 @@ var otherTypes = []string{"authorized_user", "external_account_authorized_user",
 // gcpCredentials reads a credentials file as Google's library does (credentialsFile in google.go of
 // golang.org/x/oauth2/google, and cloud.google.com/go/auth). It knows the keys of service accounts and federations.
 var gcpCredentials = confdoc.Reader{
-	Format:  confdoc.JSON,
-	Input:   diagnostic.Credentials,
-	DataKey: credentialsFile,
-	Empty:   "restore the file that Google or ccoctl made",
+	Format: confdoc.JSON, Input: diagnostic.Credentials, DataKey: credentialsFile,
+	Empty: "restore the file that Google or ccoctl made",
 	Fields: slices.Concat(
 		[]confdoc.Field{
 			{Name: "type", Secret: true,

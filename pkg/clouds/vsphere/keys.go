@@ -92,9 +92,7 @@ var schema = slices.Concat([]confdoc.Field{
 	confdoc.Dropped(legacyNSXT, "LoadBalancer", "NSXT", "Route"))
 
 var tree = confdoc.Reader{
-	Format: confdoc.YAML,
-	Input:  diagnostic.CloudConfig,
-	Empty:  "write a mapping with the keys global and vcenter",
+	Format: confdoc.YAML, Input: diagnostic.CloudConfig, Empty: "write a mapping with the keys global and vcenter",
 	Fields: slices.Concat([]confdoc.Field{
 		{Name: "global", Is: confdoc.Object, Fields: slices.Concat(globalFields,
 			[]confdoc.Field{{Name: "apiDisable", Legacy: legacyAPI, Harmless: []string{"false"}}},
