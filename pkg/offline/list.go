@@ -17,6 +17,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // errNoObject reports a document or a list item that is valid YAML but not a Kubernetes object.
@@ -74,7 +76,7 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 			"such as config.openshift.io/v1", h.APIVersion)
 	}
 	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
-	if err := m.checkKind(); err != nil {
+	if err := cmp.Or(m.checkKind(), m.checkName(), m.checkFields()); err != nil {
 		return nil, err
 	}
 	return []Manifest{m}, nil
@@ -101,6 +103,31 @@ func (m Manifest) checkKind() error {
 				m.GVK.GroupVersion(), wanted)
 		case m.GVK.Kind != kinds[i]:
 			return m.failf([]string{"kind"}, "unknown kind %q; did you mean %q?", m.GVK.Kind, kinds[i])
+		}
+	}
+	return nil
+}
+
+// checkName returns an error for an operator's resource that the API server would reject, as it is a singleton.
+func (m Manifest) checkName() error {
+	if m.GVK != ccmv1.Kind || m.Name == operatorclient.Instance {
+		return nil
+	}
+	return m.failf([]string{"metadata", "name"}, "there is one %s only: write name: %s", m.GVK.Kind,
+		operatorclient.Instance)
+}
+
+// checkFields returns an error for a field whose name differs from one with content in case only: the API server drops
+// it, and the object would be empty.
+func (m Manifest) checkFields() error {
+	if m.GVK.Group != corev1.GroupName || m.GVK.Kind != configMapKind && m.GVK.Kind != secretKind {
+		return nil
+	}
+	for _, member := range confdoc.Tree(m.json).Members() {
+		for _, field := range []string{"data", "binaryData", "stringData"} {
+			if member.Name != field && strings.EqualFold(member.Name, field) {
+				return m.failf([]string{member.Name}, "unknown field %q; did you mean %q?", member.Name, field)
+			}
 		}
 	}
 	return nil

@@ -59,18 +59,16 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 		_, field, _ := strings.Cut(err.Error(), `"`)
 		reject(strings.TrimSuffix(field, `"`), "unknown field; correct its name or remove it")
 	}
-	const levels = "Normal, Debug, Trace or TraceAll"
-	for _, setting := range [][3]string{
-		{"spec.managementState", string(r.Spec.ManagementState), "Managed, Force or Removed"},
-		{"spec.logLevel", string(r.Spec.LogLevel), levels},
-		{"spec.operatorLogLevel", string(r.Spec.OperatorLogLevel), levels},
-		{"spec.removalPolicy", string(r.Spec.RemovalPolicy), "Safe or Force"},
-	} {
-		if field, value, allowed := setting[0], setting[1], setting[2]; value != "" &&
-			!slices.Contains(strings.Fields(strings.ReplaceAll(allowed, ",", "")), value) {
-			reject(field, fmt.Sprintf("it is %q, but must be %s", value, allowed))
+	oneOf := func(field, value string, allowed ...string) {
+		if last := len(allowed) - 1; value != "" && !slices.Contains(allowed, value) {
+			reject(field, fmt.Sprintf("it is %q, but must be %s or %s", value, strings.Join(allowed[:last], ", "),
+				allowed[last]))
 		}
 	}
+	oneOf("spec.managementState", string(r.Spec.ManagementState), "Managed", "Force", "Removed")
+	oneOf("spec.logLevel", string(r.Spec.LogLevel), "Normal", "Debug", "Trace", "TraceAll")
+	oneOf("spec.operatorLogLevel", string(r.Spec.OperatorLogLevel), "Normal", "Debug", "Trace", "TraceAll")
+	oneOf("spec.removalPolicy", string(r.Spec.RemovalPolicy), "Safe", "Force")
 	if nodes := r.Spec.NodeInitialization; nodes != nil {
 		if n := nodes.MaxConcurrentNodes; n < 0 || n > 100 {
 			reject("spec.nodeInitialization.maxConcurrentNodes", fmt.Sprintf("it is %d, but must be from 1 to 100", n))

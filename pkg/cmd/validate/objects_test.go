@@ -34,6 +34,13 @@ func TestAnObjectThatIsAlmostTheOneThatTheClusterReads(t *testing.T) {
 			"validate: cloud.yaml:1:1: there is no ConfigMap of the version v1beta1: write apiVersion: v1"},
 		"an Infrastructure without its group": {"infra.yaml", "config.openshift.io/v1", "v1",
 			"validate: infra.yaml:1:1: there is no Infrastructure of the version v1: write apiVersion: config.openshift.io/v1"},
+		"an operator's resource of another name": {"cloud.yaml", "apiVersion: v1\n",
+			"apiVersion: operator.openshift.io/v1\nkind: CloudControllerManager\nmetadata:\n  name: ccm\n---\napiVersion: v1\n",
+			"validate: cloud.yaml:4:3: there is one CloudControllerManager only: write name: cluster"},
+		"a ConfigMap's field in another case": {"cloud.yaml", "\ndata:", "\nData:",
+			`validate: cloud.yaml:6:1: unknown field "Data"; did you mean "data"?`},
+		"a Secret's field in another case": {"secret.yaml", "stringData:", "stringdata:",
+			`validate: secret.yaml:6:1: unknown field "stringdata"; did you mean "stringData"?`},
 		"credentials in another namespace": {"secret.yaml", "kube-system", "openshift-config",
 			"secret.yaml:5:3: warning: secret/openstack-credentials in openshift-config is not used: the " +
 				"cloud-controller-manager's is in kube-system; correct the namespace [CCM0006]"},
