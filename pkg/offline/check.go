@@ -132,8 +132,9 @@ func Check(request Request) (*Report, error) {
 		return k.report, nil
 	}
 	if !p.Managed() {
-		k.addRemark(nothingToCheck(c.PlatformName, platform.AbsenceOf(&config.Cluster.Status)))
-		return k.report, nil
+		absence := platform.AbsenceOf(&config.Cluster.Status)
+		k.addRemark(nothingToCheck(c.PlatformName, absence))
+		return k.report, k.warnWithoutEffect(absence)
 	}
 	severity := diagnostic.Error
 	if request.Occasion.policy() == diagnostic.Lenient {
@@ -154,6 +155,21 @@ func nothingToCheck(platformName string, reason platform.Absence) string {
 			"spec.custom"
 	}
 	return "platform " + platformName + " has no cloud-controller-manager: nothing is checked"
+}
+
+// warnWithoutEffect warns about a custom cloud-controller-manager on a cluster that was installed without one.
+func (k *check) warnWithoutEffect(absence platform.Absence) error {
+	spec, err := k.cluster.spec()
+	if err != nil || spec.Custom == nil || absence != platform.NotAsked {
+		return err
+	}
+	k.add(diagnostic.Warning, []diagnostic.Diagnostic{{
+		Kind: diagnostic.Doubtful, Object: k.cluster.Infrastructure.Source(),
+		Key: "status.platformStatus.external.cloudControllerManager.state",
+		Message: "it is not External, so spec.custom of cloudcontrollermanager/cluster has no effect; a cluster gets a " +
+			"cloud-controller-manager if it is installed with platform.external.cloudControllerManager: External",
+	}})
+	return nil
 }
 
 func readGiven(file string) (*Manifest, error) {

@@ -69,8 +69,12 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 	oneOf("spec.logLevel", string(r.Spec.LogLevel), "Normal", "Debug", "Trace", "TraceAll")
 	oneOf("spec.operatorLogLevel", string(r.Spec.OperatorLogLevel), "Normal", "Debug", "Trace", "TraceAll")
 	oneOf("spec.removalPolicy", string(r.Spec.RemovalPolicy), "Safe", "Force")
+	if custom := r.Spec.Custom; custom != nil {
+		oneOf("spec.custom.platform", string(custom.Platform), "AlibabaCloud", "DigitalOcean")
+	}
 	if nodes := r.Spec.NodeInitialization; nodes != nil {
-		if n := nodes.MaxConcurrentNodes; n < 0 || n > 100 {
+		given := found.has("spec", "nodeInitialization", "maxConcurrentNodes")
+		if n := nodes.MaxConcurrentNodes; given && (n < 1 || n > 100) {
 			reject("spec.nodeInitialization.maxConcurrentNodes", fmt.Sprintf("it is %d, but must be from 1 to 100", n))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -143,10 +144,32 @@ func (r *report) checkBuiltIn(spec *operatorv1.CustomCloudControllerManager, p p
 	}
 }
 
+// Names that the CRD accepts, see the rules of CustomCloudControllerManager.
+var (
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	secretName   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+)
+
 // checkEnums repeats the CRD's validation for manifests.
 func (r *report) checkEnums(spec *operatorv1.CustomCloudControllerManager) {
 	r.checkEnum(at("argsPolicy"), string(spec.ArgsPolicy), "Extend", "Replace")
+	for _, v := range spec.Env {
+		if !variableName.MatchString(v.Name) {
+			r.reject(at("env[%s]", v.Name), "the name must consist of letters, digits and underscores, and not start with a digit")
+		}
+		if v.Value == nil {
+			r.reject(at("env[%s]", v.Name), `it has no value; write one, or value: ""`)
+		}
+	}
+	names := sets.New[string]()
 	for _, s := range spec.Secrets {
+		if !secretName.MatchString(s.Name) {
+			r.reject(at("secrets[%s]", s.Name), "it cannot be the name of a Secret; write a name without namespace")
+		}
+		if names.Has(s.Name) {
+			r.reject(at("secrets[%s]", s.Name), "duplicate name; remove one of the entries")
+		}
+		names.Insert(s.Name)
 		r.checkEnum(at("secrets[%s].delivery", s.Name), string(s.Delivery), "ReadOnce", "Reloaded")
 	}
 	if spec.Probe != nil {
@@ -170,7 +193,10 @@ func (r *report) checkProbeFields(probe *operatorv1.CustomCloudControllerManager
 	}
 }
 
-var twoFlags = regexp.MustCompile(`^--[\w-]+(=\S*)?\s+--\w`)
+var (
+	twoFlags     = regexp.MustCompile(`^--[\w-]+(=\S*)?\s+--\w`)
+	flagAndValue = regexp.MustCompile(`^--[\w-]+\s+[^-\s]`)
+)
 
 // checkArguments rejects a flag of the operator whose value is a separate argument, because Overlay cannot replace it.
 func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
@@ -178,6 +204,12 @@ func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, d
 		if twoFlags.MatchString(arg) {
 			r.warn(at("args[%d]", i), "it has more than one flag, but reaches the cloud-controller-manager as one "+
 				"argument: write each flag as an item of its own")
+		}
+		if flagAndValue.MatchString(arg) {
+			r.warn(at("args[%d]", i), "flag and value reach the cloud-controller-manager as one argument: write --flag=value")
+		}
+		if strings.HasPrefix(strings.TrimPrefix(arg, "-"), "–") || strings.HasPrefix(arg, "—") {
+			r.warn(at("args[%d]", i), "it starts with the dash of a text, not of a flag: write --")
 		}
 	}
 	if spec.ArgsPolicy == operatorv1.CustomCloudControllerManagerArgsPolicyReplace {
