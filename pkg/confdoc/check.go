@@ -241,7 +241,7 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 // wanted describes what a value must be. It is empty if the value is valid or the provider uses Fallback.
 func (f Field) wanted(text string) string {
 	switch {
-	case f.Max > 0 && !isUpTo(f.Max, text):
+	case f.Max > 0 && !isUpTo(f.Max, text) && !(f.ZeroUnset && text == "0"):
 		return fmt.Sprintf("a number from 1 to %d", f.Max)
 	case f.Valid != nil && !f.Valid(text):
 		return f.Hint

@@ -75,6 +75,8 @@ type Field struct {
 	Passed bool
 	// Max is the maximum of an integer; 0 means no maximum.
 	Max int
+	// ZeroUnset means that the provider takes 0 of an integer with a Max for its default.
+	ZeroUnset bool
 	// Fallback is the value that the provider uses instead of one that is not in Values; empty if it rejects such a value.
 	Fallback string
 	// Schemes are the schemes of a string that must be a URL; nil for any other string.

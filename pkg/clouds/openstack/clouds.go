@@ -19,8 +19,8 @@ var cloudsReader = confdoc.Reader{
 	Fields: []confdoc.Field{{Name: "clouds", Is: confdoc.Map,
 		Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
 			confdoc.FieldsOf(confdoc.Text, "cacert", "cert", "key"),
-			confdoc.Field{Values: endpointTypes, Secret: true}.For("endpoint_type", "interface"),
-			confdoc.Secrets("cloud", "profile", "auth_type", "region_name", "volume_api_version"),
+			confdoc.Secrets("cloud", "profile", "auth_type", "region_name", "volume_api_version", "endpoint_type",
+				"interface"),
 			[]confdoc.Field{
 				{Name: "identity_api_version", Values: []string{"3", "2", "2.0"}, Secret: true},
 				{Name: "regions", Is: confdoc.List, Of: &confdoc.Field{Is: confdoc.Any}, Secret: true},

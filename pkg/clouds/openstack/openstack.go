@@ -199,6 +199,8 @@ func (o rewriter) checkLogin() {
 	if auth == nil {
 		return // reported
 	}
+	o.checkEndpointType()
+	o.checkScope()
 	key, problem := o.login.loginProblem(o.login.checkUnreadNames())
 	if o.Text("Global", "trust-id") != "" {
 		key, problem = "", ""
@@ -209,6 +211,38 @@ func (o rewriter) checkLogin() {
 	}
 	if problem != "" {
 		o.login.Rejectf(cmp.Or(auth.Get(key), auth), "%s", problem)
+	}
+}
+
+// checkEndpointType reports the endpoint type of clouds.yaml if it is the one that counts: cloud.conf precedes it
+// (ReadClouds in pkg/client/client.go), and endpoint_type precedes interface (GetCloudFromYAML in clientconfig).
+func (o rewriter) checkEndpointType() {
+	entry := o.login.entry
+	for _, key := range []string{"endpoint_type", "interface"} {
+		switch value := entry.String(key); {
+		case o.Text("Global", "os-endpoint-type") != "" || slices.Contains(endpointTypes, value):
+			return
+		case value != "":
+			o.login.Rejectf(entry.Get(key), "clouds.openstack.%s is a hidden value, but must be public, internal or admin", key)
+			return
+		}
+	}
+}
+
+// checkScope reports a user without a project. Such a login gets no catalog of services unless the user has a default
+// project, and then the provider exits once it leads.
+func (o rewriter) checkScope() {
+	auth := o.login.entry.Get("auth")
+	namesProject := slices.ContainsFunc(auth.Members(), func(e *confdoc.Entry) bool {
+		return e.Value.Text != "" && slices.Contains([]string{"project_id", "project_name"}, readName(e.Name))
+	})
+	switch {
+	case namesProject, o.Text("Global", "tenant-id") != "", o.Text("Global", "tenant-name") != "",
+		o.Text("Global", "trust-id") != "", auth.String("password") == "", o.login.auth().hasApplicationCredential(),
+		o.login.asksKeystoneV2():
+	default:
+		o.login.Reportf(auth, diagnostic.Doubtful, "auth names no project: unless the user has a default one, the login finds "+
+			"no services, and the cloud-controller-manager exits once it leads; add project_id")
 	}
 }
 

@@ -277,6 +277,12 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 		"an unknown interface": {cloudsYAML(goodClouds + "    interface: publicURL\n"), []string{
 			"credentials clouds.yaml:9:16: clouds.openstack.interface is a hidden value, but must be public, " +
 				"internal or admin"}},
+		"an unknown endpoint type before a known interface": {
+			cloudsYAML(goodClouds + "    interface: public\n    endpoint_type: publicURL\n"), []string{
+				"credentials clouds.yaml:10:20: clouds.openstack.endpoint_type is a hidden value, but must be public, " +
+					"internal or admin"}},
+		"an unknown interface behind an endpoint type": {
+			cloudsYAML(goodClouds + "    interface: publicURL\n    endpoint_type: public\n"), nil},
 		"a cacert that will not exist": {cloudsYAML(goodClouds + "    cacert: /home/me/ca.pem\n"), []string{
 			`credentials clouds.yaml:9:13: cacert is "/home/me/ca.pem", which will not exist for the ` +
 				`cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud ` +
@@ -327,7 +333,7 @@ func cloudsYAML(text string) map[string][]byte {
 func TestOpenStackAcceptsEveryFormOfCloudsYAML(t *testing.T) {
 	for name, text := range map[string]string{
 		"a user and password": "clouds:\n  openstack:\n    auth: {auth_url: 'http://k:5000', " +
-			"username: u, user_domain_id: d, password: 12345}\n",
+			"username: u, user_domain_id: d, password: 12345, project_id: p}\n",
 		"a token": "clouds: {openstack: {auth: {auth_url: 'http://k', token: t, " +
 			"project_id: p}, verify: true}}\n",
 		"regions as names and mappings": goodClouds +

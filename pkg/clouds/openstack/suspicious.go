@@ -34,6 +34,10 @@ func (o rewriter) checkLoadBalancers() {
 		return
 	}
 	provider, method := balancer.Get("lb-provider"), balancer.Get("lb-method")
+	if method != nil && !method.Blank && method.Text == "" {
+		o.Reportf(method, diagnostic.Typo, "lb-method is empty, which replaces the default, so no load balancer gets a pool: "+
+			"remove the line")
+	}
 	if provider.String() == "haproxy" {
 		o.Reportf(provider, diagnostic.Doubtful, "lb-provider haproxy is Neutron's, whose load balancers OpenStack has "+
 			"removed: write amphora, or another provider of Octavia")
