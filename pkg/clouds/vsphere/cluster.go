@@ -169,7 +169,7 @@ func (v *rewriter) contradictsInfrastructure(users []*confdoc.Entry, wanted []vC
 	}
 	hasUser := func(e *confdoc.Entry) bool {
 		keys := v.loginKeys(slices.Sorted(maps.Keys(v.Credentials)), serverOf(e))
-		return len(v.Credentials[keys[0]]) > 0
+		return len(v.Credentials[keys[0]]) > 0 || !v.hasNoValue(serverOf(e)+sessionURL)
 	}
 	return len(users) > 0 && (len(v.Credentials) == 0 || slices.ContainsFunc(users, hasUser))
 }

@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"bytes"
+	"encoding/pem"
 	"maps"
 	"path"
 	"slices"
@@ -38,10 +39,15 @@ func (v *rewriter) credentials() map[string][]byte {
 			continue
 		}
 		needed.Insert(login...)
-		for _, key := range login {
-			if v.checkKey(key, server, keys, servers) {
-				files[key] = secret[key]
-			}
+		needed.Insert(server+sessionURL, server+sessionToken)
+		used := v.sessionKeys(server)
+		if len(used) == 0 || !slices.ContainsFunc(login, v.hasNoValue) {
+			used = append(used, slices.DeleteFunc(login, func(key string) bool {
+				return !v.checkKey(key, server, keys, servers)
+			})...)
+		}
+		for _, key := range used {
+			files[key] = secret[key]
 		}
 	}
 	for _, key := range slices.DeleteFunc(keys, needed.Has) {
@@ -77,17 +83,77 @@ func neededKeys(server string) string {
 	return server + ".username and " + server + ".password"
 }
 
-// checkLogin reports a user or a password that is encoded in base64 twice, and a user without a domain. A user of
-// vCenter is user@domain or domain\user.
+// checkLogin reports a value with which the login fails, and a user without a domain. A user of vCenter is user@domain
+// or domain\user, or a certificate in PEM format whose key is the password (Signer in pkg/common/vclib/connection.go).
 func (v *rewriter) checkLogin(key string, value []byte) {
+	text := asRead(key, value)
+	isUser := strings.HasSuffix(key, ".username") || strings.HasPrefix(key, "username_")
+	block, _ := pem.Decode(value)
 	switch {
 	case confdoc.IsBase64(value):
 		v.ReportCredentials(key, diagnostic.Typo, confdoc.TooMuchBase64+", and look at the other keys")
-	case strings.Contains(key, "username") && !bytes.ContainsAny(value, `@\`):
-		v.ReportCredentials(key, diagnostic.Doubtful,
-			"the user has no domain, so vCenter looks for it in its default domain: write user@domain")
+	case block != nil:
+	case strings.ContainsAny(text, "\r\n") || isUser && strings.TrimSpace(text) != text:
+		v.ReportCredentials(key, diagnostic.Typo, tooMuchSpace)
+	case isUser:
+		v.CheckTyped(key, text)
+		if !confdoc.IsPlaceholder(text) && !strings.ContainsAny(text, `@\`) {
+			v.ReportCredentials(key, diagnostic.Doubtful,
+				"the user has no domain, so vCenter looks for it in its default domain: write user@domain")
+		}
 	}
 }
+
+const tooMuchSpace = "it has a line break or a blank too many, with which the login fails: write it without"
+
+// asRead returns a value as the provider reads it: it removes one line break from the end, but not in the second form
+// of loginKeys.
+func asRead(key string, value []byte) string {
+	if strings.HasPrefix(key, "username_") || strings.HasPrefix(key, "password_") {
+		return string(value)
+	}
+	return strings.TrimSuffix(string(value), "\n")
+}
+
+// The keys of a session manager, each after the server. If there is a URL, the provider clones a session of that
+// manager instead of logging in with a user and a password (login in pkg/common/vclib/connection.go).
+const (
+	sessionURL   = ".vc-session-manager-url"
+	sessionToken = ".vc-session-manager-token"
+)
+
+// sessionKeys checks the keys of a vCenter's session manager and returns those with a value, or none without a URL.
+func (v *rewriter) sessionKeys(server string) []string {
+	address, token := server+sessionURL, server+sessionToken
+	if v.hasNoValue(address) {
+		for _, key := range []string{address, token} {
+			if _, ok := v.Credentials[key]; ok {
+				v.ReportCredentials(key, diagnostic.Doubtful,
+					"it has no effect without a URL in %s: write the URL or remove the key", address)
+			}
+		}
+		return nil
+	}
+	keys := []string{address}
+	if v.hasNoValue(token) {
+		v.ReportCredentials(token, diagnostic.Typo, "there is no token for the session manager, and the "+
+			"cloud-controller-manager has no token of a ServiceAccount that it could send instead: add it")
+	} else {
+		keys = append(keys, token)
+	}
+	for _, key := range keys {
+		text := asRead(key, v.Credentials[key])
+		switch {
+		case strings.ContainsAny(text, " \t\r\n"):
+			v.ReportCredentials(key, diagnostic.Typo, tooMuchSpace)
+		case key == address && !clouds.IsEndpoint(text):
+			v.ReportCredentials(key, diagnostic.Typo, "it is not a URL of the form https://host/path: correct it")
+		}
+	}
+	return keys
+}
+
+func (v *rewriter) hasNoValue(key string) bool { return len(bytes.TrimSpace(v.Credentials[key])) == 0 }
 
 // servers returns the vCenters in use, or none if they are unknown.
 func (v *rewriter) servers() []string {

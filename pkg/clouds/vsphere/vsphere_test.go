@@ -141,6 +141,14 @@ func TestVSphereVCentersThatContradictInfrastructure(t *testing.T) {
 	require.Contains(t, string(result.Config), "server: old.example.com\n", "it may be the one that works")
 	require.NotContains(t, string(result.Config), "vcenter1.example.com")
 
+	login := src.Credentials
+	src.Credentials = cloudtest.SecretOf(map[string]string{
+		"old.example.com.vc-session-manager-url":   "https://sessions.example.com",
+		"old.example.com.vc-session-manager-token": cloudtest.SecretValue,
+	})
+	require.Contains(t, string(vsphere.Rewrite(src).Config), "server: old.example.com\n", "a session manager is a login too")
+	src.Credentials = login
+
 	// Behind the gate nobody edits the configuration any more.
 	src.Cluster.FeatureGates = []string{"VSphereMultiVCenterDay2"}
 	require.Equal(t, []string{`cloud config:2:3: vCenter "old.example.com" is dropped: spec.platformSpec.vsphere.vcenters of ` +
@@ -313,6 +321,135 @@ func TestVSphereCredentials(t *testing.T) {
 			require.Equal(t, c.errors, cloudtest.Messages(result, diagnostic.Invalid))
 			require.Equal(t, c.want, result.Credentials)
 			require.NotNil(t, vsphere.RewriteManaged(src).Config, "others read their credentials themselves")
+		})
+	}
+}
+
+func TestVSphereTakesASessionManagerInsteadOfAUser(t *testing.T) {
+	const server = "vcenter1.example.com"
+	manager := map[string]string{
+		server + ".vc-session-manager-url":   "https://sessions.example.com/vcenter1\n",
+		server + ".vc-session-manager-token": cloudtest.SecretValue,
+	}
+	with := func(others map[string]string) map[string]string {
+		all := maps.Clone(manager)
+		maps.Copy(all, others)
+		return all
+	}
+	const noURL = "it has no effect without a URL in " + server + ".vc-session-manager-url: write the URL or remove the key"
+	const tooMuch = "it has a line break or a blank too many, with which the login fails: write it without"
+	for name, c := range map[string]struct {
+		secret map[string]string
+		want   []string // the delivered keys
+		texts  []string
+	}{
+		"alone":         {secret: manager, want: slices.Collect(maps.Keys(manager))},
+		"beside a user": {secret: with(vSphereLogin), want: slices.Collect(maps.Keys(with(vSphereLogin)))},
+		"beside half a login": {
+			secret: with(map[string]string{server + ".username": "ccm@vsphere.local", server + ".password": "\n"}),
+			want:   slices.Collect(maps.Keys(manager)),
+		},
+		"beside half a login of the other form": {
+			secret: with(map[string]string{"server_a": server, "username_a": "ccm@vsphere.local"}),
+			want:   slices.Collect(maps.Keys(manager)),
+		},
+		"without a token": {
+			secret: map[string]string{server + ".vc-session-manager-url": "http://sessions.example.com"},
+			want:   []string{server + ".vc-session-manager-url"},
+			texts: []string{"credentials " + server + ".vc-session-manager-token: there is no token for the session manager, and " +
+				"the cloud-controller-manager has no token of a ServiceAccount that it could send instead: add it"},
+		},
+		"with line breaks": {
+			secret: map[string]string{
+				server + ".vc-session-manager-url":   "https://sessions.example.com\r\n",
+				server + ".vc-session-manager-token": cloudtest.SecretValue + "\n\n",
+			},
+			want: slices.Collect(maps.Keys(manager)),
+			texts: []string{"credentials " + server + ".vc-session-manager-token: " + tooMuch,
+				"credentials " + server + ".vc-session-manager-url: " + tooMuch},
+		},
+		"with a host instead of a URL": {
+			secret: with(map[string]string{server + ".vc-session-manager-url": "sessions.example.com"}),
+			want:   slices.Collect(maps.Keys(manager)),
+			texts: []string{"credentials " + server + ".vc-session-manager-url: it is not a URL of the form https://host/path: " +
+				"correct it"},
+		},
+		"of another vCenter": {
+			secret: map[string]string{"vc.example.org.vc-session-manager-url": "https://sessions.example.com"},
+			texts: []string{
+				`credentials vc.example.org.vc-session-manager-url: no vCenter that is used has this key, so it is not delivered: ` +
+					`remove it once nothing else needs it, or add the vCenter`,
+				`credentials ` + server + `.password: the credentials Secret has no such key, which vCenter "` + server + `" needs: add it`,
+				`credentials ` + server + `.username: the credentials Secret has no such key, which vCenter "` + server + `" needs: add it`},
+		},
+		"without a URL, beside a user": {
+			secret: map[string]string{
+				server + ".username": "ccm@vsphere.local", server + ".password": cloudtest.SecretValue,
+				server + ".vc-session-manager-url": "\n", server + ".vc-session-manager-token": cloudtest.SecretValue,
+			},
+			want: slices.Collect(maps.Keys(vSphereLogin)),
+			texts: []string{"credentials " + server + ".vc-session-manager-token: " + noURL,
+				"credentials " + server + ".vc-session-manager-url: " + noURL},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := source(oneVCenter)
+			src.Credentials = cloudtest.SecretOf(c.secret)
+			result := vsphere.Rewrite(src)
+			require.ElementsMatch(t, c.want, slices.Collect(maps.Keys(result.Credentials)))
+			shown := slices.DeleteFunc(cloudtest.Texts(result.Diagnostics), func(text string) bool {
+				return !strings.HasPrefix(text, "credentials")
+			})
+			require.ElementsMatch(t, c.texts, shown)
+		})
+	}
+}
+
+func TestVSphereReportsALoginThatFails(t *testing.T) {
+	const tooMuch = ": it has a line break or a blank too many, with which the login fails: write it without"
+	const certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+	const key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
+	for name, c := range map[string]struct {
+		user, password string
+		second         bool // the second form, of which the provider trims nothing
+		want           []string
+	}{
+		"one line break":                    {user: "ccm@vsphere.local\n", password: "pw\n"},
+		"a password with blanks":            {user: "ccm@vsphere.local", password: " p w "},
+		"a password in quotes":              {user: "ccm@vsphere.local", password: `"pw"`},
+		"a certificate":                     {user: certificate, password: key},
+		"a certificate, in the second form": {user: certificate, password: key, second: true},
+		"line breaks of Windows": {user: "ccm@vsphere.local\r\n", password: "pw\r\n",
+			want: []string{"password" + tooMuch, "username" + tooMuch}},
+		"two line breaks": {user: "ccm@vsphere.local\n\n", password: "pw\n\n",
+			want: []string{"password" + tooMuch, "username" + tooMuch}},
+		"a user with blanks": {user: " ccm@vsphere.local ", password: "pw", want: []string{"username" + tooMuch}},
+		"one line break, in the second form": {user: "ccm@vsphere.local\n", password: "pw\n", second: true,
+			want: []string{"password" + tooMuch, "username" + tooMuch}},
+		"a placeholder": {user: "<username>", password: "pw",
+			want: []string{"username: it is a placeholder: write the value that the cloud issued"}},
+		"a user in quotes": {user: `"ccm@vsphere.local"`, password: "pw",
+			want: []string{"username: the quotes are part of the value: write it without"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := source(oneVCenter)
+			name := func(half string) string { return "vcenter1.example.com." + half }
+			src.Credentials = map[string][]byte{}
+			if c.second {
+				name = func(half string) string { return half + "_a" }
+				src.Credentials["server_a"] = []byte("vcenter1.example.com")
+			}
+			src.Credentials[name("username")], src.Credentials[name("password")] = []byte(c.user), []byte(c.password)
+			result := vsphere.Rewrite(src)
+			require.Empty(t, result.Errors(diagnostic.Lenient))
+			require.Equal(t, src.Credentials, result.Credentials)
+			var want []string
+			for _, text := range c.want {
+				half, message, _ := strings.Cut(text, ":")
+				want = append(want, "credentials "+name(half)+":"+message)
+			}
+			require.Equal(t, want, cloudtest.Messages(result, diagnostic.Typo))
+			require.Empty(t, cloudtest.Messages(result, diagnostic.Doubtful))
 		})
 	}
 }
