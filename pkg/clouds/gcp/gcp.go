@@ -2,6 +2,7 @@
 package gcp
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 	}
 	g.checkCluster()
 	g.checkNetwork()
+	g.checkZones()
 	credentials, tokens := g.credentials()
 	g.checkEndpoints()
 	g.Put(confdoc.NewText("nil"), diagnostic.Rewritten, "the cloud-controller-manager logs in with the "+
@@ -92,6 +94,17 @@ func (g *rewriter) checkNetwork() {
 		g.Reportf(stack, diagnostic.Ambiguous, "stack-type is IPV6, so the IPv6 addresses of a node come first, but %s "+
 			"starts with IPv4: remove the line", clouds.ServiceNetwork)
 	}
+}
+
+// checkZones reports that the provider manages only the zone in which it runs (ManagedZones in providers/gce/gce.go). It
+// finds new nodes and the members of load balancers in managed zones only (gce_instances.go in the same directory).
+func (g *rewriter) checkZones() {
+	if g.IsTrue("global", "multizone") || g.IsTrue("global", "regional") || g.Findings.Has(diagnostic.Invalid) {
+		return
+	}
+	at := cmp.Or(g.Value("global", "multizone"), g.Value("global", "regional"))
+	g.Reportf(at, diagnostic.Doubtful, "neither multizone nor regional is true: the cloud-controller-manager finds new "+
+		"nodes, and nodes for load balancers, only in the zone in which it runs; write multizone = true")
 }
 
 func (g *rewriter) checkRegion(key, named string) {

@@ -48,7 +48,7 @@ func keyFile(t *testing.T, key any) string {
 }
 
 func gcpResult(credentials string) clouds.Result {
-	return gcp.Rewrite(clouds.Source{Config: []byte("[global]\ntoken-url = nil\nnode-tags = a\n"), Paths: cloudtest.StaticPodPaths,
+	return gcp.Rewrite(clouds.Source{Config: []byte("[global]\ntoken-url = nil\nnode-tags = a\nmultizone\n"), Paths: cloudtest.StaticPodPaths,
 		Credentials: cloudtest.SecretOf(map[string]string{"service_account.json": credentials, "other": "ignored"})})
 }
 
@@ -63,10 +63,28 @@ func TestGCPDeliversAKeyUnchanged(t *testing.T) {
 }
 
 func TestGCPAssumesAKeyIfTheCredentialsAreUnknown(t *testing.T) {
-	result := gcp.Rewrite(clouds.Source{Config: []byte("[global]\nnode-tags = a\n"), CredentialsUnknown: true})
-	require.Equal(t, "[global]\nnode-tags = a\ntoken-url = nil\n", string(result.Config))
+	result := gcp.Rewrite(clouds.Source{Config: []byte("[global]\nnode-tags = a\nmultizone\n"), CredentialsUnknown: true})
+	require.Equal(t, "[global]\nnode-tags = a\nmultizone\ntoken-url = nil\n", string(result.Config))
 	require.Empty(t, result.Warnings(diagnostic.Strict))
 	require.Nil(t, result.Credentials)
+}
+
+func TestGCPReportsASingleZone(t *testing.T) {
+	const warning = "neither multizone nor regional is true: the cloud-controller-manager finds new nodes, and nodes for " +
+		"load balancers, only in the zone in which it runs; write multizone = true"
+	for keys, want := range map[string][]string{
+		"":                                      {"cloud config: " + warning},
+		"multizone = false\nregional = false\n": {"cloud config:3:13: " + warning},
+		"regional = no\n":                       {"cloud config:3:12: " + warning},
+		"local-zone = europe-west3-a\n":         {"cloud config: " + warning},
+		"multizone = true\n":                    nil,
+		"regional\n":                            nil,
+		"multizone = false\nregional = true\n":  nil,
+		"multizone = ture\n":                    nil, // an error already
+	} {
+		result := gcp.Rewrite(clouds.Source{Config: []byte("[global]\nnode-tags = a\n" + keys), CredentialsUnknown: true})
+		require.Equal(t, want, cloudtest.Messages(result, diagnostic.Doubtful), keys)
+	}
 }
 
 func TestGCPRejectsUnusableCredentials(t *testing.T) {
