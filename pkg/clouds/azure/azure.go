@@ -191,6 +191,11 @@ func (a *rewriter) checkLoadBalancers() {
 		a.Reportf(a.Value("loadBalancerSku"), diagnostic.Doubtful, "loadBalancerSku is basic, but Azure has retired Basic "+
 			"load balancers and public IP addresses, and those of OpenShift are Standard: write standard or remove the line")
 	}
+	if strings.EqualFold(vmType, "vmssflex") {
+		a.Reportf(a.Value("vmType"), diagnostic.Doubtful, "vmType is vmssflex, with which the cloud-controller-manager "+
+			"finds only machines of flexible scale sets, and asks for the deletion of all other nodes that are not ready, "+
+			"such as those that OpenShift creates: write standard or remove the line")
+	}
 	if a.IsTrue("disableOutboundSNAT") && !isStandard {
 		a.Rejectf(a.Value("disableOutboundSNAT"),
 			"disableOutboundSNAT is true, but loadBalancerSku is %s: it requires loadBalancerSku standard", confdoc.Quoted(sku))

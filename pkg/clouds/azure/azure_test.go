@@ -76,6 +76,42 @@ func TestAzurePassesOnACloudThatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+func TestAzureReportsValuesThatAzureRejectsOrThatFindNoNodes(t *testing.T) {
+	const path = "cloud config:1:%d: "
+	const port = "clusterServiceSharedLoadBalancerHealthProbePort"
+	for name, c := range map[string]struct {
+		setting string
+		kind    diagnostic.Kind
+		want    []string
+	}{
+		"flexible scale sets": {`"vmType": "VmssFlex"`, diagnostic.Doubtful, []string{"vmType is vmssflex, with which the " +
+			"cloud-controller-manager finds only machines of flexible scale sets, and asks for the deletion of all other nodes " +
+			"that are not ready, such as those that OpenShift creates: write standard or remove the line"}},
+		"uniform scale sets": {`"vmType": "vmss"`, diagnostic.Doubtful, nil},
+		"a port that is too large": {`"` + port + `": 102560`, diagnostic.Typo, []string{
+			port + " is 102560, but must be a number from 1 to 65535"}},
+		"a negative port":  {`"` + port + `": -1`, diagnostic.Typo, []string{port + " is -1, but must be a number from 1 to 65535"}},
+		"the default port": {`"` + port + `": 0`, diagnostic.Typo, nil},
+		"the largest port": {`"` + port + `": 65535`, diagnostic.Typo, nil},
+		"the network's subscription": {`"networkResourceSubscriptionID": "77777777-7777-8888-9999-000000000000"`,
+			diagnostic.Typo, nil},
+		"the name of the network's subscription": {`"networkResourceSubscriptionID": "network"`, diagnostic.Typo, []string{
+			`networkResourceSubscriptionID is "network", but must be the ID of a subscription, such as ` +
+				`01234567-89ab-cdef-0123-456789abcdef`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := "{" + c.setting + `, "vnetName": "v", "subnetName": "s", "securityGroupName": "g", ` + smallAzureConfig[1:]
+			result := azure.Rewrite(clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(azureLogin)})
+			require.Empty(t, result.Errors(diagnostic.Lenient))
+			var want []string
+			for _, message := range c.want {
+				want = append(want, fmt.Sprintf(path, strings.Index(config, ": ")+3)+message)
+			}
+			require.Equal(t, want, cloudtest.Messages(result, c.kind))
+		})
+	}
+}
+
 func TestAzureComparesTheSecretWithTheConfiguration(t *testing.T) {
 	login := maps.Clone(azureLogin)
 	login["azure_subscription_id"] = "77777777-7777-8888-9999-000000000000"

@@ -23,7 +23,10 @@ func fieldsOf(status *configv1.AzurePlatformStatus) []confdoc.Field {
 	return fields
 }
 
-const onlyName = "only a name, not the ID of the resource"
+const (
+	onlyName     = "only a name, not the ID of the resource"
+	subscription = "the ID of a subscription, such as 01234567-89ab-cdef-0123-456789abcdef"
+)
 
 // isName reports whether the text can be the name of a resource or resource group, which has no slash
 // (https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules). The provider inserts the
@@ -82,7 +85,8 @@ var azureFields = slices.Concat(
 		{Name: "tenantId", Secret: true}, // like aadClientId, it may come from a Secret
 		{Name: "aadClientId", Secret: true},
 		{Name: "subscriptionId", Required: "write the ID of the cluster's subscription", Valid: isGUID, Passed: true,
-			Hint: "the ID of a subscription, such as 01234567-89ab-cdef-0123-456789abcdef"},
+			Hint: subscription},
+		{Name: "networkResourceSubscriptionID", Valid: isGUID, Passed: true, Hint: subscription},
 		{Name: "resourceGroup", Required: "write the name of the cluster's resource group", Valid: isName, Passed: true,
 			Hint: onlyName},
 		{Name: "userAssignedIdentityID", Valid: isIdentity, Passed: true,
@@ -92,7 +96,8 @@ var azureFields = slices.Concat(
 		{Name: "cloudConfigType", Values: []string{"file", "secret", "merge"}},
 		{Name: poolType, FoldValues: true, Values: []string{"nodeIPConfiguration", "nodeIP", "podIP"}},
 		{Name: probeMode, FoldValues: true, Values: []string{"shared", "servicenodeport"}},
-		{Name: "clusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Bits: 32},
+		{Name: "clusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Passed: true, Bits: 32,
+			Max: confdoc.MaxPort, ZeroUnset: true},
 		{Name: "tagsMap", Is: confdoc.Map, Of: &confdoc.Field{}},
 		{Name: "auxiliaryTokenProvider", Is: confdoc.Object, Pointer: true,
 			Fields: confdoc.FieldsOf(confdoc.Text, "subscriptionID", "resourceGroup", "vaultName", "secretName")},
@@ -111,7 +116,7 @@ var azureFields = slices.Concat(
 		"loadBalancerResourceGroup", "privateLinkServiceResourceGroup"),
 	confdoc.FieldsOf(confdoc.Text, "userAgent", "networkResourceTenantID", "aadClientCertPath",
 		"aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
-		"networkResourceSubscriptionID", "location", "extendedLocationName", "extendedLocationType",
+		"location", "extendedLocationName", "extendedLocationType",
 		"primaryAvailabilitySetName", "primaryScaleSetName"),
 	// parseTags in pkg/provider/azure_utils.go ignores other elements.
 	confdoc.Field{Valid: areTags, Passed: true, Hint: "tags of the form name=value, separated by commas"}.For("tags"),
