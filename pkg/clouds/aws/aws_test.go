@@ -87,17 +87,87 @@ func TestAWSRefusesCredentialsThatCannotServe(t *testing.T) {
 	}
 }
 
+const role = "arn:aws:iam::123456789012:role/ccm"
+
+func TestAWSReportsCredentialsThatAWSRejects(t *testing.T) {
+	const key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+	const placeholder = "it is a placeholder: write the key that AWS gave"
+	const swapped = "it is the ID of a key: write the secret here, and the ID in aws_access_key_id"
+	const temporary = "it is the ID of a temporary key, and the session token that AWS wants with it is not delivered: " +
+		"write a permanent key, or a role"
+	const notARole = "role_arn of profile [default] is not the ARN of a role, such as arn:aws:iam::123456789012:role/ccm"
+	pair := func(id, secret string) map[string]string {
+		return map[string]string{"aws_access_key_id": id, "aws_secret_access_key": secret}
+	}
+	file := func(lines string) map[string]string { return map[string]string{"credentials": "[default]\n" + lines} }
+	for name, c := range map[string]struct {
+		secret         map[string]string
+		typos, doubted []string
+	}{
+		"a permanent key": {secret: pair("AKIAIOSFODNN7EXAMPLE", key)},
+		"placeholders": {secret: pair("<access_key_id>", "${AWS_SECRET_ACCESS_KEY}"), typos: []string{
+			"credentials aws_access_key_id: " + placeholder, "credentials aws_secret_access_key: " + placeholder}},
+		"halves that are exchanged": {secret: pair(key, "AKIAIOSFODNN7EXAMPLE"), typos: []string{
+			"credentials aws_secret_access_key: " + swapped}},
+		"a temporary key": {secret: pair("ASIAIOSFODNN7EXAMPLE", key), doubted: []string{
+			"credentials aws_access_key_id: " + temporary}},
+		"placeholders in a file": {
+			secret: file("aws_access_key_id = <id>\naws_secret_access_key = <key>\naws_session_token = t\n"), typos: []string{
+				"credentials credentials:2:1: aws_access_key_id of profile [default]: " + placeholder,
+				"credentials credentials:3:1: aws_secret_access_key of profile [default]: " + placeholder}},
+		"a temporary key in a file": {
+			secret: file("aws_access_key_id = ASIAIOSFODNN7EXAMPLE\naws_secret_access_key = k\n"), doubted: []string{
+				"credentials credentials:2:1: aws_access_key_id of profile [default]: " + temporary}},
+		"the name of a role": {secret: file("role_arn = ccm\nweb_identity_token_file = /t\n"), typos: []string{
+			"credentials credentials:2:1: " + notARole}},
+		"the placeholder of a role": {secret: file("role_arn = <role-arn>\nweb_identity_token_file = /t\n"), typos: []string{
+			"credentials credentials:2:1: " + notARole}},
+		"the ARN of an instance profile": {
+			secret: file("role_arn = arn:aws:iam::123456789012:instance-profile/ccm\ncredential_source = Ec2InstanceMetadata\n"),
+			typos:  []string{"credentials credentials:2:1: " + notARole}},
+		"a source's halves that are exchanged": {
+			secret: file("role_arn = " + role + "\nsource_profile = a\n[a]\naws_access_key_id = k\n" +
+				"aws_secret_access_key = AKIAIOSFODNN7EXAMPLE\n"),
+			typos: []string{"credentials credentials:6:1: aws_secret_access_key of profile [a]: " + swapped}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := aws.Rewrite(clouds.Source{Credentials: cloudtest.SecretOf(c.secret), Paths: cloudtest.StaticPodPaths})
+			require.Empty(t, result.Errors(diagnostic.Lenient))
+			require.Equal(t, c.typos, cloudtest.Messages(result, diagnostic.Typo))
+			require.Equal(t, c.doubted, cloudtest.Messages(result, diagnostic.Doubtful))
+		})
+	}
+}
+
+func TestAWSChecksTheSharedProbe(t *testing.T) {
+	const path, port = "ClusterServiceSharedLoadBalancerHealthProbePath", "ClusterServiceSharedLoadBalancerHealthProbePort"
+	for setting, want := range map[string][]string{
+		path + " = /healthz": nil,
+		path + ` = ""`:       nil,
+		path + " = healthz": {"cloud config:2:51: " + path + ` is "healthz", but must be a path that starts with /, ` +
+			"such as /healthz"},
+		port + " = 0":  nil, // the default
+		port + " = -1": {"cloud config:2:51: " + port + " is -1, but must be a number from 1 to 65535"},
+	} {
+		result := aws.Rewrite(clouds.Source{Config: []byte("[Global]\n" + setting + "\n")})
+		require.Empty(t, result.Errors(diagnostic.Lenient))
+		require.Equal(t, want, cloudtest.Messages(result, diagnostic.Typo), setting)
+	}
+}
+
 func TestAWSTakesWhatTheSDKTakes(t *testing.T) {
 	for name, file := range map[string]string{
 		"comments, blanks and capitals":        "# c\n; c\n\n [ default ] ; c\nAWS_ACCESS_KEY_ID=AKIA\naws_secret_access_key: \"k\" # c\n",
 		"settings that nobody needs":           "[default]\naws_access_key_id = A\naws_secret_access_key = k\naws_session_token = t\nregion = x\ns3 =\n  max = 1\n",
 		"a profile in two parts":               "[default]\naws_access_key_id = A\n[x]\n[default]\naws_secret_access_key = k\n",
 		"the last of equal keys":               "[default]\naws_access_key_id =\naws_access_key_id = A\naws_secret_access_key = k\n",
-		"the identity of the instance":         "[default]\nrole_arn = r\ncredential_source = Ec2InstanceMetadata\n",
-		"a role that the instance takes":       "[default]\nrole_arn = r\n",
-		"a profile that is its own source":     "[default]\nrole_arn = r\nsource_profile = default\naws_access_key_id = A\naws_secret_access_key = k\n",
+		"the identity of the instance":         "[default]\nrole_arn = " + role + "\ncredential_source = Ec2InstanceMetadata\n",
+		"a role that the instance takes":       "[default]\nrole_arn = " + role + "\n",
+		"a profile that is its own source":     "[default]\nrole_arn = " + role + "\nsource_profile = default\naws_access_key_id = A\naws_secret_access_key = k\n",
 		"another profile that cannot be used":  "[default]\naws_access_key_id = A\naws_secret_access_key = k\n[x]\naws_access_key_id = A\n",
 		"a line that is nothing":               "[default]\nhello\naws_access_key_id = A\naws_secret_access_key = k\n",
+		"a temporary key with its token":       "[default]\naws_access_key_id = ASIAIOSFODNN7EXAMPLE\naws_secret_access_key = k\naws_session_token = t\n",
+		"a role that a source does not take":   "[default]\nrole_arn = " + role + "\nsource_profile = a\n[a]\nrole_arn = r\naws_access_key_id = A\naws_secret_access_key = k\n",
 		"carriage returns":                     "[default]\r\naws_access_key_id = A\r\naws_secret_access_key = k\r\n",
 		"a sub-setting that looks like a pair": "[default]\ns3 =\n  aws_access_key_id = B\naws_access_key_id = A\naws_secret_access_key = k\n",
 	} {
@@ -111,7 +181,7 @@ func TestAWSTakesWhatTheSDKTakes(t *testing.T) {
 }
 
 func TestAWSLeavesAPathToTheTokenThatIsRight(t *testing.T) {
-	file := "[default]\nrole_arn = r\nweb_identity_token_file = " + cloudtest.StaticPodPaths.Tokens + "/token\n"
+	file := "[default]\nrole_arn = " + role + "\nweb_identity_token_file = " + cloudtest.StaticPodPaths.Tokens + "/token\n"
 	result := aws.Rewrite(clouds.Source{Credentials: cloudtest.SecretOf(map[string]string{"credentials": file}), Paths: cloudtest.StaticPodPaths})
 	require.Equal(t, file, string(result.Credentials["credentials"]))
 	require.Equal(t, []clouds.Token{{Key: "token", Audience: "sts.amazonaws.com"}}, result.Tokens)

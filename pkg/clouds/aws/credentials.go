@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,6 +23,7 @@ const (
 	defaultProfile   = "default"
 	keyID            = "aws_access_key_id"
 	secretKey        = "aws_secret_access_key"
+	sessionToken     = "aws_session_token"
 	roleARN          = "role_arn"
 	sourceProfile    = "source_profile"
 	tokenFile        = "web_identity_token_file"
@@ -66,6 +68,8 @@ func (a *rewriter) keyPair() map[string][]byte {
 			a.RejectCredentials(half[0], "the credentials Secret has %s but no such key: add it", half[1])
 		} else if problem := keyProblem(key); problem != "" {
 			a.RejectCredentials(half[0], "%s", problem)
+		} else if kind, mistake := keyMistake(half[0], key); mistake != "" {
+			a.ReportCredentials(half[0], kind, "%s", mistake)
 		}
 		file += half[0] + " = " + key + "\n"
 	}
@@ -89,6 +93,25 @@ func keyProblem(text string) string {
 		return "it has quotes in it: write the key without them"
 	}
 	return ""
+}
+
+// keyIDPattern matches the ID of an access key; that of a temporary key starts with ASIA
+// (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids).
+var keyIDPattern = regexp.MustCompile(`^A[KS]IA[A-Z0-9]{16}$`)
+
+// keyMistake returns why AWS will probably reject a half of a key pair, which has no session token.
+func keyMistake(half, text string) (kind diagnostic.Kind, mistake string) {
+	isID := keyIDPattern.MatchString(text)
+	switch {
+	case confdoc.IsPlaceholder(text):
+		return diagnostic.Typo, "it is a placeholder: write the key that AWS gave"
+	case half == secretKey && isID:
+		return diagnostic.Typo, "it is the ID of a key: write the secret here, and the ID in " + keyID
+	case half == keyID && isID && strings.HasPrefix(text, "ASIA"):
+		return diagnostic.Doubtful, "it is the ID of a temporary key, and the session token that AWS wants with it is not " +
+			"delivered: write a permanent key, or a role"
+	}
+	return "", ""
 }
 
 // sharedFile checks a shared credentials file, and returns it with the path of the token that the operator maintains.
@@ -168,6 +191,9 @@ func checkLogin(file *confdoc.Document, profiles []*profile) {
 	for ; p != nil; p = byName[p.value(sourceProfile)] {
 		key, problem := p.problem()
 		source := p.value(sourceProfile)
+		if problem == "" && !seen.Has(p.name) {
+			p.reportMistakes(file, len(seen) > 0)
+		}
 		switch {
 		case problem != "":
 			problem = "profile " + p.shown() + " " + problem
@@ -186,6 +212,22 @@ func checkLogin(file *confdoc.Document, profiles []*profile) {
 			return
 		}
 		seen.Insert(p.name)
+	}
+}
+
+// reportMistakes reports values that AWS will probably reject. The SDK takes no role with the key pair of a source
+// profile.
+func (p *profile) reportMistakes(file *confdoc.Document, isSource bool) {
+	for _, half := range halves {
+		key := half[0]
+		kind, mistake := keyMistake(key, p.value(key))
+		if kind == diagnostic.Typo || mistake != "" && p.value(sessionToken) == "" {
+			file.Reportf(p.settings[key], kind, "%s of profile %s: %s", key, p.shown(), mistake)
+		}
+	}
+	isUsed := p.value(roleARN) != "" && !(isSource && p.has(keyID))
+	if isUsed && !rolePattern.MatchString(p.value(roleARN)) {
+		file.Reportf(p.settings[roleARN], diagnostic.Typo, "%s of profile %s is not %s", roleARN, p.shown(), aRole)
 	}
 }
 

@@ -3,6 +3,7 @@ package aws
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
@@ -13,11 +14,10 @@ import (
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
 		confdoc.FieldsOf(confdoc.Text, "Zone", "Region", "SourceARN", "KubernetesClusterTag", "KubernetesClusterID",
-			"ClusterServiceSharedLoadBalancerHealthProbePath", "SupportedTopologyInstanceTypePattern"),
+			"SupportedTopologyInstanceTypePattern"),
 		resource("vpc", "VPC"), resource("subnet", "SubnetID"), resource("rtb", "RouteTableID"),
 		resource("sg", "ElbSecurityGroup"),
-		confdoc.Field{Passed: true, Valid: rolePattern.MatchString,
-			Hint: "the ARN of a role, such as arn:aws:iam::123456789012:role/ccm"}.For("RoleARN"),
+		confdoc.Field{Passed: true, Valid: rolePattern.MatchString, Hint: aRole}.For("RoleARN"),
 		[]confdoc.Field{
 			// An unknown mode fails each network load balancer.
 			{Name: "ClusterServiceLoadBalancerHealthProbeMode", Passed: true, Values: []string{"Shared", "ServiceNodePort"}},
@@ -27,7 +27,9 @@ var schema = []confdoc.Field{
 			{Name: "NodeIPFamilies", Is: confdoc.List, Passed: true, Values: []string{"ipv4", "ipv6"},
 				Hint: "for both, write two lines"},
 			{Name: "ClusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Passed: true, Bits: 32,
-				Max: confdoc.MaxPort},
+				Max: confdoc.MaxPort, ZeroUnset: true},
+			{Name: "ClusterServiceSharedLoadBalancerHealthProbePath", Passed: true, Valid: isPath,
+				Hint: "a path that starts with /, such as /healthz"},
 			{Name: "OverrideEndpoints", Mistaken: true, Legacy: "a section " + overrideForm + " needs no other key"},
 			{Name: "ServiceOverrides", Mistaken: true, Legacy: "the cloud-controller-manager would call the public endpoints; " +
 				"write a section " + overrideForm + " with Service, Region, URL and SigningRegion for each endpoint"},
@@ -46,6 +48,11 @@ var schema = []confdoc.Field{
 // rolePattern matches the ARNs of roles in every partition
 // (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns).
 var rolePattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/.+$`)
+
+const aRole = "the ARN of a role, such as arn:aws:iam::123456789012:role/ccm"
+
+// isPath reports whether the text can be the path of a health check, which the provider passes to the load balancer.
+func isPath(text string) bool { return strings.HasPrefix(text, "/") }
 
 // resource returns a field for the ID of a resource, which the provider passes to the EC2 API. IDs have the form
 // prefix-hexadecimal (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html).
