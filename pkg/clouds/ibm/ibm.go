@@ -87,7 +87,37 @@ func newRewriter(src clouds.Source, schema []confdoc.Field, field string) *rewri
 	})}
 }
 
+// checkCluster reports the ID of another cluster: load balancers have it in their names (GenerateLoadBalancerName in
+// pkg/vpcctl/vpc_provider.go of both providers).
+func (i *rewriter) checkCluster() {
+	id := i.Value("provider", "clusterID")
+	if id.String() == "" || i.Cluster.Name == "" || id.Text == i.Cluster.Name {
+		return
+	}
+	i.Reportf(id, diagnostic.Doubtful, "clusterID is %s, but status.infrastructureName of %s is %s: the load balancers of "+
+		"the cluster are named kube-<clusterID>-…, and those with another ID are not found; write the infrastructure "+
+		"name, unless they have this ID", confdoc.Quoted(id.Text), clouds.Infrastructure, confdoc.Quoted(i.Cluster.Name))
+}
+
+// resourceID matches the ID of a VPC or subnet, which has the region or zone before a UUID.
+var resourceID = regexp.MustCompile(`^[0-9a-z]{4}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// checkNames reports IDs: the provider compares the values with names only (filterSubnetsByName and
+// filterSubnetsByVpcName in pkg/vpcctl/vpc_config.go of both providers).
+func (i *rewriter) checkNames() {
+	for _, key := range []string{"g2VpcName", "g2VpcSubnetNames"} {
+		value := i.Value("provider", key)
+		names := strings.FieldsFunc(value.String(), func(r rune) bool { return strings.ContainsRune(",; ", r) })
+		if at := slices.IndexFunc(names, resourceID.MatchString); at >= 0 {
+			i.Reportf(value, diagnostic.Doubtful, "%s has %s, which looks like an ID: the cloud-controller-manager compares "+
+				"it with names only; write the name", key, confdoc.Quoted(names[at]))
+		}
+	}
+}
+
 func (i *rewriter) finish(endpoints []ibmEndpoint) clouds.Result {
+	i.checkCluster()
+	i.checkNames()
 	i.useKubeconfig()
 	i.useKeyFile()
 	for _, endpoint := range endpoints {

@@ -69,6 +69,44 @@ func TestIBMCloudAcceptsUnknownCredentials(t *testing.T) {
 	}
 }
 
+func TestIBMCloudReportsAnotherClustersID(t *testing.T) {
+	for name, want := range map[string][]string{
+		"":                nil,
+		"mycluster-x7z2p": nil,
+		"mycluster": {`cloud config:7:13: clusterID is "mycluster-x7z2p", but status.infrastructureName of ` +
+			`infrastructure.config.openshift.io/cluster is "mycluster": the load balancers of the cluster are named ` +
+			`kube-<clusterID>-…, and those with another ID are not found; write the infrastructure name, unless they have this ID`},
+	} {
+		for platform, rewrite := range map[string]clouds.Rewrite{"ibmcloud": ibm.Rewrite, "powervs": ibm.RewritePowerVS} {
+			result := rewrite(clouds.Source{Config: installers(t, platform), CredentialsUnknown: true,
+				Paths: cloudtest.StaticPodPaths, Cluster: clouds.Cluster{Name: name}})
+			require.Equal(t, want, cloudtest.Messages(result, diagnostic.Doubtful))
+		}
+	}
+}
+
+func TestIBMCloudReportsIDsInsteadOfNames(t *testing.T) {
+	const warning = ", which looks like an ID: the cloud-controller-manager compares it with names only; write the name"
+	for names, want := range map[[2]string][]string{
+		{"mycluster-vpc", `"a; b, c"`}: nil,
+		{"r018-vpc", "0797-subnet"}:    nil,
+		{"r018-1a2b3c4d-0000-1111-2222-333344445555", "a"}: {
+			`cloud config:8:13: g2VpcName has "r018-1a2b3c4d-0000-1111-2222-333344445555"` + warning},
+		{"vpc", "a,0797-1a2b3c4d-0000-1111-2222-333344445555 02c7-1a2b3c4d-0000-1111-2222-333344445555"}: {
+			`cloud config:9:20: g2VpcSubnetNames has "0797-1a2b3c4d-0000-1111-2222-333344445555"` + warning},
+	} {
+		config := "[global]\nversion = 1.1.0\n[provider]\naccountID = a\nclusterID = c\nregion = r\n" +
+			"cluster-default-provider = g2\ng2VpcName = " + names[0] + "\ng2VpcSubnetNames = " + names[1] +
+			"\ng2ResourceGroupName = g\npowerVSRegion = r\npowerVSZone = z\n" +
+			"powerVSCloudInstanceID = 11111111-2222-3333-4444-555555555555\n"
+		for _, rewrite := range []clouds.Rewrite{ibm.Rewrite, ibm.RewritePowerVS} {
+			result := rewrite(clouds.Source{Config: []byte(config), CredentialsUnknown: true, Paths: cloudtest.StaticPodPaths})
+			require.Empty(t, result.Errors(diagnostic.Strict))
+			require.Equal(t, want, cloudtest.Messages(result, diagnostic.Doubtful))
+		}
+	}
+}
+
 // FuzzIBMCloud checks the guarantees of a Rewrite for any configuration and API key, on IBM Cloud and on Power VS.
 func FuzzIBMCloud(f *testing.F) {
 	for _, platform := range []string{"ibmcloud", "powervs"} {
