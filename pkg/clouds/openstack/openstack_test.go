@@ -281,8 +281,6 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 			cloudsYAML(goodClouds + "    interface: public\n    endpoint_type: publicURL\n"), []string{
 				"credentials clouds.yaml:10:20: clouds.openstack.endpoint_type is a hidden value, but must be public, " +
 					"internal or admin"}},
-		"an unknown interface behind an endpoint type": {
-			cloudsYAML(goodClouds + "    interface: publicURL\n    endpoint_type: public\n"), nil},
 		"a cacert that will not exist": {cloudsYAML(goodClouds + "    cacert: /home/me/ca.pem\n"), []string{
 			`credentials clouds.yaml:9:13: cacert is "/home/me/ca.pem", which will not exist for the ` +
 				`cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud ` +

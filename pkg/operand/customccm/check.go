@@ -157,9 +157,6 @@ func (r *report) checkEnums(spec *operatorv1.CustomCloudControllerManager) {
 		if !variableName.MatchString(v.Name) {
 			r.reject(at("env[%s]", v.Name), "the name must consist of letters, digits and underscores, and not start with a digit")
 		}
-		if v.Value == nil {
-			r.reject(at("env[%s]", v.Name), `it has no value; write one, or value: ""`)
-		}
 	}
 	names := sets.New[string]()
 	for _, s := range spec.Secrets {

@@ -273,15 +273,18 @@ func TestRejectedSpecCustom(t *testing.T) {
 			},
 		},
 		"names that the API server rejects": {
-			custom: `{image: registry/ccm:1, env: [{name: ACME-REGION, value: x}, {name: B}],
-				secrets: [{name: kube-system/a}, {name: a}, {name: a}]}`,
+			custom: `{image: registry/ccm:1, env: [{name: ACME-REGION, value: x}],
+				secrets: [{name: kube-system/a}, {name: b}, {name: b}]}`,
 			want: []string{
 				"secret/kube-system/a in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets of " +
 					"cloudcontrollermanager/cluster names it; create it, or remove it from the list",
+				"secret/b in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets of " +
+					"cloudcontrollermanager/cluster names it; create it, or remove it from the list",
+				"secret/b in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets of " +
+					"cloudcontrollermanager/cluster names it; create it, or remove it from the list",
 				at + "env[ACME-REGION]: the name must consist of letters, digits and underscores, and not start with a digit",
-				at + `env[B]: it has no value; write one, or value: ""`,
 				at + "secrets[kube-system/a]: it cannot be the name of a Secret; write a name without namespace",
-				at + "secrets[a]: duplicate name; remove one of the entries",
+				at + "secrets[b]: duplicate name; remove one of the entries",
 			},
 		},
 		"a port below the lowest": {

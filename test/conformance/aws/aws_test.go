@@ -253,7 +253,7 @@ func TestTheProviderStartsWithoutItsCloud(t *testing.T) {
 // The SDK that the provider is built on reads the credentials that we deliver, as it reads those of
 // AWS_SHARED_CREDENTIALS_FILE.
 func TestTheSDKReadsTheCredentials(t *testing.T) {
-	file := "[default]\nrole_arn = arn:aws:iam::1:role/ccm\nsts_regional_endpoints = regional\nweb_identity_token_file = /var/run/secrets/openshift/serviceaccount/token\n"
+	file := "[default]\nrole_arn = arn:aws:iam::123456789012:role/ccm\nsts_regional_endpoints = regional\nweb_identity_token_file = /var/run/secrets/openshift/serviceaccount/token\n"
 	for name, secret := range map[string]map[string][]byte{
 		"a pair of keys": {"aws_access_key_id": []byte("AKIA"), "aws_secret_access_key": []byte("a/b+c=d#e\n")},
 		"a federation":   {"credentials": []byte(file)},
@@ -278,7 +278,7 @@ func TestTheSDKReadsTheCredentials(t *testing.T) {
 				require.Empty(t, result.Tokens)
 				return
 			}
-			require.Equal(t, "arn:aws:iam::1:role/ccm", shared.RoleARN)
+			require.Equal(t, "arn:aws:iam::123456789012:role/ccm", shared.RoleARN)
 			require.Equal(t, "/tokens/token", shared.WebIdentityTokenFile)
 			require.Equal(t, []clouds.Token{{Key: "token", Audience: "sts.amazonaws.com"}}, result.Tokens)
 		})
