@@ -37,8 +37,8 @@ func isChanging(node *operatorv1.NodeStatus, latest int32) bool {
 	return node.TargetRevision != 0 && (!IsRepair(node) || node.CurrentRevision == latest)
 }
 
-// CannotJoin reports whether a node has no revision and no working kubelet that could start one: a machine that has just
-// registered, or that died then. It may stay like this for ever, so no other node waits for it, and it shows nothing.
+// CannotJoin reports whether a node has no revision and no working kubelet that could start one: a machine that has
+// just registered, or that died then. It may stay like this for ever, so nothing waits for it, and it proves nothing.
 func (v *View) CannotJoin(node *operatorv1.NodeStatus) bool {
 	return node.CurrentRevision == 0 && KubeletOf(v.Node(node.NodeName)) != KubeletReady
 }

@@ -70,7 +70,8 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 	oneOf("spec.operatorLogLevel", string(r.Spec.OperatorLogLevel), "Normal", "Debug", "Trace", "TraceAll")
 	oneOf("spec.removalPolicy", string(r.Spec.RemovalPolicy), "Safe", "Force")
 	if custom := r.Spec.Custom; custom != nil {
-		oneOf("spec.custom.platform", string(custom.Platform), "AlibabaCloud", "DigitalOcean")
+		oneOf("spec.custom.platform", string(custom.Platform), string(ccmv1.CustomCloudControllerManagerPlatformAlibabaCloud),
+			string(ccmv1.CustomCloudControllerManagerPlatformDigitalOcean))
 	}
 	if nodes := r.Spec.NodeInitialization; nodes != nil {
 		given := found.has("spec", "nodeInitialization", "maxConcurrentNodes")

@@ -169,6 +169,13 @@ func (a *rewriter) addTokenService(file *confdoc.Document, profiles []*profile, 
 		"  endpoint_url = "+a.status.ServiceEndpoints[endpoint].URL)
 }
 
+func withoutDefault(headers []string) (action string) {
+	if len(headers) == 0 {
+		return "write that line above the keys"
+	}
+	return "there is only " + confdoc.JoinFew(headers) + "; rename the right one"
+}
+
 // checkLogin reports the first problem that keeps the provider from logging in with the default profile and the
 // profiles that it refers to. The rules are those of github.com/aws/aws-sdk-go-v2/config v1.29.14 (setFromIniSections
 // in shared_config.go).
@@ -181,18 +188,14 @@ func checkLogin(file *confdoc.Document, profiles []*profile) {
 	}
 	p := byName[defaultProfile]
 	if p == nil {
-		action := "write that line above the keys"
-		if len(profiles) > 0 {
-			action = "there is only " + confdoc.JoinFew(headers) + "; rename the right one"
-		}
 		file.Rejectf(nil, "there is no profile [%s], which is the one that the cloud-controller-manager uses: %s",
-			defaultProfile, action)
+			defaultProfile, withoutDefault(headers))
 	}
 	for ; p != nil; p = byName[p.value(sourceProfile)] {
 		key, problem := p.problem()
 		source := p.value(sourceProfile)
-		if problem == "" && !seen.Has(p.name) {
-			p.reportMistakes(file, len(seen) > 0)
+		if problem == "" {
+			p.reportMistakes(file, seen)
 		}
 		switch {
 		case problem != "":
@@ -215,9 +218,12 @@ func checkLogin(file *confdoc.Document, profiles []*profile) {
 	}
 }
 
-// reportMistakes reports values that AWS will probably reject. The SDK takes no role with the key pair of a source
-// profile.
-func (p *profile) reportMistakes(file *confdoc.Document, isSource bool) {
+// reportMistakes reports values that AWS will probably reject, unless it has seen the profile. The SDK takes no role
+// with the key pair of a source profile, which is seen after another one.
+func (p *profile) reportMistakes(file *confdoc.Document, seen sets.Set[string]) {
+	if seen.Has(p.name) {
+		return
+	}
 	for _, half := range halves {
 		key := half[0]
 		kind, mistake := keyMistake(key, p.value(key))
@@ -225,7 +231,7 @@ func (p *profile) reportMistakes(file *confdoc.Document, isSource bool) {
 			file.Reportf(p.settings[key], kind, "%s of profile %s: %s", key, p.shown(), mistake)
 		}
 	}
-	isUsed := p.value(roleARN) != "" && !(isSource && p.has(keyID))
+	isUsed := p.value(roleARN) != "" && !(len(seen) > 0 && p.has(keyID))
 	if isUsed && !rolePattern.MatchString(p.value(roleARN)) {
 		file.Reportf(p.settings[roleARN], diagnostic.Typo, "%s of profile %s is not %s", roleARN, p.shown(), aRole)
 	}

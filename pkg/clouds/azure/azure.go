@@ -191,19 +191,11 @@ func (a *rewriter) checkLoadBalancers() {
 		a.Reportf(a.Value("loadBalancerSku"), diagnostic.Doubtful, "loadBalancerSku is basic, but Azure has retired Basic "+
 			"load balancers and public IP addresses, and those of OpenShift are Standard: write standard or remove the line")
 	}
-	if strings.EqualFold(vmType, "vmssflex") {
-		a.Reportf(a.Value("vmType"), diagnostic.Doubtful, "vmType is vmssflex, with which the cloud-controller-manager "+
-			"finds only machines of flexible scale sets, and asks for the deletion of all other nodes that are not ready, "+
-			"such as those that OpenShift creates: write standard or remove the line")
-	}
 	if a.IsTrue("disableOutboundSNAT") && !isStandard {
 		a.Rejectf(a.Value("disableOutboundSNAT"),
 			"disableOutboundSNAT is true, but loadBalancerSku is %s: it requires loadBalancerSku standard", confdoc.Quoted(sku))
 	}
-	if a.IsTrue("disableAvailabilitySetNodes") && vmType != "vmss" {
-		a.Rejectf(a.Value("disableAvailabilitySetNodes"),
-			"disableAvailabilitySetNodes is true, but vmType is %s: it requires vmType vmss", confdoc.Quoted(vmType))
-	}
+	a.checkVMType(vmType)
 	several := a.Items(multiple)
 	if len(several) == 0 || !isStandard {
 		return
@@ -213,6 +205,19 @@ func (a *rewriter) checkLoadBalancers() {
 			"write nodeIP there", multiple, poolType)
 	}
 	a.checkNames(several)
+}
+
+// checkVMType reports combinations with which the provider exits, and a type that OpenShift's machines do not have.
+func (a *rewriter) checkVMType(vmType string) {
+	if strings.EqualFold(vmType, "vmssflex") {
+		a.Reportf(a.Value("vmType"), diagnostic.Doubtful, "vmType is vmssflex, with which the cloud-controller-manager "+
+			"finds only machines of flexible scale sets, and asks for the deletion of all other nodes that are not ready, "+
+			"such as those that OpenShift creates: write standard or remove the line")
+	}
+	if a.IsTrue("disableAvailabilitySetNodes") && vmType != "vmss" {
+		a.Rejectf(a.Value("disableAvailabilitySetNodes"),
+			"disableAvailabilitySetNodes is true, but vmType is %s: it requires vmType vmss", confdoc.Quoted(vmType))
+	}
 }
 
 // checkNetwork reports missing names without which the provider finds no security group (NewSecurityGroupRepo in

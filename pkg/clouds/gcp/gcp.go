@@ -96,8 +96,8 @@ func (g *rewriter) checkNetwork() {
 	}
 }
 
-// checkZones reports that the provider manages only the zone in which it runs (ManagedZones in providers/gce/gce.go). It
-// finds new nodes and the members of load balancers in managed zones only (gce_instances.go in the same directory).
+// checkZones reports that the provider manages only the zone in which it runs (ManagedZones in providers/gce/gce.go).
+// It finds new nodes and the members of load balancers in managed zones only (gce_instances.go in the same directory).
 func (g *rewriter) checkZones() {
 	if g.IsTrue("global", "multizone") || g.IsTrue("global", "regional") || g.Findings.Has(diagnostic.Invalid) {
 		return

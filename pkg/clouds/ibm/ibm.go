@@ -94,8 +94,8 @@ func (i *rewriter) checkCluster() {
 	if id.String() == "" || i.Cluster.Name == "" || id.Text == i.Cluster.Name {
 		return
 	}
-	i.Reportf(id, diagnostic.Doubtful, "clusterID is %s, but status.infrastructureName of %s is %s: the load balancers of "+
-		"the cluster are named kube-<clusterID>-…, and those with another ID are not found; write the infrastructure "+
+	i.Reportf(id, diagnostic.Doubtful, "clusterID is %s, but status.infrastructureName of %s is %s: the load balancers "+
+		"of the cluster are named kube-<clusterID>-…, and those with another ID are not found; write the infrastructure "+
 		"name, unless they have this ID", confdoc.Quoted(id.Text), clouds.Infrastructure, confdoc.Quoted(i.Cluster.Name))
 }
 

@@ -241,8 +241,8 @@ func (o rewriter) checkScope() {
 		o.Text("Global", "trust-id") != "", auth.String("password") == "", o.login.auth().hasApplicationCredential(),
 		o.login.asksKeystoneV2():
 	default:
-		o.login.Reportf(auth, diagnostic.Doubtful, "auth names no project: unless the user has a default one, the login finds "+
-			"no services, and the cloud-controller-manager exits once it leads; add project_id")
+		o.login.Reportf(auth, diagnostic.Doubtful, "auth names no project: unless the user has a default one, the login "+
+			"finds no services, and the cloud-controller-manager exits once it leads; add project_id")
 	}
 }
 

@@ -34,10 +34,7 @@ func (o rewriter) checkLoadBalancers() {
 		return
 	}
 	provider, method := balancer.Get("lb-provider"), balancer.Get("lb-method")
-	if method != nil && !method.Blank && method.Text == "" {
-		o.Reportf(method, diagnostic.Typo, "lb-method is empty, which replaces the default, so no load balancer gets a pool: "+
-			"remove the line")
-	}
+	o.checkEmpty(method)
 	if provider.String() == "haproxy" {
 		o.Reportf(provider, diagnostic.Doubtful, "lb-provider haproxy is Neutron's, whose load balancers OpenStack has "+
 			"removed: write amphora, or another provider of Octavia")
@@ -50,6 +47,13 @@ func (o rewriter) checkLoadBalancers() {
 			"write lb-method = %s", named, ovnAlgorithm)
 	}
 	o.checkMonitor()
+}
+
+func (o rewriter) checkEmpty(method *confdoc.Node) {
+	if method != nil && !method.Blank && method.Text == "" {
+		o.Reportf(method, diagnostic.Typo, "lb-method is empty, which replaces the default, so no load balancer gets a "+
+			"pool: remove the line")
+	}
 }
 
 // minUDPDelay is the default of udp_connect_min_interval_health_monitor in octavia/common/config.py.

@@ -155,7 +155,8 @@ func (r *report) checkEnums(spec *operatorv1.CustomCloudControllerManager) {
 	r.checkEnum(at("argsPolicy"), string(spec.ArgsPolicy), "Extend", "Replace")
 	for _, v := range spec.Env {
 		if !variableName.MatchString(v.Name) {
-			r.reject(at("env[%s]", v.Name), "the name must consist of letters, digits and underscores, and not start with a digit")
+			r.reject(at("env[%s]", v.Name), "the name must consist of letters, digits and underscores, and not start with a "+
+				"digit")
 		}
 	}
 	names := sets.New[string]()
