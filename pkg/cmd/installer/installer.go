@@ -85,14 +85,26 @@ func (o *options) install(ctx context.Context) error {
 	}
 	directory := filepath.Join(o.ResourceDir, o.named(o.podConfigMap))
 	klog.InfoS("Writing the revision", "directory", directory, "files", len(revision.Files))
-	replaced, err := nodefiles.ReplaceDirectory(directory, revision.Files)
-	if err != nil {
+	isRepair := nodefiles.Holds(o.manifestFile(), revision.Manifest)
+	if isRepair && !nodefiles.DirectoryHolds(directory, revision.Files) {
+		if err := nodefiles.ReplaceFile(o.RestartFile(), nil); err != nil {
+			return err
+		}
+	}
+	if _, err := nodefiles.ReplaceDirectory(directory, revision.Files); err != nil {
 		return err
 	}
 	if err := o.writeCerts(ctx, certs); err != nil {
 		return err
 	}
-	return o.replaceManifest(ctx, revision.Manifest, replaced)
+	if err := o.replaceManifest(ctx, revision.Manifest); err != nil {
+		return err
+	}
+	return nodefiles.Remove(o.RestartFile())
+}
+
+func (o *options) manifestFile() string {
+	return filepath.Join(o.PodManifestDir, o.podConfigMap+".yaml")
 }
 
 // writeCerts writes each object's files to its own directory, like the file-syncer: the parent directory is mounted.

@@ -447,6 +447,58 @@ func TestASecondInstallationOfARevisionRestartsThePodIfItsDirectoryWasDamaged(t 
 	}
 }
 
+// damage changes a file of the installed revision, as a node's administrator may.
+func (n *testNode) damage(t *testing.T) {
+	t.Helper()
+	damaged := filepath.Join(n.ResourceDir, "cloud-controller-manager-pod-7/secrets/cloud-config/cloud.conf")
+	require.NoError(t, os.WriteFile(damaged, []byte("damaged"), 0o600))
+}
+
+func TestARepairThatEndedBeforeItsManifestIsFinishedByTheNext(t *testing.T) {
+	n := newNode(t, revision7(t)...)
+	require.NoError(t, n.run(t.Context()))
+	before, err := os.Stat(n.manifestFile())
+	require.NoError(t, err)
+	n.damage(t)
+	unlock, err := nodefiles.LockDirectory(t.Context(), n.CertDir) // the file-syncer on a slow disk
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	require.ErrorContains(t, n.run(ctx), "the file-syncer of this node may be at work")
+	unlock()
+	require.NoError(t, n.run(t.Context()))
+	after, err := os.Stat(n.manifestFile())
+	require.NoError(t, err)
+	require.False(t, os.SameFile(before, after), "containers mount the former directory")
+	require.NoFileExists(t, n.RestartFile())
+	require.NoError(t, n.run(t.Context()))
+	again, err := os.Stat(n.manifestFile())
+	require.NoError(t, err)
+	require.True(t, os.SameFile(after, again), "it is restarted once")
+}
+
+// The kubelet does not notice an equal manifest that replaces another.
+func TestARepairThatCannotReadTheMirrorPodIsTriedAgain(t *testing.T) {
+	n := newNode(t, revision7(t)...)
+	require.NoError(t, n.run(t.Context()))
+	n.damage(t)
+	fails := true
+	n.kube.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return fails, nil, errors.New("connection refused")
+	})
+	require.ErrorContains(t, n.run(t.Context()), "reading the mirror pod: connection refused")
+	fails = false
+	isAway := false
+	n.after = func(d time.Duration) <-chan time.Time {
+		_, err := os.Stat(n.manifestFile())
+		isAway = errors.Is(err, fs.ErrNotExist)
+		return time.After(d)
+	}
+	require.NoError(t, n.run(t.Context()))
+	require.True(t, isAway)
+	require.FileExists(t, n.manifestFile())
+}
+
 // The arguments are those of library-go's installer controller.
 // These are the reasons for this command.
 func TestWhatTheInstallerOfLibraryGoDoesByItself(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,13 +53,17 @@ func (o *options) checkLatest(ctx context.Context) error {
 // waits until its pod has ended: if the kubelet finds the new pod before it has cleaned up after the former one, it
 // retries only after 10 to 15 seconds (backOffPeriod in k8s.io/kubernetes/pkg/kubelet/pod_workers.go).
 //
-// An equal manifest stays, unless the revision's directory was replaced: the running containers mount the former
-// directory.
-func (o *options) replaceManifest(ctx context.Context, manifest []byte, replacedDirectory bool) error {
-	file := filepath.Join(o.PodManifestDir, o.podConfigMap+".yaml")
-	if !replacedDirectory && nodefiles.Holds(file, manifest) {
-		klog.InfoS("The manifest is in place already", "file", file)
-		return nil
+// An equal manifest stays, unless the revision's directory was replaced, now or by an installer that ended early: the
+// running containers mount the former directory. The kubelet restarts a static pod only if its manifest differs, or was
+// away.
+func (o *options) replaceManifest(ctx context.Context, manifest []byte) error {
+	file := o.manifestFile()
+	isEqual := nodefiles.Holds(file, manifest)
+	if isEqual {
+		if _, err := os.Lstat(o.RestartFile()); errors.Is(err, fs.ErrNotExist) {
+			klog.InfoS("The manifest is in place already", "file", file)
+			return nil
+		}
 	}
 	replace, err := nodefiles.StageFile(file, manifest)
 	if err != nil {
@@ -68,7 +71,10 @@ func (o *options) replaceManifest(ctx context.Context, manifest []byte, replaced
 	}
 	klog.InfoS("Replacing the manifest", "file", file)
 	// From here on, the node gets a manifest in any case.
-	if err := o.stopFormer(ctx, file); err != nil {
+	if err := o.stopFormer(ctx, file, isEqual); err != nil {
+		if nodefiles.Holds(file, manifest) {
+			return errors.Join(err, nodefiles.Remove(nodefiles.StagingName(file))) // The next installer restarts it.
+		}
 		klog.ErrorS(err, "The former static pod may not have ended; the kubelet starts the new one late")
 	}
 	return replace()
@@ -76,8 +82,16 @@ func (o *options) replaceManifest(ctx context.Context, manifest []byte, replaced
 
 // stopFormer removes the former manifest and waits until the kubelet has deleted its mirror pod, which means that the
 // static pod has ended, and has cleaned up. If the former process led, its lease is free for this node's next process.
-func (o *options) stopFormer(ctx context.Context, file string) error {
+// Without a mirror pod, it does not wait, but an equal manifest has to be away for a moment.
+func (o *options) stopFormer(ctx context.Context, file string, isEqual bool) error {
 	former, err := o.Client.CoreV1().Pods(o.namespace).Get(ctx, operand.Name+"-"+o.Node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && isEqual {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+		<-o.after(cleanupPeriod)
+		return nil
+	}
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -90,6 +90,12 @@ func (p *Pod) LockFile() string {
 	return filepath.Join(p.ResourceDir, "."+operand.PodConfigMap+".lock")
 }
 
+// RestartFile exists while the containers of the static pod may mount a directory that an installer has replaced, until
+// the static pod is restarted: the next installer does that if this one ends early.
+func (p *Pod) RestartFile() string {
+	return filepath.Join(p.ResourceDir, "."+operand.PodConfigMap+".restart")
+}
+
 // Lock waits until no other pod changes the static pod of this node.
 func (p *Pod) Lock(ctx context.Context) (unlock func(), err error) {
 	unlock, err = nodefiles.Lock(ctx, p.LockFile())

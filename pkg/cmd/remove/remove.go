@@ -63,7 +63,7 @@ func (o *options) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range append(directories, o.CertDir, o.LockFile()) {
+	for _, path := range append(directories, o.CertDir, o.RestartFile(), o.LockFile()) {
 		klog.InfoS("Removing", "path", path)
 		if err := nodefiles.Remove(path); err != nil {
 			return err
