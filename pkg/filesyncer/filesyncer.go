@@ -159,11 +159,13 @@ func (s *syncer) processNext(ctx context.Context) bool {
 		return true
 	}
 	klog.FromContext(ctx).Error(err, "Trying again", "object", o)
-	if s.failing[o] == nil && o.name != ReportConfigMap {
+	if former := s.failing[o]; o.name != ReportConfigMap && (former == nil || former.Error() != err.Error()) {
 		s.failing[o] = err
 		s.queue.Add(object{configMaps, ReportConfigMap})
-		s.event(ctx, "Warning", "SyncedFilesNotWritten",
-			fmt.Sprintf("Writing the files of %s on node %s: %v", o, s.Node, err))
+		if former == nil {
+			s.event(ctx, "Warning", "SyncedFilesNotWritten",
+				fmt.Sprintf("Writing the files of %s on node %s: %v", o, s.Node, err))
+		}
 	}
 	s.queue.AddRateLimited(o)
 	return true

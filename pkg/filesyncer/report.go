@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
@@ -26,7 +27,8 @@ const ReportPeriod = 5 * time.Minute
 
 // Report describes the current files on a node. If they differ from the revision, the operator installs it again.
 type Report struct {
-	// Directory and Manifest are the digests of the revision's directory and of the static pod's manifest; "" if missing.
+	// Directory and Manifest are the digests of the revision's directory and of the static pod's manifest; "" if they are
+	// missing or cannot be read.
 	Directory string `json:"directory"`
 	Manifest  string `json:"manifest"`
 	// NotWritten names the objects whose last attempt failed, with the errors.
@@ -81,10 +83,7 @@ func (s *syncer) report(ctx context.Context) error {
 	if err != nil || !exists {
 		return err // the operator creates it
 	}
-	current, err := s.look()
-	if err != nil {
-		return err
-	}
+	current := s.look(ctx)
 	if s.isCurrent(stored.(*unstructured.Unstructured), current) {
 		return nil
 	}
@@ -101,13 +100,18 @@ func (s *syncer) report(ctx context.Context) error {
 	return err
 }
 
-func (s *syncer) look() (current Report, err error) {
-	current.At = metav1.NewTime(s.Clock.Now())
-	if current.Directory, err = nodefiles.DigestOf(s.RevisionDirectory); err != nil {
-		return current, fmt.Errorf("reading the revision's directory: %w", err)
+// look returns the state of the files. What cannot be read counts as missing, so that the operator writes it again.
+func (s *syncer) look(ctx context.Context) Report {
+	digestOf := func(path string) string {
+		digest, err := nodefiles.DigestOf(path)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "It cannot be read, and is reported as missing", "path", path)
+			return ""
+		}
+		return digest
 	}
-	if current.Manifest, err = nodefiles.DigestOf(s.Manifest); err != nil {
-		return current, fmt.Errorf("reading the static pod's manifest: %w", err)
+	current := Report{
+		At: metav1.NewTime(s.Clock.Now()), Directory: digestOf(s.RevisionDirectory), Manifest: digestOf(s.Manifest),
 	}
 	var failures []string
 	for o, failure := range s.failing {
@@ -115,7 +119,7 @@ func (s *syncer) look() (current Report, err error) {
 	}
 	slices.Sort(failures)
 	current.NotWritten = bounded(strings.Join(failures, "; "))
-	return current, nil
+	return current
 }
 
 // isCurrent reports whether the stored report of this node is recent and otherwise equal.

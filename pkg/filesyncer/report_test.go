@@ -2,6 +2,7 @@ package filesyncer
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 )
@@ -45,6 +48,32 @@ func (n *node) awaitReport(t *testing.T, want Report) {
 		last.At = want.At
 		return last == want
 	}, 30*time.Second, 5*time.Millisecond, "the report is %v", &last)
+}
+
+func TestWhatCannotBeReadIsReportedAsMissing(t *testing.T) {
+	n := newReporting(t)
+	parent := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(parent, nil, 0o600))
+	n.Manifest = filepath.Join(parent, "pod.yaml")
+	n.start(t)
+	n.awaitReport(t, Report{Directory: nodefiles.Digest(revision)})
+}
+
+func TestTheReportNamesTheLastCause(t *testing.T) {
+	n := newReporting(t)
+	require.NoError(t, os.RemoveAll(n.path("secrets")))
+	require.NoError(t, os.WriteFile(n.path("secrets"), nil, 0o600)) // the second fault
+	asked := 0
+	n.client.PrependReactor("get", secrets, func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		return asked == 1, nil, errors.New("connection refused") // the first fault
+	})
+	n.start(t)
+	staging := n.path("secrets/.kube-token.new")
+	n.awaitReport(t, Report{
+		Directory: nodefiles.Digest(revision), Manifest: nodefiles.Digest(nodefiles.Files{"pod.yaml": []byte("kind: Pod")}),
+		NotWritten: "secret/kube-token: removing " + staging + ": unlinkat " + staging + ": not a directory",
+	})
 }
 
 func TestTheFilesOfTheInstallerAreReported(t *testing.T) {

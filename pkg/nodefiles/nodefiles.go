@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
@@ -106,18 +107,25 @@ func StagedFor(path string) string {
 	return filepath.Join(filepath.Dir(path), name)
 }
 
-// Holds reports whether the file contains the data and has the mode that this package sets.
+// Holds reports whether the file contains the data, is this process's user's, and has the mode that this package sets.
 func Holds(file string, data []byte) bool {
 	return File{file, fileMode, data}.isWritten()
 }
 
 func (f File) isWritten() bool {
 	info, err := os.Lstat(f.Path)
-	if err != nil || info.Mode() != f.Mode || info.Size() != int64(len(f.Data)) {
+	if err != nil || info.Mode() != f.Mode || info.Size() != int64(len(f.Data)) || !isOwn(info) {
 		return false
 	}
 	found, err := os.ReadFile(f.Path)
 	return err == nil && bytes.Equal(found, f.Data)
+}
+
+// isOwn reports whether the file is this process's user's: containers without capabilities read no other's, also as
+// root.
+func isOwn(info fs.FileInfo) bool {
+	stat, known := info.Sys().(*syscall.Stat_t)
+	return !known || int(stat.Uid) == os.Geteuid()
 }
 
 // operations are those on the disk, each of which can be the last one before a crash.

@@ -237,6 +237,12 @@ func TestOnlyADirectoryThatDiffersIsReplaced(t *testing.T) {
 		"a file that everyone can read": {change: func(t *testing.T, directory string) {
 			require.NoError(t, os.Chmod(filepath.Join(directory, "secrets/token/token"), 0o644))
 		}, replaced: true},
+		"a file of another user": {change: func(t *testing.T, directory string) {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give a file away")
+			}
+			require.NoError(t, os.Chown(filepath.Join(directory, "secrets/token/token"), 12345, -1))
+		}, replaced: true},
 		"a link to the same content": {change: func(t *testing.T, directory string) {
 			token := filepath.Join(directory, "secrets/token/token")
 			require.NoError(t, os.Rename(token, directory+".other"))
