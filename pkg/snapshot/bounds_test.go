@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -89,6 +90,26 @@ func TestOfWhatATenantWritesLittleIsKept(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A tenant may write such an Event.
+func TestANameThatNoFileCanHaveIsWrittenAndReadBack(t *testing.T) {
+	name := strings.Repeat("e", 253)
+	cluster := &snapshottest.Cluster{Objects: []any{&corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "tenant", Name: name},
+		InvolvedObject: corev1.ObjectReference{Kind: "Service", Name: "s", Namespace: "tenant"},
+		Source:         corev1.EventSource{Component: "service-controller"}, Type: "Warning", Message: "m",
+	}}}
+	client, err := NewClient(cluster.Serve(t))
+	require.NoError(t, err)
+	s, err := client.Read(t.Context(), nil, Everything()...)
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "dump")
+	_, err = s.Write(dir, "v1")
+	require.NoError(t, err)
+	read, err := ReadDirectory(dir, nil)
+	require.NoError(t, err)
+	require.Equal(t, name, read.Events("tenant")[0].Name)
 }
 
 func TestALongTextIsOmittedAndAShortOneIsMasked(t *testing.T) {

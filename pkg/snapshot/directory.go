@@ -2,12 +2,14 @@ package snapshot
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -83,10 +85,23 @@ func pathOf(object *unstructured.Unstructured) string {
 	kind := object.GroupVersionKind()
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	group := cmp.Or(kind.Group, "core")
+	file := fileOf(object.GetName())
 	if object.GetNamespace() == "" {
-		return filepath.Join(clusterScoped, group, resource.Resource, object.GetName()+".yaml")
+		return filepath.Join(clusterScoped, group, resource.Resource, file)
 	}
-	return filepath.Join(namespaced, object.GetNamespace(), group, resource.Resource, object.GetName()+".yaml")
+	return filepath.Join(namespaced, object.GetNamespace(), group, resource.Resource, file)
+}
+
+// maxFileName is NAME_MAX of common file systems, in bytes.
+const maxFileName = 255
+
+// fileOf returns the name of an object's file. A tenant may give an Event a name that no file can have; the object has
+// it.
+func fileOf(name string) string {
+	if file := name + ".yaml"; len(file) <= maxFileName && !strings.ContainsRune(file, 0) {
+		return file
+	}
+	return fmt.Sprintf("%x.yaml", sha256.Sum256([]byte(name)))
 }
 
 // newRoot opens or creates an empty directory of this user. It checks what it opened, as the name may get another one.
