@@ -100,7 +100,7 @@ func (c *controller) removeStaticPods(ctx context.Context, syncCtx factory.SyncC
 		if wait == "" && problem == "" {
 			continue
 		}
-		if controlplane.KubeletOf(node) != controlplane.KubeletReady {
+		if controlplane.KubeletOf(node) == controlplane.KubeletSilent {
 			problem = fmt.Sprintf("node/%s does not report, so its static pod cannot be removed: start its kubelet, or "+
 				"delete the Node if the machine is gone", node.Name)
 		}
@@ -126,7 +126,7 @@ func (c *controller) clean(
 	// library-go's installer controller has ended, but its last pod may still write.
 	writers, err := c.removePods(ctx, node, appWriters...)
 	if err != nil || len(writers) > 0 {
-		return strings.Join(writers, ", "), "", err
+		return strings.Join(endsOf("", writers), ", "), "", err
 	}
 	pod, err := c.Pod(podName(node))
 	if err != nil {
@@ -169,28 +169,54 @@ func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// removePods deletes the pods of these apps, or only those that run on a node, and returns them for a message.
-func (c *controller) removePods(ctx context.Context, node string, apps ...string) (left []string, err error) {
+// removePods deletes the pods of these apps, or only those that run on a node, and returns them.
+func (c *controller) removePods(ctx context.Context, node string, apps ...string) (left []*corev1.Pod, err error) {
 	pods, err := c.podsOf(apps...)
 	if err != nil {
 		return nil, err
 	}
 	for _, pod := range pods {
-		on := ""
-		switch {
-		case controlplane.IsMirror(pod):
-			continue
-		case node == "":
-			on = " on node/" + pod.Spec.NodeName
-		case pod.Spec.NodeName != node || controlplane.HasEnded(pod):
+		isElsewhere := node != "" && (pod.Spec.NodeName != node || controlplane.HasEnded(pod))
+		if controlplane.IsMirror(pod) || isElsewhere {
 			continue
 		}
 		if err := c.deletePod(ctx, pod); err != nil {
 			return nil, err
 		}
-		left = append(left, "the end of pod/"+pod.Name+on)
+		left = append(left, pod)
 	}
 	return left, nil
+}
+
+// onNode precedes the name of a pod's node in a message.
+const onNode = " on node/"
+
+// endsOf describes pods whose end is awaited, with their nodes after on unless that is empty.
+func endsOf(on string, pods []*corev1.Pod) []string {
+	ends := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		end := "the end of pod/" + pod.Name
+		if on != "" {
+			end += on + pod.Spec.NodeName
+		}
+		ends = append(ends, end)
+	}
+	return ends
+}
+
+// withoutSilent returns the pods without those that only a silent kubelet could end, perhaps never. It starts none that
+// is being deleted, and what runs there still holds the lock that an installer waits for.
+func (c *controller) withoutSilent(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	isSilent := func(pod *corev1.Pod) bool {
+		return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
+			return node.Name == pod.Spec.NodeName && controlplane.KubeletOf(node) == controlplane.KubeletSilent
+		})
+	}
+	return slices.DeleteFunc(pods, isSilent), nil
 }
 
 func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {

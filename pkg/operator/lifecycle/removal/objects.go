@@ -35,7 +35,7 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 		return err
 	}
 	if len(left) > 0 {
-		return c.report(ctx, observedplatform.RemovingObjects, left, nil)
+		return c.report(ctx, observedplatform.RemovingObjects, endsOf(onNode, left), nil)
 	}
 	if err := c.endLeases(ctx); err != nil {
 		return err

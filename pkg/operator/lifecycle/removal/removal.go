@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
+	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -218,16 +220,20 @@ func (c *controller) stayRemoved(ctx context.Context) error {
 	return nil
 }
 
-// restore ends the removal, once no removal pod can remove what the installers write. It also removes installers of
-// former revisions, because library-go's installer controller considers a revision installed on a node if the installer
-// pod of the node and revision has succeeded. It releases the lease of a leader that the removal has ended.
+// restore ends the removal, once no removal pod can remove what the installers write: a rollout goes on without a node
+// whose kubelet is silent. It also removes installers of former revisions, because library-go's installer controller
+// considers a revision installed on a node if the installer pod of the node and revision has succeeded. It releases the
+// lease of a leader that the removal has ended.
 func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
 	left, err := c.removePods(ctx, "", slices.Concat(appWriters, []string{appRemoval})...)
 	if err != nil {
 		return err
 	}
+	if left, err = c.withoutSilent(ctx, left); err != nil {
+		return err
+	}
 	if len(left) > 0 {
-		return c.report(ctx, observedplatform.Restoring, left, nil)
+		return c.report(ctx, observedplatform.Restoring, endsOf(onNode, left), nil)
 	}
 	if err := c.releaseLease(ctx); err != nil {
 		return err
@@ -242,10 +248,14 @@ func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOp
 const servicesPage = 10
 
 // listBalancers returns the Services, as namespace/name, that only a CCM can delete: none while a Deployment of the
-// predecessor exists, whose CCM takes over. It reads live metadata in pages, only before a removal starts.
+// predecessor exists, and is not being deleted, whose CCM takes over. It reads live metadata in pages, only before a
+// removal starts.
 func (c *controller) listBalancers(ctx context.Context) ([]string, error) {
 	deployments, err := predecessor.Deployments(c.Target.Apps().V1().Deployments().Lister())
-	if err != nil || len(deployments) > 0 {
+	takesOver := func(d *appsv1.Deployment) bool {
+		return d.DeletionTimestamp == nil && ptr.Deref(d.Spec.Replicas, 1) > 0
+	}
+	if err != nil || slices.ContainsFunc(deployments, takesOver) {
 		return nil, err
 	}
 	var balancers []string

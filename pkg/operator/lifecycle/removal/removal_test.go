@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -178,6 +179,12 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 			node: master("master-0", "Unknown"),
 			want: "waiting for node/master-0: pod/removal-master-0", wantWrites: []string{"create pods removal-master-0"}, wantDegraded: notReady,
 		},
+		"a node that is not ready reports why its pod failed": {
+			node: master("master-0", "False"),
+			pods: []runtime.Object{pod("removal-master-0", "removal", "master-0", corev1.PodPending)}, fail: "disk full",
+			want:         "waiting for node/master-0: another pod/removal-master-0",
+			wantDegraded: "True NodesNotClean: pod/removal-master-0 in openshift-cloud-controller-manager failed: disk full",
+		},
 		"a pod that runs": {
 			pods: []runtime.Object{pod("removal-master-0", "removal", "master-0", corev1.PodRunning)},
 			want: "waiting for node/master-0: pod/removal-master-0 is Running",
@@ -254,6 +261,17 @@ func TestARemovalIsTakenBack(t *testing.T) {
 			require.Contains(t, w.reasons(), "RemovalEnded")
 		})
 	}
+}
+
+// Only its kubelet could end the pod, and other nodes have no static pod meanwhile.
+func TestAReturnDoesNotWaitForANodeThatDoesNotReport(t *testing.T) {
+	stuck := pod("removal-master-1", "removal", "master-1", corev1.PodPending)
+	stuck.DeletionTimestamp, stuck.Finalizers = ptr.To(metav1.Now()), []string{"kubelet"}
+	w := newWorld(t, master("master-0", "True"), master("master-1", "Unknown"), stuck)
+	w.spec.ManagementState = operatorv1.Managed
+	w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "RemovingStaticPods"}}
+	w.syncs(t, 2)
+	require.Empty(t, w.condition("Removing"))
 }
 
 func TestAnInterruptedReturnIsRemovedAgain(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -63,6 +64,15 @@ func TestServicesThatOnlyACloudControllerManagerCanDeleteBlockARemoval(t *testin
 			change: func(w *world) {
 				require.NoError(w.t, w.kube.Tracker().Add(&appsv1.Deployment{ObjectMeta: meta("openstack-cloud-controller-manager")}))
 			},
+		},
+		"the predecessor is being stopped": {
+			services: []runtime.Object{service("shop", "web", loadbalancer.Finalizer)},
+			change: func(w *world) {
+				stopped := &appsv1.Deployment{ObjectMeta: meta("openstack-cloud-controller-manager")}
+				stopped.DeletionTimestamp, stopped.Finalizers = ptr.To(metav1.Now()), []string{"foregroundDeletion"}
+				require.NoError(w.t, w.kube.Tracker().Add(stopped))
+			},
+			want: blocked("shop/web"),
 		},
 		"another Deployment takes over nothing": {
 			services: []runtime.Object{service("shop", "web", loadbalancer.Finalizer)},
