@@ -76,7 +76,8 @@ func New(operator v1helpers.OperatorClient, recorder events.Recorder, demands ..
 }
 
 func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
-	observed, known, err := observedplatform.Get(c.operator)
+	// A process that starts during a removal checks and cleans, too.
+	observed, known, err := observedplatform.OfNodePods(c.operator)
 	if err != nil || !known {
 		return err
 	}

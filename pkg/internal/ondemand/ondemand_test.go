@@ -54,6 +54,22 @@ func TestOnlyWhatThePlatformNeedsIsStarted(t *testing.T) {
 	}
 }
 
+func TestInformersStartWhileARemovalCleansTheNodes(t *testing.T) {
+	for step, want := range map[string]int{"RemovingStaticPods": 1, "RemovingObjects": 0, "Removed": 0} {
+		var there started
+		c := &controller{
+			operator: v1helpers.NewFakeOperatorClient(
+				&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)}},
+				&operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: step}}},
+				nil,
+			),
+			demands: []Demand{{Informers: &there, Needed: platform.Platform.Managed}},
+		}
+		require.NoError(t, c.sync(t.Context(), nil))
+		require.Equal(t, want, there.times, step)
+	}
+}
+
 func TestNobodyWaitsForAnInformerThatMayNeverStart(t *testing.T) {
 	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Apps().V1().DaemonSets().Informer()
 	require.False(t, informer.HasSynced())
