@@ -244,7 +244,7 @@ func TestAMebibyteIsCheckedAndItsDiagnosticsAreLimited(t *testing.T) {
 		"overrides": {aws.Rewrite, overrides.String(),
 			fmt.Sprintf("%d more from here on are not listed: correct the others first",
 				2*strings.Count(overrides.String(), "[")-99)},
-		"keys": {gcp.Rewrite, "[global]\nnode-tags = a\n" + strings.Repeat("somewhat-unknown = 1\n", size/21),
+		"keys": {gcp.Rewrite, "[global]\nmultizone\nnode-tags = a\n" + strings.Repeat("somewhat-unknown = 1\n", size/21),
 			fmt.Sprintf("%d more from here on are not listed: correct the others first", size/21-99)},
 	} {
 		t.Run(name, func(t *testing.T) {
