@@ -255,11 +255,24 @@ func (c *controller) writePair(
 	existing := ptr.Deref(current, corev1.Secret{})
 	desired, modified := existing.DeepCopy(), false
 	resourcemerge.EnsureObjectMeta(&modified, &desired.ObjectMeta, meta)
-	if !modified && maps.EqualFunc(existing.Data, data, bytes.Equal) {
+	isFixed := current != nil && (current.Type != corev1.SecretTypeTLS || ptr.Deref(current.Immutable, false))
+	if !modified && !isFixed && maps.EqualFunc(existing.Data, data, bytes.Equal) {
 		return nil
 	}
+	client := c.Kube.CoreV1().Secrets(meta.Namespace)
+	if isFixed { // The API server updates neither the type of a Secret nor an immutable one.
+		seen := metav1.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion}
+		err := operatorclient.Delete(ctx, client.Delete, "secret", meta.Namespace, meta.Name,
+			metav1.DeleteOptions{Preconditions: &seen})
+		if err != nil {
+			return err
+		}
+		desired.ObjectMeta = metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name,
+			Labels: desired.Labels, Annotations: desired.Annotations}
+		desired.Immutable = nil
+	}
 	desired.Type, desired.Data = corev1.SecretTypeTLS, data
-	return write(ctx, recorder, c.Kube.CoreV1().Secrets(meta.Namespace), desired, current == nil)
+	return write(ctx, recorder, client, desired, current == nil || isFixed)
 }
 
 type writer[T any] interface {

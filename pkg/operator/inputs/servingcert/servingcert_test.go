@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	certutil "k8s.io/client-go/util/cert"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -103,6 +104,8 @@ func (w *world) syncBehind(t *testing.T) []string {
 		case clienttesting.UpdateActionImpl:
 			object := a.GetObject().(metav1.Object)
 			name = object.GetName()
+		case clienttesting.DeleteActionImpl:
+			name = a.GetName()
 		}
 		requests = append(requests, action.GetVerb()+" "+action.GetNamespace()+"/"+name)
 	}
@@ -251,6 +254,27 @@ func TestEachIsReplacedInTimeAndTheOldSignerStaysTrusted(t *testing.T) {
 	certificates, err := certutil.ParseCertsPEM([]byte(bundle.Data["ca-bundle.crt"]))
 	require.NoError(t, err)
 	require.Len(t, certificates, 1, "expired signers are forgotten")
+}
+
+// oc create secret generic makes one of the type Opaque. The API server updates neither.
+func TestASecretThatCannotBeUpdatedIsReplaced(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Secret){
+		"of another type":  func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque },
+		"an immutable one": func(s *corev1.Secret) { s.Immutable = ptr.To(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+			w.syncOnce(t)
+			before := w.secret(t, targetNamespace, "serving-cert").Data
+			w.change(t, targetNamespace, "serving-cert", change)
+			require.Equal(t, []string{"delete " + targetNamespace + "/serving-cert", "create " + targetNamespace + "/serving-cert"},
+				w.syncOnce(t))
+			secret := w.secret(t, targetNamespace, "serving-cert")
+			require.Equal(t, corev1.SecretTypeTLS, secret.Type)
+			require.Nil(t, secret.Immutable)
+			require.Equal(t, before, secret.Data)
+		})
+	}
 }
 
 func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
