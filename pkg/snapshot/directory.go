@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
@@ -101,7 +101,7 @@ func fileOf(name string) string {
 	if file := name + ".yaml"; len(file) <= maxFileName && !strings.ContainsRune(file, 0) {
 		return file
 	}
-	return fmt.Sprintf("%x.yaml", sha256.Sum256([]byte(name)))
+	return digest.Hex(name) + ".yaml"
 }
 
 // newRoot opens or creates an empty directory of this user. It checks what it opened, as the name may get another one.
