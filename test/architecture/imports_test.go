@@ -167,8 +167,8 @@ var layers = []layer{
 	},
 	// What a person asks of a cluster. The controllers whose objects are read say how.
 	{dir: "pkg/snapshot", ours: []string{
-		"pkg/apis", "pkg/inputs", "pkg/internal/listing", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand", "pkg/operandlog",
-		"pkg/operatorclient", "pkg/printable", "pkg/redaction", "pkg/regularfile", "pkg/terminationmessage", "pkg/version",
+		"pkg/apis", "pkg/digest", "pkg/inputs", "pkg/internal/listing", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand",
+		"pkg/operandlog", "pkg/operatorclient", "pkg/printable", "pkg/redaction", "pkg/regularfile", "pkg/terminationmessage", "pkg/version",
 		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
 		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
 	}},
