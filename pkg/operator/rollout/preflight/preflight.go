@@ -57,7 +57,7 @@ type controller struct {
 	// podEnding is the pod that is being deleted, and forced the one that was deleted without its kubelet.
 	podSeen, containerStarted, leaseAcquired, podEnding patience.Since[string]
 	forced                                              types.UID
-	// lasts is since when the candidate of a digest has had no verdict.
+	// lasts has the time since which a candidate, by its digest, has had no verdict.
 	lasts patience.Since[string]
 	// unready is the UID of the pod on a rollout's first node while it is not Ready, running the ID of its running
 	// container, and emptyLog the container whose log was empty. lastLogRead is when logs were last read because of it.
