@@ -10,8 +10,6 @@ check_format() {
 	[[ -z "$unformatted" ]] || { printf 'not formatted, run gofmt -w:\n%s\n' "$unformatted" >&2; return 1; }
 }
 
-check_vet() { for_each code_modules go vet ./...; }
-
 # go.sum pins the content of vendor/, and go mod verify proves that the downloads still match it.
 check_modules() { for_each modules go mod tidy -diff && for_each modules go mod verify; }
 
@@ -112,7 +110,6 @@ if [[ -z "${TESTED:-}" ]]; then # otherwise make test runs these
 	run "architecture" check_architecture
 fi
 run "rows of the un-wiring" hack/unwire.sh --check
-run "go vet" check_vet
 run "golangci-lint" hack/lint.sh
 run "race detector" check_races
 
