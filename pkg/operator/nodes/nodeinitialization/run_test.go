@@ -31,7 +31,9 @@ func (n *slowNodes) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Inte
 }
 
 // List answers the reflector, which may ask for a list after a watch that failed.
-func (*slowNodes) List(ctx context.Context, _ metav1.ListOptions) (*corev1.NodeList, error) { return nil, ctx.Err() }
+func (*slowNodes) List(ctx context.Context, _ metav1.ListOptions) (*corev1.NodeList, error) {
+	return nil, ctx.Err()
+}
 
 func TestItEndsWithItsWatch(t *testing.T) {
 	nodes := &slowNodes{begun: make(chan struct{})}
