@@ -48,8 +48,8 @@ func (p *process) list() []*corev1.Node {
 	return all
 }
 
-// finds asks the cloud for the machine of a Node.
-func (p *process) finds(name string) (bool, error) {
+// finds asks the cloud for the machine of a Node, and returns why it finds none.
+func (p *process) finds(name string) error {
 	p.mutex.Lock()
 	m := p.machines[name]
 	p.mutex.Unlock()
@@ -64,11 +64,7 @@ func (p *process) round() {
 			p.say("I", "node_controller.go", "This node %s is still tainted. Will not process.", node.Name)
 			continue
 		}
-		found, err := p.finds(node.Name)
-		if err == nil && !found {
-			err = errors.New("instance not found")
-		}
-		if err != nil {
+		if err := p.finds(node.Name); err != nil {
 			p.say("E", "node_controller.go", "Error getting instance metadata for node addresses: %v", err)
 		}
 	}
@@ -103,11 +99,7 @@ func (p *process) initialize(now time.Time) {
 		if now.Before(p.next[name]) {
 			continue
 		}
-		found, err := p.finds(name)
-		if err == nil && !found {
-			err = errors.New("instance not found")
-		}
-		if err != nil {
+		if err := p.finds(name); err != nil {
 			p.tries[name] = min(1000*time.Second, max(time.Second, 2*p.tries[name]))
 			p.next[name] = now.Add(p.tries[name])
 			p.say("E", "node_controller.go",
@@ -136,7 +128,7 @@ func (p *process) monitor(now time.Time) {
 		if len(ready) > 0 && ready[0].Status == corev1.ConditionTrue {
 			continue
 		}
-		if found, err := p.finds(node.Name); err != nil || found {
+		if !errors.Is(p.finds(node.Name), errNoInstance) {
 			continue
 		}
 		p.api.Put(ccmUser, p.api.Encode(&corev1.Event{

@@ -53,8 +53,10 @@ const secretWord = "correct-horse"
 
 func password(n int) string { return fmt.Sprintf("%s-%d", secretWord, n) }
 
-// skipped are the kinds of the manifests that the API in memory has no types for.
-var skipped = []string{"CustomResourceDefinition", "PrometheusRule", "ServiceMonitor", "CredentialsRequest"}
+// skipped are the kinds of manifests that the API in memory has no types for, and the Deployment, which has a model.
+var skipped = []string{
+	"CustomResourceDefinition", "PrometheusRule", "ServiceMonitor", "CredentialsRequest", "Deployment",
+}
 
 // install creates what the cluster-version-operator and the installer of the cluster create.
 func (w *world) install() {
@@ -69,11 +71,9 @@ func (w *world) install() {
 			o := object{}
 			require.NoError(w, yaml.Unmarshal(document, &o))
 			kind, _ := o["kind"].(string)
-			if kind == "" || slices.Contains(skipped, kind) || deleted(o) {
+			isOfFormerRelease := annotation(o, "release.openshift.io/delete") == "true"
+			if kind == "" || slices.Contains(skipped, kind) || isOfFormerRelease {
 				continue
-			}
-			if kind == "Deployment" {
-				continue // deployment is its model.
 			}
 			w.api.Put("cluster-version-operator", apitest.Decode(o))
 		}
@@ -81,12 +81,6 @@ func (w *world) install() {
 	for _, o := range w.given() {
 		w.api.Put("installer", w.api.Encode(o))
 	}
-}
-
-// deleted reports whether a manifest deletes the object of a former release.
-func deleted(o object) bool {
-	annotations, _ := apitest.Meta(o)["annotations"].(map[string]any)
-	return annotations["release.openshift.io/delete"] == "true"
 }
 
 func named(namespace, name string) metav1.ObjectMeta {

@@ -2,20 +2,18 @@ package simulation
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
 // fault is a kind of fault. run causes it, and returns what ends it, nil if it ends by itself; had reports whether it
-// had an effect, nil if run proves it. One fault of a group is active at a time.
+// had an effect. One fault of a group is active at a time.
 type fault struct {
 	group string
 	run   func(w *world) (end func(), had func() bool)
@@ -23,12 +21,9 @@ type fault struct {
 
 // kinds are the faults that a seed draws, by their names.
 var kinds = map[string]fault{
-	"ccm-dies": {"", func(w *world) (func(), func() bool) {
-		died := w.someMaster().kill9()
-		return nil, func() bool { return died }
-	}},
+	"ccm-dies":           {"", func(w *world) (func(), func() bool) { return nil, ended(w.someMaster().kill9()) }},
 	"ccm-hangs":          {"", hang},
-	"kubelet-hangs":      {"machine", hangKubelet},
+	"kubelet-hangs":      {"machine", func(w *world) (func(), func() bool) { return hangKubelet(w, w.someMaster()) }},
 	"machine-off":        {"machine", powerOff},
 	"machine-gone":       {"machine", vanish},
 	"drained":            {"machine", drain},
@@ -62,6 +57,9 @@ var kinds = map[string]fault{
 	"node-joins":         {"machine", rejoin},
 }
 
+// ended is for a fault that has ended already, with an effect or not.
+func ended(had bool) func() bool { return func() bool { return had } }
+
 // during is a fault that lasts. It had an effect if it has made a count grow.
 func during(set func(is bool), count func() int) (end func(), had func() bool) {
 	before, after := count(), 0
@@ -87,9 +85,7 @@ func (w *world) someMaster() *machine {
 	if w.n(2) == 0 {
 		return w.someLeader()
 	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.masters()[w.n(len(w.masters()))]
+	return locked(&w.mutex, func() *machine { return pick(w, w.masters()...) })
 }
 
 func pick[T any](w *world, from ...T) T { return from[w.n(len(from))] }
@@ -99,7 +95,7 @@ func hang(w *world) (func(), func() bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if m.static == nil || m.static.ccm.exited {
-		return nil, func() bool { return false }
+		return nil, ended(false)
 	}
 	p := m.static.ccm
 	p.isFrozen = true
@@ -115,8 +111,7 @@ func hang(w *world) (func(), func() bool) {
 }
 
 // hangKubelet has an effect if something waits for the kubelet meanwhile, or the Node becomes silent.
-func hangKubelet(w *world) (func(), func() bool) {
-	m := w.someMaster()
+func hangKubelet(w *world, m *machine) (func(), func() bool) {
 	w.note("FAULT the kubelet of %s hangs", m.name)
 	return during(func(is bool) { locked(&w.mutex, func() bool { m.isHung = is; return is }) },
 		counted(&w.mutex, &m.missed))
@@ -245,14 +240,12 @@ func stale(w *world) (func(), func() bool) {
 func closeWatches(w *world) (func(), func() bool) {
 	name := pick(w, "pods", "nodes", "leases", "cloudcontrollermanagers", "configmaps", "secrets", "")
 	w.note("FAULT watches of %q end", name)
-	closed := w.closeWatches(name)
-	return nil, func() bool { return closed > 0 }
+	return nil, ended(w.closeWatches(name) > 0)
 }
 
 // deleteObject has somebody delete an object by its resource and key.
 func deleteObject(w *world, what string) bool {
-	var name, key string
-	_, _ = fmt.Sscan(what, &name, &key)
+	name, key, _ := strings.Cut(what, " ")
 	group := ""
 	if name == "leases" {
 		group = "coordination.k8s.io"
@@ -262,26 +255,21 @@ func deleteObject(w *world, what string) bool {
 }
 
 func removed(find func(w *world) string) func(w *world) (func(), func() bool) {
-	return func(w *world) (func(), func() bool) {
-		was := deleteObject(w, find(w))
-		return nil, func() bool { return was }
-	}
+	return func(w *world) (func(), func() bool) { return nil, ended(deleteObject(w, find(w))) }
 }
 
 func revisionObject(w *world) string {
-	name := pick(w, "configmaps cloud-controller-manager-pod", "configmaps cloud-config", "configmaps kubeconfigs",
-		"configmaps trusted-ca", "secrets cloud-config", "secrets cloud-credentials", "secrets file-syncer-token")
-	var kind, object string
-	_, _ = fmt.Sscan(name, &kind, &object)
+	kind, object, _ := strings.Cut(pick(w, "configmaps cloud-controller-manager-pod", "configmaps cloud-config",
+		"configmaps kubeconfigs", "configmaps trusted-ca", "secrets cloud-config", "secrets cloud-credentials",
+		"secrets file-syncer-token"), " ")
 	return fmt.Sprintf("%s %s/%s-%d", kind, target, object, w.state().latest)
 }
 
 func targetObject(w *world) string {
-	name := pick(w, "configmaps kubeconfigs", "configmaps cloud-config", "configmaps client-ca", "configmaps trusted-ca",
-		"configmaps cloud-controller-manager-pod", "configmaps node-files", "secrets kube-token", "secrets serving-cert",
-		"secrets cloud-credentials", "secrets accepted-inputs", "secrets file-syncer-identity", "secrets cloud-config")
-	var kind, object string
-	_, _ = fmt.Sscan(name, &kind, &object)
+	kind, object, _ := strings.Cut(pick(w, "configmaps kubeconfigs", "configmaps cloud-config", "configmaps client-ca",
+		"configmaps trusted-ca", "configmaps cloud-controller-manager-pod", "configmaps node-files", "secrets kube-token",
+		"secrets serving-cert", "secrets cloud-credentials", "secrets accepted-inputs", "secrets file-syncer-identity",
+		"secrets cloud-config"), " ")
 	return kind + " " + target + "/" + object
 }
 
@@ -297,22 +285,20 @@ func editLease(w *world) (func(), func() bool) {
 	w.trace.Lock()
 	w.renewed = time.Now()
 	w.trace.Unlock()
-	return nil, func() bool { return edited }
+	return nil, ended(edited)
 }
 
 func deleteLease(w *world) (func(), func() bool) {
 	w.rules.leaseWritten = time.Now()
-	deleted := deleteObject(w, "leases "+leaseKey)
-	return nil, func() bool { return deleted }
+	return nil, ended(deleteObject(w, "leases "+leaseKey))
 }
 
 func wipeStatus(w *world) (func(), func() bool) {
 	w.note("FAULT somebody deletes the ClusterOperator's status")
-	wiped := w.api.Edit("somebody", clusterOperators, clusterOperatorKey, func(o object) bool {
+	return nil, ended(w.api.Edit("somebody", clusterOperators, clusterOperatorKey, func(o object) bool {
 		delete(o, "status")
 		return true
-	})
-	return nil, func() bool { return wiped }
+	}))
 }
 
 func cloudFault(set func(c *cloud, is bool)) func(w *world) (func(), func() bool) {
@@ -332,7 +318,7 @@ func damage(w *world) (func(), func() bool) {
 	defer w.mutex.Unlock()
 	manifest := m.manifest()
 	if manifest == nil {
-		return nil, func() bool { return false }
+		return nil, ended(false)
 	}
 	w.note("FAULT somebody changes the manifest on %s", m.name)
 	static := m.static
@@ -374,10 +360,6 @@ func misleading(set func(c *cloud, is bool)) func(w *world) (func(), func() bool
 
 // credentialsLag writes credentials that become valid later. The former ones are revoked at once.
 func credentialsLag(w *world) (func(), func() bool) {
-	secret := apitest.Load[corev1.Secret](w.api.Get(secrets, credentialsKey))
-	if secret == nil {
-		return nil, func() bool { return false }
-	}
 	next := w.number()
 	w.rotate(next)
 	return during(func(is bool) {
@@ -406,8 +388,5 @@ func rejoin(w *world) (func(), func() bool) {
 	was := w.api.Remove("administrator", nodes, "/w0")
 	pause(w.ctx, 2*time.Second)
 	m.register()
-	return nil, func() bool { return was }
+	return nil, ended(was)
 }
-
-// kindNames returns the names of all kinds, sorted.
-func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }

@@ -2,8 +2,6 @@ package simulation
 
 import (
 	"errors"
-	"flag"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
@@ -151,6 +148,8 @@ type cloud struct {
 
 // The answers of a cloud.
 var (
+	errNoInstance = errors.New("instance not found")
+
 	errDown   = errors.New("dial tcp 192.0.2.1:8774: connect: connection refused")
 	errReject = errors.New("Authentication failed") //nolint:staticcheck // Keystone's words.
 	//nolint:staticcheck // gophercloud's words.
@@ -207,28 +206,18 @@ func (c *cloud) login(password string) error {
 	return nil
 }
 
-// finds reports whether a machine exists.
-func (c *cloud) finds(password string, m *machine) (bool, error) {
+// finds returns why it does not find a machine.
+func (c *cloud) finds(password string, m *machine) error {
 	if err := c.login(password); err != nil {
-		return false, err
+		return err
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.denies {
 		c.asked++
 	}
-	return m != nil && m.exists && !c.denies, nil
-}
-
-var silent sync.Once
-
-// silence drops what klog would write: it is not in the timeline, and costs a tenth of the time.
-func silence() {
-	silent.Do(func() {
-		var flags flag.FlagSet
-		klog.InitFlags(&flags)
-		_ = flags.Set("logtostderr", "false")
-		_ = flags.Set("stderrthreshold", "FATAL")
-		klog.SetOutput(io.Discard)
-	})
+	if m == nil || !m.exists || c.denies {
+		return errNoInstance
+	}
+	return nil
 }

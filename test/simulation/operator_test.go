@@ -162,14 +162,17 @@ func (d *deployment) actsSince() (time.Time, bool) {
 	return d.since, !d.since.IsZero()
 }
 
+// current returns the pod, nil before the first one.
+func (d *deployment) current() *operatorPod {
+	return locked(&d.mutex, func() *operatorPod { return d.pod })
+}
+
 // podSince returns when the pod was created, whose processes share what they have seen of the CCMs' lease.
 func (d *deployment) podSince() time.Time {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	if d.pod == nil {
-		return time.Time{}
+	if pod := d.current(); pod != nil {
+		return pod.started
 	}
-	return d.pod.started
+	return time.Time{}
 }
 
 func (d *deployment) configuration(
@@ -239,10 +242,7 @@ func (d *deployment) report(pod *operatorPod, state corev1.ContainerState) {
 
 // kill ends the process at once, as SIGKILL does, and leaves the pod.
 func (d *deployment) kill() {
-	d.mutex.Lock()
-	pod := d.pod
-	d.mutex.Unlock()
-	if pod != nil {
+	if pod := d.current(); pod != nil {
 		d.world.note("FAULT the operator's process is killed")
 		pod.process.exit()
 	}
@@ -269,9 +269,7 @@ func (d *deployment) restart(after time.Duration) {
 // replace ends the pod, with a signal first or not, and starts another one after a while.
 func (d *deployment) replace(hasGrace bool, after time.Duration) {
 	defer d.changing.take()()
-	d.mutex.Lock()
-	pod := d.pod
-	d.mutex.Unlock()
+	pod := d.current()
 	if hasGrace {
 		d.world.note("CHANGE the operator's pod is replaced")
 		pod.process.stop()
@@ -287,9 +285,7 @@ func (d *deployment) replace(hasGrace bool, after time.Duration) {
 // overlap starts another pod while the process of the former one still runs, as after a forced deletion.
 func (d *deployment) overlap(after time.Duration) {
 	defer d.changing.take()()
-	d.mutex.Lock()
-	pod := d.pod
-	d.mutex.Unlock()
+	pod := d.current()
 	d.world.note("FAULT the operator's pod is deleted by force, and its process runs for %s", after)
 	d.world.api.Remove("administrator", pods, pod.key())
 	d.start()

@@ -78,16 +78,8 @@ func (w *world) accept() {
 // tell a leader that looks at no Node before one waits.
 func (w *world) allLead() bool {
 	f := w.facts()
-	return len(f.leaders) == 1 && (!f.deaf || !w.waits()) && f.allReady && f.up
-}
-
-// waits reports whether a Node waits to be initialized.
-func (w *world) waits() bool {
-	return slices.ContainsFunc(w.api.List(nodes), func(o object) bool {
-		return slices.ContainsFunc(apitest.Load[corev1.Node](o).Spec.Taints, func(taint corev1.Taint) bool {
-			return taint.Key == "node.cloudprovider.kubernetes.io/uninitialized"
-		})
-	})
+	isDeaf := f.deaf && slices.ContainsFunc(w.api.List(nodes), waits)
+	return len(f.leaders) == 1 && !isDeaf && f.allReady && f.up
 }
 
 // tidied is how long the operator keeps what it is done with: its pods, and the annotations of a deletion.

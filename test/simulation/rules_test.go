@@ -221,9 +221,7 @@ func (w *world) facts() facts {
 
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// look applies every rule to what is the case.
-func (r *rules) look() { r.apply(r.world.facts()) }
-
+// apply applies every rule to the facts.
 func (r *rules) apply(f facts) {
 	r.leaders(f)
 	r.hands(f)

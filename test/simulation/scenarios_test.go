@@ -33,9 +33,7 @@ func (w *world) someLeader() *machine {
 	if m := w.leader(); m != nil {
 		return m
 	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.masters()[0]
+	return locked(&w.mutex, func() *machine { return w.masters()[0] })
 }
 
 // kill9 ends the process of a CCM. It reports whether there was one.
@@ -48,11 +46,6 @@ func (m *machine) kill9() bool {
 	m.note("FAULT kill -9 of the CCM on %s", m.name)
 	m.static.ccm.kill(9)
 	return true
-}
-
-// installing reports whether the installer of a node's next revision exists.
-func (w *world) installing(node string, revision int64) bool {
-	return w.api.Get(pods, fmt.Sprintf("%s/installer-%d-%s", target, revision, node)) != nil
 }
 
 // fault counts a fault while f runs.
@@ -82,9 +75,9 @@ func scenario(t *testing.T, f func(w *world)) {
 // further revision restarts the standbys, and client-go counts from the first look of each.
 func TestALeaseThatNobodyRenewsEndsAlsoWhenEachRolloutRestartsTheStandbys(t *testing.T) {
 	scenario(t, func(w *world) {
-		leader, next := w.leader().name, w.state().latest+1
+		installer := fmt.Sprintf("%s/installer-%d-%s", target, w.state().latest+1, w.leader().name)
 		go w.operator.upgrade(2 * time.Second)
-		require.True(w, w.pass(4*time.Minute, func() bool { return w.installing(leader, next) }))
+		require.True(w, w.pass(4*time.Minute, func() bool { return w.api.Get(pods, installer) != nil }))
 		w.operator.kill()
 		go w.operator.replace(false, 4*time.Second)
 		w.pass(50*time.Second, nil)
@@ -175,17 +168,13 @@ func TestAStuckRolloutHoldsNoDeletionForLong(t *testing.T) {
 		if leader == hung {
 			hung = "m1"
 		}
-		w.mutex.Lock()
-		w.machines[hung].isHung = true
-		w.mutex.Unlock()
+		end, _ := hangKubelet(w, w.machines[hung])
 		w.configure(1)
 		w.pass(30*time.Second, nil)
 		w.machines["w1"].vanish()
 		gone := w.pass(10*time.Minute, func() bool { return w.api.Get(nodes, "/w1") == nil })
 		require.True(w, gone, "the Node stays")
-		w.mutex.Lock()
-		w.machines[hung].isHung = false
-		w.mutex.Unlock()
+		end()
 		w.machines["w1"].appear()
 	})
 }

@@ -2,11 +2,13 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -78,7 +80,7 @@ func (w *world) helpersAtWork() string {
 func draw(seed uint64, allowed []string) []step {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	between := func(from, to time.Duration) time.Duration { return from + time.Duration(rng.Int64N(int64(to-from)+1)) }
-	names := phaseNames()
+	names := slices.Sorted(maps.Keys(phases))
 	steps := []step{{kind: []string{"config-change", "upgrade"}[rng.IntN(2)]}}
 	for range 2 + rng.IntN(5) {
 		s := step{kind: allowed[rng.IntN(len(allowed))], delay: between(0, 4*time.Minute)}
@@ -96,15 +98,6 @@ func draw(seed uint64, allowed []string) []step {
 		steps = append(steps, s)
 	}
 	return steps
-}
-
-func phaseNames() []string {
-	var names []string
-	for name := range phases {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // outcome is what a seed has shown.
@@ -140,7 +133,7 @@ func stepsOf(seed uint64, kind string, drop []int) []step {
 // kindsOf returns the kinds that a seed may draw.
 func kindsOf(kind string) []string {
 	if kind == "" {
-		return kindNames()
+		return slices.Sorted(maps.Keys(kinds))
 	}
 	return strings.Split(kind, ",")
 }
@@ -199,7 +192,6 @@ func (w *world) play(steps []step) {
 			groups[group] = newTurns()
 		}
 	}
-	ended := make(chan effect, len(steps))
 	for _, s := range steps {
 		go func() {
 			w.await(s)
@@ -213,20 +205,13 @@ func (w *world) play(steps []step) {
 				w.note("FAULT ENDS %s", s.kind)
 				end()
 			}
-			ended <- effect{s.kind, had}
+			w.mutex.Lock()
+			defer w.mutex.Unlock()
+			w.effects = append(w.effects, effect{s.kind, had})
 		}()
 	}
-	left := len(steps)
 	w.pass(time.Hour, func() bool {
-		for {
-			select {
-			case e := <-ended:
-				left--
-				w.effects = append(w.effects, e)
-			default:
-				return left == 0
-			}
-		}
+		return locked(&w.mutex, func() bool { return len(w.effects) == len(steps) })
 	})
 }
 
@@ -242,9 +227,9 @@ func (w *world) await(s step) {
 
 // busyDay is a train of changes, each somewhere in the rollout of the one before, with the operator replaced among them.
 func (w *world) busyDay() {
-	done := make(chan bool)
+	var done atomic.Bool
 	go func() {
-		defer close(done)
+		defer done.Store(true)
 		for range 3 + w.n(3) {
 			if w.n(2) == 0 {
 				w.operator.upgrade(w.between(time.Second, 5*time.Second))
@@ -261,14 +246,7 @@ func (w *world) busyDay() {
 			pause(w.ctx, w.between(10*time.Second, 130*time.Second))
 		}
 	}()
-	w.pass(time.Hour, func() bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return false
-		}
-	})
+	w.pass(time.Hour, done.Load)
 }
 
 // seedsOf returns the seeds of make simulate: "17", "1-30" or "3,5".

@@ -161,7 +161,6 @@ func simulate(t *testing.T, seed uint64, scenario func(w *world)) {
 
 func (p plan) simulate(t *testing.T, seed uint64, scenario func(w *world)) {
 	t.Helper()
-	silence()
 	directory := diskDirectory(t)
 	defer tolerateLeaks()
 	defer watch()()
@@ -277,15 +276,15 @@ func (w *world) note(format string, args ...any) {
 	}
 }
 
-// violate reports that a rule is broken, once for each text.
+// violate reports that a rule is broken, once.
 func (w *world) violate(rule, format string, args ...any) {
 	text := rule + ": " + fmt.Sprintf(format, args...)
 	w.trace.Lock()
 	_, known := w.first[rule]
 	if !known {
 		w.first[rule] = time.Now()
+		w.violations = append(w.violations, text)
 	}
-	w.violations = append(w.violations, text)
 	w.trace.Unlock()
 	if !known {
 		w.note("VIOLATION %s", text)
@@ -296,16 +295,7 @@ func (w *world) violate(rule, format string, args ...any) {
 func (w *world) broken() []string {
 	w.trace.Lock()
 	defer w.trace.Unlock()
-	var first []string
-	seen := map[string]bool{}
-	for _, v := range w.violations {
-		rule, _, _ := strings.Cut(v, ":")
-		if !seen[rule] {
-			seen[rule] = true
-			first = append(first, v)
-		}
-	}
-	return first
+	return slices.Clone(w.violations)
 }
 
 // report fails the test for each rule that was broken, with the timeline.
@@ -371,7 +361,7 @@ func (w *world) pass(limit time.Duration, until func() bool) bool {
 		<-time.After(time.Second)
 		synctest.Wait()
 		passed.Add(1)
-		w.rules.look()
+		w.rules.apply(w.facts())
 		if until != nil && until() {
 			return true
 		}
@@ -379,13 +369,10 @@ func (w *world) pass(limit time.Duration, until func() bool) bool {
 	return false
 }
 
-// names returns the names of the machines, sorted. It requires the mutex.
-func (w *world) names() []string { return slices.Sorted(maps.Keys(w.machines)) }
-
 // masters returns the machines of the control plane. It requires the mutex.
 func (w *world) masters() []*machine {
 	var all []*machine
-	for _, name := range w.names() {
+	for _, name := range slices.Sorted(maps.Keys(w.machines)) {
 		if w.machines[name].isMaster() {
 			all = append(all, w.machines[name])
 		}
