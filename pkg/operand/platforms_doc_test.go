@@ -45,12 +45,13 @@ func TestThePlatformsAreDocumented(t *testing.T) {
 const platformsIntroduction = `<!-- Generated from the registry, the assets and the fixtures by make update-golden. -->
 # Platforms
 
-What runs where, from what it is configured, as whom it logs in, and what the operator changes on the way. The rewriting is
-what becomes of the example in ` + "`pkg/operand/testdata/<platform>`" + `; ` + "`convert --diff`" + ` shows it for a configuration of yours. How a platform
-is added is in [adding-a-platform.md](adding-a-platform.md).
+For each platform: which image runs, which configuration and credentials it gets, and what the operator changes in that
+configuration. The changes are those of an example, ` + "`pkg/operand/testdata/<platform>`" + `; ` + "`convert --diff`" + ` shows them for yours.
+Elsewhere: [the endpoints that each cloud-controller-manager asks](operations.md#endpoints-of-the-clouds), and
+[how a platform is added](adding-a-platform.md).
 
-An image is a tag of the release payload. A Secret is in ` + "`openshift-cloud-controller-manager`" + `; the one in brackets is the root
-Secret in ` + "`kube-system`" + `, which counts on the bootstrap node where the other does not exist yet.
+An image is a tag of the release payload. Credentials are a Secret in ` + "`openshift-cloud-controller-manager`" + `. The Secret in
+brackets is the root Secret in ` + "`kube-system`" + `: the bootstrap node uses it if the other one does not exist yet.
 
 | platform | Infrastructure | image | cloud configuration | credentials | federated tokens | node manager |
 |---|---|---|---|---|---|---|
