@@ -227,9 +227,10 @@ func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
 		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 }
 
+// staticPodExists ignores a mirror pod of that name that another node's kubelet created.
 func (c *controller) staticPodExists(node string) (bool, error) {
 	pod, err := c.Pod(operand.Name + "-" + node)
-	return pod != nil, err
+	return pod != nil && pod.Spec.NodeName == node, err
 }
 
 func failureOf(pod *corev1.Pod) string {

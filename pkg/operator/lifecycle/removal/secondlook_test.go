@@ -59,6 +59,7 @@ func TestForgedPodsHoldUpNoRemoval(t *testing.T) {
 	for step, want := range map[string]string{
 		"RemovingStaticPods": "True RemovingObjects: removing the objects that the operator created",
 		"RemovingObjects":    "True Removed: " + stepMessages["Removed"],
+		"Removed":            "True Removed:",
 		"Restoring":          "",
 	} {
 		t.Run(step, func(t *testing.T) {
@@ -73,6 +74,7 @@ func TestForgedPodsHoldUpNoRemoval(t *testing.T) {
 					require.NoError(t, w.kube.Tracker().Add(forged))
 				}
 			}
+			require.NoError(t, w.kube.Tracker().Add(pod(operand.Name+"-master-0", operand.Name, "worker-0", corev1.PodRunning)))
 			w.static = 0
 			w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: step}}
 			if step == "Restoring" {
