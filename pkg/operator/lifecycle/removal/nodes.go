@@ -204,9 +204,14 @@ func endsOf(on string, pods []*corev1.Pod) []string {
 	return ends
 }
 
-// withoutSilent returns the pods without those that only a silent kubelet could end, perhaps never. It starts none that
-// is being deleted, and what runs there still holds the lock that an installer waits for.
-func (c *controller) withoutSilent(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+// endPods deletes the pods of these apps and returns them, except for those that only a silent kubelet could end,
+// perhaps never. It starts none that is being deleted, and what runs there still holds the lock that an installer waits
+// for. If it writes a manifest, stayRemoved finds the static pod.
+func (c *controller) endPods(ctx context.Context, apps ...string) ([]*corev1.Pod, error) {
+	left, err := c.removePods(ctx, "", apps...)
+	if err != nil {
+		return nil, err
+	}
 	nodes, err := c.nodes(ctx)
 	if err != nil {
 		return nil, err
@@ -216,7 +221,7 @@ func (c *controller) withoutSilent(ctx context.Context, pods []*corev1.Pod) ([]*
 			return node.Name == pod.Spec.NodeName && controlplane.KubeletOf(node) == controlplane.KubeletSilent
 		})
 	}
-	return slices.DeleteFunc(pods, isSilent), nil
+	return slices.DeleteFunc(left, isSilent), nil
 }
 
 func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {

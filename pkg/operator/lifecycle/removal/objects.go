@@ -30,7 +30,7 @@ import (
 // finds none. The namespace stays, with the objects of the payload and of other components. So does kube-cloud-config
 // in openshift-config-managed, which other components read.
 func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncContext) error {
-	left, err := c.removePods(ctx, "", slices.Concat(appWriters, []string{appRemoval, operand.PreflightName})...)
+	left, err := c.endPods(ctx, slices.Concat(appWriters, []string{appRemoval, operand.PreflightName})...)
 	if err != nil {
 		return err
 	}

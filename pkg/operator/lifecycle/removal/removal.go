@@ -225,11 +225,8 @@ func (c *controller) stayRemoved(ctx context.Context) error {
 // considers a revision installed on a node if the installer pod of the node and revision has succeeded. It releases the
 // lease of a leader that the removal has ended.
 func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
-	left, err := c.removePods(ctx, "", slices.Concat(appWriters, []string{appRemoval})...)
+	left, err := c.endPods(ctx, slices.Concat(appWriters, []string{appRemoval})...)
 	if err != nil {
-		return err
-	}
-	if left, err = c.withoutSilent(ctx, left); err != nil {
 		return err
 	}
 	if len(left) > 0 {

@@ -263,15 +263,25 @@ func TestARemovalIsTakenBack(t *testing.T) {
 	}
 }
 
-// Only its kubelet could end the pod, and other nodes have no static pod meanwhile.
-func TestAReturnDoesNotWaitForANodeThatDoesNotReport(t *testing.T) {
-	stuck := pod("removal-master-1", "removal", "master-1", corev1.PodPending)
-	stuck.DeletionTimestamp, stuck.Finalizers = ptr.To(metav1.Now()), []string{"kubelet"}
-	w := newWorld(t, master("master-0", "True"), master("master-1", "Unknown"), stuck)
-	w.spec.ManagementState = operatorv1.Managed
-	w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "RemovingStaticPods"}}
-	w.syncs(t, 2)
-	require.Empty(t, w.condition("Removing"))
+// Only its kubelet could end the pod. Other nodes have no static pod meanwhile, or the objects would stay for ever.
+func TestNothingWaitsForThePodsOfANodeThatDoesNotReport(t *testing.T) {
+	for name, tc := range map[string]struct {
+		app, step, want string
+		state           operatorv1.ManagementState
+	}{
+		"a return":                    {app: "removal", step: "RemovingStaticPods", state: operatorv1.Managed},
+		"the deletion of the objects": {app: operand.PreflightName, step: "RemovingObjects", state: operatorv1.Removed, want: "True Removed: " + stepMessages["Removed"]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stuck := pod(tc.app+"-master-1", tc.app, "master-1", corev1.PodPending)
+			stuck.DeletionTimestamp, stuck.Finalizers = ptr.To(metav1.Now()), []string{"kubelet"}
+			w := newWorld(t, master("master-0", "True"), master("master-1", "Unknown"), stuck)
+			w.spec.ManagementState, w.static = tc.state, 0
+			w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: tc.step}}
+			w.syncs(t, 2)
+			require.Equal(t, tc.want, w.condition("Removing"))
+		})
+	}
 }
 
 func TestAnInterruptedReturnIsRemovedAgain(t *testing.T) {
