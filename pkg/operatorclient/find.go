@@ -70,6 +70,14 @@ func Delete(
 	return fmt.Errorf("deleting %s: %w", objectName(kind, namespace, name), err)
 }
 
+// Held returns an error for an object that is being deleted and only exists because of its finalizers.
+func Held(object metav1.Object) error {
+	if object.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	return fmt.Errorf("its finalizers keep it, remove them if nothing else does: %s", object.GetFinalizers())
+}
+
 // GetFunc is a typed client's Get.
 type GetFunc[T any] func(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 

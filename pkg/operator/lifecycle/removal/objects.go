@@ -44,11 +44,8 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 		return err
 	}
 	found, err := c.deleteOwn(ctx)
-	if err != nil {
-		return err
-	}
-	resources, err := c.RemoveStaticResources(ctx, c.Recorder)
-	if err != nil {
+	resources, others := c.RemoveStaticResources(ctx, c.Recorder)
+	if err := errors.Join(err, others); err != nil {
 		return err
 	}
 	if found || resources {
@@ -162,19 +159,24 @@ func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 		return false, err
 	}
 	var errs []error
-	remove := func(kind, name string, by func(context.Context, string, metav1.DeleteOptions) error) {
+	remove := func(kind string, object metav1.Object, by func(context.Context, string, metav1.DeleteOptions) error) {
 		found = true
-		errs = append(errs, operatorclient.Delete(ctx, by, kind, operand.Namespace, name, metav1.DeleteOptions{}))
+		if held := operatorclient.Held(object); held != nil {
+			errs = append(errs, fmt.Errorf("deleting %s/%s in %s: %w", kind, object.GetName(), operand.Namespace, held))
+			return
+		}
+		errs = append(errs,
+			operatorclient.Delete(ctx, by, kind, operand.Namespace, object.GetName(), metav1.DeleteOptions{}))
 	}
 	for _, configMap := range objects.ConfigMaps {
 		if operand.IsOwnConfigMap(configMap.Name) ||
 			slices.Contains([]string{filesyncer.ReportConfigMap, operand.ServingCAConfigMap}, configMap.Name) {
-			remove("configmap", configMap.Name, c.Kube.CoreV1().ConfigMaps(operand.Namespace).Delete)
+			remove("configmap", configMap, c.Kube.CoreV1().ConfigMaps(operand.Namespace).Delete)
 		}
 	}
 	for _, secret := range objects.Secrets {
 		if operand.IsOwnSecret(secret.Name) || secret.Name == operand.NodeManagerConfigSecret {
-			remove("secret", secret.Name, c.Kube.CoreV1().Secrets(operand.Namespace).Delete)
+			remove("secret", secret, c.Kube.CoreV1().Secrets(operand.Namespace).Delete)
 		}
 	}
 	return found, errors.Join(errs...)

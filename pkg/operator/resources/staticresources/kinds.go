@@ -162,8 +162,8 @@ func (k kind) removeOurs(ctx context.Context, recorder events.Recorder, stale ob
 	if found == nil || found.GetLabels()[managedByLabel] != managedBy {
 		return false, nil
 	}
-	if found.GetDeletionTimestamp() != nil {
-		return true, nil
+	if held := operatorclient.Held(found); held != nil {
+		return true, held
 	}
 	err = k.remove(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {

@@ -539,3 +539,25 @@ func TestAResourceThatCannotBeRemovedIsNamed(t *testing.T) {
 		"deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager: forbidden")
 	require.True(t, found)
 }
+
+// Roles that are bound until then stay restrained.
+func TestAResourceThatFinalizersKeepIsNamed(t *testing.T) {
+	left := leftBehind(true)
+	for _, o := range left {
+		if binding, ok := o.(*rbacv1.ClusterRoleBinding); ok {
+			binding.DeletionTimestamp, binding.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"example.com/audit"}
+		}
+	}
+	w := newWorld(`{"platform":"openstack"}`, left...)
+	w.see(t, left)
+	w.client.ClearActions()
+	found, err := w.removeAll(t.Context(),
+		events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0))))
+	require.EqualError(t, err, "deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager: "+
+		"its finalizers keep it, remove them if nothing else does: [example.com/audit]")
+	require.True(t, found)
+	for _, action := range w.client.Actions() {
+		require.False(t, action.Matches("delete", "clusterrolebindings"))
+		require.False(t, action.Matches("delete", "validatingadmissionpolicybindings"))
+	}
+}
