@@ -301,7 +301,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"the lease of a preflight": {
 			&coordinationv1.Lease{ObjectMeta: target("cloud-controller-manager-preflight")},
-			[]string{"Preflight", "RemovalController"},
+			[]string{"Preflight"},
 		},
 		"the pod of a preflight": {
 			labelledPod("preflight", map[string]string{"app": "cloud-controller-manager-preflight"}),

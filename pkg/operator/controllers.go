@@ -219,7 +219,6 @@ func (w *wiring) removal() removal.Options {
 		Policy:                operatorclient.Field(w.resource, operatorclient.RemovalPolicy),
 		Annotate:              operatorclient.Annotate(w.dynamic),
 		Leases:                w.informers.lease.Coordination().V1().Leases(),
-		PreflightLeases:       w.informers.preflight.Coordination().V1().Leases(),
 		Metadata:              w.metadata,
 		RemoveStaticResources: staticresources.NewRemover(w.deps(), w.bindings()),
 		SignerSecret:          servingcert.SignerSecret,

@@ -37,7 +37,12 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 	if len(left) > 0 {
 		return c.report(ctx, observedplatform.RemovingObjects, endsOf(onNode, left), nil)
 	}
-	if err := c.endLeases(ctx); err != nil {
+	if err := c.releaseLease(ctx); err != nil {
+		return err
+	}
+	err = operatorclient.Delete(ctx, c.Kube.CoordinationV1().Leases(operand.Namespace).Delete, "lease",
+		operand.Namespace, operand.PreflightName, metav1.DeleteOptions{})
+	if err != nil {
 		return err
 	}
 	if err := c.remember(ctx); err != nil {
@@ -67,13 +72,6 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 	return nil
 }
 
-func (c *controller) endLeases(ctx context.Context) error {
-	if err := c.releaseLease(ctx); err != nil {
-		return err
-	}
-	return c.deletePreflightLease(ctx)
-}
-
 // releaseLease releases the last leader's lease, so that the next CCM need not wait until it expires. It stays if its
 // holder is not on a control-plane node, or if a pod on that node could be the holder.
 func (c *controller) releaseLease(ctx context.Context) error {
@@ -95,16 +93,6 @@ func (c *controller) releaseLease(ctx context.Context) error {
 	c.Recorder.Eventf("LeaseReleased", "Released lease/%s in %s: the static pod of its holder %s was removed",
 		operand.Lease, operand.Namespace, leaseholder.Identity(lease))
 	return nil
-}
-
-func (c *controller) deletePreflightLease(ctx context.Context) error {
-	leases := c.PreflightLeases.Lister().Leases(operand.Namespace)
-	lease, err := operatorclient.Find(leases, "lease", operand.Namespace, operand.PreflightName)
-	if err != nil || lease == nil {
-		return err
-	}
-	return operatorclient.Delete(ctx, c.Kube.CoordinationV1().Leases(operand.Namespace).Delete, "lease",
-		operand.Namespace, lease.Name, metav1.DeleteOptions{})
 }
 
 // couldOnlyBeOurs reports whether the holder was a static pod of this operator that has ended: no pod is left on its

@@ -57,8 +57,8 @@ type Options struct {
 	Policy func() (ccmv1.CloudControllerManagerRemovalPolicy, error)
 	// Annotate sets annotations of the operator's resource.
 	Annotate func(ctx context.Context, annotations map[string]string) error
-	// Leases and PreflightLeases watch the operand's lease and that of preflights.
-	Leases, PreflightLeases coordinationinformers.LeaseInformer
+	// Leases watches the operand's lease.
+	Leases coordinationinformers.LeaseInformer
 	// Metadata lists Services.
 	Metadata metadata.Interface
 	// RemoveStaticResources deletes the static resources and the cloud-node-manager, and reports whether any existed.
@@ -89,8 +89,7 @@ func New(d dependencies.Deps, o Options) factory.Controller {
 	core := d.Target.Core().V1()
 	return reconciler.New(name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync,
 		d.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),
-		core.ServiceAccounts().Informer(), o.Leases.Informer(), o.PreflightLeases.Informer(),
-		d.Target.Apps().V1().Deployments().Informer())
+		core.ServiceAccounts().Informer(), o.Leases.Informer(), d.Target.Apps().V1().Deployments().Informer())
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -106,7 +105,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	step := observedplatform.RemovalOf(&status.OperatorStatus)
-	requested := spec.ManagementState == operatorv1.Removed && (observed.Managed() || !isFinal(step))
+	begun := step != "" && step != observedplatform.Removed
+	requested := spec.ManagementState == operatorv1.Removed && (observed.Managed() || begun)
 	switch {
 	case step == "" && requested:
 		return c.begin(ctx, syncCtx, &status.OperatorStatus)
@@ -132,10 +132,6 @@ func (c *controller) proceed(ctx context.Context, syncCtx factory.SyncContext, s
 	}
 	// The removal was requested again.
 	return c.enter(ctx, observedplatform.RemovingStaticPods)
-}
-
-func isFinal(step observedplatform.Removal) bool {
-	return step == "" || step == observedplatform.Removed
 }
 
 // begin starts the removal after the pause, unless obstacles exist.

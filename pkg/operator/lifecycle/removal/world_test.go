@@ -226,7 +226,7 @@ func (w *world) process(t *testing.T) (c *controller, stop func()) {
 			maps.Copy(w.meta.Annotations, annotations)
 			return nil
 		},
-		Leases: target.Coordination().V1().Leases(), PreflightLeases: target.Coordination().V1().Leases(),
+		Leases:   target.Coordination().V1().Leases(),
 		Metadata: metadatafake.NewSimpleMetadataClient(scheme, w.services...),
 		RemoveStaticResources: func(context.Context, events.Recorder) (bool, error) {
 			found := w.static > 0
