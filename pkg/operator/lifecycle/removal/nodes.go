@@ -1,6 +1,7 @@
 package removal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -156,7 +157,7 @@ func (c *controller) clean(
 		}
 		return waiting, problem, c.deletePod(ctx, pod)
 	}
-	return fmt.Sprintf("pod/%s is %s", pod.Name, pod.Status.Phase), "", nil
+	return fmt.Sprintf("pod/%s is %s", pod.Name, pod.Status.Phase), startFailureOf(pod), nil
 }
 
 func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
@@ -236,6 +237,17 @@ func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
 func (c *controller) staticPodExists(node string) (bool, error) {
 	pod, err := c.Pod(operand.Name + "-" + node)
 	return pod != nil && pod.Spec.NodeName == node, err
+}
+
+// startFailureOf returns why the kubelet does not start a container, "" if it does.
+func startFailureOf(pod *corev1.Pod) string {
+	i := slices.IndexFunc(pod.Status.ContainerStatuses, controlplane.IsStuck)
+	if i < 0 {
+		return ""
+	}
+	waiting := pod.Status.ContainerStatuses[i].State.Waiting
+	return fmt.Sprintf("pod/%s in %s does not start: %s", pod.Name, operand.Namespace,
+		cmp.Or(terminationmessage.Summary(waiting.Message), waiting.Reason))
 }
 
 func failureOf(pod *corev1.Pod) string {

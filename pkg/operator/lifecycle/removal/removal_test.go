@@ -187,6 +187,21 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 			want:         "waiting for node/master-0: another pod/removal-master-0",
 			wantDegraded: "True NodesNotClean: pod/removal-master-0 in openshift-cloud-controller-manager failed: disk full",
 		},
+		"a pod whose image cannot be pulled": {
+			pods: []runtime.Object{stuckPod(corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "registry: connection refused"})},
+			want: "waiting for node/master-0: pod/removal-master-0 is Pending",
+			wantDegraded: "True NodesNotClean: pod/removal-master-0 in openshift-cloud-controller-manager does not start: " +
+				"registry: connection refused",
+		},
+		"a pod that waits without a message": {
+			pods:         []runtime.Object{stuckPod(corev1.ContainerStateWaiting{Reason: "ImageInspectError"})},
+			want:         "waiting for node/master-0: pod/removal-master-0 is Pending",
+			wantDegraded: "True NodesNotClean: pod/removal-master-0 in openshift-cloud-controller-manager does not start: ImageInspectError",
+		},
+		"a pod that starts": {
+			pods: []runtime.Object{stuckPod(corev1.ContainerStateWaiting{Reason: "ContainerCreating"})},
+			want: "waiting for node/master-0: pod/removal-master-0 is Pending",
+		},
 		"a pod that runs": {
 			pods: []runtime.Object{pod("removal-master-0", "removal", "master-0", corev1.PodRunning)},
 			want: "waiting for node/master-0: pod/removal-master-0 is Running",
@@ -230,6 +245,12 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 			require.Equal(t, tc.wantWrites, w.writes())
 		})
 	}
+}
+
+func stuckPod(waiting corev1.ContainerStateWaiting) *corev1.Pod {
+	stuck := pod("removal-master-0", "removal", "master-0", corev1.PodPending)
+	stuck.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &waiting}}}
+	return stuck
 }
 
 func TestADeletedNodeNeedsNoRemoval(t *testing.T) {
