@@ -238,7 +238,12 @@ func (c *controller) report(ctx context.Context, step observedplatform.Removal, 
 		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionTrue, string(step), message))
 }
 
+// release also ends the pods of a removal that ended because the operator's resource was deleted: they would remove
+// what is installed again.
 func (c *controller) release(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
+	if _, err := c.removePods(ctx, "", appRemoval); err != nil {
+		return err
+	}
 	if v1helpers.FindOperatorCondition(status.Conditions, observedplatform.RemovingCondition) == nil &&
 		v1helpers.FindOperatorCondition(status.Conditions, DegradedCondition) == nil {
 		return nil

@@ -314,6 +314,14 @@ func TestAnInterruptedReturnIsRemovedAgain(t *testing.T) {
 	require.Equal(t, "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", w.condition("Removing"))
 }
 
+func TestRemovalPodsEndWithTheResourceThatAskedForThem(t *testing.T) {
+	w := newWorld(t, master("master-0", "Unknown"), pod("removal-master-0", "removal", "master-0", corev1.PodPending))
+	w.spec.ManagementState, w.status = operatorv1.Managed, operatorv1.StaticPodOperatorStatus{} // it was created again
+	w.syncs(t, 2)
+	require.Equal(t, []string{"delete pods removal-master-0"}, w.writes())
+	require.Empty(t, w.status.Conditions)
+}
+
 func TestAPlatformThatLostItsOperandEndsTheRemoval(t *testing.T) {
 	w := newWorld(t)
 	w.spec.ObservedConfig.Raw = []byte(`{"platform":"none"}`)
