@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
 // removeObjects is a step: it deletes the operand's objects, rights and identities last, and repeats that until it
@@ -259,17 +260,23 @@ var currentConditions = []string{
 }
 
 // removeConditions removes conditions whose controllers have ended or do nothing now. Others are written again.
-func (c *controller) removeConditions(ctx context.Context) error {
+func (c *controller) removeConditions(ctx context.Context, except ...string) error {
 	return operatorclient.RemoveConditions(ctx, c.Operator, func(condition *operatorv1.OperatorCondition) bool {
-		return !slices.Contains(currentConditions, condition.Type)
+		return !slices.Contains(currentConditions, condition.Type) && !slices.Contains(except, condition.Type)
 	})
 }
 
 // forgetRevisions removes the nodes' revisions first: if the removal ends at any point, every node gets its files
 // again. A revision cannot decrease, so the whole entry goes; library-go's node controller recreates it.
+//
+// Before, it removes conditions: the removal may take long, and what the stopped controllers saw last would make the
+// ClusterOperator Degraded, or not Available. A take-over that is under way goes on if the removal is undone.
 func (c *controller) forgetRevisions(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
 	if !slices.ContainsFunc(status.NodeStatuses, hasRevision) {
 		return nil
+	}
+	if err := c.removeConditions(ctx, predecessor.ConditionType); err != nil {
+		return err
 	}
 	_, status, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {

@@ -307,6 +307,26 @@ func TestNothingWaitsForThePodsOfANodeThatDoesNotReport(t *testing.T) {
 	}
 }
 
+// The ClusterOperator would show them while the removal waits for a node, perhaps for days.
+func TestTheConditionsOfStoppedControllersGoWhileTheNodesAreCleaned(t *testing.T) {
+	w := newWorld(t, master("master-0", "Unknown"))
+	w.status.Conditions = append(w.status.Conditions, operatorv1.OperatorCondition{Type: "TakingOver", Status: "True"})
+	w.syncs(t, 2)
+	left := []string{"CloudControllerManagerAvailable", "TakingOver", "RemovalDegraded", "Removing"}
+	require.Equal(t, left, w.conditionTypes())
+	w.status.Conditions = append(w.status.Conditions, operatorv1.OperatorCondition{Type: "ConfigObservationDegraded", Status: "True"})
+	w.syncs(t, 1)
+	require.Contains(t, w.conditionTypes(), "ConfigObservationDegraded", "what a controller writes that still acts")
+}
+
+func (w *world) conditionTypes() []string {
+	var types []string
+	for _, condition := range w.status.Conditions {
+		types = append(types, condition.Type)
+	}
+	return types
+}
+
 func TestAnInterruptedReturnIsRemovedAgain(t *testing.T) {
 	w := newWorld(t, master("master-0", "True"))
 	w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "Restoring"}}
