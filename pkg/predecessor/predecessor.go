@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -29,14 +28,6 @@ const (
 	// label is on the Deployments and pods of the predecessor's CCMs. Its value depends on the platform.
 	label = "infrastructure.openshift.io/cloud-controller-manager"
 )
-
-var selector = func() labels.Selector {
-	exists, err := labels.NewRequirement(label, selection.Exists, nil)
-	if err != nil {
-		panic(err) // the label is a constant
-	}
-	return labels.NewSelector().Add(*exists)
-}()
 
 // names are the predecessor's Deployments, which the operator may delete.
 var names = []string{
@@ -75,7 +66,8 @@ func Of(pods []*corev1.Pod) []*corev1.Pod {
 // IsPod reports whether obj is a pod of the predecessor's cloud-controller-managers. These belong to Deployments, so a
 // mirror pod, which a kubelet may create with any label, is not one.
 func IsPod(obj *corev1.Pod) bool {
-	return selector.Matches(labels.Set(obj.Labels)) && obj.Annotations[corev1.MirrorPodAnnotationKey] == ""
+	_, isLabelled := obj.Labels[label]
+	return isLabelled && obj.Annotations[corev1.MirrorPodAnnotationKey] == ""
 }
 
 // servesNothing is the flag of a cloud-controller-manager that listens on no port.

@@ -146,20 +146,15 @@ type Pod struct {
 	Exit func(code int)
 }
 
-func (p Pod) exit(code int) {
-	if p.Exit != nil {
-		p.Exit(code)
-		return
-	}
-	klog.FlushAndExit(klog.ExitFlushTimeout, code)
-}
-
 // Run calls run while this process holds the lock, and exits when the lock is lost or released. component names the
 // lock. As in library-go, the process exits with 1 if run returns by itself.
 func Run(
 	ctx context.Context, component string, pod Pod, cc *controllercmd.ControllerContext,
 	run func(context.Context, *controllercmd.ControllerContext) error,
 ) error {
+	if pod.Exit == nil {
+		pod.Exit = func(code int) { klog.FlushAndExit(klog.ExitFlushTimeout, code) }
+	}
 	times := timesOf(ctx, cc, component)
 	// A request that hangs must not outlast the lock.
 	config := rest.CopyConfig(cc.ProtoKubeConfig)
@@ -186,12 +181,12 @@ func Run(
 		defer context.AfterFunc(ctx, cc.EventRecorder.Shutdown)()
 		if err := run(ctx, cc); err != nil || ctx.Err() == nil {
 			klog.ErrorS(err, "The controllers ended")
-			pod.exit(1)
+			pod.Exit(1)
 		}
 	}
 	election.Callbacks.OnStoppedLeading = func() {
 		klog.InfoS("The process does not hold the lock any more")
-		pod.exit(0)
+		pod.Exit(0)
 	}
 	leaderelection.RunOrDie(ctx, election)
 	return nil

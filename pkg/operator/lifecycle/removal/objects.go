@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -117,12 +118,9 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, lease *coordinationv1.
 	if err != nil {
 		return false, err
 	}
-	for _, pod := range others {
-		if leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node) {
-			return false, nil
-		}
-	}
-	return true, nil
+	return !slices.ContainsFunc(others, func(pod *corev1.Pod) bool {
+		return leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node)
+	}), nil
 }
 
 // remember copies the annotations that make the next installation not a first one to the operator's resource.
@@ -171,14 +169,8 @@ func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 	return found, errors.Join(errs...)
 }
 
-const (
-	// blocked is the reason of both conditions while obstacles exist.
-	blocked = "Blocked"
-
-	paused = "Waiting"
-)
-
 func (c *controller) block(ctx context.Context, o obstacles) error {
+	const blocked = "Blocked"
 	var causes []string
 	if len(o.nodes) > 0 {
 		causes = append(causes, fmt.Sprintf("these nodes wait for the cloud-controller-manager to initialize them: %s; "+
@@ -204,7 +196,7 @@ func (c *controller) wait(ctx context.Context, start time.Time, generation int64
 		"cloudcontrollermanager/cluster %s=%d",
 		start.UTC().Format(time.RFC3339), operatorclient.RemovalAnnotation, generation)
 	err := operatorclient.ApplyConditions(ctx, c.Operator, name,
-		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionFalse, paused, message),
+		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionFalse, "Waiting", message),
 		operatorclient.AsExpected(DegradedCondition))
 	if err == nil && first {
 		c.Recorder.Warning("RemovalRequested", message)
@@ -239,8 +231,7 @@ func (c *controller) report(ctx context.Context, step observedplatform.Removal, 
 		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionTrue, string(step), message))
 }
 
-// release also ends the pods of a removal that ended because the operator's resource was deleted: they would remove
-// what is installed again.
+// release also ends the pods of a removal whose resource was deleted: they would remove what is installed again.
 func (c *controller) release(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
 	if _, err := c.removePods(ctx, "", appRemoval); err != nil {
 		return err

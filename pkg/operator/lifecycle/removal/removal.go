@@ -128,10 +128,9 @@ func (c *controller) proceed(ctx context.Context, syncCtx factory.SyncContext, s
 		return c.removeObjects(ctx, syncCtx)
 	case observedplatform.Removed:
 		return c.stayRemoved(ctx)
-	case observedplatform.Restoring:
+	default: // Restoring: the removal was requested again.
+		return c.enter(ctx, observedplatform.RemovingStaticPods)
 	}
-	// The removal was requested again.
-	return c.enter(ctx, observedplatform.RemovingStaticPods)
 }
 
 // begin starts the removal after the pause, unless obstacles exist.
