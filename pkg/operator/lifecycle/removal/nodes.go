@@ -151,7 +151,7 @@ func (c *controller) clean(
 	case pod.Status.Phase == corev1.PodFailed:
 		waiting = fmt.Sprintf("another pod/%s", pod.Name)
 		problem = fmt.Sprintf("pod/%s in %s failed: %s", pod.Name, operand.Namespace, failureOf(pod))
-		if left := retryPeriod - c.Clock.Since(endOf(pod)); left > 0 {
+		if left := retryPeriod - c.Clock.Since(endOf(pod, c.Clock.Now())); left > 0 {
 			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
 			return waiting, problem, nil
 		}
@@ -262,10 +262,12 @@ func failureOf(pod *corev1.Pod) string {
 	return "read its log"
 }
 
-func endOf(pod *corev1.Pod) time.Time {
+// endOf ignores an end that is far in the future: the clock of the node is wrong.
+func endOf(pod *corev1.Pod, now time.Time) time.Time {
 	end := pod.CreationTimestamp.Time
 	for _, status := range pod.Status.ContainerStatuses {
-		if ended := status.State.Terminated; ended != nil && ended.FinishedAt.After(end) {
+		ended := status.State.Terminated
+		if ended != nil && ended.FinishedAt.After(end) && ended.FinishedAt.Time.Before(now.Add(retryPeriod)) {
 			end = ended.FinishedAt.Time
 		}
 	}

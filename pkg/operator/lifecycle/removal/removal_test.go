@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
@@ -149,6 +150,7 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 		node         *corev1.Node
 		pods         []runtime.Object
 		fail         string
+		ahead        time.Duration
 		later        bool
 		want         string
 		wantDegraded string
@@ -217,6 +219,12 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 			wantDegraded: "True NodesNotClean: pod/removal-master-0 in openshift-cloud-controller-manager failed: disk full",
 			wantWrites:   []string{"delete pods removal-master-0"},
 		},
+		"so it is if the clock of its node is an hour ahead": {
+			pods: []runtime.Object{pod("removal-master-0", "removal", "master-0", corev1.PodPending)}, fail: "disk full", ahead: time.Hour, later: true,
+			want:         "waiting for node/master-0: another pod/removal-master-0",
+			wantDegraded: "True NodesNotClean: pod/removal-master-0 in openshift-cloud-controller-manager failed: disk full",
+			wantWrites:   []string{"delete pods removal-master-0"},
+		},
 		"a static pod that was installed since is removed again": {
 			pods: []runtime.Object{pod("removal-master-0", "removal", "master-0", corev1.PodSucceeded), staticPodOn("master-0")},
 			want: "waiting for node/master-0: another pod/removal-master-0", wantWrites: []string{"delete pods removal-master-0"},
@@ -230,7 +238,10 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 			w := newWorld(t, append(tc.pods, node)...)
 			w.syncs(t, 1)
 			if tc.fail != "" {
+				now := w.clock.Now()
+				w.clock.SetTime(now.Add(tc.ahead))
 				w.end(t, "removal-master-0", corev1.PodFailed, tc.fail)
+				w.clock.SetTime(now)
 				w.writes()
 			}
 			if tc.later {
