@@ -179,8 +179,8 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 		"a kubelet does not start an installer pod",
 		"check the kubelet and the container runtime on the named node"},
 	{"CCM0139", "NotWritten", "NodeFilesDegraded",
-		"a file-syncer cannot write its files",
-		"make the directory that the message names writable"},
+		"a file-syncer cannot read an object of its files, or cannot write the files",
+		"mend what the message names: the request that failed, or the directory that is not writable"},
 	{"CCM0140", "PolicyChanged", "AdmissionPoliciesDegraded",
 		"an admission policy or its binding is not that of the release",
 		"wait for the cluster-version-operator; if it does not restore it, remove it from spec.overrides of " +

@@ -23,7 +23,7 @@ import (
 
 const (
 	// Condition is True while a node's files differ and their repair waits, because of earlier repairs or a rollout, and
-	// while a file-syncer cannot write its files or does not report.
+	// while a file-syncer cannot update its files or does not report.
 	Condition = "NodeFilesDegraded"
 
 	name = "NodeRepair"

@@ -610,16 +610,16 @@ func (c *cluster) condition(t *testing.T) string {
 	return fmt.Sprintf("%s %s %s: %s", found.Type, found.Status, found.Reason, found.Message)
 }
 
-func TestAFileSyncerThatCannotWriteIsReported(t *testing.T) {
+func TestAFileSyncerThatCannotReadOrWriteIsReported(t *testing.T) {
 	c := newCluster(t)
 	failing := c.sound
-	failing.NotWritten = "secret/kube-token: no space left on device"
+	failing.NotWritten = "secret/kube-token: reading the object: forbidden"
 	c.report(t, "m1", failing)
 	c.run(t, filesPatience-time.Second)
 	require.Equal(t, "NodeFilesDegraded False AsExpected: ", c.condition(t))
 	c.run(t, 2*time.Second)
-	require.Equal(t, "NodeFilesDegraded True NotWritten: node/m1: files cannot be written below /etc/kubernetes/static-pod-resources: "+
-		"secret/kube-token: no space left on device", c.condition(t))
+	require.Equal(t, "NodeFilesDegraded True NotWritten: node/m1: the file-syncer cannot update files below /etc/kubernetes/static-pod-resources: "+
+		"secret/kube-token: reading the object: forbidden", c.condition(t))
 	require.Empty(t, c.targets(t))
 	c.report(t, "m1", c.sound)
 	c.run(t, time.Second)

@@ -50,7 +50,7 @@ func (c *controller) problems(s snapshot) (problems []problem, wait time.Duratio
 			wait = patience.Sooner(wait, failing)
 		default:
 			problems = append(problems, problem{"NotWritten", fmt.Sprintf(
-				"node/%s: files cannot be written below /etc/kubernetes/static-pod-resources: %s", n.NodeName,
+				"node/%s: the file-syncer cannot update files below /etc/kubernetes/static-pod-resources: %s", n.NodeName,
 				n.report.NotWritten)})
 		}
 	}

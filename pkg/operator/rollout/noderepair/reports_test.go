@@ -53,7 +53,7 @@ func TestWhatAReportSaysIsEscaped(t *testing.T) {
 	require.Less(t, len(text), 4096)
 	c.report(t, "m1", failing)
 	c.run(t, 2*filesPatience)
-	require.Equal(t, "NodeFilesDegraded True NotWritten: node/m1: files cannot be written below "+
+	require.Equal(t, "NodeFilesDegraded True NotWritten: node/m1: the file-syncer cannot update files below "+
 		`/etc/kubernetes/static-pod-resources: secret/a: \x1b[2J\u202eno\nspace `+strings.Repeat(
 		"ä",
 		466)+"…", c.condition(t),
