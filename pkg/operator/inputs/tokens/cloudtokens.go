@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -49,25 +50,25 @@ func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, acc
 		// staticresources creates the Secret and reports errors; the Secret's event requeues.
 		return err
 	}
-	wanted, err := c.wanted(current)
-	if err != nil || wanted == nil || account == nil && len(wanted.audiences) > 0 {
-		return err
+	wanted, unreadable := c.wanted(current)
+	if wanted == nil || account == nil && len(wanted.audiences) > 0 {
+		return unreadable
 	}
 	for key, audience := range wanted.audiences {
 		if _, reason := c.due(current, key, account, audience); reason == "" {
 			continue
 		}
 		if current, err = live(ctx, c.Kube, operand.CloudTokensSecret); err != nil || current == nil {
-			return err
+			return errors.Join(unreadable, err)
 		}
 		break
 	}
 	next, err := c.update(ctx, syncCtx.Recorder(), current, account, wanted)
 	reconciler.After(syncCtx, next)
-	return err
+	return errors.Join(unreadable, err)
 }
 
-// wanted returns the required content, nil if nothing must change.
+// wanted returns the required content, nil if it is unknown. An error beside the content is about a part of it.
 func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
@@ -81,19 +82,15 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	if err != nil {
 		return nil, err
 	}
-	audiences, known, err := audiencesOf(objects.ConfigMaps)
-	if err != nil || !known && len(delivered) == 0 {
-		return nil, err
-	}
+	audiences, known, unreadable := audiencesOf(objects.ConfigMaps)
 	w := &wanted{
 		audiences: audiences, delivered: delivered,
 		kept: customccm.ReloadedByPods(operand.PodConfigMap, objects.ConfigMaps, status.NodeStatuses),
 	}
 	if !known {
-		// Without a candidate it is unknown which keys are needed.
-		w.kept = slices.Collect(maps.Keys(current.Data))
+		w.kept = slices.Collect(maps.Keys(current.Data)) // A pod may read any of them.
 	}
-	return w, nil
+	return w, unreadable
 }
 
 // delivered returns the keys from spec.custom's Secrets. complete is false if one of these has an error, which
@@ -110,16 +107,18 @@ func (c *cloudTokens) delivered(spec *operatorv1.OperatorSpec) (delivered map[st
 	return custom.Reloaded, len(custom.Diagnostics) == 0, nil
 }
 
-// audiencesOf returns the tokens' audiences by key, and whether a candidate exists.
-func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bool, err error) {
-	audiences, candidate := map[string]string{}, map[string]string{}
+// audiencesOf returns the tokens' audiences by key, and whether they are all known: a candidate must exist, and every
+// annotation must be readable.
+func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bool, unreadable error) {
+	audiences, candidate, errs := map[string]string{}, map[string]string{}, []error(nil)
 	for _, configMap := range all {
 		if !isPodConfigMap(configMap) {
 			continue
 		}
 		tokens, err := operand.TokensOf(configMap)
 		if err != nil {
-			return nil, false, err
+			errs = append(errs, err)
+			continue
 		}
 		into := audiences
 		if configMap.Name == operand.PodConfigMap {
@@ -131,7 +130,8 @@ func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bo
 		}
 	}
 	maps.Copy(audiences, candidate)
-	return audiences, known, nil
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return audiences, known && len(errs) == 0, errors.Join(errs...)
 }
 
 // due returns the reason to issue a token now, or the time until then.
