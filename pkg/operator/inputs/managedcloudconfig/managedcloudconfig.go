@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -47,7 +48,8 @@ func New(d dependencies.Deps, userConfig, managedConfig coreinformers.ConfigMapI
 	dependencies.Require(d, userConfig, managedConfig)
 	f := factory.New().
 		WithInformers(userConfig.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), managedConfig.Informer())
+		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), managedConfig.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operand.PodConfigMap), d.Target.Core().V1().ConfigMaps().Informer())
 	return reconciler.From(f, "ManagedCloudConfig", d.Operator, d.Recorder.WithComponentSuffix("managed-cloud-config"),
 		newController(d, userConfig, managedConfig).sync)
 }
@@ -86,7 +88,11 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if source.Diagnostic != "" {
 		return notUpdated(diagnostic.Diagnostic{Object: source.Source, Key: source.Key, Message: source.Diagnostic})
 	}
-	wanted, err := render(managed.Rewrite, observed, source, current)
+	candidate, err := c.ConfigMap(operand.PodConfigMap)
+	if err != nil {
+		return err
+	}
+	wanted, err := render(managed.Rewrite, observed, source, current, candidate)
 	if err != nil {
 		return err
 	}
@@ -111,7 +117,7 @@ func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.Man
 }
 
 func render(
-	rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.UserConfig, current *corev1.ConfigMap,
+	rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.UserConfig, current, candidate *corev1.ConfigMap,
 ) (*corev1.ConfigMap, error) {
 	result := rewrite(clouds.Source{
 		Config:             s.Data,
@@ -120,7 +126,9 @@ func render(
 	})
 	accepted := digest.Hex(s.Data)
 	policy := diagnostic.Lenient
-	if current != nil && !slices.Contains([]string{"", accepted}, current.Annotations[acceptedAnnotation]) {
+	// What the cloud-controller-manager has may have likely mistakes that an administrator accepted.
+	isInUse := candidate != nil && candidate.Annotations[operand.AcceptedInputAnnotation] == digest.Of(s.Data)
+	if current != nil && !isInUse && !slices.Contains([]string{"", accepted}, current.Annotations[acceptedAnnotation]) {
 		policy = diagnostic.Strict
 	}
 	var diagnostics []diagnostic.Diagnostic

@@ -19,6 +19,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/digest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
@@ -84,6 +85,16 @@ func managed(digest string, data map[string]string) *corev1.ConfigMap {
 		configMap.Annotations = map[string]string{"cloud-controller-manager.openshift.io/accepted-input": digest}
 	}
 	return configMap
+}
+
+// candidate returns the pod ConfigMap of an accepted configuration.
+func candidate(config string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: operand.Namespace, Name: operand.PodConfigMap,
+		Annotations: map[string]string{operand.AcceptedInputAnnotation: operand.InputDigest(operand.Inputs{
+			CloudConfig: operand.CloudConfig{Data: []byte(config)},
+		})},
+	}}
 }
 
 func TestSync(t *testing.T) {
@@ -158,6 +169,21 @@ func TestSync(t *testing.T) {
 			observed: observed, objects: []runtime.Object{user(map[string]string{"config": typo}), managed(digest.Hex(typo), map[string]string{"cloud.conf": "old"})},
 			verbs: update, want: map[string]string{"cloud.conf": stub}, digest: digest.Hex(typo),
 		},
+		"a likely typo that the cloud-controller-manager has is not": {
+			observed: observed,
+			objects: []runtime.Object{
+				user(map[string]string{"config": typo}), managed(digest.Hex(ini), map[string]string{"cloud.conf": rewritten}), candidate(typo),
+			},
+			verbs: update, want: map[string]string{"cloud.conf": stub}, digest: digest.Hex(typo),
+		},
+		"a likely typo is rejected while the cloud-controller-manager has the former configuration": {
+			observed: observed,
+			objects: []runtime.Object{
+				user(map[string]string{"config": typo}), managed(digest.Hex(ini), map[string]string{"cloud.conf": rewritten}), candidate(ini),
+			},
+			want: map[string]string{"cloud.conf": rewritten}, digest: digest.Hex(ini),
+			wantErr: kept + `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "insecure-flga" in [Global]; did you mean "insecure-flag"?`,
+		},
 		"a rejected write is reported": {
 			observed: noReference, writeErr: errors.New("forbidden"), verbs: create,
 			wantErr: "applying configmap/kube-cloud-config in openshift-config-managed: forbidden",
@@ -194,7 +220,8 @@ func TestSync(t *testing.T) {
 
 func newTestController(t *testing.T, kube *fake.Clientset, observed string, objects []runtime.Object) (*controller, events.Recorder) {
 	t.Helper()
-	configMaps := informers.NewSharedInformerFactory(kube, 0).Core().V1().ConfigMaps()
+	target := informers.NewSharedInformerFactory(kube, 0)
+	configMaps := target.Core().V1().ConfigMaps()
 	for _, object := range objects {
 		require.NoError(t, configMaps.Informer().GetStore().Add(object))
 	}
@@ -203,6 +230,7 @@ func newTestController(t *testing.T, kube *fake.Clientset, observed string, obje
 		Operator: controllertest.StaticPods(v1helpers.NewFakeOperatorClient(
 			&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}}, &operatorv1.OperatorStatus{}, nil)),
 		Kube:     kube,
+		Target:   target,
 		Recorder: recorder,
 	}, configMaps, configMaps), recorder
 }
