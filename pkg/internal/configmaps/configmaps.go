@@ -17,10 +17,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
 )
 
-// Apply creates or updates the ConfigMap. It merges labels, annotations and owners as library-go does. The event of a
-// change names the changed keys. Errors name the ConfigMap.
+// Apply creates or updates the ConfigMap. It merges labels, annotations and owners as library-go does, and replaces an
+// immutable one. The event of a change names the changed keys. Errors name the ConfigMap.
 func Apply(
 	ctx context.Context, client corev1client.ConfigMapsGetter, recorder events.Recorder, required *corev1.ConfigMap,
 ) error {
@@ -35,7 +36,14 @@ func apply(
 ) error {
 	objects := client.ConfigMaps(required.Namespace)
 	existing, err := objects.Get(ctx, required.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	isFixed := err == nil && ptr.Deref(existing.Immutable, false) && len(changedKeys(existing, required)) > 0
+	if isFixed { // The API server does not update its data.
+		seen := metav1.Preconditions{UID: &existing.UID, ResourceVersion: &existing.ResourceVersion}
+		if err := objects.Delete(ctx, required.Name, metav1.DeleteOptions{Preconditions: &seen}); err != nil {
+			return fmt.Errorf("deleting it, because it is immutable: %w", err)
+		}
+	}
+	if isFixed || apierrors.IsNotFound(err) {
 		created := required.DeepCopy()
 		resourcemerge.WithCleanLabelsAndAnnotations(created)
 		_, err := objects.Create(ctx, created, metav1.CreateOptions{})

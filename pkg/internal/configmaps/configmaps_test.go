@@ -17,6 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/configmaps"
 )
@@ -26,6 +27,11 @@ func configMap(data, annotations map[string]string) *corev1.ConfigMap {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config", Annotations: annotations},
 		Data:       data,
 	}
+}
+
+func immutable(configMap *corev1.ConfigMap) *corev1.ConfigMap {
+	configMap.Immutable = ptr.To(true)
+	return configMap
 }
 
 func TestApply(t *testing.T) {
@@ -62,6 +68,18 @@ func TestApply(t *testing.T) {
 			want:     &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {1}, "same": {2}}},
 			event:    update + ":\nbecause of changes in binaryData.b, binaryData.gone",
 		},
+		"an immutable one is replaced": {
+			existing: immutable(configMap(map[string]string{"config": "former-canary"}, nil)),
+			required: configMap(map[string]string{"config": "canary"}, nil),
+			want:     configMap(map[string]string{"config": "canary"}, nil),
+			event:    "ConfigMapCreated: Created ConfigMap/raw-cloud-config -n ns because it was missing",
+		},
+		"an immutable one with other annotations is updated": {
+			existing: immutable(configMap(map[string]string{"config": "canary"}, map[string]string{"other": "2"})),
+			required: configMap(map[string]string{"config": "canary"}, map[string]string{"a": "1"}),
+			want:     immutable(configMap(map[string]string{"config": "canary"}, map[string]string{"a": "1", "other": "2"})),
+			event:    update + " because it changed",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var objects []runtime.Object
@@ -76,6 +94,7 @@ func TestApply(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tc.want.Data, got.Data)
 			require.Equal(t, tc.want.BinaryData, got.BinaryData)
+			require.Equal(t, tc.want.Immutable, got.Immutable)
 			if len(tc.want.Annotations)+len(got.Annotations) > 0 {
 				require.Equal(t, tc.want.Annotations, got.Annotations)
 			}
@@ -90,18 +109,24 @@ func TestApply(t *testing.T) {
 }
 
 func TestAFailedWriteIsReturned(t *testing.T) {
-	for _, verb := range []string{"get", "create", "update"} {
+	former := func() *corev1.ConfigMap { return configMap(map[string]string{"config": "former"}, nil) }
+	for verb, tc := range map[string]struct {
+		existing []runtime.Object
+		want     string
+	}{
+		"get":    {want: "not today"},
+		"create": {want: "not today"},
+		"update": {existing: []runtime.Object{former()}, want: "not today"},
+		"delete": {existing: []runtime.Object{immutable(former())}, want: "deleting it, because it is immutable: not today"},
+	} {
 		t.Run(verb, func(t *testing.T) {
-			client := fake.NewClientset()
-			if verb == "update" {
-				client = fake.NewClientset(configMap(map[string]string{"config": "former"}, nil))
-			}
+			client := fake.NewClientset(tc.existing...)
 			client.PrependReactor(verb, "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, errors.New("not today")
 			})
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			require.EqualError(t, configmaps.Apply(t.Context(), client.CoreV1(), recorder, configMap(map[string]string{"config": "x"}, nil)),
-				"applying configmap/raw-cloud-config in ns: not today")
+				"applying configmap/raw-cloud-config in ns: "+tc.want)
 		})
 	}
 }
