@@ -172,11 +172,8 @@ func (g *gating) preflightOf(chosen *candidate) (preflight *corev1.Secret, why s
 	if chosen.resources.Untried != "" {
 		return nil, chosen.resources.Untried, nil
 	}
-	tokens, err := operand.TokensOf(g.in.live)
-	if err != nil {
-		return nil, "", err
-	}
-	if !slices.Equal(tokens, chosen.resources.Tokens) {
+	// An annotation that cannot be read was edited manually. The candidate replaces it.
+	if tokens, err := operand.TokensOf(g.in.live); err == nil && !slices.Equal(tokens, chosen.resources.Tokens) {
 		return nil, "it needs federated tokens that do not exist yet", nil
 	}
 	preflight, err = operand.PreflightCandidate(chosen.inputs)

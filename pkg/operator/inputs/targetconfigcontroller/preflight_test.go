@@ -176,6 +176,29 @@ func TestACopyThatWasEditedByHandHoldsBackNoChange(t *testing.T) {
 	}
 }
 
+func TestAnAnnotationThatWasEditedByHandIsWrittenAgain(t *testing.T) {
+	f := newWorking(t)
+	f.change(t)
+	f.conclude(t, trial.Successful, 1)
+	f.sees(t)
+	annotate := func(tokens string) {
+		candidate := f.podConfigMap(t)
+		candidate.Annotations[operand.TokensAnnotation] = tokens
+		f.put(t, candidate)
+	}
+	annotate("{")
+	f.sees(t)
+	require.Equal(t, "null", f.podConfigMap(t).Annotations[operand.TokensAnnotation])
+
+	annotate("{")
+	f.rotate(t, "other")
+	f.sees(t)
+	require.Contains(t, f.tried(t), "other", "a change is tried nevertheless")
+	f.conclude(t, trial.Successful, 1)
+	f.sees(t)
+	require.Equal(t, "null", f.podConfigMap(t).Annotations[operand.TokensAnnotation])
+}
+
 func TestACandidateThatWasEditedByHandIsReplacedBesideARejectedImage(t *testing.T) {
 	edited := func(edit func(pod string) string) func(*fixture, *testing.T) {
 		return func(f *fixture, t *testing.T) {
