@@ -1,6 +1,7 @@
 package targetconfigcontroller
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -42,7 +43,8 @@ type gathered struct {
 	accepted inputs.Accepted
 	live     *corev1.ConfigMap
 
-	// former has live's annotations, or those that a removal has kept. It is nil at a first installation.
+	// former has live's annotations or, without live, those of the latest revision or those that a removal has kept. It is
+	// nil at a first installation.
 	former *corev1.ConfigMap
 
 	// proxy is the trusted CA that the Proxy names, nil if it names none. Trust also has the other sources.
@@ -78,8 +80,8 @@ func (c *controller) gather(
 		accepted:   inputs.ReadAccepted(objects.Secret(operand.AcceptedInputsSecret), p.Name),
 		acceptance: annotations[operatorclient.PreflightAnnotation],
 	}
-	g.former = g.live
-	if kept := operand.Remembered(annotations); g.live == nil && !g.accepted.Known && kept != nil {
+	g.former = cmp.Or(g.live, objects.ConfigMap(operand.NameIn(operand.PodConfigMap, revision)))
+	if kept := operand.Remembered(annotations); g.former == nil && !g.accepted.Known && kept != nil {
 		g.former = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: kept}}
 	}
 	g.Inputs = operand.Inputs{

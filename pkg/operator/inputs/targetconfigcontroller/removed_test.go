@@ -35,8 +35,21 @@ func (f *fixture) set(t *testing.T, config string) {
 	f.refresh(t)
 }
 
+const ignoredMode = "  \"clusterServiceLoadBalancerHealthProbeMode\": \"servicenodeport\",\n"
+
+func TestADeletedCandidatePutsNoModeIntoEffect(t *testing.T) {
+	f := newAzureFixture(t)
+	f.set(t, strings.Replace(azureConfig(t), "{\n", "{\n"+ignoredMode, 1))
+	require.NoError(t, f.run(t))
+	require.Equal(t, "shared", f.probeMode(t))
+	f.makeRevision(t)
+	require.NoError(t, f.kube.CoreV1().ConfigMaps(target).Delete(t.Context(), operand.PodConfigMap, metav1.DeleteOptions{}))
+	f.refresh(t)
+	require.NoError(t, f.run(t))
+	require.Equal(t, "shared", f.probeMode(t))
+}
+
 func TestARemovalIsNoFirstInstallation(t *testing.T) {
-	const mode = "  \"clusterServiceLoadBalancerHealthProbeMode\": \"servicenodeport\",\n"
 	for name, tc := range map[string]struct {
 		inEffect bool
 		want     string
@@ -48,7 +61,7 @@ func TestARemovalIsNoFirstInstallation(t *testing.T) {
 			f := newAzureFixture(t)
 			source, err := f.kube.CoreV1().ConfigMaps("openshift-config").Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
 			require.NoError(t, err)
-			with := strings.Replace(source.Data["config"], "{\n", "{\n"+mode, 1)
+			with := strings.Replace(source.Data["config"], "{\n", "{\n"+ignoredMode, 1)
 			if tc.inEffect {
 				require.NoError(t, f.run(t))
 				f.refresh(t)
