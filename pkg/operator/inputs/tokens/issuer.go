@@ -36,28 +36,6 @@ type Record struct {
 	Audience string `json:"audience,omitempty"`
 }
 
-func (r Record) refreshAt(
-	token []byte, account *corev1.ServiceAccount, audience string, now time.Time,
-) (refreshAt time.Time, reason string) {
-	issued, issuedErr := time.Parse(time.RFC3339, r.IssuedAt)
-	expires, expiresErr := time.Parse(time.RFC3339, r.ExpiresAt)
-	switch {
-	case r.Owner != string(account.UID):
-		reason = "the previous one belongs to another serviceaccount"
-	case r.SHA256 != digest.Hex(token):
-		reason = "another client changed the previous one"
-	case r.Audience != audience:
-		reason = fmt.Sprintf("the previous one is for the audience %q", r.Audience)
-	case issuedErr != nil:
-		reason = "the issue time of the previous one is invalid"
-	case expiresErr != nil:
-		reason = "the expiry time of the previous one is invalid"
-	case issued.After(now):
-		reason = "the clock was set back, so the previous one may not be valid yet"
-	}
-	return issued.Add(expires.Sub(issued) / 3), reason
-}
-
 // Issuer requests tokens.
 type Issuer struct {
 	Client corev1client.ServiceAccountsGetter
@@ -100,17 +78,29 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 
 // Due returns the time until a token must be replaced, or the reason to replace it now.
 func (i Issuer) Due(
-	record Record, token []byte, account *corev1.ServiceAccount, audience string,
+	r Record, token []byte, account *corev1.ServiceAccount, audience string,
 ) (wait time.Duration, reason string) {
+	issued, issuedErr := time.Parse(time.RFC3339, r.IssuedAt)
+	expires, expiresErr := time.Parse(time.RFC3339, r.ExpiresAt)
 	now := i.Clock.Now()
-	refreshAt, reason := record.refreshAt(token, account, audience, now)
-	if reason != "" {
-		return 0, reason
+	wait = issued.Add(expires.Sub(issued) / 3).Sub(now)
+	switch {
+	case r.Owner != string(account.UID):
+		return 0, "the previous one belongs to another serviceaccount"
+	case r.SHA256 != digest.Hex(token):
+		return 0, "another client changed the previous one"
+	case r.Audience != audience:
+		return 0, fmt.Sprintf("the previous one is for the audience %q", r.Audience)
+	case issuedErr != nil:
+		return 0, "the issue time of the previous one is invalid"
+	case expiresErr != nil:
+		return 0, "the expiry time of the previous one is invalid"
+	case issued.After(now):
+		return 0, "the clock was set back, so the previous one may not be valid yet"
+	case wait <= 0:
+		return 0, "a third of the previous one's lifetime has passed"
 	}
-	if wait := refreshAt.Sub(now); wait > 0 {
-		return wait, ""
-	}
-	return 0, "a third of the previous one's lifetime has passed"
+	return wait, ""
 }
 
 // RecordsAnnotation is the annotation of a Secret with its tokens' Records by key, as JSON.

@@ -40,9 +40,9 @@ func TestATokenIsRequestedForItsAudience(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, audiences, asked.Audiences)
 		require.Equal(t, int64(3600), *asked.ExpirationSeconds)
-		refreshAt, reason := record.refreshAt(token, account(), audience, now)
+		wait, reason := i.Due(record, token, account(), audience)
 		require.Empty(t, reason)
-		require.Equal(t, now.Add(time.Hour), refreshAt, "at a third of its life")
+		require.Equal(t, time.Hour, wait, "a third of its life")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
@@ -42,7 +41,17 @@ func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, accou
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, wait)
 		return nil
 	}
-	return k.issue(ctx, syncCtx.Recorder(), account, reason)
+	token, record, err := k.issuer.Issue(ctx, account, "")
+	if err != nil {
+		return err
+	}
+	data, records := map[string][]byte{kubeTokenKey: token}, Records{kubeTokenKey: record}
+	if err := apply(ctx, k.Kube.CoreV1(), syncCtx.Recorder(), operand.KubeTokenSecret, data, records); err != nil {
+		return err
+	}
+	syncCtx.Recorder().Eventf("KubeTokenIssued", "secret/%s in %s has a new token, valid until %s, because %s",
+		operand.KubeTokenSecret, operand.Namespace, record.ExpiresAt, reason)
+	return nil
 }
 
 func (k *kubeToken) due(current *corev1.Secret, account *corev1.ServiceAccount) (wait time.Duration, reason string) {
@@ -50,20 +59,4 @@ func (k *kubeToken) due(current *corev1.Secret, account *corev1.ServiceAccount) 
 		return 0, "there was none"
 	}
 	return k.issuer.Due(RecordsOf(current)[kubeTokenKey], current.Data[kubeTokenKey], account, "")
-}
-
-func (k *kubeToken) issue(
-	ctx context.Context, recorder events.Recorder, account *corev1.ServiceAccount, reason string,
-) error {
-	token, record, err := k.issuer.Issue(ctx, account, "")
-	if err != nil {
-		return err
-	}
-	data, records := map[string][]byte{kubeTokenKey: token}, Records{kubeTokenKey: record}
-	if err := apply(ctx, k.Kube.CoreV1(), recorder, operand.KubeTokenSecret, data, records); err != nil {
-		return err
-	}
-	recorder.Eventf("KubeTokenIssued", "secret/%s in %s has a new token, valid until %s, because %s",
-		operand.KubeTokenSecret, operand.Namespace, record.ExpiresAt, reason)
-	return nil
 }
