@@ -94,9 +94,7 @@ func UserCloudConfig(r Reader, observed *operandconfig.Config) (UserConfig, erro
 		user.hasKey = true
 	default:
 		user.CloudConfig = CloudConfigIn(object, source, key, alternative)
-		_, isText := object.Data[key]
-		_, isBinary := object.BinaryData[key]
-		user.hasKey = isText || isBinary
+		_, _, user.hasKey = value(object, key, alternative)
 	}
 	return user, nil
 }
