@@ -80,7 +80,7 @@ func (e *Explanation) withCause(cause, action string) *Explanation {
 // LeadingPod returns the pod whose log explains why a Node waits, "" if no process of the operand leads.
 func LeadingPod(s *snapshot.Snapshot) string {
 	leader := leaderOf(s)
-	if pod := podOn(leader.Node, operandPods(s)); pod != nil && leader.State.Runs() {
+	if pod := podOn(leader.Node, staticPods(s)); pod != nil && leader.State.Runs() {
 		return pod.Name
 	}
 	return ""
@@ -161,13 +161,10 @@ func (e *walk) unmanaged(cause, action string) bool {
 	return true
 }
 
-// operandLease is what Missing reports if the leader is unknown.
-const operandLease = "lease/" + operand.Lease + " in " + operand.Namespace
-
-// leads adds the step of the leader, and returns whether there is one. If the lease could not be read, it returns true.
+// leads adds the step of the leader, and returns whether there is one. If that is not known, it returns true.
 func (e *walk) leads() (controlplane.Holder, bool) {
 	leader := leaderOf(e.shot)
-	if why := e.shot.Missing(operandLease); why != "" {
+	if why := unknownLeader(e.shot); why != "" {
 		return leader, e.step(true, "who leads is %s", why)
 	}
 	if leader.State.Runs() {
@@ -177,6 +174,7 @@ func (e *walk) leads() (controlplane.Holder, bool) {
 	return leader, e.step(false, "no cloud-controller-manager of this operator leads: %s", noLeader(leader, available))
 }
 
+// kubelet adds the steps of a Node. If the Nodes could not be read, it ends the explanation.
 func (e *walk) kubelet(name string) *corev1.Node {
 	nodes := e.shot.Nodes()
 	if i := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == name }); i >= 0 {
@@ -184,8 +182,9 @@ func (e *walk) kubelet(name string) *corev1.Node {
 		e.step(controlplane.KubeletOf(nodes[i]) == controlplane.KubeletReady, "its kubelet is %s", kubelet(nodes[i]))
 		return nodes[i]
 	}
-	if why := e.shot.Missing("nodes"); why != "" {
+	if why := e.shot.Missing(allNodes); why != "" {
 		e.step(false, "node/%s is %s", name, why)
+		e.withCause("the Node could not be read", "read it in the cluster: oc get node "+name)
 		return nil
 	}
 	e.step(false, "node/%s does not exist", name)
@@ -267,7 +266,7 @@ func (e *walk) behind() (behind, down []string) {
 			continue
 		}
 		behind = append(behind, node.Name)
-		if node.Kubelet != "Ready" {
+		if node.Kubelet != "Ready" && node.Kubelet != unknown {
 			down = append(down, "node/"+node.Name)
 		}
 	}

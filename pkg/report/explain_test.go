@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -298,6 +299,99 @@ func TestARolloutIsExplained(t *testing.T) {
 			change(w)
 			e, err := report.ExplainRollout(read(t, w.cluster()))
 			requireExplained(t, "rollout-"+name, e, err)
+		})
+	}
+}
+
+func TestWhatCouldNotBeReadIsNeitherAbsentNorWrong(t *testing.T) {
+	node := func(s *snapshot.Snapshot) (*report.Explanation, error) { return report.ExplainNode(s, "worker-1") }
+	deletion := func(s *snapshot.Snapshot) (*report.Explanation, error) { return report.ExplainDeletion(s, "worker-3") }
+	service := func(s *snapshot.Snapshot) (*report.Explanation, error) {
+		return report.ExplainService(s, "shop", "frontend")
+	}
+	for name, tc := range map[string]struct {
+		forbidden string
+		change    func(*world)
+		explain   func(*snapshot.Snapshot) (*report.Explanation, error)
+		inDump    bool
+		// step is one of the steps.
+		step, cause, action string
+	}{
+		"a Node that waits": {
+			forbidden: "nodes", change: nodesWait, explain: node, step: "node/worker-1 is not known: no right to read this",
+			cause: "the Node could not be read", action: "read it in the cluster: oc get node worker-1",
+		},
+		"a Node that is to be deleted": {
+			forbidden: "nodes", change: func(w *world) { silentWorker(w) }, explain: deletion,
+			step:  "node/worker-3 is not known: no right to read this",
+			cause: "the Node could not be read", action: "read it in the cluster: oc get node worker-3",
+		},
+		"the kubelets of a rollout": {
+			forbidden: "nodes", change: rollsOut, explain: report.ExplainRollout,
+			step:   "node/master-0 runs revision 7, its kubelet is unknown",
+			cause:  "revision 8 is being installed, one node at a time, the leader's node last: master-0, master-1",
+			action: "wait: status --wait",
+		},
+		"the static pods": {
+			forbidden: "pods", change: waitsUnnamed, explain: node, step: "who leads is not known: no right to read this",
+			cause:  "not known yet: the operator names the cause 30 seconds after a node began to wait",
+			action: "ask again in a minute",
+		},
+		"the announcement of a deletion": {
+			forbidden: "events", change: func(w *world) { silentWorker(w) }, explain: deletion,
+			step:   "whether the cloud-controller-manager wants to delete it is not known: no right to read this",
+			cause:  "the Events about the Node could not be read",
+			action: "read them in the cluster: oc get events -n default",
+		},
+		"the warning about a Service": {
+			forbidden: "events", change: func(w *world) { balanced(w) }, explain: service,
+			step:   "what the cloud-controller-manager has reported about it is not known: no right to read this",
+			cause:  "the Events about the Service could not be read",
+			action: "read them in the cluster: oc get events -n shop",
+		},
+		"that warning in a dump": {
+			forbidden: "events", change: func(w *world) { balanced(w) }, explain: service, inDump: true,
+			step:   "what the cloud-controller-manager has reported about it is not known: no right to read this",
+			cause:  "the Events about the Service could not be read",
+			action: "read them in the cluster: oc get events -n shop",
+		},
+		"the Services of a dump": {
+			forbidden: "services", change: func(w *world) { balanced(w) }, explain: service, inDump: true,
+			step:   "service/frontend in shop is not known: no right to read this",
+			cause:  "the Service could not be read",
+			action: "read it in the cluster: oc get service frontend -n shop",
+		},
+		"the leader's log": {
+			forbidden: "log", change: func(w *world) { warned(w, "Quota exceeded") }, explain: service,
+			step:  "a tenant may have written this event: the leader's log was not read",
+			cause: "a quota of the cloud is exhausted",
+			action: "first look for the event in the log of pod/cloud-controller-manager-master-0, because every user with the " +
+				"right to create Events in namespace shop can write one; then raise the quota that the error names",
+		},
+		"whose log to read": {
+			forbidden: "cloud-controller-manager", change: func(w *world) { warned(w, "Quota exceeded") }, explain: service,
+			step:  "a tenant may have written this event: the leader's log was not read",
+			cause: "a quota of the cloud is exhausted",
+			action: "first look for the event in the leader's log, because every user with the right to create Events in " +
+				"namespace shop can write one; then raise the quota that the error names",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tc.change(w)
+			w.Forbidden = []string{tc.forbidden}
+			var s *snapshot.Snapshot
+			if tc.inDump {
+				var err error
+				s, err = snapshot.ReadDirectory(dumped(t, w), nil)
+				require.NoError(t, err)
+			} else {
+				s = read(t, w.cluster(), slices.Concat(snapshot.NodeEvents(), snapshot.Service("shop", "frontend"))...)
+			}
+			e, err := tc.explain(s)
+			require.NoError(t, err)
+			require.Contains(t, e.Steps, report.Step{OK: strings.HasPrefix(tc.step, "who leads"), Text: tc.step})
+			require.Equal(t, [2]string{tc.cause, tc.action}, [2]string{e.Cause, e.Action})
 		})
 	}
 }

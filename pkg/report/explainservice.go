@@ -24,7 +24,9 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 		return nil, err
 	}
 	service := s.Service(namespace, name)
-	if why := s.Missing(fmt.Sprintf("service/%s in %s", name, namespace)); service == nil && why != "" {
+	// A dump has all Services.
+	why := cmp.Or(s.Missing(fmt.Sprintf("service/%s in %s", name, namespace)), s.Missing("services"))
+	if service == nil && why != "" {
 		e.step(false, "service/%s in %s is %s", name, namespace, why)
 		return e.withCause("the Service could not be read",
 			fmt.Sprintf("read it in the cluster: oc get service %s -n %s", name, namespace)), nil
@@ -92,6 +94,12 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	if event == nil && isNamed {
 		return e.condition(notice)
 	}
+	why := cmp.Or(e.shot.Missing("events in "+service.Namespace), e.shot.Missing("events about services"))
+	if event == nil && why != "" {
+		e.step(false, "what the cloud-controller-manager has reported about it is %s", why)
+		return e.withCause("the Events about the Service could not be read",
+			"read them in the cluster: oc get events -n "+service.Namespace)
+	}
 	if event == nil {
 		return e.withCause("the cloud-controller-manager has not reported a failure: the cloud may take minutes",
 			"ask again in a minute; then read the leader's log")
@@ -104,11 +112,23 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 			"cannot end the deletion", removeFinalizer(service)
 	}
 	if !nodecause.HasLogged(e.shot.Log.Text, service.Namespace+"/"+service.Name, event.Message) {
-		e.step(false, "a tenant may have written this event: the end of the leader's log does not have it")
-		action = fmt.Sprintf("first look for the event in the log of pod/%s, because every user with the right to create "+
-			"Events in namespace %s can write one; then %s", LeadingPod(e.shot), service.Namespace, action)
+		action = e.unwitnessed(service.Namespace) + action
 	}
 	return e.withCause(cause, action)
+}
+
+// unwitnessed adds the step of an event that is not in the leader's log, and returns what to do first.
+func (e *walk) unwitnessed(namespace string) string {
+	log, lacks := "the leader's log", "the end of the leader's log does not have it"
+	if pod := LeadingPod(e.shot); pod != "" {
+		log = "the log of pod/" + pod
+	}
+	if e.shot.Log.Pod == "" {
+		lacks = "the leader's log was not read"
+	}
+	e.step(false, "a tenant may have written this event: %s", lacks)
+	return fmt.Sprintf("first look for the event in %s, because every user with the right to create Events in namespace "+
+		"%s can write one; then ", log, namespace)
 }
 
 // removeFinalizer returns the action that ends the deletion of a Service without the CCM. The command fails if the

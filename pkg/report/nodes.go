@@ -37,9 +37,9 @@ type Node struct {
 	// Failed is the last revision that could not be installed, and Failure the reason.
 	Failed  int32  `json:"failedRevision,omitempty"`
 	Failure string `json:"failure,omitempty"`
-	// Kubelet is Ready, NotReady, silent, or missing if there is no Node.
+	// Kubelet is Ready, NotReady, silent, missing if there is no Node, or unknown.
 	Kubelet string `json:"kubelet"`
-	// CCM is Ready, what its container waits for, or "-" if there is no static pod.
+	// CCM is Ready, what its container waits for, "-" if there is no static pod, or unknown.
 	CCM   string `json:"cloudControllerManager"`
 	Leads bool   `json:"leads"`
 	// LeadsSince is by the clock of the node.
@@ -56,7 +56,7 @@ type Credentials struct {
 	Outdated bool `json:"outdated,omitempty"`
 }
 
-func operandPods(s *snapshot.Snapshot) []*corev1.Pod {
+func staticPods(s *snapshot.Snapshot) []*corev1.Pod {
 	return slices.DeleteFunc(s.Pods(operand.Namespace), func(p *corev1.Pod) bool { return !controlplane.IsOperand(p) })
 }
 
@@ -84,7 +84,7 @@ func leaderOf(s *snapshot.Snapshot) controlplane.Holder {
 
 // controlPlane reports the control-plane nodes: those of the status, and other Nodes with the label.
 func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) {
-	pods, leader := operandPods(shot), leaderOf(shot)
+	pods, leader := staticPods(shot), leaderOf(shot)
 	s.Images = images(pods)
 	byName := map[string]*corev1.Node{}
 	names := []string{}
@@ -103,7 +103,11 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 	for _, name := range slices.Compact(names) {
 		node := Node{
 			Name: name, Revision: statuses[name].CurrentRevision, Installing: statuses[name].TargetRevision,
-			Failed: statuses[name].LastFailedRevision, Kubelet: kubelet(byName[name]), CCM: none,
+			Failed: statuses[name].LastFailedRevision, Kubelet: orUnknown(shot, allNodes, "missing"),
+			CCM: orUnknown(shot, operandPods, none),
+		}
+		if byName[name] != nil {
+			node.Kubelet = kubelet(byName[name])
 		}
 		if errors := statuses[name].LastFailedRevisionErrors; len(errors) > 0 {
 			node.Failure = errors[len(errors)-1]
@@ -118,11 +122,31 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 		s.Nodes = append(s.Nodes, node)
 	}
 	if !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Leads }) {
-		s.Leader = noLeader(leader, conditionOf(operator, operatorclient.AvailableCondition))
-		if why := shot.Missing(operandLease); why != "" {
-			s.Leader = why
-		}
+		s.Leader = cmp.Or(unknownLeader(shot), noLeader(leader, conditionOf(operator, operatorclient.AvailableCondition)))
 	}
+}
+
+// What Missing reports if nodes, pods or the leader are unknown.
+const (
+	allNodes     = "nodes"
+	operandPods  = "pods in " + operand.Namespace
+	operandLease = "lease/" + operand.Lease + " in " + operand.Namespace
+)
+
+// unknown is the state of what could not be read.
+const unknown = "unknown"
+
+// orUnknown returns the state of what the snapshot does not have.
+func orUnknown(s *snapshot.Snapshot, what, absent string) string {
+	if s.Missing(what) != "" {
+		return unknown
+	}
+	return absent
+}
+
+// unknownLeader returns why it is not known who leads, "" if it is.
+func unknownLeader(s *snapshot.Snapshot) string {
+	return cmp.Or(s.Missing(operandLease), s.Missing(operandPods))
 }
 
 func images(pods []*corev1.Pod) []string {
@@ -134,9 +158,6 @@ func images(pods []*corev1.Pod) []string {
 }
 
 func kubelet(node *corev1.Node) string {
-	if node == nil {
-		return "missing"
-	}
 	return map[controlplane.Kubelet]string{
 		controlplane.KubeletReady: "Ready", controlplane.KubeletNotReady: "NotReady", controlplane.KubeletSilent: "silent",
 	}[controlplane.KubeletOf(node)]
