@@ -77,6 +77,14 @@ func (e *Explanation) withCause(cause, action string) *Explanation {
 	return e
 }
 
+// underWay ends the explanation with what the operator does. That does not go on without a process of the operator.
+func (e *walk) underWay(cause, action string) *Explanation {
+	if problem := e.status.Operator.Problem; problem != "" {
+		cause, action = problem, "check the operator's pods: oc get pods -n "+operatorclient.OperatorNamespace
+	}
+	return e.withCause(cause, action)
+}
+
 // LeadingPod returns the pod whose log explains why a Node waits, "" if no process of the operand leads.
 func LeadingPod(s *snapshot.Snapshot) string {
 	leader := leaderOf(s)
@@ -147,10 +155,10 @@ func begin(s *snapshot.Snapshot) (*walk, error) {
 func (e *walk) unmanaged(cause, action string) bool {
 	if c, isRemoving := e.firstTrue(observedplatform.RemovingCondition); isRemoving {
 		e.step(false, "condition %s since %s, reason %s", c.Type, stamp(c.Since), reasonAndCode(c.Reason))
-		e.withCause(cut(c.Message))
-		if e.Action == "" { // a step that is under way
-			e.Action = "wait: status --wait"
+		if cause, action := cut(c.Message); action != "" {
+			e.withCause(cause, action)
 		}
+		e.underWay(c.Message, "wait: status --wait")
 		return true
 	}
 	if e.platform.Managed() {
@@ -256,7 +264,7 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 	if c, blocked := e.firstTrue(blockers...); blocked {
 		return e.condition(c), nil
 	}
-	return e.withCause(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
+	return e.underWay(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
 		e.status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
 }
 

@@ -396,6 +396,38 @@ func TestWhatCouldNotBeReadIsNeitherAbsentNorWrong(t *testing.T) {
 	}
 }
 
+func TestNothingIsUnderWayWhileTheOperatorIsDown(t *testing.T) {
+	for name, explain := range map[string]func(*world) (*report.Explanation, error){
+		"a rollout": func(w *world) (*report.Explanation, error) {
+			rollsOut(w)
+			return report.ExplainRollout(read(w.t, w.cluster()))
+		},
+		"a removal": func(w *world) (*report.Explanation, error) {
+			isBeingRemoved(w)
+			return report.ExplainRollout(read(w.t, w.cluster()))
+		},
+		"the confirmation of a deletion": func(w *world) (*report.Explanation, error) {
+			silentWorker(w)
+			announced(w)
+			return report.ExplainDeletion(read(w.t, w.cluster(), snapshot.NodeEvents()...), "worker-3")
+		},
+		"the search for a cause": func(w *world) (*report.Explanation, error) {
+			waitsUnnamed(w)
+			w.Forbidden = []string{"log"}
+			return report.ExplainNode(read(w.t, w.cluster()), "worker-1")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			operatorDown(w)
+			e, err := explain(w)
+			require.NoError(t, err)
+			require.Equal(t, "the operator has not renewed its lock for 25m", e.Cause)
+			require.Equal(t, "check the operator's pods: oc get pods -n openshift-cloud-controller-manager-operator", e.Action)
+		})
+	}
+}
+
 func TestTheMarksHaveColors(t *testing.T) {
 	w := newWorld(t)
 	e, err := report.ExplainNode(read(t, w.cluster()), "worker-1")

@@ -69,7 +69,7 @@ func (e *walk) waiting(node *corev1.Node, c Condition) *Explanation {
 	case c.Type != "":
 		return e.condition(c)
 	}
-	return e.withCause("not known yet: the operator names the cause 30 seconds after a node began to wait",
+	return e.underWay("not known yet: the operator names the cause 30 seconds after a node began to wait",
 		"ask again in a minute")
 }
 
@@ -195,7 +195,7 @@ func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
 			"kubelet has been silent for less than a minute", "check that the machine is deleted in the cloud")
 	}
 	if permission == "" {
-		return e.withCause("the operator has not confirmed the deletion yet: it waits until the kubelet has been silent for "+
+		return e.underWay("the operator has not confirmed the deletion yet: it waits until the kubelet has been silent for "+
 			"a minute, and asks the cloud-controller-manager for living nodes first", "ask again in two minutes")
 	}
 	return e.withCause("the cloud-controller-manager may delete it, and has not tried again yet",
