@@ -177,9 +177,13 @@ func stateOf(pod *corev1.Pod) string {
 	}
 }
 
+// noLeader returns why no process leads: the message of Available, unless that is from a time when one led.
 func noLeader(leader controlplane.Holder, available Condition) string {
-	return cmp.Or(available.Message, fmt.Sprintf("the state of lease/%s in %s is %s, its holder %q", operand.Lease,
-		operand.Namespace, leader.State, leader.Identity))
+	if available.Reason == "AsExpected" || available.Message == "" {
+		return fmt.Sprintf("the state of lease/%s in %s is %s, its holder %q", operand.Lease, operand.Namespace,
+			leader.State, leader.Identity)
+	}
+	return available.Message
 }
 
 func credentialsOf(s *snapshot.Snapshot, revision, latest int32) Credentials {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
@@ -110,6 +111,18 @@ func TestACredentialsVersionIsTheFirstRevisionWithItsContent(t *testing.T) {
 	nodes := statusOf(t, w.cluster()).Nodes
 	require.Equal(t, report.Credentials{SinceRevision: 6, Created: revisionTime(6)}, nodes[0].Credentials)
 	require.Equal(t, report.Credentials{SinceRevision: 5, Created: revisionTime(5), Outdated: true}, nodes[2].Credentials)
+}
+
+func TestWhyNoProcessLeadsIsNotThatOneLed(t *testing.T) {
+	w := newWorld(t)
+	operatorDown(w)
+	w.condition("CloudControllerManagerAvailable", "True", "AsExpected", "3 of 3 cloud-controller-managers are Ready; the one on node/master-0 leads")
+	w.plane.Lease.Spec.HolderIdentity = ptr.To("")
+	const want = `the state of lease/cloud-controller-manager in openshift-cloud-controller-manager is vacant, its holder ""`
+	require.Equal(t, want, statusOf(t, w.cluster()).Leader)
+	const tolerated = "tolerated until 2026-11-21T09:02:00Z: lease/cloud-controller-manager has no holder"
+	w.condition("CloudControllerManagerAvailable", "True", "NoLeader", tolerated)
+	require.Equal(t, tolerated, statusOf(t, w.cluster()).Leader)
 }
 
 func TestTheOperatorIsDownWhenItsLockExpires(t *testing.T) {
