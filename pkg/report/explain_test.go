@@ -69,6 +69,12 @@ func TestANodeIsExplained(t *testing.T) {
 			waits("Expected HTTP response code [200] but got 429 instead")(w)
 			nodesWait(w)
 		},
+		"not-among-the-first": func(w *world) {
+			nodesWait(w)
+			w.condition("NodeInitializationDegraded", "True", "NodesUninitialized", "not initialized by the cloud-controller-manager: "+
+				"node/worker-10 and 2 more: a quota of the cloud is exhausted; raise the quota that the error names")
+			w.Forbidden = []string{"log"}
+		},
 		"no-leader": func(w *world) {
 			waitsUnnamed(w)
 			noLeader(w)

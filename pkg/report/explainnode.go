@@ -56,7 +56,8 @@ func (e *walk) waiting(node *corev1.Node, c Condition) *Explanation {
 	if e.platform.NodeManagerImage == "" {
 		leader, leads = e.leads()
 	}
-	for _, conditionType := range []string{nodeinitialization.DegradedCondition, nodeinitialization.NoticesCondition} {
+	conditions := []string{nodeinitialization.DegradedCondition, nodeinitialization.NoticesCondition}
+	for _, conditionType := range conditions {
 		if found, isNamed := e.naming(conditionType, "node/"+node.Name); isNamed && c.Type == "" {
 			c = found
 		}
@@ -68,6 +69,10 @@ func (e *walk) waiting(node *corev1.Node, c Condition) *Explanation {
 		return e.Explanation
 	case c.Type != "":
 		return e.condition(c)
+	}
+	if found, isTrue := e.firstTrue(conditions...); isTrue && strings.Contains(found.Message, " more") {
+		e.step(false, "condition %s since %s names only the first nodes that wait", found.Type, stamp(found.Since))
+		return e.condition(found)
 	}
 	return e.underWay("not known yet: the operator names the cause 30 seconds after a node began to wait",
 		"ask again in a minute")
