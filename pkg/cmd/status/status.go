@@ -91,11 +91,14 @@ func (o *options) read(ctx context.Context) (*report.Status, error) {
 }
 
 // await returns the first status that is settled, or the last one before the timeout. It retries if the API server does
-// not answer, as during the API server's own rollout.
+// not answer, as during the API server's own rollout. If that lasts, there is no status: the last one is too old.
 func (o *options) await(ctx context.Context, last *report.Status, progress io.Writer) (*report.Status, error) {
-	said := ""
+	said, unread := "", error(nil)
 	err := wait.PollUntilContextTimeout(ctx, interval, o.timeout, true, func(ctx context.Context) (bool, error) {
 		line := last.Line()
+		if unread != nil {
+			line = unread.Error()
+		}
 		if last.Settled() {
 			return true, nil
 		}
@@ -103,12 +106,18 @@ func (o *options) await(ctx context.Context, last *report.Status, progress io.Wr
 			fmt.Fprint(progress, report.Wrapped("waiting: ", line))
 			said = line
 		}
-		if next, err := o.read(ctx); err == nil {
-			last = next
+		switch next, err := o.read(ctx); {
+		case err == nil:
+			last, unread = next, nil
+		case ctx.Err() == nil: // otherwise the timeout has ended the request
+			unread = err
 		}
 		return last.Settled(), nil
 	})
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) && !wait.Interrupted(err) {
+	if wait.Interrupted(err) {
+		err = unread
+	}
+	if err != nil {
 		return nil, fmt.Errorf("waiting: %w", err)
 	}
 	return last, nil

@@ -183,6 +183,42 @@ func TestWaitShowsTheLastStatusWhenItsTimeIsOver(t *testing.T) {
 	require.Contains(t, got.stdout, "Available, not progressing, degraded\n")
 }
 
+const resourcePath, noRight = "/apis/operator.openshift.io/v1/cloudcontrollermanagers/cluster",
+	"cloudcontrollermanager/cluster: not known: no right to read this\n"
+
+func TestWaitShowsNoStatusFromBeforeTheClusterCouldNotBeRead(t *testing.T) {
+	c, operator := cluster()
+	set(operator, "True", "True", "False")
+	looks := 0
+	c.Before = func(path string) {
+		if path == resourcePath {
+			if looks++; looks == 2 {
+				c.Forbidden = []string{"cloudcontrollermanagers"}
+			}
+		}
+	}
+	require.Equal(t, result{code: 2, stderr: "waiting: Progressing is True: node by node\nstatus: waiting: " + noRight},
+		run(t, c, "--wait", "--timeout=1s"))
+}
+
+func TestWaitSaysThatTheClusterCannotBeReadAndGoesOn(t *testing.T) {
+	c, operator := cluster()
+	set(operator, "True", "True", "False")
+	looks := 0
+	c.Before = func(path string) {
+		if path == resourcePath {
+			looks++
+			c.Forbidden = nil
+			if looks == 2 {
+				c.Forbidden = []string{"cloudcontrollermanagers"}
+				set(operator, "True", "False", "False")
+			}
+		}
+	}
+	require.Equal(t, result{stdout: screen, stderr: "waiting: Progressing is True: node by node\nwaiting: " + noRight},
+		run(t, c, "--wait"))
+}
+
 // The command asks for less than a person would: this is all.
 func TestStatusIsNineRequests(t *testing.T) {
 	c, _ := cluster()
