@@ -283,11 +283,14 @@ func (e *walk) behind() (behind, down []string) {
 
 func (e *walk) inputs() {
 	for _, input := range e.status.Inputs {
-		if input.Rejected {
+		switch {
+		case !input.Rejected:
+			e.step(true, "%s: accepted", input.Name)
+		case input.state() == rejected:
 			e.step(false, "%s: %s is rejected, so it causes no revision: see status", input.Name, input.Source)
-			continue
+		default:
+			e.step(false, "%s: %s is %s: see status", input.Name, input.Source, input.state())
 		}
-		e.step(true, "%s: accepted", input.Name)
 	}
 }
 

@@ -292,6 +292,9 @@ func TestARolloutIsExplained(t *testing.T) {
 			w.condition("RevisionHeldBackDegraded", "True", "Waits", "the accepted configuration waits for secret/cloud-tokens; see CloudTokensDegraded")
 		},
 		"input-rejected": inputRejected,
+		"input-left-out": func(w *world) {
+			w.condition("TrustedCADegraded", "True", "LeftOut", "configmap/user-ca-bundle in openshift-config: it does not exist")
+		},
 		"image-rejected": func(w *world) {
 			w.condition("ImageDegraded", "True", "Refused", "the release payload: a cloud-controller-manager with the changed inputs failed")
 		},

@@ -224,6 +224,13 @@ type Input struct {
 	Code string `json:"code,omitempty"`
 }
 
+const rejected = "rejected"
+
+// state returns why the present content is not used, by the reasons of package targetconfigcontroller.
+func (i Input) state() string {
+	return cmp.Or(map[string]string{"LeftOut": "left out", "Unjudged": "not checked"}[i.Reason], rejected)
+}
+
 // Expiry is when a token or certificate expires.
 type Expiry struct {
 	What   string    `json:"what"`

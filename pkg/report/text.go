@@ -211,7 +211,7 @@ func (t *text) inputs(s *Status) {
 		state := "accepted"
 		switch {
 		case in.Rejected:
-			state = "rejected"
+			state = in.state()
 		case in.Source == none:
 			state = "-"
 		}
@@ -225,7 +225,7 @@ func (t *text) inputs(s *Status) {
 			t.wrapped("  ", "    ", fmt.Sprintf("%s: %s: %s", in.Name, reasonAndCode(in.Reason), in.Message))
 		}
 	}
-	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Rejected }) {
+	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Rejected && in.state() == rejected }) {
 		t.wrapped("  ", "    ", "correct it before a downgrade: the former release may not reject it, and would roll it out")
 	}
 }
