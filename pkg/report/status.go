@@ -175,10 +175,12 @@ func (c Condition) isProblem() bool {
 		c.is(string(configv1.OperatorAvailable), operatorv1.ConditionFalse)
 }
 
+// isProgress reports whether something is under way, or begins soon: a removal can be undone while it is Waiting.
 func (c Condition) isProgress() bool {
 	isStep := c.Type == observedplatform.RemovingCondition || c.Type == predecessor.ConditionType
 	isUnderWay := isStep && c.Reason != string(observedplatform.Removed) && c.Status == string(operatorv1.ConditionTrue)
-	return isUnderWay || c.is(string(configv1.OperatorProgressing), operatorv1.ConditionTrue)
+	beginsSoon := c.Type == observedplatform.RemovingCondition && c.Reason == "Waiting"
+	return isUnderWay || beginsSoon || c.is(string(configv1.OperatorProgressing), operatorv1.ConditionTrue)
 }
 
 // isNotice reports whether the condition deserves attention. Available with another reason than the usual one is a

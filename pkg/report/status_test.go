@@ -125,6 +125,17 @@ func TestWhyNoProcessLeadsIsNotThatOneLed(t *testing.T) {
 	require.Equal(t, tolerated, statusOf(t, w.cluster()).Leader)
 }
 
+func TestARemovalIsShownBeforeItBegins(t *testing.T) {
+	w := newWorld(t)
+	w.condition("Removing", "False", "Waiting", "spec.managementState is Removed: from 2026-11-21T09:01:00Z on")
+	require.Equal(t, []report.Condition{{
+		Type: "Removing", Status: "False", Since: now.Add(-10 * time.Minute), Reason: "Waiting", Code: "CCM0166",
+		Message: "spec.managementState is Removed: from 2026-11-21T09:01:00Z on",
+	}}, statusOf(t, w.cluster()).Progress)
+	w.condition("Removing", "False", "Blocked", "node/worker-1 waits")
+	require.Empty(t, statusOf(t, w.cluster()).Progress)
+}
+
 func TestTheOperatorIsDownWhenItsLockExpires(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  func(*world)
