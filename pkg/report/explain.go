@@ -151,7 +151,8 @@ func begin(s *snapshot.Snapshot) (*walk, error) {
 }
 
 // unmanaged ends the explanation if this operator runs no cloud-controller-manager: during and after a removal with the
-// condition's message, and on an unmanaged platform with the given cause. It reports whether it did.
+// condition's message, on an unmanaged platform with the given cause, and if the platform is not known. It reports
+// whether it did.
 func (e *walk) unmanaged(cause, action string) bool {
 	if c, isRemoving := e.firstTrue(observedplatform.RemovingCondition); isRemoving {
 		e.step(false, "condition %s since %s, reason %s", c.Type, stamp(c.Since), reasonAndCode(c.Reason))
@@ -161,11 +162,19 @@ func (e *walk) unmanaged(cause, action string) bool {
 		e.underWay(c.Message, "wait: status --wait")
 		return true
 	}
-	if e.platform.Managed() {
+	switch {
+	case e.platform.Managed():
 		return false
+	case e.status.Platform == "":
+		e.step(false, "no platform is observed")
+		e.underWay("the operator has not observed the platform yet", "wait; if this lasts, see the problems in: status")
+	case e.platform.Name == "":
+		e.step(false, "platform %q is unknown to this version of the command", e.status.Platform)
+		e.withCause("the cluster has another release than this command", "use the command of the cluster's release")
+	default:
+		e.step(false, "platform %q has no cloud-controller-manager of this operator", e.platform.Name)
+		e.withCause(cause, action)
 	}
-	e.step(false, "platform %q has no cloud-controller-manager of this operator", e.platform.Name)
-	e.withCause(cause, action)
 	return true
 }
 
@@ -239,7 +248,7 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 	case removal.Reason == string(observedplatform.Removed):
 		e.step(true, "%s", removal.Message)
 		return e.Explanation, nil
-	case isRemoving:
+	case isRemoving, e.platform.Name == "":
 		e.unmanaged("", "")
 		return e.Explanation, nil
 	case !e.platform.Managed():

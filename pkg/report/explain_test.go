@@ -405,6 +405,35 @@ func TestWhatCouldNotBeReadIsNeitherAbsentNorWrong(t *testing.T) {
 	}
 }
 
+func TestAPlatformThatIsNotKnownIsNotOneWithoutACloudControllerManager(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change        func(*world)
+		cause, action string
+	}{
+		"not observed yet": {notYetObserved, "the operator has not observed the platform yet",
+			"wait; if this lasts, see the problems in: status"},
+		"of another release": {on("betacloud"), "the cluster has another release than this command",
+			"use the command of the cluster's release"},
+	} {
+		w := newWorld(t)
+		nodesWait(w)
+		silentWorker(w)
+		tc.change(w)
+		balanced(w)
+		s := read(t, w.cluster(), slices.Concat(snapshot.NodeEvents(), snapshot.Service("shop", "frontend"))...)
+		for what, explain := range map[string]func() (*report.Explanation, error){
+			"node":     func() (*report.Explanation, error) { return report.ExplainNode(s, "worker-1") },
+			"deletion": func() (*report.Explanation, error) { return report.ExplainDeletion(s, "worker-3") },
+			"service":  func() (*report.Explanation, error) { return report.ExplainService(s, "shop", "frontend") },
+			"rollout":  func() (*report.Explanation, error) { return report.ExplainRollout(s) },
+		} {
+			e, err := explain()
+			require.NoError(t, err)
+			require.Equal(t, [2]string{tc.cause, tc.action}, [2]string{e.Cause, e.Action}, "%s: %s", name, what)
+		}
+	}
+}
+
 func TestNothingIsUnderWayWhileTheOperatorIsDown(t *testing.T) {
 	for name, explain := range map[string]func(*world) (*report.Explanation, error){
 		"a rollout": func(w *world) (*report.Explanation, error) {

@@ -111,7 +111,7 @@ func StatusOf(s *snapshot.Snapshot) (*Status, error) {
 	status.Infrastructure = cmp.Or(s.Infrastructure(), &configv1.Infrastructure{}).Status.InfrastructureName
 	status.summarize(cmp.Or(s.ClusterOperator(), &configv1.ClusterOperator{}))
 	config, observed := observedConfig(operator)
-	status.Platform, status.Managed = observed.Name, observed.Managed()
+	status.Platform, status.Managed = config.Platform, observed.Managed()
 	status.Operator = processOf(s, operator)
 	status.sortConditions(operator.Status.Conditions)
 	for _, node := range s.Nodes() {

@@ -57,6 +57,7 @@ func TestStatusIsOneScreen(t *testing.T) {
 		"removed":             {isRemoved, true, true},
 		"platform-none":       {platformNone, true, true},
 		"not-yet-observed":    {notYetObserved, false, false},
+		"platform-unknown":    {on("betacloud"), true, true},
 		"no-secrets":          {func(w *world) { w.Forbidden = []string{"secrets"} }, true, true},
 		"no-nodes-nor-pods":   {func(w *world) { w.Forbidden = []string{"nodes", "pods"} }, true, true},
 		"nodes-wait":          {nodesWait, false, false},

@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
@@ -102,11 +103,13 @@ const operatorImage = "operator-image"
 
 func (t *text) facts(s *Status) {
 	t.out.WriteByte('\n')
-	runs := ""
-	if !s.Managed && s.Platform != "" {
-		runs = ", no cloud-controller-manager of this operator runs here"
+	of := cmp.Or(s.Platform, "not observed yet")
+	if _, known := platform.ByName(s.Platform); !known && s.Platform != "" {
+		of += ", which is unknown to this version of the command"
+	} else if known && !s.Managed {
+		of += ", no cloud-controller-manager of this operator runs here"
 	}
-	rows := [][2]string{{"Platform", cmp.Or(s.Platform, "not observed yet") + runs}}
+	rows := [][2]string{{"Platform", of}}
 	if s.Infrastructure != "" {
 		rows = append(rows, [2]string{"Cluster", s.Infrastructure})
 	}
