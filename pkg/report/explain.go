@@ -85,6 +85,15 @@ func (e *walk) underWay(cause, action string) *Explanation {
 	return e.withCause(cause, action)
 }
 
+// unread ends the explanation if why says that something could not be read.
+func (e *walk) unread(why, object, what, command string) bool {
+	if why != "" {
+		e.step(false, "%s is %s", object, why)
+		e.withCause(what+" could not be read", "read "+command)
+	}
+	return why != ""
+}
+
 // LeadingPod returns the pod whose log explains why a Node waits, "" if no process of the operand leads.
 func LeadingPod(s *snapshot.Snapshot) string {
 	leader := leaderOf(s)
@@ -199,12 +208,9 @@ func (e *walk) kubelet(name string) *corev1.Node {
 		e.step(controlplane.KubeletOf(nodes[i]) == controlplane.KubeletReady, "its kubelet is %s", kubelet(nodes[i]))
 		return nodes[i]
 	}
-	if why := e.shot.Missing(allNodes); why != "" {
-		e.step(false, "node/%s is %s", name, why)
-		e.withCause("the Node could not be read", "read it in the cluster: oc get node "+name)
-		return nil
+	if !e.unread(e.shot.Missing(allNodes), "node/"+name, "the Node", "it in the cluster: oc get node "+name) {
+		e.step(false, "node/%s does not exist", name)
 	}
-	e.step(false, "node/%s does not exist", name)
 	return nil
 }
 

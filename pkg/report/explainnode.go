@@ -187,11 +187,11 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 
 func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
 	announced := lastAnnouncement(e.shot, node)
-	why := e.shot.Missing("events in " + nodedeletion.EventNamespace)
-	if why != "" && announced.IsZero() && !e.platform.Deletions.Unannounced {
-		e.step(false, "whether the cloud-controller-manager wants to delete it is %s", why)
-		return e.withCause("the Events about the Node could not be read",
-			"read them in the cluster: oc get events -n "+nodedeletion.EventNamespace)
+	if announced.IsZero() && !e.platform.Deletions.Unannounced &&
+		e.unread(e.shot.Missing("events in "+nodedeletion.EventNamespace),
+			"whether the cloud-controller-manager wants to delete it", "the Events about the Node",
+			"them in the cluster: oc get events -n "+nodedeletion.EventNamespace) {
+		return e.Explanation
 	}
 	if !e.platform.Deletions.Unannounced && !e.either(!announced.IsZero(),
 		"the cloud-controller-manager announced at "+stamp(announced)+" that it wants to delete it",

@@ -25,11 +25,10 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	}
 	service := s.Service(namespace, name)
 	// A dump has all Services.
-	why := cmp.Or(s.Missing(fmt.Sprintf("service/%s in %s", name, namespace)), s.Missing("services"))
-	if service == nil && why != "" {
-		e.step(false, "service/%s in %s is %s", name, namespace, why)
-		return e.withCause("the Service could not be read",
-			fmt.Sprintf("read it in the cluster: oc get service %s -n %s", name, namespace)), nil
+	object := fmt.Sprintf("service/%s in %s", name, namespace)
+	if service == nil && e.unread(cmp.Or(s.Missing(object), s.Missing("services")), object, "the Service",
+		fmt.Sprintf("it in the cluster: oc get service %s -n %s", name, namespace)) {
+		return e.Explanation, nil
 	}
 	if service == nil {
 		e.step(false, "service/%s does not exist in %s", name, namespace)
@@ -94,13 +93,10 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	if event == nil && isNamed {
 		return e.condition(notice)
 	}
-	why := cmp.Or(e.shot.Missing("events in "+service.Namespace), e.shot.Missing("events about services"))
-	if event == nil && why != "" {
-		e.step(false, "what the cloud-controller-manager has reported about it is %s", why)
-		return e.withCause("the Events about the Service could not be read",
-			"read them in the cluster: oc get events -n "+service.Namespace)
-	}
 	if event == nil {
+		e.unread(cmp.Or(e.shot.Missing("events in "+service.Namespace), e.shot.Missing("events about services")),
+			"what the cloud-controller-manager has reported about it", "the Events about the Service",
+			"them in the cluster: oc get events -n "+service.Namespace)
 		return e.withCause("the cloud-controller-manager has not reported a failure: the cloud may take minutes",
 			"ask again in a minute; then read the leader's log")
 	}
