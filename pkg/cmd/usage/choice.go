@@ -9,8 +9,8 @@ import (
 )
 
 type choice[T ~string] struct {
-	value   *T
-	choices []T
+	value *T
+	names []string
 }
 
 func (c choice[T]) String() string {
@@ -21,10 +21,8 @@ func (c choice[T]) String() string {
 }
 
 func (c choice[T]) Set(text string) error {
-	if !slices.Contains(c.choices, T(text)) {
-		names := c.names()
-		end := len(names) - 1
-		return fmt.Errorf("specify %s or %s", strings.Join(names[:end], ", "), names[end])
+	if end := len(c.names) - 1; !slices.Contains(c.names, text) {
+		return fmt.Errorf("specify %s or %s", strings.Join(c.names[:end], ", "), c.names[end])
 	}
 	*c.value = T(text)
 	return nil
@@ -32,20 +30,15 @@ func (c choice[T]) Set(text string) error {
 
 func (c choice[T]) Type() string { return "string" }
 
-func (c choice[T]) names() []string {
-	names := make([]string, 0, len(c.choices))
-	for _, name := range c.choices {
-		names = append(names, string(name))
-	}
-	return names
-}
-
 // AddChoice adds a flag that takes one of the choices, the first by default. The flag rejects any other value, so
 // commands need no check. The shorthand may be empty.
 func AddChoice[T ~string](cmd *cobra.Command, value *T, name, shorthand, help string, choices ...T) {
 	*value = choices[0]
-	flag := choice[T]{value, choices}
+	flag := choice[T]{value: value}
+	for _, name := range choices {
+		flag.names = append(flag.names, string(name))
+	}
 	cmd.Flags().VarP(flag, name, shorthand, help)
 	// The flag exists, so there is no error.
-	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(flag.names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(flag.names, cobra.ShellCompDirectiveNoFileComp))
 }
