@@ -6,6 +6,7 @@ package printable
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -47,15 +48,10 @@ func Cut(text string, limit int) string {
 
 func escape(text, kept string) string {
 	return replace(text, kept, func(r rune) string {
-		switch {
-		case r < utf8.RuneSelf && strings.ContainsRune("\n\r\t", r):
-			return map[rune]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}[r]
-		case r < utf8.RuneSelf:
+		if strings.ContainsRune("\a\b\f\v", r) {
 			return fmt.Sprintf(`\x%02x`, r)
-		case r > 0xffff:
-			return fmt.Sprintf(`\U%08x`, r)
 		}
-		return fmt.Sprintf(`\u%04x`, r)
+		return strings.Trim(strconv.QuoteRuneToASCII(r), "'")
 	})
 }
 
