@@ -126,7 +126,7 @@ func keys[T string | []byte](c *comparison, object string, now, next map[string]
 		case bytes.Equal(former, latter) && existed == exists:
 		case object == "secret/"+operand.CloudCredentialsSecret:
 			c.add(object, key, verb(existed, exists)+"; a secret is not shown", nil)
-		case strings.HasPrefix(object, "configmap/"):
+		case strings.HasPrefix(object, "configmap/") && object != "configmap/"+operand.KubeconfigsConfigMap:
 			c.add(object, key, fmt.Sprintf("%s: %s, before %s", verb(existed, exists), certificates(latter),
 				certificates(former)), nil)
 		default:

@@ -29,3 +29,19 @@ func TestCredentialsAreNamedAndNotShown(t *testing.T) {
 		{Object: "secret/cloud-credentials", Key: "d", What: "is added; a secret is not shown"},
 	}, c.changes)
 }
+
+func TestAKubeconfigIsNotABundleOfCertificates(t *testing.T) {
+	c := comparison{redact: redaction.New(nil, nil)}
+	kubeconfig := func(server string) map[string]string {
+		return map[string]string{"kubeconfig": "clusters:\n- cluster:\n    server: " + server + "\n"}
+	}
+	keys(&c, "configmap/kubeconfigs", kubeconfig("https://CANARY-a:6443"), kubeconfig("https://CANARY-b:6443"))
+	keys(&c, "configmap/trusted-ca", map[string]string{"a": "b"}, map[string]string{})
+	require.Equal(t, []Change{
+		{Object: "configmap/kubeconfigs", Key: "kubeconfig", What: "is changed", Lines: []string{
+			"@@ -1,3 +1,3 @@", " clusters:", "   - cluster:", "-      server: <server>",
+			"+      server: <server>  (another value, not shown)",
+		}},
+		{Object: "configmap/trusted-ca", Key: "a", What: "is removed: 0 certificates, before 0 certificates"},
+	}, c.changes)
+}
