@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
 
@@ -176,7 +177,7 @@ func (e *walk) unmanaged(cause, action string) bool {
 		return false
 	case e.status.Platform == "":
 		e.step(false, "no platform is observed")
-		e.underWay("the operator has not observed the platform yet", "wait; if this lasts, see the problems in: status")
+		e.underWay("the operator has not observed the platform yet", waitOrSee)
 	case e.platform.Name == "":
 		e.step(false, "platform %q is unknown to this version of the command", e.status.Platform)
 		e.withCause("the cluster has another release than this command", "use the command of the cluster's release")
@@ -242,6 +243,7 @@ var blockers = []string{
 	condition.InstallerControllerDegradedConditionType,
 	condition.StaticPodsDegradedConditionType,
 	condition.NodeControllerDegradedConditionType,
+	predecessor.ConditionType,
 }
 
 // ExplainRollout explains the state of the rollout of the latest revision.
@@ -262,6 +264,11 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 		return e.Explanation, nil
 	}
 	e.inputs()
+	if e.status.Revision == 0 {
+		e.step(false, "there is no revision yet")
+		e.leftOver()
+		return e.blocked("there is no revision yet", waitOrSee), nil
+	}
 	heldBack, isHeldBack := e.firstTrue(staticpod.HeldBackCondition)
 	e.either(!isHeldBack, fmt.Sprintf("the accepted inputs are revision %d", e.status.Revision),
 		"the accepted inputs wait to become a revision")
@@ -276,11 +283,26 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 		return e.withCause("nothing can be installed where the kubelet does not work: "+strings.Join(down, ", "),
 			"start the kubelet there, or replace the machine"), nil
 	}
-	if c, blocked := e.firstTrue(blockers...); blocked {
-		return e.condition(c), nil
+	if !slices.ContainsFunc(e.status.Nodes, e.isBehind) {
+		return e.blocked(fmt.Sprintf("revision %d is installed, but its cloud-controller-manager is not Ready: %s",
+			e.status.Revision, strings.Join(behind, ", ")), waitOrSee), nil
 	}
-	return e.underWay(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
+	return e.blocked(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
 		e.status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
+}
+
+const waitOrSee = "wait; if this lasts, see the problems in: status"
+
+// blocked ends the explanation with the condition that explains the cause, or with the cause.
+func (e *walk) blocked(cause, action string) *Explanation {
+	if c, isBlocked := e.firstTrue(blockers...); isBlocked {
+		return e.condition(c)
+	}
+	return e.underWay(cause, action)
+}
+
+func (e *walk) isBehind(node Node) bool {
+	return node.Revision != e.status.Revision || node.Installing != 0
 }
 
 func (e *walk) behind() (behind, down []string) {
@@ -329,8 +351,9 @@ func (e *walk) leftOver() *Explanation {
 
 func (e *walk) onNode(node Node) bool {
 	latest, name := e.status.Revision, "node/"+node.Name
-	if node.Revision == latest && node.Installing == 0 {
-		return e.step(node.CCM == "Ready", "%s runs revision %d, its cloud-controller-manager is %s", name, latest, node.CCM)
+	if !e.isBehind(node) {
+		return e.step(node.CCM == "Ready" || node.CCM == unknown, "%s runs revision %d, its cloud-controller-manager is %s",
+			name, latest, node.CCM)
 	}
 	text := fmt.Sprintf("%s runs revision %d, its kubelet is %s", name, node.Revision, node.Kubelet)
 	if node.Failed != 0 && node.Failed == latest {

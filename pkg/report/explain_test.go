@@ -291,6 +291,18 @@ func TestARolloutIsExplained(t *testing.T) {
 		"held-back": func(w *world) {
 			w.condition("RevisionHeldBackDegraded", "True", "Waits", "the accepted configuration waits for secret/cloud-tokens; see CloudTokensDegraded")
 		},
+		"not-ready": func(w *world) { w.plane.Ready("master-1", false) },
+		"no-revision": func(w *world) {
+			w.Resource.Status.LatestAvailableRevision, w.Resource.Status.NodeStatuses, w.plane.Pods = 0, nil, nil
+		},
+		"no-revision-as-an-input-is-rejected": func(w *world) {
+			w.Resource.Status.LatestAvailableRevision, w.Resource.Status.NodeStatuses, w.plane.Pods = 0, nil, nil
+			inputRejected(w)
+		},
+		"take-over": func(w *world) {
+			rollsOut(w)
+			w.condition("TakingOver", "True", "WaitingForKubeControllerManager", "kube-controller-manager runs the cloud controllers")
+		},
 		"input-rejected": inputRejected,
 		"input-left-out": func(w *world) {
 			w.condition("TrustedCADegraded", "True", "LeftOut", "configmap/user-ca-bundle in openshift-config: it does not exist")
@@ -346,6 +358,10 @@ func TestWhatCouldNotBeReadIsNeitherAbsentNorWrong(t *testing.T) {
 			cause:  "not known yet: the operator names the cause 30 seconds after a node began to wait",
 			action: "ask again in a minute",
 		},
+		"whether static pods are Ready": {
+			forbidden: "pods", change: func(*world) {}, explain: report.ExplainRollout,
+			step: "node/master-0 runs revision 7, its cloud-controller-manager is unknown",
+		},
 		"the announcement of a deletion": {
 			forbidden: "events", change: func(w *world) { silentWorker(w) }, explain: deletion,
 			step:   "whether the cloud-controller-manager wants to delete it is not known: no right to read this",
@@ -399,7 +415,7 @@ func TestWhatCouldNotBeReadIsNeitherAbsentNorWrong(t *testing.T) {
 			}
 			e, err := tc.explain(s)
 			require.NoError(t, err)
-			require.Contains(t, e.Steps, report.Step{OK: strings.HasPrefix(tc.step, "who leads"), Text: tc.step})
+			require.Contains(t, e.Steps, report.Step{OK: tc.forbidden == "pods", Text: tc.step})
 			require.Equal(t, [2]string{tc.cause, tc.action}, [2]string{e.Cause, e.Action})
 		})
 	}
