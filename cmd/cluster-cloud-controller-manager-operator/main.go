@@ -89,10 +89,9 @@ func newCommand(ctx context.Context) *cobra.Command {
 	}
 	// Cobra's own flag takes -v, which sets the log level, and its template makes the linker keep every method.
 	printVersion := root.Flags().Bool("version", false, "Print the version.")
-	root.RunE = func(cmd *cobra.Command, _ []string) error {
+	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *printVersion {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText())
-			return err
+			return writeVersion(cmd, args)
 		}
 		return cmd.Help()
 	}
@@ -122,9 +121,11 @@ func newCommand(ctx context.Context) *cobra.Command {
 	return root
 }
 
-func versionText() string {
+func writeVersion(cmd *cobra.Command, _ []string) error {
 	info := version.Get()
-	return fmt.Sprintf("%s (commit %s, %s, %s)", info.GitVersion, info.GitCommit, info.GoVersion, info.Platform)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (commit %s, %s, %s)\n", info.GitVersion, info.GitCommit, info.GoVersion,
+		info.Platform)
+	return err
 }
 
 func newVersionCommand() *cobra.Command {
@@ -137,10 +138,7 @@ func newVersionCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText())
-			return err
-		},
+		RunE: writeVersion,
 	}
 	command.SetFlagErrorFunc(usage.FailOnFlag) // cli.Run sets another one for the root
 	return command

@@ -107,7 +107,7 @@ func (p *preview) overlay(request offline.Request) error {
 	}
 	// cluster-config-operator will derive another kube-cloud-config from the file: the same text on most platforms.
 	p.after, err = p.side(request, func(group, kind, namespace, name string) ([]byte, error) {
-		if kind == configMapKind && namespace == operatorclient.ManagedConfigNamespace &&
+		if kind == "ConfigMap" && namespace == operatorclient.ManagedConfigNamespace &&
 			name == operatorclient.ManagedCloudConfig {
 			return nil, nil
 		}
@@ -252,11 +252,6 @@ func standIns(v *targetconfigcontroller.DryRunResult) []string {
 	return texts
 }
 
-const (
-	configMapKind = "ConfigMap"
-	secretKind    = "Secret"
-)
-
 // cluster reads the objects of a cluster, each once. It lists Secrets, because a role cannot grant access by names that
 // only the configuration contains.
 type cluster struct {
@@ -287,7 +282,7 @@ func newCluster(ctx context.Context, objects dynamic.Interface) (*cluster, error
 }
 
 func (c *cluster) get(group, kind, namespace, name string) ([]byte, error) {
-	if kind == secretKind {
+	if kind == "Secret" {
 		if namespace != operand.Namespace {
 			return nil, nil // the operator reads no others
 		}

@@ -122,11 +122,9 @@ func (s *Snapshot) Lease(namespace, name string) *coordinationv1.Lease {
 	return get[coordinationv1.Lease](s, "Lease", namespace, name)
 }
 
-func (s *Snapshot) add(objects ...*unstructured.Unstructured) {
-	for _, object := range objects {
-		if kept := reduce(object); kept != nil {
-			s.objects = append(s.objects, kept)
-		}
+func (s *Snapshot) add(object *unstructured.Unstructured) {
+	if kept := reduce(object); kept != nil {
+		s.objects = append(s.objects, kept)
 	}
 }
 
