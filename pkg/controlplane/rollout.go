@@ -23,6 +23,15 @@ func RollsOut(status *operatorv1.StaticPodOperatorStatus, conditionType string) 
 	})
 }
 
+// IsInstalling reports whether a node of a status gets a revision, also by a repair, or lacks the latest one. A node whose
+// kubelet does not work may stay behind for days, and does not count.
+func (v *View) IsInstalling(status *operatorv1.StaticPodOperatorStatus) bool {
+	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		isBehind := n.TargetRevision != 0 || n.CurrentRevision != status.LatestAvailableRevision
+		return isBehind && KubeletOf(v.Node(n.NodeName)) == KubeletReady
+	})
+}
+
 // TargetRevision returns the revision that is being installed on a node, or 0.
 func TargetRevision(status *operatorv1.StaticPodOperatorStatus, node string) int32 {
 	return first(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == node }).TargetRevision

@@ -134,14 +134,9 @@ func (v *view) mayLeave() (wait time.Duration, free bool) {
 	}
 }
 
-// isChanging reports whether a revision is being installed or repaired, or the predecessor leaves. A rollout does not
-// reach a node whose kubelet is silent, which may take days.
+// isChanging reports whether a revision is being installed or repaired, or the predecessor leaves.
 func (v *view) isChanging() bool {
-	return predecessor.Remains(v.Status().Conditions) ||
-		slices.ContainsFunc(v.Status().NodeStatuses, func(n operatorv1.NodeStatus) bool {
-			isBehind := n.TargetRevision != 0 || n.CurrentRevision != v.Status().LatestAvailableRevision
-			return isBehind && controlplane.KubeletOf(v.Node(n.NodeName)) != controlplane.KubeletSilent
-		})
+	return predecessor.Remains(v.Status().Conditions) || v.IsInstalling(v.Status())
 }
 
 func (v *view) isOther(node string) bool { return node != v.holder.Node }

@@ -132,20 +132,30 @@ func TestADeafLeaderStaysIf(t *testing.T) {
 	}
 }
 
-// A rollout does not reach such a node, which may be away for days.
-func TestTheLeadMovesBesideASilentNodeThatMissedARevision(t *testing.T) {
+// A rollout does not reach such a node, which may be away for days, or may wait for the deaf leader.
+func TestTheLeadMovesBesideANodeThatCannotGetItsRevision(t *testing.T) {
+	deaf := func(w *world) { w.hear(-300, "a") }
+	reboots := func(w *world) { w.cordon("m0", true) }
+	joins := func(w *world) { w.Status.NodeStatuses[2].CurrentRevision = 0 }
+	waits := func(w *world) { w.Status.NodeStatuses[2].TargetRevision = 4 }
 	for name, tc := range map[string]struct {
+		node    func(w *world)
+		kubelet corev1.ConditionStatus
 		happens func(w *world)
 		want    string
 	}{
-		"from a deaf leader":       {func(w *world) { w.hear(-300, "a") }, "handover-end-m0"},
-		"from a node that reboots": {func(w *world) { w.cordon("m0", true) }, "handover-leave-m0"},
+		"from a deaf leader, a silent one":         {func(*world) {}, corev1.ConditionUnknown, deaf, "handover-end-m0"},
+		"from a deaf leader, one that is NotReady": {waits, corev1.ConditionFalse, deaf, "handover-end-m0"},
+		"from a deaf leader, a machine that joins": {joins, corev1.ConditionFalse, deaf, "handover-end-m0"},
+		"before a reboot, a silent one":            {func(*world) {}, corev1.ConditionUnknown, reboots, "handover-leave-m0"},
+		"before a reboot, one that is NotReady":    {waits, corev1.ConditionFalse, reboots, "handover-leave-m0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "m0", "m1", "m2")
 			w.Status.LatestAvailableRevision = 4
 			w.Status.NodeStatuses[0].CurrentRevision, w.Status.NodeStatuses[1].CurrentRevision = 4, 4
-			w.setReady("m2", corev1.ConditionUnknown)
+			tc.node(w)
+			w.setReady("m2", tc.kubelet)
 			tc.happens(w)
 			w.run(t, 1, 25*time.Second)
 			require.Contains(t, w.moves(t), tc.want)

@@ -94,7 +94,7 @@ func holderHasEnded(v *view) (why string, next time.Duration) {
 	switch {
 	case !v.hasEnded():
 		return "", v.end.ProvenIn
-	case !v.end.Failed || v.end.Recovered || v.oneCanLead() || v.isInstalling():
+	case !v.end.Failed || v.end.Recovered || v.oneCanLead() || v.holderIsReplaced():
 		return why, 0
 	case v.othersDiffer() && v.end.BackOff:
 		return why, 0
@@ -150,7 +150,8 @@ func (v *view) couldOnlyBeOurs() bool {
 	})
 }
 
-func (v *view) isInstalling() bool { return v.Revisions(v.holder.Node).TargetRevision != 0 }
+// holderIsReplaced reports whether the holder's node is being installed, which ends the holder.
+func (v *view) holderIsReplaced() bool { return v.Revisions(v.holder.Node).TargetRevision != 0 }
 
 func isOutOfService(node *corev1.Node) bool {
 	return controlplane.KubeletOf(node) != controlplane.KubeletReady &&
@@ -170,7 +171,7 @@ func (c *controller) release(ctx context.Context, v *view, why string) error {
 	}
 	message := fmt.Sprintf("Released lease/%s in %s: its holder %s %s", operand.Lease, operand.Namespace,
 		v.holder.Identity, why)
-	if v.isInstalling() {
+	if v.holderIsReplaced() {
 		klog.InfoS(message) // a rollout moves the lead
 		return nil
 	}

@@ -41,13 +41,14 @@ type damagedNode struct {
 func (c *controller) damagedNodes(s snapshot) (
 	damaged []damagedNode, waiting []problem, wait time.Duration, err error,
 ) {
+	isInstalling := s.IsInstalling(s.Status())
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		found, err := c.found(&s, n)
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		waits := s.rollsOut && n.TargetRevision == 0 && !found.missing
+		waits := isInstalling && n.TargetRevision == 0 && !found.missing
 		if waits {
 			found.patience = waitingPatience
 		}
@@ -85,7 +86,7 @@ func (c *controller) found(s *snapshot, n *nodeState) (damage, error) {
 	case n.TargetRevision != 0:
 		return n.stuckInstallation(s.installersOf(n.NodeName, n.TargetRevision)), nil
 	case n.CurrentRevision == 0,
-		s.rollsOut && n.CurrentRevision != s.latest && len(s.installersOf(n.NodeName, s.latest)) > 0:
+		n.CurrentRevision != s.latest && len(s.installersOf(n.NodeName, s.latest)) > 0:
 		return damage{}, nil
 	}
 	wrong := n.staticPodDamage(n.CurrentRevision, s.installersOf(n.NodeName, n.CurrentRevision))

@@ -122,15 +122,13 @@ type snapshot struct {
 	nodes  []nodeState
 	// reports is nil if the file-syncers' ConfigMap does not exist.
 	reports *corev1.ConfigMap
-	// rollsOut reports whether a node gets or awaits a revision, see getsRevision.
-	rollsOut bool
 }
 
 func (c *controller) observe() (s snapshot, err error) {
 	if s.View, err = c.View(); err != nil {
 		return s, err
 	}
-	s.latest, s.rollsOut = s.Status().LatestAvailableRevision, s.getsRevision(s.Status())
+	s.latest = s.Status().LatestAvailableRevision
 	s.reports, err = c.ConfigMap(filesyncer.ReportConfigMap)
 	for _, n := range s.Status().NodeStatuses {
 		report, text := reportOf(s.reports, n.NodeName)
@@ -142,13 +140,5 @@ func (c *controller) observe() (s snapshot, err error) {
 func (s *snapshot) installersOf(node string, revision int32) []*corev1.Pod {
 	return slices.DeleteFunc(s.Installers(), func(pod *corev1.Pod) bool {
 		return !controlplane.Installs(pod, node, revision)
-	})
-}
-
-// getsRevision reports whether a node gets a revision, also by a repair, or awaits one, unless its kubelet is silent.
-func (s *snapshot) getsRevision(status *operatorv1.StaticPodOperatorStatus) bool {
-	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		isBehind := n.CurrentRevision == 0 || n.CurrentRevision < status.LatestAvailableRevision || n.TargetRevision != 0
-		return isBehind && controlplane.KubeletOf(s.Node(n.NodeName)) != controlplane.KubeletSilent
 	})
 }

@@ -65,7 +65,7 @@ func (c *controller) repairNode(ctx context.Context, s *snapshot, node damagedNo
 		return true, nil
 	}
 	isRepair := func(n operatorv1.NodeStatus) bool { return controlplane.IsRepair(&n) }
-	if slices.ContainsFunc(live.NodeStatuses, isRepair) || s.getsRevision(live) && !node.missing {
+	if slices.ContainsFunc(live.NodeStatuses, isRepair) || s.IsInstalling(live) && !node.missing {
 		return false, nil
 	}
 	return true, c.repair(ctx, node, live)

@@ -35,7 +35,22 @@ func TestARolloutThatIsStuckDoesNotSwitchOffRepairs(t *testing.T) {
 			"its revision is installed again after the rollout of revision 8"
 		repaired = "Warning NodeFilesRepaired Installing revision 7 on node/m1 again: the static pod does not exist"
 	)
+	different := []string{"Warning NodeFilesRepaired Installing revision 7 on node/m1 again: " +
+		"the manifest of the static pod differs from revision 7"}
 	type happening = func(t *testing.T, c *cluster)
+	withKubelet := func(ready corev1.ConditionStatus) happening {
+		return func(t *testing.T, c *cluster) {
+			t.Helper()
+			require.NoError(t, c.caches.Core().V1().Nodes().Informer().GetStore().Add(&corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "m0"},
+				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+			}))
+		}
+	}
+	behind := func(t *testing.T, c *cluster) {
+		t.Helper()
+		c.setStatus(t, func(status *operatorv1.StaticPodOperatorStatus) { status.NodeStatuses[0].CurrentRevision = 6 })
+	}
 	for name, tc := range map[string]struct {
 		happens   []happening
 		targets   []string
@@ -79,20 +94,10 @@ func TestARolloutThatIsStuckDoesNotSwitchOffRepairs(t *testing.T) {
 			}}, []string{"m0: 7 to 8"}, nil, expected,
 		},
 		"the rollout abandons a silent node, and is over": {
-			[]happening{edited, func(t *testing.T, c *cluster) {
-				t.Helper()
-				require.NoError(t, c.caches.Core().V1().Nodes().Informer().GetStore().Add(&corev1.Node{
-					ObjectMeta: metav1.ObjectMeta{Name: "m0"},
-					Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-						{Type: corev1.NodeReady, Status: corev1.ConditionUnknown},
-					}},
-				}))
-				c.setStatus(t, func(status *operatorv1.StaticPodOperatorStatus) { status.NodeStatuses[0].CurrentRevision = 6 })
-			}},
-			[]string{"m1: 7 to 7"},
-			[]string{"Warning NodeFilesRepaired Installing revision 7 on node/m1 again: " +
-				"the manifest of the static pod differs from revision 7"},
-			expected,
+			[]happening{edited, withKubelet(corev1.ConditionUnknown), behind}, []string{"m1: 7 to 7"}, different, expected,
+		},
+		"the rollout goes on without a node whose container runtime does not work": {
+			[]happening{edited, withKubelet(corev1.ConditionFalse), behind}, []string{"m1: 7 to 7"}, different, expected,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
