@@ -85,8 +85,8 @@ type move struct {
 	successor string
 }
 
-// wishes return wanted moves. The first one counts.
-var wishes = []func(v *view) (wanted move, ok bool){proofWanted, takingBackWanted, cordonWanted, restartWanted}
+// wishes return the move that is wanted, without a successor if there is none. The first one counts.
+var wishes = []func(v *view) move{proofWanted, takingBackWanted, cordonWanted, restartWanted}
 
 // plan returns the move to start, or when to look again. A holder must be a settled process of ours that was seen to
 // write the lease, on a Node whose kubelet works.
@@ -95,8 +95,8 @@ func (v *view) plan() (start move, wait time.Duration) {
 		return rest, 0
 	}
 	for _, wish := range wishes {
-		wanted, ok := wish(v)
-		if !ok {
+		wanted := wish(v)
+		if wanted.successor == "" {
 			continue
 		}
 		wait, free := v.mayLeave()
@@ -113,11 +113,11 @@ func (v *view) plan() (start move, wait time.Duration) {
 
 // cordonWanted moves the lead away from a Node that reboots. Like restartWanted, it wants nothing during a rollout or a
 // take-over, which move the lead themselves.
-func cordonWanted(v *view) (wanted move, ok bool) {
+func cordonWanted(v *view) move {
 	if !v.isCordoned() || v.hasLeft(v.holder.Node) || v.isChanging() {
-		return move{}, false
+		return move{}
 	}
-	return move{cordon, v.cordonedSince.Add(cordonGrace), v.successor(v.isOther)}, true
+	return move{cordon, v.cordonedSince.Add(cordonGrace), v.successor(v.isOther)}
 }
 
 // mayLeave reports whether the lead may leave the holder, or when to look again, 0 if only an event lets it.
@@ -254,23 +254,21 @@ func (c *controller) announce(v *view, m move) {
 // proofWanted moves the lead to the first node of a rollout, for the proof of its revision. It waits while another
 // process is missing, because the former leader may not start again, and while the kubelet would delay a restart of the
 // first node's process.
-func proofWanted(v *view) (wanted move, ok bool) {
+func proofWanted(v *view) move {
 	if !v.proves(trial.ProofAwaited) || v.holder.Node == v.proof.Node || !v.allReady() || v.backsOff(v.proof.Node) {
-		return move{}, false
+		return move{}
 	}
-	wanted = move{occasion: proof, successor: v.successor(func(node string) bool { return node == v.proof.Node })}
-	return wanted, wanted.successor != ""
+	return move{occasion: proof, successor: v.successor(func(node string) bool { return node == v.proof.Node })}
 }
 
 // takingBackWanted moves the lead back to a node of the former revision, if the first node's process proves nothing.
-func takingBackWanted(v *view) (wanted move, ok bool) {
+func takingBackWanted(v *view) move {
 	if !v.proves(trial.ProofHeld) || v.holder.Node != v.proof.Node {
-		return move{}, false
+		return move{}
 	}
-	wanted = move{occasion: takingBack, successor: v.successor(func(node string) bool {
+	return move{occasion: takingBack, successor: v.successor(func(node string) bool {
 		return v.Revisions(node).CurrentRevision == v.proof.Former
 	})}
-	return wanted, wanted.successor != ""
 }
 
 // proves reports whether the proof of the latest revision is open and in this state.

@@ -200,9 +200,19 @@ func TestADeafLeaderSaysWhatKeepsEachOtherProcessFromLeading(t *testing.T) {
 }
 
 func TestTheOnlyNodesDeafProcessIsRestarted(t *testing.T) {
-	w := newWorld(t, "m0")
-	w.hear(-300, "a")
-	w.run(t, 1, time.Second)
+	for name, cordoned := range map[string]bool{"": false, "also if the Node is cordoned": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "m0")
+			w.cordon("m0", cordoned)
+			w.hear(-300, "a")
+			w.run(t, 1, 25*time.Second)
+			requireRestart(t, w)
+		})
+	}
+}
+
+func requireRestart(t *testing.T, w *world) {
+	t.Helper()
 	moves := w.moves(t)
 	require.Equal(t, []string{"handover-end-m0"}, slices.Collect(maps.Keys(moves)))
 	require.Equal(t, []string{"--holder=m0_first", "--limit=15s", "--successor=m0", "--port=10258"},

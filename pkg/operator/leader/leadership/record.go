@@ -121,11 +121,11 @@ const NodeControllerCondition = "DeafLeaderNotices"
 // idleGrace is how long the node controller may be idle: a new leader looks at each waiting Node within seconds.
 const idleGrace = 2 * time.Minute
 
-func restartWanted(v *view) (wanted move, ok bool) {
+func restartWanted(v *view) move {
 	if !v.isIdle || v.isChanging() {
-		return move{}, false
+		return move{}
 	}
-	return move{idle, v.replacedAt(), v.otherProcess()}, true
+	return move{idle, v.replacedAt(), v.otherProcess()}
 }
 
 func (v *view) replacedAt() time.Time {
