@@ -187,6 +187,10 @@ func TestADeafLeaderSaysWhatKeepsEachOtherProcessFromLeading(t *testing.T) {
 			func(w *world) { w.setReady("m1", corev1.ConditionFalse); w.cordon("m2", true) },
 			"no other process can lead, because node/m1 is not Ready and node/m2 is cordoned",
 		},
+		"the kubelet that has to end it does not work": {
+			func(w *world) { w.setReady("m0", corev1.ConditionFalse) },
+			"no other process leads before node/m0 is Ready: check its kubelet",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "m0", "m1", "m2")

@@ -169,6 +169,8 @@ func (v *view) condition() *operatorclient.Condition {
 	switch {
 	case v.isMoving():
 		what = "another process leads in a moment"
+	case controlplane.KubeletOf(v.Node(v.holder.Node)) != controlplane.KubeletReady:
+		what = fmt.Sprintf("no other process leads before node/%s is Ready: check its kubelet", v.holder.Node)
 	case !last.IsZero():
 		reason = "LeaderDeafAgain"
 		what = fmt.Sprintf("a leader was replaced for this at %s, and the next one is at %s; check that the cloud's API "+
