@@ -37,7 +37,7 @@ type damagedNode struct {
 }
 
 // damagedNodes returns the nodes to repair, the problems of those that wait, and the time until there are more. A node
-// whose static pod runs waits for the end of a rollout: its repair would end another static pod.
+// whose static pod runs waits for the end of a rollout or repair: its own repair would end another static pod.
 func (c *controller) damagedNodes(s snapshot) (
 	damaged []damagedNode, waiting []problem, wait time.Duration, err error,
 ) {
@@ -58,8 +58,12 @@ func (c *controller) damagedNodes(s snapshot) (
 		case left > 0:
 			wait = patience.Sooner(wait, left)
 		case waits:
+			before := fmt.Sprintf("rollout of revision %d", s.latest)
+			if isRepairing(s.Status()) {
+				before = "repair of another node"
+			}
 			waiting = append(waiting, problem{"RepairWaits", fmt.Sprintf(
-				"node/%s: %s; its revision is installed again after the rollout of revision %d", n.NodeName, found.text, s.latest)})
+				"node/%s: %s; its revision is installed again after the %s", n.NodeName, found.text, before)})
 		default:
 			damaged = append(damaged, damagedNode{found, n.NodeName + "/" + string(n.node.UID), n.NodeStatus,
 				s.installersOf(n.NodeName, cmp.Or(n.TargetRevision, n.CurrentRevision))})

@@ -64,11 +64,14 @@ func (c *controller) repairNode(ctx context.Context, s *snapshot, node damagedNo
 			target, node.status.NodeName, node.text)
 		return true, nil
 	}
-	isRepair := func(n operatorv1.NodeStatus) bool { return controlplane.IsRepair(&n) }
-	if slices.ContainsFunc(live.NodeStatuses, isRepair) || s.IsInstalling(live) && !node.missing {
+	if isRepairing(live) || s.IsInstalling(live) && !node.missing {
 		return false, nil
 	}
 	return true, c.repair(ctx, node, live)
+}
+
+func isRepairing(status *operatorv1.StaticPodOperatorStatus) bool {
+	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return controlplane.IsRepair(&n) })
 }
 
 // repair makes the installer controller install the node's revision again, by setting it as the node's target. A

@@ -87,6 +87,14 @@ func TestARolloutThatIsStuckDoesNotSwitchOffRepairs(t *testing.T) {
 				})
 			}}, []string{"m0: 7 to 7"}, nil, expected,
 		},
+		"another node, which has the latest revision, is being repaired": {
+			[]happening{edited, func(t *testing.T, c *cluster) {
+				t.Helper()
+				c.setStatus(t, func(status *operatorv1.StaticPodOperatorStatus) { status.NodeStatuses[0].TargetRevision = 7 })
+			}}, []string{"m0: 7 to 7"}, nil,
+			"NodeFilesDegraded True RepairWaits: node/m1: the manifest of the static pod differs from revision 7; " +
+				"its revision is installed again after the repair of another node",
+		},
 		"the node has no revision yet": {
 			[]happening{stuck, deleted, func(t *testing.T, c *cluster) {
 				t.Helper()
