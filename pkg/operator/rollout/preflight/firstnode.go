@@ -45,8 +45,9 @@ type restarts struct {
 }
 
 // firstNode returns the rollout that is at its first node, nil if there is none, or if the others do not prove that the
-// former revision works: at a first installation, a take-over, on a single node, or while another node is not Ready.
-// The former revision is that of the leader. An interrupted rollout may have left an older one on a third node.
+// former revision works: at a first installation, a take-over, on a single node, or while another CCM is not Ready. A
+// node whose kubelet does not work proves nothing, and may be away for days. The former revision is that of the leader.
+// An interrupted rollout may have left an older one on a third node.
 func (s *state) firstNode() *rollout {
 	first := s.ledByFormer()
 	if first == nil {
@@ -56,7 +57,7 @@ func (s *state) firstNode() *rollout {
 		pod := s.view.StaticPod(node.NodeName)
 		isFirst := pod != nil && controlplane.HasRevision(pod, first.revision)
 		switch {
-		case s.view.CannotJoin(&node):
+		case !isFirst && controlplane.KubeletOf(s.view.Node(node.NodeName)) != controlplane.KubeletReady:
 		case pod == nil, isFirst && first.pod != nil, !isFirst && (node.CurrentRevision == 0 || !controlplane.IsReady(pod)):
 			return nil
 		case isFirst:

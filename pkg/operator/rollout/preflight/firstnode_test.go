@@ -109,15 +109,37 @@ func TestARevisionThatCrashesOnAMachineThatHasJoinedIsRejected(t *testing.T) {
 	require.Equal(t, crashed, w.rejected(t)[0].Verdict.Describe())
 }
 
-func TestARevisionThatCrashesBesideAMachineThatHasDiedAsItJoinedIsRejected(t *testing.T) {
-	w := newRollout(t, "m0", "m1", "m2", "m3")
-	w.Status.NodeStatuses[3].CurrentRevision = 0
-	delete(w.Pods, "m3")
-	w.Nodes["m3"].Status.Conditions[0].Status = corev1.ConditionUnknown
-	w.crashes("m1", inUse)
-	w.clock.SetTime(controlplanetest.At(5))
-	w.pass(t, 0)
-	require.Len(t, w.rejected(t), 1)
+// The rollout goes around such a machine, which may be away for days.
+func TestARevisionThatCrashesBesideAMachineThatDoesNotWorkIsRejected(t *testing.T) {
+	kubelet := func(status corev1.ConditionStatus) func(w *world) {
+		return func(w *world) { w.Nodes["m3"].Status.Conditions[0].Status = status; w.Ready("m3", false) }
+	}
+	for name, tc := range map[string]struct {
+		happens func(w *world)
+		want    int
+	}{
+		"it has died as it joined": {func(w *world) {
+			w.Nodes["m3"].Status.Conditions[0].Status = corev1.ConditionUnknown
+			w.Status.NodeStatuses[3].CurrentRevision = 0
+			delete(w.Pods, "m3")
+		}, 1},
+		"its kubelet is silent":                   {kubelet(corev1.ConditionUnknown), 1},
+		"its container runtime does not work":     {kubelet(corev1.ConditionFalse), 1},
+		"only its cloud-controller-manager fails": {kubelet(corev1.ConditionTrue), 0},
+		"it had the revision before it died": {func(w *world) {
+			w.label("m3", "4")
+			kubelet(corev1.ConditionUnknown)(w)
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newRollout(t, "m0", "m1", "m2", "m3")
+			tc.happens(w)
+			w.crashes("m1", inUse)
+			w.clock.SetTime(controlplanetest.At(5))
+			w.pass(t, 0)
+			require.Len(t, w.rejected(t), tc.want)
+		})
+	}
 }
 
 // A rollout that another change interrupted has left an older revision on the third node.
