@@ -52,16 +52,22 @@ func (v *View) CannotJoin(node *operatorv1.NodeStatus) bool {
 	return node.CurrentRevision == 0 && KubeletOf(v.Node(node.NodeName)) != KubeletReady
 }
 
+func (v *View) isLeftBehind(node *operatorv1.NodeStatus, latest int32) bool {
+	return node.CurrentRevision != latest && KubeletOf(v.Node(node.NodeName)) == KubeletSilent
+}
+
 // Halfway returns the first node that has the latest revision, preferably the leader's, and the former revision,
 // preferably the leader's. It returns 0 while a node is being installed or has no revision, and unless some nodes have
-// the latest revision and some do not. A repair with a former revision does not count, nor does a node that CannotJoin.
+// the latest revision and some do not. A repair with a former revision does not count, nor does a node that cannot get
+// the latest one: no rollout waits for it.
 func (v *View) Halfway(status *operatorv1.StaticPodOperatorStatus, leader string) (first string, former int32) {
+	latest := status.LatestAvailableRevision
 	for _, node := range status.NodeStatuses {
 		switch isLeader := node.NodeName == leader; {
-		case v.CannotJoin(&node):
-		case isChanging(&node, status.LatestAvailableRevision) || node.CurrentRevision == 0:
+		case v.CannotJoin(&node), v.isLeftBehind(&node, latest):
+		case isChanging(&node, latest) || node.CurrentRevision == 0:
 			return "", 0
-		case node.CurrentRevision == status.LatestAvailableRevision:
+		case node.CurrentRevision == latest:
 			if first == "" || isLeader {
 				first = node.NodeName
 			}

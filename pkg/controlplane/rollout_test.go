@@ -73,6 +73,7 @@ func TestARolloutThatIsHalfway(t *testing.T) {
 		"every node has it":                {[3]int32{4, 4, 4}, [3]int32{}, "m0", ready, "", 0},
 		"every node has it but a new one":  {[3]int32{4, 4, 0}, [3]int32{}, "m0", ready, "", 0},
 		"every node has it but a dead one": {[3]int32{4, 4, 0}, [3]int32{}, "m0", silent, "", 0},
+		"a machine died before it got it":  {[3]int32{4, 4, 3}, [3]int32{}, "m0", silent, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := &operatorv1.StaticPodOperatorStatus{}

@@ -204,7 +204,7 @@ func TestADeafLeaderSaysWhatKeepsEachOtherProcessFromLeading(t *testing.T) {
 }
 
 func TestTheOnlyNodesDeafProcessIsRestarted(t *testing.T) {
-	for name, cordoned := range map[string]bool{"": false, "also if the Node is cordoned": true} {
+	for name, cordoned := range map[string]bool{"the Node accepts pods": false, "the Node is cordoned": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "m0")
 			w.cordon("m0", cordoned)
