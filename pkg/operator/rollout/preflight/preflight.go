@@ -219,7 +219,7 @@ func (s *state) create(ctx context.Context) (*trial.Verdict, string, error) {
 	}
 	node := s.node()
 	if node == "" {
-		return nil, "a Ready control-plane node", nil
+		return nil, "a Ready control-plane node that is not cordoned", nil
 	}
 	pod, err := operand.PreflightPodOf(s.record.Secret)
 	if err != nil {

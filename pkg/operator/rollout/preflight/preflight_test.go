@@ -470,8 +470,8 @@ func TestAPreflightWithoutANodeWaitsAndSaysSoAfterAMinute(t *testing.T) {
 	w.pass(t, 2*time.Second)
 	require.Equal(t, operatorv1.OperatorCondition{
 		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "PreflightWaiting",
-		Message: "the preflight of the changed inputs waits for a Ready control-plane node; the change rolls out, although " +
-			"nothing has proved it",
+		Message: "the preflight of the changed inputs waits for a Ready control-plane node that is not cordoned; " +
+			"the change rolls out, although nothing has proved it",
 	}, w.condition(t))
 	w.Nodes["m0"].Spec.Unschedulable = false
 	w.pass(t, time.Second)
