@@ -55,6 +55,12 @@ func Of(secret *corev1.Secret) *Record {
 	return r
 }
 
+// HasRecord filters the events of Secrets: it reports whether one has the record, or may have had it.
+func HasRecord(obj any) bool {
+	object, ok := obj.(metav1.Object)
+	return !ok || object.GetName() == operand.PreflightName
+}
+
 // Runs reports whether the candidate waits for its preflight, or is in it.
 func (r *Record) Runs() bool { return len(r.Files) > 0 }
 

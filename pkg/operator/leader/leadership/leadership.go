@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -59,13 +58,8 @@ func New(d dependencies.Deps, o Options) factory.Controller {
 	dependencies.Require(d, o)
 	f := factory.New().
 		WithInformers(d.Lease, d.Target.Core().V1().Pods().Informer(), d.Nodes.Informer(), d.Infrastructures.Informer()).
-		WithFilteredEventsInformers(isProof, d.Target.Core().V1().Secrets().Informer())
+		WithFilteredEventsInformers(trial.HasRecord, d.Target.Core().V1().Secrets().Informer())
 	return reconciler.From(f, name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync)
-}
-
-func isProof(obj any) bool {
-	object, ok := obj.(metav1.Object)
-	return !ok || object.GetName() == operand.PreflightName
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {

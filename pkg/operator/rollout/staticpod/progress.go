@@ -16,7 +16,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/condition"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -43,13 +42,8 @@ func newProgressController(o options) factory.Controller {
 	core := o.Target.Core().V1()
 	f := factory.New().
 		WithInformers(core.Pods().Informer(), o.Nodes.Informer()).
-		WithFilteredEventsInformers(isProof, core.Secrets().Informer())
+		WithFilteredEventsInformers(trial.HasRecord, core.Secrets().Informer())
 	return reconciler.From(f, progressController, o.Operator, o.Recorder, (&progress{Deps: o.Deps}).sync)
-}
-
-func isProof(obj any) bool {
-	object, ok := obj.(metav1.Object)
-	return !ok || object.GetName() == operand.PreflightName
 }
 
 func (c *progress) sync(ctx context.Context, syncCtx factory.SyncContext) error {
