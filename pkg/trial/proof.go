@@ -18,7 +18,7 @@ const (
 	ProofAwaited ProofState = "Awaited"  // the lead will move to the first node
 	ProofHeld    ProofState = "Held"     // it led, and showed nothing: the cloud may be down
 	ProofLeads   ProofState = "Leads"    // the process on the first node leads
-	Proven       ProofState = "Proven"   // it led well
+	Proven       ProofState = "Proven"   // it led well, or a preflight logged in with its credentials and CAs
 	Unproved     ProofState = "Unproved" // the rollout proceeds, although nothing has proved the revision
 	ProofFailed  ProofState = "Failed"   // the revision is rejected
 )

@@ -11,6 +11,9 @@
 // verdict to the record, and deletes the pod, the lease and the candidate's data. All that it needs is in the API, so
 // the operator's next process continues.
 //
+// preflight.go runs the pod, judge.go judges it, and compare.go asks whether the running CCM fails, too. A revision is
+// judged by firstnode.go before it leads, by proof.go and prove.go while it has to lead, and by takeback.go afterwards.
+//
 // # The proof of a revision
 //
 // A rollout whose revision changes the cloud configuration, the image or the flags waits at its second node until the

@@ -66,7 +66,7 @@ type controller struct {
 	// ready is the ID of its Ready container, and ignored are its restarts that do not count.
 	ready   patience.Since[string]
 	ignored restarts
-	leading leading
+	memory  memory
 }
 
 // New returns the controller. Timers requeue only while it watches a preflight or a rollout. leases watches the lease
@@ -151,7 +151,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	if !s.record.Runs() {
 		c.lasts = patience.Since[string]{}
-		return s.endWith(ctx)
+		return s.endConcluded(ctx)
 	}
 	verdict, waitsFor, err := s.run(ctx)
 	if err != nil {
@@ -168,9 +168,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return s.report(ctx, nil, waitsFor)
 }
 
-// endWith ends the preflight of a candidate with a verdict, which counts until the change has been seen to work.
-func (s *state) endWith(ctx context.Context) error {
-	if err := s.watchLeader(ctx); err != nil {
+// endConcluded ends the preflight of a candidate with a verdict, which counts until the change has been seen to work.
+func (s *state) endConcluded(ctx context.Context) error {
+	if err := s.recordRejectedLogin(ctx); err != nil {
 		return err
 	}
 	verdict := s.record.Verdict
@@ -190,6 +190,15 @@ func (s *state) endWith(ctx context.Context) error {
 	}
 	s.after(controlplane.SettleTime)
 	return s.end(ctx, verdict)
+}
+
+// worksSince reports whether every node has the latest revision with the candidate's changes, and a process that
+// acquired the lease since then has settled. The leader's node rolls last, so that process has the change.
+func (s *state) worksSince(verdict time.Time) bool {
+	latest := s.status.LatestAvailableRevision
+	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != latest }
+	return s.view.Holder().State == controlplane.Leading && s.view.Record().HeldSince.After(verdict) &&
+		!slices.ContainsFunc(s.status.NodeStatuses, isBehind) && s.objects.StartDigests(latest).Matches(s.record.Inputs)
 }
 
 func (s *state) run(ctx context.Context) (*trial.Verdict, string, error) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
@@ -21,15 +20,6 @@ import (
 // end of the former one (--node-status-update-frequency), and may take half a minute. If none has ended since, the
 // leader may hang in its cloud, and earlier answers say nothing about the cloud now.
 const roundPeriod = 330 * time.Second
-
-// worksSince reports whether every node has the latest revision with the candidate's changes, and a process that
-// acquired the lease since then has settled. The leader's node rolls last, so that process has the change.
-func (s *state) worksSince(verdict time.Time) bool {
-	latest := s.status.LatestAvailableRevision
-	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != latest }
-	return s.view.Holder().State == controlplane.Leading && s.view.Record().HeldSince.After(verdict) &&
-		!slices.ContainsFunc(s.status.NodeStatuses, isBehind) && s.objects.StartDigests(latest).Matches(s.record.Inputs)
-}
 
 // compareWithLeader adds what the leader has looked up to a verdict, if there is a leader with a recent round. The
 // result stays, because a tenant may have written lines of the leader's log.
@@ -85,9 +75,10 @@ func endedByLogin(pod *corev1.Pod) bool {
 		nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
 }
 
-// watchLeader records that the cloud also rejects the operand's login while it rejects that of a changed candidate.
-// That is then tried again at once, because new credentials may become valid some seconds after they were written.
-func (s *state) watchLeader(ctx context.Context) error {
+// recordRejectedLogin records that the cloud also rejects the operand's login while it rejects that of a changed
+// candidate. That is then tried again at once, because new credentials may become valid some seconds after they were
+// written.
+func (s *state) recordRejectedLogin(ctx context.Context) error {
 	var last time.Time
 	for _, r := range trial.Remembered(s.record.Rejected, s.now) {
 		if r.Verdict.AwaitsLeader() && r.Verdict.Ended.After(last) {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
@@ -23,8 +22,8 @@ import (
 // acceptedByAdmin is why a revision that has failed rolls out.
 const acceptedByAdmin = "an administrator has accepted what it changes"
 
-// leading is what a process of the operator remembers about the proof of a revision, beside the record.
-type leading struct {
+// memory is what a process of the operator remembers about the proof of a revision, beside the record.
+type memory struct {
 	// unled is since when no process leads, lost since when a process of another node has ended and is not Ready, and well
 	// the container that leads with all its controllers.
 	unled, lost patience.Since[bool]
@@ -43,9 +42,9 @@ func (s *state) prove(ctx context.Context) error {
 		s.isAccepted(s.objects.Changes(latest, proof.Former)):
 		return s.writeProof(ctx, proof.In(trial.Unproved, acceptedByAdmin, s.now))
 	case proof.HasEnded(latest):
-		return s.watchLeaders(ctx)
-	case proof.IsOpen(latest) && s.hasFirst(proof):
-		return s.goOn(ctx)
+		return s.takeBackIfLeadersEnd(ctx)
+	case proof.IsOpen(latest) && s.hasFirstNode(proof):
+		return s.continueProof(ctx)
 	}
 	begun := s.beginProof(ctx)
 	if begun == nil {
@@ -55,13 +54,13 @@ func (s *state) prove(ctx context.Context) error {
 	return s.writeProof(ctx, begun)
 }
 
-// hasFirst reports whether the first node of a proof still has its revision: a machine may be replaced meanwhile. Then
-// another node proves it.
-func (s *state) hasFirst(p *trial.Proof) bool {
+// hasFirstNode reports whether the first node of a proof still has its revision: a machine may be replaced meanwhile.
+// Then another node proves it.
+func (s *state) hasFirstNode(p *trial.Proof) bool {
 	return p.AwaitsFormer() || s.view.Revisions(p.Node).CurrentRevision == p.Revision
 }
 
-func (s *state) goOn(ctx context.Context) error {
+func (s *state) continueProof(ctx context.Context) error {
 	look, present := lookInterval, s.record.Proof
 	if present.State == trial.ProofHeld && !present.Hangs {
 		look = max(lookInterval, present.Since.Add(trial.ProofHoldPeriod).Sub(s.now)) // Time or an event ends it.
@@ -92,7 +91,7 @@ func (s *state) beginProof(ctx context.Context) *trial.Proof {
 		return nil
 	}
 	if !former.NeedsProof(s.objects, latest, begun.Former) {
-		return s.watched(begun)
+		return s.withoutProof(begun)
 	}
 	if holder := s.view.Holder(); holder.State.Runs() && holder.Node != begun.Node {
 		begun.Controllers, _ = s.startedOn(ctx, holder.Node)
@@ -100,9 +99,9 @@ func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	return begun
 }
 
-// watched returns the record of a revision that needs no proof, nil if no former one leads, because then the change may
-// be the fix. A preflight that has led with it counts as a proof.
-func (s *state) watched(begun *trial.Proof) *trial.Proof {
+// withoutProof returns the record of a revision that needs no proof, nil if no former one leads, because then the change
+// may be the fix. A preflight that has led with it counts as a proof.
+func (s *state) withoutProof(begun *trial.Proof) *trial.Proof {
 	if s.ledByFormer() == nil {
 		return nil
 	}
@@ -161,13 +160,13 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 
 // observeLosses adds to the proof how long nobody has led, and how long another node's process has been missing.
 func (s *state) observeLosses(p *proof, leads bool) {
-	if since := s.leading.unled.See(!leads, s.now); !leads {
+	if since := s.memory.unled.See(!leads, s.now); !leads {
 		p.unled = s.now.Sub(since)
 	}
 	isLost := slices.ContainsFunc(s.view.StaticPods(), func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName != p.record.Node && s.keepsEnding(pod)
 	})
-	if since := s.leading.lost.See(isLost, s.now); isLost {
+	if since := s.memory.lost.See(isLost, s.now); isLost {
 		p.lost = s.now.Sub(since)
 	}
 }
@@ -185,7 +184,7 @@ func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 	if p.hasStarted() {
 		well = p.container
 	}
-	if since := s.leading.well.See(well, s.now); well != "" {
+	if since := s.memory.well.See(well, s.now); well != "" {
 		p.wellFor = s.now.Sub(since)
 	}
 	if s.now.Sub(p.record.Since.Time) >= startTimeout {
@@ -280,51 +279,4 @@ func (s *state) writeProof(ctx context.Context, next *trial.Proof) error {
 	case trial.ProofAwaited, trial.ProofLeads, trial.ProofFailed:
 	}
 	return nil
-}
-
-// watchLeaders rejects a revision of the last hour whose leaders end soon, although one of the former revision led.
-func (s *state) watchLeaders(ctx context.Context) error {
-	l, present, latest := &s.leading, s.record.Proof, s.record.Proof.Revision
-	isOver := s.isOver(present)
-	if l.of != latest || isOver {
-		l.of, l.ends = latest, nil
-	}
-	if isOver {
-		return nil
-	}
-	process := s.view.Record().Process
-	verdict := s.endOfLeader(ctx, process, latest)
-	if verdict == nil || slices.Contains(l.ends, process.Identity) {
-		return nil
-	}
-	if present.State == trial.Proven && verdict.Class == nodecause.Unauthenticated.String() {
-		return nil // The revision has logged in before: its credentials have expired, or were revoked.
-	}
-	l.ends = append(l.ends, process.Identity)
-	if len(l.ends) < minRestarts || len(s.objects.Changes(latest, present.Former)) == 0 {
-		return nil // The former revision may be pruned: then there is nothing to go back to.
-	}
-	failed := present.In(trial.ProofFailed, verdict.Message, s.now)
-	failed.Node = process.Node
-	return s.rejectLed(ctx, failed, verdict)
-}
-
-// isOver reports whether the leaders that have ended so far do not count against a revision.
-func (s *state) isOver(record *trial.Proof) bool {
-	return s.view.Holder().State == controlplane.Leading || record.State == trial.ProofFailed ||
-		record.Why == acceptedByAdmin || s.now.Sub(record.Began.Time) >= watchPeriod
-}
-
-// endOfLeader returns the verdict about a process of the revision that ended, because of it, before it settled, or nil.
-func (s *state) endOfLeader(ctx context.Context, process controlplane.Process, revision int32) *trial.Verdict {
-	pod, lease := s.view.StaticPod(process.Node), s.view.Record().Lease
-	if pod == nil || lease == nil || !controlplane.HasRevision(pod, revision) ||
-		!s.Lease.EndOf(s.view).Failed {
-		return nil
-	}
-	run := controlplane.Terminated(controlplane.ContainerStatus(pod))
-	if !controlplane.Led(run, lease) {
-		return nil
-	}
-	return onlyFailed(s.judgeEnd(ctx, pod, run, lease))
 }
