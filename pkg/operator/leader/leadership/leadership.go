@@ -2,6 +2,9 @@
 // ended, and restores a deleted lease whose holder still acts on it. It moves the lead away from a cordoned Node,
 // before that reboots, and from a process whose node controller is not running. In a rollout, it moves the lead to the
 // first node that has the revision, see package preflight. Without it, the next CCM leads when the lease expires.
+//
+// release.go has when the lease is released, move.go when and how the lead moves, deaf.go what is special to a leader
+// whose node controller is not running, and record.go what the pods of moves tell.
 package leadership
 
 import (
@@ -92,9 +95,9 @@ type view struct {
 	moves     []record
 	// cordonedSince is when the holder's Node was first seen cordoned.
 	cordonedSince time.Time
-	// isIdle reports whether the holder's node controller is not running, idleSince since when, waiting for which nodes.
-	isIdle    bool
-	idleSince time.Time
+	// isDeaf reports whether the holder's node controller is not running, deafSince since when, waiting for which nodes.
+	isDeaf    bool
+	deafSince time.Time
 	waiting   []string
 }
 
@@ -131,7 +134,7 @@ func (c *controller) observe(seen controlplane.View) *view {
 		cordoned = v.holder.Node
 	}
 	v.cordonedSince = c.cordoned.See(cordoned, v.Now())
-	v.idleSince, v.waiting, v.isIdle = c.NodeController.NotRunning(v.holder.Identity)
+	v.deafSince, v.waiting, v.isDeaf = c.NodeController.NotRunning(v.holder.Identity)
 	return v
 }
 

@@ -86,7 +86,7 @@ type move struct {
 }
 
 // wishes return the move that is wanted, without a successor if there is none. The first one counts.
-var wishes = []func(v *view) move{proofWanted, takingBackWanted, cordonWanted, restartWanted}
+var wishes = []func(v *view) move{proofWanted, takingBackWanted, cordonWanted, replacementWanted}
 
 // plan returns the move to start, or when to look again. A holder must be a settled process of ours that was seen to
 // write the lease, on a Node whose kubelet works.
@@ -111,7 +111,7 @@ func (v *view) plan() (start move, wait time.Duration) {
 	return move{}, 0
 }
 
-// cordonWanted moves the lead away from a Node that reboots. Like restartWanted, it wants nothing during a rollout or a
+// cordonWanted moves the lead away from a Node that reboots. Like replacementWanted, it wants nothing during a rollout or a
 // take-over, which move the lead themselves.
 func cordonWanted(v *view) move {
 	if !v.isCordoned() || v.hasLeft(v.holder.Node) || v.isChanging() {
@@ -237,14 +237,14 @@ func (c *controller) announce(v *view, m move) {
 	case cordon:
 		c.Recorder.Eventf("LeadMoves", "node/%s is cordoned: its cloud-controller-manager hands the lead over to the one on "+
 			"node/%s", v.holder.Node, m.successor)
-	case idle:
+	case deaf:
 		c.Replaced()
 		next := "the one on node/" + m.successor + " leads next"
 		if m.successor == v.holder.Node {
 			next = "it is restarted"
 		}
 		text := fmt.Sprintf("the cloud-controller-manager on node/%s leads and looks at no node", v.holder.Node)
-		if v.isIdle { // A former process of the operator may have started the move.
+		if v.isDeaf { // A former process of the operator may have started the move.
 			text += ", while " + waits(v.waiting)
 		}
 		c.Recorder.Warning("DeafLeaderReplaced", text+": "+next)

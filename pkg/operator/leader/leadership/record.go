@@ -1,17 +1,13 @@
 package leadership
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // occasion is why the lead moves. The prefixes, followed by the name of the Node that the lead leaves, name the pods on
@@ -25,8 +21,8 @@ var (
 	// cordon is a Node that reboots. Its pause applies only to that Node.
 	cordon = occasion{leave: "handover-leave-", take: "handover-take-", pause: 15 * time.Minute}
 
-	// idle is a leader whose node controller is not running. In an outage of the cloud, the next one's may not run either.
-	idle = occasion{leave: "handover-end-", take: "handover-follow-", pause: time.Hour}
+	// deaf is a leader whose node controller is not running. In an outage of the cloud, the next one's may not run either.
+	deaf = occasion{leave: "handover-end-", take: "handover-follow-", pause: time.Hour}
 
 	// proof moves the lead to the first node of a revision, takingBack away from it, see package preflight.
 	proof      = occasion{leave: "handover-yield-", take: "handover-prove-", pause: controlplane.MoveTimeout}
@@ -44,7 +40,7 @@ type record struct {
 func recordsOf(pods []*corev1.Pod) (records []record) {
 	for _, pod := range pods {
 		r := record{Pod: pod}
-		for _, why := range []occasion{cordon, idle, proof, takingBack} {
+		for _, why := range []occasion{cordon, deaf, proof, takingBack} {
 			for _, prefix := range []string{why.leave, why.take} {
 				if node, is := strings.CutPrefix(pod.Name, prefix); is {
 					r.why, r.left = why, node
@@ -102,10 +98,6 @@ func (v *view) movesUntil() time.Time {
 	return v.latest(func(record) bool { return true }).Add(controlplane.MoveTimeout)
 }
 
-func (v *view) lastReplaced() time.Time {
-	return v.latest(func(r record) bool { return r.why == idle })
-}
-
 func (v *view) latest(isOne func(r record) bool) (last time.Time) {
 	for _, r := range v.moves {
 		if at := r.CreationTimestamp.Time; isOne(r) && at.After(last) {
@@ -114,87 +106,3 @@ func (v *view) latest(isOne func(r record) bool) (last time.Time) {
 	}
 	return last
 }
-
-// NodeControllerCondition is True while the leader's node controller is not running and nodes wait for it.
-const NodeControllerCondition = "DeafLeaderNotices"
-
-// idleGrace is how long the node controller may be idle: a new leader looks at each waiting Node within seconds.
-const idleGrace = 2 * time.Minute
-
-func restartWanted(v *view) move {
-	if !v.isIdle || v.isChanging() {
-		return move{}
-	}
-	return move{idle, v.replacedAt(), v.otherProcess()}
-}
-
-func (v *view) replacedAt() time.Time {
-	due := v.idleSince.Add(idleGrace)
-	if last := v.lastReplaced(); !last.IsZero() && last.Add(idle.pause).After(due) {
-		return last.Add(idle.pause)
-	}
-	return due
-}
-
-// otherProcess returns the node whose process replaces the leader: the holder's own if there is no other Node. An
-// unready standby may not reach the cloud, and another process of the holder's node would not either.
-func (v *view) otherProcess() string {
-	isOther := func(node *corev1.Node) bool { return v.isOther(node.Name) }
-	if next := v.successor(v.isOther); next != "" || slices.ContainsFunc(v.Nodes(), isOther) {
-		return next
-	}
-	return v.holder.Node
-}
-
-func (v *view) withoutSuccessor() string {
-	var unfit []string
-	for _, pod := range v.StaticPods() {
-		if v.isOther(pod.Spec.NodeName) {
-			unfit = append(unfit, v.unfit(pod))
-		}
-	}
-	if len(unfit) == 0 {
-		return "no other process runs; see StaticPodsDegraded"
-	}
-	slices.Sort(unfit)
-	return "no other process can lead, because " + diagnostic.JoinFew(unfit, " and ", " and %d more")
-}
-
-func (v *view) condition() *operatorclient.Condition {
-	if !v.isIdle {
-		return operatorclient.AsExpected(NodeControllerCondition)
-	}
-	due, last := stamp(v.replacedAt()), v.lastReplaced()
-	reason, what := "LeaderDeaf", "another process leads from "+due+" on"
-	switch {
-	case v.isMoving():
-		what = "another process leads in a moment"
-	case controlplane.KubeletOf(v.Node(v.holder.Node)) != controlplane.KubeletReady:
-		what = fmt.Sprintf("no other process leads before node/%s is Ready: check its kubelet", v.holder.Node)
-	case !last.IsZero():
-		reason = "LeaderDeafAgain"
-		what = fmt.Sprintf("a leader was replaced for this at %s, and the next one is at %s; check that the cloud's API "+
-			"answers the control plane, then end this process", stamp(last), due)
-	case v.isChanging():
-		what = "another process leads once the rollout has ended"
-	case v.otherProcess() == "":
-		what = v.withoutSuccessor()
-	}
-	return operatorclient.NewCondition(NodeControllerCondition, operatorv1.ConditionTrue, reason, fmt.Sprintf(
-		"the cloud-controller-manager on node/%s leads and looks at no node, while %s; %s", v.holder.Node, waits(v.waiting),
-		what))
-}
-
-func waits(nodes []string) string {
-	verb := " wait"
-	if len(nodes) == 1 {
-		verb = " waits"
-	}
-	var named []string
-	for _, node := range nodes {
-		named = append(named, "node/"+node)
-	}
-	return diagnostic.JoinFew(named, ", ", " and %d more") + verb
-}
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,6 +1,8 @@
 // Package staticpod assembles the controllers that bring the operand to the control-plane nodes. One of its own creates
-// revisions of the accepted candidates. Those of library-go install them node by node, monitor the pods and prune old
-// revisions; nextnode.go chooses the node, and other files adapt what library-go's controllers read and write.
+// revisions (revision.go) of the accepted candidates (candidate.go), another reports the rollout (progress.go). Those of
+// library-go install revisions node by node, monitor the pods and prune old revisions. nextnode.go chooses the node.
+// installerclient.go adapts the status that they read and write, pods.go and installerpod.go the pods, and listers.go
+// the Nodes and Pods in caches.
 //
 // library-go's builder is not used because it binds the installer to cluster-admin. Guard pods are omitted: see
 // docs/decisions/001-controllers-without-the-builder.md.
