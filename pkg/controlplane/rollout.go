@@ -5,6 +5,8 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 )
 
 // RollsOut reports whether a revision is being rolled out; conditionType is the Progressing condition that will show
@@ -88,6 +90,15 @@ func NodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 		names = append(names, node.NodeName)
 	}
 	return names
+}
+
+// LeaseNode returns the node that the lease names, "" if it names none, whatever the state of the process: it may lead
+// again.
+func (v *View) LeaseNode() string {
+	if v.state.Record.Lease == nil || !v.state.Record.Exists {
+		return ""
+	}
+	return leaseholder.Node(v.state.Record.Lease, NodeNames(v.state.Status))
 }
 
 // PredecessorRevision is what WorkingRevision returns while the predecessor leads.

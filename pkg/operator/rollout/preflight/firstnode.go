@@ -38,12 +38,6 @@ type rollout struct {
 	pod *corev1.Pod
 }
 
-// restarts is how often the container of a pod has ended.
-type restarts struct {
-	pod   types.UID
-	count int
-}
-
 // firstNode returns the rollout that is at its first node, nil if there is none, or if the others do not prove that the
 // former revision works: at a first installation, a take-over, on a single node, or while another CCM is not Ready. A
 // node whose kubelet does not work proves nothing, and may be away for days. The former revision is that of the leader.
@@ -117,7 +111,7 @@ func (s *state) ignoreSettledRestarts(pod *corev1.Pod) {
 	hasSettled := s.now.Sub(s.ready.See(ready, s.now)) >= controlplane.SettleTime && ready != ""
 	run := controlplane.Terminated(status)
 	if hasSettled || run != nil && controlplane.EndedByMove(run, pod.Spec.NodeName, s.view.Moves()) {
-		s.ignored = restarts{pod: pod.UID, count: endsOf(status)}
+		s.ignored = map[types.UID]int{pod.UID: endsOf(status)}
 	}
 }
 
@@ -134,10 +128,7 @@ func endsOf(status corev1.ContainerStatus) int {
 func (s *state) judgeFirstNode(ctx context.Context, first *rollout) *trial.Verdict {
 	e := &evidence{now: s.now, pod: first.pod, since: s.unready.See(string(first.pod.UID), s.now)}
 	status := controlplane.ContainerStatus(first.pod)
-	count := endsOf(status)
-	if s.ignored.pod == first.pod.UID {
-		count -= s.ignored.count
-	}
+	count := endsOf(status) - s.ignored[first.pod.UID]
 	if end := controlplane.Terminated(status); end != nil && count >= minRestarts {
 		verdict := e.ended(end)
 		isRevoked := verdict.Class == nodecause.Unauthenticated.String() && s.hasLoggedIn(first)

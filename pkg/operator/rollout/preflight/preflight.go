@@ -63,9 +63,9 @@ type controller struct {
 	// container, and emptyLog the container whose log was empty. lastLogRead is when logs were last read because of it.
 	unready, running, emptyLog patience.Since[string]
 	lastLogRead                time.Time
-	// ready is the ID of its Ready container, and ignored are its restarts that do not count.
+	// ready is the ID of its Ready container, and ignored how many of the ends of that pod's container do not count.
 	ready   patience.Since[string]
-	ignored restarts
+	ignored map[types.UID]int
 	memory  memory
 }
 
@@ -103,7 +103,6 @@ type state struct {
 	// acceptance has the values that an administrator has accepted, see operatorclient.IsAccepted.
 	acceptance string
 	view       controlplane.View
-	nodes      []*corev1.Node
 	objects    operand.Objects
 	record     *trial.Record
 	pod        *corev1.Pod
@@ -115,7 +114,7 @@ func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) 
 	if s.view, err = c.View(); err != nil {
 		return nil, err
 	}
-	s.now, s.status, s.nodes = s.view.Now(), s.view.Status(), s.view.Nodes()
+	s.now, s.status = s.view.Now(), s.view.Status()
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
 		return nil, err
@@ -256,7 +255,7 @@ func (s *state) create(ctx context.Context) (*trial.Verdict, string, error) {
 // node returns the first Ready Node that is not cordoned, by name, "" if there is none. The leader's comes last, and
 // that of the former verdict before it, because its network may have failed.
 func (s *state) node() string {
-	nodes := slices.DeleteFunc(slices.Clone(s.nodes), func(node *corev1.Node) bool {
+	nodes := slices.DeleteFunc(slices.Clone(s.view.Nodes()), func(node *corev1.Node) bool {
 		return controlplane.KubeletOf(node) != controlplane.KubeletReady || controlplane.IsCordoned(node)
 	})
 	if len(nodes) == 0 {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
@@ -157,7 +159,9 @@ func (p *proof) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 	return r, nil
 }
 
-func (p *proof) formerStarts() bool { return p.isElsewhere && isAmong(p.record.Controllers, p.started) }
+func (p *proof) formerStarts() bool {
+	return p.isElsewhere && sets.New(p.started...).HasAll(p.record.Controllers...)
+}
 
 func (p *proof) formerLeads() bool { return p.isSettled && p.formerStarts() }
 
@@ -190,8 +194,4 @@ func (p *proof) missing() []string {
 		isExplained := others || name == serviceController && explains(diagnostic.CloudConfig)
 		return slices.Contains(p.started, name) || len(p.started) > 0 && isExplained
 	})
-}
-
-func isAmong(names, others []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(others, name) })
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
@@ -84,7 +83,7 @@ func (s *state) continueProof(ctx context.Context) error {
 func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	latest, now := s.status.LatestAvailableRevision, metav1.NewTime(s.now)
 	begun := &trial.Proof{Revision: latest, State: trial.ProofAwaited, Began: now, Since: now}
-	begun.Node, begun.Former = s.view.Halfway(s.status, s.leaseNode())
+	begun.Node, begun.Former = s.view.Halfway(s.status, s.view.LeaseNode())
 	first, former := s.view.StaticPod(begun.Node), s.record.Proof
 	if begun.Former == 0 || first == nil || !controlplane.IsReady(first) ||
 		!former.IsNew(s.objects, latest, begun.Former) {
@@ -110,14 +109,6 @@ func (s *state) withoutProof(begun *trial.Proof) *trial.Proof {
 		begun.State = trial.Proven
 	}
 	return begun
-}
-
-func (s *state) leaseNode() string {
-	lease := s.view.Record().Lease
-	if lease == nil {
-		return ""
-	}
-	return leaseholder.Node(lease, controlplane.NodeNames(s.status))
 }
 
 // startedOn returns the controllers that the leader on a node has started, and whether it has answered.
@@ -224,11 +215,11 @@ func (s *state) judgeEnd(
 	run.Message = logged(run.Message, e.log)
 	verdict := e.ended(run)
 	verdict.Led, verdict.Ended = true, run.FinishedAt
-	if acquired := lease.Spec.AcquireTime; controlplane.Led(run, lease) {
-		verdict.Took.Duration = max(0, run.FinishedAt.Sub(acquired.Time))
-	} else {
-		verdict.Took.Duration = run.FinishedAt.Sub(run.StartedAt.Time)
+	began := run.StartedAt.Time
+	if controlplane.Led(run, lease) {
+		began = lease.Spec.AcquireTime.Time
 	}
+	verdict.Took.Duration = max(0, run.FinishedAt.Sub(began))
 	if wasKilled(run, verdict.Took.Duration) {
 		verdict.Class = killed
 	}

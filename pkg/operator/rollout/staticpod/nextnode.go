@@ -1,7 +1,6 @@
 package staticpod
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -82,7 +80,7 @@ type rollout struct {
 	status *operatorv1.StaticPodOperatorStatus
 	latest int32
 	nodes  []nodeState
-	// leader is the node that the lease names, "" if it names none, whatever the state of the process: it may lead again.
+	// leader is the node that the lease names, see controlplane.View.LeaseNode.
 	leader  string
 	objects operand.Objects
 	proof   *trial.Proof
@@ -115,7 +113,7 @@ func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, e
 	if len(behind) == 0 {
 		return chosen, nil
 	}
-	next := slices.MinFunc(behind, byTurn)
+	next := slices.MinFunc(behind, func(a, b nodeState) int { return slices.Compare(a.turn(), b.turn()) })
 	if chosen.wait = n.waits(r, next); chosen.wait == 0 {
 		chosen.node = next.NodeStatus
 	}
@@ -201,22 +199,19 @@ func (r rollout) revisionFor(at nodeState, isUnproved bool) int32 {
 	return r.latest
 }
 
-// byTurn orders the nodes that are behind: first the one where the revision was started, so that a failure stays on one
+// turn orders the nodes that are behind: first the one where the revision was started, so that a failure stays on one
 // node; then one whose revision has failed; then those without a working CCM; then the oldest; the leader's last; a
 // standby that watches an unrenewed lease after the others.
-func byTurn(a, b nodeState) int {
-	first := func(a, b bool) int {
-		switch {
-		case a == b:
-			return 0
-		case a:
-			return -1
+func (n *nodeState) turn() []int {
+	after := func(isAfter bool) int {
+		if isAfter {
+			return 1
 		}
-		return 1
+		return 0
 	}
-	return cmp.Or(first(a.hasStarted, b.hasStarted), first(a.failed, b.failed), first(!a.works, !b.works),
-		cmp.Compare(a.CurrentRevision, b.CurrentRevision), cmp.Compare(a.last, b.last),
-		first(!a.watches, !b.watches))
+	return []int{
+		after(!n.hasStarted), after(!n.failed), after(n.works), int(n.CurrentRevision), n.last, after(n.watches),
+	}
 }
 
 func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollout, err error) {
@@ -228,10 +223,7 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 		return r, err
 	}
 	r.now, r.proof = r.view.Now(), trial.Of(r.objects.Secret(operand.PreflightName)).Proof
-	record := r.view.Record()
-	if record.Lease != nil && record.Exists {
-		r.leader = leaseholder.Node(record.Lease, controlplane.NodeNames(status))
-	}
+	r.leader = r.view.LeaseNode()
 	last, installers := r.last(), r.view.Installers()
 	for i := range status.NodeStatuses {
 		state := nodeState{NodeStatus: &status.NodeStatuses[i]}
@@ -251,7 +243,7 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 		}
 		r.nodes = append(r.nodes, state)
 	}
-	if record.IsUnrenewed(r.now) {
+	if record := r.view.Record(); record.IsUnrenewed(r.now) {
 		r.markWatching()
 	}
 	return r, nil
