@@ -34,9 +34,9 @@ func (v *View) IsInstalling(status *operatorv1.StaticPodOperatorStatus) bool {
 	})
 }
 
-// TargetRevision returns the revision that is being installed on a node, or 0.
-func TargetRevision(status *operatorv1.StaticPodOperatorStatus, node string) int32 {
-	return first(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == node }).TargetRevision
+// StatusOf returns the status of a node, or a zero status.
+func StatusOf(status *operatorv1.StaticPodOperatorStatus, node string) operatorv1.NodeStatus {
+	return first(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == node })
 }
 
 // IsRepair reports whether a node is being reinstalled with its current revision. Node repair sets such a target.
@@ -95,10 +95,10 @@ func NodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 // LeaseNode returns the node that the lease names, "" if it names none, whatever the state of the process: it may lead
 // again.
 func (v *View) LeaseNode() string {
-	if v.state.Record.Lease == nil || !v.state.Record.Exists {
-		return ""
+	if record := &v.state.Record; record.Lease != nil && record.Exists {
+		return leaseholder.Node(record.Lease, NodeNames(v.state.Status))
 	}
-	return leaseholder.Node(v.state.Record.Lease, NodeNames(v.state.Status))
+	return ""
 }
 
 // PredecessorRevision is what WorkingRevision returns while the predecessor leads.
@@ -122,6 +122,5 @@ func (v *View) WorkingRevision(status *operatorv1.StaticPodOperatorStatus) int32
 	if !leads || len(v.predecessors) > 0 || installed < min(2, len(status.NodeStatuses)) {
 		return 0
 	}
-	isLeaders := func(n operatorv1.NodeStatus) bool { return n.NodeName == holder.Node }
-	return first(status.NodeStatuses, isLeaders).CurrentRevision
+	return StatusOf(status, holder.Node).CurrentRevision
 }

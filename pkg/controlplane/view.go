@@ -120,7 +120,7 @@ func (v *View) NodesOf(identity string) []*corev1.Node {
 
 // Revisions returns the status of a node, or a zero status.
 func (v *View) Revisions(node string) operatorv1.NodeStatus {
-	return first(v.state.Status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.NodeName == node })
+	return StatusOf(v.state.Status, node)
 }
 
 // IsInstalled reports whether any node has a revision.

@@ -32,8 +32,8 @@ func (v *view) lastReplaced() time.Time {
 
 func (v *view) replacedAt() time.Time {
 	due := v.deafSince.Add(deafGrace)
-	if last := v.lastReplaced(); !last.IsZero() && last.Add(deaf.pause).After(due) {
-		return last.Add(deaf.pause)
+	if again := v.lastReplaced().Add(deaf.pause); again.After(due) {
+		return again
 	}
 	return due
 }

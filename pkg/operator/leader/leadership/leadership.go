@@ -3,8 +3,8 @@
 // before that reboots, and from a process whose node controller is not running. In a rollout, it moves the lead to the
 // first node that has the revision, see package preflight. Without it, the next CCM leads when the lease expires.
 //
-// release.go has when the lease is released, move.go when and how the lead moves, deaf.go what is special to a leader
-// whose node controller is not running, and record.go what the pods of moves tell.
+// release.go is about the lease, move.go about moves of the lead and record.go about their pods, deaf.go about a leader
+// whose node controller is not running.
 package leadership
 
 import (

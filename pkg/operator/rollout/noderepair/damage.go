@@ -41,14 +41,13 @@ type damagedNode struct {
 func (c *controller) damagedNodes(s snapshot) (
 	damaged []damagedNode, waiting []problem, wait time.Duration, err error,
 ) {
-	isInstalling := s.IsInstalling(s.Status())
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		found, err := c.found(&s, n)
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		waits := isInstalling && n.TargetRevision == 0 && !found.missing
+		waits := s.IsInstalling(s.Status()) && n.TargetRevision == 0 && !found.missing
 		if waits {
 			found.patience = waitingPatience
 		}

@@ -12,7 +12,7 @@
 // the operator's next process continues.
 //
 // preflight.go runs the pod, judge.go judges it, and compare.go asks whether the running CCM fails, too. A revision is
-// judged by firstnode.go before it leads, by proof.go and prove.go while it has to lead, and by takeback.go afterwards.
+// judged by firstnode.go before it leads, and by proof.go and prove.go when it leads.
 //
 // # The proof of a revision
 //

@@ -34,6 +34,9 @@ const (
 	// robbedTimeout is until when a leader's lease cannot have expired. If another process leads before, a client has
 	// written or deleted the lease, or the leader has restarted.
 	robbedTimeout = time.Minute
+
+	// watchPeriod is how long after the start of its proof a revision is taken back if its leaders end.
+	watchPeriod = time.Hour
 )
 
 // proof is what is known about a revision that is to lead on its first node.

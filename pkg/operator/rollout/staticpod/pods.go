@@ -179,7 +179,7 @@ func (s *settling) view(pod *corev1.Pod) (*corev1.Pod, error) {
 		return pod, nil
 	}
 	_, status, _, err := s.Operator.GetStaticPodOperatorState()
-	if err != nil || controlplane.TargetRevision(status, pod.Spec.NodeName) == 0 {
+	if err != nil || controlplane.StatusOf(status, pod.Spec.NodeName).TargetRevision == 0 {
 		return pod, err
 	}
 	pod = pod.DeepCopy()
