@@ -1,8 +1,8 @@
 // Package controlplane is a model of the control plane, built from the caches and the operator's clock. Controllers use
 // it instead of each computing the same facts: whether a Node or a Pod is Ready, what an installer pod installs, and,
-// about the operand's lease, who holds it, since when, whether it is renewed, and whether its process has ended. View is
-// the model at one moment: holder.go has who leads, process.go whether a leader has ended, and rollout.go which nodes
-// have which revision. Lease and NodeController record what a moment does not show.
+// about the operand's lease, who holds it, since when, whether it is renewed, and whether its process has ended.
+// View is the model at one moment: holder.go has who leads, process.go whether a leader has ended, and rollout.go which
+// nodes have which revision. Lease and NodeController record what a moment does not show.
 package controlplane
 
 import (

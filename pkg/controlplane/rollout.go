@@ -25,8 +25,8 @@ func RollsOut(status *operatorv1.StaticPodOperatorStatus, conditionType string) 
 	})
 }
 
-// IsInstalling reports whether a node of a status gets a revision, also by a repair, or lacks the latest one. A node whose
-// kubelet does not work may stay behind for days, and does not count.
+// IsInstalling reports whether a node of a status gets a revision, also by a repair, or lacks the latest one. A node
+// whose kubelet does not work may stay behind for days, and does not count.
 func (v *View) IsInstalling(status *operatorv1.StaticPodOperatorStatus) bool {
 	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
 		isBehind := n.TargetRevision != 0 || n.CurrentRevision != status.LatestAvailableRevision
