@@ -111,8 +111,8 @@ func (v *view) plan() (start move, wait time.Duration) {
 	return move{}, 0
 }
 
-// cordonWanted moves the lead away from a Node that reboots. Like replacementWanted, it wants nothing during a rollout or a
-// take-over, which move the lead themselves.
+// cordonWanted moves the lead away from a Node that reboots. Like replacementWanted, it wants nothing during a rollout
+// or a take-over, which move the lead themselves.
 func cordonWanted(v *view) move {
 	if !v.isCordoned() || v.hasLeft(v.holder.Node) || v.isChanging() {
 		return move{}

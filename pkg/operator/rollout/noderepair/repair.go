@@ -71,7 +71,8 @@ func (c *controller) repairNode(ctx context.Context, s *snapshot, node damagedNo
 }
 
 func isRepairing(status *operatorv1.StaticPodOperatorStatus) bool {
-	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return controlplane.IsRepair(&n) })
+	isRepair := func(n operatorv1.NodeStatus) bool { return controlplane.IsRepair(&n) }
+	return slices.ContainsFunc(status.NodeStatuses, isRepair)
 }
 
 // repair makes the installer controller install the node's revision again, by setting it as the node's target. A

@@ -99,8 +99,8 @@ func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	return begun
 }
 
-// withoutProof returns the record of a revision that needs no proof, nil if no former one leads, because then the change
-// may be the fix. A preflight that has led with it counts as a proof.
+// withoutProof returns the record of a revision that needs no proof, nil if no former one leads: then the change may be
+// the fix. A preflight that has led with it counts as a proof.
 func (s *state) withoutProof(begun *trial.Proof) *trial.Proof {
 	if s.ledByFormer() == nil {
 		return nil
