@@ -194,12 +194,9 @@ func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, record *trial.Pr
 		return nil
 	}
 	// It led if the record has seen that, or by the lease: it may have ended before the operator looked.
-	hasLed := record.State == trial.ProofLeads && run.ContainerID == record.Container
-	if !hasLed {
-		process := s.view.Record().Process
-		hasLed = process.Node == record.Node && controlplane.Led(run, lease) && s.Lease.EndOf(s.view).Proven
-	}
-	if !hasLed {
+	isRecorded := record.State == trial.ProofLeads && run.ContainerID == record.Container
+	process := s.view.Record().Process
+	if !isRecorded && (process.Node != record.Node || !controlplane.Led(run, lease) || !s.Lease.EndOf(s.view).Proven) {
 		return nil
 	}
 	return s.judgeEnd(ctx, pod, run, lease)

@@ -1,7 +1,7 @@
 // Package staticpod assembles the controllers that bring the operand to the control-plane nodes. One of its own creates
-// revisions of the accepted candidates, another reports the rollout (progress.go). Those of library-go install them node
-// by node, monitor the pods and prune old revisions. nextnode.go chooses the node, installerclient.go adapts the status
-// that they read and write, pods.go and installerpod.go the pods, and listers.go what they read from caches.
+// revisions of the accepted candidates, another reports the rollout (progress.go). Those of library-go install them
+// node by node, monitor the pods and prune old revisions. nextnode.go chooses the node, installerclient.go adapts the
+// status that they read and write, pods.go and installerpod.go the pods, and listers.go what they read from caches.
 //
 // library-go's builder is not used because it binds the installer to cluster-admin. Guard pods are omitted: see
 // docs/decisions/001-controllers-without-the-builder.md.
