@@ -58,7 +58,7 @@ func (c *controller) damagedNodes(s snapshot) (
 			wait = patience.Sooner(wait, left)
 		case waits:
 			before := fmt.Sprintf("rollout of revision %d", s.latest)
-			if isRepairing(s.Status()) {
+			if s.isRepairing(s.Status()) {
 				before = "repair of another node"
 			}
 			waiting = append(waiting, problem{"RepairWaits", fmt.Sprintf(

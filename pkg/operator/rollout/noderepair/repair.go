@@ -64,15 +64,17 @@ func (c *controller) repairNode(ctx context.Context, s *snapshot, node damagedNo
 			target, node.status.NodeName, node.text)
 		return true, nil
 	}
-	if isRepairing(live) || s.IsInstalling(live) && !node.missing {
+	if s.isRepairing(live) || s.IsInstalling(live) && !node.missing {
 		return false, nil
 	}
 	return true, c.repair(ctx, node, live)
 }
 
-func isRepairing(status *operatorv1.StaticPodOperatorStatus) bool {
-	isRepair := func(n operatorv1.NodeStatus) bool { return controlplane.IsRepair(&n) }
-	return slices.ContainsFunc(status.NodeStatuses, isRepair)
+// isRepairing reports whether a node is being repaired. One whose kubelet does not work holds up no other node.
+func (s *snapshot) isRepairing(status *operatorv1.StaticPodOperatorStatus) bool {
+	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		return controlplane.IsRepair(&n) && controlplane.KubeletOf(s.Node(n.NodeName)) == controlplane.KubeletReady
+	})
 }
 
 // repair makes the installer controller install the node's revision again, by setting it as the node's target. A

@@ -95,6 +95,12 @@ func TestARolloutThatIsStuckDoesNotSwitchOffRepairs(t *testing.T) {
 			"NodeFilesDegraded True RepairWaits: node/m1: the manifest of the static pod differs from revision 7; " +
 				"its revision is installed again after the repair of another node",
 		},
+		"the container runtime of the node that is being repaired does not work any more": {
+			[]happening{deleted, withKubelet(corev1.ConditionFalse), func(t *testing.T, c *cluster) {
+				t.Helper()
+				c.setStatus(t, func(status *operatorv1.StaticPodOperatorStatus) { status.NodeStatuses[0].TargetRevision = 7 })
+			}}, []string{"m1: 7 to 7"}, []string{repaired}, expected,
+		},
 		"the node has no revision yet": {
 			[]happening{stuck, deleted, func(t *testing.T, c *cluster) {
 				t.Helper()
