@@ -49,13 +49,14 @@ func (s *state) firstNode() *rollout {
 	}
 	for _, node := range s.status.NodeStatuses {
 		pod := s.view.StaticPod(node.NodeName)
-		isFirst := pod != nil && controlplane.HasRevision(pod, first.revision)
-		switch {
-		case !isFirst && controlplane.KubeletOf(s.view.Node(node.NodeName)) != controlplane.KubeletReady:
-		case pod == nil, isFirst && first.pod != nil, !isFirst && (node.CurrentRevision == 0 || !controlplane.IsReady(pod)):
+		switch isFirst := pod != nil && controlplane.HasRevision(pod, first.revision); {
+		case isFirst && first.pod != nil:
 			return nil
 		case isFirst:
 			first.pod = pod
+		case controlplane.KubeletOf(s.view.Node(node.NodeName)) != controlplane.KubeletReady:
+		case node.CurrentRevision == 0 || !controlplane.IsReady(pod):
+			return nil
 		}
 	}
 	if first.pod == nil || first.pod.Spec.NodeName == s.view.Holder().Node {

@@ -113,7 +113,7 @@ func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, e
 	if len(behind) == 0 {
 		return chosen, nil
 	}
-	next := slices.MinFunc(behind, func(a, b nodeState) int { return slices.Compare(a.turn(), b.turn()) })
+	next := slices.MinFunc(behind, func(a, b nodeState) int { return slices.Compare(a.rank(), b.rank()) })
 	if chosen.wait = n.waits(r, next); chosen.wait == 0 {
 		chosen.node = next.NodeStatus
 	}
@@ -199,10 +199,10 @@ func (r rollout) revisionFor(at nodeState, isUnproved bool) int32 {
 	return r.latest
 }
 
-// turn orders the nodes that are behind: first the one where the revision was started, so that a failure stays on one
+// rank orders the nodes that are behind: first the one where the revision was started, so that a failure stays on one
 // node; then one whose revision has failed; then those without a working CCM; then the oldest; the leader's last; a
 // standby that watches an unrenewed lease after the others.
-func (n *nodeState) turn() []int {
+func (n *nodeState) rank() []int {
 	after := func(isAfter bool) int {
 		if isAfter {
 			return 1
