@@ -92,11 +92,11 @@ func NodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 	return names
 }
 
-// LeaseNode returns the node that the lease names, "" if it names none, whatever the state of the process: it may lead
-// again.
-func (v *View) LeaseNode() string {
+// LeaseNode returns the node of a status that the lease names, "" if it names none, whatever the state of the process:
+// it may lead again.
+func (v *View) LeaseNode(status *operatorv1.StaticPodOperatorStatus) string {
 	if record := &v.state.Record; record.Lease != nil && record.Exists {
-		return leaseholder.Node(record.Lease, NodeNames(v.state.Status))
+		return leaseholder.Node(record.Lease, NodeNames(status))
 	}
 	return ""
 }

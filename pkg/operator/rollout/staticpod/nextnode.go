@@ -223,7 +223,7 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 		return r, err
 	}
 	r.now, r.proof = r.view.Now(), trial.Of(r.objects.Secret(operand.PreflightName)).Proof
-	r.leader = r.view.LeaseNode()
+	r.leader = r.view.LeaseNode(status)
 	last, installers := r.last(), r.view.Installers()
 	for i := range status.NodeStatuses {
 		state := nodeState{NodeStatus: &status.NodeStatuses[i]}
