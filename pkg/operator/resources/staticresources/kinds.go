@@ -46,9 +46,8 @@ type kind struct {
 	name string
 	// restrains marks kinds that limit rights, grants those that give them, which are applied after every restraint.
 	restrains, grants bool
-	// informer returns that of a namespace, or nil. watched reports whether its cache has every object with our label.
+	// informer returns that of a namespace, or nil.
 	informer func(namespace string) cache.SharedIndexInformer
-	watched  func(namespace string) bool
 
 	apply  func(ctx context.Context, recorder events.Recorder, required object) (object, error)
 	live   func(ctx context.Context, namespace, name string) (object, error)
@@ -63,7 +62,6 @@ func newKind[C any, T object, S store[T]](
 	return kind{
 		name:     name,
 		informer: func(string) cache.SharedIndexInformer { return informer },
-		watched:  func(string) bool { return informer != nil },
 		apply: func(ctx context.Context, recorder events.Recorder, required object) (object, error) {
 			typed, ok := required.(T)
 			if !ok {
@@ -97,7 +95,6 @@ func kinds(d dependencies.Deps, bindings Bindings) []kind {
 		) admissionv1client.ValidatingAdmissionPolicyBindingInterface {
 			return client.ValidatingAdmissionPolicyBindings()
 		})
-	policies.watched = func(string) bool { return bindings.Policies.Informer().HasSynced() }
 	policies.restrains = true
 	roles := newKind[rbacv1client.RoleBindingsGetter](roleBindingsKind, d.Target.Rbac().V1().RoleBindings().Informer(),
 		rbac, resourceapply.ApplyRoleBinding, rbacv1client.RoleBindingsGetter.RoleBindings)
@@ -107,9 +104,6 @@ func kinds(d dependencies.Deps, bindings Bindings) []kind {
 			return kubeSystem
 		}
 		return ofOperand(namespace)
-	}
-	roles.watched = func(namespace string) bool {
-		return namespace != operatorclient.KubeSystemNamespace || kubeSystem.HasSynced()
 	}
 	clusterRoles := newKind[rbacv1client.ClusterRoleBindingsGetter]("clusterrolebinding", bindings.Cluster.Informer(),
 		rbac, resourceapply.ApplyClusterRoleBinding,
@@ -145,6 +139,12 @@ func (k kind) cached(namespace, name string) object {
 	found, _, _ := k.informer(namespace).GetIndexer().GetByKey(cache.NewObjectName(namespace, name).String())
 	cached, _ := found.(object)
 	return cached
+}
+
+// watched reports whether the cache has every object of a namespace with our label. A removal may start before that.
+func (k kind) watched(namespace string) bool {
+	informer := k.informer(namespace)
+	return informer != nil && informer.HasSynced()
 }
 
 // removeOurs deletes an object if it exists and has our label, which it reports.

@@ -39,10 +39,18 @@ type world struct {
 	*controller
 	client   *fake.Clientset
 	indexers map[string]cache.Indexer
-	// policiesWatched and kubeSystemWatched report whether these informers run.
-	policiesWatched, kubeSystemWatched bool
-	events                             []string
+	// unsynced are the kinds, or namespaces, whose informers do not run yet.
+	unsynced []string
+	events   []string
 }
+
+// informer is an informer that does not run. It has synced unless the world says otherwise.
+type informer struct {
+	cache.SharedIndexInformer
+	hasSynced func() bool
+}
+
+func (i informer) HasSynced() bool { return i.hasSynced() }
 
 func newWorld(observed string, existing ...runtime.Object) *world {
 	client := fake.NewClientset(existing...)
@@ -52,8 +60,8 @@ func newWorld(observed string, existing ...runtime.Object) *world {
 		&operatorv1.OperatorStatus{}, nil)
 	policyBindings := kube.Admissionregistration().V1().ValidatingAdmissionPolicyBindings()
 	w := &world{
-		client:            client,
-		kubeSystemWatched: true,
+		client:   client,
+		unsynced: []string{policyBindingsKind},
 		indexers: map[string]cache.Indexer{
 			"serviceaccounts":                   kube.Core().V1().ServiceAccounts().Informer().GetIndexer(),
 			"secrets":                           kube.Core().V1().Secrets().Informer().GetIndexer(),
@@ -67,11 +75,11 @@ func newWorld(observed string, existing ...runtime.Object) *world {
 		Cluster: kube.Rbac().V1().ClusterRoleBindings(), KubeSystem: kube.Rbac().V1().RoleBindings(), Policies: policyBindings,
 	})
 	for i := range w.kinds {
-		switch w.kinds[i].name {
-		case policyBindingsKind:
-			w.kinds[i].watched = func(string) bool { return w.policiesWatched }
-		case roleBindingsKind:
-			w.kinds[i].watched = func(namespace string) bool { return namespace != "kube-system" || w.kubeSystemWatched }
+		name, of := w.kinds[i].name, w.kinds[i].informer
+		w.kinds[i].informer = func(namespace string) cache.SharedIndexInformer {
+			return informer{of(namespace), func() bool {
+				return !slices.Contains(w.unsynced, name) && !slices.Contains(w.unsynced, namespace)
+			}}
 		}
 	}
 	return w
@@ -227,7 +235,7 @@ func TestABindingInKubeSystemIsReadOnlyWhereItIsNotWatched(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: lock, Namespace: "kube-system", Labels: labelled(true)},
 	}
 	w := newWorld(`{"platform":"openstack"}`, leftover)
-	w.kubeSystemWatched = false
+	w.unsynced = append(w.unsynced, "kube-system")
 	writes, _ := w.syncOnce(t)
 	require.Contains(t, writes, "delete rolebindings "+lock)
 
@@ -394,7 +402,7 @@ func TestAFailedRemovalIsReportedAndTriedAgain(t *testing.T) {
 
 func TestAWatchedPolicyIsNotReadToBeRemoved(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
-	w.policiesWatched = true
+	w.unsynced = nil
 	writes, _ := w.syncOnce(t)
 	require.NotContains(t, writes,
 		"delete validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager")
@@ -517,6 +525,25 @@ func TestEverythingIsRemovedInTheReverseOrder(t *testing.T) {
 	found, err = w.removeAll(t.Context(), recorder)
 	require.NoError(t, err)
 	require.False(t, found)
+}
+
+// A removal may start before all caches are filled.
+func TestWhatNoCacheHasYetIsRemoved(t *testing.T) {
+	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
+	w.unsynced = []string{"serviceaccount", "clusterrolebinding", roleBindingsKind, policyBindingsKind}
+	w.client.ClearActions()
+	_, err := w.removeAll(t.Context(),
+		events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0))))
+	require.NoError(t, err)
+	var deleted []string
+	for _, action := range w.client.Actions() {
+		if a, ok := action.(clienttesting.DeleteActionImpl); ok {
+			deleted = append(deleted, a.GetResource().Resource)
+		}
+	}
+	require.Equal(t, []string{
+		"daemonsets", "clusterrolebindings", "rolebindings", "validatingadmissionpolicybindings", "serviceaccounts",
+	}, deleted)
 }
 
 // Objects without our label are not ours, whatever their names are.
