@@ -138,11 +138,11 @@ func (w *Watch) Replace(objs []any, _ string) error {
 			return loadbalancer.NeedOf(a).Since(a).Compare(loadbalancer.NeedOf(b).Since(b))
 		}
 		for _, service := range slices.SortedFunc(maps.Values(services), oldestFirst) {
-			since := w.clock.Now()
-			if fromService {
-				since = loadbalancer.NeedOf(service).Since(service)
+			needs, since := loadbalancer.NeedOf(service), w.clock.Now()
+			if earliest := needs.Since(service); fromService && earliest.Before(since) {
+				since = earliest
 			}
-			w.set(service, loadbalancer.NeedOf(service), since)
+			w.set(service, needs, since)
 		}
 		return true
 	})

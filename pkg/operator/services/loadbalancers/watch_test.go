@@ -60,6 +60,12 @@ func TestWhatIsRecordedOfServices(t *testing.T) {
 			},
 			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now.Add(-time.Hour)}}, wantChanges: 1,
 		},
+		"one from the future, by the operator's clock, waits since it was seen": {
+			do: func(w *Watch, _ *clocktesting.FakeClock) {
+				_ = w.Replace([]any{service("web", -time.Hour)}, "1")
+			},
+			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now}}, wantChanges: 1,
+		},
 		"one that becomes a load balancer's waits from then on": {
 			do: func(w *Watch, clock *clocktesting.FakeClock) {
 				_ = w.Replace(nil, "1")
