@@ -51,6 +51,12 @@ func TestStore(t *testing.T) {
 			},
 			want: map[string]wait{"old": {since: now.Add(-time.Hour)}}, wantChanges: 1,
 		},
+		"a node from the future, by the operator's clock, waits since it was seen": {
+			do: func(s *store, _ *clocktesting.FakeClock) {
+				_ = s.Replace([]any{node("new", -time.Hour, uninit)}, "1")
+			},
+			want: map[string]wait{"new": {since: now}}, wantChanges: 1,
+		},
 		"a node that gets the taint later waits from then on": {
 			do: func(s *store, clock *clocktesting.FakeClock) {
 				_ = s.Replace(nil, "1")

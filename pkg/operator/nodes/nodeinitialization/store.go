@@ -208,9 +208,9 @@ func (s *store) Replace(objs []any, _ string) error {
 			continue
 		}
 		listed[node.Name] = true
-		since := node.CreationTimestamp.Time
-		if s.synced {
-			since = s.clock.Now()
+		since := s.clock.Now()
+		if created := node.CreationTimestamp.Time; !s.synced && created.Before(since) {
+			since = created
 		}
 		s.set(node, since)
 	}
