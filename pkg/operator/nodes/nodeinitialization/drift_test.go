@@ -135,3 +135,19 @@ func TestAnAddressThatFlapsIsANotice(t *testing.T) {
 		require.Empty(t, c.notice(t))
 	}
 }
+
+// Nothing is wrong with a Node that is not Ready, as far as DriftOf is concerned.
+func TestAKubeletThatFlapsLosesNoAddress(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	require.NoError(t, c.controller.store.Replace(nil, "1"))
+	without, silent := running("a", "openstack:///1"), running("a", "openstack:///1")
+	without.Status.Addresses, silent.Status.Addresses = nil, nil
+	silent.Status.Conditions[1].Status = corev1.ConditionUnknown
+	for range flaps {
+		require.NoError(t, c.controller.store.Update(silent))
+		require.NoError(t, c.controller.store.Update(without))
+	}
+	c.pass(t, time.Minute)
+	require.Equal(t, "node/a: initialized, but without an address of type InternalIP; check the addresses that the cloud has "+
+		"for the instance, and the address that the kubelet was started with (--node-ip)", c.notice(t))
+}

@@ -85,6 +85,7 @@ func New(d dependencies.Deps, o Options) factory.Controller {
 		clock:   d.Clock,
 		waiting: map[string]wait{},
 		wrong:   map[string]drift{},
+		lost:    map[string][]time.Time{},
 		changed: func() { syncCtx.Queue().Add(factory.DefaultQueueKey) },
 	}}
 	f := factory.New().

@@ -32,7 +32,7 @@ type store struct {
 	synced  bool
 	waiting map[string]wait
 	wrong   map[string]drift
-	// lost are the last times at which a Node lost its address of type InternalIP, up to flaps of them.
+	// lost are the last times at which a Node lost an address of type InternalIP that came back, up to flaps of them.
 	lost map[string][]time.Time
 
 	// initialized is when a waiting Node was last initialized.
@@ -144,6 +144,10 @@ func (s *store) set(node *corev1.Node, since time.Time) bool {
 	d, wasWrong := s.wrong[node.Name]
 	delete(s.waiting, node.Name)
 	delete(s.wrong, node.Name)
+	if d.Value().NoInternalIP && internalIP(node) != nil {
+		times := append(s.lost[node.Name], d.At())
+		s.lost[node.Name] = times[max(0, len(times)-flaps):]
+	}
 	found := nodecause.DriftOf(node)
 	switch {
 	case controlplane.IsUninitialized(node):
@@ -155,22 +159,11 @@ func (s *store) set(node *corev1.Node, since time.Time) bool {
 	case found != nodecause.Drift{}:
 		isNew := !wasWrong || d.Value() != found
 		d.See(found, s.clock.Now())
-		if isNew && found.NoInternalIP {
-			s.lose(node.Name)
-		}
 		s.wrong[node.Name] = d
 		return isNew
 	default:
 		return waited || wasWrong
 	}
-}
-
-func (s *store) lose(node string) {
-	if s.lost == nil {
-		s.lost = map[string][]time.Time{}
-	}
-	times := append(s.lost[node], s.clock.Now())
-	s.lost[node] = times[max(0, len(times)-flaps):]
 }
 
 // flapping returns the flapping Nodes, and the time until one stops flapping, 0 for never.
