@@ -44,8 +44,8 @@ func TestAConfirmationEndsWhenTheCloudFindsTheMachine(t *testing.T) {
 func TestAConfirmationThatSomebodyRemovesIsWrittenAgain(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.pass = 300
-	c.lag = 3 * time.Second
 	c.report("worker-1", corev1.ConditionUnknown)
+	c.lag = 3 * time.Second
 	c.unknown["worker-1"] = true
 	c.run(time.Minute)
 	require.Contains(t, c.marks(), "worker-1 Confirmed")

@@ -77,8 +77,11 @@ func (p *probe) isFound(n *node) bool {
 	return p.written[n.uid] != "" && !n.hasTaint && isLater(n.facts.version, p.written[n.uid])
 }
 
+// startProbe starts a probe if one is due, and if no Node has a taint of an earlier one. Otherwise, a cache that is
+// behind would show the operator's removal of that taint as the CCM's answer.
 func (m *memory) startProbe(o *observation) {
-	if !o.canProbe || o.leader == "" || m.probe != nil {
+	isTainted := func(n *node) bool { return n.hasTaint }
+	if !o.canProbe || o.leader == "" || m.probe != nil || slices.ContainsFunc(o.nodes, isTainted) {
 		return
 	}
 	targets := m.due(o)
@@ -98,11 +101,6 @@ func (m *memory) startProbe(o *observation) {
 		p.references, p.nodes[n.uid] = append(p.references, n.uid), true
 		if o.byUID[n.uid] == nil {
 			o.nodes, o.byUID[n.uid] = append(o.nodes, n), n
-		}
-	}
-	for _, n := range o.nodes {
-		if n.hasTaint && p.includes(n.uid) { // It has the taint of the last probe.
-			p.written[n.uid] = n.facts.version
 		}
 	}
 	needs := 2 * m.lookup.Nanoseconds() * int64(len(p.targets)+len(p.references)+p.initialQueue)

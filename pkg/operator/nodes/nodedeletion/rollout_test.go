@@ -91,14 +91,30 @@ func TestADeadLeaderIsNeitherBelievedNorAsked(t *testing.T) {
 // A Node without the taint is no answer as long as the cache has the Node of before the probe.
 func TestACacheFromBeforeTheQuestionIsNoAnswer(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
-	c.lag = 3 * time.Second
 	c.report("worker-1", corev1.ConditionUnknown)
+	c.lag = 3 * time.Second
 	c.unknown["worker-1"] = true
 	c.fails = true // The CCM does not look anything up.
 	c.announce(c.node("worker-1"))
 	c.run(2 * time.Second)
 	require.NotNil(t, c.controller.memory.probe)
 	require.Empty(t, c.controller.memory.probe.found)
+}
+
+// The cloud finds no machine, and the cache shows long afterwards that the operator has taken its taints back.
+func TestATaintThatTheOperatorTookBackIsNoAnswer(t *testing.T) {
+	c := newCluster(t, "openstack", "master-0", "master-1", "worker-0", "worker-1")
+	c.report("worker-0", corev1.ConditionUnknown)
+	c.forgetMachines()
+	c.lag = 12 * time.Second
+	c.run(20 * time.Second)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.run(3 * time.Minute)
+	require.Empty(t, c.deleted)
+	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
+	for _, event := range c.recorder.Events() {
+		require.NotEqual(t, "NodeDeletionConfirmed", event.Reason)
+	}
 }
 
 // With another effect, the taint would keep pods from the node.
