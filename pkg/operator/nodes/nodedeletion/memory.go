@@ -145,11 +145,11 @@ func (m *memory) observe(o *observation) {
 		}
 	}
 	maps.DeleteFunc(m.records, func(uid types.UID, r *record) bool {
-		n := o.byUID[uid]
-		if n == nil && r.state == confirmed {
+		isDeleted := o.byUID[uid] == nil
+		if isDeleted && r.state == confirmed {
 			m.gone = o.now
 		}
-		return n == nil || n.record == nil
+		return isDeleted
 	})
 	m.mass.See(o.mostAreSilent(), o.now)
 }

@@ -752,3 +752,20 @@ func TestWithoutAnnouncementsOnlySilenceIsConfirmed(t *testing.T) {
 		})
 	}
 }
+
+// Where the CCM announces nothing, a deletion is evidence that others may go sooner.
+func TestANodeWhoseKubeletComesBackCountsAsNoDeletion(t *testing.T) {
+	c := newCluster(t, "external", five...)
+	c.silent = true
+	c.refused = "worker-1"
+	c.report("worker-1", corev1.ConditionUnknown)
+	for range 25 {
+		_ = c.controller.sync(t.Context(), c.timer)
+		c.clock.SetTime(c.clock.Now().Add(time.Second))
+	}
+	require.Equal(t, confirmed, c.controller.memory.records["uid-worker-1"].state)
+	c.report("worker-1", corev1.ConditionTrue)
+	require.NoError(t, c.controller.sync(t.Context(), c.timer))
+	require.Empty(t, c.controller.memory.records)
+	require.Zero(t, c.controller.memory.gone)
+}

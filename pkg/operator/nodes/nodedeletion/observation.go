@@ -115,6 +115,7 @@ func (o *observation) add(facts *Facts, m *memory) {
 			o.living[n.scheme] = true
 		}
 		m.dropAnnouncement(n.uid, o.now)
+		delete(m.records, n.uid)
 		if !n.hasTaint && n.permission == "" && !m.probe.includes(n.uid) {
 			return
 		}
