@@ -142,6 +142,16 @@ func TestARestartOfTheOperatorLetsNoMoreNodesGo(t *testing.T) {
 	require.Len(t, c.deleted, 1)
 }
 
+// The watch of the Nodes is behind that of the Events, as when it begins anew.
+func TestADenialThatArrivesBeforeTheSilenceIsNotRefuted(t *testing.T) {
+	c := newCluster(t, "azure", five...)
+	c.lag = 3 * time.Second
+	c.silence("worker-1")
+	c.run(time.Minute)
+	require.Zero(t, c.controller.memory.refuted)
+	require.Len(t, c.deleted, 1)
+}
+
 // The network of these nodes comes back: the cloud has denied machines that exist.
 func TestAKubeletThatComesBackAfterADenialSlowsDownTheOthers(t *testing.T) {
 	names, fleet := sixty()

@@ -107,11 +107,14 @@ func (m *memory) announce(uid types.UID, at time.Time) {
 	}
 }
 
-// dropAnnouncement records that a kubelet is ready. An Event may arrive before the change of the Node that caused it.
+// dropAnnouncement records that a kubelet is ready. An Event may arrive before the change of the Node that caused it:
+// it is refuted only if the kubelet has been seen away.
 func (m *memory) dropAnnouncement(uid types.UID, now time.Time) {
 	if last := m.announcements[uid]; last != nil && !last.at.IsZero() && last.at.Before(now) {
 		last.at = time.Time{}
-		m.refuted = now
+		if !m.looked || m.records[uid] != nil {
+			m.refuted = now
+		}
 	}
 }
 
