@@ -102,9 +102,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	c.memory.readAnswers(o)
 	c.memory.decideAll(o)
 	c.memory.startProbe(o)
-	if after := c.memory.lookAgain(o); after > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, after)
-	}
+	reconciler.After(syncCtx, c.memory.lookAgain(o))
 	return errors.Join(c.act(ctx, o), c.report(ctx, c.memory.compose(o)))
 }
 

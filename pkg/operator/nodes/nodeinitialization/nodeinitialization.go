@@ -129,9 +129,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	c.Report(c.investigation.waiting(nodes, waiting))
 	c.NodeController.See(c.investigation.leaderWithoutNodeController(), nodes, c.Clock.Now())
 	drifts, nextDrift := c.drifts(wrong)
-	if next = patience.Sooner(next, nextDrift); next > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
-	}
+	reconciler.After(syncCtx, patience.Sooner(next, nextDrift))
 	err = operatorclient.ApplyConditions(ctx, c.Operator, name,
 		c.condition(DegradedCondition, "NodesUninitialized", by, overdue, waiting),
 		withDrifts(c.condition(NoticesCondition, "NodesWaiting", by, late, waiting), drifts))

@@ -92,9 +92,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	missing, in := c.missing(daemonSet)
-	if next = patience.Sooner(next, in); next > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
-	}
+	reconciler.After(syncCtx, patience.Sooner(next, in))
 	degraded, notices := health(daemonSet, c.last, missing)
 	already := v1helpers.IsOperatorConditionTrue(status.Conditions, ProgressingCondition)
 	return operatorclient.ApplyConditions(ctx, c.Operator, name,

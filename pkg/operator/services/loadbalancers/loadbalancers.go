@@ -95,9 +95,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	late := slices.DeleteFunc(candidates, func(service types.NamespacedName) bool {
 		return c.quotes[service].text == "" && c.Clock.Since(needs[service].since) < noticeAfter
 	})
-	if next > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
-	}
+	reconciler.After(syncCtx, next)
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, c.condition(late, needs, more))
 }
 
