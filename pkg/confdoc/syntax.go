@@ -289,21 +289,12 @@ func JSONReason(err error) string {
 func JSONTypes(wrong *json.UnmarshalTypeError) (is, wants string) {
 	kind, _, _ := strings.Cut(wrong.Value, " ") // a number comes with its digits
 	is = cmp.Or(map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean"}[kind], "a "+kind)
-	switch wrong.Type.Kind() {
-	case reflect.String:
-		return is, "a string"
-	case reflect.Struct, reflect.Map:
-		return is, "a mapping"
-	case reflect.Slice:
-		if wrong.Type.Elem().Kind() == reflect.Uint8 {
-			return is, "a string in base64"
-		}
-		return is, "a list"
-	case reflect.Bool:
-		return is, "true or false"
-	case reflect.Int32, reflect.Int64:
-		return is, "a number"
-	default:
-		return is, "a " + wrong.Type.String()
+	wants = map[reflect.Kind]string{
+		reflect.String: "a string", reflect.Struct: "a mapping", reflect.Map: "a mapping", reflect.Slice: "a list",
+		reflect.Bool: "true or false", reflect.Int32: "a number", reflect.Int64: "a number",
+	}[wrong.Type.Kind()]
+	if wrong.Type == reflect.TypeFor[[]byte]() {
+		wants = "a string in base64"
 	}
+	return is, cmp.Or(wants, "a "+wrong.Type.String())
 }

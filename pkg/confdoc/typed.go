@@ -144,16 +144,12 @@ func scannedWhole(field Field, text string) (string, bool) {
 }
 
 func whole(field Field, text string) (string, bool) {
-	base := 10
-	if digits, isHex := strings.CutPrefix(text, "0x"); isHex {
-		text, base = digits, 16
-	}
 	bits := cmp.Or(field.Bits, 64)
 	if field.Unsigned {
-		value, err := strconv.ParseUint(text, base, bits)
+		value, err := strconv.ParseUint(text, 10, bits)
 		return strconv.FormatUint(value, 10), err == nil
 	}
-	value, err := strconv.ParseInt(text, base, bits)
+	value, err := strconv.ParseInt(text, 10, bits)
 	return strconv.FormatInt(value, 10), err == nil
 }
 

@@ -49,21 +49,17 @@ func parse(src []byte) *parser {
 
 // checkText returns an error for binary data or another encoding, instead of a long list with one for each line.
 func checkText(src []byte) *Error {
-	at, msg := bytes.IndexByte(src, 0), "there is a NUL byte here: this is binary data or UTF-16, not UTF-8 text"
-	if at < 0 {
-		if utf8.Valid(src) {
-			return nil
-		}
-		for at = 0; ; {
-			r, size := utf8.DecodeRune(src[at:])
-			if r == utf8.RuneError && size == 1 {
-				break
-			}
-			at += size
-		}
-		msg = "the text is not UTF-8 from here on: save it as UTF-8"
+	if at := bytes.IndexByte(src, 0); at >= 0 {
+		return &Error{Pos: At(src, at), Message: "there is a NUL byte here: this is binary data or UTF-16, not UTF-8 text"}
 	}
-	return &Error{Message: msg, Pos: At(src, at)}
+	for at := 0; at < len(src); {
+		r, size := utf8.DecodeRune(src[at:])
+		if r == utf8.RuneError && size == 1 {
+			return &Error{Pos: At(src, at), Message: "the text is not UTF-8 from here on: save it as UTF-8"}
+		}
+		at += size
+	}
+	return nil
 }
 
 type parser struct {

@@ -136,11 +136,7 @@ func Check(request Request) (*Report, error) {
 		k.addRemark(nothingToCheck(c.PlatformName, absence))
 		return k.report, k.warnWithoutEffect(absence)
 	}
-	severity := diagnostic.Error
-	if request.Occasion.policy() == diagnostic.Lenient {
-		severity = diagnostic.Warning
-	}
-	k.add(severity, c.TLSProfile(request.Occasion))
+	k.add(diagnostic.Typo.Severity(request.Occasion.policy()), c.TLSProfile(request.Occasion))
 	err = k.run(request, observed)
 	for _, message := range c.Ignored() {
 		k.addRemark(message)

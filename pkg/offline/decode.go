@@ -59,8 +59,7 @@ func (m Manifest) notBase64() error {
 	for _, field := range []string{"data", "binaryData"} {
 		for _, e := range tree.Get(field).Members() { // in order
 			path := []string{field, e.Name}
-			var decoded []byte
-			if quoted, _ := json.Marshal(e.Value.Text); isBase64(m, path) && json.Unmarshal(quoted, &decoded) != nil {
+			if _, err := base64.StdEncoding.DecodeString(e.Value.Text); err != nil && isBase64(m, path) {
 				return m.failf(path, "%s.%s in %s is not base64: %s", field, e.Name, m, action)
 			}
 		}

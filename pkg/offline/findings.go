@@ -73,9 +73,9 @@ func (k *check) findUnobserved(err error) {
 		missing = aggregate.Errors()
 	}
 	for _, err := range missing {
-		k.report.Diagnostics = append(k.report.Diagnostics, k.places.locate(diagnostic.Error, diagnostic.Diagnostic{
+		k.add(diagnostic.Error, []diagnostic.Diagnostic{{
 			Kind: diagnostic.Invalid, Object: k.cluster.Infrastructure.Source() + ", status", Message: err.Error(),
-		}))
+		}})
 	}
 }
 
