@@ -137,14 +137,6 @@ func (o *Overlay) placeGiven(config *operandconfig.Config) error {
 	return nil
 }
 
-// UnknownFieldsOfFile is UnknownFields for an operator's resource in a file. The cluster's has no unknown fields.
-func (o *Overlay) UnknownFieldsOfFile() ([]diagnostic.Diagnostic, error) {
-	if o.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance) == nil {
-		return nil, nil
-	}
-	return o.UnknownFields()
-}
-
 // HasFile reports whether a file has the ConfigMap.
 func (o *Overlay) HasFile(namespace, name string) bool {
 	return o.objects.find("", configMapKind, namespace, name) != nil

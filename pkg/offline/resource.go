@@ -34,12 +34,12 @@ func (c *Cluster) spec() (ccmv1.CloudControllerManagerSpec, error) {
 	return r.Spec, err
 }
 
-// UnknownFields returns an error for each unknown field of the operator's resource, and for each value that the API
-// server rejects in a field of an enumeration or a range. The API server drops unknown fields, so that a misspelled
-// setting would silently be missing.
+// UnknownFields returns an error for each unknown field of the operator's resource in a file, and for each value that
+// the API server rejects or misses. The API server drops unknown fields, so that a misspelled setting would silently be
+// missing.
 func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 	var r resource
-	found, err := decodeInto(c.findResource(), &r)
+	found, err := decodeInto(c.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance), &r)
 	if found == nil || err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func (p *preview) side(request offline.Request, live offline.Live) (*side, error
 	if err != nil {
 		return nil, err
 	}
-	unknown, err := overlay.UnknownFieldsOfFile()
+	unknown, err := overlay.UnknownFields()
 	if err != nil {
 		return nil, err
 	}
