@@ -205,6 +205,7 @@ func (d *Document) checkValue(field Field, path string, n *Node) *Node {
 		d.checkObject(field, path, typed)
 	case field.Is == Map:
 		d.onePerName(field, path, typed)
+		d.dropNameless(*field.Of, path, typed)
 		for _, e := range typed.Entries {
 			e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value)
 		}
@@ -216,6 +217,22 @@ func (d *Document) checkValue(field Field, path string, n *Node) *Node {
 		d.checkMeaning(field, path, typed)
 	}
 	return typed
+}
+
+// dropNameless removes the settings of an item from a mapping of items, where they are a level too high, and reports
+// the first one.
+func (d *Document) dropNameless(item Field, path string, n *Node) {
+	reported := false
+	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
+		_, known := d.Format.Find(item.Fields, e.Name)
+		isSetting := known && e.Value.Kind != MapNode && e.Value.Kind != NullNode
+		if isSetting && !reported {
+			d.ReportAt(e.Position, diagnostic.Invalid, "%s is directly below %s, which has named entries: write a line with "+
+				"a name above it, and indent the settings below the name", e.Name, path)
+		}
+		reported = reported || isSetting
+		return isSetting
+	})
 }
 
 func (d *Document) checkMeaning(field Field, path string, n *Node) {

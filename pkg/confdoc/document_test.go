@@ -139,6 +139,8 @@ func TestReadReportsMistakes(t *testing.T) {
 			[]string{"Invalid 1:1 invalid YAML: the text ends inside quotes: close them"}},
 		"a colon in a value": {YAML, "name: a: b\n",
 			[]string{"Invalid 1:1 invalid YAML: there is a second colon, or the indentation is wrong: put the value in quotes or correct the indentation"}},
+		"settings of an item without its name": {YAML, "name: a\nzones:\n  region: b\n  c: {region: d}\n",
+			[]string{"Invalid 3:3 region is directly below zones, which has named entries: write a line with a name above it, and indent the settings below the name"}},
 		"a NUL character": {YAML, "name: a\nü\x00: b\n",
 			[]string{"Invalid 2:2 invalid character U+0000: remove it, or save the text as UTF-8"}},
 		"a control character": {YAML, "name: \x1b[1m\n",
