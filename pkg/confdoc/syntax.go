@@ -142,9 +142,14 @@ func YAMLError(text []byte, err error) *SyntaxError {
 			return found
 		}
 	}
-	number, line := defectiveLine(text, err)
+	number, line, above := defectiveLine(text, err)
+	reason := yamlReason(err.Error())
+	if strings.Contains(err.Error(), "mapping values") && isWithoutColon(above, line) {
+		number, line, reason = number-1, above, "there is no colon and space after the key, or a colon too many in the next "+
+			"line: write key: value, or put the value in quotes"
+	}
 	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
-	at, reason := Position{Line: number, Column: len(indent) + 1}, yamlReason(err.Error())
+	at := Position{Line: number, Column: len(indent) + 1}
 	if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
 		at.Column, reason = tab+1, "a tab in the indentation: indent with spaces"
 	}
@@ -154,8 +159,16 @@ func YAMLError(text []byte, err error) *SyntaxError {
 // maxPrefixLines is the maximum number of lines for which defectiveLine parses all prefixes of the text.
 const maxPrefixLines = 300
 
-// defectiveLine returns the line after the longest prefix that can be parsed, or the line that the library names.
-func defectiveLine(text []byte, err error) (number int, line []byte) {
+var colon = regexp.MustCompile(`:(\s|$)`)
+
+// isWithoutColon reports whether YAML takes a line without a colon for the start of the key in the next line.
+func isWithoutColon(line, next []byte) bool {
+	return len(colon.FindAll(next, -1)) == 1 && !colon.Match(line) && !isBlankOrComment(line)
+}
+
+// defectiveLine returns the line after the longest prefix that can be parsed, or the line that the library names, and
+// the one above it.
+func defectiveLine(text []byte, err error) (number int, line, above []byte) {
 	number, lines := lineOf(err), bytes.SplitAfter(text, []byte("\n"))
 	if len(lines) <= maxPrefixLines && !isYAML(text) {
 		number = len(lines)
@@ -166,7 +179,8 @@ func defectiveLine(text []byte, err error) (number int, line []byte) {
 	for number < len(lines) && isBlankOrComment(lines[number-1]) {
 		number++
 	}
-	return number, lines[min(number, len(lines))-1]
+	last := min(number, len(lines)) - 1
+	return number, lines[last], lines[max(0, last-1)]
 }
 
 func isYAML(text []byte) bool { return yaml.Unmarshal(text, new(yaml.Node)) == nil }
