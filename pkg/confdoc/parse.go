@@ -42,6 +42,10 @@ func (f Format) parse(text []byte) (*Node, []SyntaxError) {
 	if found != nil {
 		return nil, []SyntaxError{*found}
 	}
+	return f.nodes(text)
+}
+
+func (f Format) nodes(text []byte) (*Node, []SyntaxError) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, []SyntaxError{*YAMLError(text, err)}
@@ -61,9 +65,10 @@ func (f Format) parse(text []byte) (*Node, []SyntaxError) {
 	return root, p.errs
 }
 
-// Tree parses YAML or JSON for the positions of its values. If the text cannot be read, the tree has no values.
+// Tree parses YAML or JSON for the positions of its values. If the text cannot be read, the tree has no values. A value
+// may contain what parse rejects and the library accepts, such as a byte-order mark.
 func Tree(text []byte) *Node {
-	root, _ := YAMLAsJSON.parse(text)
+	root, _ := YAMLAsJSON.nodes(text)
 	if root == nil || root.Line == 0 {
 		root = &Node{Position: Position{Line: 1, Column: 1}}
 	}

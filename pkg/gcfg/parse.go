@@ -128,6 +128,9 @@ func (p *parser) line() {
 		p.skipLine()
 	case p.peek() == '[':
 		p.header()
+	case bytes.HasPrefix(p.src[p.offset:], []byte(byteOrderMark)):
+		p.fail(p.pos(), "", "there is a byte-order mark here, which is not allowed: remove it")
+		p.offset += len(byteOrderMark)
 	default:
 		p.entry()
 	}

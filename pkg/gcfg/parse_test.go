@@ -119,6 +119,10 @@ func TestParseReportsEveryError(t *testing.T) {
 				"save it as UTF-8 without one"},
 			{Pos: at(2, 1), Name: "a_b",
 				Message: `this is not a key: a key starts with a letter and has letters, digits and "-" only`}}},
+		"a byte-order mark in front of a later header": {"[s]\n\ufeff[t]\na_b = 1\n", []gcfg.Error{
+			{Pos: at(2, 1), Message: "there is a byte-order mark here, which is not allowed: remove it"},
+			{Pos: at(3, 1), Name: "a_b",
+				Message: `this is not a key: a key starts with a letter and has letters, digits and "-" only`}}},
 		"a NUL byte": {"[s]\n# ü\x00\n", []gcfg.Error{
 			{Pos: at(2, 4), Message: "there is a NUL byte here: this is binary data or UTF-16, not UTF-8 text"}}},
 		"bytes that are not UTF-8": {"[s]\n# ü \xff\n", []gcfg.Error{
