@@ -116,6 +116,7 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 	if !a.Readable {
 		return a
 	}
+	a.checkTenantID()
 	a.checkNetworkTenant()
 	a.useCloud()
 	a.checkInfrastructure()

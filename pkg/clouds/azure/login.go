@@ -2,6 +2,7 @@ package azure
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
@@ -68,10 +69,6 @@ var tenantID = regexp.MustCompile(`^[A-Za-z0-9.-]*$`)
 
 func (a *rewriter) checkTenant() {
 	tenant, network := a.Text("tenantId"), a.Text("networkResourceTenantID")
-	if !tenantID.MatchString(tenant) {
-		a.Rejectf(a.Value("tenantId"), `tenantId contains characters other than letters, digits, "." and "-": `+
-			`write the ID of the tenant`)
-	}
 	isManaged := a.IsTrue("useManagedIdentityExtension")
 	if tenant == "" && !isManaged && a.Text("aadClientId") != "" && len(a.Credentials) == 0 {
 		a.Rejectf(a.Value("tenantId"),
@@ -81,6 +78,28 @@ func (a *rewriter) checkTenant() {
 		a.noNetworkLogin = true
 		a.Rejectf(a.Value("networkResourceTenantID"), "networkResourceTenantID differs from tenantId, "+
 			"so a managed identity needs auxiliaryTokenProvider: add it, or remove networkResourceTenantID")
+	}
+}
+
+// isTenant reports whether the text can name a tenant: by its ID, by a domain, or by a word for a login without one
+// (https://learn.microsoft.com/entra/identity-platform/v2-protocols) or for one of Azure Stack Hub.
+func isTenant(text string) bool {
+	return strings.Contains(text, ".") || confdoc.IsUUID(text) ||
+		slices.Contains([]string{"", "adfs", "common", "consumers", "organizations"}, strings.ToLower(text))
+}
+
+// checkTenantID reports what is no ID of a tenant, and perhaps its name. It may be that of the credentials Secret.
+func (a *rewriter) checkTenantID() {
+	const action = "such as 01234567-89ab-cdef-0123-456789abcdef, nor one of its domains: write the ID"
+	switch tenant := a.Value("tenantId"); {
+	case !tenantID.MatchString(tenant.String()):
+		a.Rejectf(tenant, `tenantId contains characters other than letters, digits, "." and "-": `+
+			`write the ID of the tenant`)
+	case isTenant(tenant.String()):
+	case tenant.Line > 0:
+		a.Reportf(tenant, diagnostic.Doubtful, "tenantId is neither the ID of a tenant, %s", action)
+	default:
+		a.ReportCredentials(tenantIDKey, diagnostic.Doubtful, "it is neither the ID of a tenant, %s", action)
 	}
 }
 
