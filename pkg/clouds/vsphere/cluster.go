@@ -43,6 +43,11 @@ func (v *rewriter) wantedVCenters() []vCenter {
 		if i < 0 {
 			i = len(wanted)
 			wanted = append(wanted, vCenter{Server: domain.Server})
+			if len(given) > 0 {
+				v.ReportInfrastructure(platformSpec+".failureDomains", diagnostic.Doubtful, "failure domain %s is in vCenter %s, "+
+					"which vcenters does not have: the cloud-controller-manager connects to it too; add it there, or correct the "+
+					"failure domain", confdoc.Quoted(domain.Name), confdoc.Quoted(domain.Server))
+			}
 		}
 		w, name := &wanted[i], domain.Topology.Datacenter
 		if name == "" || slices.Contains(w.Datacenters, name) {
