@@ -88,7 +88,9 @@ type rewriter struct{ clouds.Run }
 const unchecked = "anyone between the nodes and Prism Central can read the credentials; put the CA certificates in " +
 	diagnostic.CABundleKey + " beside the cloud configuration, or in the trustedCA of proxy/cluster, and "
 
-func isHost(text string) bool { return !strings.ContainsAny(text, "/ ") }
+func isHost(text string) bool {
+	return !strings.ContainsAny(text, "/ ") && strings.Count(text, ":") != 1 // an IPv6 address has more colons
+}
 
 // checkPrismCentral reports disabled certificate verification, and an endpoint that differs from Infrastructure's.
 func (n rewriter) checkPrismCentral() {
