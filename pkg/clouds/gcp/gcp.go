@@ -78,6 +78,18 @@ func (g *rewriter) checkCluster() {
 		named, _, _ := strings.Cut(after, "/")
 		g.checkRegion("subnetwork-name", named)
 	}
+	g.checkPrefix(g.Value("global", "external-instance-groups-prefix"))
+}
+
+// checkPrefix reports the prefix of another cluster's instance groups: the provider would put control-plane nodes into
+// a second group, which Google rejects. The installer's groups start with the infrastructure name.
+func (g *rewriter) checkPrefix(prefix *confdoc.Node) {
+	text, name := prefix.String(), g.Cluster.Name
+	if text != "" && name != "" && !strings.HasPrefix(text, name) && !strings.HasPrefix(name, text) {
+		g.Reportf(prefix, diagnostic.Doubtful, "external-instance-groups-prefix is %s, but status.infrastructureName of %s "+
+			"is %s, with which the names of the installer's instance groups start: correct it, unless yours have other names",
+			confdoc.Quoted(text), clouds.Infrastructure, confdoc.Quoted(name))
+	}
 }
 
 // checkNetwork reports missing tags, and a stack type that contradicts the order of the cluster's IP families. Without
