@@ -2,6 +2,7 @@ package operand
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -64,12 +65,22 @@ func overridden(in Inputs, field string) string {
 }
 
 func (c *checkedInputs) checkFlags(in Inputs, config *config) {
-	if len(config.overriddenFlags) > 0 {
+	reject := func(message string) {
 		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Configuration, Object: configurationSource, Key: overridden(in, "extendedArguments"),
-			Message: strings.Join(config.overriddenFlags, ", ") + " cannot be overridden, because the operator relies on it; " +
-				"remove it",
+			Message: message,
 		})
+	}
+	if len(config.overriddenFlags) > 0 {
+		reject(strings.Join(config.overriddenFlags, ", ") + " cannot be overridden, because the operator relies on it; " +
+			"remove it")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.ExtendedArguments)) {
+		if bare := strings.TrimLeft(name, "-"); bare != name {
+			reject(fmt.Sprintf("the operator adds the dashes before the name of a flag, and with more of them the "+
+				"cloud-controller-manager would exit: write %q instead of %q", bare, name))
+		}
 	}
 }
 

@@ -77,3 +77,14 @@ func TestTheFlagsThatTheOperatorReliesOnCannotBeOverridden(t *testing.T) {
 		})
 	}
 }
+
+// The library of flags rejects a name that starts with a dash, and the process exits.
+func TestAnOverriddenFlagIsNamedWithoutDashes(t *testing.T) {
+	openstack, _ := platform.ByName("openstack")
+	in := inputs(t, openstack, operand.OperatorPhase())
+	in.Overrides = []byte(`{"extendedArguments": {"--v": ["4"], "concurrent-service-syncs": ["1"]}}`)
+	_, err := operand.Render(in)
+	require.EqualError(t, err, "cloudcontrollermanager.operator.openshift.io/cluster, key "+
+		"spec.unsupportedConfigOverrides.extendedArguments: the operator adds the dashes before the name of a flag, and "+
+		`with more of them the cloud-controller-manager would exit: write "v" instead of "--v"`)
+}
