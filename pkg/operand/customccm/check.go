@@ -210,6 +210,10 @@ func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, d
 			r.warn(at("args[%d]", i), "it starts with the dash of a text, not of a flag: write --")
 		}
 	}
+	if len(spec.Command) == 1 && strings.Contains(spec.Command[0], " -") {
+		r.warn(at("command[0]"), "the kubelet takes all of it for the name of a program: write each word as an item of its "+
+			"own")
+	}
 	if spec.ArgsPolicy == operatorv1.CustomCloudControllerManagerArgsPolicyReplace {
 		return
 	}
