@@ -60,9 +60,8 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 		reject(strings.TrimSuffix(field, `"`), "unknown field; correct its name or remove it")
 	}
 	oneOf := func(field, value string, allowed ...string) {
-		if last := len(allowed) - 1; value != "" && !slices.Contains(allowed, value) {
-			reject(field, fmt.Sprintf("it is %q, but must be %s or %s", value, strings.Join(allowed[:last], ", "),
-				allowed[last]))
+		if message := noneOf(value, allowed...); message != "" {
+			reject(field, message)
 		}
 	}
 	oneOf("spec.managementState", string(r.Spec.ManagementState), "Managed", "Force", "Removed")
@@ -72,6 +71,9 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 	if custom := r.Spec.Custom; custom != nil {
 		oneOf("spec.custom.platform", string(custom.Platform), string(ccmv1.CustomCloudControllerManagerPlatformAlibabaCloud),
 			string(ccmv1.CustomCloudControllerManagerPlatformDigitalOcean))
+		if len(unknown) == 0 { // what is missing may be the unknown field
+			found.checkRequired(custom, reject)
+		}
 	}
 	if nodes := r.Spec.NodeInitialization; nodes != nil {
 		given := found.has("spec", "nodeInitialization", "maxConcurrentNodes")
@@ -80,6 +82,26 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 		}
 	}
 	return diagnostics, nil
+}
+
+func (m Manifest) checkRequired(custom *ccmv1.CustomCloudControllerManager, reject func(field, message string)) {
+	if m.has("spec", "custom", "cloudConfig") && custom.CloudConfig.Name == "" {
+		reject("spec.custom.cloudConfig", "it has no name: write that of a ConfigMap in openshift-config")
+	}
+	for i, variable := range custom.Env {
+		if variable.Value == nil {
+			reject(fmt.Sprintf("spec.custom.env[%d]", i), `it has no value: add one; for an empty one, write value: ""`)
+		}
+	}
+}
+
+// noneOf returns a message if the value is none of the allowed ones; otherwise an empty string.
+func noneOf(value string, allowed ...string) string {
+	if value == "" || slices.Contains(allowed, value) {
+		return ""
+	}
+	last := len(allowed) - 1
+	return fmt.Sprintf("it is %q, but must be %s or %s", value, strings.Join(allowed[:last], ", "), allowed[last])
 }
 
 // Located adds the file of the operator's resource to a diagnostic about spec.custom.
