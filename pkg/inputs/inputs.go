@@ -66,6 +66,12 @@ type Gathered struct {
 	Absent map[string]Writer
 }
 
+// Bundles returns the CA bundles that the user wrote.
+func (g *Gathered) Bundles() []operand.TrustSource {
+	cloud := operand.TrustSource{Source: g.CloudConfig.Source, Key: CloudCAKey, Data: g.CloudConfig.CABundle}
+	return append(slices.Clone(g.Trust), cloud)
+}
+
 // Gather reads every input that the platform and the observed configuration require. Diagnostics about an input are
 // part of the result. An error means that an object could not be read.
 func Gather(r Reader, observed *operandconfig.Config, p platform.Platform) (*Gathered, error) {

@@ -159,12 +159,9 @@ func (k *check) warnWithoutEffect(absence platform.Absence) error {
 	if err != nil || spec.Custom == nil || absence != platform.NotAsked {
 		return err
 	}
-	k.add(diagnostic.Warning, []diagnostic.Diagnostic{{
-		Kind: diagnostic.Doubtful, Object: k.cluster.Infrastructure.Source(),
-		Key: "status.platformStatus.external.cloudControllerManager.state",
-		Message: "it is not External, so spec.custom of cloudcontrollermanager/cluster has no effect; a cluster gets a " +
-			"cloud-controller-manager if it is installed with platform.external.cloudControllerManager: External",
-	}})
+	k.doubt(k.cluster.Infrastructure.Source(), "status.platformStatus.external.cloudControllerManager.state",
+		"it is not External, so spec.custom of cloudcontrollermanager/cluster has no effect; a cluster gets a "+
+			"cloud-controller-manager if it is installed with platform.external.cloudControllerManager: External")
 	return nil
 }
 

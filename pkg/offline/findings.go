@@ -63,8 +63,10 @@ func (k *check) run(request Request, observed []byte) error {
 	if err != nil {
 		return err
 	}
+	k.checkBundles(gathered)
+	err = k.checkObjects(spec)
 	k.fill(in, checked)
-	return nil
+	return err
 }
 
 func (k *check) findUnobserved(err error) {

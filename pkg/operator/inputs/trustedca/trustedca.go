@@ -5,7 +5,6 @@ package trustedca
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -67,7 +66,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	expiring, next := c.inspect(bundles(gathered)...)
+	expiring, next := c.inspect(gathered.Bundles()...)
 	reconciler.After(syncCtx, next)
 	message := operatorclient.Bounded(diagnostic.JoinFew(expiring, "\n", "\nand %d more"))
 	err = operatorclient.ApplyConditions(ctx, c.Operator, name,
@@ -80,12 +79,6 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		syncCtx.Recorder().Warning("TrustedCAExpiry", message)
 	}
 	return nil
-}
-
-func bundles(gathered *inputs.Gathered) []operand.TrustSource {
-	config := gathered.CloudConfig
-	return append(slices.Clone(gathered.Trust),
-		operand.TrustSource{Source: config.Source, Key: inputs.CloudCAKey, Data: config.CABundle})
 }
 
 // inspect returns the messages about the bundles' certificates, and the time until they change, 0 for never.

@@ -1,0 +1,82 @@
+package offline
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// A doubt is about what the operator cannot reject: it may be meant, or becomes wrong with time.
+func (k *check) doubt(object, key, format string, args ...any) {
+	k.add(diagnostic.Warning, []diagnostic.Diagnostic{{
+		Kind: diagnostic.Doubtful, Object: object, Key: key, Message: fmt.Sprintf(format, args...),
+	}})
+}
+
+// checkBundles warns about expired CAs, and about CAs under a key that nothing reads.
+func (k *check) checkBundles(gathered *inputs.Gathered) {
+	now := clock.RealClock{}.Now()
+	for _, bundle := range gathered.Bundles() {
+		certificates, _ := certutil.ParseCertsPEM(bundle.Data) // the operator reports what does not parse
+		for _, c := range certificates {
+			if now.After(c.NotAfter) {
+				k.doubt(bundle.Source, bundle.Key, "the certificate %q expired on %s, so what it signed is not trusted: replace "+
+					"or remove it", c.Subject, c.NotAfter.UTC().Format(time.DateOnly))
+			}
+		}
+	}
+	config := gathered.CloudConfig
+	for _, key := range slices.Sorted(maps.Keys(config.Keys)) {
+		if config.CABundle == nil && bytes.Contains(config.Keys[key], []byte("-----BEGIN CERTIFICATE-----")) {
+			k.doubt(config.Source, key, "it has certificates, but the cloud-controller-manager trusts only those "+
+				"under the key %s: rename the key", inputs.CloudCAKey)
+		}
+	}
+}
+
+// checkObjects warns about values that have no effect on the cloud-controller-manager.
+func (k *check) checkObjects(spec ccmv1.CloudControllerManagerSpec) error {
+	var infrastructure configv1.Infrastructure
+	var gate configv1.FeatureGate
+	var proxy configv1.Proxy
+	for kind, object := range map[string]any{"Infrastructure": &infrastructure, "FeatureGate": &gate, "Proxy": &proxy} {
+		if _, err := k.cluster.config(kind, object); err != nil {
+			return err
+		}
+	}
+	ofGroup := "." + configv1.GroupName + "/" + operatorclient.Instance
+	known := func(resource, field, value string, names ...string) {
+		if message := noneOf(value, names...); message != "" {
+			k.doubt(resource+ofGroup, field, "%s, unless a newer release has it", message)
+		}
+	}
+	known("infrastructure", "status.controlPlaneTopology", string(infrastructure.Status.ControlPlaneTopology),
+		"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "SingleReplica", "External")
+	known("featuregate", "spec.featureSet", string(gate.Spec.FeatureSet),
+		"TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade", "OKD")
+	for entry := range strings.SplitSeq(proxy.Spec.NoProxy, ",") {
+		if entry = strings.TrimSpace(entry); strings.ContainsAny(entry, "; \t\r\n") {
+			k.doubt("proxy"+ofGroup, "spec.noProxy", "%s is one entry, which matches no host: separate the "+
+				"entries by commas", confdoc.Quoted(entry))
+		}
+	}
+	if spec.Custom != nil && k.platform.Image != "" {
+		k.doubt(customccm.Object, customccm.Field, "it has no effect, because the release has the "+
+			"cloud-controller-manager of platform %s: remove it", k.platform.Name)
+	}
+	return nil
+}
