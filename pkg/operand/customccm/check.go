@@ -70,9 +70,10 @@ func (c CCM) Check(candidate Candidate) (diagnostics, warnings []diagnostic.Diag
 	}
 	r.checkEnums(c.Spec)
 	r.checkArguments(c.Spec, candidate.Container.Args)
-	r.checkElection(c, candidate)
+	words := slices.Concat(c.Spec.Command, c.arguments(candidate.Container.Args))
+	r.checkElection(c, words, candidate)
 	r.checkEnvironment(c.Spec, candidate.Container.Env)
-	r.checkProbe(c.Spec, candidate.Container.Args)
+	r.checkProbe(c.Spec, words, candidate.Container.Args)
 	r.checkPaths(c, candidate)
 	if candidate.ServiceAccount != "" {
 		r.warn(Field, "the cloud-controller-manager runs as %s, which has only the permissions that all "+
@@ -229,20 +230,24 @@ func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, d
 	}
 }
 
-// checkElection rejects other leases than the operator's: the operator would never report Available.
-func (r *report) checkElection(c CCM, candidate Candidate) {
+// checkElection rejects other leases than the operator's: the operator would never report Available. words are what the
+// container runs.
+func (r *report) checkElection(c CCM, words []string, candidate Candidate) {
 	for _, name := range electionFlags {
 		want, required := flagValue(candidate.Container.Args, name)
 		if !required || slices.Contains(c.Fixed, name) {
 			continue
 		}
-		got, given := flagValue(c.Spec.Args, name)
+		got, given := flagValue(words, name)
 		if given && !sameValue(got, want) {
-			r.reject(at("args"), "--%s is %s, but the operator detects the leader by %s; "+
+			field := at("args")
+			if _, isArg := flagValue(c.Spec.Args, name); !isArg {
+				field = at("command")
+			}
+			r.reject(field, "--%s is %s, but the operator detects the leader by %s; "+
 				"remove the flag or use --%s=%s", name, got, candidate.Lease, name, want)
 		}
-		isReplaced := c.Spec.ArgsPolicy == operatorv1.CustomCloudControllerManagerArgsPolicyReplace
-		if !given && isReplaced && name == "leader-elect-resource-namespace" {
+		if !given && name == "leader-elect-resource-namespace" {
 			r.warn(at("args"), "--%s=%s is not set, but the operator detects the leader by %s; "+
 				"set it unless the cloud-controller-manager renews this lease by default", name, want, candidate.Lease)
 		}
@@ -266,9 +271,9 @@ func (r *report) checkEnvironment(spec *operatorv1.CustomCloudControllerManager,
 }
 
 // checkProbe rejects probes of a port on which the cloud-controller-manager does not listen.
-func (r *report) checkProbe(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
+func (r *report) checkProbe(spec *operatorv1.CustomCloudControllerManager, words, defaults []string) {
 	served, _ := flagValue(defaults, "secure-port")
-	moved, given := flagValue(spec.Args, "secure-port")
+	moved, given := flagValue(words, "secure-port")
 	if given && moved != served && (spec.Probe == nil || spec.Probe.Port == 0) {
 		r.reject(at("probe.port"), "--secure-port is %s, but the default probe uses port %s and would restart the "+
 			"cloud-controller-manager repeatedly; set the probe's port", moved, served)

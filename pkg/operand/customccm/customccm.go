@@ -40,7 +40,7 @@ func (c CCM) Overlay(container *corev1.Container) {
 		return
 	}
 	if len(c.Spec.Command) > 0 {
-		container.Command = c.Spec.Command
+		container.Command = c.withoutFixed(c.Spec.Command)
 	}
 	container.Args = c.arguments(container.Args)
 	for _, variable := range c.Spec.Env {
@@ -67,11 +67,8 @@ func (c CCM) arguments(defaults []string) []string {
 		return slices.Clone(c.Spec.Args)
 	}
 	args := slices.Clone(defaults)
-	for _, arg := range c.Spec.Args {
+	for _, arg := range c.withoutFixed(c.Spec.Args) {
 		name, _ := flagOf(arg)
-		if slices.Contains(c.Fixed, name) {
-			continue
-		}
 		i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--"+name+"=") })
 		if name != "" && strings.HasPrefix(arg, "--") && i >= 0 {
 			args[i] = arg
@@ -80,6 +77,13 @@ func (c CCM) arguments(defaults []string) []string {
 		args = append(args, arg)
 	}
 	return args
+}
+
+func (c CCM) withoutFixed(words []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+		name, _ := flagOf(word)
+		return slices.Contains(c.Fixed, name)
+	})
 }
 
 type value struct{ field, value string }

@@ -107,6 +107,12 @@ func TestSpecCustomChangesThePod(t *testing.T) {
 			custom: `{image: registry/ccm:1, command: [/bin/ccm, run]}`,
 			want:   func(c *corev1.Container) { c.Command = []string{"/bin/ccm", "run"} },
 		},
+		"a command with flags, which the operator's arguments follow": {
+			custom: `{image: registry/ccm:1, command: [/bin/ccm, --leader-elect=false, --secure-port=0]}`,
+			want: func(c *corev1.Container) {
+				c.Command = []string{"/bin/ccm", "--leader-elect=false", "--secure-port=0"}
+			},
+		},
 		"arguments replace the operator's of the same name, others follow in their order": {
 			custom: `{image: registry/ccm:1, args: [--z=1, --cluster-name=mine, --a=2, -v=4, more]}`,
 			want: func(c *corev1.Container) {
@@ -171,9 +177,12 @@ func probed(scheme corev1.URIScheme, path string, port int32) func(c *corev1.Con
 }
 
 func TestOnTheBootstrapNodeACustomCCMOnlyInitializesNodes(t *testing.T) {
-	pod := renderCustom(t, operand.BootstrapPhase(), `{image: registry/ccm:1,
-		args: [--controllers=*, --leader-elect=true, --authentication-skip-lookup=false, --region=one]}`, nil).Pod
+	pod := renderCustom(t, operand.BootstrapPhase(), `{image: registry/ccm:1, command: [/ccm, --controllers=*, --zone=a],
+		args: [--controllers=*, --leader_elect=true, --authentication-skip-lookup=false, --region=one]}`, nil).Pod
+	require.Equal(t, []string{"/ccm", "--zone=a"}, pod.Spec.Containers[0].Command,
+		"the values of --controllers in a command would add up with those in the arguments")
 	args := pod.Spec.Containers[0].Args
+	require.NotContains(t, args, "--leader_elect=true")
 	require.Contains(t, args, "--controllers=cloud-node-controller")
 	require.Contains(t, args, "--leader-elect=false")
 	require.Contains(t, args, "--authentication-skip-lookup=true")
@@ -300,6 +309,23 @@ func TestRejectedSpecCustom(t *testing.T) {
 			custom: `{image: registry/ccm:1, args: [--leader-elect=F]}`,
 			want: []string{at + "args: --leader-elect is F, but " + lease + "; remove the flag or use " +
 				"--leader-elect=true"},
+		},
+		"no leader election, with underscores": {
+			custom: `{image: registry/ccm:1, args: [--leader_elect=false]}`,
+			want: []string{at + "args: --leader-elect is false, but " + lease + "; remove the flag or use " +
+				"--leader-elect=true"},
+		},
+		"no leader election in a command to which the operator adds no arguments": {
+			custom: `{image: registry/ccm:1, command: [/ccm, --leader-elect=false], argsPolicy: Replace,
+				args: [` + namespaceArg + `]}`,
+			want: []string{at + "command: --leader-elect is false, but " + lease + "; remove the flag or use " +
+				"--leader-elect=true"},
+		},
+		"another port in such a command": {
+			custom: `{image: registry/ccm:1, command: [/ccm, --secure-port=10300], argsPolicy: Replace,
+				args: [` + namespaceArg + `]}`,
+			want: []string{at + "probe.port: --secure-port is 10300, but the default probe uses port 10258 and " +
+				"would restart the cloud-controller-manager repeatedly; set the probe's port"},
 		},
 		"other leases": {
 			custom: `{image: registry/ccm:1, args: [--leader-elect-resource-name=mine,

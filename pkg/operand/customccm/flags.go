@@ -5,13 +5,17 @@ import (
 	"strings"
 )
 
+// nameOf returns the name of a flag with leading dashes. Like the parser of Kubernetes, it takes an underscore for a
+// dash.
+func nameOf(flag string) string { return strings.ReplaceAll(strings.TrimLeft(flag, "-"), "_", "-") }
+
 // flagOf splits an argument of the form --name=value. It returns empty strings for any other argument.
 func flagOf(arg string) (name, value string) {
 	name, value, found := strings.Cut(arg, "=")
 	if !found || !strings.HasPrefix(name, "-") {
 		return "", ""
 	}
-	return strings.TrimLeft(name, "-"), value
+	return nameOf(name), value
 }
 
 // flagValue returns the last value of a flag in args, also as a separate argument, and whether args has the flag.
@@ -20,7 +24,7 @@ func flagValue(args []string, name string) (value string, found bool) {
 		if n, v := flagOf(arg); n == name {
 			value, found = v, true
 		}
-		if !strings.HasPrefix(arg, "-") || strings.TrimLeft(arg, "-") != name {
+		if !strings.HasPrefix(arg, "-") || nameOf(arg) != name {
 			continue
 		}
 		// A boolean flag needs no value.
