@@ -375,6 +375,37 @@ func TestAProfileWithWhichNoServerStartsIsRejected(t *testing.T) {
 	}
 }
 
+// A cloud-controller-manager may run with it.
+func TestAProfileWithWhichNoServerStartsIsRejectedWhileThePlatformIsUnknown(t *testing.T) {
+	const existing = `{"platform": "openstack", "servingInfo": {"minTLSVersion": "VersionTLS12",
+		"cipherSuites": ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]}}`
+	for name, tc := range map[string]struct {
+		infrastructure *configv1.Infrastructure
+		wantErr        string
+	}{
+		"Infrastructure is gone": {wantErr: "infrastructure.config.openshift.io/cluster does not exist: the installer " +
+			"writes it, restore it from the cluster's installation or a backup"},
+		"Infrastructure has another platform, which is refused": {
+			infrastructure: with(openStack(), func(i *configv1.Infrastructure) {
+				i.Status.PlatformStatus.Type = configv1.NonePlatformType
+			}),
+			wantErr: `infrastructure.config.openshift.io/cluster changed its platform from "openstack" to "none" in ` +
+				`status.platformStatus.type: changing the platform of a running cluster is not supported, restore the former value`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			suites, err := observePart(t, world{infrastructure: tc.infrastructure, apiServer: &configv1.APIServer{
+				ObjectMeta: named, Spec: configv1.APIServerSpec{TLSSecurityProfile: &configv1.TLSSecurityProfile{
+					Type: configv1.TLSProfileCustomType, Custom: &configv1.CustomTLSProfile{TLSProfileSpec: configv1.TLSProfileSpec{
+						Ciphers: []string{"ECDHE-RSA-AES256-GCM-SHA384"}, MinTLSVersion: configv1.VersionTLS12}},
+				}},
+			}}, existing, "servingInfo", "cipherSuites")
+			require.Equal(t, []any{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}, suites)
+			require.EqualError(t, err, "["+tc.wantErr+", "+(&configobservation.TLSProfileError{Kept: true}).Error()+"]")
+		})
+	}
+}
+
 func TestOnlyConfiguredTLSGroupsAreObserved(t *testing.T) {
 	custom := func(groups ...configv1.TLSGroup) *configv1.TLSSecurityProfile {
 		return &configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType, Custom: &configv1.CustomTLSProfile{

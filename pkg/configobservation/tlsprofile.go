@@ -47,9 +47,9 @@ func observeTLSProfile(
 	}
 	observed, errs := observe(unrecorded()) // unrecorded: an unusable profile would be an event with each attempt
 	info := servingInfo(observed)
-	// Without a cloud-controller-manager, no process serves with the profile.
-	d, err := decide(genericListers.(Listers))
-	if len(errs) > 0 || err != nil || !d.Managed() || info.AllowsHTTP2() {
+	// Without a cloud-controller-manager, no process serves with the profile. While the platform is unknown, one may run.
+	d, err := decideAccepted(genericListers.(Listers), existing)
+	if len(errs) > 0 || err == nil && !d.Managed() || info.AllowsHTTP2() {
 		return observe(recorder)
 	}
 	if former := servingInfo(existing); former.MinTLSVersion != "" && former.AllowsHTTP2() {
