@@ -232,10 +232,11 @@ func TestWhatTheClusterSaysAboutItsCloud(t *testing.T) {
 			path:  []string{"cluster", "serviceNetworks"},
 			want:  []any{"172.30.0.0/16"},
 		},
-		"none are none": {
+		"with a Network that names none, those that were": {
 			world:    world{infrastructure: openStack(), network: network(nil, nil)},
 			existing: `{"cluster": {"serviceNetworks": ["172.30.0.0/16"]}}`,
 			path:     []string{"cluster", "serviceNetworks"},
+			want:     []any{"172.30.0.0/16"},
 		},
 		"without a Network, those that were": {
 			world:    world{infrastructure: openStack()},

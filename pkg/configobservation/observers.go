@@ -77,16 +77,19 @@ func mergeMaps(into, from map[string]any) {
 	}
 }
 
-// observeServiceNetworks reads the installer's spec until the network operator has written the status.
+// observeServiceNetworks reads the installer's spec until the network operator has written the status. No cluster is
+// without service networks: a Network that names none is incomplete.
 func observeServiceNetworks(listers Listers, _ map[string]any) (any, error) {
 	network, err := get(listers.Networks, "network")
 	if err != nil {
 		return nil, err
 	}
-	if len(network.Status.ServiceNetwork) > 0 {
-		return network.Status.ServiceNetwork, nil
+	for _, networks := range [][]string{network.Status.ServiceNetwork, network.Spec.ServiceNetwork} {
+		if len(networks) > 0 {
+			return networks, nil
+		}
 	}
-	return network.Spec.ServiceNetwork, nil
+	return nil, errUnknown
 }
 
 // observeTrustedCA observes the name of the ConfigMap with the administrator's CAs. Without a Proxy there is none.
