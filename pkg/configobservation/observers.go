@@ -177,21 +177,15 @@ func normalized(value any, path []string) (any, error) {
 
 func recordChange(recorder events.Recorder, existing map[string]any, value any, path []string) {
 	previous, _, err := unstructured.NestedFieldNoCopy(existing, path...)
-	switch changed := err != nil || !reflect.DeepEqual(previous, value); {
-	case changed && isObject(previous, value):
-		recorder.Eventf("ObservedConfigurationChanged", "%s changed", strings.Join(path, "."))
-	case changed:
-		recorder.Eventf("ObservedConfigurationChanged", "%s changed from %q to %q",
-			strings.Join(path, "."), text(previous), text(value))
+	if err == nil && reflect.DeepEqual(previous, value) {
+		return
 	}
-}
-
-// isObject reports whether one of the values is too large for an event.
-func isObject(values ...any) bool {
-	return slices.ContainsFunc(values, func(value any) bool {
-		_, is := value.(map[string]any)
-		return is
-	})
+	change := fmt.Sprintf(" from %q to %q", text(previous), text(value))
+	_, wasObject := previous.(map[string]any)
+	if _, isObject := value.(map[string]any); isObject || wasObject {
+		change = "" // an object is too large for an event
+	}
+	recorder.Eventf("ObservedConfigurationChanged", "%s changed%s", strings.Join(path, "."), change)
 }
 
 func text(value any) string {
