@@ -66,8 +66,8 @@ func Of(pods []*corev1.Pod) []*corev1.Pod {
 // IsPod reports whether obj is a pod of the predecessor's cloud-controller-managers. These belong to Deployments, so a
 // mirror pod, which a kubelet may create with any label, is not one.
 func IsPod(obj *corev1.Pod) bool {
-	_, isLabelled := obj.Labels[label]
-	return isLabelled && obj.Annotations[corev1.MirrorPodAnnotationKey] == ""
+	_, isLabeled := obj.Labels[label]
+	return isLabeled && obj.Annotations[corev1.MirrorPodAnnotationKey] == ""
 }
 
 // servesNothing is the flag of a cloud-controller-manager that listens on no port.
