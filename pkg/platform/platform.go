@@ -6,6 +6,7 @@
 package platform
 
 import (
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -130,13 +131,7 @@ func (p Platform) WritesManagedConfig() bool { return p.ManagedConfig.Rewrite !=
 
 // Images returns the payload tags of all images that run on this platform.
 func (p Platform) Images() []string {
-	var tags []string
-	for _, tag := range []string{p.Image, p.NodeManagerImage} {
-		if tag != "" {
-			tags = append(tags, tag)
-		}
-	}
-	return tags
+	return slices.DeleteFunc([]string{p.Image, p.NodeManagerImage}, func(tag string) bool { return tag == "" })
 }
 
 // ImageEnv returns the environment variable of the operator's Deployment with the pull specification of a payload tag:
