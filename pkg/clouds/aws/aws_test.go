@@ -187,6 +187,32 @@ func TestAWSLeavesAPathToTheTokenThatIsRight(t *testing.T) {
 	require.Equal(t, []clouds.Token{{Key: "token", Audience: "sts.amazonaws.com"}}, result.Tokens)
 }
 
+// AWS's list of endpoints has one name for both kinds of load balancers, its newer SDK one for each.
+func TestAWSPrefersTheEndpointOfOneKindOfLoadBalancers(t *testing.T) {
+	const both, newer = "https://elasticloadbalancing.eu-central-1.amazonaws.com", "https://vpce-0a.elasticloadbalancing.eu-central-1.vpce.amazonaws.com"
+	override := func(name, service, url string) string {
+		return "\n[ServiceOverride \"" + name + "\"]\nService = " + service + "\nRegion = eu-central-1\nURL = " + url +
+			"\nSigningRegion = eu-central-1\n"
+	}
+	for name, c := range map[string]struct{ config, want string }{
+		"in Infrastructure": {want: override("elasticloadbalancing", "Elastic Load Balancing", both) +
+			override("elasticloadbalancingv2", "Elastic Load Balancing v2", newer)},
+		"in the configuration": {
+			config: override("0", "elasticloadbalancing", both) + override("1", "elasticloadbalancingv2", newer),
+			want:   override("0", "Elastic Load Balancing", both) + override("1", "Elastic Load Balancing v2", newer)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := aws.Rewrite(clouds.Source{Config: []byte("[Global]\n" + c.config), Cluster: clouds.Cluster{Status: configv1.PlatformStatus{
+				AWS: &configv1.AWSPlatformStatus{Region: "eu-central-1", ServiceEndpoints: []configv1.AWSServiceEndpoint{
+					{Name: "elasticloadbalancing", URL: both}, {Name: "elasticloadbalancingv2", URL: newer}}}}}})
+			require.Empty(t, result.Errors(diagnostic.Strict))
+			require.Empty(t, result.Warnings(diagnostic.Strict))
+			require.Equal(t, "[Global]\nClusterServiceLoadBalancerHealthProbeMode = Shared\nRegion = eu-central-1\n"+c.want,
+				string(result.Config))
+		})
+	}
+}
+
 // FuzzAWS proves the promises of a Rewrite for whatever configuration and credentials there are.
 func FuzzAWS(f *testing.F) {
 	for _, config := range []string{

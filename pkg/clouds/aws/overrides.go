@@ -131,9 +131,13 @@ func serviceIDs(name string) []string {
 }
 
 // nameServices renames the service of every override to what the provider looks for. An override that already has such
-// a name takes precedence over another one for the same service.
+// a name takes precedence over another one for the same service, and one for a single service over one for several.
 func (a *rewriter) nameServices() {
-	for _, e := range a.overrides() {
+	overrides := a.overrides()
+	slices.SortStableFunc(overrides, func(x, y *confdoc.Entry) int {
+		return len(serviceIDs(serviceOf(x))) - len(serviceIDs(serviceOf(y)))
+	})
+	for _, e := range overrides {
 		service := serviceOf(e)
 		if service == "" || slices.Contains(services, service) {
 			continue
@@ -183,10 +187,20 @@ func (a *rewriter) addEndpoints() {
 	if a.status.Region == "" {
 		return
 	}
+	// A name for both kinds of load balancers gives way to one for a single kind.
+	hasOwn := func(id string) bool {
+		return slices.ContainsFunc(a.status.ServiceEndpoints, func(endpoint configv1.AWSServiceEndpoint) bool {
+			return slices.Equal(serviceIDs(endpoint.Name), []string{id})
+		})
+	}
 	compared := sets.New[*confdoc.Node]() // one entry may cover both kinds of load balancers
 	for _, endpoint := range a.status.ServiceEndpoints {
-		for _, id := range serviceIDs(endpoint.Name) {
+		ids := serviceIDs(endpoint.Name)
+		for _, id := range ids {
 			e := a.index.entries[overrideKey(id, a.status.Region)]
+			if len(ids) > 1 && hasOwn(id) {
+				continue
+			}
 			if e == nil {
 				a.addEndpoint(id, endpoint)
 				continue
