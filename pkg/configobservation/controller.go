@@ -19,7 +19,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resourcesynccontroller"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -27,7 +26,6 @@ import (
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -140,19 +138,13 @@ func Confirm(listers Listers) func(*operatorv1.OperatorSpec) (bool, error) {
 		if err := json.Unmarshal(spec.ObservedConfig.Raw, &existing); err != nil {
 			return false, fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 		}
-		if platformRefused(listers, existing) {
+		if d, err := decide(listers, existing); err == nil && d.isRefused {
 			return false, nil
 		}
 		// A failing observer keeps the existing value. The controller reports the error.
 		observed, _ := Observe(listers, unrecorded(), existing)
 		return reflect.DeepEqual(existing, observed), nil
 	}
-}
-
-func platformRefused(listers Listers, existing map[string]any) bool {
-	d, err := decide(listers)
-	previous, _, previousErr := unstructured.NestedString(existing, operandconfig.PlatformPath...)
-	return err == nil && previousErr == nil && d.isRefused(previous)
 }
 
 // unrecorded returns a recorder that discards events. The controller that writes the configuration records them.

@@ -189,13 +189,10 @@ func recordChange(recorder events.Recorder, existing map[string]any, value any, 
 }
 
 func text(value any) string {
-	if list, ok := value.([]any); ok {
-		value = strings.Trim(fmt.Sprint(list), "[]")
-	}
 	if value == nil {
 		return ""
 	}
-	return fmt.Sprint(value)
+	return strings.Trim(fmt.Sprint(value), "[]") // the brackets of a list
 }
 
 // observeFeatureGates observes which gates of featuregate.Gates are enabled. Unlike library-go's FeatureGateAccess, it

@@ -19,15 +19,11 @@ import (
 // may become managed, because this version knows it, or because the administrator of an External cluster sets
 // spec.custom. That administrator may later change spec.custom, but removing it does not stop what runs.
 func observePlatform(listers Listers, existing map[string]any) (any, error) {
-	previous, _, err := unstructured.NestedString(existing, operandconfig.PlatformPath...)
-	if err != nil {
-		return nil, fmt.Errorf("reading the previous platform: %w", err)
-	}
-	d, err := decide(listers)
+	d, err := decide(listers, existing)
 	switch {
 	case err != nil:
 		return nil, err
-	case !d.isRefused(previous):
+	case !d.isRefused:
 		return d.Name, nil
 	case d.dependsOnCustom:
 		return nil, fmt.Errorf("spec.custom of cloudcontrollermanager/%s is gone, but its cloud-controller-manager "+
@@ -35,7 +31,7 @@ func observePlatform(listers Listers, existing map[string]any) (any, error) {
 	}
 	return nil, fmt.Errorf("infrastructure.config.openshift.io/cluster changed its platform from %q to %q in "+
 		"status.platformStatus.type: changing the platform of a running cluster is not supported, "+
-		"restore the former value", previous, d.Name)
+		"restore the former value", d.previous, d.Name)
 }
 
 type decision struct {
@@ -44,9 +40,17 @@ type decision struct {
 	// custom is spec.custom. dependsOnCustom reports whether it determines what runs.
 	custom          *apisv1.CustomCloudControllerManager
 	dependsOnCustom bool
+	// previous is the observed platform. isRefused reports whether the current one must not replace it, because its
+	// operand runs.
+	previous  string
+	isRefused bool
 }
 
-func decide(listers Listers) (decision, error) {
+func decide(listers Listers, existing map[string]any) (decision, error) {
+	previous, _, err := unstructured.NestedString(existing, operandconfig.PlatformPath...)
+	if err != nil {
+		return decision{}, fmt.Errorf("reading the previous platform: %w", err)
+	}
 	infrastructure, err := getInfrastructure(listers)
 	if err != nil {
 		return decision{}, err
@@ -56,21 +60,17 @@ func decide(listers Listers) (decision, error) {
 		return decision{}, err
 	}
 	current, err := platform.Of(infrastructure, custom)
-	return decision{current, infrastructure, custom, platform.DependsOnCustom(infrastructure)}, err
-}
-
-// isRefused reports whether the current platform must not replace the previous one, because its operand runs.
-func (d decision) isRefused(previous string) bool {
 	formerly, _ := platform.ByName(previous)
-	return previous != d.Name && formerly.Managed() && (!d.dependsOnCustom || !d.Managed())
+	depends := platform.DependsOnCustom(infrastructure)
+	isRefused := previous != current.Name && formerly.Managed() && (!depends || !current.Managed())
+	return decision{current, infrastructure, custom, depends, previous, isRefused}, err
 }
 
 // decideAccepted returns errUnknown while the platform is unknown or rejected, so that what depends on it keeps its
 // previous value. observePlatform reports the reason.
 func decideAccepted(listers Listers, existing map[string]any) (decision, error) {
-	d, err := decide(listers)
-	previous, _, previousErr := unstructured.NestedString(existing, operandconfig.PlatformPath...)
-	if err != nil || previousErr != nil || d.isRefused(previous) {
+	d, err := decide(listers, existing)
+	if err != nil || d.isRefused {
 		return decision{}, errUnknown
 	}
 	return d, nil
