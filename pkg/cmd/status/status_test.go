@@ -192,7 +192,8 @@ func TestWaitShowsNoStatusFromBeforeTheClusterCouldNotBeRead(t *testing.T) {
 	looks := 0
 	c.Before = func(path string) {
 		if path == resourcePath {
-			if looks++; looks == 2 {
+			looks++
+			if looks == 2 {
 				c.Forbidden = []string{"cloudcontrollermanagers"}
 			}
 		}
