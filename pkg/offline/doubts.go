@@ -58,16 +58,17 @@ func (k *check) checkObjects(spec ccmv1.CloudControllerManagerSpec) error {
 			return err
 		}
 	}
+	const unknownValue = "%s, unless a newer release has it"
 	ofGroup := "." + configv1.GroupName + "/" + operatorclient.Instance
-	known := func(resource, field, value string, names ...string) {
-		if message := noneOf(value, names...); message != "" {
-			k.doubt(resource+ofGroup, field, "%s, unless a newer release has it", message)
-		}
+	if message := noneOf(infrastructure.Status.ControlPlaneTopology, configv1.HighlyAvailableTopologyMode,
+		configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode, configv1.SingleReplicaTopologyMode,
+		configv1.ExternalTopologyMode); message != "" {
+		k.doubt("infrastructure"+ofGroup, "status.controlPlaneTopology", unknownValue, message)
 	}
-	known("infrastructure", "status.controlPlaneTopology", string(infrastructure.Status.ControlPlaneTopology),
-		"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "SingleReplica", "External")
-	known("featuregate", "spec.featureSet", string(gate.Spec.FeatureSet),
-		"TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade", "OKD")
+	if message := noneOf(gate.Spec.FeatureSet, configv1.TechPreviewNoUpgrade, configv1.DevPreviewNoUpgrade,
+		configv1.CustomNoUpgrade, configv1.OKD); message != "" {
+		k.doubt("featuregate"+ofGroup, "spec.featureSet", unknownValue, message)
+	}
 	for entry := range strings.SplitSeq(proxy.Spec.NoProxy, ",") {
 		if entry = strings.TrimSpace(entry); strings.ContainsAny(entry, "; \t\r\n") {
 			k.doubt("proxy"+ofGroup, "spec.noProxy", "%s is one entry, which matches no host: separate the "+

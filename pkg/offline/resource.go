@@ -96,12 +96,16 @@ func (m Manifest) checkRequired(custom *ccmv1.CustomCloudControllerManager, reje
 }
 
 // noneOf returns a message if the value is none of the allowed ones; otherwise an empty string.
-func noneOf(value string, allowed ...string) string {
+func noneOf[T ~string](value T, allowed ...T) string {
 	if value == "" || slices.Contains(allowed, value) {
 		return ""
 	}
-	last := len(allowed) - 1
-	return fmt.Sprintf("it is %q, but must be %s or %s", value, strings.Join(allowed[:last], ", "), allowed[last])
+	var names []string
+	for _, name := range allowed {
+		names = append(names, string(name))
+	}
+	last := len(names) - 1
+	return fmt.Sprintf("it is %q, but must be %s or %s", value, strings.Join(names[:last], ", "), names[last])
 }
 
 // Located adds the file of the operator's resource to a diagnostic about spec.custom.
