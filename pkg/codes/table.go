@@ -224,7 +224,7 @@ var reasons = []struct{ id, reason, conditions, means, do string }{
 		"the static pods and their files are removed from the nodes",
 		"wait"},
 	{"CCM0153", "RepairWaits", "NodeFilesDegraded",
-		"the repair of a node's files waits for the end of a rollout",
+		"the repair of a node's files waits for the end of a rollout or of another repair",
 		"wait for the rollout, which explain rollout follows; find out what changed the files"},
 	{"CCM0154", "RepairedTooOften", "NodeFilesDegraded",
 		"a node's files keep changing after repairs",

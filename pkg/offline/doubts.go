@@ -2,6 +2,7 @@ package offline
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,10 +54,13 @@ func (k *check) checkObjects(spec ccmv1.CloudControllerManagerSpec) error {
 	var infrastructure configv1.Infrastructure
 	var gate configv1.FeatureGate
 	var proxy configv1.Proxy
-	for kind, object := range map[string]any{"Infrastructure": &infrastructure, "FeatureGate": &gate, "Proxy": &proxy} {
-		if _, err := k.cluster.config(kind, object); err != nil {
-			return err
-		}
+	read := func(kind string, into any) error {
+		_, err := k.cluster.config(kind, into)
+		return err
+	}
+	err := errors.Join(read("Infrastructure", &infrastructure), read("FeatureGate", &gate), read("Proxy", &proxy))
+	if err != nil {
+		return err
 	}
 	const unknownValue = "%s, unless a newer release has it"
 	ofGroup := "." + configv1.GroupName + "/" + operatorclient.Instance

@@ -95,7 +95,8 @@ type view struct {
 	moves     []record
 	// cordonedSince is when the holder's Node was first seen cordoned.
 	cordonedSince time.Time
-	// isDeaf reports whether the holder's node controller is not running, deafSince since when, waiting for which nodes.
+	// isDeaf reports whether the holder runs no node controller. That began at deafSince, and these nodes are waiting for
+	// it.
 	isDeaf    bool
 	deafSince time.Time
 	waiting   []string

@@ -39,9 +39,9 @@ type rollout struct {
 }
 
 // firstNode returns the rollout that is at its first node, nil if there is none, or if the others do not prove that the
-// former revision works: at a first installation, a take-over, on a single node, or while another CCM is not Ready. A
-// node whose kubelet does not work proves nothing, and may be away for days. The former revision is that of the leader.
-// An interrupted rollout may have left an older one on a third node.
+// former revision works: at a first installation, a take-over, on a single node, or while another CCM is not Ready. It
+// ignores a node whose kubelet does not work: that proves nothing, and may last for days. The former revision is the
+// leader's. An interrupted rollout may have left an older one on a third node.
 func (s *state) firstNode() *rollout {
 	first := s.ledByFormer()
 	if first == nil {
