@@ -91,8 +91,8 @@ func (o *options) read(ctx context.Context) (*report.Status, error) {
 }
 
 // await returns the first status that is settled, or the last one before the timeout. It retries if the API server does
-// not answer, as during the API server's own rollout. If the last read before the timeout failed, it returns that error:
-// the status before it may be wrong by now.
+// not answer, as during the API server's own rollout. If the last read before the timeout failed, it returns that
+// error: the status before it may be wrong by now.
 func (o *options) await(ctx context.Context, last *report.Status, progress io.Writer) (*report.Status, error) {
 	said, unread := "", error(nil)
 	err := wait.PollUntilContextTimeout(ctx, interval, o.timeout, true, func(ctx context.Context) (bool, error) {

@@ -36,15 +36,11 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 	if err != nil {
 		return err
 	}
-	if len(left) > 0 {
-		return c.report(ctx, observedplatform.RemovingObjects, endsOf(onNode, left), nil)
-	}
-	if err := c.releaseLease(ctx); err != nil {
+	err = c.report(ctx, observedplatform.RemovingObjects, endsOf(onNode, left), nil)
+	if err != nil || len(left) > 0 {
 		return err
 	}
-	err = operatorclient.Delete(ctx, c.Kube.CoordinationV1().Leases(operand.Namespace).Delete, "lease",
-		operand.Namespace, operand.PreflightName, metav1.DeleteOptions{})
-	if err != nil {
+	if err := c.endLeases(ctx); err != nil {
 		return err
 	}
 	if err := c.remember(ctx); err != nil {
@@ -72,6 +68,14 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 	}
 	c.Recorder.Event("Removed", "Removed the cloud-controller-manager and its objects")
 	return nil
+}
+
+func (c *controller) endLeases(ctx context.Context) error {
+	if err := c.releaseLease(ctx); err != nil {
+		return err
+	}
+	return operatorclient.Delete(ctx, c.Kube.CoordinationV1().Leases(operand.Namespace).Delete, "lease",
+		operand.Namespace, operand.PreflightName, metav1.DeleteOptions{})
 }
 
 // releaseLease releases the last leader's lease, so that the next CCM need not wait until it expires. It stays if its

@@ -418,13 +418,16 @@ func TestAnObjectThatFinalizersKeepIsNamedAndNotDeletedAgain(t *testing.T) {
 	kept := &corev1.ConfigMap{ObjectMeta: meta("client-ca")}
 	kept.DeletionTimestamp, kept.Finalizers = ptr.To(metav1.Now()), []string{"example.com/audit", "example.com/backup"}
 	w := newWorld(t, kept, &corev1.Secret{ObjectMeta: meta("kube-token")})
-	w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "RemovingObjects"}}
+	w.status.Conditions = []operatorv1.OperatorCondition{{
+		Type: "Removing", Status: "True", Reason: "RemovingObjects", Message: "waiting for pods, which have ended by now",
+	}}
 	for _, want := range [][]string{{"delete secrets kube-token"}, nil} {
 		require.EqualError(t, w.sync(t), "deleting configmap/client-ca in openshift-cloud-controller-manager: its finalizers keep it, "+
 			"remove them if nothing else does: [example.com/audit example.com/backup]")
 		require.ElementsMatch(t, want, slices.DeleteFunc(w.writes(), func(write string) bool { return strings.HasPrefix(write, "delete leases") }))
 	}
 	require.Zero(t, w.static, "the rights do not stay")
+	require.Equal(t, "True RemovingObjects: "+stepMessages["RemovingObjects"], w.condition("Removing"))
 	require.NoError(t, w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), operand.Namespace, "client-ca"))
 	w.syncs(t, 1)
 	require.Equal(t, "True Removed: "+stepMessages["Removed"], w.condition("Removing"))

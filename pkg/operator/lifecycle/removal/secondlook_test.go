@@ -96,12 +96,13 @@ func TestTheDeletionOfObjectsIsVerified(t *testing.T) {
 	w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "RemovingObjects"}}
 	w.syncs(t, 1)
 	require.Empty(t, w.existing(t))
-	require.Equal(t, "True RemovingObjects:", w.condition("Removing"), "a second look must find nothing")
+	isRemoving := "True RemovingObjects: " + stepMessages["RemovingObjects"]
+	require.Equal(t, isRemoving, w.condition("Removing"), "a second look must find nothing")
 
 	require.NoError(t, w.kube.Tracker().Add(&corev1.ConfigMap{ObjectMeta: meta("node-files")}))
 	w.syncs(t, 1)
 	require.Empty(t, w.existing(t))
-	require.Equal(t, "True RemovingObjects:", w.condition("Removing"), "this look found something")
+	require.Equal(t, isRemoving, w.condition("Removing"), "this look found something")
 
 	w.syncs(t, 1)
 	require.Contains(t, w.condition("Removing"), "True Removed: ")
