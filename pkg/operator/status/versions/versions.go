@@ -203,39 +203,37 @@ func (c *controller) nodesReached() error {
 		return pendingf("no control-plane node is known")
 	}
 	for _, node := range operatorStatus.NodeStatuses {
-		if at, err := c.digestIn(node.CurrentRevision); err != nil || at != operand.DigestOf(candidate) {
-			return c.notReached(&node, operatorStatus.LatestAvailableRevision, candidate, err)
+		has, err := c.copyIn(node.CurrentRevision)
+		if err != nil {
+			return err
+		}
+		if has == nil || operand.DigestOf(has) != operand.DigestOf(candidate) {
+			return c.notReached(&node, operatorStatus.LatestAvailableRevision, candidate)
 		}
 	}
 	return nil
 }
 
 // notReached returns what is pending on a node. During an upgrade, that may be the candidate's revision.
-func (c *controller) notReached(
-	node *operatorv1.NodeStatus, latest int32, candidate *corev1.ConfigMap, err error,
-) error {
+func (c *controller) notReached(node *operatorv1.NodeStatus, latest int32, candidate *corev1.ConfigMap) error {
+	pending := &pendingError{text: fmt.Sprintf("node/%s is at revision %d, which is not the live candidate",
+		node.NodeName, node.CurrentRevision)}
+	if c.versions.GetVersions()[operatorVersion] == c.OperatorVersion {
+		return pending
+	}
+	last, err := c.copyIn(latest)
 	if err != nil {
 		return err
 	}
-	pending := &pendingError{text: fmt.Sprintf("node/%s is at revision %d, which is not the live candidate",
-		node.NodeName, node.CurrentRevision)}
-	if c.versions.GetVersions()[operatorVersion] != c.OperatorVersion {
-		last, err := c.digestIn(latest)
-		if err != nil {
-			return err
-		}
-		pending.notBegun = last != operand.DigestOf(candidate)
-	}
+	// A former process of this release may have published the versions: then only its revision tells.
+	pending.notBegun = last == nil ||
+		operand.DigestOf(last) != operand.DigestOf(candidate) && last.Annotations[operand.RenderedByAnnotation] != c.rendered
 	return pending
 }
 
-// digestIn returns the digest of a revision. It is "absent", which no candidate has, if there is none.
-func (c *controller) digestIn(revision int32) (string, error) {
-	copied, err := c.ConfigMap(fmt.Sprintf("%s-%d", operand.PodConfigMap, revision))
-	if err != nil || copied == nil {
-		return "absent", err
-	}
-	return operand.DigestOf(copied), nil
+// copyIn returns a revision's copy of the pod, nil if there is none.
+func (c *controller) copyIn(revision int32) (*corev1.ConfigMap, error) {
+	return c.ConfigMap(fmt.Sprintf("%s-%d", operand.PodConfigMap, revision))
 }
 
 // rolloutReached tolerates as many nodes without an updated and available pod as maxUnavailable, but never all: one

@@ -240,6 +240,9 @@ func TestProgressingSaysWhatAReleaseWaitsFor(t *testing.T) {
 		"its candidate is a revision": {observed: openstack, candidate: podConfigMap("", payload, "new"), latest: 2, want: settled},
 		"its candidate is no revision yet": {observed: openstack, candidate: podConfigMap("", payload, "new"), latest: 1,
 			want: waiting("release 4.23.0 has not begun to roll out; if this lasts for minutes, read the operator's log")},
+		"an earlier candidate is a revision, and the operator has restarted": {
+			observed: openstack, candidate: podConfigMap("", payload, "newer"), latest: 2, want: settled,
+		},
 		"nothing is known to hold it back": {observed: openstack, candidate: former, want: waiting("release 4.23.0 has not " +
 			"begun to roll out; if this lasts for minutes, read the operator's log")},
 		"an override is rejected, and a preflight has shown nothing": {
