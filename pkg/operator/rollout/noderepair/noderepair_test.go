@@ -496,6 +496,22 @@ func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
 	}
 }
 
+// A kubelet may need minutes to start a static pod. Nothing changes its files.
+func TestAKubeletThatStartsNoStaticPodIsNamed(t *testing.T) {
+	c := newCluster(t)
+	require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Delete(mirrorPod("m1")))
+	c.setStatus(t, func(status *operatorv1.StaticPodOperatorStatus) {
+		status.NodeStatuses[1].CurrentRevision, status.NodeStatuses[1].TargetRevision = 0, 7
+	})
+	for range 4 {
+		c.addInstaller(t, "installer-7-m1", "m1", corev1.PodSucceeded)
+		c.run(t, filesPatience+time.Second)
+	}
+	require.Regexp(t, "^NodeFilesDegraded True RepairedTooOften: node/m1: the static pod does not exist, and its revision was "+
+		"installed 3 times within the last hour: check that the kubelet and the container runtime there respond, and that "+
+		"nothing removes files below /etc/kubernetes; the next repair is in \\d+m0s$", c.condition(t))
+}
+
 // library-go's installer controller would report an old failure as a new one each time the Node registers again.
 func TestAFailedInstallerGoesOnceItsRevisionIsIn(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -41,10 +41,14 @@ func (c *controller) repairFirst(ctx context.Context, s *snapshot, nodes []damag
 		}
 		left := recent[0].Add(repairPeriod).Sub(now)
 		next = patience.Sooner(next, left)
+		what, action := "its files were repaired", "find out what changes files below /etc/kubernetes there"
+		if node.missing || node.status.TargetRevision != 0 {
+			what, action = "its revision was installed", "check that the kubelet and the container runtime there respond, and "+
+				"that nothing removes files below /etc/kubernetes"
+		}
 		problems = append(problems, problem{"RepairedTooOften", fmt.Sprintf(
-			"node/%s: %s, and its files were repaired %d times within the last hour: find out what changes files below "+
-				"/etc/kubernetes there; the next repair is in %s",
-			node.status.NodeName, node.text, maxRepairs, left.Round(time.Minute))})
+			"node/%s: %s, and %s %d times within the last hour: %s; the next repair is in %s",
+			node.status.NodeName, node.text, what, maxRepairs, action, left.Round(time.Minute))})
 	}
 	return problems, next, nil
 }
