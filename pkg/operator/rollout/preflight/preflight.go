@@ -204,7 +204,8 @@ func (s *state) run(ctx context.Context) (*trial.Verdict, string, error) {
 	switch {
 	case s.pod == nil:
 		return s.create(ctx)
-	case s.pod.DeletionTimestamp != nil || s.pod.Annotations[operand.PreflightDigestAnnotation] != s.record.Digest:
+	case s.pod.DeletionTimestamp != nil || controlplane.IsMirror(s.pod) ||
+		s.pod.Annotations[operand.PreflightDigestAnnotation] != s.record.Digest:
 		return nil, "the end of the former pod/" + s.pod.Name, s.deletePod(ctx)
 	case s.isUnwatched():
 		return s.runAgain(ctx)

@@ -368,6 +368,24 @@ func TestAnotherCandidateWaitsForTheEndOfTheFormerPod(t *testing.T) {
 	require.Empty(t, w.events())
 }
 
+// NodeRestriction lets any kubelet create a mirror pod of any name on its own node, and the kubelet serves its log.
+func TestAMirrorPodIsNoPreflight(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	_, err := w.kube.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "preflight", UID: "forged", Annotations: map[string]string{
+			corev1.MirrorPodAnnotationKey: "hash", operand.PreflightDigestAnnotation: "sha256:1",
+		}},
+		Spec: corev1.PodSpec{NodeName: "worker"},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.start(t)
+	w.masked = "E1125 19:00:00.000000       1 node_controller.go:229] 401 Unauthorized\n"
+	w.submit(t, "sha256:1")
+	w.pass(t, time.Minute)
+	require.Equal(t, "m1", w.found(t).Spec.NodeName, "the operator's own pod")
+	require.Empty(t, w.events())
+}
+
 func TestARestartedOperatorGoesOnWithThePreflight(t *testing.T) {
 	w := newWorld(t, "m0", "m1", "m2")
 	w.submit(t, "sha256:1")

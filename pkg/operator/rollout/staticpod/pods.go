@@ -1,6 +1,7 @@
 package staticpod
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,11 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
@@ -54,6 +57,9 @@ func (p nodePods) Pods(string) corev1client.PodInterface { return p }
 func (p nodePods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
 	if _, isInstaller := controlplane.InstallerRevision(name); isInstaller {
 		pod, err := p.PodInterface.Get(ctx, name, options)
+		if err == nil && controlplane.IsMirror(pod) {
+			pod, err = nil, cmp.Or(p.deleteMirror(ctx, pod), notFound(name))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -68,6 +74,16 @@ func (p nodePods) Get(ctx context.Context, name string, options metav1.GetOption
 	}
 	return p.view(pod)
 }
+
+// deleteMirror deletes a mirror pod, which any kubelet may create under the name of an installer. It does not wait for
+// that kubelet: the installer is created next.
+func (p nodePods) deleteMirror(ctx context.Context, pod *corev1.Pod) error {
+	return operatorclient.Delete(ctx, p.PodInterface.Delete, "pod", pod.Namespace, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+	})
+}
+
+func notFound(pod string) error { return apierrors.NewNotFound(corev1.Resource("pods"), pod) }
 
 // withInitFailures adds a failed pod's failed init containers to the containers, whose messages library-go quotes.
 func withInitFailures(pod *corev1.Pod) *corev1.Pod {
@@ -109,6 +125,7 @@ func summarize(status *corev1.ContainerStatus) {
 	}
 }
 
+// List omits mirror pods. Only installers are listed.
 func (p nodePods) List(_ context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
 	selector, err := labels.Parse(options.LabelSelector)
 	if err != nil {
@@ -120,7 +137,9 @@ func (p nodePods) List(_ context.Context, options metav1.ListOptions) (*corev1.P
 	}
 	list := &corev1.PodList{}
 	for _, pod := range pods {
-		list.Items = append(list.Items, *summarized(pod))
+		if !controlplane.IsMirror(pod) {
+			list.Items = append(list.Items, *summarized(pod))
+		}
 	}
 	return list, nil
 }
@@ -233,7 +252,7 @@ func (r rolling) view(pod *corev1.Pod) (*corev1.Pod, error) {
 		!slices.ContainsFunc(pod.Status.ContainerStatuses, controlplane.IsInBackOff)
 	switch {
 	case isEnded || isReplaced:
-		return nil, apierrors.NewNotFound(corev1.Resource("pods"), pod.Name)
+		return nil, notFound(pod.Name)
 	case target == 0 && !hasMoved:
 		return pod, nil
 	case r.Clock.Since(pod.CreationTimestamp.Time).Abs() < startGrace: // the API server's clock may be ahead

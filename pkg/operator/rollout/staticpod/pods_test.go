@@ -53,6 +53,22 @@ func TestOnlyInstallerPodsAreReadLive(t *testing.T) {
 	require.Len(t, kube.Actions(), 1)
 }
 
+// NodeRestriction lets any kubelet create a mirror pod of any name on its own node.
+func TestAMirrorPodIsNoInstaller(t *testing.T) {
+	mirror := pod("installer-1-master-0", map[string]string{"app": "installer"})
+	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+	mirror.Spec.NodeName, mirror.Status.Phase = "worker-0", corev1.PodSucceeded
+	kube := fake.NewClientset(mirror)
+	pods := newNodePods(t, kube, mirror).Pods(target)
+	list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: "app=installer"})
+	require.NoError(t, err)
+	require.Empty(t, list.Items)
+	_, err = pods.Get(t.Context(), "installer-1-master-0", metav1.GetOptions{})
+	require.EqualError(t, err, `pods "installer-1-master-0" not found`)
+	_, err = pods.Create(t.Context(), pod("installer-1-master-0", nil), metav1.CreateOptions{})
+	require.NoError(t, err, "the name is free")
+}
+
 func TestOfATerminationMessageTheLineThatMattersIsLeft(t *testing.T) {
 	const message = "I1121 09:00:00.000001       1 flags.go:64] FLAG: --vmodule=\"\"\n" +
 		"F1121 09:00:01.123457       1 main.go:72] Post \"https://ccm:hunter2@keystone/v3\": connection refused\n"
