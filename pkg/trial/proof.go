@@ -72,10 +72,10 @@ func (p *Proof) HasFailed(revision int32) bool {
 // AwaitsFormer reports whether the result depends on what a process of the former revision does.
 func (p *Proof) AwaitsFormer() bool { return p.Hangs || p.End != nil }
 
-// Counts reports whether the record still matters: it is open and about the latest revision, or not older than
+// Counts reports whether the record still matters: it is about the latest revision and open or failed, or not older than
 // RememberPeriod. p may be nil.
 func (p *Proof) Counts(latest int32, now time.Time) bool {
-	return p != nil && (p.IsOpen(latest) || now.Sub(p.Began.Time).Abs() < RememberPeriod)
+	return p != nil && (p.IsOpen(latest) || p.HasFailed(latest) || now.Sub(p.Began.Time).Abs() < RememberPeriod)
 }
 
 // NeedsProof reports whether the latest revision must lead well before another node with the present revision gets it:

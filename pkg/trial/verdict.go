@@ -117,9 +117,12 @@ func (r *Rejection) remembers(now time.Time) bool {
 	return matters && now.Sub(r.Verdict.Ended.Time).Abs() < RememberPeriod // the node's clock may have been ahead
 }
 
-// Remembered returns the latest of the rejections that are still remembered.
-func Remembered(rejections []Rejection, now time.Time) []Rejection {
-	kept := slices.DeleteFunc(slices.Clone(rejections), func(r Rejection) bool { return !r.remembers(now) })
+// Remembered returns the latest of the rejections that are still remembered. That of the latest revision is, until
+// another revision replaces it: no node may get it, and the condition must say why.
+func Remembered(rejections []Rejection, latest int32, now time.Time) []Rejection {
+	kept := slices.DeleteFunc(slices.Clone(rejections), func(r Rejection) bool {
+		return !r.remembers(now) && !r.IsFor(latest)
+	})
 	slices.SortFunc(kept, func(a, b Rejection) int { return a.Verdict.Ended.Compare(b.Verdict.Ended.Time) })
 	return kept[max(0, len(kept)-maxRemembered):]
 }

@@ -77,22 +77,24 @@ func TestWhichRejectionsAreRemembered(t *testing.T) {
 		rejection trial.Rejection
 		want      bool
 	}{
-		"a rejected login":               {rejection(trial.RejectedLogin, 0, time.Hour-time.Second), true},
-		"a rejected login of long ago":   {rejection(trial.RejectedLogin, 0, time.Hour), false},
-		"a revision that failed":         {rejection("Crash", 3, time.Minute), true},
-		"one of a clock that was ahead":  {rejection(trial.RejectedLogin, 0, -2*time.Hour), false},
-		"a login that showed nothing":    {waits, false},
-		"another failure of a preflight": {rejection("Crash", 0, time.Minute), false},
+		"a rejected login":                {rejection(trial.RejectedLogin, 0, time.Hour-time.Second), true},
+		"a rejected login of long ago":    {rejection(trial.RejectedLogin, 0, time.Hour), false},
+		"a revision that failed":          {rejection("Crash", 3, time.Minute), true},
+		"a revision that failed long ago": {rejection("Crash", 3, time.Hour), false},
+		"the latest one did":              {rejection("Crash", 4, time.Hour), true},
+		"one of a clock that was ahead":   {rejection(trial.RejectedLogin, 0, -2*time.Hour), false},
+		"a login that showed nothing":     {waits, false},
+		"another failure of a preflight":  {rejection("Crash", 0, time.Minute), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tc.want, len(trial.Remembered([]trial.Rejection{tc.rejection}, now)) == 1)
+			require.Equal(t, tc.want, len(trial.Remembered([]trial.Rejection{tc.rejection}, 4, now)) == 1)
 		})
 	}
 	var many []trial.Rejection
 	for i := range 10 {
 		many = append(many, rejection(trial.RejectedLogin, 0, time.Duration(i)*time.Minute))
 	}
-	last := trial.Remembered(many, now)
+	last := trial.Remembered(many, 0, now)
 	require.Len(t, last, 8)
 	require.Equal(t, now, last[7].Verdict.Ended.Time, "the latest")
 	require.Equal(t, now.Add(-7*time.Minute), last[0].Verdict.Ended.Time)

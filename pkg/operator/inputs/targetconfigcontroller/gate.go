@@ -192,8 +192,9 @@ func (g *gating) repeatOrWithdraw(ctx context.Context) error {
 		return err
 	}
 	now := g.Clock.Now()
-	left := &trial.Record{Rejected: trial.Remembered(g.remembered, now), Secret: g.record.Secret}
-	if g.record.Proof.Counts(g.status.LatestAvailableRevision, now) {
+	latest := g.status.LatestAvailableRevision
+	left := &trial.Record{Rejected: trial.Remembered(g.remembered, latest, now), Secret: g.record.Secret}
+	if g.record.Proof.Counts(latest, now) {
 		left.Proof = g.record.Proof
 	}
 	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), trial.RememberPeriod)
@@ -249,7 +250,7 @@ func (g *gating) submit(
 ) error {
 	next := &trial.Record{
 		Digest: digestOf(preflight), Inputs: changed, Credentials: login, Verdict: verdict,
-		Rejected: slices.Concat(trial.Remembered(g.remembered, g.Clock.Now()), g.active),
+		Rejected: slices.Concat(trial.Remembered(g.remembered, g.status.LatestAvailableRevision, g.Clock.Now()), g.active),
 		Proof:    g.record.Proof, Files: preflight.Data, Secret: g.record.Secret,
 	}
 	return next.Save(ctx, g.secrets)

@@ -22,6 +22,23 @@ func TestARevisionThatHasFailedDoesNotComeBackWhileItLeads(t *testing.T) {
 	require.True(t, f.wentBack(t), "what leads is no proof that it works")
 }
 
+// While no other revision follows, no node gets it before an administrator accepts it.
+func TestARevisionThatHasFailedIsRejectedAsLongAsItIsTheLatest(t *testing.T) {
+	f := newWorking(t)
+	f.rolls(t, func() { f.setOverrides(t, port) })
+	f.fails(t)
+	f.setOverrides(t, "")
+	f.sees(t)
+	require.True(t, f.wentBack(t))
+	f.clock.Step(trial.RememberPeriod)
+	f.sees(t)
+	f.setOverrides(t, port)
+	f.sees(t)
+	require.True(t, f.wentBack(t))
+	require.Equal(t, []string{"ConfigurationDegraded"}, f.degraded(t))
+	require.Contains(t, f.trueConditions(t)[0], "to use it nevertheless, run: ")
+}
+
 // The record of a revision's proof is in the Secret of preflights, also where there was no preflight.
 func TestTheRecordOfAProofStaysAsLongAsItCounts(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -34,6 +51,7 @@ func TestTheRecordOfAProofStaysAsLongAsItCounts(t *testing.T) {
 		"it has ended":     {trial.Proven, 59 * time.Minute, true},
 		"an hour is over":  {trial.Proven, time.Hour, false},
 		"it is not proved": {trial.Unproved, time.Minute, true},
+		"it has failed":    {trial.ProofFailed, 2 * time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newWorking(t)

@@ -80,7 +80,7 @@ func endedByLogin(pod *corev1.Pod) bool {
 // written.
 func (s *state) recordRejectedLogin(ctx context.Context) error {
 	var last time.Time
-	for _, r := range trial.Remembered(s.record.Rejected, s.now) {
+	for _, r := range trial.Remembered(s.record.Rejected, 0, s.now) {
 		if r.Verdict.AwaitsLeader() && r.Verdict.Ended.After(last) {
 			last = r.Verdict.Ended.Time
 		}
