@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -15,6 +16,22 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
+
+func TestTheCommandThatAcceptsAValueFitsInACondition(t *testing.T) {
+	const command = "oc annotate --overwrite cloudcontrollermanager cluster " +
+		"cloudcontrollermanager.operator.openshift.io/accepted-preflight="
+	many := strings.Repeat("0a9daf3b3cf1,", 500) + "0a9daf3b3cf2"
+	for name, tc := range map[string]struct{ annotation, want string }{
+		"the first one":            {"", "value"},
+		"another one":              {"former", "former,value"},
+		"an annotation with space": {"first, second", "first,second,value"},
+		"too many":                 {many, strings.Repeat("0a9daf3b3cf1,", 30) + "0a9daf3b3cf2,value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, command+tc.want, operatorclient.AcceptCommand(tc.annotation, "value"))
+		})
+	}
+}
 
 // A former release applied the message of CloudConfigDegraded as another manager. That of OtherDegraded is empty.
 const healed = `{

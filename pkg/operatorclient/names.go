@@ -73,10 +73,14 @@ func IsAccepted(annotation, value string) bool {
 	return slices.ContainsFunc(strings.Split(annotation, ","), is)
 }
 
+// maxAccepted is how many values a command has at most. Conditions cut a longer message in the middle, see Bounded. The
+// older values are those of inputs that were replaced long ago.
+const maxAccepted = 32
+
 // AcceptCommand returns the command with which an administrator accepts another value.
 func AcceptCommand(annotation, value string) string {
-	if annotation != "" {
-		value = annotation + "," + value
-	}
-	return fmt.Sprintf("oc annotate --overwrite cloudcontrollermanager %s %s=%s", Instance, PreflightAnnotation, value)
+	values := append(strings.Split(strings.ReplaceAll(annotation, " ", ""), ","), value)
+	values = values[max(0, len(values)-maxAccepted):]
+	return fmt.Sprintf("oc annotate --overwrite cloudcontrollermanager %s %s=%s", Instance, PreflightAnnotation,
+		strings.TrimPrefix(strings.Join(values, ","), ","))
 }
