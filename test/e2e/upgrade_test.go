@@ -161,6 +161,8 @@ func editRelease(dir string) error {
 	const payload = "manifests/0000_26_cloud-controller-manager-operator_"
 	return errors.Join(
 		replaceIn(filepath.Join(dir, "pkg/operator/rollout/preflight/preflight.go"), `name = "Preflight"`, `name = "FuturePreflight"`),
+		replaceIn(filepath.Join(dir, "pkg/operator/rollout/preflight/preflight.go"), "import (\n",
+			"import (\n\tapierrors \"k8s.io/apimachinery/pkg/api/errors\"\n"),
 		replaceIn(filepath.Join(dir, "pkg/operator/rollout/preflight/preflight.go"),
 			"syncCtx factory.SyncContext) error {\n", `syncCtx factory.SyncContext) error {
 	_, err := c.Kube.CoreV1().ConfigMaps("kube-public").Get(ctx, "`+nextRight+`", metav1.GetOptions{})

@@ -11,7 +11,7 @@
 // verdict to the record, and deletes the pod, the lease and the candidate's data. All that it needs is in the API, so
 // the operator's next process continues.
 //
-// preflight.go runs the pod, judge.go judges it, and compare.go asks whether the running CCM fails, too. A revision is
+// pod.go runs the pod, judge.go judges it, and compare.go asks whether the running CCM fails, too. A revision is
 // judged by firstnode.go before it leads, and by proof.go and prove.go when it leads.
 //
 // # The proof of a revision

@@ -31,6 +31,22 @@ const (
 	hangInterval = 10 * time.Second
 )
 
+// firstNodeMemory is what this process has seen of the pod on a rollout's first node.
+type firstNodeMemory struct {
+	notReady
+	// ready is the ID of its Ready container, and ignored how many of the ends of that pod's container do not count.
+	ready   patience.Since[string]
+	ignored map[types.UID]int
+}
+
+// notReady is what was seen since the pod was Ready last.
+type notReady struct {
+	// unready is the UID of the pod, running the ID of its running container, and emptyLog the container whose log was
+	// empty. lastLogRead is when its log was last read.
+	unready, running, emptyLog patience.Since[string]
+	lastLogRead                time.Time
+}
+
 // rollout is at its first node, while the others run a former revision well.
 type rollout struct {
 	revision, former int32
@@ -71,14 +87,14 @@ func (s *state) firstNode() *rollout {
 func (s *state) watchFirstNode(ctx context.Context) error {
 	first := s.firstNode()
 	if first == nil || s.record.IsRejected(first.revision) {
-		s.forgetUnready()
+		s.notReady = notReady{}
 		return nil
 	}
 	s.after(lookInterval)
 	s.ignoreSettledRestarts(first.pod)
 	node := s.view.Node(first.pod.Spec.NodeName)
 	if controlplane.IsReady(first.pod) || controlplane.KubeletOf(node) != controlplane.KubeletReady {
-		s.forgetUnready()
+		s.notReady = notReady{}
 		return nil
 	}
 	verdict := s.judgeFirstNode(ctx, first)
@@ -95,11 +111,6 @@ func (s *state) hasLoggedIn(first *rollout) bool {
 	changes := s.objects.Changes(first.revision, first.former)
 	return len(changes) == 1 && changes[diagnostic.Image] != "" ||
 		s.record.Verdict != nil && s.record.Verdict.Result == trial.Successful && s.record.Inputs.Matches(changes)
-}
-
-// forgetUnready resets how long the container has not been Ready: it may have worked meanwhile.
-func (s *state) forgetUnready() {
-	s.unready, s.running, s.emptyLog = patience.Since[string]{}, patience.Since[string]{}, patience.Since[string]{}
 }
 
 // ignoreSettledRestarts ignores the ends of a container before a run that has settled, which are no failure of the
