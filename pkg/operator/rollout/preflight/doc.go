@@ -36,6 +36,7 @@
 //	| Leads            | another process has the lead within 1 min, and 3 min of the record's start    | Awaited    |
 //	| Leads            | another process has the lead                                                  | Held       |
 //	| Leads            | it has not started everything within 2 min                                    | Held       |
+//	| Leads            | it no longer leads, and no other process has led within 10 min                | Unproved   |
 //	| Awaited          | the process of the first node leads                                           | Leads      |
 //	| Awaited          | nobody has led, or another node's process that ended was not Ready, for 1 min | Unproved   |
 //	| Awaited          | the lead has not moved for 3 min                                              | Unproved   |

@@ -111,7 +111,7 @@ func (p *proof) staysAway(age time.Duration) string {
 func (p *proof) leads(age time.Duration) *trial.Proof {
 	r := p.record
 	switch {
-	case p.wellFor >= wellPeriod, len(p.started) == 0 && !p.tells() && age >= unlistedPeriod:
+	case p.wellFor >= wellPeriod, p.leadsUntold() && age >= unlistedPeriod:
 		return r.In(trial.Proven, "", p.now)
 	case p.isElsewhere && age < robbedTimeout && p.now.Sub(r.Began.Time) < moveTimeout:
 		return r.In(trial.ProofAwaited, "", p.now) // It has shown nothing, and leads once more.
@@ -121,8 +121,16 @@ func (p *proof) leads(age time.Duration) *trial.Proof {
 		next := p.hold(p.hangs())
 		next.Hangs = true
 		return next
+	case p.container == "" && age >= trial.ProofHoldPeriod:
+		return r.In(trial.Unproved, fmt.Sprintf("it no longer leads, and no other process has led within %s",
+			trial.ProofHoldPeriod), p.now)
 	}
 	return r
+}
+
+// leadsUntold reports whether the first node's process leads, and it is not known what it has started.
+func (p *proof) leadsUntold() bool {
+	return p.container != "" && p.isSettled && len(p.started) == 0 && !p.tells()
 }
 
 // tells reports whether it is known what the first node's process has started. Some CCMs do not list it, and the

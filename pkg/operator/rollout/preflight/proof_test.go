@@ -71,15 +71,22 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 			trial.ProofLeads, 120, func(p *proof) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false,
 		},
 		"it does not answer the operator":       {trial.ProofLeads, 129, func(p *proof) { p.answers = false }, trial.ProofLeads, "", false},
-		"it has led for long without an answer": {trial.ProofLeads, 130, func(p *proof) { p.answers = false }, trial.Proven, "", false},
+		"it has led for long without an answer": {trial.ProofLeads, 130, func(p *proof) { p.leadsSilently() }, trial.Proven, "", false},
+		"it does not renew the lease":           {trial.ProofLeads, 130, func(p *proof) { p.leadsSilently(); p.isSettled = false }, trial.ProofLeads, "", false},
+		"its machine is gone":                   {trial.ProofLeads, 130, func(p *proof) { p.answers = false }, trial.ProofLeads, "", false},
+		"its machine is gone, and nobody leads": {trial.ProofLeads, 600, func(p *proof) { p.answers = false }, trial.Unproved,
+			"it no longer leads, and no other process has led within 10m0s", false},
 		"it hangs in its cloud": {trial.ProofLeads, 120, func(p *proof) {
 			p.log = "E1125 19:00:00.000000       1 a.go:1] Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout\n"
 		}, trial.ProofHeld, "within 2m0s, it did not start cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller: " +
 			`the cloud's API cannot be reached from the control plane: "Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout"; check`, false},
-		"it tells nothing of what it starts":    {trial.ProofLeads, 129, func(p *proof) { p.record.Controllers = nil }, trial.ProofLeads, "", false},
-		"it has led for long and tells nothing": {trial.ProofLeads, 130, func(p *proof) { p.record.Controllers = nil }, trial.Proven, "", false},
-		"it is held":                            {state: trial.ProofHeld, after: 599, want: trial.ProofHeld},
-		"it was held for long enough":           {trial.ProofHeld, 600, func(p *proof) { p.record.Why = "it was" }, trial.Unproved, "it was held for 10m0s: it was", false},
+		"it tells nothing of what it starts": {trial.ProofLeads, 129, func(p *proof) { p.record.Controllers = nil }, trial.ProofLeads, "", false},
+		"it has led for long and tells nothing": {trial.ProofLeads, 130, func(p *proof) {
+			p.leadsSilently()
+			p.answers, p.record.Controllers = true, nil
+		}, trial.Proven, "", false},
+		"it is held":                  {state: trial.ProofHeld, after: 599, want: trial.ProofHeld},
+		"it was held for long enough": {trial.ProofHeld, 600, func(p *proof) { p.record.Why = "it was" }, trial.Unproved, "it was held for 10m0s: it was", false},
 		"it ended, and the former one leads": {trial.ProofHeld, 600, func(p *proof) {
 			p.record.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all
 		}, trial.ProofFailed, "the cloud does not answer; one of revision 3 has led since", true},
@@ -132,6 +139,9 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 	}
 	require.Equal(t, documented, seen)
 }
+
+// leadsSilently lets the first node's process lead, and not answer the operator.
+func (p *proof) leadsSilently() { p.container, p.isSettled, p.answers = "a", true, false }
 
 func TestALeaderLacksOnlyWhatItsChangeDoesNotExplain(t *testing.T) {
 	for name, tc := range map[string]struct {
