@@ -43,6 +43,9 @@ func Controllers(ctx context.Context, pod *corev1.Pod, bundle []byte, dial Dial)
 	if !roots.AppendCertsFromPEM(bundle) {
 		return nil, fmt.Errorf("no CA of the serving certificate of pod/%s", pod.Name)
 	}
+	if pod.Status.HostIP == "" { // Without a host, the address is that of the operator's own.
+		return nil, fmt.Errorf("pod/%s has no address yet", pod.Name)
+	}
 	address := net.JoinHostPort(pod.Status.HostIP, strconv.Itoa(int(controlplane.Port(pod))))
 	client := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial,
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: operand.ServingName, MinVersion: tls.VersionTLS12}}}

@@ -50,4 +50,8 @@ func TestOnlyAProcessWithTheServingCertificateIsAsked(t *testing.T) {
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	_, err = Controllers(t.Context(), pod, bundle, nil)
 	require.ErrorContains(t, err, "not cloud-controller-manager.openshift-cloud-controller-manager.svc")
+
+	pod.Status.HostIP = ""
+	_, err = Controllers(t.Context(), pod, bundle, nil)
+	require.EqualError(t, err, "pod/cloud-controller-manager-m0 has no address yet", "the operator's own host would answer")
 }
