@@ -84,16 +84,20 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err != nil || !known {
 		return err
 	}
-	err = c.reached(observed)
+	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return err
+	}
+	err = c.reached(observed, operatorStatus)
 	var pending *pendingError
 	if errors.As(err, &pending) {
 		klog.V(4).InfoS("Not reporting the versions yet", "reason", pending)
-		return c.report(ctx, pending.notBegun)
+		return c.report(ctx, operatorStatus, pending.notBegun)
 	}
 	if err != nil {
 		return err
 	}
-	if err := c.report(ctx, false); err != nil {
+	if err := c.report(ctx, operatorStatus, false); err != nil {
 		return err
 	}
 	current := c.versions.GetVersions()
@@ -107,13 +111,11 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-func (c *controller) report(ctx context.Context, notBegun bool) error {
+func (c *controller) report(
+	ctx context.Context, operatorStatus *operatorv1.StaticPodOperatorStatus, notBegun bool,
+) error {
 	if !notBegun {
 		return operatorclient.ApplyConditions(ctx, c.Operator, name, operatorclient.AsExpected(ProgressingCondition))
-	}
-	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
-	if err != nil {
-		return err
 	}
 	var causes []string
 	for _, held := range c.heldBy {
@@ -145,11 +147,11 @@ func pendingf(format string, args ...any) error {
 	return &pendingError{text: fmt.Sprintf(format, args...)}
 }
 
-func (c *controller) reached(observed platform.Platform) error {
+func (c *controller) reached(observed platform.Platform, operatorStatus *operatorv1.StaticPodOperatorStatus) error {
 	if !observed.Managed() {
-		return c.removedReached()
+		return c.removedReached(operatorStatus)
 	}
-	if err := c.nodesReached(); err != nil || observed.NodeManagerImage == "" {
+	if err := c.nodesReached(operatorStatus); err != nil || observed.NodeManagerImage == "" {
 		return err
 	}
 	daemonSets := c.daemonSets.Lister().DaemonSets(operand.Namespace)
@@ -165,11 +167,7 @@ func (c *controller) reached(observed platform.Platform) error {
 }
 
 // removedReached waits while the predecessor runs beside a removed operand: later manifests delete what it needs.
-func (c *controller) removedReached() error {
-	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
-	if err != nil {
-		return err
-	}
+func (c *controller) removedReached(operatorStatus *operatorv1.StaticPodOperatorStatus) error {
 	if observedplatform.RemovalOf(&operatorStatus.OperatorStatus) == "" {
 		return nil
 	}
@@ -180,11 +178,7 @@ func (c *controller) removedReached() error {
 	return pendingf("deployment/%s of the predecessor exists", deployments[0].Name)
 }
 
-func (c *controller) nodesReached() error {
-	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
-	if err != nil {
-		return err
-	}
+func (c *controller) nodesReached(operatorStatus *operatorv1.StaticPodOperatorStatus) error {
 	if predecessor.Remains(operatorStatus.Conditions) {
 		// The manifests after the ClusterOperator delete what the predecessor needs while it runs.
 		return pendingf("the predecessor still runs")
