@@ -190,8 +190,15 @@ func (c *controller) ensureBundle(
 			return nil, err
 		}
 	}
-	desired.Data, desired.BinaryData = data, nil
-	return bundle, write(ctx, recorder, c.Kube.CoreV1().ConfigMaps(operand.Namespace), desired, current == nil)
+	client := c.Kube.CoreV1().ConfigMaps(operand.Namespace)
+	isFixed := ptr.Deref(existing.Immutable, false)
+	if isFixed {
+		if err := makeWay(ctx, client.Delete, "configmap", &desired.ObjectMeta); err != nil {
+			return nil, err
+		}
+	}
+	desired.Data, desired.BinaryData, desired.Immutable = data, nil, nil
+	return bundle, write(ctx, recorder, client, desired, current == nil || isFixed)
 }
 
 // confirmSigner returns a conflict unless the API server has this signer. The caches of the signer and of the bundle
@@ -260,19 +267,27 @@ func (c *controller) writePair(
 		return nil
 	}
 	client := c.Kube.CoreV1().Secrets(meta.Namespace)
-	if isFixed { // The API server updates neither the type of a Secret nor an immutable one.
-		seen := metav1.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion}
-		err := operatorclient.Delete(ctx, client.Delete, "secret", meta.Namespace, meta.Name,
-			metav1.DeleteOptions{Preconditions: &seen})
-		if err != nil {
+	if isFixed {
+		if err := makeWay(ctx, client.Delete, "secret", &desired.ObjectMeta); err != nil {
 			return err
 		}
-		desired.ObjectMeta = metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name,
-			Labels: desired.Labels, Annotations: desired.Annotations}
-		desired.Immutable = nil
 	}
-	desired.Type, desired.Data = corev1.SecretTypeTLS, data
+	desired.Type, desired.Data, desired.Immutable = corev1.SecretTypeTLS, data, nil
 	return write(ctx, recorder, client, desired, current == nil || isFixed)
+}
+
+// makeWay deletes an object of another type or an immutable one, which the API server does not update, if it is still
+// the one in the cache, and makes its metadata those of a new object.
+func makeWay(
+	ctx context.Context, remove func(context.Context, string, metav1.DeleteOptions) error, kind string,
+	meta *metav1.ObjectMeta,
+) error {
+	seen := metav1.Preconditions{UID: ptr.To(meta.UID), ResourceVersion: ptr.To(meta.ResourceVersion)}
+	err := operatorclient.Delete(ctx, remove, kind, meta.Namespace, meta.Name, metav1.DeleteOptions{Preconditions: &seen})
+	*meta = metav1.ObjectMeta{
+		Namespace: meta.Namespace, Name: meta.Name, Labels: meta.Labels, Annotations: meta.Annotations,
+	}
+	return err
 }
 
 type writer[T any] interface {

@@ -277,6 +277,31 @@ func TestASecretThatCannotBeUpdatedIsReplaced(t *testing.T) {
 	}
 }
 
+func TestAnImmutableBundleIsReplacedWhenItMustChange(t *testing.T) {
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+	w.syncOnce(t)
+	configMaps := w.client.CoreV1().ConfigMaps(targetNamespace)
+	fixed, err := configMaps.Get(t.Context(), "serving-ca", metav1.GetOptions{})
+	require.NoError(t, err)
+	fixed.Immutable = ptr.To(true)
+	_, err = configMaps.Update(t.Context(), fixed, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.catchUp(t)
+	require.Empty(t, w.syncOnce(t), "nothing has to change yet")
+	w.clock.SetTime(start.AddDate(0, 0, 30))
+	require.Equal(t, []string{
+		"update " + operatorNamespace + "/cloud-controller-manager-serving-signer",
+		"delete " + targetNamespace + "/serving-ca", "create " + targetNamespace + "/serving-ca",
+		"update " + targetNamespace + "/serving-cert",
+	}, w.syncOnce(t))
+	bundle, err := configMaps.Get(t.Context(), "serving-ca", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Nil(t, bundle.Immutable)
+	certificates, err := certutil.ParseCertsPEM([]byte(bundle.Data["ca-bundle.crt"]))
+	require.NoError(t, err)
+	require.Len(t, certificates, 2, "the former signer stays trusted")
+}
+
 func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
 	drop := func(secret *corev1.Secret) { secret.Data = nil }
 	for name, tc := range map[string]struct {
