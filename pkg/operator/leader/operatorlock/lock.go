@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -60,6 +61,8 @@ type lock struct {
 
 	// seen is the last record, and since when this process has seen it.
 	seen patience.Since[string]
+	// leads is set once this process has acquired the lock.
+	leads atomic.Bool
 }
 
 const askInterval = 5 * time.Second
@@ -90,6 +93,10 @@ func (l *lock) get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	l.seen.See(string(raw), l.clock.Now())
 	if record.HolderIdentity == "" || record.HolderIdentity == l.Identity() {
 		return record, raw, nil
+	}
+	if l.leads.Load() { // Somebody edited the lock. client-go would go on acting until the renewal deadline.
+		klog.InfoS("Another process has acquired the lock", "holder", record.HolderIdentity)
+		l.pod.Exit(0)
 	}
 	if why := l.endOf(ctx, record); why != "" {
 		klog.InfoS("Taking the lock of a process that has ended", "holder", record.HolderIdentity, "why", why)
@@ -171,13 +178,15 @@ func Run(
 	if err != nil {
 		return fmt.Errorf("building the client of the lock: %w", err)
 	}
+	own := &lock{
+		Interface: election.Lock, pod: pod, pods: kube.CoreV1().Pods(times.Namespace), clock: cc.Clock,
+		lasts: times.LeaseDuration.Duration, interval: askInterval,
+	}
 	if pod.UID != "" {
-		election.Lock = &lock{
-			Interface: election.Lock, pod: pod, pods: kube.CoreV1().Pods(times.Namespace), clock: cc.Clock,
-			lasts: times.LeaseDuration.Duration, interval: askInterval,
-		}
+		election.Lock = own
 	}
 	election.Callbacks.OnStartedLeading = func(ctx context.Context) {
+		own.leads.Store(true)
 		defer context.AfterFunc(ctx, cc.EventRecorder.Shutdown)()
 		if err := run(ctx, cc); err != nil || ctx.Err() == nil {
 			klog.ErrorS(err, "The controllers ended")

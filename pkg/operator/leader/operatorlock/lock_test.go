@@ -146,6 +146,19 @@ func TestALockThatWasRenewedSinceItWasReadIsNotTaken(t *testing.T) {
 	require.True(t, apierrors.IsConflict(e.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: ours})))
 }
 
+// client-go asks again until the deadline of its renewal, 107 seconds, and acts meanwhile.
+func TestAProcessThatLostTheLockEndsAtOnce(t *testing.T) {
+	e := newElection(other)
+	code := -1
+	e.pod.Exit = func(c int) { code = c }
+	require.NoError(t, e.kube.Tracker().Add(podB("uid-b", runs)))
+	require.Equal(t, other, e.holder(t))
+	require.Equal(t, -1, code, "it waits for the lock")
+	e.leads.Store(true)
+	require.Equal(t, other, e.holder(t))
+	require.Equal(t, 0, code)
+}
+
 func TestAPodThatCannotBeReadProvesNothing(t *testing.T) {
 	e := newElection(other)
 	_ = e.holder(t)
