@@ -25,8 +25,8 @@ const (
 	// InTreeReason is the condition's reason while kube-controller-manager runs the cloud controllers.
 	InTreeReason = "WaitingForKubeControllerManager"
 
-	// label is on the Deployments and pods of the predecessor's CCMs. Its value depends on the platform.
-	label = "infrastructure.openshift.io/cloud-controller-manager"
+	// Label is on the Deployments, ReplicaSets and pods of the predecessor's CCMs. Its value depends on the platform.
+	Label = "infrastructure.openshift.io/cloud-controller-manager"
 )
 
 // names are the predecessor's Deployments, which the operator may delete.
@@ -66,7 +66,7 @@ func Of(pods []*corev1.Pod) []*corev1.Pod {
 // IsPod reports whether obj is a pod of the predecessor's cloud-controller-managers. These belong to Deployments, so a
 // mirror pod, which a kubelet may create with any label, is not one.
 func IsPod(obj *corev1.Pod) bool {
-	_, isLabeled := obj.Labels[label]
+	_, isLabeled := obj.Labels[Label]
 	return isLabeled && obj.Annotations[corev1.MirrorPodAnnotationKey] == ""
 }
 

@@ -169,14 +169,31 @@ func (v *view) stop() (at step, actions []action) {
 	return v.stopping(), actions
 }
 
+// stopping waits for the pods, then for the Deployments. A Deployment that a person deleted without its pods left a
+// ReplicaSet that keeps them. A finalizer of another client keeps a Deployment without pods.
 func (v *view) stopping() step {
-	var pods []string
+	var pods, kept []string
+	orphaned := false
 	for _, pod := range v.Predecessors() {
 		pods = append(pods, fmt.Sprintf("pod/%s on node/%s", pod.Name, pod.Spec.NodeName))
+		orphaned = orphaned || len(v.deployments) == 0 && pod.DeletionTimestamp == nil
 	}
-	waiting := "its Deployment to be deleted"
+	for _, d := range v.deployments {
+		foreign := slices.DeleteFunc(slices.Clone(d.Finalizers), func(f string) bool {
+			return f == metav1.FinalizerDeleteDependents
+		})
+		if len(foreign) > 0 {
+			kept = append(kept, fmt.Sprintf("; if nothing else removes the finalizers of deployment/%s, remove them: %s",
+				d.Name, strings.Join(foreign, ", ")))
+		}
+	}
+	waiting := "its Deployment to be deleted" + strings.Join(kept, "")
 	if len(pods) > 0 {
 		waiting = strings.Join(pods, ", ") + " to end"
+		if orphaned {
+			waiting += fmt.Sprintf("; their Deployment was deleted without them: as soon as the static pods are Ready, run: "+
+				"oc delete replicasets -n %s -l %s", operand.Namespace, predecessor.Label)
+		}
 	}
 	return step{reason: stoppingPredecessor, message: "the predecessor is being stopped; waiting for " + waiting}
 }

@@ -28,6 +28,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
@@ -426,9 +427,18 @@ func TestTheTakeOverGoesOnFromWhatExists(t *testing.T) {
 		"pod/openstack-cloud-controller-manager-m0 on node/m0, pod/openstack-cloud-controller-manager-m1 on node/m1 to "+
 		"end", c.sync(t))
 	require.Empty(t, c.changes(), "the lease of a Deployment that still exists is not released")
-	// The Deployments are gone, as after a deletion that was not ours, and their pods still end.
+	// The Deployment is gone, as after a deletion that was not ours: it left its ReplicaSet, or its pods still end.
 	require.NoError(t, c.caches.Apps().V1().Deployments().Informer().GetStore().Replace(nil, "1"))
 	c.kube.ClearActions()
+	require.Equal(t, "StoppingPredecessor: the predecessor is being stopped; waiting for "+
+		"pod/openstack-cloud-controller-manager-m0 on node/m0, pod/openstack-cloud-controller-manager-m1 on node/m1 to "+
+		"end; their Deployment was deleted without them: as soon as the static pods are Ready, run: oc delete replicasets "+
+		"-n openshift-cloud-controller-manager -l infrastructure.openshift.io/cloud-controller-manager", c.sync(t))
+	pods, err := c.Pods()
+	require.NoError(t, err)
+	for _, pod := range predecessor.Of(pods) {
+		pod.DeletionTimestamp = ptr.To(metav1.NewTime(begin))
+	}
 	require.Equal(t, "StoppingPredecessor: the predecessor is being stopped; waiting for "+
 		"pod/openstack-cloud-controller-manager-m0 on node/m0, pod/openstack-cloud-controller-manager-m1 on node/m1 to "+
 		"end", c.sync(t))
@@ -629,4 +639,13 @@ func TestADeploymentWithoutPodsIsWaitedForByItself(t *testing.T) {
 		reason:  stoppingPredecessor,
 		message: "the predecessor is being stopped; waiting for its Deployment to be deleted",
 	}, (&view{}).stopping())
+}
+
+func TestADeploymentWithFinalizersIsNamed(t *testing.T) {
+	kept := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Name: old, Finalizers: []string{"foregroundDeletion", "example.com/a", "example.com/b"},
+	}}
+	require.Equal(t, "the predecessor is being stopped; waiting for its Deployment to be deleted; if nothing else removes "+
+		"the finalizers of deployment/openstack-cloud-controller-manager, remove them: example.com/a, example.com/b",
+		(&view{deployments: []*appsv1.Deployment{kept}}).stopping().message)
 }
