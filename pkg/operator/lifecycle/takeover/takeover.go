@@ -148,7 +148,7 @@ func (v *view) decide() (at step, actions []action) {
 	case len(v.Predecessors()) > 0:
 		return v.stopping(), nil
 	case !v.isStarted():
-		return step{}, nil
+		return step{}, []action{dropRunLevel}
 	}
 	return v.replace()
 }

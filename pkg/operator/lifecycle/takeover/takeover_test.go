@@ -556,6 +556,8 @@ func TestTheLeaseOfASingleNodeIsReleasedAsLongAsItLasts(t *testing.T) {
 
 func TestWithoutAPredecessorNothingChanges(t *testing.T) {
 	c := newCluster(t, "", []string{"m0"})
+	require.NoError(t, c.Namespaces.Informer().GetStore().Update(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	c.standBy(t, "m0")
 	c.lead(t, "m0", begin.Add(-time.Hour))
 	require.Equal(t, "AsExpected", c.sync(t))
@@ -572,6 +574,15 @@ func TestWithoutAPredecessorNothingChanges(t *testing.T) {
 	})
 	require.Equal(t, "AsExpected", c.sync(t))
 	require.Empty(t, c.changes())
+}
+
+// A person deleted the predecessor's Deployment before this operator saw it.
+func TestWithoutAPredecessorItsLabelGoesToo(t *testing.T) {
+	c := newCluster(t, "", []string{"m0"})
+	require.Equal(t, "AsExpected", c.sync(t))
+	labelled, err := c.kube.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"other": ""}, labelled.Labels)
 }
 
 func TestNothingHappensWhileKubeControllerManagerRunsTheCloudControllers(t *testing.T) {
