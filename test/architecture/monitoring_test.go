@@ -2,6 +2,8 @@ package architecture
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 const collectionProfile = "monitoring.openshift.io/collection-profile"
@@ -128,6 +132,20 @@ func alerts(t *testing.T) []alert {
 		}
 	}
 	return found
+}
+
+// Alerts about metrics that a cloud-controller-manager never serves would fire for ever.
+func TestNoAlertExpectsMetricsOfACCMThatMayServeNone(t *testing.T) {
+	var silent []string
+	for _, p := range platform.All() {
+		config, err := os.ReadFile(filepath.Join(root, "bindata/assets/platforms", p.Name, "config.yaml"))
+		if p.Custom || err == nil && strings.Contains(string(config), "\n- secure-port\n") {
+			silent = append(silent, p.Name)
+		}
+	}
+	down := alerts(t)[slices.IndexFunc(alerts(t), func(a alert) bool { return a.Alert == "CloudControllerManagerDown" })]
+	require.Contains(t, down.Expr, `unless on () cloud_controller_manager_operator_info{platform=~"`+
+		strings.Join(silent, "|")+`"}`)
 }
 
 // The rules are those of OpenShift's enhancement alerting-consistency. More than a dozen alerts are not read.
