@@ -26,7 +26,7 @@ var five = []string{"master-0", "master-1", "master-2", "worker-0", "worker-1"}
 func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 	const override = "; if the machine is gone for certain, allow the deletion: " +
 		"oc annotate node worker-1 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed"
-	const many = "allow all of them for an hour: oc annotate cloudcontrollermanager cluster " +
+	const many = "allow all of them for an hour: oc annotate --overwrite cloudcontrollermanager cluster " +
 		"cloudcontrollermanager.operator.openshift.io/node-deletions-allowed-until=$(date -u -d 1hour +%FT%TZ)"
 	const check = ": check that the credentials and the cloud configuration are those of this cluster's project and region"
 	for name, tc := range map[string]struct {

@@ -82,9 +82,9 @@ func (m *memory) explain(o *observation, reason hold) string {
 // advise returns what an administrator can do if the machines are gone, "" if they exist.
 func (m *memory) advise(o *observation, r report) string {
 	one := fmt.Sprintf("allow the deletion: oc annotate node %s %s=%s", r.nodes[0], Annotation, Allowed)
-	many := fmt.Sprintf(
-		"allow all of them for an hour: oc annotate cloudcontrollermanager %s %s=$(date -u -d 1hour +%%FT%%TZ)",
-		operatorclient.Instance, operatorclient.NodeDeletionsAnnotation)
+	// The annotation of a former permission stays.
+	many := fmt.Sprintf("allow all of them for an hour: oc annotate --overwrite cloudcontrollermanager %s "+
+		"%s=$(date -u -d 1hour +%%FT%%TZ)", operatorclient.Instance, operatorclient.NodeDeletionsAnnotation)
 	switch r.reason {
 	case nodeReports, livingNodesUnknown, noHold:
 		return "" // The machine exists, or the cloud does not find machines that do.
