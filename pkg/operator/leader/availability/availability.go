@@ -99,9 +99,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	conditions, next := c.assessor.assess(v)
 	c.deleted(slices.Sorted(maps.Keys(c.assessor.history.vanished)))
-	if next > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
-	}
+	reconciler.After(syncCtx, next)
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditions...)
 }
 

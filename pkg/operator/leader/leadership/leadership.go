@@ -76,9 +76,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	next, leaseErr := c.keepLease(ctx, v)
 	wait, err := c.moveLead(ctx, v)
-	if next = patience.Sooner(next, wait); next > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
-	}
+	reconciler.After(syncCtx, patience.Sooner(next, wait))
 	return errors.Join(leaseErr, err)
 }
 

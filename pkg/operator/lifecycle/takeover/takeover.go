@@ -104,9 +104,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 			return err
 		}
 	}
-	if at.next > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, at.next)
-	}
+	reconciler.After(syncCtx, at.next)
 	condition := operatorclient.AsExpected(predecessor.ConditionType)
 	if at.reason != "" {
 		condition = operatorclient.NewCondition(predecessor.ConditionType, operatorv1.ConditionTrue, at.reason, at.message)
