@@ -55,3 +55,13 @@ func TestAListIsSortedByInputAndPlace(t *testing.T) {
 	}
 	require.Equal(t, []string{"1", "2", "3", "4", "5"}, messages)
 }
+
+func TestAListOfNodesIsBounded(t *testing.T) {
+	for want, names := range map[string][]string{
+		"node/a":                                 {"a"},
+		"node/a, node/b, node/c, node/d, node/e": {"a", "b", "c", "d", "e"},
+		"node/a, node/b, node/c, node/d, node/e and 1 more": {"a", "b", "c", "d", "e", "f"},
+	} {
+		require.Equal(t, want, diagnostic.FewNodes(names))
+	}
+}

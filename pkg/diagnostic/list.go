@@ -66,6 +66,15 @@ const maxJoined = 5
 // Few joins the first items for a sentence, and appends the number of the others.
 func Few(items []string) string { return JoinFew(items, ", ", " and %d more") }
 
+// FewNodes is Few for the names of Nodes.
+func FewNodes(names []string) string {
+	nodes := make([]string, len(names))
+	for i, name := range names {
+		nodes[i] = "node/" + name
+	}
+	return Few(nodes)
+}
+
 // JoinFew joins the first items, and appends the number of the others with the format more.
 func JoinFew(items []string, separator, more string) string {
 	joined := strings.Join(items[:min(len(items), maxJoined)], separator)

@@ -166,7 +166,7 @@ func nodesMissing(in *input) result {
 	}
 	message := fmt.Sprintf("%s lost the label %s while the static pod %s ran there, which still runs and may lead; "+
 		"set the label again, or delete /etc/kubernetes/manifests/%s there",
-		nodeList(in.expected.withoutRole), operatorclient.MasterLabel, operand.Name, operand.ManifestFile)
+		diagnostic.FewNodes(in.expected.withoutRole), operatorclient.MasterLabel, operand.Name, operand.ManifestFile)
 	if found.violated {
 		message += "; " + found.message
 	}
@@ -199,7 +199,7 @@ func (in *input) missing() result {
 func (in *input) areVanished(left string) result {
 	found := result{reason: "NodesVanished", violated: true, message: fmt.Sprintf(
 		"%s vanished while the static pod %s ran there, %s; restart the kubelet so that the Node registers again, or "+
-			"replace the machine", nodeList(in.expected.vanished), operand.Name, left)}
+			"replace the machine", diagnostic.FewNodes(in.expected.vanished), operand.Name, left)}
 	if len(in.expected.present) < in.expected.minimum {
 		return found
 	}
@@ -227,12 +227,4 @@ func (e expectedNodes) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
 
 func (e expectedNodes) runs(node string) bool {
 	return slices.Contains(e.present, node) || slices.Contains(e.withoutRole, node)
-}
-
-func nodeList(names []string) string {
-	var nodes []string
-	for _, name := range names {
-		nodes = append(nodes, "node/"+name)
-	}
-	return diagnostic.Few(nodes)
 }

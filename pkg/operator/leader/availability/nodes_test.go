@@ -352,16 +352,6 @@ func TestANodeThatNeverRanARevisionIsNotMissedAfterARestartOfTheOperator(t *test
 	require.Empty(t, c.message(ControlPlaneNodesCondition))
 }
 
-func TestAListOfNodesIsBounded(t *testing.T) {
-	for want, names := range map[string][]string{
-		"node/a":                                 {"a"},
-		"node/a, node/b, node/c, node/d, node/e": {"a", "b", "c", "d", "e"},
-		"node/a, node/b, node/c, node/d, node/e and 1 more": {"a", "b", "c", "d", "e", "f"},
-	} {
-		require.Equal(t, want, nodeList(names))
-	}
-}
-
 func TestAnOperatorThatStartsLateFindsTheVanishedNode(t *testing.T) {
 	t.Run("library-go's entry is still there", func(t *testing.T) {
 		start := func() *cluster { c := threeMasters(); delete(c.Nodes, "m2"); delete(c.Pods, "m2"); return c }

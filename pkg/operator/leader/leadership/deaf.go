@@ -92,11 +92,7 @@ func waits(nodes []string) string {
 	if len(nodes) == 1 {
 		verb = " waits"
 	}
-	var named []string
-	for _, node := range nodes {
-		named = append(named, "node/"+node)
-	}
-	return diagnostic.JoinFew(named, ", ", " and %d more") + verb
+	return diagnostic.FewNodes(nodes) + verb
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -21,10 +21,6 @@ const (
 	confirmed                  // the CCM may delete the Node
 )
 
-var stateNames = []string{"idle", "uninitialized", "allowed", "settling", "candidate", "known", "held", "confirmed"}
-
-func (s state) String() string { return stateNames[s] }
-
 // hold is why a deletion is withheld: a reason of NodeDeletionDegraded.
 type hold string
 

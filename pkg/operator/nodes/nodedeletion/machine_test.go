@@ -11,6 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var stateNames = []string{"idle", "uninitialized", "allowed", "settling", "candidate", "known", "held", "confirmed"}
+
+func (s state) String() string { return stateNames[s] }
+
 // everyEvidence calls do with each combination of a state and evidence.
 func everyEvidence(do func(s state, e evidence)) {
 	bools := []bool{false, true}

@@ -40,12 +40,8 @@ func (m *memory) compose(o *observation) report {
 	if o.deletions.Unannounced {
 		wants = "may want to delete %s, whose kubelet is silent"
 	}
-	var named []string
-	for _, name := range r.nodes {
-		named = append(named, "node/"+name)
-	}
 	r.message = fmt.Sprintf("the cloud-controller-manager "+wants+", but %s%s",
-		diagnostic.Few(named), m.explain(o, r.reason), m.advise(o, r))
+		diagnostic.FewNodes(r.nodes), m.explain(o, r.reason), m.advise(o, r))
 	return r
 }
 
