@@ -82,22 +82,17 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 		return err
 	}
 	for _, demand := range c.demands {
-		enabled, err := c.isEnabled(demand.FeatureGate)
-		if err != nil {
-			return err
+		enabled := demand.FeatureGate == ""
+		if !enabled {
+			if enabled, err = observedplatform.FeatureGateEnabled(c.operator, demand.FeatureGate); err != nil {
+				return err
+			}
 		}
 		if enabled && demand.Needed(observed) {
 			demand.Informers.Start(ctx.Done())
 		}
 	}
 	return nil
-}
-
-func (c *controller) isEnabled(gate string) (bool, error) {
-	if gate == "" {
-		return true, nil
-	}
-	return observedplatform.FeatureGateEnabled(c.operator, gate)
 }
 
 const (

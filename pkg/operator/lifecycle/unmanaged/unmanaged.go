@@ -65,14 +65,18 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err != nil || !known {
 		return err
 	}
-	if managed {
-		return c.release(ctx)
-	}
-	reason, err := c.reason()
+	spec, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
 		return err
 	}
-	degraded, err := c.degraded(reason)
+	if managed {
+		return c.release(ctx, status)
+	}
+	reason, err := reasonOf(spec, status)
+	if err != nil {
+		return err
+	}
+	degraded, err := c.degraded(spec, reason)
 	if err != nil {
 		return err
 	}
@@ -91,17 +95,15 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 
 // degraded reports a Deployment of the predecessor beside a removed operand, as in an upgrade after a downgrade that
 // left the resource Removed. The versions controller reports no version then, so the upgrade waits here.
-func (c *controller) degraded(reason platform.Absence) (*operatorclient.Condition, error) {
+func (c *controller) degraded(
+	spec *operatorv1.OperatorSpec, reason platform.Absence,
+) (*operatorclient.Condition, error) {
 	asExpected := condition(operatorclient.DegradedCondition, operatorv1.ConditionFalse, reason)
-	if reason != removed {
+	if reason != removed || spec.ManagementState != operatorv1.Removed {
 		return asExpected, nil
 	}
-	spec, _, _, err := c.Operator.GetOperatorState()
-	if err != nil {
-		return nil, err
-	}
 	deployments, err := predecessor.Deployments(c.Target.Apps().V1().Deployments().Lister())
-	if err != nil || len(deployments) == 0 || spec.ManagementState != operatorv1.Removed {
+	if err != nil || len(deployments) == 0 {
 		return asExpected, err
 	}
 	message := fmt.Sprintf(
@@ -117,11 +119,7 @@ func (c *controller) degraded(reason platform.Absence) (*operatorclient.Conditio
 // fewer conditions. It removes the shared conditions as a whole, because others may own parts of them. A shared
 // condition may have a new owner and still our message. Upgradeable, which only we write, goes last: until then,
 // release is repeated, also by the next process.
-func (c *controller) release(ctx context.Context) error {
-	_, status, _, err := c.Operator.GetOperatorState()
-	if err != nil {
-		return err
-	}
+func (c *controller) release(ctx context.Context, status *operatorv1.OperatorStatus) error {
 	if !slices.ContainsFunc(status.Conditions, func(condition operatorv1.OperatorCondition) bool {
 		return condition.Type == operatorclient.UpgradeableCondition && isOurs(condition)
 	}) {
@@ -139,11 +137,7 @@ func isOurs(condition operatorv1.OperatorCondition) bool {
 	return messages[platform.Absence(condition.Reason)] != "" || condition.Reason == predecessorRuns
 }
 
-func (c *controller) reason() (platform.Absence, error) {
-	spec, status, _, err := c.Operator.GetOperatorState()
-	if err != nil {
-		return "", err
-	}
+func reasonOf(spec *operatorv1.OperatorSpec, status *operatorv1.OperatorStatus) (platform.Absence, error) {
 	switch observedplatform.RemovalOf(status) {
 	case "":
 	case observedplatform.Removed:
