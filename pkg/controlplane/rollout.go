@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -58,12 +59,14 @@ func (v *View) isLeftBehind(node *operatorv1.NodeStatus, latest int32) bool {
 	return node.CurrentRevision != latest && KubeletOf(v.Node(node.NodeName)) == KubeletSilent
 }
 
-// Halfway returns the first node that has the latest revision, preferably the leader's, and the former revision,
-// preferably the leader's. It returns 0 while a node is being installed or has no revision, and unless some nodes have
-// the latest revision and some do not. A repair with a former revision does not count, nor does a node that cannot get
-// the latest one: no rollout waits for it.
-func (v *View) Halfway(status *operatorv1.StaticPodOperatorStatus, leader string) (first string, former int32) {
-	latest := status.LatestAvailableRevision
+// Halfway returns the first node that has the latest revision, preferably the leader's, and the former revision: that of
+// a leader that has settled, otherwise the oldest, because nobody may have led with a newer one yet. It returns 0 while
+// a node is being installed or has no revision, and unless some nodes have the latest revision and some do not. A repair
+// with a former revision does not count, nor does a node that cannot get the latest one: no rollout waits for it.
+func (v *View) Halfway(
+	status *operatorv1.StaticPodOperatorStatus, leader string, hasSettled bool,
+) (first string, former int32) {
+	latest, settled := status.LatestAvailableRevision, int32(0)
 	for _, node := range status.NodeStatuses {
 		switch isLeader := node.NodeName == leader; {
 		case v.CannotJoin(&node), v.isLeftBehind(&node, latest):
@@ -73,10 +76,13 @@ func (v *View) Halfway(status *operatorv1.StaticPodOperatorStatus, leader string
 			if first == "" || isLeader {
 				first = node.NodeName
 			}
-		case former == 0 || isLeader:
+		case isLeader && hasSettled:
+			settled = node.CurrentRevision
+		case former == 0 || node.CurrentRevision < former:
 			former = node.CurrentRevision
 		}
 	}
+	former = cmp.Or(settled, former)
 	if first == "" || former == 0 {
 		return "", 0
 	}

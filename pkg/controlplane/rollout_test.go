@@ -53,27 +53,29 @@ func TestARolloutThatIsHalfway(t *testing.T) {
 		// current and target are the revisions of m0, m1 and m2. The latest is 4.
 		current, target [3]int32
 		leader          string
+		hasSettled      bool
 		// kubelet is the state of m2's.
 		kubelet corev1.ConditionStatus
 		first   string
 		former  int32
 	}{
-		"the first node has it":            {[3]int32{3, 4, 3}, [3]int32{}, "m0", ready, "m1", 3},
-		"the leader has it":                {[3]int32{4, 4, 3}, [3]int32{}, "m1", ready, "m1", 3},
-		"the leader has another former":    {[3]int32{2, 4, 3}, [3]int32{}, "m2", ready, "m1", 3},
-		"nobody leads":                     {[3]int32{2, 4, 3}, [3]int32{}, "", ready, "m1", 2},
-		"a node is being installed":        {[3]int32{3, 4, 3}, [3]int32{4, 0, 0}, "m0", ready, "", 0},
-		"a node is repaired":               {[3]int32{3, 4, 3}, [3]int32{3, 0, 0}, "m0", ready, "m1", 3},
-		"the first node is repaired":       {[3]int32{3, 4, 3}, [3]int32{0, 4, 0}, "m0", ready, "", 0},
-		"a node has nothing yet":           {[3]int32{3, 4, 0}, [3]int32{}, "m0", ready, "", 0},
-		"a machine joins":                  {[3]int32{3, 4, 0}, [3]int32{}, "m0", notReady, "m1", 3},
-		"a machine has died as it joined":  {[3]int32{3, 4, 0}, [3]int32{0, 0, 4}, "m0", silent, "m1", 3},
-		"a machine that has it has died":   {[3]int32{3, 3, 4}, [3]int32{}, "m0", silent, "m2", 3},
-		"no node has it":                   {[3]int32{3, 3, 3}, [3]int32{}, "m0", ready, "", 0},
-		"every node has it":                {[3]int32{4, 4, 4}, [3]int32{}, "m0", ready, "", 0},
-		"every node has it but a new one":  {[3]int32{4, 4, 0}, [3]int32{}, "m0", ready, "", 0},
-		"every node has it but a dead one": {[3]int32{4, 4, 0}, [3]int32{}, "m0", silent, "", 0},
-		"a machine died before it got it":  {[3]int32{4, 4, 3}, [3]int32{}, "m0", silent, "", 0},
+		"the first node has it":            {[3]int32{3, 4, 3}, [3]int32{}, "m0", true, ready, "m1", 3},
+		"the leader has it":                {[3]int32{4, 4, 3}, [3]int32{}, "m1", true, ready, "m1", 3},
+		"the leader has another former":    {[3]int32{2, 4, 3}, [3]int32{}, "m2", true, ready, "m1", 3},
+		"nobody leads":                     {[3]int32{3, 4, 2}, [3]int32{}, "", true, ready, "m1", 2},
+		"the leader has not settled":       {[3]int32{3, 4, 2}, [3]int32{}, "m0", false, ready, "m1", 2},
+		"a node is being installed":        {[3]int32{3, 4, 3}, [3]int32{4, 0, 0}, "m0", true, ready, "", 0},
+		"a node is repaired":               {[3]int32{3, 4, 3}, [3]int32{3, 0, 0}, "m0", true, ready, "m1", 3},
+		"the first node is repaired":       {[3]int32{3, 4, 3}, [3]int32{0, 4, 0}, "m0", true, ready, "", 0},
+		"a node has nothing yet":           {[3]int32{3, 4, 0}, [3]int32{}, "m0", true, ready, "", 0},
+		"a machine joins":                  {[3]int32{3, 4, 0}, [3]int32{}, "m0", true, notReady, "m1", 3},
+		"a machine has died as it joined":  {[3]int32{3, 4, 0}, [3]int32{0, 0, 4}, "m0", true, silent, "m1", 3},
+		"a machine that has it has died":   {[3]int32{3, 3, 4}, [3]int32{}, "m0", true, silent, "m2", 3},
+		"no node has it":                   {[3]int32{3, 3, 3}, [3]int32{}, "m0", true, ready, "", 0},
+		"every node has it":                {[3]int32{4, 4, 4}, [3]int32{}, "m0", true, ready, "", 0},
+		"every node has it but a new one":  {[3]int32{4, 4, 0}, [3]int32{}, "m0", true, ready, "", 0},
+		"every node has it but a dead one": {[3]int32{4, 4, 0}, [3]int32{}, "m0", true, silent, "", 0},
+		"a machine died before it got it":  {[3]int32{4, 4, 3}, [3]int32{}, "m0", true, silent, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := &operatorv1.StaticPodOperatorStatus{}
@@ -88,7 +90,7 @@ func TestARolloutThatIsHalfway(t *testing.T) {
 				}})
 			}
 			view := NewView(State{Nodes: nodes})
-			first, former := view.Halfway(status, tc.leader)
+			first, former := view.Halfway(status, tc.leader, tc.hasSettled)
 			require.Equal(t, tc.first, first)
 			require.Equal(t, tc.former, former)
 		})

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +134,22 @@ func TestAChangeThatEndsEachLeaderIsTakenBack(t *testing.T) {
 		require.Less(w, deaths, 3, "the change has ended several leaders")
 		require.True(w, w.state().is("Degraded", "True"), "%+v", w.state())
 		require.GreaterOrEqual(w, w.state().latest, was)
+		w.configure(1)
+	})
+}
+
+// The next revision has the same content, and the first node of the former one must not stand in for those that work.
+func TestAChangeThatEndsEachLeaderIsTakenBackAlsoIfItsRevisionIsDamagedMeanwhile(t *testing.T) {
+	scenario(t, func(w *world) {
+		w.configure(noLeader)
+		require.True(w, w.pass(4*time.Minute, func() bool { return strings.Contains(w.helpers(), "handover-prove-") }))
+		w.api.Remove("somebody", secrets, fmt.Sprintf("%s/file-syncer-token-%d", target, w.state().latest))
+		w.pass(5*time.Minute, nil)
+		w.mutex.Lock()
+		deaths := len(w.deaths)
+		w.mutex.Unlock()
+		require.NotZero(w, deaths, "no leader has ended")
+		require.Less(w, deaths, 4, "the change has ended several leaders")
 		w.configure(1)
 	})
 }

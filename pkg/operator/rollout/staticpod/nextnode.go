@@ -61,8 +61,8 @@ type nodeState struct {
 	kubelet controlplane.Kubelet
 	// hasStarted reports whether an installation of the latest revision was ever started there.
 	hasStarted bool
-	// failed reports whether the proof of its revision has failed.
-	failed bool
+	// failed reports whether the proof of its revision has failed, unproved whether it was to lead and has not led well.
+	failed, unproved bool
 	// works reports whether the CCM there was Ready at the kubelet's last report. The pod's condition does not: the node
 	// controller sets it to False if the kubelet is silent.
 	works bool
@@ -145,7 +145,7 @@ func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
 // first one, 0 if it does not wait. Only a process that leads shows what a leader starts. No time ends the wait for one
 // that has failed: going back does, a correction, or an administrator who accepts it.
 func (n *nextNode) proofWait(r rollout) time.Duration {
-	_, former := r.view.Halfway(r.status, r.leader)
+	_, former := r.view.Halfway(r.status, r.leader, r.view.Holder().State == controlplane.Leading)
 	if former == 0 || !r.proof.NeedsProof(r.objects, r.latest, former) {
 		return 0
 	}
@@ -200,8 +200,8 @@ func (r rollout) revisionFor(at nodeState, isUnproved bool) int32 {
 }
 
 // rank orders the nodes that are behind: first the one where the revision was started, so that a failure stays on one
-// node; then one whose revision has failed; then those without a working CCM; then the oldest; the leader's last; a
-// standby that watches an unrenewed lease after the others.
+// node; then one whose revision has failed or was replaced before its proof, so that the others keep what works; then
+// those without a working CCM; then the oldest; the leader's last; a standby that watches an unrenewed lease after them.
 func (n *nodeState) rank() []int {
 	after := func(isAfter bool) int {
 		if isAfter {
@@ -210,7 +210,7 @@ func (n *nodeState) rank() []int {
 		return 0
 	}
 	return []int{
-		after(!n.hasStarted), after(!n.failed), after(n.works), int(n.CurrentRevision), n.last, after(n.watches),
+		after(!n.hasStarted), after(!n.unproved), after(n.works), int(n.CurrentRevision), n.last, after(n.watches),
 	}
 }
 
@@ -230,6 +230,7 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 		state.kubelet = controlplane.KubeletOf(r.view.Node(state.NodeName))
 		state.last = 1 + slices.Index(last, state.NodeName)
 		state.failed = r.proof.HasFailed(state.CurrentRevision)
+		state.unproved = state.failed || r.proof.IsOpen(state.CurrentRevision) && state.NodeName != r.leader
 		state.hasStarted = state.LastFailedRevision == r.latest ||
 			slices.ContainsFunc(installers, func(pod *corev1.Pod) bool {
 				return controlplane.Installs(pod, state.NodeName, r.latest) && pod.DeletionTimestamp == nil

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
@@ -29,6 +30,22 @@ func (s *simulated) prove(record trial.Proof) {
 	secret, err := (&trial.Record{Proof: &record}).InSecret()
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.caches.Core().V1().Secrets().Informer().GetStore().Add(secret))
+}
+
+// The others keep what works.
+func TestTheNodeWhoseRevisionIsReplacedBeforeItsProofIsFirst(t *testing.T) {
+	for state, want := range map[trial.ProofState]string{trial.ProofAwaited: "m2: 3", trial.Unproved: "m1: 3"} {
+		t.Run(string(state), func(t *testing.T) {
+			s := newSimulated(t, "m0", "m1", "m2")
+			s.lead()
+			s.run(controlplane.SettleTime)
+			s.operator.status.NodeStatuses[2].CurrentRevision = 2
+			s.prove(trial.Proof{Revision: 2, Former: 1, Node: "m2", State: state})
+			s.revision(3)
+			s.run(time.Second)
+			require.Equal(t, []string{want}, s.order)
+		})
+	}
 }
 
 func TestNoSecondNodeGetsARevisionBeforeItHasLedWell(t *testing.T) {
