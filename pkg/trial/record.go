@@ -71,9 +71,10 @@ func (r *Record) Conclude(verdict *Verdict) {
 		return
 	}
 	present := Rejection{Inputs: toReject(r.Inputs, verdict), Verdict: *verdict, Credentials: r.Credentials}
-	// A preflight does not show why a revision fails.
+	// A preflight does not show why a revision fails, unless the cloud rejects every login.
 	concerns := func(other Rejection) bool {
-		return r.Inputs.Matches(other.Inputs) && other.Verdict.Revision == verdict.Revision
+		isLogin := other.Verdict.Revision != 0 && other.Verdict.LeaderRejected
+		return r.Inputs.Matches(other.Inputs) && (isLogin || other.Verdict.Revision == verdict.Revision)
 	}
 	r.Rejected = slices.Clone(r.Rejected)
 	switch {
@@ -91,9 +92,9 @@ func (r *Record) Conclude(verdict *Verdict) {
 
 // RejectsRunning records that the cloud rejects the running cloud-controller-manager's login too. Candidates whose
 // login was rejected are then tried again at once.
-func (r *Record) RejectsRunning() {
+func (r *Record) RejectsRunning(latest int32) {
 	mark := func(v *Verdict) {
-		if v.AwaitsLeader() {
+		if v.AwaitsLeader(latest) {
 			v.LeaderRejected, v.Tries = true, 0
 		}
 	}

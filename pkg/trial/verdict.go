@@ -70,6 +70,8 @@ type Verdict struct {
 	LeaderRejected bool `json:"leaderRejected,omitempty"`
 	// Led means that the revision failed when its cloud-controller-manager led.
 	Led bool `json:"led,omitempty"`
+	// LoggedIn means that a preflight had logged in with what the revision changes.
+	LoggedIn bool `json:"loggedIn,omitempty"`
 }
 
 // Rejection is what a candidate with a failed preflight changed. Only the cloud knows which of the inputs is wrong, so
@@ -145,10 +147,11 @@ func (r *Rejection) update(present *Rejection) {
 	r.Verdict, r.Credentials = present.Verdict, present.Credentials
 }
 
-// AwaitsLeader reports whether a preflight failed with a rejected login. It is repeated after longer pauses unless the
-// running cloud-controller-manager's login is rejected too.
-func (v *Verdict) AwaitsLeader() bool {
-	return v.Result == Failed && v.Class == RejectedLogin && v.Revision == 0 && !v.LeaderRejected
+// AwaitsLeader reports whether a login was rejected that is tried again soon if that of the running
+// cloud-controller-manager is rejected too: a preflight's, or that of a revision which is not the latest any more.
+func (v *Verdict) AwaitsLeader(latest int32) bool {
+	isBack := v.Revision == 0 || v.Revision != latest && !v.LoggedIn
+	return v.Result == Failed && v.Class == RejectedLogin && isBack && !v.LeaderRejected
 }
 
 // After returns the verdict of a repeated preflight; former may be nil. Inconclusive does not refute a failure.
@@ -182,7 +185,7 @@ func (v *Verdict) RepeatIn(now time.Time) time.Duration {
 }
 
 func (v *Verdict) pause() time.Duration {
-	if v.Result == Successful || v.Revision != 0 {
+	if v.Result == Successful || v.Revision != 0 && !v.LeaderRejected {
 		return Never
 	}
 	first, longest := firstPause, longestPause

@@ -240,11 +240,39 @@ func TestTheLeadersRejectionConcernsEachRejectedLogin(t *testing.T) {
 	others := trial.Rejection{Inputs: operand.StartDigests{diagnostic.CloudConfig: "b"}, Verdict: crash}
 	record := &trial.Record{Inputs: credentials, Rejected: []trial.Rejection{others}}
 	record.Conclude(&login)
-	record.RejectsRunning()
+	record.RejectsRunning(0)
 	marked := login
 	marked.LeaderRejected, marked.Tries = true, 0
 	require.Equal(t, &marked, record.Verdict)
 	require.Equal(t, []trial.Rejection{others, {Inputs: credentials, Verdict: marked}}, record.Rejected)
+}
+
+// Then a preflight judges it, like any login.
+func TestTheLeadersRejectionConcernsTheLoginOfARevisionThatHasGoneBack(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	inputs := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b"}
+	login := trial.Verdict{Result: trial.Failed, Class: trial.RejectedLogin, Tries: 1}
+	failed, second, soon := login, login, login
+	failed.Revision, failed.Former, second.Tries, soon.LeaderRejected = 4, 3, 2, true
+	for name, tc := range map[string]struct {
+		latest int32
+		next   trial.Verdict
+		want   []trial.Rejection
+	}{
+		"it is the latest one":  {4, login, []trial.Rejection{{Inputs: inputs, Verdict: failed}, {Inputs: inputs, Verdict: second}}},
+		"the login is accepted": {5, trial.Verdict{Result: trial.Successful}, []trial.Rejection{}},
+		"it is rejected again":  {5, login, []trial.Rejection{{Inputs: inputs, Verdict: soon}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record, first := &trial.Record{Inputs: inputs}, failed
+			record.Conclude(&first)
+			require.Equal(t, trial.Never, record.Rejected[0].Verdict.RepeatIn(now))
+			record.RejectsRunning(tc.latest)
+			require.Equal(t, tc.latest != failed.Revision, record.Rejected[0].Verdict.RepeatIn(now) == 0)
+			record.Conclude(tc.next.After(record.Verdict))
+			require.Equal(t, tc.want, record.Rejected)
+		})
+	}
 }
 
 // Otherwise it would be found again after each preflight, which would be repeated at once. Clouds lock accounts.
@@ -253,7 +281,7 @@ func TestTheLeadersRejectionCountsForTheNextVerdict(t *testing.T) {
 	former := login
 	former.LeaderRejected, former.Tries = true, 0
 	after := login.After(&former)
-	require.False(t, after.AwaitsLeader())
+	require.False(t, after.AwaitsLeader(0))
 	require.Equal(t, 1, after.Tries)
 	crash := trial.Verdict{Result: trial.Failed, Class: "Crash", Tries: 1}
 	require.False(t, crash.After(&former).LeaderRejected, "another failure has another cause")

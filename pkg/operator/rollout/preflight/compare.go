@@ -24,7 +24,7 @@ const roundPeriod = 330 * time.Second
 // compareWithLeader adds what the leader has looked up to a verdict, if there is a leader with a recent round. The
 // result stays, because a tenant may have written lines of the leader's log.
 func (s *state) compareWithLeader(ctx context.Context, verdict *trial.Verdict) *trial.Verdict {
-	if verdict.AwaitsLeader() && s.record.Inputs[diagnostic.Credentials] != "" {
+	if verdict.AwaitsLeader(0) && s.record.Inputs[diagnostic.Credentials] != "" {
 		// These credentials are rejected, whether the running ones are or not.
 		if verdict.LeaderRejected = s.isRejectedToo(ctx, roundPeriod); verdict.LeaderRejected {
 			verdict.Message += "; the login of the running one is rejected too"
@@ -51,10 +51,14 @@ func (s *state) leader() string {
 }
 
 // isRejectedToo reports whether the cloud also rejects the login of the leader, by the last part of its log, or of a
-// static pod's process that has ended because of it. A leader that logged in before may log nothing.
-func (s *state) isRejectedToo(ctx context.Context, last time.Duration) bool {
-	if slices.ContainsFunc(s.view.StaticPods(), endedByLogin) {
-		return true
+// static pod's process that has ended because of it. A leader that logged in before may log nothing. Static pods of
+// rejected revisions do not count.
+func (s *state) isRejectedToo(ctx context.Context, last time.Duration, rejected ...int32) bool {
+	for _, pod := range s.view.StaticPods() {
+		isRejected := func(revision int32) bool { return controlplane.HasRevision(pod, revision) }
+		if endedByLogin(pod) && !slices.ContainsFunc(rejected, isRejected) {
+			return true
+		}
 	}
 	pod := s.leader()
 	if pod == "" || last < time.Second {
@@ -80,19 +84,21 @@ func endedByLogin(pod *corev1.Pod) bool {
 // written.
 func (s *state) recordRejectedLogin(ctx context.Context) error {
 	var last time.Time
+	var rejected []int32
 	for _, r := range trial.Remembered(s.record.Rejected, 0, s.now) {
-		if r.Verdict.AwaitsLeader() && r.Verdict.Ended.After(last) {
+		if r.Verdict.AwaitsLeader(s.status.LatestAvailableRevision) && r.Verdict.Ended.After(last) {
 			last = r.Verdict.Ended.Time
 		}
+		rejected = append(rejected, r.Verdict.Revision)
 	}
 	if last.IsZero() {
 		return nil
 	}
 	s.after(hangInterval)
-	if !s.isRejectedToo(ctx, s.now.Sub(last)) {
+	if !s.isRejectedToo(ctx, s.now.Sub(last), rejected...) {
 		return nil
 	}
-	s.record.RejectsRunning()
+	s.record.RejectsRunning(s.status.LatestAvailableRevision)
 	return s.record.Save(ctx, s.Kube.CoreV1())
 }
 

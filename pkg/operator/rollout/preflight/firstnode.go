@@ -217,6 +217,7 @@ func (s *state) rejectRevision(ctx context.Context, r *rollout, verdict *trial.V
 		s.record.Rejected = slices.DeleteFunc(s.record.Rejected, isSame)
 	}
 	verdict.Tries, verdict.Revision, verdict.Former = 1, r.revision, r.former
+	verdict.LoggedIn = s.hasLoggedIn(r)
 	s.record.Inputs = inputs
 	s.record.Conclude(verdict)
 	if err := s.record.Save(ctx, s.Kube.CoreV1()); err != nil {

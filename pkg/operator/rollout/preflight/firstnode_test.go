@@ -195,6 +195,7 @@ func TestACloudThatRejectsALoginItHasAcceptedRejectsNoRevision(t *testing.T) {
 			require.Equal(t, tc.want, len(w.rejected(t)) > 0)
 			w.renews(t, 6*time.Minute)
 			require.NotEmpty(t, w.rejected(t), "the former revision led for ten minutes")
+			require.Equal(t, !tc.want, w.rejected(t)[0].Verdict.LoggedIn && tc.message == revoked)
 		})
 	}
 }
@@ -213,6 +214,44 @@ func TestAnImageIsNotRejectedForALoginThatItDoesNotChange(t *testing.T) {
 	w.renews(t, 6*time.Minute)
 	require.NotEmpty(t, w.rejected(t), "the former revision led for ten minutes")
 	require.Equal(t, trial.RejectedLogin, w.rejected(t)[0].Verdict.Class, "so other credentials end it")
+}
+
+// The new credentials of revision 4 become valid after it was rejected, and the former ones, with which the first node
+// goes back to revision 5, are revoked.
+func TestTheRejectedLoginOfARevisionIsTriedAgainWhenTheFormerOneIsRejectedToo(t *testing.T) {
+	const revoked = "F1125 19:00:00.000000       1 main.go:1] unable to access compute v2 API : got 401 instead\n"
+	for name, tc := range map[string]struct {
+		change func(w *world)
+		want   bool
+	}{
+		"the node that has gone back cannot log in":  {func(w *world) { w.label("m1", "5") }, true},
+		"the revision is still on its first node":    {func(*world) {}, false},
+		"the revision is still to go back":           {func(w *world) { w.latest = 4; w.label("m1", "5") }, false},
+		"a preflight had logged in with its changes": {func(w *world) { w.label("m1", "5"); w.logsIn(t) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newRollout(t, "m0", "m1", "m2")
+			w.crashes("m1", revoked)
+			w.clock.SetTime(controlplanetest.At(5))
+			w.pass(t, 0)
+			require.Len(t, w.rejected(t), 1)
+			require.Equal(t, trial.Never, w.rejected(t)[0].Verdict.RepeatIn(w.clock.Now()))
+			w.latest = 5
+			tc.change(w)
+			w.renews(t, 10*time.Second)
+			require.Equal(t, tc.want, w.rejected(t)[0].Verdict.RepeatIn(w.clock.Now()) == 0)
+		})
+	}
+}
+
+// logsIn makes the rejection one whose preflight had logged in.
+func (w *world) logsIn(t *testing.T) {
+	t.Helper()
+	secret, err := w.kube.CoreV1().Secrets(namespace).Get(t.Context(), operand.PreflightName, metav1.GetOptions{})
+	require.NoError(t, err)
+	record := trial.Of(secret)
+	record.Verdict.LoggedIn, record.Rejected[0].Verdict.LoggedIn = true, true
+	require.NoError(t, record.Save(t.Context(), w.kube.CoreV1()))
 }
 
 // What the leader logs proves nothing: a tenant may have written it. That its process leads, and that the other one is
