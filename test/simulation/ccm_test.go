@@ -245,7 +245,15 @@ func (p *process) run() {
 // kill ends the process with a signal.
 func (p *process) kill(signal int32) {
 	p.code = 128 + signal
+	p.strike()
 	p.stop()
+}
+
+// strike notes that a fault ends the process. It requires the mutex.
+func (p *process) strike() {
+	if p.leads && !p.isPreflight {
+		p.struck = time.Now()
+	}
 }
 
 // live is the life of the process.

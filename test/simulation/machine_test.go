@@ -108,6 +108,7 @@ func (m *machine) powerOff() {
 		p.end()
 	}
 	if m.static != nil {
+		m.static.ccm.strike()
 		m.static.stop()
 	}
 }

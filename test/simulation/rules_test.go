@@ -33,6 +33,7 @@ var bounds = map[string]struct {
 		"the lead does not move to a process that would start again only after minutes, and after 3 a rollout goes on without a proof"},
 	"a CCM is not Ready": {100 * time.Second,
 		"the change may be the cure, so a proof waits for the process of another node for 60 s"},
+	"a move of the lead has failed": {50 * time.Second, "its pods stay for 90 s, as long as the ends that it caused count"},
 	"Available is not true": {278 * time.Second,
 		"137 s until the lease expires, after a renewal that the operator sees 2 s later, and as much until a standby has it"},
 	"Available is not true while leaders end": {2 * time.Minute, "no lease has to expire; inertia is 60 s"},
@@ -63,6 +64,8 @@ type facts struct {
 	// exits counts the ends of processes by themselves, by node. A loop ends one each five minutes at last.
 	exits  map[string]int
 	deaths int
+	// struck is when a fault ended a process that led.
+	struck time.Time
 	// preflights counts those of the last ten minutes.
 	preflights int
 	// lastExit is the last end of a process by itself.
@@ -206,6 +209,7 @@ func (w *world) facts() facts {
 			f.deaf, f.leads, f.ledFor = p.isDeaf, p.inputs, f.now.Sub(p.ledAt)
 		}
 	}
+	f.struck = w.struck
 	for _, at := range w.deaths {
 		if f.now.Sub(at) < 150*time.Second {
 			f.deaths++
@@ -286,6 +290,9 @@ func (r *rules) credentials(f facts) {
 	if secret == nil {
 		return
 	}
+	if !w.cloud.isWell() {
+		r.outage = f.now
+	}
 	written := inputsOf(secret.Data).password
 	isHeld := w.cloud.accepts(written) && w.cloud.isWell() && (len(f.leaders) == 0 || !w.cloud.accepts(f.leads.password)) &&
 		r.applies("credentials are held back", r.operatorAway(f)...)
@@ -315,9 +322,6 @@ func (r *rules) credentials(f facts) {
 // wroteInOutage reports whether the present credentials were written before the cloud worked again, within the longest
 // pause of a preflight that has shown nothing.
 func (r *rules) wroteInOutage(f facts) bool {
-	if !r.world.cloud.isWell() {
-		r.outage = f.now
-	}
 	r.world.trace.Lock()
 	defer r.world.trace.Unlock()
 	return !r.world.rotated.After(r.outage) && f.now.Sub(r.outage) < 5*time.Minute
@@ -344,12 +348,16 @@ func (r *rules) progress(f facts) {
 	if len(f.leaders) > 0 {
 		leader = f.leaders[0].identity
 	}
+	if strings.Contains(w.helpers(), "handover-") {
+		bound += bounds["a move of the lead has failed"].limit
+	}
 	text := fmt.Sprint(f.state.nodes, f.ready, leader, w.helpers(), since, w.network.back(), r.quiet)
 	free := !f.state.settled && isInstalled(f) && r.applies("a rollout stands still",
 		excuse{"the operator is away", !acts}, excuse{"the API is down", f.down},
 		excuse{"the operator's rights are away", w.network.forbidden()},
 		excuse{"a machine or a kubelet does not work", !f.up}, excuse{"nobody leads", len(f.leaders) == 0},
 		excuse{"the cloud does not work", !w.cloud.isWell()},
+		excuse{"the cloud rejects the former login, and a new one is tried ever more rarely", !w.cloud.accepts(f.leads.password)},
 		excuse{"a person has to decide", r.asksPerson}, excuse{"a disk is full", f.isFull},
 		excuse{"somebody wrote the lease", !f.now.After(r.excused)},
 		excuse{"requests of the operator fail", w.network.hinders()}) && text == r.text
@@ -390,7 +398,8 @@ func (w *world) helpers() string {
 // available: Available needs somebody who leads for more than a moment.
 func (r *rules) available(f facts) {
 	isSteady := len(f.leaders) > 0 && (f.ledFor >= settling || f.ledFor > 30*time.Second && f.deaths == 0)
-	unsteady := r.lasts("unsteady", !isSteady && len(f.ready) > 0 && !f.down, f.now)
+	isStruck := f.now.Sub(f.struck) <= time.Second // Each loss of a leader has its own lease to expire.
+	unsteady := r.lasts("unsteady", !isSteady && len(f.ready) > 0 && !f.down && !isStruck, f.now)
 	bound := r.limit("Available is not true")
 	if f.deaths >= 3 {
 		bound = bounds["Available is not true while leaders end"].limit
@@ -427,7 +436,7 @@ func (r *rules) degraded(f facts) {
 		loops[match[1]] = c.status == "True"
 	}
 	for node := range f.exits {
-		lasted := r.lasts("no loop on "+node, loops[node] && f.exits[node] < 3, f.now)
+		lasted := r.lasts("no loop on "+node, loops[node] && f.exits[node] < 3 && f.deaths == 0, f.now)
 		if r.exceeds("no crash loop", lasted, bounds["no crash loop"].limit) {
 			w.violate("no crash loop", "the process on %s has ended %d times in 20 minutes: %s", node, f.exits[node], c.message)
 		}

@@ -52,10 +52,14 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 		w.rotated = w.start
 		f.leads.password = password(7)
 	},
-	"rejected credentials are not named":      func(w *world, f *facts) { w.cloud.accept(7); f.leads.password = password(7) },
-	"a rollout stands still":                  func(_ *world, f *facts) { f.state.settled = false },
-	"a kubelet backs off":                     func(_ *world, f *facts) { f.state.settled, f.exits["m0"] = false, 2 },
-	"a CCM is not Ready":                      func(_ *world, f *facts) { f.state.settled, f.allReady = false, false },
+	"rejected credentials are not named": func(w *world, f *facts) { w.cloud.accept(7); f.leads.password = password(7) },
+	"a rollout stands still":             func(_ *world, f *facts) { f.state.settled = false },
+	"a kubelet backs off":                func(_ *world, f *facts) { f.state.settled, f.exits["m0"] = false, 2 },
+	"a CCM is not Ready":                 func(_ *world, f *facts) { f.state.settled, f.allReady = false, false },
+	"a move of the lead has failed": func(w *world, f *facts) {
+		f.state.settled = false
+		w.api.Put("test", w.api.Encode(&corev1.Pod{ObjectMeta: named(target, "handover-prove-m0")}))
+	},
 	"Available is not true":                   func(_ *world, f *facts) { f.ledFor, f.deaths = time.Second, 1 },
 	"Available is not true while leaders end": func(_ *world, f *facts) { f.ledFor, f.deaths = time.Second, 5 },
 	"Degraded is not true": func(_ *world, f *facts) {
@@ -80,6 +84,7 @@ var alsoBreaks = map[string]string{
 	"nobody leads, and the operator has not seen the renewal": "nobody leads",
 	"a kubelet backs off":                                     "a rollout stands still",
 	"a CCM is not Ready":                                      "a rollout stands still",
+	"a move of the lead has failed":                           "a rollout stands still",
 	"Available is not true while leaders end":                 "Available is not true",
 }
 
