@@ -251,6 +251,7 @@ func (p *process) kill(signal int32) {
 
 // strike notes that a fault ends the process. It requires the mutex.
 func (p *process) strike() {
+	p.killed = time.Now()
 	if p.leads && !p.isPreflight {
 		p.struck = time.Now()
 	}

@@ -134,7 +134,11 @@ func (m *machine) reboot() {
 			continue
 		}
 		m.markDirty(apitest.Key(o))
-		if pod.Annotations[corev1.MirrorPodAnnotationKey] != "" || pod.Status.Phase != corev1.PodRunning {
+		isMirror := pod.Annotations[corev1.MirrorPodAnnotationKey] != ""
+		if isMirror && m.manifest() == nil {
+			m.api.Remove("kubelet "+m.name, pods, apitest.Key(o)) // pkg/kubelet/kubelet_pods.go: orphaned mirror pods
+		}
+		if isMirror || pod.Status.Phase != corev1.PodRunning {
 			continue
 		}
 		m.api.Edit("kubelet "+m.name, pods, apitest.Key(o), func(o object) bool {

@@ -79,6 +79,7 @@ func (m *machine) superviseOne(key string) {
 	}
 	pod := apitest.Load[corev1.Pod](o)
 	switch {
+	case pod.Spec.NodeName != m.name: // Its name was that of a pod here.
 	case pod.DeletionTimestamp != nil:
 		m.terminate(pod, running)
 	case running == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed:

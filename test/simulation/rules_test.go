@@ -33,7 +33,8 @@ var bounds = map[string]struct {
 		"the lead does not move to a process that would start again only after minutes, and after 3 a rollout goes on without a proof"},
 	"a CCM is not Ready": {100 * time.Second,
 		"the change may be the cure, so a proof waits for the process of another node for 60 s"},
-	"a move of the lead has failed": {50 * time.Second, "its pods stay for 90 s, as long as the ends that it caused count"},
+	"a pod of the operator has failed": {2 * time.Minute, "those of a move stay for 90 s, as long as the ends that it " +
+		"caused count, and library-go tries to install again after 10 s, then half as long more each time"},
 	"Available is not true": {278 * time.Second,
 		"137 s until the lease expires, after a renewal that the operator sees 2 s later, and as much until a standby has it"},
 	"Available is not true while leaders end": {2 * time.Minute, "no lease has to expire; inertia is 60 s"},
@@ -68,7 +69,7 @@ type facts struct {
 	struck time.Time
 	// preflights counts those of the last ten minutes.
 	preflights int
-	// lastExit is the last end of a process by itself.
+	// lastExit is the last end of a process by itself, or by a fault.
 	lastExit time.Time
 	deaf     bool
 	leads    inputs
@@ -209,7 +210,7 @@ func (w *world) facts() facts {
 			f.deaf, f.leads, f.ledFor = p.isDeaf, p.inputs, f.now.Sub(p.ledAt)
 		}
 	}
-	f.struck = w.struck
+	f.lastExit, f.struck = latest(f.lastExit, w.killed), w.struck
 	for _, at := range w.deaths {
 		if f.now.Sub(at) < 150*time.Second {
 			f.deaths++
@@ -348,8 +349,8 @@ func (r *rules) progress(f facts) {
 	if len(f.leaders) > 0 {
 		leader = f.leaders[0].identity
 	}
-	if strings.Contains(w.helpers(), "handover-") {
-		bound += bounds["a move of the lead has failed"].limit
+	if strings.Contains(w.helpers(), string(corev1.PodFailed)) {
+		bound += bounds["a pod of the operator has failed"].limit
 	}
 	text := fmt.Sprint(f.state.nodes, f.ready, leader, w.helpers(), since, w.network.back(), r.quiet)
 	free := !f.state.settled && isInstalled(f) && r.applies("a rollout stands still",
@@ -398,7 +399,8 @@ func (w *world) helpers() string {
 // available: Available needs somebody who leads for more than a moment.
 func (r *rules) available(f facts) {
 	isSteady := len(f.leaders) > 0 && (f.ledFor >= settling || f.ledFor > 30*time.Second && f.deaths == 0)
-	isStruck := f.now.Sub(f.struck) <= time.Second // Each loss of a leader has its own lease to expire.
+	// Each loss of a leader has its own lease to expire.
+	isStruck := f.now.Sub(f.struck) <= time.Second || !f.now.After(r.excused)
 	unsteady := r.lasts("unsteady", !isSteady && len(f.ready) > 0 && !f.down && !isStruck, f.now)
 	bound := r.limit("Available is not true")
 	if f.deaths >= 3 {

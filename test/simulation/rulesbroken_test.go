@@ -56,9 +56,10 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 	"a rollout stands still":             func(_ *world, f *facts) { f.state.settled = false },
 	"a kubelet backs off":                func(_ *world, f *facts) { f.state.settled, f.exits["m0"] = false, 2 },
 	"a CCM is not Ready":                 func(_ *world, f *facts) { f.state.settled, f.allReady = false, false },
-	"a move of the lead has failed": func(w *world, f *facts) {
+	"a pod of the operator has failed": func(w *world, f *facts) {
 		f.state.settled = false
-		w.api.Put("test", w.api.Encode(&corev1.Pod{ObjectMeta: named(target, "handover-prove-m0")}))
+		w.api.Put("test", w.api.Encode(&corev1.Pod{
+			ObjectMeta: named(target, "handover-prove-m0"), Status: corev1.PodStatus{Phase: corev1.PodFailed}}))
 	},
 	"Available is not true":                   func(_ *world, f *facts) { f.ledFor, f.deaths = time.Second, 1 },
 	"Available is not true while leaders end": func(_ *world, f *facts) { f.ledFor, f.deaths = time.Second, 5 },
@@ -84,7 +85,7 @@ var alsoBreaks = map[string]string{
 	"nobody leads, and the operator has not seen the renewal": "nobody leads",
 	"a kubelet backs off":                                     "a rollout stands still",
 	"a CCM is not Ready":                                      "a rollout stands still",
-	"a move of the lead has failed":                           "a rollout stands still",
+	"a pod of the operator has failed":                        "a rollout stands still",
 	"Available is not true while leaders end":                 "Available is not true",
 }
 

@@ -118,8 +118,8 @@ type world struct {
 	lacking int
 	// deaths are when a process that led ended by itself.
 	deaths []time.Time
-	// struck is when a fault last ended a process that led.
-	struck time.Time
+	// killed is when a fault last ended a process, and struck when that process led.
+	killed, struck time.Time
 
 	chance sync.Mutex
 	rng    *rand.Rand
