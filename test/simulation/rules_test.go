@@ -65,8 +65,6 @@ type facts struct {
 	// exits counts the ends of processes by themselves, by node. A loop ends one each five minutes at last.
 	exits  map[string]int
 	deaths int
-	// struck is when a fault ended a process that led.
-	struck time.Time
 	// preflights counts those of the last ten minutes.
 	preflights int
 	// lastExit is the last end of a process by itself, or by a fault.
@@ -210,7 +208,7 @@ func (w *world) facts() facts {
 			f.deaf, f.leads, f.ledFor = p.isDeaf, p.inputs, f.now.Sub(p.ledAt)
 		}
 	}
-	f.lastExit, f.struck = latest(f.lastExit, w.killed), w.struck
+	f.lastExit = latest(f.lastExit, w.killed)
 	for _, at := range w.deaths {
 		if f.now.Sub(at) < 150*time.Second {
 			f.deaths++
@@ -311,9 +309,8 @@ func (r *rules) credentials(f facts) {
 		w.violate("rejected credentials are not named", "%s for more than %s: %v", written, limit, c)
 	}
 	// The operator tries at growing intervals: what took long to become valid may take as long to be seen.
-	w.trace.Lock()
-	bound := bounds["credentials are held back"].limit + min(10*time.Minute, max(0, r.since["held"].Sub(w.rotated)))
-	w.trace.Unlock()
+	lag := r.since["held"].Sub(locked(&w.trace, func() time.Time { return w.rotated }))
+	bound := bounds["credentials are held back"].limit + min(10*time.Minute, max(0, lag))
 	if isInstalled(f) && len(f.ready) > 0 && r.exceeds("credentials are held back", heldFor, bound) {
 		w.violate("credentials are held back", "%s have been valid for more than %s, and the leader has %q", written, bound,
 			f.leads.password)
@@ -323,9 +320,8 @@ func (r *rules) credentials(f facts) {
 // wroteInOutage reports whether the present credentials were written before the cloud worked again, within the longest
 // pause of a preflight that has shown nothing.
 func (r *rules) wroteInOutage(f facts) bool {
-	r.world.trace.Lock()
-	defer r.world.trace.Unlock()
-	return !r.world.rotated.After(r.outage) && f.now.Sub(r.outage) < 5*time.Minute
+	rotated := locked(&r.world.trace, func() time.Time { return r.world.rotated })
+	return !rotated.After(r.outage) && f.now.Sub(r.outage) < 5*time.Minute
 }
 
 func isInstalled(f facts) bool {
@@ -400,7 +396,8 @@ func (w *world) helpers() string {
 func (r *rules) available(f facts) {
 	isSteady := len(f.leaders) > 0 && (f.ledFor >= settling || f.ledFor > 30*time.Second && f.deaths == 0)
 	// Each loss of a leader has its own lease to expire.
-	isStruck := f.now.Sub(f.struck) <= time.Second || !f.now.After(r.excused)
+	struck := locked(&r.world.mutex, func() time.Time { return r.world.struck })
+	isStruck := f.now.Sub(struck) <= time.Second || !f.now.After(r.excused)
 	unsteady := r.lasts("unsteady", !isSteady && len(f.ready) > 0 && !f.down && !isStruck, f.now)
 	bound := r.limit("Available is not true")
 	if f.deaths >= 3 {
