@@ -72,8 +72,8 @@ func (p *Proof) HasFailed(revision int32) bool {
 // AwaitsFormer reports whether the result depends on what a process of the former revision does.
 func (p *Proof) AwaitsFormer() bool { return p.Hangs || p.End != nil }
 
-// Counts reports whether the record still matters: it is about the latest revision and open or failed, or not older than
-// RememberPeriod. p may be nil.
+// Counts reports whether the record still matters: it is about the latest revision, and open or failed, or it is not
+// older than RememberPeriod. p may be nil.
 func (p *Proof) Counts(latest int32, now time.Time) bool {
 	return p != nil && (p.IsOpen(latest) || p.HasFailed(latest) || now.Sub(p.Began.Time).Abs() < RememberPeriod)
 }

@@ -31,8 +31,9 @@
 //	| otherwise                                                  | submits them to a preflight, and holds them        |
 //
 // A rejected login or revision is remembered for an hour after the verdict, also while its inputs are undone: the same
-// inputs would lock the account, or break the node, again. The latest revision is remembered until another follows. If the cloud also rejects the login of the working CCM, a
-// failed login is repeated at once: the new credentials may be valid by now, and nothing else can help.
+// inputs would lock the account, or break the node, again. The latest revision is remembered until another follows. If
+// the cloud also rejects the login of the working CCM, a failed login is repeated at once: the new credentials may be
+// valid by now, and nothing else can help.
 //
 // Before a take-over, the CCM that works is the predecessor's, and everything has changed.
 //

@@ -192,7 +192,7 @@ func (s *state) endConcluded(ctx context.Context) error {
 }
 
 // worksSince reports whether every node has the latest revision with the candidate's changes, and a process that
-// acquired the lease since then has settled. An installation ends the process of its node, so the leader has the change.
+// acquired the lease since then has settled. That has the change, because an installation ends the process of its node.
 func (s *state) worksSince(verdict time.Time) bool {
 	latest := s.status.LatestAvailableRevision
 	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != latest }

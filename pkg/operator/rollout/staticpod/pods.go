@@ -78,7 +78,7 @@ func (p nodePods) Get(ctx context.Context, name string, options metav1.GetOption
 // deleteMirror deletes a mirror pod, which any kubelet may create under the name of an installer. It does not wait for
 // that kubelet: the installer is created next.
 func (p nodePods) deleteMirror(ctx context.Context, pod *corev1.Pod) error {
-	return operatorclient.Delete(ctx, p.PodInterface.Delete, "pod", pod.Namespace, pod.Name, metav1.DeleteOptions{
+	return operatorclient.Delete(ctx, p.Delete, "pod", pod.Namespace, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
 	})
 }
