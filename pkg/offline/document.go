@@ -55,7 +55,8 @@ func isSeparator(line []byte) bool {
 // isBlank reports whether a document has no content, or only null. kubectl skips both.
 func isBlank(data []byte) bool {
 	for line := range bytes.Lines(data) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "null" {
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
+		if len(line) > 0 && line[0] != '#' && string(line) != "null" {
 			return false
 		}
 	}

@@ -149,3 +149,9 @@ func TestALargeBlockIsReadAtOnce(t *testing.T) {
 		require.Equal(t, position{Line: line + 1, Column: 7}, at)
 	}
 }
+
+func TestADocumentOfCommentsAfterAByteOrderMarkIsEmpty(t *testing.T) {
+	documents := splitDocuments([]byte("\ufeff# of an editor\n---\nkind: a\n"))
+	require.Len(t, documents, 1)
+	require.Equal(t, 2, documents[0].line)
+}
