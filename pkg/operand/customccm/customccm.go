@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +41,7 @@ func (c CCM) Overlay(container *corev1.Container) {
 		return
 	}
 	if len(c.Spec.Command) > 0 {
-		container.Command = c.withoutFixed(c.Spec.Command)
+		container.Command = c.withoutFixed(c.Spec.Command, container.Args)
 	}
 	container.Args = c.arguments(container.Args)
 	for _, variable := range c.Spec.Env {
@@ -67,7 +68,7 @@ func (c CCM) arguments(defaults []string) []string {
 		return slices.Clone(c.Spec.Args)
 	}
 	args := slices.Clone(defaults)
-	for _, arg := range c.withoutFixed(c.Spec.Args) {
+	for _, arg := range c.withoutFixed(c.Spec.Args, defaults) {
 		name, _ := flagOf(arg)
 		i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--"+name+"=") })
 		if name != "" && strings.HasPrefix(arg, "--") && i >= 0 {
@@ -79,11 +80,26 @@ func (c CCM) arguments(defaults []string) []string {
 	return args
 }
 
-func (c CCM) withoutFixed(words []string) []string {
+// withoutFixed omits the fixed flags, also those whose value is the next word. In defaults each has its value, which
+// shows whether it is boolean: then the next word is not its value.
+func (c CCM) withoutFixed(words, defaults []string) []string {
+	isValue := false
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool {
-		name, _ := flagOf(word)
-		return slices.Contains(c.Fixed, name)
+		if isValue {
+			isValue = false
+			return true
+		}
+		flag, _, hasValue := strings.Cut(word, "=")
+		isFixed := strings.HasPrefix(flag, "-") && slices.Contains(c.Fixed, nameOf(flag))
+		isValue = isFixed && !hasValue && !isBoolean(nameOf(flag), defaults)
+		return isFixed
 	})
+}
+
+func isBoolean(name string, defaults []string) bool {
+	value, _ := flagValue(defaults, name)
+	_, err := strconv.ParseBool(value)
+	return err == nil
 }
 
 type value struct{ field, value string }

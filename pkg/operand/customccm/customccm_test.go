@@ -177,9 +177,10 @@ func probed(scheme corev1.URIScheme, path string, port int32) func(c *corev1.Con
 }
 
 func TestOnTheBootstrapNodeACustomCCMOnlyInitializesNodes(t *testing.T) {
-	pod := renderCustom(t, operand.BootstrapPhase(), `{image: registry/ccm:1, command: [/ccm, --controllers=*, --zone=a],
+	pod := renderCustom(t, operand.BootstrapPhase(), `{image: registry/ccm:1,
+		command: [/ccm, --controllers=*, --zone=a, --controllers, "*", --leader-elect, start],
 		args: [--controllers=*, --leader_elect=true, --authentication-skip-lookup=false, --region=one]}`, nil).Pod
-	require.Equal(t, []string{"/ccm", "--zone=a"}, pod.Spec.Containers[0].Command,
+	require.Equal(t, []string{"/ccm", "--zone=a", "start"}, pod.Spec.Containers[0].Command,
 		"the values of --controllers in a command would add up with those in the arguments")
 	args := pod.Spec.Containers[0].Args
 	require.NotContains(t, args, "--leader_elect=true")
