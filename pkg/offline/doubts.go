@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -73,15 +74,37 @@ func (k *check) checkObjects(spec ccmv1.CloudControllerManagerSpec) error {
 		configv1.CustomNoUpgrade, configv1.OKD); message != "" {
 		k.doubt("featuregate"+ofGroup, "spec.featureSet", unknownValue, message)
 	}
-	for entry := range strings.SplitSeq(proxy.Spec.NoProxy, ",") {
-		if entry = strings.TrimSpace(entry); strings.ContainsAny(entry, "; \t\r\n") {
-			k.doubt("proxy"+ofGroup, "spec.noProxy", "%s is one entry, which matches no host: separate the "+
-				"entries by commas", confdoc.Quoted(entry))
-		}
-	}
+	k.checkProxy("proxy"+ofGroup, proxy.Spec)
 	if spec.Custom != nil && k.platform.Image != "" {
 		k.doubt(customccm.Object, customccm.Field, "it has no effect, because the release has the "+
 			"cloud-controller-manager of platform %s: remove it", k.platform.Name)
 	}
 	return nil
+}
+
+// checkProxy warns about addresses that the network operator rejects (ValidateProxyConfig in its
+// pkg/controller/proxyconfig), and about entries that golang.org/x/net/http/httpproxy compares with no host.
+func (k *check) checkProxy(object string, spec configv1.ProxySpec) {
+	for _, of := range []struct {
+		field, address string
+		schemes        []string
+	}{{"httpProxy", spec.HTTPProxy, []string{"http"}}, {"httpsProxy", spec.HTTPSProxy, []string{"http", "https"}}} {
+		parsed, err := url.ParseRequestURI(of.address)
+		if of.address != "" && (err != nil || parsed.Hostname() == "" || !slices.Contains(of.schemes, parsed.Scheme)) {
+			k.doubt(object, "spec."+of.field, "the network operator rejects this address, so the cluster does not use it: "+
+				"write http://host:port, and special characters of a user or password in percent-encoding")
+		}
+	}
+	for entry := range strings.SplitSeq(spec.NoProxy, ",") {
+		entry = strings.TrimSpace(entry)
+		hasWildcard := entry != "*" && strings.Contains(strings.TrimPrefix(entry, "*."), "*")
+		switch {
+		case strings.ContainsAny(entry, "; \t\r\n"):
+			k.doubt(object, "spec.noProxy", "%s is one entry, which matches no host: separate the entries by commas",
+				confdoc.Quoted(entry))
+		case hasWildcard || strings.Contains(entry, "://"):
+			k.doubt(object, "spec.noProxy", "%s matches no host: write a host, a domain such as .example.com, or a network "+
+				"such as 10.0.0.0/16", confdoc.Quoted(entry))
+		}
+	}
 }

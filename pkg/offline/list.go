@@ -93,7 +93,8 @@ var inputKinds = map[string][]string{
 func (m Manifest) checkKind() error {
 	for group, kinds := range inputKinds {
 		i := slices.IndexFunc(kinds, func(kind string) bool { return strings.EqualFold(kind, m.GVK.Kind) })
-		if i < 0 || m.GVK.Group != "" && m.GVK.Group != group {
+		isElsewhere := group == ccmv1.GroupVersion.Group && strings.HasSuffix(m.GVK.Group, ".openshift.io")
+		if i < 0 || m.GVK.Group != "" && m.GVK.Group != group && !isElsewhere {
 			continue
 		}
 		wanted := schema.GroupVersion{Group: group, Version: "v1"}

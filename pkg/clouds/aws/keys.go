@@ -13,10 +13,12 @@ import (
 // ServiceOverrides are from a draft that was not merged (https://github.com/kubernetes/kubernetes/pull/72245).
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
-		confdoc.FieldsOf(confdoc.Text, "Zone", "Region", "SourceARN", "KubernetesClusterTag", "KubernetesClusterID",
+		confdoc.FieldsOf(confdoc.Text, "Zone", "Region", "KubernetesClusterTag", "KubernetesClusterID",
 			"SupportedTopologyInstanceTypePattern"),
 		resource("vpc", "VPC"), resource("subnet", "SubnetID"), resource("rtb", "RouteTableID"),
 		resource("sg", "ElbSecurityGroup"),
+		confdoc.Field{Passed: true, Valid: arnPattern.MatchString, Hint: "the ARN of the resource for which it assumes the " +
+			"role, such as arn:aws:eks:eu-central-1:123456789012:cluster/a"}.For("SourceARN"),
 		confdoc.Field{Passed: true, Valid: rolePattern.MatchString, Hint: aRole}.For("RoleARN"),
 		[]confdoc.Field{
 			// An unknown mode fails each network load balancer.
@@ -48,6 +50,8 @@ var schema = []confdoc.Field{
 // rolePattern matches the ARNs of roles in every partition
 // (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns).
 var rolePattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/.+$`)
+
+var arnPattern = regexp.MustCompile(`^arn:aws[a-z-]*:`)
 
 const aRole = "the ARN of a role, such as arn:aws:iam::123456789012:role/ccm"
 

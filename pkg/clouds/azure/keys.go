@@ -16,7 +16,7 @@ var cloudNames = []string{publicCloud, "AzureUSGovernmentCloud", "AzureChinaClou
 // fieldsOf returns azureFields for a cluster. The cloud that Infrastructure names is valid even if it is unknown here.
 func fieldsOf(status *configv1.AzurePlatformStatus) []confdoc.Field {
 	fields := slices.Clone(azureFields)
-	if status != nil && status.CloudName != "" {
+	if status != nil && status.CloudName != "" && !slices.Contains(cloudNames, string(status.CloudName)) {
 		i := slices.IndexFunc(fields, func(f confdoc.Field) bool { return f.Name == "cloud" })
 		fields[i].Values = append(slices.Clone(cloudNames), string(status.CloudName))
 	}
@@ -61,7 +61,8 @@ var limits = slices.Concat(
 var labelSelector = []confdoc.Field{
 	{Name: "matchLabels", Is: confdoc.Map, Of: &confdoc.Field{}},
 	{Name: "matchExpressions", Is: confdoc.List, Of: &confdoc.Field{Is: confdoc.Object, Fields: []confdoc.Field{
-		{Name: "key"}, {Name: "operator"}, {Name: "values", Is: confdoc.List, Of: &confdoc.Field{}},
+		{Name: "key"}, {Name: "operator", Passed: true, Values: []string{"In", "NotIn", "Exists", "DoesNotExist"}},
+		{Name: "values", Is: confdoc.List, Of: &confdoc.Field{}},
 	}}},
 }
 

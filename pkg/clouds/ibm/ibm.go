@@ -99,8 +99,8 @@ func (i *rewriter) checkCluster() {
 		"name, unless they have this ID", confdoc.Quoted(id.Text), clouds.Infrastructure, confdoc.Quoted(i.Cluster.Name))
 }
 
-// resourceID matches the ID of a VPC or subnet, which has the region or zone before a UUID.
-var resourceID = regexp.MustCompile(`^[0-9a-z]{4}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+// resourceID matches the CRN of a VPC or subnet, and its ID, which has the region or zone before a UUID.
+var resourceID = regexp.MustCompile(`^(crn:.*|[0-9a-z]{4}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
 
 // checkNames reports IDs: the provider compares the values with names only (filterSubnetsByName and
 // filterSubnetsByVpcName in pkg/vpcctl/vpc_config.go of both providers).
@@ -213,6 +213,10 @@ func (i *rewriter) credentials() map[string][]byte {
 	if bytes.ContainsAny(bytes.TrimSpace(text), " \t\r\n\x00") {
 		i.RejectCredentials(keyFile, "it contains whitespace, and the cloud-controller-manager would write it to its log: "+
 			"write only the API key")
+	}
+	if bytes.ContainsRune(text, '=') {
+		i.ReportCredentials(keyFile, diagnostic.Typo, "it has an equals sign, which no API key has: write only the API key, "+
+			"without the name of a variable")
 	}
 	return map[string][]byte{keyFile: text}
 }

@@ -2,8 +2,11 @@ package openstack
 
 import (
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
@@ -13,7 +16,9 @@ import (
 // https://docs.openstack.org/api-ref/network/v2).
 var loadBalancerClassKeys = slices.Concat(
 	confdoc.UUIDs("floating-network-id", "floating-subnet-id", "network-id", "subnet-id", "member-subnet-id"),
-	confdoc.FieldsOf(confdoc.Text, "floating-subnet", "floating-subnet-tags"))
+	confdoc.Field{Valid: isSubnetPattern, Passed: true, Hint: "a name, a pattern such as public-*, or ~ and a regular " +
+		"expression"}.For("floating-subnet"),
+	confdoc.FieldsOf(confdoc.Text, "floating-subnet-tags"))
 
 // algorithms are the values of lb_algorithm in Octavia (https://docs.openstack.org/api-ref/load-balancer/v2). The
 // provider's documentation (docs/openstack-cloud-controller-manager) has the same.
@@ -43,8 +48,8 @@ var schema = []confdoc.Field{
 	{Name: "LoadBalancer", Is: confdoc.Object, Fields: slices.Concat(
 		loadBalancerClassKeys,
 		confdoc.UUIDs("flavor-id"),
-		confdoc.FieldsOf(confdoc.Text, "lb-version", "lb-provider", "node-selector", "availability-zone",
-			"ingress-hostname-suffix", "container-store", "default-tls-container-ref"),
+		confdoc.FieldsOf(confdoc.Text, "lb-version", "lb-provider", "availability-zone", "ingress-hostname-suffix",
+			"default-tls-container-ref"),
 		confdoc.FieldsOf(confdoc.Bool, "enabled", "create-monitor", "manage-security-groups", "internal-lb",
 			"cascade-delete", "enable-ingress-hostname", "provider-requires-serial-api-calls"),
 		confdoc.FieldsOf(confdoc.Duration, "monitor-delay", "monitor-timeout"),
@@ -52,6 +57,9 @@ var schema = []confdoc.Field{
 			{Name: "max-shared-lb", Is: confdoc.Int},
 			{Name: "lbclasses", Is: confdoc.Unsettable},
 			{Name: "lb-method", Values: algorithms, Passed: true},
+			{Name: "container-store", Values: []string{barbican, "external"}, Passed: true},
+			{Name: "node-selector", Valid: areLabels, Passed: true,
+				Hint: "labels of nodes such as a=b, separated by commas"},
 			{Name: "monitor-max-retries", Is: confdoc.Int, Unsigned: true, Max: maxRetries, Passed: true},
 			{Name: "monitor-max-retries-down", Is: confdoc.Int, Unsigned: true, Max: maxRetries, Passed: true},
 			{Name: "use-octavia", Legacy: "Octavia is the only load balancer that the cloud-controller-manager supports",
@@ -75,6 +83,29 @@ var schema = []confdoc.Field{
 }
 
 const legacyCredentials = "the cloud-controller-manager reads its credentials from a file"
+
+// isSubnetPattern reports whether the provider can compile the pattern (subnetNameMatcher in
+// pkg/openstack/loadbalancer_subnet_match.go). A regular expression that it cannot compile fails each Service, and a
+// glob makes it panic (Globexp in gopkg.in/godo.v2/glob, which keeps brackets, and makes groups of braces).
+func isSubnetPattern(text string) bool {
+	pattern, isRegexp := strings.CutPrefix(strings.TrimPrefix(text, "!"), "~")
+	if !isRegexp {
+		pattern = strings.NewReplacer(`\[`, "[", `\]`, "]").Replace(regexp.QuoteMeta(pattern))
+	}
+	_, err := regexp.Compile(pattern)
+	return err == nil && (isRegexp || strings.Count(pattern, "{") <= strings.Count(pattern, "}"))
+}
+
+// areLabels reports whether nodes can have the labels that the provider reads (StringToMap in pkg/util/util.go). It
+// puts no node without them behind a load balancer.
+func areLabels(selector string) bool {
+	cannotBe := func(label string) bool {
+		name, value, hasValue := strings.Cut(strings.TrimSpace(label), "=")
+		isUnread := name == "" && !hasValue
+		return !isUnread && len(validation.IsQualifiedName(name))+len(validation.IsValidLabelValue(value)) > 0
+	}
+	return !slices.ContainsFunc(strings.Split(strings.TrimSpace(selector), ","), cannotBe)
+}
 
 func areNetworks(order string) bool {
 	isNone := func(element string) bool {

@@ -47,6 +47,21 @@ func (o rewriter) checkLoadBalancers() {
 			"write lb-method = %s", named, ovnAlgorithm)
 	}
 	o.checkMonitor()
+	o.checkContainer(balancer.Get("default-tls-container-ref"), balancer.Get("container-store"))
+}
+
+const barbican = "barbican"
+
+// checkContainer reports a reference with which the provider creates no load balancer (ensureLoadBalancer's checks in
+// pkg/openstack/loadbalancer.go): it takes the kind from the last part but one.
+func (o rewriter) checkContainer(reference, store *confdoc.Node) {
+	parts := strings.Split(reference.String(), "/")
+	if reference.String() == "" || store != nil && store.Text != barbican ||
+		len(parts) > 1 && slices.Contains([]string{"containers", "secrets"}, parts[len(parts)-2]) {
+		return
+	}
+	o.Reportf(reference, diagnostic.Typo, "default-tls-container-ref is %s, but must end in /containers/<ID> or "+
+		"/secrets/<ID>, as Barbican prints it", confdoc.Quoted(reference.Text))
 }
 
 func (o rewriter) checkEmpty(method *confdoc.Node) {
