@@ -5,6 +5,7 @@ package loadbalancer
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +51,16 @@ func IsGone(message string) bool { return gone().MatchString(message) }
 // NeedsCleanup reports whether a cloud-controller-manager must delete the load balancer before the Service can go.
 func NeedsCleanup(service metav1.Object) bool {
 	return slices.Contains(service.GetFinalizers(), Finalizer)
+}
+
+// HandedOver returns the annotation of the given ones, as name=value, that is on a Service, "" if none is.
+func HandedOver(service metav1.Object, annotations []string) string {
+	for _, annotation := range annotations {
+		if name, value, _ := strings.Cut(annotation, "="); service.GetAnnotations()[name] == value {
+			return annotation
+		}
+	}
+	return ""
 }
 
 // Need is what a Service needs from a cloud-controller-manager.

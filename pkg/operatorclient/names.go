@@ -77,10 +77,16 @@ func IsAccepted(annotation, value string) bool {
 // older values are those of inputs that were replaced long ago.
 const maxAccepted = 32
 
-// AcceptCommand returns the command with which an administrator accepts another value.
+// AcceptCommand returns the command with which an administrator accepts another value. It omits what is no value: a
+// shell would interpret it.
 func AcceptCommand(annotation, value string) string {
-	values := append(strings.Split(strings.ReplaceAll(annotation, " ", ""), ","), value)
+	var values []string
+	for _, v := range strings.Split(annotation+","+value, ",") {
+		if v = strings.TrimSpace(v); v != "" && strings.Trim(v, "0123456789abcdefghijklmnopqrstuvwxyz-") == "" {
+			values = append(values, v)
+		}
+	}
 	values = values[max(0, len(values)-maxAccepted):]
 	return fmt.Sprintf("oc annotate --overwrite cloudcontrollermanager %s %s=%s", Instance, PreflightAnnotation,
-		strings.TrimPrefix(strings.Join(values, ","), ","))
+		strings.Join(values, ","))
 }

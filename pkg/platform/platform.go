@@ -43,6 +43,10 @@ type Platform struct {
 	// LoadBalancer need another controller.
 	WithoutLoadBalancers bool
 
+	// HandsOver are annotations, as name=value. The cloud-controller-manager leaves a Service with one of them to another
+	// controller: its EnsureLoadBalancer returns cloudprovider.ImplementedElsewhere.
+	HandsOver []string
+
 	// Preflight means that an ordinary pod of the cloud-controller-manager tries a change. This was tested with the
 	// cloud-controller-manager: that it only reads from its cloud, and what it proves. docs/preflight.md documents the
 	// platforms without a preflight.

@@ -56,6 +56,11 @@ var registry = []Platform{
 		// A name with the prefix i- is looked up as an instance ID (cloud-provider-aws, pkg/providers/v1/aws.go).
 		Lookup:    Lookup{Name: "private DNS name", Domain: WithDomain},
 		Deletions: Deletions{Described: true},
+		// isLBExternal (cloud-provider-aws, pkg/providers/v1/aws_loadbalancer.go).
+		HandsOver: []string{
+			"service.beta.kubernetes.io/aws-load-balancer-type=external",
+			"service.beta.kubernetes.io/aws-load-balancer-type=nlb-ip",
+		},
 		Preflight: true,
 		Rewrite:   aws.Rewrite,
 		matches:   ofType(configv1.AWSPlatformType),
@@ -118,7 +123,9 @@ var registry = []Platform{
 			Request:    "openshift-gcp-ccm",
 			RootSecret: "gcp-credentials",
 		},
-		Lookup:    Lookup{Name: "name", Domain: NoDomain},
+		Lookup: Lookup{Name: "name", Domain: NoDomain},
+		// ensureExternalLoadBalancer (cloud-provider-gcp, providers/gce/gce_loadbalancer_external.go).
+		HandsOver: []string{"cloud.google.com/l4-rbs=enabled"},
 		Preflight: true,
 		Rewrite:   gcp.Rewrite,
 		matches:   ofType(configv1.GCPPlatformType),
@@ -205,6 +212,15 @@ func ByName(name string) (Platform, bool) {
 		}
 	}
 	return Platform{}, false
+}
+
+// Handovers returns the HandsOver of all platforms.
+func Handovers() []string {
+	var all []string
+	for _, p := range registry {
+		all = append(all, p.HandsOver...)
+	}
+	return all
 }
 
 // Of returns the platform of a cluster, or ErrNoStatus. custom is spec.custom, nil if unset.

@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/targetconfigcontroller"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
 // Change is a file of the cloud-controller-manager, or of the cloud-node-manager, that would change.
@@ -45,7 +46,8 @@ func (p *preview) effect(now, next *targetconfigcontroller.DryRunResult, status 
 	c.pod(now.Resources.Pod, next.Resources.Pod)
 	if now.Resources.Digest != next.Resources.Digest {
 		effect.Revision = status.Revision + 1
-		effect.Nodes, effect.Leader = order(status.Nodes)
+		proves := trial.NeedsProof(next.Resources.StartDigests().Changed(now.Resources.StartDigests()))
+		effect.Nodes, effect.Leader, effect.Prover = order(status.Nodes, proves)
 		if len(c.changes) == 0 {
 			c.add("configmap/"+operand.PodConfigMap, "", "is changed", nil)
 		}
@@ -55,18 +57,26 @@ func (p *preview) effect(now, next *targetconfigcontroller.DryRunResult, status 
 	return effect, nil
 }
 
-func order(nodes []report.Node) (names []string, leader string) {
+// order returns the nodes in the order of the rollout. With a proof, the lead moves to the first node, and the others
+// are equal; otherwise the leader's node is last.
+func order(nodes []report.Node, proves bool) (names []string, leader, prover string) {
 	for _, node := range nodes {
 		if node.Leads {
 			leader = node.Name
-			continue
 		}
 		names = append(names, node.Name)
 	}
-	if leader != "" {
-		names = append(names, leader)
+	at := slices.Index(names, leader)
+	if at < 0 || len(names) == 1 {
+		return names, leader, ""
 	}
-	return names, leader
+	if !proves {
+		return append(slices.Delete(names, at, at+1), leader), leader, ""
+	}
+	if at == 0 {
+		names[0], names[1] = names[1], names[0]
+	}
+	return names, leader, names[0]
 }
 
 func redactor(verdicts ...*targetconfigcontroller.DryRunResult) (*redaction.Redactor, error) {

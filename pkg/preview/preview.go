@@ -46,9 +46,11 @@ type Effect struct {
 	Changes []Change `json:"changes"`
 	// Revision is the revision that would roll out, 0 if none would.
 	Revision int32 `json:"revision,omitempty"`
-	// Nodes are the control-plane nodes in the order of the rollout. Leader is the last one if it leads now.
+	// Nodes are the control-plane nodes in the order of the rollout. Leader is the one that leads now, the last one unless
+	// there is a Prover: the first node, which leads before the second one gets the revision.
 	Nodes  []string `json:"nodes,omitempty"`
 	Leader string   `json:"leader,omitempty"`
+	Prover string   `json:"prover,omitempty"`
 	// NodeManager reports whether the cloud-node-manager would roll out too, on every Linux node.
 	NodeManager bool `json:"cloudNodeManager,omitempty"`
 }

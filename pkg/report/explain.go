@@ -277,7 +277,10 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 	}
 	behind, down := e.behind()
 	if len(behind) == 0 {
-		return e.leftOver(), nil
+		e.leftOver()
+		e.unread(e.shot.Missing(operandPods), "whether the cloud-controller-managers are Ready", "the static pods",
+			"them in the cluster: oc get pods -n "+operand.Namespace)
+		return e.Explanation, nil
 	}
 	if len(down) == len(behind) {
 		return e.withCause("nothing can be installed where the kubelet does not work: "+strings.Join(down, ", "),
@@ -287,7 +290,7 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 		return e.blocked(fmt.Sprintf("revision %d is installed, but its cloud-controller-manager is not Ready: %s",
 			e.status.Revision, strings.Join(behind, ", ")), waitOrSee), nil
 	}
-	return e.blocked(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
+	return e.blocked(fmt.Sprintf("revision %d is being installed, one node at a time: %s",
 		e.status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
 }
 
@@ -352,8 +355,10 @@ func (e *walk) leftOver() *Explanation {
 func (e *walk) onNode(node Node) bool {
 	latest, name := e.status.Revision, "node/"+node.Name
 	if !e.isBehind(node) {
-		return e.step(node.CCM == "Ready" || node.CCM == unknown, "%s runs revision %d, its cloud-controller-manager is %s",
-			name, latest, node.CCM)
+		if node.CCM == unknown {
+			return e.step(true, "%s runs revision %d", name, latest)
+		}
+		return e.step(node.CCM == "Ready", "%s runs revision %d, its cloud-controller-manager is %s", name, latest, node.CCM)
 	}
 	text := fmt.Sprintf("%s runs revision %d, its kubelet is %s", name, node.Revision, node.Kubelet)
 	if node.Failed != 0 && node.Failed == latest {

@@ -207,6 +207,26 @@ func TestAServiceIsExplained(t *testing.T) {
 		"missing":      func(*world) {},
 		"another-type": func(w *world) { balanced(w).Spec.Type = corev1.ServiceTypeClusterIP },
 		"with-a-class": func(w *world) { balanced(w).Spec.LoadBalancerClass = ptr.To("example.com/lb") },
+		"with-a-class-and-balanced": func(w *world) {
+			service := balanced(w)
+			service.Spec.LoadBalancerClass = ptr.To("example.com/lb")
+			service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+		},
+		"handed-over-on-aws": func(w *world) {
+			on("aws")(w)
+			balanced(w).Annotations = map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "external"}
+		},
+		"of-the-ccm-on-aws": func(w *world) {
+			on("aws")(w)
+			balanced(w).Annotations = map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}
+		},
+		"with-an-annotation-of-aws": func(w *world) {
+			balanced(w).Annotations = map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "external"}
+		},
+		"handed-over-on-gcp": func(w *world) {
+			on("gcp")(w)
+			balanced(w).Annotations = map[string]string{"cloud.google.com/l4-rbs": "enabled"}
+		},
 		"balanced": func(w *world) {
 			balanced(w).Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "lb.example.com"}}
 		},
@@ -350,7 +370,7 @@ func TestWhatCouldNotBeReadIsNeitherAbsentNorWrong(t *testing.T) {
 		"the kubelets of a rollout": {
 			forbidden: "nodes", change: rollsOut, explain: report.ExplainRollout,
 			step:   "node/master-0 runs revision 7, its kubelet is unknown",
-			cause:  "revision 8 is being installed, one node at a time, the leader's node last: master-0, master-1",
+			cause:  "revision 8 is being installed, one node at a time: master-0, master-1",
 			action: "wait: status --wait",
 		},
 		"the static pods": {
@@ -360,7 +380,9 @@ func TestWhatCouldNotBeReadIsNeitherAbsentNorWrong(t *testing.T) {
 		},
 		"whether static pods are Ready": {
 			forbidden: "pods", change: func(*world) {}, explain: report.ExplainRollout,
-			step: "node/master-0 runs revision 7, its cloud-controller-manager is unknown",
+			step:   "whether the cloud-controller-managers are Ready is not known: no right to read this",
+			cause:  "the static pods could not be read",
+			action: "read them in the cluster: oc get pods -n openshift-cloud-controller-manager",
 		},
 		"the announcement of a deletion": {
 			forbidden: "events", change: func(w *world) { silentWorker(w) }, explain: deletion,
@@ -415,7 +437,7 @@ func TestWhatCouldNotBeReadIsNeitherAbsentNorWrong(t *testing.T) {
 			}
 			e, err := tc.explain(s)
 			require.NoError(t, err)
-			require.Contains(t, e.Steps, report.Step{OK: tc.forbidden == "pods", Text: tc.step})
+			require.Contains(t, e.Steps, report.Step{OK: tc.step == "who leads is not known: no right to read this", Text: tc.step})
 			require.Equal(t, [2]string{tc.cause, tc.action}, [2]string{e.Cause, e.Action})
 		})
 	}

@@ -38,17 +38,15 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	if !e.step(isBalanced, "service/%s in %s has type %s", name, namespace, service.Spec.Type) {
 		return e.withCause("only a Service of type LoadBalancer gets a load balancer", "set spec.type"), nil
 	}
-	if class := ptr.Deref(service.Spec.LoadBalancerClass, ""); class != "" {
-		e.step(false, "spec.loadBalancerClass is %q", class)
-		return e.withCause("the cloud-controller-manager leaves a Service with a class to another controller",
-			"check that controller, or create the Service without a class"), nil
-	}
 	isDeleted := loadbalancer.NeedOf(service) == loadbalancer.Deletion
 	if found := addresses(service); !isDeleted && e.either(found != "", "it has an address: "+found, "it has no address") {
 		return e.Explanation, nil
 	}
 	if isDeleted {
 		e.step(false, "it is being deleted since %s, and waits for its load balancer", stamp(service.DeletionTimestamp.Time))
+	}
+	if e.handedOver(service) {
+		return e.Explanation, nil
 	}
 	e.noBalancers()
 	if e.Cause != "" {
@@ -57,6 +55,25 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	e.either(loadbalancer.NeedsCleanup(service), "the cloud-controller-manager has begun with it",
 		"the cloud-controller-manager has not begun with it")
 	return e.lastFailure(service), nil
+}
+
+// handedOver ends the explanation if another controller makes the load balancer of the Service, and reports whether it
+// did.
+func (e *walk) handedOver(service *corev1.Service) bool {
+	if class := ptr.Deref(service.Spec.LoadBalancerClass, ""); class != "" {
+		e.step(false, "spec.loadBalancerClass is %q", class)
+		e.withCause("the cloud-controller-manager leaves a Service with a class to another controller",
+			"check that controller, or create the Service without a class")
+		return true
+	}
+	name, value, found := strings.Cut(loadbalancer.HandedOver(service, e.platform.HandsOver), "=")
+	if !found || service.DeletionTimestamp != nil {
+		return false
+	}
+	e.step(false, "annotation %s is %q", name, value)
+	e.withCause("the cloud-controller-manager leaves a Service with this annotation to another controller",
+		"check that controller, or create the Service without the annotation")
+	return true
 }
 
 // noBalancers ends the explanation if no CCM creates load balancers: by platform, by configuration, or if none leads.

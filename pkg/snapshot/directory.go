@@ -177,7 +177,8 @@ func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*S
 		return nil, fmt.Errorf("%s was neither written by dump nor by oc adm must-gather: %w", dir, err)
 	}
 	var content index
-	if err := yaml.UnmarshalStrict(data, &content); err != nil {
+	err = yaml.UnmarshalStrict(data, &content)
+	if isEmpty := len(content.Objects)+len(content.Unread) == 0; err != nil || isEmpty {
 		return nil, fmt.Errorf("%s in %s is not what dump writes: it was edited or cut, dump again", indexFile, dir)
 	}
 	s := &Snapshot{Taken: content.Taken, Unread: content.Unread}
@@ -187,7 +188,7 @@ func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*S
 			return nil, fmt.Errorf("reading what the index has: %w", err)
 		}
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(data, &object.Object); err != nil {
+		if err := yaml.Unmarshal(data, &object.Object); err != nil || object.GetKind() == "" {
 			return nil, fmt.Errorf("%s in %s is not an object in YAML: it was edited or cut, dump again", path, dir)
 		}
 		s.add(object)

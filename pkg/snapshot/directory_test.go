@@ -107,6 +107,35 @@ func TestADirectoryWithAFileThatNeverEndsIsRejected(t *testing.T) {
 	}
 }
 
+func TestAnEmptyFileIsNoMissingObject(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"of a dump": {
+			map[string]string{"index.yaml": "objects: [node.yaml]\n", "node.yaml": ""},
+			"node.yaml in DIR is not an object in YAML: it was edited or cut, dump again",
+		},
+		"the index": {
+			map[string]string{"index.yaml": ""}, "index.yaml in DIR is not what dump writes: it was edited or cut, dump again",
+		},
+		"of a must-gather": {
+			map[string]string{"cluster-scoped-resources/core/nodes/a.yaml": "---\n"},
+			"cluster-scoped-resources/core/nodes/a.yaml is not an object in YAML: the file may be cut, gather again",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for file, text := range tc.files {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join("DIR", file)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join("DIR", file), []byte(text), 0o600))
+			}
+			_, err := snapshot.ReadDirectory("DIR", nil)
+			require.EqualError(t, err, tc.want)
+		})
+	}
+}
+
 func TestADirectoryThatIsNoneIsRejected(t *testing.T) {
 	t.Chdir(t.TempDir())
 	pipe(t, "pipe")

@@ -139,7 +139,7 @@ func (m *mustGather) objects(name string) ([]*unstructured.Unstructured, error) 
 		return nil, fmt.Errorf("reading the must-gather: %w", err)
 	}
 	content := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(data, &content.Object); err != nil {
+	if err := yaml.Unmarshal(data, &content.Object); err != nil || content.GetKind() == "" {
 		return nil, fmt.Errorf("%s is not an object in YAML: the file may be cut, gather again", name)
 	}
 	if !content.IsList() {

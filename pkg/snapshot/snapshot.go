@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/tokens"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
@@ -212,6 +214,10 @@ func reduce(object *unstructured.Unstructured) *unstructured.Unstructured {
 		keep(object, kept, "metadata", field)
 	}
 	for _, name := range annotations {
+		keep(object, kept, "metadata", "annotations", name)
+	}
+	for _, handover := range platform.Handovers() {
+		name, _, _ := strings.Cut(handover, "=")
 		keep(object, kept, "metadata", "annotations", name)
 	}
 	if slices.Contains(labelled, object.GetKind()) {

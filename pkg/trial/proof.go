@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,13 +80,17 @@ func (p *Proof) Counts(latest int32, now time.Time) bool {
 }
 
 // NeedsProof reports whether the latest revision must lead well before another node with the present revision gets it:
-// it IsNew, and does not change only credentials and CAs. If the former credentials are no longer valid, a former
-// leader that ends for the proof cannot start again. p may be nil.
+// it IsNew, and its changes need a proof. p may be nil.
 func (p *Proof) NeedsProof(objects operand.Objects, latest, present int32) bool {
-	changed := objects.Changes(latest, present)
-	delete(changed, diagnostic.Credentials)
-	delete(changed, diagnostic.TrustedCA)
-	return len(changed) > 0 && p.IsNew(objects, latest, present)
+	return NeedsProof(objects.Changes(latest, present)) && p.IsNew(objects, latest, present)
+}
+
+// NeedsProof reports whether a revision does not change only credentials and CAs. If the former credentials are no
+// longer valid, a former leader that ends for the proof cannot start again.
+func NeedsProof(changed operand.StartDigests) bool {
+	return slices.ContainsFunc(changed.Causes(), func(cause diagnostic.Cause) bool {
+		return cause != diagnostic.Credentials && cause != diagnostic.TrustedCA
+	})
 }
 
 // IsNew reports whether the latest revision gets a record: it changes what the cloud-controller-manager of the present

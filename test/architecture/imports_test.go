@@ -168,8 +168,8 @@ var layers = []layer{
 	// What a person asks of a cluster. The controllers whose objects are read say how.
 	{dir: "pkg/snapshot", ours: []string{
 		"pkg/apis", "pkg/digest", "pkg/inputs", "pkg/internal/listing", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand",
-		"pkg/operandlog", "pkg/operatorclient", "pkg/printable", "pkg/redaction", "pkg/regularfile", "pkg/terminationmessage", "pkg/version",
-		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
+		"pkg/operandlog", "pkg/operatorclient", "pkg/platform", "pkg/printable", "pkg/redaction", "pkg/regularfile", "pkg/terminationmessage",
+		"pkg/version", "pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
 		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
 	}},
 	{dir: "pkg/report", ours: []string{
@@ -184,7 +184,7 @@ var layers = []layer{
 	// What a change would do: the code of the operator, on other objects.
 	{dir: "pkg/preview", ours: []string{
 		"pkg/snapshot", "pkg/report", "pkg/offline", "pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/operatorclient",
-		"pkg/platform", "pkg/diagnostic", "pkg/redaction", "pkg/apis", "pkg/operator/inputs/targetconfigcontroller",
+		"pkg/platform", "pkg/diagnostic", "pkg/redaction", "pkg/apis", "pkg/trial", "pkg/operator/inputs/targetconfigcontroller",
 	}},
 	{dir: "pkg/cmd/source", ours: []string{"pkg/snapshot", "pkg/regularfile"}},
 	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/usage", "pkg/cmd/source", "pkg/report", "pkg/snapshot"}},

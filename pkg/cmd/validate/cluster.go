@@ -76,8 +76,11 @@ func rollout(e preview.Effect) string {
 		separator := ": "
 		for _, node := range e.Nodes {
 			lines.WriteString(separator + node)
-			if node == e.Leader {
+			switch node {
+			case e.Leader:
 				lines.WriteString(" (leads)")
+			case e.Prover:
+				lines.WriteString(" (leads next)")
 			}
 			separator = ", "
 		}

@@ -101,6 +101,7 @@ func config(text string) string {
 const (
 	nothing = "nothing changes: no file, and no node\n"
 	rolls   = "revision 8 would roll out, node by node: master-1, master-2, master-0 (leads)\n"
+	proves  = "revision 8 would roll out, node by node: master-1 (leads next), master-0 (leads), master-2\n"
 )
 
 const regionDiff = `    @@ -1,5 +1,5 @@
@@ -128,7 +129,7 @@ func TestValidateAgainstACluster(t *testing.T) {
 		"the same again":   {file: config(region), want: nothing + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n"},
 		"another region": {
 			file: config(strings.Replace(region, "one", "two", 1)),
-			want: changed + regionDiff + rolls + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
+			want: changed + regionDiff + proves + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
 		},
 		"a typo": {
 			file: config(strings.Replace(region, "region", "regoin", 1)), code: 1,
@@ -155,7 +156,7 @@ func TestValidateAgainstACluster(t *testing.T) {
 			file: config(strings.Replace(region, "one", "two", 1)), change: func(c *snapshottest.Cluster) { c.Forbidden = []string{"secrets"} },
 			want: "no right to list secrets in openshift-cloud-controller-manager: the cluster's credentials are not checked, given ones are not " +
 				"compared with them, and the accepted inputs are not known\n" +
-				changed + regionDiff + rolls + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
+				changed + regionDiff + proves + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
 		},
 		"cluster-config-operator has derived something else": {
 			file: config(strings.Replace(region, "one", "two", 1)), change: func(c *snapshottest.Cluster) {
@@ -167,17 +168,17 @@ func TestValidateAgainstACluster(t *testing.T) {
 			want: "cluster-config-operator changes what it derives from configmap/cloud-provider-config: compared is the text of the file\n" +
 				changed + regionDiff + "    @@ -6,6 +6,5 @@\n     \n     [LoadBalancer]\n     enabled = true\n    -monitor-delay = 7s\n" +
 				"     max-shared-lb = 1\n     manage-security-groups = true\n" +
-				rolls + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
+				proves + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
 		},
 		"a proxy with a password": {
 			file: "apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata:\n  name: cluster\nstatus:\n  httpsProxy: https://user:" + canary + "@proxy\n",
 			want: "configmap/cloud-controller-manager-pod, key pod.yaml is changed\n    +cloud-controller-manager: HTTPS_PROXY=<not shown>\n" +
-				rolls + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
+				proves + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
 		},
 		"another log level": {
 			file: "apiVersion: operator.openshift.io/v1\nkind: CloudControllerManager\nmetadata:\n  name: cluster\nspec:\n  logLevel: Debug\n",
 			want: "configmap/cloud-controller-manager-pod, key pod.yaml is changed\n    -cloud-controller-manager: --v=2\n    +cloud-controller-manager: --v=4\n" +
-				rolls + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
+				proves + "0 errors, 0 warnings in cloud.yaml over the cluster, checked for platform openstack\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

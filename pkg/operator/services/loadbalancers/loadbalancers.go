@@ -65,7 +65,7 @@ type controller struct {
 // Needed reports whether the cloud-controller-manager of a platform makes load balancers.
 func Needed(p platform.Platform) bool { return p.Managed() && !p.WithoutLoadBalancers }
 
-// New returns the controller that sets LoadBalancerNotices while a Service without a class has waited for two minutes
+// New returns the controller that sets LoadBalancerNotices while a Service of the cloud-controller-manager has waited for two minutes
 // for its address, or for the deletion of its load balancer, or for half a minute if the cloud-controller-manager has
 // reported an error. It reads the Events of at most three Services, and only while they wait. The Watch runs on the
 // platforms that Needed selects, and mask removes the values of the operand's Secrets from a text.
@@ -88,6 +88,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if !synced {
 		return nil
 	}
+	maps.DeleteFunc(needs, func(_ types.NamespacedName, n need) bool {
+		return n.Need == loadbalancer.Address && slices.Contains(observed.HandsOver, n.handover)
+	})
 	candidates, next := c.candidates(needs)
 	if err := c.readQuotes(ctx, candidates[:min(named, len(candidates))], needs); err != nil {
 		return err

@@ -128,6 +128,17 @@ func TestServicesThatWaitAreReported(t *testing.T) {
 		"before all Services were seen nothing is said":  {unsynced: true},
 		"where the CCM makes no load balancers, neither": {platform: "vsphere", services: []any{service("web", time.Hour)}},
 		"on a platform that runs nothing, neither":       {platform: "none", services: []any{service("web", time.Hour)}},
+		"one whose annotation hands it to another controller is that one's": {
+			platform: "aws", services: []any{service("web", time.Hour, external)}, want: isWell,
+		},
+		"the annotation of another cloud does not": {
+			services: []any{service("web", time.Hour, external)},
+			want:     waits + "1: service/web in shop (without an address since 2026-11-24T08:00:00Z)" + action,
+		},
+		"the deletion of a handed one is the CCM's, which added the finalizer": {
+			platform: "aws", services: []any{service("web", time.Hour, external, deleted(time.Minute*10))},
+			want: waits + "1: service/web in shop (its load balancer not deleted since 2026-11-24T08:50:00Z)" + action,
+		},
 		"one that has waited for two minutes is named": {
 			services: []any{service("web", 2*time.Minute)},
 			want:     waits + "1: service/web in shop (without an address since 2026-11-24T08:58:00Z)" + action,

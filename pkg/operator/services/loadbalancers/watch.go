@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/filteredwatch"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 // limit is how many Services are recorded. Every tenant can create some.
@@ -30,7 +32,12 @@ type need struct {
 	loadbalancer.Need
 	uid   types.UID
 	since time.Time
+	// handover is the annotation by which some cloud's cloud-controller-manager leaves the Service to another controller.
+	handover string
 }
+
+// handovers are the annotations that a need may have.
+var handovers = platform.Handovers()
 
 // Watch is a cache.ReflectorStore of the Services that need something from a cloud-controller-manager.
 type Watch struct {
@@ -95,6 +102,9 @@ func stripped(service *corev1.Service) *corev1.Service {
 	}
 	if loadbalancer.NeedsCleanup(service) {
 		kept.Finalizers = []string{loadbalancer.Finalizer}
+	}
+	if name, value, found := strings.Cut(loadbalancer.HandedOver(service, handovers), "="); found {
+		kept.Annotations = map[string]string{name: value}
 	}
 	if len(service.Status.LoadBalancer.Ingress) > 0 {
 		kept.Status.LoadBalancer.Ingress = make([]corev1.LoadBalancerIngress, 1)
@@ -166,20 +176,20 @@ func (w *Watch) change(do func() bool) {
 
 // set records a Service, and reports whether that changed something. since is when a new need started.
 func (w *Watch) set(service *corev1.Service, needs loadbalancer.Need, since time.Time) bool {
-	name := nameOf(service)
+	name, handover := nameOf(service), loadbalancer.HandedOver(service, handovers)
 	former, known := w.needs[name]
 	switch {
 	case needs == loadbalancer.Nothing:
 		delete(w.needs, name)
 		return known
-	case known && former.Need == needs && former.uid == service.UID:
+	case known && former == need{needs, service.UID, former.since, handover}:
 		return false
 	case !known && len(w.needs) >= limit:
 		changed := !w.more
 		w.more = true
 		return changed
 	default:
-		w.needs[name] = need{needs, service.UID, since}
+		w.needs[name] = need{needs, service.UID, since, handover}
 		return true
 	}
 }

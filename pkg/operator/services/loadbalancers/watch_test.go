@@ -43,6 +43,10 @@ func served(s *corev1.Service) {
 	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "a"}, {Hostname: "b"}}
 }
 
+func external(s *corev1.Service) {
+	s.Annotations["service.beta.kubernetes.io/aws-load-balancer-type"] = "external"
+}
+
 func deleted(ago time.Duration) change {
 	return func(s *corev1.Service) { s.DeletionTimestamp = ptr.To(metav1.NewTime(now.Add(-ago))) }
 }
@@ -58,13 +62,13 @@ func TestWhatIsRecordedOfServices(t *testing.T) {
 			do: func(w *Watch, _ *clocktesting.FakeClock) {
 				_ = w.Replace([]any{service("web", time.Hour), service("fine", time.Hour, served)}, "1")
 			},
-			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now.Add(-time.Hour)}}, wantChanges: 1,
+			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now.Add(-time.Hour), ""}}, wantChanges: 1,
 		},
 		"one from the future, by the operator's clock, waits since it was seen": {
 			do: func(w *Watch, _ *clocktesting.FakeClock) {
 				_ = w.Replace([]any{service("web", -time.Hour)}, "1")
 			},
-			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now}}, wantChanges: 1,
+			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now, ""}}, wantChanges: 1,
 		},
 		"one that becomes a load balancer's waits from then on": {
 			do: func(w *Watch, clock *clocktesting.FakeClock) {
@@ -72,7 +76,7 @@ func TestWhatIsRecordedOfServices(t *testing.T) {
 				clock.Step(time.Minute)
 				_ = w.Add(service("web", time.Hour))
 			},
-			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now.Add(time.Minute)}}, wantChanges: 2,
+			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now.Add(time.Minute), ""}}, wantChanges: 2,
 		},
 		"a repeated event changes nothing": {
 			do: func(w *Watch, clock *clocktesting.FakeClock) {
@@ -81,7 +85,7 @@ func TestWhatIsRecordedOfServices(t *testing.T) {
 				_ = w.Update(service("web", time.Hour))
 				_ = w.Update(service("fine", time.Hour, served))
 			},
-			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now.Add(-time.Hour)}}, wantChanges: 1,
+			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "uid-web", now.Add(-time.Hour), ""}}, wantChanges: 1,
 		},
 		"one that is served is forgotten": {
 			do: func(w *Watch, _ *clocktesting.FakeClock) {
@@ -103,7 +107,7 @@ func TestWhatIsRecordedOfServices(t *testing.T) {
 				clock.Step(time.Minute)
 				_ = w.Update(service("web", time.Hour, deleted(0)))
 			},
-			want: map[types.NamespacedName]need{web: {loadbalancer.Deletion, "uid-web", now.Add(time.Minute)}}, wantChanges: 2,
+			want: map[types.NamespacedName]need{web: {loadbalancer.Deletion, "uid-web", now.Add(time.Minute), ""}}, wantChanges: 2,
 		},
 		"another Service of the same name begins a new wait": {
 			do: func(w *Watch, clock *clocktesting.FakeClock) {
@@ -111,7 +115,16 @@ func TestWhatIsRecordedOfServices(t *testing.T) {
 				clock.Step(time.Minute)
 				_ = w.Update(service("web", 0, func(s *corev1.Service) { s.UID = "other" }))
 			},
-			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "other", now.Add(time.Minute)}}, wantChanges: 2,
+			want: map[types.NamespacedName]need{web: {loadbalancer.Address, "other", now.Add(time.Minute), ""}}, wantChanges: 2,
+		},
+		"the annotation that hands one to another controller is recorded, also when it is added later": {
+			do: func(w *Watch, _ *clocktesting.FakeClock) {
+				_ = w.Replace([]any{service("web", time.Hour)}, "1")
+				_ = w.Update(stripped(service("web", time.Hour, external)))
+			},
+			want: map[types.NamespacedName]need{
+				web: {loadbalancer.Address, "uid-web", now, "service.beta.kubernetes.io/aws-load-balancer-type=external"},
+			}, wantChanges: 2,
 		},
 		"a new list keeps what it confirms, drops the others and dates new needs from now": {
 			do: func(w *Watch, clock *clocktesting.FakeClock) {
@@ -120,8 +133,8 @@ func TestWhatIsRecordedOfServices(t *testing.T) {
 				_ = w.Replace([]any{service("web", time.Hour), service("comes", time.Hour)}, "2")
 			},
 			want: map[types.NamespacedName]need{
-				web:                                {loadbalancer.Address, "uid-web", now.Add(-time.Hour)},
-				{Namespace: "shop", Name: "comes"}: {loadbalancer.Address, "uid-comes", now.Add(time.Minute)},
+				web:                                {loadbalancer.Address, "uid-web", now.Add(-time.Hour), ""},
+				{Namespace: "shop", Name: "comes"}: {loadbalancer.Address, "uid-comes", now.Add(time.Minute), ""},
 			}, wantChanges: 2,
 		},
 	} {
@@ -168,7 +181,7 @@ func TestOfMoreServicesThanTheLimitTheOldestAreKept(t *testing.T) {
 	require.NoError(t, w.Replace(all[:3], "2"))
 	needs, more, _ = w.snapshot()
 	require.False(t, more)
-	require.Equal(t, need{loadbalancer.Address, "uid-2", now.Add(-2 * time.Second)}, needs[types.NamespacedName{Namespace: "shop", Name: "2"}])
+	require.Equal(t, need{loadbalancer.Address, "uid-2", now.Add(-2 * time.Second), ""}, needs[types.NamespacedName{Namespace: "shop", Name: "2"}])
 	require.Len(t, needs, 3)
 }
 
@@ -197,7 +210,7 @@ func TestTheWatchAsksForLoadBalancersOnlyAndListsAgainWhenItIsTold(t *testing.T)
 	await()
 	needs, _, _ := w.snapshot()
 	require.Equal(t, map[types.NamespacedName]need{
-		{Name: "web"}: {loadbalancer.Address, "uid-web", needs[types.NamespacedName{Name: "web"}].since},
+		{Name: "web"}: {loadbalancer.Address, "uid-web", needs[types.NamespacedName{Name: "web"}].since, ""},
 	}, needs)
 	require.True(t, now.Add(-time.Hour).Equal(needs[types.NamespacedName{Name: "web"}].since))
 	w.lock.Lock()
