@@ -42,7 +42,7 @@ chmod +x "$work/bin/go"
 for dir in "${dirs[@]}"; do
 	step "mutating $dir"
 	# A mutant that vet rejects is not killed by a test, and a slow machine is no endless loop: 100 times the tests' duration.
-	(cd "$work/module" && PATH="$work/bin:$PATH" GOFLAGS="${GOFLAGS:-} -vet=off" TMPDIR="$work/tmp" \
+	(cd "$work/module" && PATH="$work/bin:$PATH" TMPDIR="$work/tmp" \
 		"$gremlins" unleash --workers="${WORKERS:-1}" --timeout-coefficient=100 "./$dir") | sed -u "s#^\(.* at \)#\1$dir/#" | tee -a "$work/log"
 done
 

@@ -37,7 +37,7 @@ while IFS=$'\t' read -r name file anchor pattern text packages; do
 	printf '{"Replace": {"%s": "%s"}}' "$ROOT/$file" "$work/changed.go" >"$work/overlay.json"
 	[[ -n "$packages" ]] || packages="./$(dirname "$file")"
 	# shellcheck disable=SC2086 # Packages are several arguments.
-	if go test -vet=off -failfast -overlay "$work/overlay.json" $packages >"$work/output" 2>&1; then
+	if go test -failfast -overlay "$work/overlay.json" $packages >"$work/output" 2>&1; then
 		red="NONE" green=$((green + 1))
 	elif grep -q -E '\[(build|setup) failed\]' "$work/output"; then
 		red="DOES NOT COMPILE: $(grep -m1 -E '\.go:[0-9]+' "$work/output" || true)" green=$((green + 1))
