@@ -59,34 +59,41 @@ func (v *View) isLeftBehind(node *operatorv1.NodeStatus, latest int32) bool {
 	return node.CurrentRevision != latest && KubeletOf(v.Node(node.NodeName)) == KubeletSilent
 }
 
-// Halfway returns the first node that has the latest revision, preferably the leader's, and the former revision: that of
-// a leader that has settled, otherwise the oldest, because nobody may have led with a newer one yet. It returns 0 while
-// a node is being installed or has no revision, and unless some nodes have the latest revision and some do not. A repair
-// with a former revision does not count, nor does a node that cannot get the latest one: no rollout waits for it.
+// Halfway returns the first node that has the latest revision, preferably the leader's, and the former revision: that
+// of a leader that has settled, otherwise the oldest, because nobody may have led with a newer one yet. It returns 0
+// while a node is being installed or has no revision, and unless some nodes have the latest revision and some do not.
+// A repair with a former revision does not count, nor does a node that cannot get the latest one, for which no rollout
+// waits.
 func (v *View) Halfway(
 	status *operatorv1.StaticPodOperatorStatus, leader string, hasSettled bool,
 ) (first string, former int32) {
-	latest, settled := status.LatestAvailableRevision, int32(0)
+	latest := status.LatestAvailableRevision
+	var behind []operatorv1.NodeStatus
 	for _, node := range status.NodeStatuses {
-		switch isLeader := node.NodeName == leader; {
+		switch {
 		case v.CannotJoin(&node), v.isLeftBehind(&node, latest):
 		case isChanging(&node, latest) || node.CurrentRevision == 0:
 			return "", 0
-		case node.CurrentRevision == latest:
-			if first == "" || isLeader {
-				first = node.NodeName
-			}
-		case isLeader && hasSettled:
-			settled = node.CurrentRevision
-		case former == 0 || node.CurrentRevision < former:
-			former = node.CurrentRevision
+		case node.CurrentRevision != latest:
+			behind = append(behind, node)
+		case first == "" || node.NodeName == leader:
+			first = node.NodeName
 		}
 	}
-	former = cmp.Or(settled, former)
-	if first == "" || former == 0 {
+	if first == "" || len(behind) == 0 {
 		return "", 0
 	}
-	return first, former
+	return first, formerOf(behind, leader, hasSettled)
+}
+
+func formerOf(behind []operatorv1.NodeStatus, leader string, hasSettled bool) int32 {
+	isLeader := func(node operatorv1.NodeStatus) bool { return node.NodeName == leader }
+	if i := slices.IndexFunc(behind, isLeader); i >= 0 && hasSettled {
+		return behind[i].CurrentRevision
+	}
+	return slices.MinFunc(behind, func(a, b operatorv1.NodeStatus) int {
+		return cmp.Compare(a.CurrentRevision, b.CurrentRevision)
+	}).CurrentRevision
 }
 
 // NodeNames returns the names of the nodes in a status.

@@ -340,16 +340,16 @@ var heldChanges = []string{
 }
 
 // leftOver ends an explanation of a completed rollout: what is rejected or waits was not rolled out.
-func (e *walk) leftOver() *Explanation {
+func (e *walk) leftOver() {
 	for _, input := range e.status.Inputs {
 		if input.Rejected {
-			return e.withCause(input.Message, "correct "+input.Source)
+			e.withCause(input.Message, "correct "+input.Source)
+			return
 		}
 	}
 	if c, isHeld := e.firstTrue(heldChanges...); isHeld {
-		return e.condition(c)
+		e.condition(c)
 	}
-	return e.Explanation
 }
 
 func (e *walk) onNode(node Node) bool {

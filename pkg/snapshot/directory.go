@@ -181,6 +181,10 @@ func ReadDirectory(dir string, choose func(*Snapshot) string, more ...Query) (*S
 	if isEmpty := len(content.Objects)+len(content.Unread) == 0; err != nil || isEmpty {
 		return nil, fmt.Errorf("%s in %s is not what dump writes: it was edited or cut, dump again", indexFile, dir)
 	}
+	return readIndexed(root, dir, content)
+}
+
+func readIndexed(root *os.Root, dir string, content index) (*Snapshot, error) {
 	s := &Snapshot{Taken: content.Taken, Unread: content.Unread}
 	for _, path := range content.Objects {
 		data, err := regularfile.ReadIn(root, path, maxFileBytes)

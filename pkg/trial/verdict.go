@@ -184,18 +184,21 @@ func (v *Verdict) RepeatIn(now time.Time) time.Duration {
 	return min(pause, max(0, v.Ended.Add(pause).Sub(now)))
 }
 
+func (v *Verdict) isRepeated() bool {
+	return v.Result != Successful && (v.Revision == 0 || v.LeaderRejected)
+}
+
 func (v *Verdict) pause() time.Duration {
-	if v.Result == Successful || v.Revision != 0 && !v.LeaderRejected {
+	if !v.isRepeated() {
 		return Never
 	}
 	first, longest := firstPause, longestPause
 	switch {
 	case v.LeaderRejected && v.Tries == 0:
 		return 0
+	case v.LeaderRejected && v.Class == RejectedLogin && v.Tries <= soonTries:
+		return firstPause
 	case v.LeaderRejected && v.Class == RejectedLogin:
-		if v.Tries <= soonTries {
-			return firstPause
-		}
 		return min(longestPause, longestWait<<min(v.Tries-soonTries-1, 6))
 	case v.LeaderRejected || v.Result == Inconclusive || v.Class == ImageNotPulled:
 		longest = longestWait

@@ -221,12 +221,14 @@ func TestTheEffectIsForProgramsToo(t *testing.T) {
 			Revision int
 			Nodes    []string
 			Leader   string
+			Prover   string
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &parsed))
 	require.Equal(t, 8, parsed.Effect.Revision)
-	require.Equal(t, []string{"master-1", "master-2", "master-0"}, parsed.Effect.Nodes)
+	require.Equal(t, []string{"master-1", "master-0", "master-2"}, parsed.Effect.Nodes)
 	require.Equal(t, "master-0", parsed.Effect.Leader)
+	require.Equal(t, "master-1", parsed.Effect.Prover)
 	require.Equal(t, "cloud.conf", parsed.Effect.Changes[0].Key)
 }
 

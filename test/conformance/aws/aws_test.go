@@ -88,7 +88,7 @@ var shapes = map[string]string{
 		"[ServiceOverride \"a\"]\nURL = https://kms.example.com/\nSigningRegion = r\n[ServiceOverride]\nService = ec2imds\nRegion = " + region + "\nURL = http://y\nSigningRegion = r\n",
 	"values of every type": "[Global]\nDisableSecurityGroupIngress = yes\nElbSecurityGroup = sg-1\nClusterServiceSharedLoadBalancerHealthProbePort = 0x10\n" +
 		"ClusterServiceSharedLoadBalancerHealthProbePath = /x\nClusterServiceLoadBalancerHealthProbeMode = ServiceNodePort\nNLBSecurityGroupMode = Managed\n" +
-		"SupportedTopologyInstanceTypePattern = \"^p[0-9]+\"\nRoleARN = arn:aws:iam::123456789012:role/ccm\nSourceARN = b\nRouteTableID = rtb-0c\nZone = eu-central-1a\nKubernetesClusterTag = demo\n",
+		"SupportedTopologyInstanceTypePattern = \"^p[0-9]+\"\nRoleARN = arn:aws:iam::123456789012:role/ccm\nSourceARN = arn:aws:eks:eu-central-1:123456789012:cluster/a\nRouteTableID = rtb-0c\nZone = eu-central-1a\nKubernetesClusterTag = demo\n",
 	"a key of the in-tree provider": "[Global]\nDisableStrictZoneCheck = true\nZone = \"\"\nNodeIPFamilies\nRegion =\n",
 }
 

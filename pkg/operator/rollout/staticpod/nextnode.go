@@ -201,7 +201,7 @@ func (r rollout) revisionFor(at nodeState, isUnproved bool) int32 {
 
 // rank orders the nodes that are behind: first the one where the revision was started, so that a failure stays on one
 // node; then one whose revision has failed or was replaced before its proof, so that the others keep what works; then
-// those without a working CCM; then the oldest; the leader's last; a standby that watches an unrenewed lease after them.
+// those without a working CCM; then the oldest; then the leader's; a standby that watches an unrenewed lease last.
 func (n *nodeState) rank() []int {
 	after := func(isAfter bool) int {
 		if isAfter {

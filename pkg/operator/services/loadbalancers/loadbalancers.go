@@ -65,10 +65,11 @@ type controller struct {
 // Needed reports whether the cloud-controller-manager of a platform makes load balancers.
 func Needed(p platform.Platform) bool { return p.Managed() && !p.WithoutLoadBalancers }
 
-// New returns the controller that sets LoadBalancerNotices while a Service of the cloud-controller-manager has waited for two minutes
-// for its address, or for the deletion of its load balancer, or for half a minute if the cloud-controller-manager has
-// reported an error. It reads the Events of at most three Services, and only while they wait. The Watch runs on the
-// platforms that Needed selects, and mask removes the values of the operand's Secrets from a text.
+// New returns the controller that sets LoadBalancerNotices while a Service of the cloud-controller-manager has waited
+// for two minutes for its address, or for the deletion of its load balancer, or for half a minute if the
+// cloud-controller-manager has reported an error. It reads the Events of at most three Services, and only while they
+// wait. The Watch runs on the platforms that Needed selects, and mask removes the values of the operand's Secrets from
+// a text.
 func New(
 	d dependencies.Deps, services *Watch, events Events, mask func(string) (string, error),
 ) factory.Controller {
