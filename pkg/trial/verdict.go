@@ -196,16 +196,22 @@ func (v *Verdict) pause() time.Duration {
 	switch {
 	case v.LeaderRejected && v.Tries == 0:
 		return 0
-	case v.LeaderRejected && v.Class == RejectedLogin && v.Tries <= soonTries:
-		return firstPause
 	case v.LeaderRejected && v.Class == RejectedLogin:
-		return min(longestPause, longestWait<<min(v.Tries-soonTries-1, 6))
+		return v.pauseOfAll()
 	case v.LeaderRejected || v.Result == Inconclusive || v.Class == ImageNotPulled:
 		longest = longestWait
 	case v.Class == RejectedLogin:
 		first = firstLoginPause
 	}
 	return min(longest, first<<min(max(0, v.Tries-1), 6))
+}
+
+// pauseOfAll is the pause while the cloud rejects every login.
+func (v *Verdict) pauseOfAll() time.Duration {
+	if v.Tries <= soonTries {
+		return firstPause
+	}
+	return min(longestPause, longestWait<<min(v.Tries-soonTries-1, 6))
 }
 
 // NextTry returns when the preflight is repeated, as the end of a message, empty if it is not.
