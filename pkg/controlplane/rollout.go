@@ -64,7 +64,11 @@ func (v *View) isLeftBehind(node *operatorv1.NodeStatus, latest int32) bool {
 // while a node is being installed or has no revision, and unless some nodes have the latest revision and some do not.
 // A repair with a former revision does not count, nor does a node that cannot get the latest one, for which no rollout
 // waits.
-func (v *View) Halfway(
+func (v *View) Halfway(status *operatorv1.StaticPodOperatorStatus) (first string, former int32) {
+	return v.halfway(status, v.LeaseNode(status), v.Holder().State == Leading)
+}
+
+func (v *View) halfway(
 	status *operatorv1.StaticPodOperatorStatus, leader string, hasSettled bool,
 ) (first string, former int32) {
 	latest := status.LatestAvailableRevision

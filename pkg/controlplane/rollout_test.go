@@ -90,7 +90,7 @@ func TestARolloutThatIsHalfway(t *testing.T) {
 				}})
 			}
 			view := NewView(State{Nodes: nodes})
-			first, former := view.Halfway(status, tc.leader, tc.hasSettled)
+			first, former := view.halfway(status, tc.leader, tc.hasSettled)
 			require.Equal(t, tc.first, first)
 			require.Equal(t, tc.former, former)
 		})

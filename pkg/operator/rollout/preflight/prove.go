@@ -84,8 +84,7 @@ func (s *state) continueProof(ctx context.Context) error {
 func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	latest, now := s.status.LatestAvailableRevision, metav1.NewTime(s.now)
 	begun := &trial.Proof{Revision: latest, State: trial.ProofAwaited, Began: now, Since: now}
-	hasSettled := s.view.Holder().State == controlplane.Leading
-	begun.Node, begun.Former = s.view.Halfway(s.status, s.view.LeaseNode(s.status), hasSettled)
+	begun.Node, begun.Former = s.view.Halfway(s.status)
 	first, former := s.view.StaticPod(begun.Node), s.record.Proof
 	if begun.Former == 0 || first == nil || !controlplane.IsReady(first) ||
 		!former.IsNew(s.objects, latest, begun.Former) {

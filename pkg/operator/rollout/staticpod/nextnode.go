@@ -145,7 +145,7 @@ func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
 // first one, 0 if it does not wait. Only a process that leads shows what a leader starts. No time ends the wait for one
 // that has failed: going back does, a correction, or an administrator who accepts it.
 func (n *nextNode) proofWait(r rollout) time.Duration {
-	_, former := r.view.Halfway(r.status, r.leader, r.view.Holder().State == controlplane.Leading)
+	_, former := r.view.Halfway(r.status)
 	if former == 0 || !r.proof.NeedsProof(r.objects, r.latest, former) {
 		return 0
 	}
