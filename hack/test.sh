@@ -29,7 +29,7 @@ for module in "${order[@]}"; do
 	# These tests run the built operator, which Go's test cache does not track. They take long, so they print their
 	# progress.
 	[[ "$module" != test/integration && "$module" != test/e2e ]] || flags+=(-v -count=1)
-	# Those that mostly wait are parallel. Each has a control plane, of about a gigabyte.
+	# They mostly wait. Each has a control plane, of about a gigabyte.
 	[[ "$module" != test/integration ]] || flags+=(-parallel=3)
 	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=5h)
 	# These tests run the built cloud-controller-managers, which the test cache does not track either.

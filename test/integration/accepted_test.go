@@ -16,6 +16,7 @@ import (
 )
 
 func TestARejectedCloudConfigHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
 	const (
 		typo    = cloudConfig + `, key config, line 4:1: unknown key "regoin" in [Global]; did you mean "region"?`
 		missing = cloudConfig + ", key config: it does not exist; create it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster"

@@ -76,6 +76,7 @@ summary: {available: "True", progressing: "False", degraded: "False", message: "
 // TestAnUpgradeOfTheCRDKeepsEachResource creates resources with the former CRD and again with the one of manifests. A new
 // object is validated in full, an update only where it changes something.
 func TestAnUpgradeOfTheCRDKeepsEachResource(t *testing.T) {
+	t.Parallel()
 	resources, config := serveResource(t, "testdata/former-crd.yaml", "cloudcontrollermanagers.operator.openshift.io")
 	accepted := map[string]*unstructured.Unstructured{}
 	for name, spec := range storedResources {

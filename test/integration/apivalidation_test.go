@@ -46,6 +46,7 @@ type validationSuite struct {
 // TestTheValidationTestsForOpenShiftAPI runs the file that docs/onboarding/openshift-api.patch adds to openshift/api, in
 // the way of that repository: it creates and updates objects, status separately, and compares errors and results.
 func TestTheValidationTestsForOpenShiftAPI(t *testing.T) {
+	t.Parallel()
 	const api = "../../pkg/apis/operator/v1/testdata/StaticPodCloudControllerManager.yaml"
 	var suite validationSuite
 	content, err := os.ReadFile(api)

@@ -15,6 +15,7 @@ import (
 // The installer controller applies the nodes that it was shown, with force. operatorclient.AtVersion adds their version,
 // so that the target that node repair has set since is not lost.
 func TestAnApplyToAFormerVersionIsAConflict(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	apply := func(manager, version string, node map[string]any) error {
 		node["nodeName"] = "master-0"

@@ -24,6 +24,7 @@ const (
 func useOtherSetting(s string) string { return s + otherSetting + "\n" }
 
 func TestACandidateOfWhichOnlyAPartWasWrittenNeverBecomesARevision(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	first := c.startOperator(t)
 	c.awaitRevision(t, 1)
@@ -50,6 +51,7 @@ func TestACandidateOfWhichOnlyAPartWasWrittenNeverBecomesARevision(t *testing.T)
 }
 
 func TestTheOperatorConvergesWhenItIsKilledDuringAChange(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	first := c.startOperator(t)
 	c.awaitRevision(t, 1)
@@ -90,6 +92,7 @@ func TestOnlyOneOfTwoOperatorsActs(t *testing.T) {
 }
 
 func TestAForcedRedeploymentIsARevision(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)

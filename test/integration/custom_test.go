@@ -197,6 +197,7 @@ func edited(from, to string) func(*testing.T, *cluster) func() {
 }
 
 func TestTheAPIServerRejectsInvalidSpecCustom(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.NonePlatformType)
 	for name, tc := range map[string]struct{ custom, want string }{
 		"a built-in one with arguments": {

@@ -62,6 +62,7 @@ func newEvent(reporting string) writeEvent {
 
 // The payload's policy, the rights that the operator binds, and the API server are real.
 func TestOnlyTheCloudControllerManagerWritesItsEvents(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	ccm, kubelet := c.as(t, operandUser), c.asKubelet(t)

@@ -85,6 +85,7 @@ func (h *history) degradations() []string {
 }
 
 func TestNothingFlashesThatAnotherControllerIsAboutToRepair(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)
@@ -120,6 +121,7 @@ func TestNothingFlashesThatAnotherControllerIsAboutToRepair(t *testing.T) {
 }
 
 func TestTheNamespaceThatIsBeingDeletedIsBlamed(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)
@@ -155,6 +157,7 @@ func TestTheNamespaceThatIsBeingDeletedIsBlamed(t *testing.T) {
 }
 
 func TestNothingFlashesFromAnObservedConfigurationThatIsWrittenByHand(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)
@@ -179,6 +182,7 @@ func TestNothingFlashesFromAnObservedConfigurationThatIsWrittenByHand(t *testing
 }
 
 func TestNothingFlashesWhenTheResourceIsCreatedAgain(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)

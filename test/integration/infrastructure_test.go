@@ -18,6 +18,7 @@ import (
 )
 
 func TestAnInfrastructureThatComesLateIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	infrastructures := c.config.ConfigV1().Infrastructures()
 	before, err := infrastructures.Get(t.Context(), "cluster", metav1.GetOptions{})
@@ -41,6 +42,7 @@ func TestAnInfrastructureThatComesLateIsWaitedFor(t *testing.T) {
 }
 
 func TestAChangedPlatformIsRejected(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)
@@ -58,6 +60,7 @@ func TestAChangedPlatformIsRejected(t *testing.T) {
 }
 
 func TestAFeatureGateThatTheOperandDoesNotKnowReachesNoFlag(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)
@@ -78,6 +81,7 @@ func TestAFeatureGateThatTheOperandDoesNotKnowReachesNoFlag(t *testing.T) {
 }
 
 func TestAnImageThatTheReleaseDoesNotNameIsReported(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t, "OPENSTACK_IMAGE=")
 	c.awaitCondition(t, "ImageDegraded", operatorv1.ConditionTrue,
@@ -89,6 +93,7 @@ func TestAnImageThatTheReleaseDoesNotNameIsReported(t *testing.T) {
 }
 
 func TestAPlatformWithoutACloudControllerManagerIsAvailable(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.NonePlatformType)
 	c.startOperator(t)
 	c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue, "")

@@ -86,6 +86,7 @@ func TestAStaticPodOnANodeThatLostItsRoleIsReported(t *testing.T) {
 
 // The operator's caches, and the versions of what it wrote last, are of another history then.
 func TestTheOperatorGoesOnAfterARestoreOfEtcd(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)
@@ -125,6 +126,7 @@ func TestTheOperatorGoesOnAfterARestoreOfEtcd(t *testing.T) {
 
 // library-go's revision controller tries to decrease the latest revision, which the API server rejects.
 func TestALatestRevisionThatWasLostIsFollowedByTheNext(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	operator := c.startOperator(t)
 	c.awaitRevision(t, 1)

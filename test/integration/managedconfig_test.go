@@ -15,6 +15,7 @@ import (
 )
 
 func TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.VSpherePlatformType)
 	managed := c.kube.CoreV1().ConfigMaps("openshift-config-managed")
 	awaitText := func(t *testing.T, text string) {

@@ -35,6 +35,7 @@ const (
 )
 
 func TestAzureHasANodeManagerAndFederatedTokens(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.AzurePlatformType)
 	c.startOperator(t, "AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new")
 	c.awaitRevision(t, 1)
@@ -91,6 +92,7 @@ func TestAzureHasANodeManagerAndFederatedTokens(t *testing.T) {
 }
 
 func TestAzureTakesOverThePredecessorsNodeManager(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("testdata/azure-cloud-node-manager.predecessor.yaml")
 	require.NoError(t, err)
 	for name, tc := range map[string]struct {

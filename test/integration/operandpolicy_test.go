@@ -21,6 +21,7 @@ import (
 // The payload's policies, the rights that the operator binds and the API server are real. The test acts under the
 // identity of the cloud-controller-manager. The end-to-end stories run the real ones.
 func TestACloudControllerManagerWritesOnlyWhatTheCloudSays(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	ccm := c.as(t, "system:serviceaccount:"+targetNamespace+":"+ccmName)

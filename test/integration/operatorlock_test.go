@@ -48,6 +48,7 @@ func TestTheNextContainerOfAKilledOperatorLeadsAtOnce(t *testing.T) {
 
 // TestTheLockOfAPodWhoseContainerHasTerminatedIsTaken kills an operator in a pod that is not restarted.
 func TestTheLockOfAPodWhoseContainerHasTerminatedIsTaken(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	pods := c.kube.CoreV1().Pods(operatorNamespace)
 	pod, err := pods.Create(t.Context(), &corev1.Pod{

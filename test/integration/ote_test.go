@@ -62,6 +62,7 @@ func (e testsExtension) run(t *testing.T, name string) (result, message string) 
 
 // Each test of openshift-tests fails while the cluster is not as it should be, and passes once it is.
 func TestTheTestsForOpenshiftTestsTellAGoodClusterFromABadOne(t *testing.T) {
+	t.Parallel()
 	const (
 		settled      = "should be Available, with one leader and one revision on every control-plane node"
 		initialized  = "should initialize every Node"

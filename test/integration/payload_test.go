@@ -9,6 +9,7 @@ import (
 
 // A difference is an update of that object at every sync, for ever; one of the Deployment also restarts the operator.
 func TestTheClusterVersionOperatorHasNothingToWriteAtItsNextSync(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.NonePlatformType)
 	drift, err := c.Drift(t.Context(), c.Release())
 	require.NoError(t, err)

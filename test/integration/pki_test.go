@@ -21,6 +21,7 @@ import (
 )
 
 func TestThePKIConfigurationSelectsTheKeysOfNewCertificates(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	revision := c.awaitRevision(t, 1)

@@ -26,6 +26,7 @@ const (
 // TestAdmissionPolicies evaluates the payload's policies in a real API server. The test binds them as the operator
 // does on their platforms.
 func TestAdmissionPolicies(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.NonePlatformType)
 	// The Service has these values from before the policies.
 	old := c.createService(t, map[string]string{lbType: "nlb", idleTimeout: "999", networkTier: "Gold"})

@@ -20,6 +20,7 @@ import (
 
 // TestAPreviewIsWhatTheOperatorThenDoes asks validate --against-cluster about changes, makes one of them, and compares.
 func TestAPreviewIsWhatTheOperatorThenDoes(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.plant(t, "first")
 	c.startOperator(t)

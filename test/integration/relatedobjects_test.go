@@ -15,6 +15,7 @@ import (
 
 // must-gather silently ignores a reference to a missing object.
 func TestEveryRelatedObjectOfTheClusterOperatorExists(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)

@@ -21,6 +21,7 @@ const nodeManagerBinding = "system:openshift:cloud-controller-manager:node-manag
 
 // A node manager's rights without the policy that limits them to its own node amount to root on the control plane.
 func TestNoRoleIsBoundWhileItsPolicyCannotBe(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.AzurePlatformType)
 	allow := c.forbidPolicyBindings(t)
 	c.startOperator(t, "AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new")

@@ -23,6 +23,7 @@ import (
 // Two controllers write the summary conditions, one of them while the operand is managed, the other while it is not.
 // Each of them forces its values on the fields that the other one owns.
 func TestTheSummaryConditionsChangeHands(t *testing.T) {
+	t.Parallel()
 	const available, text = "CloudControllerManagerAvailable", "1 of 1 cloud-controller-managers are Ready"
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.patchSpec(t, `{"spec":{"observedConfig":{"platform":"openstack"}}}`)

@@ -26,6 +26,7 @@ const podName = "POD_NAME=cluster-cloud-controller-manager-operator-0"
 const operatorUser = "system:serviceaccount:" + operatorNamespace + ":cluster-cloud-controller-manager"
 
 func TestWhatSurroundsTheStaticPodsIsMadeAndMadeAgain(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t, podName)
 	c.awaitRevision(t, 1)
@@ -124,6 +125,7 @@ func TestWhatSurroundsTheStaticPodsIsMadeAndMadeAgain(t *testing.T) {
 }
 
 func TestAPlatformWithoutAnOperandGetsNoneOfItsObjects(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.NonePlatformType)
 	c.startOperator(t, podName)
 	c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue, "")

@@ -35,6 +35,7 @@ var predecessors = []string{
 // TestATakeoverEndsWheneverTheOperatorIsKilled takes over again and again. Each time the operator is killed at a random
 // moment, once or, with E2E_LONG, fifty times. The last time the API server is restarted instead. Nothing may be left.
 func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
+	t.Parallel()
 	kills := 1
 	if os.Getenv("E2E_LONG") != "" {
 		kills = 50
@@ -173,6 +174,7 @@ func (c *cluster) takeoverEnded(ctx context.Context) error {
 
 // A standby waits for its own lease duration, so the predecessor's must be kept while it contends for the lease.
 func TestASingleNodeKeepsThePredecessorsTimingsWhileItRuns(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.register(t, onlyNode)
 	infrastructure, err := c.config.ConfigV1().Infrastructures().Get(t.Context(), "cluster", metav1.GetOptions{})
@@ -204,6 +206,7 @@ func (c *cluster) observedConfig(t *testing.T) string {
 }
 
 func TestNothingIsInstalledWhileKubeControllerManagerRunsTheCloudControllers(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startKubelet(t)
 	owns := c.createKubeControllerManager(t)

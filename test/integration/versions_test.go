@@ -26,6 +26,7 @@ const (
 )
 
 func TestVersionsAreReportedWhenTheNodesAreAtThem(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, configv1.AzurePlatformType)
 	c.knowFeatureGatesOf(t, "4.99.0", "4.99.1", "4.99.2")
 	kubelet := c.startKubelet(t)
