@@ -50,8 +50,8 @@ func (s *state) leader() string {
 	return s.view.StaticPod(holder.Node).Name
 }
 
-// isRejectedToo reports whether the cloud also rejects the login of the leader, by the last part of its log, or of a
-// static pod's process that has ended because of it. A leader that logged in before may log nothing. Static pods of
+// isRejectedToo reports whether the cloud also rejects the login of the leader, by the last part of its log, or that of
+// a static pod whose process has ended because of it. A leader that logged in before may log nothing. Static pods of
 // rejected revisions do not count.
 func (s *state) isRejectedToo(ctx context.Context, last time.Duration, rejected ...int32) bool {
 	for _, pod := range s.view.StaticPods() {
@@ -79,10 +79,10 @@ func endedByLogin(pod *corev1.Pod) bool {
 		nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
 }
 
-// recordRejectedLogin records that the cloud also rejects the operand's login while it rejects that of a changed
-// candidate. That is then tried again at once, because new credentials may become valid some seconds after they were
-// written.
-func (s *state) recordRejectedLogin(ctx context.Context) error {
+// recordRunningRejected records that the cloud rejects the login of what runs, while it rejects that of a changed
+// candidate. The candidate is then tried again at once, because new credentials may become valid some seconds after
+// they were written.
+func (s *state) recordRunningRejected(ctx context.Context) error {
 	var last time.Time
 	var rejected []int32
 	for _, r := range trial.Remembered(s.record.Rejected, 0, s.now) {
@@ -94,7 +94,7 @@ func (s *state) recordRejectedLogin(ctx context.Context) error {
 	if last.IsZero() {
 		return nil
 	}
-	s.after(hangInterval)
+	s.after(logInterval)
 	if !s.isRejectedToo(ctx, s.now.Sub(last), rejected...) {
 		return nil
 	}

@@ -2,10 +2,10 @@
 // see whether it can log in to its cloud and look up the nodes, which no parser can check. After its start, a standby
 // sends its cloud no request until it leads; on some clouds it does not even log in.
 //
-// A rejected login becomes a condition in these steps: the pod's log, masked by package maskedpods; errorOf, which
-// finds the last error in it; nodecause.ClassOf, which names its class; failed, which makes it a verdict; Conclude of
-// package trial, which records it as a rejection; and targetconfigcontroller, which reports that as
-// CredentialsDegraded.
+// A rejected login becomes a condition in these steps: the termination message, or the log of a process that runs, both
+// masked by package maskedpods; errorOf, which finds the last error in it; nodecause.ClassOf, which names its class;
+// failed, which makes it a verdict; Conclude of package trial, which records it as a rejection; and
+// targetconfigcontroller, which reports that as CredentialsDegraded.
 //
 // targetconfigcontroller writes the candidate to the record of package trial. This controller runs the pod, writes the
 // verdict to the record, and deletes the pod, the lease and the candidate's data. All that it needs is in the API, so

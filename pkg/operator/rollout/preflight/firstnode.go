@@ -27,8 +27,8 @@ const (
 	// cloudTimeout is the same for one that may wait for its cloud. The former revision leads meanwhile.
 	cloudTimeout = trial.ProofHoldPeriod
 
-	// hangInterval is how often logs are read meanwhile.
-	hangInterval = 10 * time.Second
+	// logInterval is how often the log of a static pod is read meanwhile.
+	logInterval = 10 * time.Second
 )
 
 // firstNodeMemory is what this process has seen of the pod on a rollout's first node.
@@ -161,7 +161,7 @@ func (s *state) judgeHang(
 	case e.now.Sub(e.since) >= cloudTimeout:
 		return e.verdict(trial.Failed, hang, "it was not Ready within %s, while one of revision %d led; "+
 			"correct what was changed", cloudTimeout, first.former)
-	case !runs || e.now.Sub(s.lastLogRead) < hangInterval:
+	case !runs || e.now.Sub(s.lastLogRead) < logInterval:
 		return nil
 	}
 	s.lastLogRead = e.now

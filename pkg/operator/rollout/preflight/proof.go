@@ -50,7 +50,7 @@ type proof struct {
 	end *trial.Verdict
 	// lost is how long another node's process has been missing after it ended.
 	lost time.Duration
-	// unled is how long no process has led, and isSettled whether the leader has settled.
+	// unled is how long no process has held the lease, and isSettled whether the leader has settled.
 	unled     time.Duration
 	isSettled bool
 	// started are the controllers that the leader has started, and answers whether it was asked and has answered. wellFor

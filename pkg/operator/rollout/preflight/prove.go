@@ -24,8 +24,8 @@ const acceptedByAdmin = "an administrator has accepted what it changes"
 
 // memory is what a process of the operator remembers about the proof of a revision, beside the record.
 type memory struct {
-	// unled is since when no process leads, lost since when a process of another node has ended and is not Ready, and well
-	// the container that leads with all its controllers.
+	// unled is since when no process holds the lease, lost since when a process of another node has ended and is not
+	// Ready, and well the container that leads with all its controllers.
 	unled, lost patience.Since[bool]
 	well        patience.Since[string]
 	// ends are the processes that led with the latest revision (of) and ended before they settled.
@@ -130,18 +130,18 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 	p := &proof{
 		now: s.now, record: record, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
 	}
-	leads := holder.State.Runs()
-	s.observeLosses(p, leads)
-	p.isElsewhere, p.isSettled = leads && holder.Node != record.Node, holder.State == controlplane.Leading
+	holds := holder.State.Runs() // It may hang, or its machine may be dead, until the lease expires.
+	s.observeLosses(p, holds)
+	p.isElsewhere, p.isSettled = holds && holder.Node != record.Node, holder.State == controlplane.Leading
 	first := s.view.StaticPod(record.Node)
 	if first == nil || !controlplane.HasRevision(first, record.Revision) {
 		return p // Its static pod is just being started.
 	}
 	p.end = s.endOfLead(ctx, first, record)
-	if leads && !p.isElsewhere {
+	if holds && !p.isElsewhere {
 		p.container = controlplane.ContainerStatus(first).ContainerID
 	}
-	if leads && (p.container != "" || record.AwaitsFormer()) {
+	if holds && (p.container != "" || record.AwaitsFormer()) {
 		p.started, p.answers = s.startedOn(ctx, holder.Node)
 	}
 	if p.container != "" {
@@ -150,9 +150,10 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 	return p
 }
 
-// observeLosses adds to the proof how long nobody has led, and how long another node's process has been missing.
-func (s *state) observeLosses(p *proof, leads bool) {
-	if since := s.memory.unled.See(!leads, s.now); !leads {
+// observeLosses adds to the proof how long nobody has held the lease, and how long another node's process has been
+// missing.
+func (s *state) observeLosses(p *proof, holds bool) {
+	if since := s.memory.unled.See(!holds, s.now); !holds {
 		p.unled = s.now.Sub(since)
 	}
 	isLost := slices.ContainsFunc(s.view.StaticPods(), func(pod *corev1.Pod) bool {
