@@ -58,7 +58,8 @@ type Verdict struct {
 	Node  string          `json:"node,omitempty"`
 	Ended metav1.Time     `json:"ended"`
 	Took  metav1.Duration `json:"took"`
-	// Tries is how many preflights of this candidate have ended. With LeaderRejected, 0 means that the next one is due.
+	// Tries is how many preflights of this candidate have ended. If LeaderRejected is found later than the verdict, it is
+	// set to 0, so that the next one is due at once.
 	Tries int `json:"tries"`
 	// Revision failed on the first node of its rollout, or in a preflight meanwhile. Former is the revision on the other
 	// nodes. Both are 0 for a preflight before a rollout.
@@ -66,7 +67,8 @@ type Verdict struct {
 	Former   int32 `json:"former,omitempty"`
 	// Late means that a preflight failed after the revision had started to roll out unproved.
 	Late bool `json:"late,omitempty"`
-	// LeaderRejected means that the cloud rejects the running cloud-controller-manager for the same reason.
+	// LeaderRejected means that the cloud rejects what runs for the same reason: the leader or, for a login, a static pod
+	// whose process has ended.
 	LeaderRejected bool `json:"leaderRejected,omitempty"`
 	// Led means that the revision failed when its cloud-controller-manager led.
 	Led bool `json:"led,omitempty"`

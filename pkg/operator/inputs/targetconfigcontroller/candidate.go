@@ -87,7 +87,7 @@ func (c *controller) contradictions(
 	in *gathered, current *attempt, resources *operand.Resources,
 ) (*operand.InputError, error) {
 	kept := in.accepted.Credentials
-	isAccepted := operatorclient.IsAccepted(in.acceptance, in.checkedWithCredentials(current.Inputs))
+	isAccepted := operatorclient.IsAccepted(in.acceptance, in.contradictionValue(current.Inputs))
 	isSame := kept != nil && maps.EqualFunc(kept.Input.Data, current.Credentials.Data, bytes.Equal)
 	if in.First || kept == nil || isSame || isAccepted {
 		return nil, nil
@@ -322,7 +322,7 @@ func (g *gathered) policy(in operand.Inputs) diagnostic.Policy {
 	isFormer := g.former != nil && g.former.Annotations[operand.AcceptedInputAnnotation] == digest
 	kept := g.accepted.CloudConfig
 	isKept := kept != nil && operand.InputDigest(operand.Inputs{CloudConfig: kept.Input}) == digest
-	if g.First || isFormer || isKept || operatorclient.IsAccepted(g.acceptance, g.checked(in)) {
+	if g.First || isFormer || isKept || operatorclient.IsAccepted(g.acceptance, g.checkedValue(in)) {
 		return diagnostic.Lenient
 	}
 	return diagnostic.Strict

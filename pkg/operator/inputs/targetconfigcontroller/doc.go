@@ -8,8 +8,9 @@
 //
 // A cloud-controller-manager (CCM) starts with a cloud configuration, credentials, trusted CAs, an image and flags. A
 // change of these becomes a revision only after a preflight, in which a CCM runs with the change beside the one that
-// works. The gate decides whether the current inputs pass. Its only memory is the hold timer and the record of package
-// trial. Rejected inputs are replaced first. For the others, the first row that applies decides:
+// works: a process of ours, or of the predecessor, leads, and another node has a revision (View.WorkingRevision). The
+// gate decides whether the current inputs pass. Its only memory is the hold timer and the record of package trial.
+// Rejected inputs are replaced first (classify, withoutRejected). For the others, the first row that applies decides:
 //
 //	| if                                                         | the gate                                           |
 //	|------------------------------------------------------------|----------------------------------------------------|
@@ -27,7 +28,7 @@
 //	| their preflight has run for 20 s, and no CCM works         | passes them, and tells that nothing has proved them|
 //	| their preflight has run for 90 s                           | holds only them                                    |
 //	| their preflight runs                                       | holds everything                                   |
-//	| no CCM works, so nothing can break                         | passes them                                        |
+//	| no CCM works, so nothing can break                         | passes them, without an event                      |
 //	| otherwise                                                  | submits them to a preflight, and holds them        |
 //
 // A rejected login or revision is remembered for an hour after the verdict, also while its inputs are undone: the same

@@ -33,9 +33,9 @@ type gating struct {
 	isUndone bool
 	// active are the rejections of full that no administrator has accepted, with what waits for its verdict. remembered
 	// are those of inputs that were undone, and failed those of them with which a revision failed: they must not replace
-	// rejected ones. accepted are changed inputs that an administrator has accepted, nil if there are none.
+	// rejected ones. byAdmin are changed inputs that an administrator has accepted, nil if there are none.
 	active, remembered, failed []trial.Rejection
-	accepted                   operand.StartDigests
+	byAdmin                    operand.StartDigests
 	// working is the revision that a change could break, 0 if there is none.
 	working int32
 	// held continues the controller's hold timer.
@@ -69,7 +69,7 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 
 func (g *gating) take(ctx context.Context, next *candidate, e *evidence) (*candidate, error) {
 	step, unproved := e.next()
-	g.tellUnproved(e.changed.Changed(g.accepted), unproved)
+	g.tellUnproved(e.changed.Changed(g.byAdmin), unproved)
 	switch step {
 	case pause:
 		if err := g.repeatOrWithdraw(ctx); err != nil {
@@ -123,16 +123,16 @@ func (g *gating) classify() (err error) {
 	return nil
 }
 
-// accept reports whether an administrator has accepted the inputs, and notes them in g.accepted if they cover a change.
+// accept reports whether an administrator has accepted the inputs, and notes them in g.byAdmin if they cover a change.
 func (g *gating) accept(inputs operand.StartDigests) bool {
 	if len(inputs) == 0 || !operatorclient.IsAccepted(g.in.acceptance, inputs.Value()) {
 		return false
 	}
 	if (&trial.Rejection{Inputs: inputs}).AppliesTo(g.digests, g.changed) {
-		if g.accepted == nil {
-			g.accepted = operand.StartDigests{}
+		if g.byAdmin == nil {
+			g.byAdmin = operand.StartDigests{}
 		}
-		maps.Copy(g.accepted, inputs)
+		maps.Copy(g.byAdmin, inputs)
 	}
 	return true
 }

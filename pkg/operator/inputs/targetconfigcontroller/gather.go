@@ -39,7 +39,8 @@ type gathered struct {
 	revision int32
 	goesBack bool
 
-	// live is the pod's ConfigMap of the last candidate, nil until a candidate has been accepted.
+	// accepted is what accepted-inputs stores, and live the pod's ConfigMap of the last candidate, nil until a candidate
+	// has been accepted.
 	accepted inputs.Accepted
 	live     *corev1.ConfigMap
 
@@ -53,7 +54,7 @@ type gathered struct {
 	// acceptance has the values that an administrator has accepted, see operatorclient.IsAccepted.
 	acceptance string
 
-	// failed are those with which a preflight or a revision has failed.
+	// failed are the digests of inputs that replace no rejected one, because a preflight or a revision failed with them.
 	failed []operand.StartDigests
 
 	// absent are the inputs that do not exist, each with its grace period.

@@ -85,7 +85,7 @@ func (e *evidence) next() (step step, unproved string) {
 }
 
 func (g *gating) observe(next *candidate) (e *evidence, err error) {
-	e = &evidence{works: g.working != 0, isAccepted: g.accepted != nil, login: loginOf(next)}
+	e = &evidence{works: g.working != 0, isAccepted: g.byAdmin != nil, login: loginOf(next)}
 	if next.resources == nil || g.isUndone {
 		return e, nil
 	}

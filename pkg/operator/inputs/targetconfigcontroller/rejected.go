@@ -205,14 +205,14 @@ func (g *gathered) changedKey() string {
 // unproved is the suffix of the value with which an administrator accepts a likely mistake that no preflight tests.
 const unproved = "-unproved"
 
-// checked returns the value with which an administrator accepts likely mistakes in the inputs: our checks may be older
+// checkedValue is the value with which an administrator accepts likely mistakes in the inputs: our checks may be older
 // than the cloud-controller-manager. A preflight tests them then, if the platform has one.
-func (g *gathered) checked(in operand.Inputs) string {
+func (g *gathered) checkedValue(in operand.Inputs) string {
 	return g.valueOf(operand.StartDigests{diagnostic.CloudConfig: operand.InputDigest(in)})
 }
 
-// checkedWithCredentials is the same for a contradiction between the cloud configuration and the credentials.
-func (g *gathered) checkedWithCredentials(in operand.Inputs) string {
+// contradictionValue is the same for a contradiction between the cloud configuration and the credentials.
+func (g *gathered) contradictionValue(in operand.Inputs) string {
 	return g.valueOf(operand.StartDigests{
 		diagnostic.CloudConfig: operand.InputDigest(in), diagnostic.Credentials: operand.CredentialsDigest(in),
 	})
@@ -227,9 +227,9 @@ func (g *gathered) valueOf(inputs operand.StartDigests) string {
 
 // nameAcceptance adds to the fallbacks how to accept rejected inputs, if all their errors are likely mistakes.
 func (g *gathered) nameAcceptance(next *candidate, in operand.Inputs, isContradiction bool) error {
-	value := g.checkedWithCredentials(in)
+	value := g.contradictionValue(in)
 	if !isContradiction {
-		value, in.Policy = g.checked(in), diagnostic.Lenient
+		value, in.Policy = g.checkedValue(in), diagnostic.Lenient
 		if _, rejected, err := render(in, g.errors); err != nil || rejected != nil {
 			return err
 		}
