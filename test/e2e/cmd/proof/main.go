@@ -86,6 +86,12 @@ const introduction = `# Proof
 The long suites measured these figures on development clusters: real control planes, kubelets and
 cloud-controller-managers (CCMs), with a stand-in for the cloud. The code below ` + "`pkg`" + `,
 comments apart, has changed since a commit that is marked with †.
+
+| you ask | see |
+|---|---|
+| what works on my platform, and how long it takes | [What ran where](#what-ran-where), [Platforms](#platforms), [with a CCM that was given](#platforms-whose-ccm-was-given) |
+| what happens when something crashes, hangs or is deleted | [Faults](#faults), [Simulated time](#simulated-time) |
+| whether a cloud that errs can cost a Node | [Lies of the cloud](#lies-of-the-cloud) |
 `
 
 const aboutFaults = `
