@@ -1,7 +1,7 @@
-// Package nodedeletion is the brake on deletions of Nodes. A cloud-controller-manager (CCM) deletes the Node of every
-// machine that the cloud does not know, without further checks: with credentials of another project, in a wrong
-// region or after an empty answer it would delete all Nodes whose kubelets are silent for a minute. An admission
-// policy of the payload rejects each deletion by the CCM until this package has confirmed it by an annotation.
+// Package nodedeletion is the brake on deletions of Nodes. A cloud-controller-manager (CCM) deletes each Node that is
+// not Ready if the cloud does not know its machine, without further checks: with credentials of another project, in a
+// wrong region or after an empty answer it would delete all of them. An admission policy of the payload rejects each
+// deletion by the CCM until this package has confirmed it by an annotation.
 //
 // A deletion is confirmed if the same CCM process still finds living machines. A probe shows that by a taint: a CCM
 // looks up the machine of a Node that has the taint for uninitialized nodes, whatever the taint's effect, and removes
@@ -21,16 +21,16 @@
 //	| known         |                    | the leader found the machine, and has announced nothing since             |
 //	| held          | NodeReports        | the kubelet has reported NotReady for 55 s, and the machine was not found |
 //	| settling      |                    | the kubelet reports NotReady, or has been silent for less than 20 s       |
-//	| candidate     |                    | no process of the CCM renews the lease                                    |
+//	| undecided     |                    | no process of the CCM renews the lease                                    |
 //	| held          | LivingNodesUnknown | in two probes in a row, the leader did not find the references            |
 //	| confirmed     |                    | it was confirmed before                                                   |
 //	| held          | TooManyNodes       | more than half of the kubelets are silent, for less than ten minutes      |
-//	| candidate     |                    | a rollout is in progress, and it or the silence is younger than 5 minutes |
+//	| undecided     |                    | a rollout is in progress, and it or the silence is younger than 5 minutes |
 //	| confirmed     |                    | the leader found the references and not the machine, and the pace permits |
 //	| held          | NoLivingNode       | there is no living node to compare with, so the turn has not come         |
 //	| held          | TooManyNodes       | more than half of the kubelets are silent, so the turn has not come       |
 //	| held          | OneAtATime         | where there is no probe, the turn has not come for ten minutes            |
-//	| candidate     |                    | no probe has ended yet, or the turn has not come                          |
+//	| undecided     |                    | no probe has ended yet, or the turn has not come                          |
 //
 // Every wait ends. The times are those of the states; a probe and a pass of the CCM come on top. Three ends are events,
 // because no time makes the deletion safe: a Node that no CCM ever found may have another name in the cloud, a kubelet
@@ -42,7 +42,7 @@
 //	| known                   | with the CCM's next announcement                                                      |
 //	| held NodeReports        | when the kubelet is silent or ready, or the CCM finds the machine                     |
 //	| settling                | after 55 s                                                                            |
-//	| candidate               | when a CCM leads, after 5 minutes of a rollout, with the next probe, or with the turn |
+//	| undecided               | when a CCM leads, after 5 minutes of a rollout, with the next probe, or with the turn |
 //	| held LivingNodesUnknown | 30 s after the cloud finds living nodes again                                         |
 //	| held TooManyNodes       | after 10 minutes, then a twentieth in a minute, or a Node in 10 without a probe       |
 //	| held NoLivingNode       | after 10 minutes, then a Node in 10, if any kubelet is ready; if none is, when one is |

@@ -15,7 +15,7 @@ const (
 	uninitialized              // no CCM has initialized the Node, so none may delete it
 	allowed                    // an administrator has permitted the deletion
 	settling                   // the kubelet reports that it is not ready, or has not been silent for long enough
-	candidate                  // the Node waits for a probe, or for its turn
+	undecided                  // the Node waits for a probe, or for its turn
 	known                      // the CCM found the machine in a probe, and has announced no deletion since
 	held                       // the deletion is withheld for the reason that the condition reports
 	confirmed                  // the CCM may delete the Node
@@ -102,16 +102,16 @@ var transitions = []transition{
 	{known, noHold, func(e evidence) bool { return e.answer == answerFound }},
 	{held, nodeReports, func(e evidence) bool { return e.kubelet == kubeletNotReady && e.answer != answerNone }},
 	{settling, noHold, func(e evidence) bool { return e.kubelet != kubeletSilent }},
-	{candidate, noHold, func(e evidence) bool { return !e.leads }},
+	{undecided, noHold, func(e evidence) bool { return !e.leads }},
 	{held, livingNodesUnknown, func(e evidence) bool { return e.cloud == cloudMissesLiving }},
 	{confirmed, noHold, func(e evidence) bool { return e.former == confirmed }},
 	{held, tooManyNodes, func(e evidence) bool { return e.cluster == clusterMostSilent }},
-	{candidate, noHold, func(e evidence) bool { return e.cluster == clusterRollsOut }},
+	{undecided, noHold, func(e evidence) bool { return e.cluster == clusterRollsOut }},
 	{confirmed, noHold, func(e evidence) bool { return e.isGone() && !e.paced }},
 	{held, noLivingNode, func(e evidence) bool { return e.cloud == cloudNoReference && e.cluster != clusterUnlimited }},
 	{held, tooManyNodes, func(e evidence) bool { return e.cluster == clusterMostGone }},
 	{held, oneAtATime, func(e evidence) bool { return e.cloud == cloudNoProbe && e.overdue }},
-	{candidate, noHold, func(evidence) bool { return true }},
+	{undecided, noHold, func(evidence) bool { return true }},
 }
 
 func next(former state, e evidence) (state, hold) {
@@ -148,7 +148,7 @@ func (m *memory) decideAll(o *observation) {
 		counts := o.now.Sub(r.confirmedAt) < limit.window
 		former := r.state
 		if o.deletions.Unannounced && !o.manyPermitted && former == confirmed && o.now.Sub(r.confirmedAt) >= turnPeriod {
-			former = candidate // Its turn is over: the CCM had time for a pass, and found the machine.
+			former = undecided // Its turn is over: the CCM had time for a pass, and found the machine.
 			r.lived = o.now
 		}
 		r.state, r.hold = next(former, m.evidenceFor(o, n, !counts && limit.nodes <= used[limit.window]))

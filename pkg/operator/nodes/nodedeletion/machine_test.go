@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var stateNames = []string{"idle", "uninitialized", "allowed", "settling", "candidate", "known", "held", "confirmed"}
+var stateNames = []string{"idle", "uninitialized", "allowed", "settling", "undecided", "known", "held", "confirmed"}
 
 func (s state) String() string { return stateNames[s] }
 
@@ -126,7 +126,7 @@ func TestAnAdministratorsPermissionReplacesLivingNodesThatAreMissing(t *testing.
 		kubelet: kubeletSilent, cloud: cloudNoReference, cluster: clusterUnlimited,
 		initialized: true, deletionWanted: true, leads: true,
 	}
-	for answer, want := range map[answer]state{answerNone: candidate, answerFound: known, answerNotFound: confirmed, answerProven: confirmed} {
+	for answer, want := range map[answer]state{answerNone: undecided, answerFound: known, answerNotFound: confirmed, answerProven: confirmed} {
 		e.answer = answer
 		to, _ := next(held, e)
 		require.Equal(t, want, to, answer)

@@ -172,7 +172,7 @@ func (m *memory) setLeader(leader string) {
 func (r *record) forgetAnswers() {
 	r.probed, r.found, r.notFound, r.proven, r.described = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	if r.state == confirmed {
-		r.state = candidate
+		r.state = undecided
 	}
 }
 

@@ -147,7 +147,7 @@ func (m *memory) lookAgain(o *observation) time.Duration {
 			continue
 		}
 		switch n.record.state {
-		case settling, candidate, held, confirmed:
+		case settling, undecided, held, confirmed:
 			after = lookLater
 		case idle, uninitialized, allowed, known:
 		}

@@ -117,7 +117,7 @@ func (m *memory) due(o *observation) []*node {
 			continue
 		}
 		switch n.record.state {
-		case settling, candidate, held:
+		case settling, undecided, held:
 			due = append(due, n)
 		case confirmed:
 			if o.now.Sub(n.record.probed) >= confirmationLife {

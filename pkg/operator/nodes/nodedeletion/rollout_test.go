@@ -85,7 +85,7 @@ func TestADeadLeaderIsNeitherBelievedNorAsked(t *testing.T) {
 		require.Empty(t, c.marks())
 		require.Empty(t, reasonOf(c))
 	}
-	require.Equal(t, candidate, c.controller.memory.records["uid-worker-1"].state)
+	require.Equal(t, undecided, c.controller.memory.records["uid-worker-1"].state)
 }
 
 // A Node without the taint is no answer as long as the cache has the Node of before the probe.
