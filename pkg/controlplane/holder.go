@@ -24,12 +24,12 @@ type HolderState int
 const (
 	Vacant      HolderState = iota // no process holds the lease
 	Expired                        // the holder has stopped renewing
-	Other                          // the holder is not a container of ours
+	Other                          // the holder is not a container of ours: reason ForeignLeader
 	Predecessor                    // the holder is a Ready pod of the predecessor
-	NodeGone                       // the holder is, or was, on a deleted Node
+	NodeGone                       // the holder is, or was, on a deleted Node: reason LeaderCutOff
 	Ended                          // the holder was a container of ours, which has ended
 	Starting                       // the holder is a container of ours that has not held the lease for SettleTime yet
-	NotRenewing                    // the holder is a container of ours that runs and does not renew the lease
+	NotRenewing                    // a container of ours holds it, runs, and does not renew it: reason LeaderSilent
 	Leading                        // the holder is a container of ours that has held the lease for SettleTime
 )
 

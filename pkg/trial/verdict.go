@@ -42,6 +42,7 @@ const (
 
 // The classes that decide when, and for what, a preflight is repeated.
 const (
+	// RejectedLogin is the class of a login that the cloud rejects: nodecause.Unauthenticated.
 	RejectedLogin = "Unauthenticated"
 	// ImageNotPulled is the class of an image that the kubelet cannot pull.
 	ImageNotPulled = "ImageNotPulled"
