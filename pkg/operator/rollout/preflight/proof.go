@@ -50,9 +50,10 @@ type proof struct {
 	end *trial.Verdict
 	// lost is how long another node's process has been missing after it ended.
 	lost time.Duration
-	// unled is how long no process has held the lease, and isSettled whether the leader has settled.
-	unled     time.Duration
-	isSettled bool
+	// unled is how long no process has held the lease, isForeign whether its holder is no CCM of ours, and isSettled whether
+	// the leader has settled.
+	unled                time.Duration
+	isForeign, isSettled bool
 	// started are the controllers that the leader has started, and answers whether it was asked and has answered. wellFor
 	// is how long the first node's process has led with all of them.
 	started []string
@@ -88,11 +89,19 @@ func (p *proof) next() (*trial.Proof, *trial.Verdict) {
 		next := r.In(trial.ProofLeads, "", p.now)
 		next.Container = p.container
 		return next, nil
+	case p.waitsForLease(age):
+		return r.In(trial.ProofAwaited, "", p.now), nil // The lead can move when the lease is released or has expired.
 	}
 	if why := p.staysAway(age); why != "" {
 		return r.In(trial.Unproved, why, p.now), nil
 	}
 	return r, nil
+}
+
+// waitsForLease reports whether the time to move the lead starts anew, because a client has written the lease. A process
+// that goes on renewing it may be another operator's.
+func (p *proof) waitsForLease(age time.Duration) bool {
+	return p.isForeign && age >= unledTimeout && p.now.Sub(p.record.Began.Time) < trial.ProofHoldPeriod
 }
 
 func (p *proof) staysAway(age time.Duration) string {

@@ -131,7 +131,8 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 		now: s.now, record: record, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
 	}
 	holds := holder.State.Runs() // It may hang, or its machine may be dead, until the lease expires.
-	s.observeLosses(p, holds)
+	p.isForeign = holder.State == controlplane.Other
+	s.observeLosses(p, !holds && !p.isForeign)
 	p.isElsewhere, p.isSettled = holds && holder.Node != record.Node, holder.State == controlplane.Leading
 	first := s.view.StaticPod(record.Node)
 	if first == nil || !controlplane.HasRevision(first, record.Revision) {
@@ -152,8 +153,8 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 
 // observeLosses adds to the proof how long nobody has held the lease, and how long another node's process has been
 // missing.
-func (s *state) observeLosses(p *proof, holds bool) {
-	if since := s.memory.unled.See(!holds, s.now); !holds {
+func (s *state) observeLosses(p *proof, isUnled bool) {
+	if since := s.memory.unled.See(isUnled, s.now); isUnled {
 		p.unled = s.now.Sub(since)
 	}
 	isLost := slices.ContainsFunc(s.view.StaticPods(), func(pod *corev1.Pod) bool {

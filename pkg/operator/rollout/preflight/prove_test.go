@@ -137,6 +137,26 @@ func TestAProofDoesNotWaitForAProcessThatKeepsEnding(t *testing.T) {
 	}
 }
 
+// The leader gives up, and the lease is released once it has not been renewed for its duration.
+func TestAProofWaitsWhileTheLeaseIsSomebodyElses(t *testing.T) {
+	w := newFirst(t)
+	write := func(holder string) {
+		w.Edit(holder, 137)
+		w.Seen.See(w.Lease, w.clock.Now())
+	}
+	write("somebody")
+	for range 13 {
+		w.pass(t, 10*time.Second)
+		require.Equal(t, trial.ProofAwaited, w.record(t).State)
+	}
+	write("")
+	w.pass(t, 0)
+	w.pass(t, 59*time.Second)
+	require.Equal(t, trial.ProofAwaited, w.record(t).State)
+	w.pass(t, time.Second)
+	require.Equal(t, trial.Unproved, w.record(t).State)
+}
+
 // A busy process answers late.
 func TestAFormerLeaderThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	w := newRollout(t, "m0", "m1", "m2")
