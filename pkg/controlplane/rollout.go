@@ -65,13 +65,7 @@ func (v *View) isLeftBehind(node *operatorv1.NodeStatus, latest int32) bool {
 // A repair with a former revision does not count, nor does a node that cannot get the latest one, for which no rollout
 // waits.
 func (v *View) Halfway(status *operatorv1.StaticPodOperatorStatus) (first string, former int32) {
-	return v.halfway(status, v.LeaseNode(status), v.Holder().State == Leading)
-}
-
-func (v *View) halfway(
-	status *operatorv1.StaticPodOperatorStatus, leader string, hasSettled bool,
-) (first string, former int32) {
-	latest := status.LatestAvailableRevision
+	latest, leader := status.LatestAvailableRevision, v.LeaseNode(status)
 	var behind []operatorv1.NodeStatus
 	for _, node := range status.NodeStatuses {
 		switch {
@@ -87,7 +81,7 @@ func (v *View) halfway(
 	if first == "" || len(behind) == 0 {
 		return "", 0
 	}
-	return first, formerOf(behind, leader, hasSettled)
+	return first, formerOf(behind, leader, v.Holder().State == Leading)
 }
 
 func formerOf(behind []operatorv1.NodeStatus, leader string, hasSettled bool) int32 {

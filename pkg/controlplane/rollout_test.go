@@ -1,4 +1,4 @@
-package controlplane
+package controlplane_test
 
 import (
 	"testing"
@@ -6,7 +6,9 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
 func TestANodeThatJoinsIsNoRollout(t *testing.T) {
@@ -42,7 +44,7 @@ func TestANodeThatJoinsIsNoRollout(t *testing.T) {
 			if tc.former != "" {
 				status.Conditions = []operatorv1.OperatorCondition{{Type: condition, Status: tc.former}}
 			}
-			require.Equal(t, tc.want, RollsOut(status, condition))
+			require.Equal(t, tc.want, controlplane.RollsOut(status, condition))
 		})
 	}
 }
@@ -78,19 +80,21 @@ func TestARolloutThatIsHalfway(t *testing.T) {
 		"a machine died before it got it":  {[3]int32{4, 4, 3}, [3]int32{}, "m0", true, silent, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := &operatorv1.StaticPodOperatorStatus{}
-			status.LatestAvailableRevision = 4
-			var nodes []*corev1.Node
-			for i, node := range []string{"m0", "m1", "m2"} {
-				status.NodeStatuses = append(status.NodeStatuses,
-					operatorv1.NodeStatus{NodeName: node, CurrentRevision: tc.current[i], TargetRevision: tc.target[i]})
+			c := controlplanetest.New("m0", "m1", "m2")
+			c.Status.LatestAvailableRevision = 4
+			for i := range c.Status.NodeStatuses {
+				node := &c.Status.NodeStatuses[i]
+				node.CurrentRevision, node.TargetRevision = tc.current[i], tc.target[i]
 				kubelet := []corev1.ConditionStatus{ready, ready, tc.kubelet}[i]
-				nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{
-					Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: kubelet}},
-				}})
+				c.Nodes[node.NodeName].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: kubelet}}
 			}
-			view := NewView(State{Nodes: nodes})
-			first, former := view.halfway(status, tc.leader, tc.hasSettled)
+			c.Edit("", 137)
+			if tc.leader != "" {
+				c.Acquire(tc.leader, "process", map[bool]int{true: -30, false: -29}[tc.hasSettled])
+				c.Renew(0)
+			}
+			view := c.View(0)
+			first, former := view.Halfway(c.Status)
 			require.Equal(t, tc.first, first)
 			require.Equal(t, tc.former, former)
 		})
