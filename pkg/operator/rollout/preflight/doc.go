@@ -38,9 +38,8 @@
 //	| Leads            | it has not started everything within 2 min                                    | Held       |
 //	| Leads            | it no longer leads, and no other process has led within 10 min                | Unproved   |
 //	| Awaited          | the process of the first node leads                                           | Leads      |
-//	| Awaited          | the lease is another client's, within 10 min of the record's start            | Awaited    |
 //	| Awaited          | lease is free, or another node's process that ended was not Ready, for 1 min  | Unproved   |
-//	| Awaited          | the lead has not moved for 3 min                                              | Unproved   |
+//	| Awaited          | the lead has not moved for 3 min, while the lease was no other client's       | Unproved   |
 //	| Proven, Unproved | within an hour, two leaders with it have ended soon after they started        | Failed     |
 //	| Failed           | an administrator has accepted what the revision changes                       | Unproved   |
 //

@@ -50,10 +50,10 @@ type proof struct {
 	end *trial.Verdict
 	// lost is how long another node's process has been missing after it ended.
 	lost time.Duration
-	// unled is how long no process has held the lease, isForeign whether its holder is no CCM of ours, and isSettled whether
-	// the leader has settled.
-	unled                time.Duration
-	isForeign, isSettled bool
+	// unled is how long no process has held the lease, and awaited how long this process of the operator has waited for a
+	// move, both 0 while a client that is no CCM of ours holds it. isSettled is whether the leader has settled.
+	unled, awaited time.Duration
+	isSettled      bool
 	// started are the controllers that the leader has started, and answers whether it was asked and has answered. wellFor
 	// is how long the first node's process has led with all of them.
 	started []string
@@ -89,29 +89,21 @@ func (p *proof) next() (*trial.Proof, *trial.Verdict) {
 		next := r.In(trial.ProofLeads, "", p.now)
 		next.Container = p.container
 		return next, nil
-	case p.waitsForLease(age):
-		return r.In(trial.ProofAwaited, "", p.now), nil // The lead can move when the lease is released or has expired.
 	}
-	if why := p.staysAway(age); why != "" {
+	if why := p.staysAway(); why != "" {
 		return r.In(trial.Unproved, why, p.now), nil
 	}
 	return r, nil
 }
 
-// waitsForLease reports whether the time to move the lead starts anew, because a client has written the lease. A process
-// that goes on renewing it may be another operator's.
-func (p *proof) waitsForLease(age time.Duration) bool {
-	return p.isForeign && age >= unledTimeout && p.now.Sub(p.record.Began.Time) < trial.ProofHoldPeriod
-}
-
-func (p *proof) staysAway(age time.Duration) string {
+func (p *proof) staysAway() string {
 	switch {
 	case p.unled >= unledTimeout:
 		return fmt.Sprintf("nobody has led for %s, and the change may be the cure", unledTimeout)
 	case p.lost >= unledTimeout:
 		return fmt.Sprintf("a process of another node has ended and was not Ready for %s, and the change may be the cure",
 			unledTimeout)
-	case age >= moveTimeout:
+	case p.awaited >= moveTimeout:
 		return fmt.Sprintf("the lead did not move to node/%s within %s", p.record.Node, moveTimeout)
 	}
 	return ""

@@ -25,8 +25,10 @@ const acceptedByAdmin = "an administrator has accepted what it changes"
 // memory is what a process of the operator remembers about the proof of a revision, beside the record.
 type memory struct {
 	// unled is since when no process holds the lease, lost since when a process of another node has ended and is not
-	// Ready, and well the container that leads with all its controllers.
+	// Ready, awaits the start of the state that waits for a move, and well the container that leads with all its
+	// controllers.
 	unled, lost patience.Since[bool]
+	awaits      patience.Since[int64]
 	well        patience.Since[string]
 	// ends are the processes that led with the latest revision (of) and ended before they settled.
 	ends []string
@@ -131,8 +133,7 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 		now: s.now, record: record, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
 	}
 	holds := holder.State.Runs() // It may hang, or its machine may be dead, until the lease expires.
-	p.isForeign = holder.State == controlplane.Other
-	s.observeLosses(p, !holds && !p.isForeign)
+	s.observeLosses(p, holds)
 	p.isElsewhere, p.isSettled = holds && holder.Node != record.Node, holder.State == controlplane.Leading
 	first := s.view.StaticPod(record.Node)
 	if first == nil || !controlplane.HasRevision(first, record.Revision) {
@@ -151,11 +152,20 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 	return p
 }
 
-// observeLosses adds to the proof how long nobody has held the lease, and how long another node's process has been
-// missing.
-func (s *state) observeLosses(p *proof, isUnled bool) {
-	if since := s.memory.unled.See(isUnled, s.now); isUnled {
+// observeLosses adds to the proof how long nobody has held the lease, how long the move has been awaited, and how long
+// another node's process has been missing. A client that has written the lease keeps the lead from moving until that is
+// released or expires. One that goes on renewing it may be another operator's.
+func (s *state) observeLosses(p *proof, holds bool) {
+	isForeign := s.view.Holder().State == controlplane.Other && s.now.Sub(p.record.Began.Time) < trial.ProofHoldPeriod
+	if since := s.memory.unled.See(!holds && !isForeign, s.now); !holds && !isForeign {
 		p.unled = s.now.Sub(since)
+	}
+	awaits := p.record.Since.Unix()
+	if isForeign {
+		awaits = 0
+	}
+	if since := s.memory.awaits.See(awaits, s.now); !isForeign {
+		p.awaited = s.now.Sub(since)
 	}
 	isLost := slices.ContainsFunc(s.view.StaticPods(), func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName != p.record.Node && s.keepsEnding(pod)

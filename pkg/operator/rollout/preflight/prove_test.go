@@ -137,24 +137,51 @@ func TestAProofDoesNotWaitForAProcessThatKeepsEnding(t *testing.T) {
 	}
 }
 
+// writes lets a client write the holder of the lease.
+func (w *world) writes(holder string) {
+	w.Edit(holder, 137)
+	w.Seen.See(w.Lease, w.clock.Now())
+}
+
 // The leader gives up, and the lease is released once it has not been renewed for its duration.
 func TestAProofWaitsWhileTheLeaseIsSomebodyElses(t *testing.T) {
 	w := newFirst(t)
-	write := func(holder string) {
-		w.Edit(holder, 137)
-		w.Seen.See(w.Lease, w.clock.Now())
-	}
-	write("somebody")
+	w.writes("somebody")
 	for range 13 {
 		w.pass(t, 10*time.Second)
 		require.Equal(t, trial.ProofAwaited, w.record(t).State)
 	}
-	write("")
+	w.writes("")
 	w.pass(t, 0)
 	w.pass(t, 59*time.Second)
 	require.Equal(t, trial.ProofAwaited, w.record(t).State)
 	w.pass(t, time.Second)
 	require.Equal(t, trial.Unproved, w.record(t).State)
+}
+
+// The lead cannot move, and whether that process works is not known.
+func TestAProofDoesNotWaitForeverWhileAnotherProcessRenewsTheLease(t *testing.T) {
+	w := newFirst(t)
+	w.writes("somebody")
+	w.renews(t, 10*time.Minute+50*time.Second)
+	require.Equal(t, trial.ProofAwaited, w.record(t).State)
+	w.renews(t, 10*time.Second)
+	require.Equal(t, trial.Unproved, w.record(t).State)
+	require.Equal(t, "nobody has led for 1m0s, and the change may be the cure", w.record(t).Why)
+}
+
+// Its machine has died, or the API server was away.
+func TestAProofWaitsForAMoveAnewAfterNoOperatorHasRun(t *testing.T) {
+	w := newFirst(t)
+	w.clock.SetTime(controlplanetest.At(600))
+	w.Renew(600)
+	w.Seen.See(w.Lease, w.clock.Now())
+	w.restartOperator()
+	w.renews(t, 2*time.Minute+50*time.Second)
+	require.Equal(t, trial.ProofAwaited, w.record(t).State)
+	w.renews(t, 20*time.Second)
+	require.Equal(t, trial.Unproved, w.record(t).State)
+	require.Equal(t, "the lead did not move to node/m1 within 3m0s", w.record(t).Why)
 }
 
 // A busy process answers late.
