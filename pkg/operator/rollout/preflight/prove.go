@@ -136,14 +136,15 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 	s.observeLosses(p, holds)
 	p.isElsewhere, p.isSettled = holds && holder.Node != record.Node, holder.State == controlplane.Leading
 	first := s.view.StaticPod(record.Node)
-	if first == nil || !controlplane.HasRevision(first, record.Revision) {
-		return p // Its static pod is just being started.
+	// Otherwise its static pod is just being started, or its machine is being replaced.
+	if first != nil && controlplane.HasRevision(first, record.Revision) {
+		p.end = s.endOfLead(ctx, first, record)
+		if holds && !p.isElsewhere {
+			p.container = controlplane.ContainerStatus(first).ContainerID
+		}
 	}
-	p.end = s.endOfLead(ctx, first, record)
-	if holds && !p.isElsewhere {
-		p.container = controlplane.ContainerStatus(first).ContainerID
-	}
-	if holds && (p.container != "" || record.AwaitsFormer()) {
+	isFormer := p.isElsewhere && s.view.Revisions(holder.Node).CurrentRevision != record.Revision
+	if p.container != "" || isFormer && record.AwaitsFormer() {
 		p.started, p.answers = s.startedOn(ctx, holder.Node)
 	}
 	if p.container != "" {

@@ -304,22 +304,44 @@ func TestARevisionLeadsOnceMoreWhoseProcessWasKilledWhileItLed(t *testing.T) {
 
 // A wrong port looks like an outage. Without this, every node would get the revision, and nobody would lead.
 func TestARevisionThatEndsAsInAnOutageIsRejectedOnceTheFormerOneHasLedForTenMinutes(t *testing.T) {
-	w := newFirst(t)
-	w.takesLead("m1", 10)
-	w.pass(t, 0)
-	w.endsLead("m1", 12, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
-	w.pass(t, time.Second)
-	w.takesLead("m0", 14)
-	w.renews(t, 9*time.Minute+50*time.Second)
-	require.Equal(t, trial.ProofHeld, w.record(t).State)
-	w.restartOperator()
-	w.renews(t, 40*time.Second)
-	require.Equal(t, trial.ProofFailed, w.record(t).State)
-	require.Len(t, w.rejected(t), 1)
-	require.True(t, w.rejected(t)[0].IsFor(4))
-	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "the cloud-controller-manager of revision 4 on node/m1 led for 1s until "+
-		"2026-11-21T09:00:12Z: the cloud's API cannot be reached from the control plane: ")
-	require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "; one of revision 3 has led since; the nodes go back to what revision 3 has")
+	for name, tc := range map[string]struct {
+		happens func(w *world)
+		want    trial.ProofState
+	}{
+		"on its node": {func(*world) {}, trial.ProofFailed},
+		"and its machine is replaced": {func(w *world) {
+			w.Leave("m1")
+			delete(w.Pods, "m1")
+		}, trial.ProofFailed},
+		"but the one that leads has it, too": {func(w *world) { w.Status.NodeStatuses[0].CurrentRevision = 4 }, trial.Unproved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFirst(t)
+			w.takesLead("m1", 10)
+			w.pass(t, 0)
+			w.endsLead("m1", 12, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
+			w.pass(t, time.Second)
+			w.takesLead("m0", 14)
+			tc.happens(w)
+			w.renews(t, 9*time.Minute+50*time.Second)
+			require.Equal(t, trial.ProofHeld, w.record(t).State)
+			w.restartOperator()
+			w.renews(t, 40*time.Second)
+			if tc.want != trial.ProofFailed {
+				w.renews(t, 3*time.Minute)
+				require.Equal(t, tc.want, w.record(t).State)
+				require.Empty(t, w.rejected(t))
+				return
+			}
+			require.Equal(t, trial.ProofFailed, w.record(t).State)
+			require.Len(t, w.rejected(t), 1)
+			require.True(t, w.rejected(t)[0].IsFor(4))
+			require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "the cloud-controller-manager of revision 4 on node/m1 led for 1s "+
+				"until 2026-11-21T09:00:12Z: the cloud's API cannot be reached from the control plane: ")
+			require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "; one of revision 3 has led since; the nodes go back to what "+
+				"revision 3 has")
+		})
+	}
 }
 
 // A tenant's lines get into the end of the log as the kubelet has it, without the times that tell them apart.
