@@ -215,16 +215,34 @@ func (c *controller) start(ctx context.Context, v *view, m move) error {
 	}
 	started := false
 	for _, pod := range pods {
-		_, err := c.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		if started, err = c.create(ctx, pod); err != nil {
 			return fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 		}
-		started = err == nil // Otherwise the cache is behind.
 	}
 	if started {
 		c.announce(v, m)
 	}
 	return nil
+}
+
+// create creates a pod of a move, and reports whether it did. Otherwise the cache is behind. Any kubelet may create a
+// mirror pod of that name, which is replaced.
+func (c *controller) create(ctx context.Context, pod *corev1.Pod) (created bool, err error) {
+	pods := c.Kube.CoreV1().Pods(operand.Namespace)
+	if _, err = pods.Create(ctx, pod, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		return err == nil, err
+	}
+	former, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil || !controlplane.IsMirror(former) {
+		return false, err
+	}
+	err = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(former.UID)),
+	})
+	if err == nil {
+		_, err = pods.Create(ctx, pod, metav1.CreateOptions{})
+	}
+	return err == nil, err
 }
 
 func (c *controller) announce(v *view, m move) {

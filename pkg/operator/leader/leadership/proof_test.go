@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
@@ -54,6 +55,23 @@ func TestTheLeadMovesToTheFirstNodeOfARollout(t *testing.T) {
 	w.see(60)
 	w.run(t, 61, 2*time.Second)
 	require.Len(t, w.moves(t), 2, "it has not moved, and is tried again")
+}
+
+// The API server lets each kubelet create such pods, which are of no use to it.
+func TestAMirrorPodDoesNotKeepTheLeadFromMoving(t *testing.T) {
+	w := newWorld(t, "m0", "m1", "m2")
+	w.proves(t, trial.ProofAwaited)
+	for _, name := range []string{"handover-prove-m0", "handover-yield-m0"} {
+		mirror := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "w0"}}
+		mirror.Name, mirror.Namespace, mirror.UID = name, namespace, "mirror"
+		mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+		require.NoError(t, w.kube.Tracker().Add(mirror))
+	}
+	w.run(t, 1, time.Second)
+	for name, node := range map[string]string{"handover-prove-m0": "m1", "handover-yield-m0": "m0"} {
+		require.Equal(t, node, w.moves(t)[name].Spec.NodeName)
+	}
+	require.Len(t, w.messages(), 1)
 }
 
 func TestTheLeadReturnsFromAProcessThatProvesNothing(t *testing.T) {
