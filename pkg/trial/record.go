@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -118,7 +119,7 @@ func (r *Record) InSecret() (*corev1.Secret, error) {
 		return nil, fmt.Errorf("encoding the record of secret/%s in %s: %w", operand.PreflightName, operand.Namespace, err)
 	}
 	secret := operand.PreflightSecret()
-	if r.Secret != nil {
+	if r.Secret != nil && !ptr.Deref(r.Secret.Immutable, false) {
 		secret = r.Secret.DeepCopy()
 	}
 	secret.Annotations, secret.Data = map[string]string{Annotation: string(text)}, r.Files
@@ -126,22 +127,23 @@ func (r *Record) InSecret() (*corev1.Secret, error) {
 }
 
 // Save writes the record if it has changed, at the version from which it was read: after a conflict the caller must
-// decide again. An empty record has no Secret.
+// decide again. An empty record has no Secret. An immutable Secret, whose data could never change, is replaced.
 func (r *Record) Save(ctx context.Context, client corev1client.SecretsGetter) error {
 	next, err := r.InSecret()
 	if err != nil {
 		return err
 	}
 	write, isEmpty := client.Secrets(operand.Namespace), next.Annotations[Annotation] == "{}" && !r.Runs()
-	switch former := r.Secret; {
-	case former == nil && isEmpty:
-	case former == nil:
-		r.Secret, err = write.Create(ctx, next, metav1.CreateOptions{})
-	case isEmpty:
-		r.Secret, err = nil, write.Delete(ctx, next.Name, metav1.DeleteOptions{
-			Preconditions: &metav1.Preconditions{UID: &next.UID, ResourceVersion: &next.ResourceVersion},
+	if former := r.Secret; former != nil && (isEmpty || ptr.Deref(former.Immutable, false)) {
+		r.Secret, err = nil, write.Delete(ctx, former.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &former.UID, ResourceVersion: &former.ResourceVersion},
 		})
-	case !equality.Semantic.DeepEqual(next, former):
+	}
+	switch {
+	case err != nil, isEmpty:
+	case r.Secret == nil:
+		r.Secret, err = write.Create(ctx, next, metav1.CreateOptions{})
+	case !equality.Semantic.DeepEqual(next, r.Secret):
 		r.Secret, err = write.Update(ctx, next, metav1.UpdateOptions{})
 	}
 	if err != nil {

@@ -6,9 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
@@ -42,6 +44,24 @@ func TestARecordThatHasChangedSinceItWasReadIsAConflict(t *testing.T) {
 	record := trial.Of(operand.PreflightSecret())
 	record.Digest = "sha256:1"
 	require.True(t, apierrors.IsConflict(record.Save(t.Context(), kube.CoreV1())))
+}
+
+// An administrator has protected all Secrets. No preflight could begin, nor end.
+func TestAnImmutableRecordIsReplaced(t *testing.T) {
+	former := operand.PreflightSecret()
+	former.UID, former.Immutable = "former", ptr.To(true)
+	kube := fake.NewClientset(former)
+	kube.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Secret").GroupKind(), former.Name, nil)
+	})
+	record := trial.Of(former)
+	record.Digest = "sha256:1"
+	require.NoError(t, record.Save(t.Context(), kube.CoreV1()))
+	secret, err := kube.CoreV1().Secrets(former.Namespace).Get(t.Context(), former.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, secret.UID)
+	require.Nil(t, secret.Immutable)
+	require.Equal(t, "sha256:1", trial.Of(secret).Digest)
 }
 
 func TestARecordThatCannotBeDecodedIsEmpty(t *testing.T) {
