@@ -277,11 +277,14 @@ func (c *controller) writePair(
 }
 
 // makeWay deletes an object of another type or an immutable one, which the API server does not update, if it is still
-// the one in the cache, and makes its metadata those of a new object.
+// the one in the cache, and makes its metadata those of a new object. It fails while finalizers keep the object.
 func makeWay(
 	ctx context.Context, remove func(context.Context, string, metav1.DeleteOptions) error, kind string,
 	meta *metav1.ObjectMeta,
 ) error {
+	if err := operatorclient.Held(meta); err != nil {
+		return err
+	}
 	seen := metav1.Preconditions{UID: ptr.To(meta.UID), ResourceVersion: ptr.To(meta.ResourceVersion)}
 	err := operatorclient.Delete(ctx, remove, kind, meta.Namespace, meta.Name, metav1.DeleteOptions{Preconditions: &seen})
 	*meta = metav1.ObjectMeta{

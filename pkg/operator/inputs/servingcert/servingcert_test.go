@@ -302,6 +302,32 @@ func TestAnImmutableBundleIsReplacedWhenItMustChange(t *testing.T) {
 	require.Len(t, certificates, 2, "the former signer stays trusted")
 }
 
+func TestAnObjectThatCannotBeReplacedBecauseOfItsFinalizersIsReported(t *testing.T) {
+	const keep = "its finalizers keep it, remove them if nothing else does: [example.com/a]"
+	hold := func(meta *metav1.ObjectMeta, immutable **bool) {
+		meta.DeletionTimestamp, meta.Finalizers = ptr.To(metav1.NewTime(start)), []string{"example.com/a"}
+		*immutable = ptr.To(true)
+	}
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+	w.syncOnce(t)
+	bundles := w.kube.Core().V1().ConfigMaps()
+	bundle, err := bundles.Lister().ConfigMaps(targetNamespace).Get("serving-ca")
+	require.NoError(t, err)
+	bundle = bundle.DeepCopy()
+	hold(&bundle.ObjectMeta, &bundle.Immutable)
+	bundle.Data = nil
+	require.NoError(t, bundles.Informer().GetStore().Update(bundle))
+	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)),
+		"maintaining configmap/serving-ca in openshift-cloud-controller-manager: "+keep)
+
+	w.catchUp(t)
+	secret := w.secret(t, targetNamespace, "serving-cert")
+	hold(&secret.ObjectMeta, &secret.Immutable)
+	require.NoError(t, w.kube.Core().V1().Secrets().Informer().GetStore().Update(secret))
+	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)),
+		"maintaining secret/serving-cert in openshift-cloud-controller-manager: "+keep)
+}
+
 func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
 	drop := func(secret *corev1.Secret) { secret.Data = nil }
 	for name, tc := range map[string]struct {
