@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // Apply creates or updates the ConfigMap. It merges labels, annotations and owners as library-go does, and replaces an
@@ -38,6 +40,9 @@ func apply(
 	existing, err := objects.Get(ctx, required.Name, metav1.GetOptions{})
 	isFixed := err == nil && ptr.Deref(existing.Immutable, false) && len(changedKeys(existing, required)) > 0
 	if isFixed { // The API server does not update its data.
+		if err := operatorclient.Held(existing); err != nil {
+			return err
+		}
 		seen := metav1.Preconditions{UID: &existing.UID, ResourceVersion: &existing.ResourceVersion}
 		if err := objects.Delete(ctx, required.Name, metav1.DeleteOptions{Preconditions: &seen}); err != nil {
 			return fmt.Errorf("deleting it, because it is immutable: %w", err)

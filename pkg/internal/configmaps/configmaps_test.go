@@ -131,6 +131,15 @@ func TestAFailedWriteIsReturned(t *testing.T) {
 	}
 }
 
+func TestAnImmutableOneThatItsFinalizersKeepIsReported(t *testing.T) {
+	held := immutable(configMap(map[string]string{"config": "former"}, nil))
+	held.DeletionTimestamp, held.Finalizers = ptr.To(metav1.NewTime(time.Unix(0, 0))), []string{"example.com/a"}
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	require.EqualError(t, configmaps.Apply(t.Context(), fake.NewClientset(held).CoreV1(), recorder,
+		configMap(map[string]string{"config": "x"}, nil)), "applying configmap/raw-cloud-config in ns: "+
+		"its finalizers keep it, remove them if nothing else does: [example.com/a]")
+}
+
 // This is the reason for the package: library-go logs the values at the default verbosity.
 func TestWhatApplyConfigMapLogsByItself(t *testing.T) {
 	client := fake.NewClientset(configMap(map[string]string{"config": "former-canary"}, nil))
