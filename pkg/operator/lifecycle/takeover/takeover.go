@@ -35,6 +35,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
@@ -91,8 +92,11 @@ type action func(ctx context.Context, c *controller) error
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	managed, known, err := observedplatform.Managed(c.Operator)
-	if err != nil || !known || !managed {
+	if err != nil || !known {
 		return err
+	}
+	if !managed {
+		return c.tidy(ctx)
 	}
 	v, err := c.view(ctx)
 	if err != nil {
@@ -110,6 +114,21 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		condition = operatorclient.NewCondition(predecessor.ConditionType, operatorv1.ConditionTrue, at.reason, at.message)
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, condition)
+}
+
+// tidy drops the run-level label on a platform that needs no CCM, where the predecessor ran none either. The label stays
+// during a removal, which may precede a downgrade, and where an administrator may run a CCM that needs it.
+func (c *controller) tidy(ctx context.Context) error {
+	v, err := c.View()
+	if err != nil || len(v.Pods()) > 0 {
+		return err
+	}
+	observed, err := observedplatform.Config(&v.Spec().OperatorSpec)
+	if err != nil || observed.Platform != platform.None ||
+		platform.AbsenceOf(&observed.Cluster.Status) != platform.NotNeeded {
+		return err
+	}
+	return dropRunLevel(ctx, c)
 }
 
 // view adds the predecessor's Deployments, and whether kube-controller-manager runs the cloud controllers.

@@ -585,6 +585,42 @@ func TestWithoutAPredecessorItsLabelGoesToo(t *testing.T) {
 	require.Equal(t, map[string]string{"other": ""}, labelled.Labels)
 }
 
+func TestThePredecessorsLabelOnAPlatformThatRunsNothing(t *testing.T) {
+	external := func(state string) string {
+		return `{"platform":"none","cluster":{"status":{"type":"External","external":{"cloudControllerManager":{"state":"` +
+			state + `"}}}}}`
+	}
+	for name, tc := range map[string]struct {
+		observed string
+		pods     bool
+		drops    bool
+	}{
+		"it goes on a platform without a CCM":             {observed: `{"platform":"none"}`, drops: true},
+		"it stays while pods may need it":                 {observed: `{"platform":"none"}`, pods: true},
+		"it stays where the administrator may run a CCM":  {observed: external("External")},
+		"it stays on External, which may get a CCM later": {observed: external("None")},
+		"it stays during a removal, for a downgrade":      {observed: `{"platform":"openstack"}`},
+		"it stays while the platform is unknown":          {observed: `{}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "", []string{"m0"})
+			c.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "Removed"}}
+			c.Operator = merging{v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{
+				OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)}},
+			}, c.status, nil, nil), c}
+			if tc.pods {
+				c.add(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "of-an-administrator"}})
+			}
+			require.NoError(t, c.controller.sync(t.Context(), factory.NewSyncContext("test", c.recorder)))
+			want := []string(nil)
+			if tc.drops {
+				want = []string{"patch namespaces"}
+			}
+			require.Equal(t, want, c.changes())
+		})
+	}
+}
+
 func TestNothingHappensWhileKubeControllerManagerRunsTheCloudControllers(t *testing.T) {
 	c := newCluster(t, servesNone, []string{"m0"}, "m0")
 	c.standBy(t, "m0")
