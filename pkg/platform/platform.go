@@ -43,6 +43,9 @@ type Platform struct {
 	// LoadBalancer need another controller.
 	WithoutLoadBalancers bool
 
+	// WithoutMetrics means that the cloud-controller-manager serves no metrics.
+	WithoutMetrics bool
+
 	// HandsOver are annotations, as name=value. The cloud-controller-manager leaves a Service with one of them to another
 	// controller: its EnsureLoadBalancer returns cloudprovider.ImplementedElsewhere.
 	HandsOver []string

@@ -36,8 +36,9 @@ var registry = []Platform{
 			// Without a Secret, the RAM role of the instances is used.
 			Optional: true,
 		},
-		Deletions: Deletions{Unannounced: true},
-		Rewrite:   alibabacloud.Rewrite,
+		Deletions:      Deletions{Unannounced: true},
+		WithoutMetrics: true,
+		Rewrite:        alibabacloud.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
 			return s.Type == configv1.AlibabaCloudPlatformType || isExternalWithCCM(s) &&
 				builtIn(e) == operatorv1.CustomCloudControllerManagerPlatformAlibabaCloud

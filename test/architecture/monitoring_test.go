@@ -70,7 +70,7 @@ func ofKind[T runtime.Object](t *testing.T) []T {
 // A monitor that selects no Service, or the wrong port or name, is silent, and so are the alerts.
 func TestEachServiceMonitorFindsItsServiceAndVerifiesIt(t *testing.T) {
 	services := ofKind[*corev1.Service](t)
-	for _, m := range objectsIn(t, "bindata/assets/resources") {
+	for _, m := range objectsIn(t, "bindata/assets/metrics") {
 		if service, ok := m.object.(*corev1.Service); ok {
 			services = append(services, service)
 		}

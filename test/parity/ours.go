@@ -64,6 +64,9 @@ func Ours(root string) (Facts, error) {
 // addAssets adds the objects that the operator applies on a platform.
 func (f Facts) addAssets(p platform.Platform, assets string) error {
 	patterns := []string{"resources/*.yaml", "platforms/" + p.Name + "/resources/*.yaml"}
+	if !p.WithoutMetrics {
+		patterns = append(patterns, "metrics/*.yaml")
+	}
 	if p.NodeManagerImage != "" {
 		patterns = append(patterns, "node-manager/*.yaml", "node-manager/resources/*.yaml")
 	}

@@ -39,6 +39,7 @@ const (
 	everywhere         = "assets/resources/*.yaml"
 	withNodeManager    = "assets/node-manager/resources/*.yaml"
 	withPreflight      = "assets/preflight/resources/*.yaml"
+	withMetrics        = "assets/metrics/*.yaml"
 	nodeManager        = "assets/node-manager/daemonset.yaml"
 	platformsDir       = "assets/platforms"
 	platformResources  = platformsDir + "/%s/resources/*.yaml"
@@ -248,7 +249,7 @@ func (c *controller) known(patterns ...string) ([]resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the platforms' directories: %w", err)
 	}
-	patterns = append(patterns, withNodeManager, withPreflight)
+	patterns = append(patterns, withNodeManager, withPreflight, withMetrics)
 	for _, directory := range directories {
 		patterns = append(patterns, fmt.Sprintf(platformResources, directory.Name()))
 	}
@@ -272,6 +273,9 @@ func files(p platform.Platform) ([]string, error) {
 	}
 	if p.Preflight {
 		patterns = append(patterns, withPreflight)
+	}
+	if !p.WithoutMetrics {
+		patterns = append(patterns, withMetrics)
 	}
 	return matching(patterns...)
 }

@@ -271,6 +271,21 @@ func TestANodeManagerBringsItsResources(t *testing.T) {
 	}
 }
 
+// OpenShift's alert TargetDown would fire for ever.
+func TestWhereNoMetricsAreServedNoServiceIsScraped(t *testing.T) {
+	const service = "service/cloud-controller-manager in openshift-cloud-controller-manager"
+	for name, serves := range map[string]bool{"openstack": true, "external": true, "alibabacloud": false} {
+		w, p := newWorld("{}"), platformNamed(t, name)
+		applied, err := w.resources(p)
+		require.NoError(t, err)
+		stale, err := w.stale(p, applied)
+		require.NoError(t, err)
+		isService := func(r resource) bool { return r.String() == service }
+		require.Equal(t, serves, slices.ContainsFunc(applied, isService), name)
+		require.Equal(t, !serves, slices.ContainsFunc(stale, isService), name)
+	}
+}
+
 func TestAPolicyIsBoundBeforeTheRightsThatItRestricts(t *testing.T) {
 	w := newWorld("{}")
 	all, err := w.resources(nodeManaged)
