@@ -35,9 +35,6 @@ const (
 	// successorPatience is how long the successor's static pod may take to end, including its grace period and the image
 	// pull of its hand-over pod.
 	successorPatience = 30 * time.Second
-
-	// cleanupPeriod is that of package installer: after it, the kubelet starts the static pod without delay.
-	cleanupPeriod = time.Second
 )
 
 type options struct {
@@ -166,7 +163,7 @@ func (o *options) awaitSuccessor(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pod/%s has not ended, so its node is not ready to lead: %w", name, err)
 	}
-	<-o.after(cleanupPeriod)
+	<-o.after(nodepod.CleanupPeriod)
 	return nil
 }
 

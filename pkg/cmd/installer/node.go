@@ -14,22 +14,16 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-const (
-	// afterGracePeriod is how long the kubelet may take to delete a mirror pod after its containers have ended. It checks
-	// every 2 seconds (housekeepingPeriod in k8s.io/kubernetes/pkg/kubelet).
-	afterGracePeriod = 10 * time.Second
-
-	// cleanupPeriod is how long the kubelet takes to clean up after a static pod whose mirror pod it has deleted: it polls
-	// the volumes every 0.3 seconds, and removes the cgroup (SyncTerminatedPod in k8s.io/kubernetes/pkg/kubelet). Until
-	// then it does not start another static pod of the same name.
-	cleanupPeriod = time.Second
-)
+// afterGracePeriod is how long the kubelet may take to delete a mirror pod after its containers have ended. It checks
+// every 2 seconds (housekeepingPeriod in k8s.io/kubernetes/pkg/kubelet).
+const afterGracePeriod = 10 * time.Second
 
 // checkLatest returns an error if an installer pod of a later revision exists for this node: only that may install.
 func (o *options) checkLatest(ctx context.Context) error {
@@ -89,7 +83,7 @@ func (o *options) stopFormer(ctx context.Context, file string, isEqual bool) err
 		if err := os.Remove(file); err != nil {
 			return err
 		}
-		<-o.after(cleanupPeriod)
+		<-o.after(nodepod.CleanupPeriod)
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
@@ -120,7 +114,7 @@ func (o *options) stopFormer(ctx context.Context, file string, isEqual bool) err
 	if address != "" {
 		o.releaseLease(ctx, address)
 	}
-	<-o.after(cleanupPeriod)
+	<-o.after(nodepod.CleanupPeriod)
 	return nil
 }
 
