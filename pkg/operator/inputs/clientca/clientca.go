@@ -11,7 +11,6 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	certutil "k8s.io/client-go/util/cert"
@@ -24,8 +23,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
-// targetKey is the file name in the operand's flags.
-const targetKey = "ca-bundle.crt"
+const (
+	// targetKey is the file name in the operand's flags.
+	targetKey = "ca-bundle.crt"
+
+	object = "configmap/" + operatorclient.APIServerAuthentication + " in " + operatorclient.KubeSystemNamespace
+)
 
 var bundles = []struct{ target, sourceKey string }{
 	{operand.ClientCAConfigMap, "client-ca-file"},
@@ -55,14 +58,13 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if managed, _, err := observedplatform.Managed(c.Operator); err != nil || !managed {
 		return err
 	}
-	const object = "configmap/" + operatorclient.APIServerAuthentication + " in " + operatorclient.KubeSystemNamespace
-	sources := c.source.Lister().ConfigMaps(operatorclient.KubeSystemNamespace)
-	source, err := sources.Get(operatorclient.APIServerAuthentication)
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s does not exist; kube-apiserver writes it: check its health", object)
-	}
+	source, err := operatorclient.Find(c.source.Lister().ConfigMaps(operatorclient.KubeSystemNamespace), "configmap",
+		operatorclient.KubeSystemNamespace, operatorclient.APIServerAuthentication)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", object, err)
+		return err
+	}
+	if source == nil {
+		return fmt.Errorf("%s does not exist; kube-apiserver writes it: check its health", object)
 	}
 	var errs []error
 	for _, bundle := range bundles {
@@ -76,9 +78,8 @@ func (c *controller) copy(
 ) error {
 	pem := source.Data[key]
 	if _, err := certutil.ParseCertsPEM([]byte(pem)); err != nil {
-		return fmt.Errorf("configmap/%s in %s, key %s: no usable certificate (%w); "+
-			"correct the file of kube-apiserver's flag --%s",
-			operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace, key, err, key)
+		return fmt.Errorf("%s, key %s: no usable certificate (%w); correct the file of kube-apiserver's flag --%s",
+			object, key, err, key)
 	}
 	required := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: target},
