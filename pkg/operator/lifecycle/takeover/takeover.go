@@ -15,12 +15,13 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -314,17 +315,11 @@ func InTree(client dynamic.Interface) func(context.Context) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("reading kubecontrollermanager/%s: %w", operatorclient.Instance, err)
 		}
-		conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
-		if err != nil {
+		resource, status := operatorv1.KubeControllerManager{}, map[string]any{"status": object.Object["status"]}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(status, &resource); err != nil {
 			return false, fmt.Errorf("reading kubecontrollermanager/%s: %w", operatorclient.Instance, err)
 		}
-		for _, item := range conditions {
-			condition, _ := item.(map[string]any)
-			if condition["type"] == cloudControllerOwner {
-				return condition["status"] == string(metav1.ConditionTrue), nil
-			}
-		}
-		return false, nil
+		return v1helpers.IsOperatorConditionTrue(resource.Status.Conditions, cloudControllerOwner), nil
 	}
 }
 
