@@ -55,7 +55,8 @@
 // kubelet that is not ready, or it has denied such Nodes for ten minutes and none of their kubelets has returned.
 //
 // A CCM that announces nothing has ten minutes for each silent Node in turn: a lasting permission would hold back
-// nothing once the cloud does not find living machines. Only a deletion shows that it denies a machine.
+// nothing once the cloud does not find living machines. Only a deletion shows that it denies a machine. A machine that
+// the CCM knows to be shut down has to be announced, as everywhere.
 //
 // A new process of the operator reads from the API what the former one knew: which Nodes the CCM has announced since
 // when, which of them are gone, and since when a kubelet is silent.

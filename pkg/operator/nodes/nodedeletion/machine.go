@@ -263,16 +263,16 @@ func (m *memory) clusterFor(o *observation, r *record) clusterState {
 }
 
 func (m *memory) wantsDeletion(o *observation, n *node) bool {
-	r := n.record
-	if o.deletions.Unannounced {
-		return n.kubelet == controlplane.KubeletSilent && !n.shutDown
+	r, reports := n.record, n.kubelet != controlplane.KubeletSilent
+	// Only k8s.io/cloud-provider writes shutdownTaint, which announces each deletion.
+	if o.deletions.Unannounced && (reports || !n.shutDown) {
+		return !reports
 	}
 	last := m.announcements[n.uid]
 	if last == nil || last.at.IsZero() {
 		return false
 	}
 	n.announced = last.at
-	reports := n.kubelet != controlplane.KubeletSilent
 	switch {
 	case o.now.Sub(last.at) >= announcementLife:
 		return false

@@ -72,6 +72,20 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			},
 			wantDeleted: []string{"worker-1 after 6m0s"},
 		},
+		"a machine that was off before it is gone, and a custom CCM that said both": {
+			platform: "external",
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				node := c.node("worker-1")
+				node.Spec.Taints = []corev1.Taint{{Key: shutdownTaint, Effect: corev1.TaintEffectNoSchedule}}
+				c.put(node)
+				c.run(time.Hour)
+				require.Empty(c.t, c.node("worker-1").Annotations)
+				c.unknown["worker-1"] = true
+				c.run(time.Minute)
+			},
+			wantDeleted: []string{"worker-1 after 1h0m5s"},
+		},
 		"a failure of the network, and a CCM that announces nothing": {
 			platform: "external",
 			do: func(c *cluster) {
