@@ -41,7 +41,7 @@ func large() string { return strings.Repeat("x", 512<<10) }
 
 // forges are those of the rows whose bound is a number, by path and selector.
 var forges = map[string]forge{
-	"/api/v1/namespaces/default/events source=cloud-node-lifecycle-controller": func(t *testing.T) (any, int) {
+	"/api/v1/namespaces/default/events reason=DeletingNode,source=cloud-node-lifecycle-controller": func(t *testing.T) (any, int) {
 		t.Helper()
 		watch := nodedeletion.NewAnnouncements(nil)
 		for i := range 12000 {

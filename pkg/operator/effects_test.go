@@ -155,7 +155,7 @@ func TestWhatControllersShareHasItsEffect(t *testing.T) {
 		}, machine("silent", corev1.ConditionUnknown), &corev1.Event{
 			ObjectMeta:     metaOf("default", "silent.1"),
 			InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "silent", UID: "uid-of-silent"},
-			Source:         corev1.EventSource{Component: "cloud-node-lifecycle-controller"}, LastTimestamp: metav1.Now(),
+			Source:         corev1.EventSource{Component: "cloud-node-lifecycle-controller"}, Reason: "DeletingNode", LastTimestamp: metav1.Now(),
 		})
 		<-time.After(3 * time.Minute)
 

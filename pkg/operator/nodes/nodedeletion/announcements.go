@@ -67,7 +67,7 @@ func (a *Announcements) Start(stop <-chan struct{}) {
 				path := "/api/v1/namespaces/" + EventNamespace + "/events"
 				return listing.Watch(ctx, a.client.RESTClient(), path, options, maxEvent, &corev1.Event{})
 			},
-			FieldSelector: fields.OneTermEqualSelector("source", EventSource).String(),
+			FieldSelector: fields.Set{"source": EventSource, "reason": eventReason}.String(),
 			IsRelevant:    isAnnouncement,
 			Strip:         stripEvent,
 		}, events, a).RunWithContext(wait.ContextForChannel(stop))

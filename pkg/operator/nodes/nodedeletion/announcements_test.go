@@ -30,7 +30,7 @@ func forged(name, uid, text string) *corev1.Event {
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: text}}, Finalizers: []string{text},
 		},
 		InvolvedObject: reference, Related: &reference, Source: corev1.EventSource{Component: EventSource, Host: text},
-		Reason: text, Message: text, Action: text, ReportingInstance: text, Type: corev1.EventTypeNormal,
+		Reason: eventReason, Message: text, Action: text, ReportingInstance: text, Type: corev1.EventTypeNormal,
 		FirstTimestamp: metav1.NewTime(start), LastTimestamp: metav1.NewTime(start.Add(time.Minute)),
 	}
 }
@@ -38,9 +38,9 @@ func forged(name, uid, text string) *corev1.Event {
 func TestTheAnnouncementsOfTheCCMAreFollowed(t *testing.T) {
 	server := apitest.Start(t)
 	genuine, later := forged("a", "uid-a", "x"), forged("b", "uid-b", "x")
-	other := forged("c", "uid-c", "x")
-	other.Source.Component = "kubelet"
-	server.Set(t, genuine, other)
+	other, failed := forged("c", "uid-c", "x"), forged("d", "uid-a", "x")
+	other.Source.Component, failed.Reason = "kubelet", "DeletingNodeFailed"
+	server.Set(t, genuine, other, failed)
 	kube, err := kubernetes.NewForConfig(server.Config)
 	require.NoError(t, err)
 	a := NewAnnouncements(kube.CoreV1())

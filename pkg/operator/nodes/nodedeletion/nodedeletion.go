@@ -33,6 +33,8 @@ const (
 	// EventSource is the component of the CCM that deletes Nodes, and announces each attempt by an event
 	// (k8s.io/cloud-provider/controllers/nodelifecycle).
 	EventSource = "cloud-node-lifecycle-controller"
+	// eventReason is that of the announcement. After each rejected attempt, the CCM writes another Event.
+	eventReason = "DeletingNode"
 
 	// syncLimit is how long the first lists may take before the sync fails.
 	syncLimit = time.Minute
