@@ -131,7 +131,8 @@ const (
 	// shutdownLimit is how long a node that reported NotReady before it went silent is tolerated: a machine that is
 	// being deleted shuts down first. kube-controller-manager notices the silence within this time.
 	shutdownLimit = 55 * time.Second
-	// announcementLife is how long a CCM's last announcement counts. Its recorder emits one repeat in five minutes.
+	// announcementLife is how long a CCM's last announcement counts, if two passes do not take longer. Its recorder emits
+	// one repeat in five minutes.
 	announcementLife = 12 * time.Minute
 	// confirmationLife is how long a probe counts for a confirmation. Then a confirmed Node that exists is probed again.
 	confirmationLife = time.Minute
@@ -274,7 +275,7 @@ func (m *memory) wantsDeletion(o *observation, n *node) bool {
 	}
 	n.announced = last.at
 	switch {
-	case o.now.Sub(last.at) >= announcementLife:
+	case o.now.Sub(last.at) >= max(announcementLife, last.passes()):
 		return false
 	case last.at.Before(r.reported), reports && !r.inherited && last.at.Before(r.since):
 		// The kubelet's report ends earlier announcements. Silence does not: the CCM's recorder may drop Events then.
@@ -294,7 +295,7 @@ func (r *record) expire(o *observation, announced *announcement) {
 	if r.confirmedAt.After(last) {
 		last = r.confirmedAt
 	}
-	if o.now.Sub(last) >= min(announcementLife, max(confirmationLife, 2*announced.interval)) {
+	if o.now.Sub(last) >= max(confirmationLife, announced.passes()) {
 		r.expired = announced.at
 	}
 }

@@ -68,6 +68,10 @@ type announcement struct {
 	interval time.Duration
 }
 
+// passes returns the time of two passes, in which the CCM announces the deletion again, up to an hour: in a longer
+// interval, the CCM has found the machine.
+func (a *announcement) passes() time.Duration { return min(2*a.interval, longPeriod) }
+
 func newMemory() memory {
 	return memory{records: map[types.UID]*record{}, announcements: map[types.UID]*announcement{}}
 }
