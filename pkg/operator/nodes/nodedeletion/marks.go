@@ -50,7 +50,7 @@ func (c *controller) act(ctx context.Context, o *observation) error {
 			p.wrote(n.uid, version, c.Clock.Now())
 		}
 		if wanted.confirm {
-			n.record.written = cmp.Or(version, n.facts.version)
+			n.record.written = cmp.Or(version, n.version)
 			c.Recorder.Eventf("NodeDeletionConfirmed",
 				"The cloud-controller-manager may delete node %s, whose kubelet is silent", n.name)
 		}
@@ -63,7 +63,7 @@ func (m *memory) changeOf(n *node) change {
 	return change{
 		taint:    m.probe.lacksTaint(n),
 		untaint:  n.hasTaint && !m.probe.includes(n.uid),
-		confirm:  is && n.permission != Confirmed && n.record.lacksConfirmation(n.facts.version),
+		confirm:  is && n.permission != Confirmed && n.record.lacksConfirmation(n.version),
 		withdraw: !is && n.permission == Confirmed,
 	}
 }
@@ -81,7 +81,7 @@ func isLater(version, former string) bool {
 // patch returns the Node's new version, "" if the Node is gone. The cached version makes the API server reject the
 // patch if the Node has changed, because a list of taints can only be replaced.
 func patch(ctx context.Context, client corev1client.NodeInterface, n *node, wanted change) (version string, err error) {
-	metadata, spec := map[string]any{"uid": n.uid, "resourceVersion": n.facts.version}, map[string]any{}
+	metadata, spec := map[string]any{"uid": n.uid, "resourceVersion": n.version}, map[string]any{}
 	switch {
 	case wanted.confirm:
 		metadata["annotations"] = map[string]any{Annotation: Confirmed}
@@ -106,7 +106,7 @@ func patch(ctx context.Context, client corev1client.NodeInterface, n *node, want
 }
 
 func taintsOf(n *node, add bool) []corev1.Taint {
-	taints := slices.DeleteFunc(slices.Clone(n.facts.taints), isProbeTaint)
+	taints := slices.DeleteFunc(slices.Clone(n.taints), isProbeTaint)
 	if add {
 		taints = append(taints, corev1.Taint{
 			Key: controlplane.UninitializedTaint, Value: probeTaintValue, Effect: corev1.TaintEffectPreferNoSchedule,

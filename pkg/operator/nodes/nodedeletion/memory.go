@@ -135,7 +135,7 @@ func (m *memory) observe(o *observation) {
 		}
 		n.record = m.records[n.uid]
 		if n.record == nil {
-			n.record = &record{kubelet: n.kubelet, transition: n.facts.transition, since: o.now, inherited: first,
+			n.record = &record{kubelet: n.kubelet, transition: n.transition, since: o.now, inherited: first,
 				awayAt: o.now}
 			m.records[n.uid] = n.record
 		}
@@ -183,8 +183,7 @@ func (r *record) forgetAnswers() {
 // observe records a change of the kubelet's state, from when the controller first sees it: the Node's times are of
 // other clocks, and only distinguish changes.
 func (r *record) observe(n *node, now time.Time) {
-	transition := n.facts.transition
-	if r.kubelet == n.kubelet && r.transition == transition {
+	if r.kubelet == n.kubelet && r.transition == n.transition {
 		return
 	}
 	if r.kubelet == n.kubelet && n.kubelet == controlplane.KubeletSilent {
@@ -194,7 +193,7 @@ func (r *record) observe(n *node, now time.Time) {
 	if n.kubelet != controlplane.KubeletSilent {
 		r.reported = now
 	}
-	r.kubelet, r.transition, r.since, r.inherited = n.kubelet, transition, now, false
+	r.kubelet, r.transition, r.since, r.inherited = n.kubelet, n.transition, now, false
 	r.awayAt, r.lived = now, time.Time{}
 }
 

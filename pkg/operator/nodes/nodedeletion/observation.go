@@ -51,15 +51,12 @@ type observation struct {
 }
 
 type node struct {
-	name, zone string
-	// scheme is the scheme of the provider ID, "" if no cloud-controller-manager has initialized the node.
-	scheme  string
-	uid     types.UID
-	facts   *Facts
-	kubelet controlplane.Kubelet
+	*Facts
+
+	// scheme is "" if no cloud-controller-manager has initialized the node.
+	scheme, zone, permission string
 	// queued is true while the Node waits for the CCM, shutDown while it has shutdownTaint, hasTaint while it has ours.
 	queued, shutDown, hasTaint bool
-	permission                 string
 	// record is nil if the kubelet is ready.
 	record *record
 	// deletionWanted is as in evidence, and announced is when the CCM announced the deletion last.
@@ -124,10 +121,7 @@ func (o *observation) add(facts *Facts, m *memory) {
 }
 
 func newNode(f *Facts) node {
-	seen := node{
-		name: f.name, scheme: f.scheme.Value(), uid: f.uid, facts: f, permission: f.permission.Value(), zone: f.zone.Value(),
-		kubelet: f.kubelet,
-	}
+	seen := node{Facts: f, scheme: f.scheme.Value(), zone: f.zone.Value(), permission: f.permission.Value()}
 	for _, taint := range f.taints {
 		switch {
 		case taint.Key == shutdownTaint:

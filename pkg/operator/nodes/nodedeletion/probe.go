@@ -74,7 +74,7 @@ func (p *probe) lacksTaint(n *node) bool {
 
 // isFound reports whether the CCM found the machine: the taint was written and removed. A stale cache has none either.
 func (p *probe) isFound(n *node) bool {
-	return p.written[n.uid] != "" && !n.hasTaint && isLater(n.facts.version, p.written[n.uid])
+	return p.written[n.uid] != "" && !n.hasTaint && isLater(n.version, p.written[n.uid])
 }
 
 // startProbe starts a probe if one is due, and if no Node has a taint of an earlier one. Otherwise, a cache that is

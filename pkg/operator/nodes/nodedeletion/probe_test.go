@@ -11,9 +11,9 @@ import (
 
 // probed is an observation of a silent Node, the target of a probe, and living Nodes, its references.
 func probed(now time.Time, references ...types.UID) *observation {
-	o := &observation{now: now, byUID: map[types.UID]*node{"target": {uid: "target", record: &record{}, facts: &Facts{}}}}
+	o := &observation{now: now, byUID: map[types.UID]*node{"target": {Facts: &Facts{uid: "target"}, record: &record{}}}}
 	for _, uid := range references {
-		o.byUID[uid] = &node{uid: uid, name: string(uid), facts: &Facts{}}
+		o.byUID[uid] = &node{Facts: &Facts{uid: uid, name: string(uid)}}
 	}
 	return o
 }
@@ -77,7 +77,7 @@ func TestTheTimesOfTheFirstAndTheLastReferenceAreKept(t *testing.T) {
 		after time.Duration
 	}{{"target", 2 * time.Second}, {"a", 3 * time.Second}, {"b", 7 * time.Second}, {"c", 12 * time.Second}} {
 		o.now = start.Add(answer.after)
-		o.byUID[answer.uid].facts.version = "9"
+		o.byUID[answer.uid].version = "9"
 		p.advance(o)
 	}
 	require.Equal(t, 3*time.Second, p.fastest)
