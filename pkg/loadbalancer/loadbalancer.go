@@ -53,14 +53,17 @@ func NeedsCleanup(service metav1.Object) bool {
 	return slices.Contains(service.GetFinalizers(), Finalizer)
 }
 
-// HandedOver returns the annotation of the given ones, as name=value, that is on a Service, "" if none is.
-func HandedOver(service metav1.Object, annotations []string) string {
-	for _, annotation := range annotations {
-		if name, value, _ := strings.Cut(annotation, "="); service.GetAnnotations()[name] == value {
-			return annotation
-		}
+// HandedOver returns the annotation of handsOver, as name=value, that is on a Service, "" if none is, or one of keeps.
+func HandedOver(service metav1.Object, handsOver, keeps []string) string {
+	isOn := func(annotation string) bool {
+		name, value, _ := strings.Cut(annotation, "=")
+		return service.GetAnnotations()[name] == value
 	}
-	return ""
+	i := slices.IndexFunc(handsOver, isOn)
+	if i < 0 || slices.ContainsFunc(keeps, isOn) {
+		return ""
+	}
+	return handsOver[i]
 }
 
 // Need is what a Service needs from a cloud-controller-manager.

@@ -50,6 +50,9 @@ type Platform struct {
 	// controller: its EnsureLoadBalancer returns cloudprovider.ImplementedElsewhere.
 	HandsOver []string
 
+	// Keeps are annotations, as name=value, of Services that the cloud-controller-manager serves in spite of HandsOver.
+	Keeps []string
+
 	// Preflight means that an ordinary pod of the cloud-controller-manager tries a change. This was tested with the
 	// cloud-controller-manager: that it only reads from its cloud, and what it proves. docs/preflight.md documents the
 	// platforms without a preflight.

@@ -125,8 +125,13 @@ var registry = []Platform{
 			RootSecret: "gcp-credentials",
 		},
 		Lookup: Lookup{Name: "name", Domain: NoDomain},
-		// ensureExternalLoadBalancer (cloud-provider-gcp, providers/gce/gce_loadbalancer_external.go).
+		// ensureExternalLoadBalancer (cloud-provider-gcp, providers/gce/gce_loadbalancer_external.go). An internal Service
+		// is not asked for it (GetLoadBalancerAnnotationType in gce_annotations.go).
 		HandsOver: []string{"cloud.google.com/l4-rbs=enabled"},
+		Keeps: []string{
+			"networking.gke.io/load-balancer-type=Internal", "networking.gke.io/load-balancer-type=internal",
+			"cloud.google.com/load-balancer-type=Internal", "cloud.google.com/load-balancer-type=internal",
+		},
 		Preflight: true,
 		Rewrite:   gcp.Rewrite,
 		matches:   ofType(configv1.GCPPlatformType),
@@ -215,13 +220,12 @@ func ByName(name string) (Platform, bool) {
 	return Platform{}, false
 }
 
-// Handovers returns the HandsOver of all platforms.
-func Handovers() []string {
-	var all []string
+// Handovers returns the HandsOver and the Keeps of all platforms.
+func Handovers() (handsOver, keeps []string) {
 	for _, p := range registry {
-		all = append(all, p.HandsOver...)
+		handsOver, keeps = append(handsOver, p.HandsOver...), append(keeps, p.Keeps...)
 	}
-	return all
+	return handsOver, keeps
 }
 
 // Of returns the platform of a cluster, or ErrNoStatus. custom is spec.custom, nil if unset.

@@ -227,6 +227,12 @@ func TestAServiceIsExplained(t *testing.T) {
 			on("gcp")(w)
 			balanced(w).Annotations = map[string]string{"cloud.google.com/l4-rbs": "enabled"}
 		},
+		"internal-on-gcp": func(w *world) {
+			on("gcp")(w)
+			balanced(w).Annotations = map[string]string{
+				"cloud.google.com/l4-rbs": "enabled", "networking.gke.io/load-balancer-type": "Internal",
+			}
+		},
 		"balanced": func(w *world) {
 			balanced(w).Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "lb.example.com"}}
 		},

@@ -66,7 +66,7 @@ func (e *walk) handedOver(service *corev1.Service) bool {
 			"check that controller, or create the Service without a class")
 		return true
 	}
-	name, value, found := strings.Cut(loadbalancer.HandedOver(service, e.platform.HandsOver), "=")
+	name, value, found := strings.Cut(loadbalancer.HandedOver(service, e.platform.HandsOver, e.platform.Keeps), "=")
 	if !found || service.DeletionTimestamp != nil {
 		return false
 	}

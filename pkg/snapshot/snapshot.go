@@ -216,7 +216,7 @@ func reduce(object *unstructured.Unstructured) *unstructured.Unstructured {
 	for _, name := range annotations {
 		keep(object, kept, "metadata", "annotations", name)
 	}
-	for _, handover := range platform.Handovers() {
+	for _, handover := range slices.Concat(platform.Handovers()) {
 		name, _, _ := strings.Cut(handover, "=")
 		keep(object, kept, "metadata", "annotations", name)
 	}

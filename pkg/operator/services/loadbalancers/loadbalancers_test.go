@@ -135,6 +135,16 @@ func TestServicesThatWaitAreReported(t *testing.T) {
 			services: []any{service("web", time.Hour, external)},
 			want:     waits + "1: service/web in shop (without an address since 2026-11-24T08:00:00Z)" + action,
 		},
+		"an internal one on Google Cloud is the CCM's, in spite of the annotation": {
+			platform: "gcp", services: []any{service("web", time.Hour, func(s *corev1.Service) {
+				s.Annotations["cloud.google.com/l4-rbs"], s.Annotations["networking.gke.io/load-balancer-type"] = "enabled", "Internal"
+			})},
+			want: waits + "1: service/web in shop (without an address since 2026-11-24T08:00:00Z)" + action,
+		},
+		"an external one is another controller's": {
+			platform: "gcp", services: []any{service("web", time.Hour, func(s *corev1.Service) { s.Annotations["cloud.google.com/l4-rbs"] = "enabled" })},
+			want: isWell,
+		},
 		"the deletion of a handed one is the CCM's, which added the finalizer": {
 			platform: "aws", services: []any{service("web", time.Hour, external, deleted(time.Minute*10))},
 			want: waits + "1: service/web in shop (its load balancer not deleted since 2026-11-24T08:50:00Z)" + action,

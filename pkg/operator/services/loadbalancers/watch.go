@@ -36,8 +36,8 @@ type need struct {
 	handover string
 }
 
-// handovers are the annotations that a need may have.
-var handovers = platform.Handovers()
+// handsOver are the annotations that a need may have.
+var handsOver, keeps = platform.Handovers()
 
 // Watch is a cache.ReflectorStore of the Services that need something from a cloud-controller-manager.
 type Watch struct {
@@ -103,7 +103,7 @@ func stripped(service *corev1.Service) *corev1.Service {
 	if loadbalancer.NeedsCleanup(service) {
 		kept.Finalizers = []string{loadbalancer.Finalizer}
 	}
-	if name, value, found := strings.Cut(loadbalancer.HandedOver(service, handovers), "="); found {
+	if name, value, found := strings.Cut(loadbalancer.HandedOver(service, handsOver, keeps), "="); found {
 		kept.Annotations = map[string]string{name: value}
 	}
 	if len(service.Status.LoadBalancer.Ingress) > 0 {
@@ -176,7 +176,7 @@ func (w *Watch) change(do func() bool) {
 
 // set records a Service, and reports whether that changed something. since is when a new need started.
 func (w *Watch) set(service *corev1.Service, needs loadbalancer.Need, since time.Time) bool {
-	name, handover := nameOf(service), loadbalancer.HandedOver(service, handovers)
+	name, handover := nameOf(service), loadbalancer.HandedOver(service, handsOver, keeps)
 	former, known := w.needs[name]
 	switch {
 	case needs == loadbalancer.Nothing:
