@@ -62,6 +62,35 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 			evidence: failed(`error while querying for providerID "gce://p/z/m1": googleapi: Error 404: The resource 'projects/p/zones/z/instances/m1' was not found, notFound`),
 			want:     nodecause.UnknownMachine,
 		},
+		"OpenStack's library has no server of that name": {
+			evidence: failed("Unable to find server with name m1"), want: nodecause.UnknownMachine,
+		},
+		"vSphere knows the machine, but no address of it": {
+			evidence: failed("failed to get instance ID from cloud provider: unable to find suitable IP address for node m1 with IP family [ipv4]"),
+			want:     nodecause.Other,
+		},
+		"Octavia has no quota left, and calls it forbidden": {
+			evidence: failed(openstack("403", `{"faultcode": "Client", "faultstring": "Quota has been met for resources: Load Balancer"}`)),
+			want:     nodecause.QuotaExceeded,
+		},
+		"Octavia's provider lacks an option": {
+			evidence: failed(openstack("501", `{"faultcode": "Server", "faultstring": "Provider 'ovn' does not support a requested option: OVN provider does not support allowed_cidrs option"}`)),
+			want:     nodecause.Other,
+		},
+		"AWS's SDK gives up to retry what it cannot reach": {
+			evidence: failed(`operation error EC2: DescribeInstances, request send failed, Post "https://ec2.us-east-2.amazonaws.com/": dial tcp ` +
+				"192.0.2.1:443: i/o timeout\nfailed to get rate limit token, retry quota exceeded, 2 available, 5 requested"),
+			want: nodecause.Unreachable,
+		},
+		"AWS has no address left": {
+			evidence: failed("api error AddressLimitExceeded: The maximum number of addresses has been reached."), want: nodecause.QuotaExceeded,
+		},
+		"Azure has no address left": {
+			evidence: failed("RESPONSE 400: 400 Bad Request ERROR CODE: PublicIPCountLimitReached"), want: nodecause.QuotaExceeded,
+		},
+		"a policy of Azure forbids it to everybody": {
+			evidence: failed("RESPONSE 403: 403 Forbidden ERROR CODE: RequestDisallowedByPolicy"), want: nodecause.Other,
+		},
 		"Alibaba Cloud's provider wants a provider ID": {
 			evidence: failed("unrecognized node type, skip sync node"), want: nodecause.NoProviderID,
 		},

@@ -38,7 +38,12 @@ var patterns = sync.OnceValue(func() []classPattern {
 		{ProxyRefused, anyOf(
 			`proxy authentication required`, `\b(?:get|head|post|put|patch|delete) \\*"https://[^"]+": forbidden\b`,
 		)},
-		{QuotaExceeded, anyOf(`\bquota ?exceeded`, `exceeded .{0,40}\bquota\b`, `\bInstanceLimitExceeded\b`)},
+		{QuotaExceeded, anyOf(
+			// The "retry quota" of AWS's SDK is none of the cloud's: it ends the retries of any error.
+			`(?:^|[^y] |[^ ])quota ?exceeded`, `exceeded .{0,40}\bquota\b`,
+			`\bquota has been met\b`,                                                 // Octavia, with a 403
+			`\b(?:Instance|Address)LimitExceeded\b`, `\bPublicIPCountLimitReached\b`, // AWS, Azure
+		)},
 		{Throttled, anyOf(
 			status(`429`), `too many requests`, `\bRequestLimitExceeded`, `\bThrottling`, `rate ?limit ?exceeded`,
 		)},
@@ -48,7 +53,9 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`Client\.Timeout exceeded`, `\bdial tcp\b`, `proxyconnect`, `\bEOF$`,
 		)},
 		{Unavailable, anyOf(
-			status(`5\d\d`), `service unavailable`, `bad gateway`, `gateway time-?out`, `internal server error`,
+			// Octavia answers 501 if its provider lacks what a Service asks for.
+			status(`5(?:0[02-9]|[1-9]\d)`), `service unavailable`, `bad gateway`, `gateway time-?out`,
+			`internal server error`,
 		)},
 		// Errors of federated logins. The SDKs of AWS wrap each of them in the words of a rejected login.
 		{NotTrusted, anyOf(
@@ -77,6 +84,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`"errorGroup":"UNAUTHORIZED"`,           // Nutanix
 			`\bInvalidAccessKeyId`,                  // Alibaba Cloud
 		)},
+		{Other, anyOf(`\bRequestDisallowedByPolicy\b`)}, // Azure, with a 403
 		{Unauthorized, anyOf(
 			status(`403`), `\bUnauthorizedOperation`, `\bAccessDenied`, `\bAuthorizationFailed`,
 			`permission to perform this operation was denied`, `\bNoPermission\b`, `is not authorized to perform`,
@@ -84,9 +92,9 @@ var patterns = sync.OnceValue(func() []classPattern {
 		)},
 		{NoProviderID, anyOf(`unrecognized node type, skip sync node`, `cloud node not found by prvdId ""`)}, // Alibaba Cloud
 		{UnknownMachine, anyOf(
-			`\binstance not found\b`,                     // cloud.go: every provider
-			strings.TrimSpace(becauseOf),                 // node_controller.go
-			`failed to find object`, `unable to find \w`, // OpenStack, gophercloud
+			`\binstance not found\b`,                                // cloud.go: every provider
+			strings.TrimSpace(becauseOf),                            // node_controller.go
+			`failed to find object`, `unable to find \w+ with name`, // OpenStack, gophercloud
 			`no instances found`, `InvalidInstanceID\.(?:NotFound|Malformed)`, // AWS
 			`\bno VM found`, `\bVM not found`, `\bnode not found`, `\bdatacenter '[^']*' not found`,
 			`has already been deleted or has not been completely created`, // vSphere
