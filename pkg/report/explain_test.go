@@ -317,6 +317,10 @@ func TestARolloutIsExplained(t *testing.T) {
 		"held-back": func(w *world) {
 			w.condition("RevisionHeldBackDegraded", "True", "Waits", "the accepted configuration waits for secret/cloud-tokens; see CloudTokensDegraded")
 		},
+		"evicted": func(w *world) {
+			w.plane.Ready("master-1", false)
+			w.plane.Pods["master-1"].Status.Phase, w.plane.Pods["master-1"].Status.Reason = corev1.PodFailed, "Evicted"
+		},
 		"not-ready": func(w *world) { w.plane.Ready("master-1", false) },
 		"no-revision": func(w *world) {
 			w.Resource.Status.LatestAvailableRevision, w.Resource.Status.NodeStatuses, w.plane.Pods = 0, nil, nil

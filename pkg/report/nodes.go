@@ -39,7 +39,7 @@ type Node struct {
 	Failure string `json:"failure,omitempty"`
 	// Kubelet is Ready, NotReady, silent, missing if there is no Node, or unknown.
 	Kubelet string `json:"kubelet"`
-	// CCM is Ready, what its container waits for, "-" if there is no static pod, or unknown.
+	// CCM is Ready, what its container waits for, why its pod failed, such as Evicted, "-" if there is no static pod, or unknown.
 	CCM   string `json:"cloudControllerManager"`
 	Leads bool   `json:"leads"`
 	// LeadsSince is by the clock of the node.
@@ -168,6 +168,8 @@ func stateOf(pod *corev1.Pod) string {
 	switch {
 	case controlplane.IsReady(pod):
 		return "Ready"
+	case pod.Status.Phase == corev1.PodFailed: // Evicted, or not admitted, and not started again
+		return cmp.Or(pod.Status.Reason, "failed")
 	case state.Waiting != nil:
 		return cmp.Or(state.Waiting.Reason, "waiting")
 	case state.Terminated != nil:
