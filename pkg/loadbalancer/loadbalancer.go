@@ -22,13 +22,14 @@ const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
 // SyncLoadBalancerFailed, also for a deletion, UpdateLoadBalancerFailed and UnAvailableLoadBalancer.
 const EventSource = "service-controller"
 
-// LastWarning returns the service controller's last Warning about a Service, or nil.
-func LastWarning(events []*corev1.Event, name string, uid types.UID) *corev1.Event {
+// LastWarning returns the service controller's last Warning about a Service since the given time, or nil.
+func LastWarning(events []*corev1.Event, name string, uid types.UID, since time.Time) *corev1.Event {
 	var last *corev1.Event
 	for _, event := range events {
 		of := event.InvolvedObject
 		isOf := of.Kind == "Service" && of.Name == name && of.UID == uid && event.Source.Component == EventSource
-		if !isOf || event.Type != corev1.EventTypeWarning {
+		isOld := event.LastTimestamp.Time.Before(since.Truncate(time.Second)) // the precision of an Event's time
+		if !isOf || isOld || event.Type != corev1.EventTypeWarning {
 			continue
 		}
 		if last == nil || event.LastTimestamp.After(last.LastTimestamp.Time) {

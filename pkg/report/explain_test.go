@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -126,7 +127,7 @@ func silentWorker(w *world) *corev1.Node {
 func announced(w *world) {
 	w.More = append(w.More, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "worker-3.1"}, Reason: "DeletingNode",
-		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "worker-3"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "worker-3", UID: "worker-3"},
 		Source:         corev1.EventSource{Component: "cloud-node-lifecycle-controller"}, LastTimestamp: metav1.NewTime(now),
 	})
 }
@@ -149,6 +150,19 @@ func TestADeletionIsExplained(t *testing.T) {
 			silentWorker(w)
 			nodesWait(w)
 			announced(w)
+		},
+		"announced-about-a-former-node-of-the-name": func(w *world) {
+			silentWorker(w).UID = "another"
+			announced(w)
+		},
+		"announced-before-the-kubelet-came-back": func(w *world) {
+			silentWorker(w).Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(time.Second))
+			announced(w)
+		},
+		"announced-by-a-former-leader": func(w *world) {
+			silentWorker(w)
+			announced(w)
+			w.plane.Acquire("master-1", "second", 30)
 		},
 		"another-is-held": func(w *world) {
 			silentWorker(w)
@@ -267,6 +281,14 @@ func TestAServiceIsExplained(t *testing.T) {
 		"named-and-throttled": func(w *world) {
 			warned(w, "Error syncing load balancer: Expected HTTP response code [200] but got 429 instead")
 			serviceWaits(w)
+		},
+		"quota-before-the-deletion": func(w *world) {
+			warned(w, "Error syncing load balancer: Quota exceeded")
+			w.More[len(w.More)-2].(*corev1.Service).DeletionTimestamp = ptr.To(metav1.NewTime(now.Add(time.Second)))
+		},
+		"quota-of-a-former-leader": func(w *world) {
+			warned(w, "Error syncing load balancer: Quota exceeded")
+			w.plane.Acquire("master-1", "second", 30)
 		},
 		"of-a-former-one": func(w *world) {
 			warned(w, "Error syncing load balancer: Quota exceeded")

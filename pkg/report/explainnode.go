@@ -212,15 +212,22 @@ func deleteByHand(name string) string {
 	return "check that its machine is gone, then delete the Node: oc delete node " + name
 }
 
+// lastAnnouncement returns when the present leader last announced that it wants to delete a Node, zero if it has not
+// since the kubelet has its present state: a kubelet that reported refutes what was announced before.
 func lastAnnouncement(s *snapshot.Snapshot, node *corev1.Node) time.Time {
+	since := leaderOf(s).Acquired
+	for _, ready := range controlplane.ReadyConditions(node) {
+		if ready.LastTransitionTime.After(since) {
+			since = ready.LastTransitionTime.Time
+		}
+	}
 	var last time.Time
 	for _, event := range s.Events(nodedeletion.EventNamespace) {
-		of := event.InvolvedObject
-		if event.Source.Component != nodedeletion.EventSource || of.Kind != "Node" || of.Name != node.Name {
-			continue
-		}
-		if event.LastTimestamp.After(last) {
-			last = event.LastTimestamp.Time
+		of, at := event.InvolvedObject, event.LastTimestamp.Time
+		isOf := of.Kind == "Node" && of.Name == node.Name && of.UID == node.UID
+		if isOf && event.Source.Component == nodedeletion.EventSource && at.After(last) &&
+			!at.Before(since.Truncate(time.Second)) {
+			last = at
 		}
 	}
 	return last

@@ -106,7 +106,12 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	if isNamed {
 		e.step(false, "condition %s since %s names it", notice.Type, stamp(notice.Since))
 	}
-	event := loadbalancer.LastWarning(e.shot.Events(service.Namespace), service.Name, service.UID)
+	// What an earlier leader reported, or what failed before the deletion, is no present cause.
+	since := leaderOf(e.shot).Acquired
+	if deleted := service.DeletionTimestamp; deleted != nil && deleted.After(since) {
+		since = deleted.Time
+	}
+	event := loadbalancer.LastWarning(e.shot.Events(service.Namespace), service.Name, service.UID, since)
 	if event == nil && isNamed {
 		return e.condition(notice)
 	}

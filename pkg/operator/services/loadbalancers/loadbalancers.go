@@ -192,7 +192,7 @@ func (c *controller) readQuotes(
 			continue
 		}
 		last.readAt = c.Clock.Now()
-		message, err := c.lastWarning(ctx, service, needs[service].uid)
+		message, err := c.lastWarning(ctx, service, needs[service])
 		if err != nil {
 			klog.FromContext(ctx).V(2).Info("Not known why a Service waits", "service", service, "err", err)
 		}
@@ -208,14 +208,15 @@ func (c *controller) readQuotes(
 	return nil
 }
 
-func (c *controller) lastWarning(ctx context.Context, service types.NamespacedName, uid types.UID) (string, error) {
+// lastWarning returns the last Warning since the Service has the need: a deletion did not fail for an earlier reason.
+func (c *controller) lastWarning(ctx context.Context, service types.NamespacedName, n need) (string, error) {
 	options := metav1.ListOptions{FieldSelector: fields.Set{
-		"involvedObject.kind": "Service", "involvedObject.name": service.Name, "involvedObject.uid": string(uid),
+		"involvedObject.kind": "Service", "involvedObject.name": service.Name, "involvedObject.uid": string(n.uid),
 		"source": loadbalancer.EventSource, "type": corev1.EventTypeWarning,
 	}.String()}
 	var last []*corev1.Event
 	err := c.events(ctx, service.Namespace, options, func(event *corev1.Event) {
-		if later := loadbalancer.LastWarning(append(last, event), service.Name, uid); later != nil {
+		if later := loadbalancer.LastWarning(append(last, event), service.Name, n.uid, n.since); later != nil {
 			last = []*corev1.Event{later}
 		}
 	})

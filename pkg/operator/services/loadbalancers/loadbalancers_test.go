@@ -169,6 +169,11 @@ func TestServicesThatWaitAreReported(t *testing.T) {
 			want: waits + "1: service/web in shop (without an address since 2026-11-24T08:59:30Z; " +
 				`"SyncLoadBalancerFailed: Error syncing load balancer: quota exceeded")` + action,
 		},
+		"what failed before the deletion is not why it lasts": {
+			services: []any{service("web", time.Hour, served, deleted(3*time.Minute))},
+			change:   func(c *cluster) { c.warn("quota exceeded", 4*time.Minute) },
+			want:     waits + "1: service/web in shop (its load balancer not deleted since 2026-11-24T08:57:00Z)" + action,
+		},
 		"a load balancer that is not deleted": {
 			services: []any{service("web", time.Hour, served, deleted(3*time.Minute)), service("new", time.Hour, served, deleted(time.Second))},
 			want:     waits + "1: service/web in shop (its load balancer not deleted since 2026-11-24T08:57:00Z)" + action,
