@@ -136,8 +136,8 @@ func (e *Explanation) WriteText(out io.Writer, color bool) error {
 	if e.Healthy() {
 		t.wrapped("", "", "nothing waits")
 	} else {
-		t.wrapped("cause:  ", "        ", e.Cause)
-		t.wrapped("action: ", "        ", e.Action)
+		t.advice("cause:  ", "        ", e.Cause)
+		t.advice("action: ", "        ", e.Action)
 	}
 	t.unread(e.Unread)
 	_, err := out.Write(t.out.Bytes())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -225,7 +226,7 @@ func (t *text) inputs(s *Status) {
 	t.table(rows)
 	for _, in := range s.Inputs {
 		if in.Rejected {
-			t.wrapped("  ", "    ", fmt.Sprintf("%s: %s: %s", in.Name, reasonAndCode(in.Reason), in.Message))
+			t.advice("  ", "    ", fmt.Sprintf("%s: %s: %s", in.Name, reasonAndCode(in.Reason), in.Message))
 		}
 	}
 	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Rejected && in.state() == rejected }) {
@@ -259,7 +260,7 @@ func (t *text) conditions(title string, conditions []Condition) {
 		if c.Reason != "" { // a controller of library-go may have no reason
 			reason = fmt.Sprintf(" (%s)", reasonAndCode(c.Reason))
 		}
-		t.wrapped("  ", "    ", fmt.Sprintf("%s since %s%s: %s", c.Type, stamp(c.Since), reason, message))
+		t.advice("  ", "    ", fmt.Sprintf("%s since %s%s: %s", c.Type, stamp(c.Since), reason, message))
 	}
 }
 
@@ -289,10 +290,15 @@ func (t *text) line(line string) { t.out.WriteString(shorten(printable.Line(line
 
 // wrapped writes a text in lines of at most Width columns, the first after first, and the others after indent. It keeps
 // the line breaks of the text.
-func (t *text) wrapped(first, indent, long string) {
+func (t *text) wrapped(first, indent, long string) { t.fill(first, indent, long, strings.Fields) }
+
+// advice is wrapped for a text with an action. A command is not wrapped, because a shell would run a part of it.
+func (t *text) advice(first, indent, long string) { t.fill(first, indent, long, words) }
+
+func (t *text) fill(first, indent, long string, words func(string) []string) {
 	for paragraph := range strings.SplitSeq(long, "\n") {
 		line, isEmpty := first, true
-		for _, word := range strings.Fields(printable.Line(paragraph)) {
+		for _, word := range words(printable.Line(paragraph)) {
 			if !isEmpty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > Width {
 				t.out.WriteString(line + "\n")
 				line, isEmpty = indent, true
@@ -300,11 +306,29 @@ func (t *text) wrapped(first, indent, long string) {
 			if !isEmpty {
 				line += " "
 			}
-			line, isEmpty = line+shorten(word, Width-len(indent)), false
+			if !strings.Contains(word, " ") {
+				word = shorten(word, Width-len(indent))
+			}
+			line, isEmpty = line+word, false
 		}
 		t.out.WriteString(line + "\n")
 		first = indent
 	}
+}
+
+// commands are those of a text that an administrator can paste. They end with the clause.
+var commands = regexp.MustCompile(`: oc (?:[^;(]|\$\()*[^;( ]`)
+
+// words splits a printable text at its spaces, except for those in commands.
+func words(text string) []string {
+	const joint = "\x00" // not printable
+	fields := strings.Fields(commands.ReplaceAllStringFunc(text, func(command string) string {
+		return ": " + strings.ReplaceAll(command[len(": "):], " ", joint)
+	}))
+	for i := range fields {
+		fields[i] = strings.ReplaceAll(fields[i], joint, " ")
+	}
+	return fields
 }
 
 // Wrapped returns a text in lines of at most Width columns, the first after first, and the others indented as far.
