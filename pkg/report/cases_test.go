@@ -102,6 +102,11 @@ func TestASiblingOfACaseIsExplained(t *testing.T) {
 			balanced(w)
 			w.Logs["cloud-controller-manager-master-0"] = "W1121 09:00:10.123456       1 controllermanager.go:326] Skipping \"service-lb-controller\"\n"
 		}),
+		"deletion-without-octavia": service(func(w *world) {
+			balanced(w).DeletionTimestamp = ptr.To(metav1.NewTime(now))
+			w.Logs["cloud-controller-manager-master-0"] = "W1121 09:00:10.123456       1 controllermanager.go:326] Skipping \"service-lb-controller\"\n"
+		}),
+		"deletion-on-nutanix": service(on("nutanix"), func(w *world) { balanced(w).DeletionTimestamp = ptr.To(metav1.NewTime(now)) }),
 		"azure-resource-group-is-gone": service(on("azure"), warnedAbout(gone+`GET https://management.azure.com/: RESPONSE 404: 404 Not Found, `+
 			`ERROR CODE: ResourceGroupNotFound`)),
 		"event-in-the-leaders-log": service(func(w *world) {

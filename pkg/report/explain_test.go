@@ -145,7 +145,11 @@ func TestADeletionIsExplained(t *testing.T) {
 		"kubelet-reports":   func(w *world) { w.worker("worker-3") },
 		"done":              func(*world) {},
 		"never-initialized": func(w *world) { silentWorker(w).Spec.ProviderID = "" },
-		"not-wanted":        func(w *world) { silentWorker(w) },
+		"held-by-a-finalizer": func(w *world) {
+			node := silentWorker(w)
+			node.DeletionTimestamp, node.Finalizers = ptr.To(metav1.NewTime(now)), []string{"karpenter.sh/termination"}
+		},
+		"not-wanted": func(w *world) { silentWorker(w) },
 		"not-confirmed": func(w *world) {
 			silentWorker(w)
 			announced(w)
@@ -301,6 +305,15 @@ func TestAServiceIsExplained(t *testing.T) {
 		"of-a-former-one": func(w *world) {
 			warned(w, "Error syncing load balancer: Quota exceeded")
 			w.More[len(w.More)-2].(*corev1.Service).UID = "another"
+		},
+		"deleted-and-held-by-another-controller": func(w *world) {
+			service := balanced(w)
+			service.DeletionTimestamp, service.Finalizers = ptr.To(metav1.NewTime(now)), []string{"service.k8s.aws/resources"}
+			service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+		},
+		"deleted-after-a-change-of-its-type": func(w *world) {
+			service := balanced(w)
+			service.DeletionTimestamp, service.Spec.Type = ptr.To(metav1.NewTime(now)), corev1.ServiceTypeClusterIP
 		},
 		"deleted": func(w *world) { balanced(w).DeletionTimestamp = ptr.To(metav1.NewTime(now)) },
 		"no-platform": func(w *world) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leadership"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
@@ -150,10 +151,14 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		return nil, err
 	}
 	node := e.kubelet(name)
-	if node == nil {
+	switch {
+	case node == nil:
 		return e.Explanation, nil
-	}
-	if controlplane.KubeletOf(node) == controlplane.KubeletReady {
+	case node.DeletionTimestamp != nil:
+		e.step(false, "it is being deleted since %s", stamp(node.DeletionTimestamp.Time))
+		return e.withCause("finalizers hold the deletion: "+diagnostic.Few(node.Finalizers),
+			"check the controllers that added them"), nil
+	case controlplane.KubeletOf(node) == controlplane.KubeletReady:
 		return e.withCause("the kubelet reports, which proves that the machine exists",
 			"if the machine is to go, delete it, or stop its kubelet"), nil
 	}

@@ -34,27 +34,40 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 		e.step(false, "service/%s does not exist in %s", name, namespace)
 		return e.withCause("there is no such Service", "check its name and namespace"), nil
 	}
-	isBalanced := service.Spec.Type == corev1.ServiceTypeLoadBalancer
-	if !e.step(isBalanced, "service/%s in %s has type %s", name, namespace, service.Spec.Type) {
-		return e.withCause("only a Service of type LoadBalancer gets a load balancer", "set spec.type"), nil
-	}
-	isDeleted := loadbalancer.NeedOf(service) == loadbalancer.Deletion
-	if found := addresses(service); !isDeleted && e.either(found != "", "it has an address: "+found, "it has no address") {
+	// The finalizer is the cloud-controller-manager's, also on a Service of another controller.
+	if e.needsNothing(service) || service.DeletionTimestamp == nil && e.handedOver(service) {
 		return e.Explanation, nil
 	}
-	if isDeleted {
-		e.step(false, "it is being deleted since %s, and waits for its load balancer", stamp(service.DeletionTimestamp.Time))
-	}
-	if e.handedOver(service) {
-		return e.Explanation, nil
-	}
-	e.noBalancers()
+	e.noBalancers(service)
 	if e.Cause != "" {
 		return e.Explanation, nil
 	}
 	e.either(loadbalancer.NeedsCleanup(service), "the cloud-controller-manager has begun with it",
 		"the cloud-controller-manager has not begun with it")
 	return e.lastFailure(service), nil
+}
+
+// needsNothing ends the explanation of a Service that needs no load balancer, nor the deletion of one, and reports
+// whether it did.
+func (e *walk) needsNothing(service *corev1.Service) bool {
+	found, deleted, isBalanced := addresses(service), service.DeletionTimestamp,
+		service.Spec.Type == corev1.ServiceTypeLoadBalancer
+	e.step(isBalanced || deleted != nil, "service/%s in %s has type %s", service.Name, service.Namespace,
+		service.Spec.Type)
+	switch {
+	case deleted != nil && loadbalancer.NeedsCleanup(service):
+		e.step(false, "it is being deleted since %s, and waits for its load balancer", stamp(deleted.Time))
+		return false
+	case deleted != nil:
+		e.step(false, "it is being deleted since %s", stamp(deleted.Time))
+		e.withCause("other controllers than the cloud-controller-manager have finalizers on it: "+
+			diagnostic.Few(service.Finalizers), "check the controllers that added them")
+	case !isBalanced:
+		e.withCause("only a Service of type LoadBalancer gets a load balancer", "set spec.type")
+	default:
+		return e.either(found != "", "it has an address: "+found, "it has no address")
+	}
+	return true
 }
 
 // handedOver ends the explanation if another controller makes the load balancer of the Service, and reports whether it
@@ -67,7 +80,7 @@ func (e *walk) handedOver(service *corev1.Service) bool {
 		return true
 	}
 	name, value, found := strings.Cut(loadbalancer.HandedOver(service, e.platform.HandsOver, e.platform.Keeps), "=")
-	if !found || service.DeletionTimestamp != nil {
+	if !found {
 		return false
 	}
 	e.step(false, "annotation %s is %q", name, value)
@@ -76,14 +89,19 @@ func (e *walk) handedOver(service *corev1.Service) bool {
 	return true
 }
 
-// noBalancers ends the explanation if no CCM creates load balancers: by platform, by configuration, or if none leads.
-func (e *walk) noBalancers() {
-	if e.unmanaged("nobody makes load balancers on this platform", "install a controller that does") {
+// noBalancers ends the explanation if no CCM creates load balancers, or deletes them: by platform, by configuration, or
+// if none leads.
+func (e *walk) noBalancers(service *corev1.Service) {
+	otherwise := "install a controller that makes load balancers, such as MetalLB, or set another spec.type"
+	if service.DeletionTimestamp != nil {
+		otherwise = removeFinalizer(service)
+	}
+	if e.unmanaged("nobody makes load balancers on this platform", otherwise) {
 		return
 	}
 	if e.platform.WithoutLoadBalancers {
 		e.step(false, "the cloud-controller-manager of platform %q makes no load balancers", e.platform.Name)
-		e.withCause("the cloud-controller-manager of this platform makes no load balancers", otherBalancer)
+		e.withCause("the cloud-controller-manager of this platform makes no load balancers", otherwise)
 		return
 	}
 	if _, leads := e.leads(); !leads {
@@ -93,11 +111,9 @@ func (e *walk) noBalancers() {
 	if nodecause.StartOf(e.shot.Log.Text).WithoutServices {
 		e.step(false, "the log of pod/%s: it has started no controller of Services", e.shot.Log.Pod)
 		e.withCause("the cloud-controller-manager makes no load balancers with this cloud configuration",
-			"enable them there, on OpenStack by enabled = true in [LoadBalancer], or "+otherBalancer)
+			"enable them there, on OpenStack by enabled = true in [LoadBalancer], or "+otherwise)
 	}
 }
-
-const otherBalancer = "install a controller that makes load balancers, such as MetalLB, or set another spec.type"
 
 // lastFailure ends the explanation with the CCM's last Warning about the Service, or with the condition that names it.
 func (e *walk) lastFailure(service *corev1.Service) *Explanation {
@@ -125,7 +141,7 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time),
 		terminationmessage.Summary(event.Message))
 	cause, action := causeOf(e.shot, event.Message)
-	if loadbalancer.NeedOf(service) == loadbalancer.Deletion && loadbalancer.IsGone(event.Message) {
+	if service.DeletionTimestamp != nil && loadbalancer.IsGone(event.Message) {
 		cause, action = "the cloud no longer has the load balancer or what belongs to it, and the cloud-controller-manager "+
 			"cannot end the deletion", removeFinalizer(service)
 	}

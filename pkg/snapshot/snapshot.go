@@ -153,7 +153,9 @@ func (s *Snapshot) Missing(what string) string {
 // VersionAnnotation on the copy of a revision's credentials names the first revision with that content.
 const VersionAnnotation = "cloud-controller-manager.openshift.io/content-since-revision"
 
-var metadata = []string{"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generation"}
+var metadata = []string{
+	"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "finalizers", "generation",
+}
 
 var annotations = []string{
 	"kubernetes.io/config.hash", nodeinitialization.NodeIPAnnotation, tokens.RecordsAnnotation, VersionAnnotation,
@@ -187,7 +189,6 @@ var fields = map[string][][]string{
 	},
 	"Service": {
 		{"spec", "type"}, {"spec", "loadBalancerClass"}, {"status", "loadBalancer"}, {"status", "conditions"},
-		{"metadata", "finalizers"},
 	},
 }
 
