@@ -18,6 +18,9 @@ import (
 // (k8s.io/cloud-provider/service/helpers).
 const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
+// finalizers has those of Alibaba Cloud's provider, too (pkg/controller/helper/service_utils.go).
+var finalizers = []string{Finalizer, "service.k8s.alibaba/resources", "service.k8s.alibaba/nlb"}
+
 // EventSource is the component in the service controller's Events. The reasons of its Warnings are
 // SyncLoadBalancerFailed, also for a deletion, UpdateLoadBalancerFailed and UnAvailableLoadBalancer.
 const EventSource = "service-controller"
@@ -50,8 +53,11 @@ var gone = sync.OnceValue(func() *regexp.Regexp {
 func IsGone(message string) bool { return gone().MatchString(message) }
 
 // NeedsCleanup reports whether a cloud-controller-manager must delete the load balancer before the Service can go.
-func NeedsCleanup(service metav1.Object) bool {
-	return slices.Contains(service.GetFinalizers(), Finalizer)
+func NeedsCleanup(service metav1.Object) bool { return CleanupIndex(service) >= 0 }
+
+// CleanupIndex returns the index of a cloud-controller-manager's finalizer, -1 if there is none.
+func CleanupIndex(service metav1.Object) int {
+	return slices.IndexFunc(service.GetFinalizers(), func(f string) bool { return slices.Contains(finalizers, f) })
 }
 
 // HandedOver returns the annotation of handsOver, as name=value, that is on a Service, "" if none is, or one of keeps.

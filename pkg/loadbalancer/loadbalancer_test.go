@@ -17,6 +17,7 @@ func TestWhatAServiceNeeds(t *testing.T) {
 	}
 	deletes := func(s *corev1.Service) { s.DeletionTimestamp = ptr.To(metav1.NewTime(deleted)) }
 	cleansUp := func(s *corev1.Service) { s.Finalizers = []string{"example.com/other", Finalizer} }
+	cleansUpOnAlibaba := func(s *corev1.Service) { s.Finalizers = []string{"service.k8s.alibaba/resources"} }
 	ofClass := func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/other") }
 	for name, tc := range map[string]struct {
 		changes []func(*corev1.Service)
@@ -28,6 +29,7 @@ func TestWhatAServiceNeeds(t *testing.T) {
 		"one of a class is another controller's":                {changes: []func(*corev1.Service){ofClass}, want: Nothing},
 		"one of a class that is being deleted is, too":          {changes: []func(*corev1.Service){ofClass, deletes, cleansUp}, want: Nothing},
 		"a deletion needs the end of the load balancer":         {changes: []func(*corev1.Service){balanced, deletes, cleansUp}, want: Deletion, since: deleted},
+		"a deletion needs it on Alibaba Cloud, too":             {changes: []func(*corev1.Service){balanced, deletes, cleansUpOnAlibaba}, want: Deletion, since: deleted},
 		"a deletion that another finalizer holds is not ours":   {changes: []func(*corev1.Service){deletes}, want: Nothing},
 		"one without a load balancer needs nothing":             {changes: []func(*corev1.Service){func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }}, want: Nothing},
 		"one that is being deleted no longer needs its address": {changes: []func(*corev1.Service){deletes, cleansUp}, want: Deletion, since: deleted},

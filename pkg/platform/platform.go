@@ -53,6 +53,10 @@ type Platform struct {
 	// Keeps are annotations, as name=value, of Services that the cloud-controller-manager serves in spite of HandsOver.
 	Keeps []string
 
+	// Classes are the values of spec.loadBalancerClass that a controller of the cloud-controller-manager serves, with the
+	// component in its Events. The one of k8s.io/cloud-provider serves no Service with a class.
+	Classes map[string]string
+
 	// Preflight means that an ordinary pod of the cloud-controller-manager tries a change. This was tested with the
 	// cloud-controller-manager: that it only reads from its cloud, and what it proves. docs/preflight.md documents the
 	// platforms without a preflight.

@@ -38,7 +38,9 @@ var registry = []Platform{
 		},
 		Deletions:      Deletions{Unannounced: true},
 		WithoutMetrics: true,
-		Rewrite:        alibabacloud.Rewrite,
+		// NeedNLB (cloud-provider-alibaba-cloud, pkg/controller/helper/service_utils.go).
+		Classes: map[string]string{"alibabacloud.com/nlb": "nlb-controller"},
+		Rewrite: alibabacloud.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
 			return s.Type == configv1.AlibabaCloudPlatformType || isExternalWithCCM(s) &&
 				builtIn(e) == operatorv1.CustomCloudControllerManagerPlatformAlibabaCloud

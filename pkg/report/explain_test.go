@@ -233,6 +233,10 @@ func TestAServiceIsExplained(t *testing.T) {
 		"missing":      func(*world) {},
 		"another-type": func(w *world) { balanced(w).Spec.Type = corev1.ServiceTypeClusterIP },
 		"with-a-class": func(w *world) { balanced(w).Spec.LoadBalancerClass = ptr.To("example.com/lb") },
+		"of-the-ccms-class-on-alibaba-cloud": func(w *world) {
+			on("alibabacloud")(w)
+			balanced(w).Spec.LoadBalancerClass = ptr.To("alibabacloud.com/nlb")
+		},
 		"with-a-class-and-balanced": func(w *world) {
 			service := balanced(w)
 			service.Spec.LoadBalancerClass = ptr.To("example.com/lb")

@@ -75,6 +75,12 @@ func (e *walk) needsNothing(service *corev1.Service) bool {
 func (e *walk) handedOver(service *corev1.Service) bool {
 	if class := ptr.Deref(service.Spec.LoadBalancerClass, ""); class != "" {
 		e.step(false, "spec.loadBalancerClass is %q", class)
+		if source := e.platform.Classes[class]; source != "" {
+			e.noBalancers(service)
+			e.withCause("the cloud-controller-manager serves this class with a controller of its own", fmt.Sprintf("read its "+
+				"Events: oc get events -n %s --field-selector=source=%s,involvedObject.name=%s; then the leader's log",
+				service.Namespace, source, service.Name))
+		}
 		e.withCause("the cloud-controller-manager leaves a Service with a class to another controller",
 			"check that controller, or create the Service without a class")
 		return true
@@ -168,11 +174,12 @@ func (e *walk) unwitnessed(namespace string) string {
 // removeFinalizer returns the action that ends the deletion of a Service without the CCM. The command fails if the
 // finalizers have changed since.
 func removeFinalizer(service *corev1.Service) string {
-	at := fmt.Sprintf("/metadata/finalizers/%d", slices.Index(service.Finalizers, loadbalancer.Finalizer))
+	i := loadbalancer.CleanupIndex(service)
+	at := fmt.Sprintf("/metadata/finalizers/%d", i)
 	return fmt.Sprintf("check in the cloud that the load balancer and its addresses, such as a floating IP, are gone, "+
 		"then remove the finalizer: oc patch service %s -n %s --type=json -p "+
 		`'[{"op": "test", "path": %q, "value": %q}, {"op": "remove", "path": %q}]'`,
-		service.Name, service.Namespace, at, loadbalancer.Finalizer, at)
+		service.Name, service.Namespace, at, service.Finalizers[i], at)
 }
 
 // answers are the classes of errors with which a cloud may answer any request.
