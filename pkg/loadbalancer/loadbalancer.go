@@ -42,6 +42,12 @@ func LastWarning(events []*corev1.Event, name string, uid types.UID, since time.
 	return last
 }
 
+// TextOf returns the text with which the service controller made an Event: client-go adds a prefix if many are similar
+// (client-go/tools/record, EventAggregatorByReasonMessageFunc).
+func TextOf(event *corev1.Event) string {
+	return strings.TrimSuffix(strings.TrimPrefix(event.Message, "(combined from similar events): "), "\n")
+}
+
 // gone matches the errors of OpenStack, Azure, AWS, Google Cloud, IBM Cloud and DigitalOcean for a missing object.
 var gone = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\bresource not found\b|\bgot 404\b|\b(?:Parent)?Resource(?:Group)?NotFound\b|` +

@@ -3,8 +3,11 @@ package nodecause
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 )
@@ -88,16 +91,25 @@ func noClient(message string) string {
 	return ""
 }
 
-// HasLogged reports whether the log of a CCM contains the Event about an object, NAMESPACE/NAME. A tenant can create an
+// Logged returns the texts of the Events about an object, NAMESPACE/NAME, in the log of a CCM. A tenant can create an
 // Event, but cannot write to the log: every recorder of k8s.io/cloud-provider logs its Events (client-go/tools/record,
 // StartStructuredLogging).
-func HasLogged(log, object, text string) bool {
-	event, said := fmt.Sprintf(`"Event occurred" object=%q `, object), fmt.Sprintf(" message=%q", text)
+func Logged(log, object string) sets.Set[string] {
+	texts, event := sets.New[string](), fmt.Sprintf(`"Event occurred" object=%q `, object)
 	for line := range strings.Lines(log) {
+		log = log[len(line):]
 		message, ok := messageOf(line)
-		if ok && strings.HasPrefix(message, event) && strings.HasSuffix(message, said) {
-			return true
+		_, text, isEvent := strings.Cut(message, " message=")
+		if !ok || !isEvent || !strings.HasPrefix(message, event) {
+			continue
 		}
+		if text == "<" { // klog's form of a text with line breaks, such as an error of Azure
+			text, _, _ = strings.Cut(log, "\n >\n")
+			text = strings.ReplaceAll(strings.TrimPrefix(text, "\t"), "\n\t", "\n")
+		} else {
+			text, _ = strconv.Unquote(text)
+		}
+		texts.Insert(text)
 	}
-	return false
+	return texts
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -114,6 +115,20 @@ func TestASiblingOfACaseIsExplained(t *testing.T) {
 			w.Logs["cloud-controller-manager-master-0"] = `I1121 09:00:10.123456       1 event.go:389] "Event occurred" object="shop/frontend" fieldPath="" ` +
 				`kind="Service" apiVersion="v1" type="Warning" reason="SyncLoadBalancerFailed" ` +
 				`message="Error syncing load balancer: failed to ensure load balancer: Quota exceeded"` + "\n"
+		}),
+		"event-of-several-lines-in-the-leaders-log": service(on("azure"), func(w *world) {
+			warned(w, "(combined from similar events): Error syncing load balancer: PUT https://management.azure.com/\nRESPONSE 429: 429 Too Many Requests")
+			w.Logs["cloud-controller-manager-master-0"] = `I1121 09:00:10.123456       1 event.go:389] "Event occurred" object="shop/frontend" fieldPath="" ` +
+				`kind="Service" apiVersion="v1" type="Warning" reason="SyncLoadBalancerFailed" message=<` + "\n\tError syncing load balancer: PUT " +
+				"https://management.azure.com/\n\tRESPONSE 429: 429 Too Many Requests\n >\n"
+		}),
+		"later-event-of-a-tenant": service(func(w *world) {
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: Quota exceeded")
+			forged := w.More[len(w.More)-1].(*corev1.Event).DeepCopy()
+			forged.Name, forged.Message, forged.LastTimestamp = "forged", "Unauthorized: got 401", metav1.NewTime(now.Add(time.Hour))
+			w.More = append(w.More, forged)
+			w.Logs["cloud-controller-manager-master-0"] = `I1121 09:00:10.123456       1 event.go:389] "Event occurred" object="shop/frontend" fieldPath="" ` +
+				`kind="Service" message="Error syncing load balancer: failed to ensure load balancer: Quota exceeded"` + "\n"
 		}),
 		"event-in-an-annotation": service(func(w *world) {
 			warned(w, "Quota exceeded")

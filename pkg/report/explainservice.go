@@ -133,7 +133,13 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	if deleted := service.DeletionTimestamp; deleted != nil && deleted.After(since) {
 		since = deleted.Time
 	}
-	event := loadbalancer.LastWarning(e.shot.Events(service.Namespace), service.Name, service.UID, since)
+	events := e.shot.Events(service.Namespace)
+	logged := nodecause.Logged(e.shot.Log.Text, service.Namespace+"/"+service.Name)
+	isForged := func(event *corev1.Event) bool { return !logged.Has(loadbalancer.TextOf(event)) }
+	// No Event of a tenant hides one of the cloud-controller-manager.
+	event := cmp.Or(
+		loadbalancer.LastWarning(slices.DeleteFunc(slices.Clone(events), isForged), service.Name, service.UID, since),
+		loadbalancer.LastWarning(events, service.Name, service.UID, since))
 	if event == nil && isNamed {
 		return e.condition(notice)
 	}
@@ -151,7 +157,7 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 		cause, action = "the cloud no longer has the load balancer or what belongs to it, and the cloud-controller-manager "+
 			"cannot end the deletion", removeFinalizer(service)
 	}
-	if !nodecause.HasLogged(e.shot.Log.Text, service.Namespace+"/"+service.Name, event.Message) {
+	if isForged(event) {
 		action = e.unwitnessed(service.Namespace) + action
 	}
 	return e.withCause(cause, action)
