@@ -294,6 +294,12 @@ func TestAServiceIsExplained(t *testing.T) {
 			balanced(w)
 			serviceWaits(w)
 		},
+		"named-with-the-quote-of-an-old-event": func(w *world) {
+			balanced(w)
+			serviceWaits(w)
+			c := &w.Resource.Status.Conditions[len(w.Resource.Status.Conditions)-1]
+			c.Message = strings.Replace(c.Message, "08:00:00Z)", `08:00:00Z; "SyncLoadBalancerFailed: Quota (\"floatingip\"); exceeded")`, 1)
+		},
 		"named-and-throttled": func(w *world) {
 			warned(w, "Error syncing load balancer: Expected HTTP response code [200] but got 429 instead")
 			serviceWaits(w)

@@ -357,7 +357,14 @@ func stamp(at time.Time) string {
 
 func humanDuration(d time.Duration) string { return duration.HumanDuration(max(0, d)) }
 
+// firstClause is the cause in the message of a condition. Labels in parentheses and quoted errors may contain any text.
+var firstClause = regexp.MustCompile(`^(?:[^;("]|;[^ ]|"(?:[^"\\]|\\.)*"|\((?:[^()"]|"(?:[^"\\]|\\.)*")*\))+; `)
+
+// cut returns the message as the cause if it has no action.
 func cut(message string) (cause, action string) {
-	cause, action, _ = strings.Cut(message, "; ")
-	return cause, action
+	cause = firstClause.FindString(message)
+	if cause == "" {
+		return message, ""
+	}
+	return strings.TrimSuffix(cause, "; "), message[len(cause):]
 }

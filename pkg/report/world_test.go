@@ -311,7 +311,7 @@ func nodesWait(w *world) {
 	waiting.Spec.ProviderID = ""
 	// By this taint the operator asks the CCM about an initialized node.
 	w.worker("worker-2", corev1.Taint{Key: uninitialized, Effect: corev1.TaintEffectPreferNoSchedule})
-	message := `not initialized by the cloud-controller-manager: node/worker-1 (no providerID, systemUUID "uuid-of-worker-1"): the cloud does not know the machine; ` +
+	message := `not initialized by the cloud-controller-manager: node/worker-1 (since 2026-11-21T08:54:20Z; no providerID, systemUUID "uuid-of-worker-1"): the cloud does not know the machine ("no; (such server"); ` +
 		"check that the project, region or datacenter of the cloud configuration has an instance with this name, providerID or systemUUID"
 	w.condition("NodeInitializationDegraded", "True", "NodesUninitialized", message)
 	w.says(configv1.OperatorDegraded, "True", "NodeInitialization_NodesUninitialized", message)
