@@ -311,6 +311,9 @@ func cloudFault(set func(c *cloud, is bool)) func(w *world) (func(), func() bool
 	}
 }
 
+// damageMark is what damage adds.
+const damageMark = "# changed\n"
+
 // damage changes the manifest of a static pod on its node.
 func damage(w *world) (func(), func() bool) {
 	m := w.someMaster()
@@ -322,7 +325,7 @@ func damage(w *world) (func(), func() bool) {
 	}
 	w.note("FAULT somebody changes the manifest on %s", m.name)
 	static := m.static
-	err := os.WriteFile(filepath.Join(m.root, manifestPath), slices.Concat(manifest.content, []byte("# changed\n")), 0o600)
+	err := os.WriteFile(filepath.Join(m.root, manifestPath), slices.Concat(manifest.content, []byte(damageMark)), 0o600)
 	return nil, func() bool { return err == nil && (static == nil || static.ccm.exited) }
 }
 

@@ -224,5 +224,8 @@ func (w *world) clean() {
 		if m.exists && !m.isOff && w.api.Get(nodes, "/"+m.name) == nil {
 			w.violate("a living machine has no Node", "%s", m.name)
 		}
+		if file := m.manifest(); file != nil && strings.HasSuffix(string(file.content), damageMark) {
+			w.violate("a damaged manifest is left over", "%s", m.name)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package simulation
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -169,7 +171,13 @@ var restBreakers = map[string]func(w *world){
 		})
 	},
 	"a living machine has no Node": func(w *world) { w.api.Remove("test", nodes, "/w0") },
-	"not well at rest":             func(*world) {},
+	"a damaged manifest is left over": func(w *world) {
+		m := w.machines["m0"]
+		m.turnOff()
+		_ = os.MkdirAll(filepath.Join(m.root, filepath.Dir(manifestPath)), 0o755)
+		_ = os.WriteFile(filepath.Join(m.root, manifestPath), []byte(damageMark), 0o600)
+	},
+	"not well at rest": func(*world) {},
 	"a condition flaps": func(w *world) {
 		w.rules.changes["Degraded"] = make([]time.Time, flaps+1)
 	},
