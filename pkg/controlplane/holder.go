@@ -46,8 +46,6 @@ func (s HolderState) String() string {
 	}[s]
 }
 
-func (s HolderState) isKnown() bool { return s.Runs() || s == Predecessor }
-
 // Holder describes the lease's holder at one moment.
 type Holder struct {
 	State HolderState

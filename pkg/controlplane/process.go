@@ -188,9 +188,9 @@ func (l *Lease) Lost(v View) *coordinationv1.LeaseSpec {
 	switch {
 	case holder.Identity == "", holder.State == Expired:
 		return nil
-	case holder.Identity != p.Identity && r.Observed && holder.State.isKnown():
+	case holder.Identity != p.Identity && r.Observed && (holder.State.Runs() || holder.State == Predecessor):
 		return &r.Lease.Spec
-	case r.ObservedStaleSince.After(p.Since) || !p.mayAct(v.StaticPod(p.Node), v.state.Now):
+	case r.ObservedStaleSince.After(p.Since), p.Identity == "", p.end(v.StaticPod(p.Node), v.state.Now).Proven:
 		return nil
 	case holder.Identity == p.Identity:
 		return &r.Lease.Spec
@@ -199,8 +199,4 @@ func (l *Lease) Lost(v View) *coordinationv1.LeaseSpec {
 	default:
 		return nil
 	}
-}
-
-func (p *Process) mayAct(pod *corev1.Pod, now time.Time) bool {
-	return p.Identity != "" && !p.end(pod, now).Proven
 }

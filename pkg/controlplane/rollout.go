@@ -55,10 +55,6 @@ func (v *View) CannotJoin(node *operatorv1.NodeStatus) bool {
 	return node.CurrentRevision == 0 && KubeletOf(v.Node(node.NodeName)) != KubeletReady
 }
 
-func (v *View) isLeftBehind(node *operatorv1.NodeStatus, latest int32) bool {
-	return node.CurrentRevision != latest && KubeletOf(v.Node(node.NodeName)) == KubeletSilent
-}
-
 // Halfway returns the first node that has the latest revision, preferably the leader's, and the former revision: that
 // of a leader that has settled, otherwise the oldest, because nobody may have led with a newer one yet. It returns 0
 // while a node is being installed or has no revision, and unless some nodes have the latest revision and some do not.
@@ -69,7 +65,7 @@ func (v *View) Halfway(status *operatorv1.StaticPodOperatorStatus) (first string
 	var behind []operatorv1.NodeStatus
 	for _, node := range status.NodeStatuses {
 		switch {
-		case v.CannotJoin(&node), v.isLeftBehind(&node, latest):
+		case v.CannotJoin(&node), node.CurrentRevision != latest && KubeletOf(v.Node(node.NodeName)) == KubeletSilent:
 		case isChanging(&node, latest) || node.CurrentRevision == 0:
 			return "", 0
 		case node.CurrentRevision != latest:

@@ -187,12 +187,8 @@ func (v *Verdict) RepeatIn(now time.Time) time.Duration {
 	return min(pause, max(0, v.Ended.Add(pause).Sub(now)))
 }
 
-func (v *Verdict) isRepeated() bool {
-	return v.Result != Successful && (v.Revision == 0 || v.LeaderRejected)
-}
-
 func (v *Verdict) pause() time.Duration {
-	if !v.isRepeated() {
+	if v.Result == Successful || v.Revision != 0 && !v.LeaderRejected {
 		return Never
 	}
 	first, longest := firstPause, longestPause

@@ -123,12 +123,14 @@ func (c *controller) replaced(
 		if err != nil {
 			return nil, err
 		}
-		if stillRejected == nil && !in.hasFailed(resources) {
+		if stillRejected != nil {
+			continue
+		}
+		// An accepted version is stored before it is applied, so it may have failed.
+		if !slices.ContainsFunc(in.failed, resources.StartDigests().Matches) {
 			return c.chosen(in, a, resources, rejected.Diagnostics), nil
 		}
-		if stillRejected == nil {
-			in.dropFailed(resources)
-		}
+		in.dropFailed(resources)
 	}
 	return &candidate{
 		errors: rejected.Diagnostics, warnings: rejected.Warnings, fallbacks: in.acceptedFallbacks(current),

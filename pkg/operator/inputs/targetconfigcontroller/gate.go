@@ -152,10 +152,6 @@ func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
 	g.syncCtx.Recorder().Warningf("PreflightUnproved", "nothing has proved the change of %v: %s", changed.Causes(), why)
 }
 
-func digestOf(secret *corev1.Secret) string {
-	return secret.Annotations[operand.PreflightDigestAnnotation]
-}
-
 // changes returns the digests of what the candidate's cloud-controller-manager starts with, and those that differ from
 // the last candidate: none at a first installation, all before a take-over.
 func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests) {
@@ -249,7 +245,8 @@ func (g *gating) submit(
 	ctx context.Context, preflight *corev1.Secret, changed operand.StartDigests, login string, verdict *trial.Verdict,
 ) error {
 	next := &trial.Record{
-		Digest: digestOf(preflight), Inputs: changed, Credentials: login, Verdict: verdict,
+		Digest: preflight.Annotations[operand.PreflightDigestAnnotation],
+		Inputs: changed, Credentials: login, Verdict: verdict,
 		Rejected: slices.Concat(trial.Remembered(g.remembered, g.status.LatestAvailableRevision, g.Clock.Now()), g.active),
 		Proof:    g.record.Proof, Files: preflight.Data, Secret: g.record.Secret,
 	}

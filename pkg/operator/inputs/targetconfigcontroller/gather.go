@@ -116,11 +116,6 @@ func (c *controller) gather(
 	return g, nil
 }
 
-// hasFailed reports whether the candidate has failed inputs: an accepted version is stored before it is applied.
-func (g *gathered) hasFailed(resources *operand.Resources) bool {
-	return slices.ContainsFunc(g.failed, resources.StartDigests().Matches)
-}
-
 // dropFailed forgets the accepted cloud configuration if it has failed. From then on, the copies of the revision take
 // the place of a rejected one, even when the failure is not remembered any more.
 func (g *gathered) dropFailed(resources *operand.Resources) {

@@ -129,7 +129,7 @@ func (g *gating) isPaused(e *evidence) bool {
 }
 
 func (g *gating) isTried(preflight *corev1.Secret) bool {
-	return preflight != nil && g.record.Digest == digestOf(preflight)
+	return preflight != nil && g.record.Digest == preflight.Annotations[operand.PreflightDigestAnnotation]
 }
 
 // isHeld reports whether accepted inputs replace these. Inconclusive ones are held while a former CCM works; otherwise

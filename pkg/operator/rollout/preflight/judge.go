@@ -280,12 +280,6 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 	return verdict
 }
 
-// wasKilled reports whether something other than the kubelet ended a process that had led for that time: the kubelet
-// does so after three failures of the liveness probe, 20 seconds apart, or if memory is short.
-func wasKilled(end *corev1.ContainerStateTerminated, led time.Duration) bool {
-	return controlplane.Signal(end) != 0 && end.Reason != "OOMKilled" && led < probePeriod
-}
-
 // failed returns the verdict about an error, by the uncut text: the quoted part may lack the words of its class.
 func (e *evidence) failed(text string) *trial.Verdict {
 	class, text := nodecause.ClassOf(text), terminationmessage.Cut(text)

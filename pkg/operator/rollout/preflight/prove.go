@@ -157,16 +157,13 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 // another node's process has been missing. A client that has written the lease keeps the lead from moving until that is
 // released or expires. One that goes on renewing it may be another operator's.
 func (s *state) observeLosses(p *proof, holds bool) {
-	isForeign := s.view.Holder().State == controlplane.Other && s.now.Sub(p.record.Began.Time) < trial.ProofHoldPeriod
-	if since := s.memory.unled.See(!holds && !isForeign, s.now); !holds && !isForeign {
-		p.unled = s.now.Sub(since)
-	}
-	awaits := p.record.Since.Unix()
-	if isForeign {
-		awaits = 0
-	}
-	if since := s.memory.awaits.See(awaits, s.now); !isForeign {
-		p.awaited = s.now.Sub(since)
+	if s.view.Holder().State == controlplane.Other && s.now.Sub(p.record.Began.Time) < trial.ProofHoldPeriod {
+		s.memory.unled, s.memory.awaits = patience.Since[bool]{}, patience.Since[int64]{}
+	} else {
+		p.awaited = s.now.Sub(s.memory.awaits.See(p.record.Since.Unix(), s.now))
+		if since := s.memory.unled.See(!holds, s.now); !holds {
+			p.unled = s.now.Sub(since)
+		}
 	}
 	isLost := slices.ContainsFunc(s.view.StaticPods(), func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName != p.record.Node && s.keepsEnding(pod)
@@ -231,8 +228,8 @@ func (s *state) judgeEnd(
 		began = lease.Spec.AcquireTime.Time
 	}
 	verdict.Took.Duration = max(0, run.FinishedAt.Sub(began))
-	if wasKilled(run, verdict.Took.Duration) {
-		verdict.Class = killed
+	if controlplane.Signal(run) != 0 && run.Reason != "OOMKilled" && verdict.Took.Duration < probePeriod {
+		verdict.Class = killed // neither by its kubelet nor because memory is short
 	}
 	return verdict
 }
