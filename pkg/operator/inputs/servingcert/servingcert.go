@@ -98,10 +98,6 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	next, err := c.rotate(ctx, syncCtx.Recorder(), policy)
-	if isStale(err) {
-		// The missing change will arrive in the cache, and its event requeues.
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -298,7 +294,8 @@ type writer[T any] interface {
 	Update(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
 }
 
-// write replaces only the state that was checked: a concurrent write causes a conflict, for which there is no event.
+// write replaces only the state that was checked: a concurrent write causes a conflict, for which there is no event. The
+// reconciler retries it.
 func write[T runtime.Object](
 	ctx context.Context, recorder events.Recorder, client writer[T], object T, isNew bool,
 ) error {

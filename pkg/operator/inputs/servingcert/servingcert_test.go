@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
@@ -91,7 +92,7 @@ func (w *world) catchUp(t *testing.T) {
 func (w *world) syncBehind(t *testing.T) []string {
 	t.Helper()
 	w.client.ClearActions()
-	require.NoError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)))
+	require.NoError(t, reconciler.Retried(w.sync)(t.Context(), factory.NewSyncContext("test", w.recorder)))
 	var requests []string
 	for _, action := range w.client.Actions() {
 		name := ""
