@@ -294,24 +294,17 @@ type writer[T any] interface {
 	Update(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
 }
 
-// write replaces only the state that was checked: a concurrent write causes a conflict, for which there is no event. The
-// reconciler retries it.
+// write replaces only the state that was checked: a concurrent write causes a conflict, which the reconciler retries.
+// Package adminevents drops its event.
 func write[T runtime.Object](
 	ctx context.Context, recorder events.Recorder, client writer[T], object T, isNew bool,
 ) error {
 	if isNew {
 		_, err := client.Create(ctx, object, metav1.CreateOptions{})
-		if !isStale(err) {
-			resourcehelper.ReportCreateEvent(recorder, object, err)
-		}
+		resourcehelper.ReportCreateEvent(recorder, object, err)
 		return err
 	}
 	_, err := client.Update(ctx, object, metav1.UpdateOptions{})
-	if !isStale(err) {
-		resourcehelper.ReportUpdateEvent(recorder, object, err)
-	}
+	resourcehelper.ReportUpdateEvent(recorder, object, err)
 	return err
 }
-
-// isStale reports whether a write failed only because the caches are behind the API server.
-func isStale(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
