@@ -291,11 +291,7 @@ func (r *record) expire(o *observation, announced *announcement) {
 	if r.state != confirmed || o.exactAnswers() {
 		return
 	}
-	last := announced.at
-	if r.confirmedAt.After(last) {
-		last = r.confirmedAt
-	}
-	if o.now.Sub(last) >= max(confirmationLife, announced.passes()) {
+	if min(o.now.Sub(announced.at), o.now.Sub(r.confirmedAt)) >= max(confirmationLife, announced.passes()) {
 		r.expired = announced.at
 	}
 }
