@@ -110,6 +110,11 @@ mutation:
 unwire:
 	@hack/unwire.sh
 
+# What no unit test notices, and the seeds and scenarios of test/simulation must.
+.PHONY: mutants
+mutants:
+	@hack/unwire.sh --table hack/mutants.tsv
+
 .PHONY: e2e-all
 e2e-all:
 	@hack/test.sh --long
