@@ -55,6 +55,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 	a.checkIPFamilies()
 	a.checkOverrides()
 	a.nameServices()
+	a.checkEndpoints()
 	a.addEndpoints()
 	a.setDefaults()
 	credentials, tokens := a.credentials()

@@ -36,6 +36,9 @@ const (
 	tokenService    = "sts"
 )
 
+// loginSettings are the keys of a profile without which a login fails or has another identity.
+var loginSettings = []string{keyID, secretKey, sessionToken, roleARN, sourceProfile, tokenFile, credentialSource, process}
+
 // halves are the two keys of a key pair, each with the other one.
 var halves = [][2]string{{keyID, secretKey}, {secretKey, keyID}}
 
@@ -99,6 +102,8 @@ func keyProblem(text string) string {
 // (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids).
 var keyIDPattern = regexp.MustCompile(`^A[KS]IA[A-Z0-9]{16}$`)
 
+var account = regexp.MustCompile(`^\d{12}$`)
+
 // keyMistake returns why AWS will probably reject a half of a key pair, which has no session token.
 func keyMistake(half, text string) (kind diagnostic.Kind, mistake string) {
 	isID := keyIDPattern.MatchString(text)
@@ -107,6 +112,8 @@ func keyMistake(half, text string) (kind diagnostic.Kind, mistake string) {
 		return diagnostic.Typo, "it is a placeholder: write the key that AWS gave"
 	case half == secretKey && isID:
 		return diagnostic.Typo, "it is the ID of a key: write the secret here, and the ID in " + keyID
+	case half == keyID && account.MatchString(text):
+		return diagnostic.Typo, "it is the number of an account: write the ID of an access key, such as AKIA…"
 	case half == keyID && isID && strings.HasPrefix(text, "ASIA"):
 		return diagnostic.Doubtful, "it is the ID of a temporary key, and the session token that AWS wants with it is not " +
 			"delivered: write a permanent key, or a role"
@@ -229,6 +236,12 @@ func (p *profile) reportMistakes(file *confdoc.Document, seen sets.Set[string]) 
 		kind, mistake := keyMistake(key, p.value(key))
 		if kind == diagnostic.Typo || mistake != "" && p.value(sessionToken) == "" {
 			file.Reportf(p.settings[key], kind, "%s of profile %s: %s", key, p.shown(), mistake)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.settings)) {
+		if meant := confdoc.Nearest(name, loginSettings); meant != "" && !p.has(meant) {
+			file.Reportf(p.settings[name], diagnostic.Typo, "unknown key %q in profile %s; did you mean %q?", name, p.shown(),
+				meant)
 		}
 	}
 	isUsed := p.value(roleARN) != "" && !(len(seen) > 0 && p.has(keyID))

@@ -57,12 +57,8 @@ func (a *rewriter) insert(position int, name string, settings *confdoc.Node) *co
 // checkOverrides reports overrides with which the provider exits or calls another server, and those that it ignores.
 func (a *rewriter) checkOverrides() {
 	for _, e := range a.overrides() {
-		service, region, address := serviceOf(e), regionOf(e), e.Value.String("URL")
-		if a.isForeign(service, address) {
-			a.Reportf(e.Value.Get("URL"), diagnostic.Redirected, "URL is %s, which is neither Amazon's nor in %s of %s: "+
-				"the cloud-controller-manager would send its signed requests to it; remove the section, or add it to "+
-				"Infrastructure", confdoc.Quoted(address), endpointsField, clouds.Infrastructure)
-		}
+		service, region := serviceOf(e), regionOf(e)
+		a.checkURL(e)
 		if other := a.index.entries[keyOf(e)]; other != nil && service != "" && region != "" {
 			a.Rejectf(e.Value, "there are two overrides for %s, %s and %s: remove one of them",
 				confdoc.Quoted(service+" in "+region), a.Header(other), a.Header(e))
@@ -73,6 +69,26 @@ func (a *rewriter) checkOverrides() {
 			a.Reportf(e.Value.Get("Region"), diagnostic.Typo, "%s is for the region %s and never used: %s is %s",
 				a.Header(e), confdoc.Quoted(region), regionField, confdoc.Quoted(a.status.Region))
 		}
+	}
+}
+
+// checkURL reports an endpoint that is not AWS's, or without TLS, or that rejects the signatures of another region.
+func (a *rewriter) checkURL(e *confdoc.Entry) {
+	service, address, at := serviceOf(e), e.Value.String("URL"), e.Value.Get("URL")
+	signing, host := strings.TrimSpace(e.Value.String("SigningRegion")), clouds.HostOf(address)
+	labels := strings.Split(host, ".")
+	region := slices.IndexFunc(labels, regionName.MatchString)
+	switch {
+	case a.isForeign(service, address):
+		a.Reportf(at, diagnostic.Redirected, "URL is %s, which is neither Amazon's nor in %s of %s: "+
+			"the cloud-controller-manager would send its signed requests to it; remove the section, or add it to "+
+			"Infrastructure", confdoc.Quoted(address), endpointsField, clouds.Infrastructure)
+	case strings.HasPrefix(address, "http:") && !slices.Contains(serviceIDs(service), imds):
+		a.Reportf(at, diagnostic.Insecure, "URL is %s, without TLS: anyone between the nodes and the endpoint can change "+
+			"the answers; write https://", confdoc.Quoted(address))
+	case isAmazons(host) && region >= 0 && signing != "" && labels[region] != signing:
+		a.Reportf(at, diagnostic.Doubtful, "URL is an endpoint of the region %s, which rejects requests that are signed for "+
+			"%s: write the same region in URL and SigningRegion", labels[region], confdoc.Quoted(signing))
 	}
 }
 
@@ -180,6 +196,22 @@ func (a *rewriter) nameService(e *confdoc.Entry, ids []string) {
 	a.index.add(e)
 	a.Reportf(service, diagnostic.Adapted, "Service is set to %q: %s", ids[0], reason)
 }
+
+// checkEndpoints reports endpoints of Infrastructure that the API server rejects (AWSServiceEndpoint in openshift/api).
+func (a *rewriter) checkEndpoints() {
+	for _, endpoint := range a.status.ServiceEndpoints {
+		if !endpointName.MatchString(endpoint.Name) {
+			a.ReportInfrastructure(endpointsField, diagnostic.Typo, "the API server rejects the name %s: write it in lower "+
+				"case, with letters, digits and hyphens only", confdoc.Quoted(endpoint.Name))
+		}
+		if !strings.HasPrefix(endpoint.URL, "https://") {
+			a.ReportInfrastructure(endpointsField, diagnostic.Typo, "the API server rejects the URL %s of %s: write one that "+
+				"starts with https://", confdoc.Quoted(endpoint.URL), endpoint.Name)
+		}
+	}
+}
+
+var endpointName = regexp.MustCompile(`^[a-z0-9-]+$`)
 
 // addEndpoints adds an override for every endpoint of Infrastructure for a service that the provider uses.
 // cluster-config-operator writes overrides too, but under other names and not into every configuration.
