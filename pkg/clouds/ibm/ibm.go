@@ -87,6 +87,17 @@ func newRewriter(src clouds.Source, schema []confdoc.Field, field string) *rewri
 	})}
 }
 
+// accountID matches the ID of an account (https://cloud.ibm.com/docs/account?topic=account-accountfaqs).
+var accountID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// checkAccount reports a name in place of the ID. The provider only requires that there is a value.
+func (i *rewriter) checkAccount() {
+	if id := i.Value("provider", "accountID"); id.String() != "" && !accountID.MatchString(id.Text) {
+		i.Reportf(id, diagnostic.Doubtful, "accountID is %s, which is not the ID of an account, such as "+
+			"0123456789abcdef0123456789abcdef: write the ID", confdoc.Quoted(id.Text))
+	}
+}
+
 // checkCluster reports the ID of another cluster: load balancers have it in their names (GenerateLoadBalancerName in
 // pkg/vpcctl/vpc_provider.go of both providers).
 func (i *rewriter) checkCluster() {
@@ -116,6 +127,7 @@ func (i *rewriter) checkNames() {
 }
 
 func (i *rewriter) finish(endpoints []ibmEndpoint) clouds.Result {
+	i.checkAccount()
 	i.checkCluster()
 	i.checkNames()
 	i.useKubeconfig()
@@ -213,6 +225,10 @@ func (i *rewriter) credentials() map[string][]byte {
 	if bytes.ContainsAny(bytes.TrimSpace(text), " \t\r\n\x00") {
 		i.RejectCredentials(keyFile, "it contains whitespace, and the cloud-controller-manager would write it to its log: "+
 			"write only the API key")
+	}
+	if bytes.HasPrefix(text, []byte("ApiKey-")) {
+		i.ReportCredentials(keyFile, diagnostic.Typo, "it is the ID of an API key: write the key itself, which IBM Cloud "+
+			"shows only when it creates it")
 	}
 	if bytes.ContainsRune(text, '=') {
 		i.ReportCredentials(keyFile, diagnostic.Typo, "it has an equals sign, which no API key has: write only the API key, "+
