@@ -121,7 +121,9 @@ var azureFields = slices.Concat(
 		"primaryAvailabilitySetName", "primaryScaleSetName"),
 	// parseTags in pkg/provider/azure_utils.go ignores other elements.
 	confdoc.Field{Valid: areTags, Passed: true, Hint: "tags of the form name=value, separated by commas"}.For("tags"),
-	confdoc.FieldsOf(confdoc.Text, "systemTags", "loadBalancerName", "clusterServiceSharedLoadBalancerHealthProbePath"),
+	confdoc.FieldsOf(confdoc.Text, "systemTags"),
+	confdoc.Field{Valid: isName, Passed: true, Hint: onlyName}.For("loadBalancerName"),
+	confdoc.FieldsOf(confdoc.Text, "clusterServiceSharedLoadBalancerHealthProbePath"),
 	confdoc.FieldsOf(confdoc.Bool, "cloudProviderBackoff", "disableAzureStackCloud", "enableMinimumRetryAfter",
 		"useManagedIdentityExtension", "useFederatedWorkloadIdentityExtension", "disableAPICallCache",
 		"listVmssVirtualMachinesWithoutInstanceView", "disableAvailabilitySetNodes", "enableVmssFlexNodes",

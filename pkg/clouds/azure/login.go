@@ -190,8 +190,13 @@ func (a *rewriter) useToken() {
 }
 
 func (a *rewriter) checkClientID(id string) {
-	if id != "" && !isGUID(id) {
+	switch {
+	case id == "":
+	case !isGUID(id):
 		a.ReportCredentials(clientIDKey, diagnostic.Doubtful, "it is not the ID of an application, such as "+
 			"01234567-89ab-cdef-0123-456789abcdef: write the client ID, not the name")
+	case strings.EqualFold(id, a.Text("tenantId")) || strings.EqualFold(id, a.Text("subscriptionId")):
+		a.ReportCredentials(clientIDKey, diagnostic.Typo, "it is the ID of the tenant or subscription: write that of the "+
+			"application")
 	}
 }
