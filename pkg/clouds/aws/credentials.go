@@ -238,15 +238,20 @@ func (p *profile) reportMistakes(file *confdoc.Document, seen sets.Set[string]) 
 			file.Reportf(p.settings[key], kind, "%s of profile %s: %s", key, p.shown(), mistake)
 		}
 	}
+	p.reportUnknown(file)
+	isUsed := p.value(roleARN) != "" && !(len(seen) > 0 && p.has(keyID))
+	if isUsed && !rolePattern.MatchString(p.value(roleARN)) {
+		file.Reportf(p.settings[roleARN], diagnostic.Typo, "%s of profile %s is not %s", roleARN, p.shown(), aRole)
+	}
+}
+
+// reportUnknown reports keys that resemble those of a login. The SDK ignores them, as it does any unknown key.
+func (p *profile) reportUnknown(file *confdoc.Document) {
 	for _, name := range slices.Sorted(maps.Keys(p.settings)) {
 		if meant := confdoc.Nearest(name, loginSettings); meant != "" && !p.has(meant) {
 			file.Reportf(p.settings[name], diagnostic.Typo, "unknown key %q in profile %s; did you mean %q?", name, p.shown(),
 				meant)
 		}
-	}
-	isUsed := p.value(roleARN) != "" && !(len(seen) > 0 && p.has(keyID))
-	if isUsed && !rolePattern.MatchString(p.value(roleARN)) {
-		file.Reportf(p.settings[roleARN], diagnostic.Typo, "%s of profile %s is not %s", roleARN, p.shown(), aRole)
 	}
 }
 
