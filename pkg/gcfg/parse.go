@@ -175,7 +175,7 @@ func (p *parser) headerName(s *Section) string {
 		p.skipSpace()
 	}
 	if name := p.take(unquotedPattern); name != "" {
-		name = strings.TrimRight(name, " \t]")
+		name = strings.Trim(strings.TrimRight(name, " \t]"), "'")
 		s.Subsection = name
 		return fmt.Sprintf(`the second name in the header of section [%[1]s] has no quotes: write [%[1]s %[2]q]`,
 			s.Name, name)

@@ -93,6 +93,8 @@ func (v *rewriter) checkLogin(key string, value []byte) {
 	case confdoc.IsBase64(value):
 		v.ReportCredentials(key, diagnostic.Typo, confdoc.TooMuchBase64+", and look at the other keys")
 	case block != nil:
+	case isUser && strings.Contains(text, `\\`):
+		v.ReportCredentials(key, diagnostic.Typo, `it has two backslashes in a row: write domain\user with one`)
 	case strings.ContainsAny(text, "\r\n") || isUser && strings.TrimSpace(text) != text:
 		v.ReportCredentials(key, diagnostic.Typo, tooMuchSpace)
 	case isUser:

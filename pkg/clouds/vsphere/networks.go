@@ -149,12 +149,41 @@ func (v *rewriter) networkReason(n nodeNetwork, was []string) string {
 func (v *rewriter) useLabels() {
 	spec := v.Cluster.Spec.VSphere
 	if spec == nil || len(spec.FailureDomains) < 2 {
+		v.checkLabels()
 		return
 	}
 	reason := platformSpec + ".failureDomains of " + clouds.Infrastructure +
 		" has several, which the tags of this category mark"
-	v.Put(confdoc.NewText("openshift-region"), diagnostic.Rewritten, reason, "labels", "region")
-	v.Put(confdoc.NewText("openshift-zone"), diagnostic.Rewritten, reason, "labels", "zone")
+	v.Put(confdoc.NewText(regionCategory), diagnostic.Rewritten, reason, "labels", "region")
+	v.Put(confdoc.NewText(zoneCategory), diagnostic.Rewritten, reason, "labels", "zone")
+}
+
+// OpenShift's tag categories.
+const (
+	regionCategory = "openshift-region"
+	zoneCategory   = "openshift-zone"
+)
+
+// checkLabels reports categories by which the provider finds no region and zone of a node, or takes one for the other.
+// It looks for both or neither (pkg/cloudprovider/vsphere/zones.go), and initializes no node without both
+// (LookupZoneByMoref in pkg/common/connectionmanager/zones.go).
+func (v *rewriter) checkLabels() {
+	region, zone := v.Value("labels", "region"), v.Value("labels", "zone")
+	const alone = "%s alone has no effect, because a node gets both labels or none: add %s, or remove the line"
+	shownRegion, shownZone := v.Shown("labels", "region"), v.Shown("labels", "zone")
+	switch {
+	case region.String() == zone.String() && region.String() != "":
+		v.Reportf(zone, diagnostic.Typo, "%s and %s are the same category of tags, but a node needs a tag of each: the "+
+			"cloud-controller-manager would initialize no node; correct one of them", shownRegion, shownZone)
+	case zone.String() == "" && region.String() != "":
+		v.Reportf(region, diagnostic.Doubtful, alone, shownRegion, "zone")
+	case region.String() == "" && zone.String() != "":
+		v.Reportf(zone, diagnostic.Doubtful, alone, shownZone, "region")
+	case region.String() == zoneCategory || zone.String() == regionCategory:
+		v.Reportf(region, diagnostic.Doubtful, "%s is %s and %s is %s, but the tags of OpenShift's regions are in the "+
+			"category %s, and those of its zones in %s: exchange them", shownRegion, confdoc.Quoted(region.Text), shownZone,
+			confdoc.Quoted(zone.Text), regionCategory, zoneCategory)
+	}
 }
 
 // useIPFamilies makes the provider look for addresses of the cluster's IP families. If the cluster has only IPv4, which
