@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -80,6 +81,9 @@ func (r Run) SecretTexts(names ...string) map[string]string {
 			r.ReportCredentials(key, diagnostic.Rewritten, "leading and trailing whitespace is removed")
 		}
 		r.CheckTyped(key, out[key])
+		if assignment.MatchString(text) {
+			r.ReportCredentials(key, diagnostic.Typo, "it starts with the name of a variable: write only the value")
+		}
 		if strings.ContainsFunc(out[key], isUnprintable) {
 			r.RejectCredentials(key, "the value contains a line break or another unprintable character: "+
 				"write the credential again without it")
@@ -87,6 +91,9 @@ func (r Run) SecretTexts(names ...string) map[string]string {
 	}
 	return out
 }
+
+// assignment matches a line of a shell's script. A base64 value has no underscore.
+var assignment = regexp.MustCompile(`^(export )?[A-Z][A-Z0-9]*_[A-Z0-9_]*=[^=]`)
 
 // CheckTyped reports a value that is probably not what the cloud issued.
 func (r Run) CheckTyped(key, text string) {

@@ -111,8 +111,9 @@ func newDiagnostic(field, format string, args ...any) diagnostic.Diagnostic {
 	}
 }
 
-// imageName matches the images that the kubelet accepts. It does not limit the lengths of a tag and a digest.
-var imageName = regexp.MustCompile(`^([^/\s]+/)?[a-z0-9][a-z0-9._/-]*(:[\w.-]+)?(@[\w.+-]+:[0-9a-fA-F]+)?$`)
+// imageName matches the images that the kubelet accepts. It does not limit the length of a digest.
+var imageName = regexp.MustCompile(`^([^/\s]+/)?[a-z0-9]([a-z0-9._/-]*[a-z0-9])?(:[\w.-]{1,128})?` +
+	`(@[\w.+-]+:[0-9a-fA-F]+)?$`)
 
 func (r *report) checkImage(spec *operatorv1.CustomCloudControllerManager) {
 	if spec.Image != "" && !imageName.MatchString(spec.Image) {
@@ -192,23 +193,27 @@ func (r *report) checkProbeFields(probe *operatorv1.CustomCloudControllerManager
 	}
 }
 
-var (
-	twoFlags     = regexp.MustCompile(`^--[\w-]+(=\S*)?\s+--\w`)
-	flagAndValue = regexp.MustCompile(`^--[\w-]+\s+[^-\s]`)
-)
+// mistakes are arguments that do not reach the cloud-controller-manager as their author meant them.
+var mistakes = []struct {
+	pattern *regexp.Regexp
+	message string
+}{
+	{regexp.MustCompile(`^--[\w-]+(=\S*)?\s+--\w`), "it has more than one flag, but reaches the cloud-controller-manager " +
+		"as one argument: write each flag as an item of its own"},
+	{regexp.MustCompile(`^--[\w-]+\s+[^-\s]`), "flag and value reach the cloud-controller-manager as one argument: write " +
+		"--flag=value"},
+	{regexp.MustCompile(`^(-?–|—)`), "it starts with the dash of a text, not of a flag: write --"},
+	{regexp.MustCompile(`(^|[^$])\$(\{|[A-Za-z_])`), "no shell expands the variable: write $(NAME)"},
+	{regexp.MustCompile(`^--[\w-]+=("[^"]*"|'[^']*')$`), "no shell removes the quotes: write the value without them"},
+}
 
 // checkArguments rejects a flag of the operator whose value is a separate argument, because Overlay cannot replace it.
 func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
 	for i, arg := range spec.Args {
-		if twoFlags.MatchString(arg) {
-			r.warn(at("args[%d]", i), "it has more than one flag, but reaches the cloud-controller-manager as one "+
-				"argument: write each flag as an item of its own")
-		}
-		if flagAndValue.MatchString(arg) {
-			r.warn(at("args[%d]", i), "flag and value reach the cloud-controller-manager as one argument: write --flag=value")
-		}
-		if strings.HasPrefix(strings.TrimPrefix(arg, "-"), "–") || strings.HasPrefix(arg, "—") {
-			r.warn(at("args[%d]", i), "it starts with the dash of a text, not of a flag: write --")
+		for _, m := range mistakes {
+			if m.pattern.MatchString(arg) && !slices.Contains(spec.Command, "-c") { // a shell has rules of its own
+				r.warn(at("args[%d]", i), "%s", m.message)
+			}
 		}
 	}
 	if len(spec.Command) == 1 && strings.Contains(spec.Command[0], " -") {
