@@ -78,6 +78,7 @@ func readClouds(run clouds.Run) cloudsFile {
 	}
 	c.checkAuth()
 	c.checkUnread(run.HasCABundle())
+	c.checkAuthValues(text)
 	return c
 }
 
@@ -93,19 +94,55 @@ func (c cloudsFile) checkUnread(hasCABundle bool) {
 	if c.entry.String("region") != "" && c.entry.String("region_name") == "" {
 		ignores("region", "write region_name")
 	}
-	if c.entry.String("verify") == "false" && !hasCABundle {
-		ignores("verify", "it verifies certificates; put those of the CA under the key ca-bundle.pem beside the cloud "+
-			"configuration")
+	const verifies = "it verifies certificates; put those of the CA under the key ca-bundle.pem beside the cloud " +
+		"configuration"
+	switch {
+	case hasCABundle:
+	case c.entry.String("verify") == "false":
+		ignores("verify", verifies)
+	case c.entry.String("insecure") == "true":
+		ignores("insecure", verifies)
 	}
 	if method := c.entry.String("auth_type"); method != "" && !ownAuthTypes.MatchString(method) {
 		ignores("auth_type", "it logs in by password, or with an application credential")
 	}
 	for _, e := range c.entry.Members() {
-		if strings.HasSuffix(e.Name, "_endpoint_override") {
+		meant := confdoc.Nearest(e.Name, readSettings)
+		switch {
+		case strings.HasSuffix(e.Name, "_endpoint_override"):
 			ignores(e.Name, "it uses the endpoint in Keystone's catalog")
+		case meant != "" && c.entry.Get(meant) == nil:
+			ignores(e.Name, "write "+meant)
 		}
 	}
 }
+
+// readSettings are the keys beside auth that the provider reads and that matter for a login.
+var readSettings = []string{"cacert", "auth_type", "region_name", "endpoint_type", "interface", "identity_api_version"}
+
+// checkAuthValues reports values of auth that are probably not the intended ones.
+func (c cloudsFile) checkAuthValues(text []byte) {
+	lines := strings.Split(string(text), "\n")
+	for _, e := range c.entry.Get("auth").Members() {
+		n := e.Value
+		isPlain := n.Kind == confdoc.TextNode && n.Style == 0 && n.Line > 0
+		switch {
+		case strings.HasSuffix(e.Name, "domain_id") && n.Text == "Default":
+			c.Reportf(n, diagnostic.Doubtful, "it is the name of Keystone's first domain, whose ID is default: write it in "+
+				"lower case, or write %s", strings.Replace(e.Name, "_id", "_name", 1))
+		case isPlain && isSecretName(e.Name) && comment.MatchString(lines[n.Line-1]):
+			c.Reportf(n, diagnostic.Doubtful, "%s ends before the number sign, which starts a comment here: if it belongs to "+
+				"the value, put the value in quotes", e.Name)
+		}
+	}
+}
+
+func isSecretName(name string) bool {
+	return name == "password" || name == "application_credential_secret"
+}
+
+// comment matches a number sign that starts a comment in YAML, and that looks like a part of the value before it.
+var comment = regexp.MustCompile(`\S[ \t]#[^ \t#]`)
 
 func (c cloudsFile) checkAuth() {
 	isMeant := func(e *confdoc.Entry) bool { return readName(e.Name) == "auth_url" }
