@@ -35,8 +35,8 @@ const terminationLog = "/dev/termination-log"
 const mirrorPodPeriod = 500 * time.Millisecond
 
 // CleanupPeriod is how long the kubelet takes to clean up after a static pod whose mirror pod it has deleted: it polls
-// the volumes every 0.3 seconds, and removes the cgroup (SyncTerminatedPod in k8s.io/kubernetes/pkg/kubelet). Until then
-// it does not start another static pod of the same name.
+// the volumes every 0.3 seconds, and removes the cgroup (SyncTerminatedPod in k8s.io/kubernetes/pkg/kubelet). Until
+// then it does not start another static pod of the same name.
 const CleanupPeriod = time.Second
 
 // requestTimeout leaves time for a retry within the command's timeout.
