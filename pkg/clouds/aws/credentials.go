@@ -37,7 +37,8 @@ const (
 )
 
 // loginSettings are the keys of a profile without which a login fails or has another identity.
-var loginSettings = []string{keyID, secretKey, sessionToken, roleARN, sourceProfile, tokenFile, credentialSource, process}
+var loginSettings = []string{keyID, secretKey, sessionToken, roleARN, sourceProfile, tokenFile, credentialSource,
+	process}
 
 // halves are the two keys of a key pair, each with the other one.
 var halves = [][2]string{{keyID, secretKey}, {secretKey, keyID}}

@@ -198,10 +198,10 @@ var mistakes = []struct {
 	pattern *regexp.Regexp
 	message string
 }{
-	{regexp.MustCompile(`^--[\w-]+(=\S*)?\s+--\w`), "it has more than one flag, but reaches the cloud-controller-manager " +
-		"as one argument: write each flag as an item of its own"},
-	{regexp.MustCompile(`^--[\w-]+\s+[^-\s]`), "flag and value reach the cloud-controller-manager as one argument: write " +
-		"--flag=value"},
+	{regexp.MustCompile(`^--[\w-]+(=\S*)?\s+--\w`), "it has more than one flag, but reaches the " +
+		"cloud-controller-manager as one argument: write each flag as an item of its own"},
+	{regexp.MustCompile(`^--[\w-]+\s+[^-\s]`), "flag and value reach the cloud-controller-manager as one argument: " +
+		"write --flag=value"},
 	{regexp.MustCompile(`^(-?–|—)`), "it starts with the dash of a text, not of a flag: write --"},
 	{regexp.MustCompile(`(^|[^$])\$(\{|[A-Za-z_])`), "no shell expands the variable: write $(NAME)"},
 	{regexp.MustCompile(`^--[\w-]+=("[^"]*"|'[^']*')$`), "no shell removes the quotes: write the value without them"},
