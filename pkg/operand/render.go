@@ -370,6 +370,13 @@ func located(d diagnostic.Diagnostic, in Inputs) diagnostic.Diagnostic {
 	return d
 }
 
+// hasRejected reports whether the same place was already rejected.
+func (c *checkedInputs) hasRejected(d diagnostic.Diagnostic) bool {
+	return slices.ContainsFunc(c.diagnostics, func(r diagnostic.Diagnostic) bool {
+		return r.Object == d.Object && r.Key == d.Key && r.Line == d.Line
+	})
+}
+
 func (c *checkedInputs) checkTrust(in Inputs) {
 	sources := append([]TrustSource{}, in.Trust...)
 	if len(in.CloudConfig.CABundle) > 0 {
@@ -377,7 +384,7 @@ func (c *checkedInputs) checkTrust(in Inputs) {
 			Data: in.CloudConfig.CABundle})
 	}
 	bundle, diagnostics := mergeTrust(sources)
-	c.warnings = append(c.warnings, diagnostics...)
+	c.warnings = append(c.warnings, slices.DeleteFunc(diagnostics, c.hasRejected)...)
 	if len(bundle) > customccm.MaxBytes {
 		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.TrustedCA, Object: sources[0].Source, Key: sources[0].Key,
