@@ -2,21 +2,28 @@ package offline
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"github.com/openshift/library-go/pkg/crypto"
+	"k8s.io/apimachinery/pkg/util/validation"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -50,31 +57,50 @@ func (k *check) checkBundles(gathered *inputs.Gathered) {
 	}
 }
 
-// checkObjects warns about values that have no effect on the cloud-controller-manager.
+// doubtValue warns about a value that an enumeration does not have, with the message of noneOf.
+func (k *check) doubtValue(object, field, message string) {
+	if message != "" {
+		k.doubt(object, field, "%s, unless a newer release has it", message)
+	}
+}
+
+// checkObjects warns about values that have no effect on the cloud-controller-manager, or not the intended one.
 func (k *check) checkObjects(spec ccmv1.CloudControllerManagerSpec) error {
+	ofGroup := "." + configv1.GroupName + "/" + operatorclient.Instance
 	var infrastructure configv1.Infrastructure
 	var gate configv1.FeatureGate
 	var proxy configv1.Proxy
+	var apiServer configv1.APIServer
+	var network configv1.Network
 	read := func(kind string, into any) error {
-		_, err := k.cluster.config(kind, into)
+		found, err := k.cluster.config(kind, into)
+		if found == nil || found.File == "" || err != nil {
+			return err
+		}
+		fields, err := found.unknownFields(into)
+		for _, field := range fields {
+			if strings.HasPrefix(field, "spec.") {
+				k.doubt(strings.ToLower(kind)+ofGroup, field, "unknown field, which the API server drops, unless a newer release "+
+					"has it: correct its name or remove it")
+			}
+		}
 		return err
 	}
-	err := errors.Join(read("Infrastructure", &infrastructure), read("FeatureGate", &gate), read("Proxy", &proxy))
+	err := errors.Join(read("Infrastructure", &infrastructure), read("FeatureGate", &gate), read("Proxy", &proxy),
+		read("APIServer", &apiServer), read("Network", &network))
 	if err != nil {
 		return err
 	}
-	const unknownValue = "%s, unless a newer release has it"
-	ofGroup := "." + configv1.GroupName + "/" + operatorclient.Instance
-	if message := noneOf(infrastructure.Status.ControlPlaneTopology, configv1.HighlyAvailableTopologyMode,
-		configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode, configv1.SingleReplicaTopologyMode,
-		configv1.ExternalTopologyMode); message != "" {
-		k.doubt("infrastructure"+ofGroup, "status.controlPlaneTopology", unknownValue, message)
-	}
-	if message := noneOf(gate.Spec.FeatureSet, configv1.TechPreviewNoUpgrade, configv1.DevPreviewNoUpgrade,
-		configv1.CustomNoUpgrade, configv1.OKD); message != "" {
-		k.doubt("featuregate"+ofGroup, "spec.featureSet", unknownValue, message)
-	}
+	k.checkInfrastructure("infrastructure"+ofGroup, infrastructure)
+	k.checkGates("featuregate"+ofGroup, gate.Spec)
 	k.checkProxy("proxy"+ofGroup, proxy.Spec)
+	k.checkTLS("apiserver"+ofGroup, apiServer.Spec.TLSSecurityProfile)
+	for _, prefix := range network.Spec.ServiceNetwork {
+		if _, _, err := net.ParseCIDR(prefix); err != nil {
+			k.doubt("network"+ofGroup, "spec.serviceNetwork", "%s is no network: write one such as 172.30.0.0/16",
+				confdoc.Quoted(prefix))
+		}
+	}
 	if spec.Custom != nil && k.platform.Image != "" {
 		k.doubt(customccm.Object, customccm.Field, "it has no effect, because the release has the "+
 			"cloud-controller-manager of platform %s: remove it", k.platform.Name)
@@ -82,29 +108,121 @@ func (k *check) checkObjects(spec ccmv1.CloudControllerManagerSpec) error {
 	return nil
 }
 
-// checkProxy warns about addresses that the network operator rejects (ValidateProxyConfig in its
-// pkg/controller/proxyconfig), and about entries that golang.org/x/net/http/httpproxy compares with no host.
+func (k *check) checkInfrastructure(object string, infrastructure configv1.Infrastructure) {
+	k.doubtValue(object, "status.controlPlaneTopology", noneOf(infrastructure.Status.ControlPlaneTopology,
+		configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode,
+		configv1.SingleReplicaTopologyMode, configv1.ExternalTopologyMode))
+	named, status := infrastructure.Spec.PlatformSpec.Type, infrastructure.Status.PlatformStatus
+	if named != "" && status != nil && named != status.Type {
+		k.doubt(object, "spec.platformSpec.type", "it is %q, but status.platformStatus.type is %q, which counts: correct it "+
+			"here", named, status.Type)
+	}
+}
+
+var gateName = regexp.MustCompile(`^[A-Za-z0-9.-]+$`)
+
+// checkGates warns about a feature set that does not exist, and about gates of their own that a cluster does not get.
+func (k *check) checkGates(object string, spec configv1.FeatureGateSpec) {
+	const field = "spec.customNoUpgrade"
+	k.doubtValue(object, "spec.featureSet", noneOf(spec.FeatureSet, configv1.TechPreviewNoUpgrade,
+		configv1.DevPreviewNoUpgrade, configv1.CustomNoUpgrade, configv1.OKD))
+	isCustom, custom := spec.FeatureSet == configv1.CustomNoUpgrade, spec.CustomNoUpgrade
+	switch {
+	case isCustom && custom == nil:
+		k.doubt(object, field, "it is missing, so the cluster lists no feature gate at all, not even those that are on by "+
+			"default: add it with the lists enabled and disabled")
+		return
+	case custom == nil:
+		return
+	case !isCustom:
+		k.doubt(object, field, "it has no effect without spec.featureSet: %s, which cannot be undone and blocks upgrades: "+
+			"remove it, or write that too", configv1.CustomNoUpgrade)
+	}
+	var known []string
+	for _, gate := range featuregate.Gates {
+		known = append(known, gate.Name)
+	}
+	for _, name := range slices.Concat(custom.Enabled, custom.Disabled) {
+		meant := confdoc.Nearest(string(name), known)
+		switch {
+		case !gateName.MatchString(string(name)):
+			k.doubt(object, field, "%q is not the name of a feature gate: write the name alone", name)
+		case meant != "" && meant != string(name):
+			k.doubt(object, field, "unknown feature gate %q; did you mean %q?", name, meant)
+		}
+	}
+}
+
+// checkTLS warns about parts of a TLS profile that have no effect: library-go takes Intermediate for a profile without
+// content, and ignores a cipher suite that is not one of OpenSSL's names for those of Go.
+func (k *check) checkTLS(object string, profile *configv1.TLSSecurityProfile) {
+	const field = "spec.tlsSecurityProfile"
+	if profile == nil {
+		return
+	}
+	k.doubtValue(object, field+".type", noneOf(profile.Type, configv1.TLSProfileOldType,
+		configv1.TLSProfileIntermediateType, configv1.TLSProfileModernType, configv1.TLSProfileCustomType))
+	isCustom, custom := profile.Type == configv1.TLSProfileCustomType, profile.Custom
+	switch {
+	case isCustom && custom == nil:
+		k.doubt(object, field, "it has no custom, so the profile Intermediate applies: add custom with minTLSVersion and "+
+			"ciphers")
+	case custom == nil:
+		return
+	case !isCustom:
+		k.doubt(object, field+".custom", "it has no effect without type: Custom: remove it or correct the type")
+	default:
+		k.doubtValue(object, field+".custom.minTLSVersion", noneOf(custom.MinTLSVersion, configv1.VersionTLS10,
+			configv1.VersionTLS11, configv1.VersionTLS12, configv1.VersionTLS13))
+		for _, cipher := range custom.Ciphers {
+			if !isCipher(cipher) {
+				k.doubt(object, field+".custom.ciphers", "%s is ignored: write OpenSSL's name of one cipher suite, such as "+
+					"ECDHE-RSA-AES128-GCM-SHA256", confdoc.Quoted(cipher))
+			}
+		}
+	}
+}
+
+// isCipher reports whether a name is OpenSSL's. Go does not know all of those of the profile Old.
+func isCipher(name string) bool {
+	return len(crypto.OpenSSLToIANACipherSuites([]string{name})) > 0 || strings.HasPrefix(name, "DHE-") ||
+		slices.Contains(configv1.TLSProfiles[configv1.TLSProfileOldType].Ciphers, name)
+}
+
+// checkProxy warns about what the network operator rejects (ValidateProxyConfig in its pkg/controller/proxyconfig).
 func (k *check) checkProxy(object string, spec configv1.ProxySpec) {
 	for _, of := range []struct {
 		field, address string
 		schemes        []string
 	}{{"httpProxy", spec.HTTPProxy, []string{"http"}}, {"httpsProxy", spec.HTTPSProxy, []string{"http", "https"}}} {
-		parsed, err := url.ParseRequestURI(of.address)
-		if of.address != "" && (err != nil || parsed.Hostname() == "" || !slices.Contains(of.schemes, parsed.Scheme)) {
+		if of.address != "" && !isProxy(of.address, of.schemes...) {
 			k.doubt(object, "spec."+of.field, "the network operator rejects this address, so the cluster does not use it: "+
 				"write http://host:port, and special characters of a user or password in percent-encoding")
 		}
 	}
 	for entry := range strings.SplitSeq(spec.NoProxy, ",") {
-		entry = strings.TrimSpace(entry)
-		hasWildcard := entry != "*" && strings.Contains(strings.TrimPrefix(entry, "*."), "*")
-		switch {
+		_, _, err := net.ParseCIDR(strings.TrimSpace(entry))
+		switch entry = strings.TrimSpace(entry); {
 		case strings.ContainsAny(entry, "; \t\r\n"):
 			k.doubt(object, "spec.noProxy", "%s is one entry, which matches no host: separate the entries by commas",
 				confdoc.Quoted(entry))
-		case hasWildcard || strings.Contains(entry, "://"):
-			k.doubt(object, "spec.noProxy", "%s matches no host: write a host, a domain such as .example.com, or a network "+
-				"such as 10.0.0.0/16", confdoc.Quoted(entry))
+		case spec.NoProxy != "" && spec.NoProxy != "*" && err != nil && !isHost(entry):
+			k.doubt(object, "spec.noProxy", "the network operator rejects %s, so the cluster does not use the list: write a "+
+				"host, a domain such as .example.com, or a network such as 10.0.0.0/16", confdoc.Quoted(entry))
 		}
 	}
+}
+
+func isProxy(address string, schemes ...string) bool {
+	parsed, err := url.ParseRequestURI(address)
+	if err != nil || !slices.Contains(schemes, parsed.Scheme) {
+		return false
+	}
+	port, err := strconv.Atoi(cmp.Or(parsed.Port(), "1"))
+	isIP := net.ParseIP(parsed.Hostname()) != nil
+	return err == nil && len(validation.IsValidPortNum(port)) == 0 && (isIP || isHost(parsed.Hostname()))
+}
+
+func isHost(name string) bool {
+	return len(validation.IsDNS1123Subdomain(strings.TrimPrefix(name, "."))) == 0
 }

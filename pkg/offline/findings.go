@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
@@ -40,6 +41,9 @@ func (k *check) run(request Request, observed []byte) error {
 		if k.config, err = operandconfig.DecodeJSON(observed); err != nil || operandconfig.Required(k.config) != nil {
 			return err
 		}
+	}
+	if _, err := k.config.APIServer(); err != nil {
+		k.findUnobserved(err)
 	}
 	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed,
 		Policy: request.Occasion.policy(), First: request.Occasion.policy() == diagnostic.Lenient}
@@ -93,9 +97,30 @@ func (k *check) gather(request Request) (*inputs.Gathered, error) {
 	}
 	k.leaveOutUnknown(request, gathered)
 	if k.given != nil {
+		k.warnUnnamed()
 		gathered.CloudConfig, err = k.cluster.givenCloudConfig(*k.given, k.config)
 	}
 	return gathered, err
+}
+
+// warnUnnamed warns about a given ConfigMap that is neither the one that Infrastructure names nor the generated one. It
+// accepts any name without a namespace.
+func (k *check) warnUnnamed() {
+	named := Manifest{GVK: k.given.GVK, Namespace: operatorclient.UserConfigNamespace, Name: k.config.CloudConfig.Name}
+	isNamed := k.given.Namespace == "" || k.given.String() == named.String()
+	if named.Name != "" && !isNamed && !k.given.isManagedCloudConfig() {
+		k.warnAbout(*k.given, "name", diagnostic.CloudConfig, fmt.Sprintf("%s is not used: spec.cloudConfig of %s names %s; "+
+			"correct the name and the namespace", k.given, clouds.Infrastructure, named))
+	}
+}
+
+// warnAbout warns about a field of an object's metadata.
+func (k *check) warnAbout(m Manifest, field string, cause diagnostic.Cause, message string) {
+	at := m.place("metadata", field)
+	k.report.Diagnostics = append(k.report.Diagnostics, diagnostic.Diagnostic{
+		File: m.File, Line: at.Line, Column: at.Column, Severity: diagnostic.Warning, Object: m.String(),
+		Kind: diagnostic.Doubtful, Cause: cause, Message: message,
+	})
 }
 
 // leaveOutUnknown excludes Secrets from the check if there are no manifests, or if the manifests do not contain them:
@@ -151,12 +176,8 @@ func (k *check) warnMisplaced(missing string) {
 		if m.GVK != corev1.SchemeGroupVersion.WithKind(secretKind) || m.Name != name || isOfAnother(m.Namespace) {
 			continue
 		}
-		at := m.place("metadata", "namespace")
-		k.report.Diagnostics = append(k.report.Diagnostics, diagnostic.Diagnostic{
-			File: m.File, Line: at.Line, Column: at.Column, Severity: diagnostic.Warning, Object: m.String(),
-			Kind: diagnostic.Doubtful, Cause: diagnostic.Credentials, Message: fmt.Sprintf("%s is not used: the "+
-				"cloud-controller-manager's is in %s; correct the namespace", m, namespace),
-		})
+		k.warnAbout(m, "namespace", diagnostic.Credentials, fmt.Sprintf("%s is not used: the cloud-controller-manager's is "+
+			"in %s; correct the namespace", m, namespace))
 	}
 }
 

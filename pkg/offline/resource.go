@@ -43,7 +43,7 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 	if found == nil || err != nil {
 		return nil, err
 	}
-	unknown, err := kjson.UnmarshalStrict(found.json, &r, kjson.DisallowUnknownFields)
+	unknown, err := found.unknownFields(&r)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +54,8 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 			Kind: diagnostic.Invalid, Object: found.Source(), Key: field, Message: message,
 		}))
 	}
-	for _, err := range unknown {
-		// The error is: unknown field "spec.custom.secrets[0].nam".
-		_, field, _ := strings.Cut(err.Error(), `"`)
-		reject(strings.TrimSuffix(field, `"`), "unknown field; correct its name or remove it")
+	for _, field := range unknown {
+		reject(field, "unknown field; correct its name or remove it")
 	}
 	oneOf := func(field, value string, allowed ...string) {
 		if message := noneOf(value, allowed...); message != "" {
@@ -82,6 +80,18 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 		}
 	}
 	return diagnostics, nil
+}
+
+// unknownFields decodes the manifest, and returns the paths of the fields that the type does not have.
+func (m Manifest) unknownFields(into any) ([]string, error) {
+	unknown, err := kjson.UnmarshalStrict(m.json, into, kjson.DisallowUnknownFields)
+	fields := make([]string, len(unknown))
+	for i, err := range unknown {
+		// The error is: unknown field "spec.custom.secrets[0].nam".
+		_, field, _ := strings.Cut(err.Error(), `"`)
+		fields[i] = strings.TrimSuffix(field, `"`)
+	}
+	return fields, err
 }
 
 func (m Manifest) checkRequired(custom *ccmv1.CustomCloudControllerManager, reject func(field, message string)) {

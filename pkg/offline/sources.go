@@ -80,8 +80,7 @@ func (c *Cluster) givenCloudConfig(given Manifest, observed *operandconfig.Confi
 		return operand.CloudConfig{}, err
 	}
 	reference := observed.CloudConfig
-	isManaged := given.Namespace == operatorclient.ManagedConfigNamespace &&
-		given.Name == operatorclient.ManagedCloudConfig
+	isManaged := given.isManagedCloudConfig()
 	key, alternative := cmp.Or(reference.Key, inputs.DefaultCloudConfigKey), ""
 	switch {
 	case isManaged:
@@ -100,6 +99,11 @@ func (c *Cluster) givenCloudConfig(given Manifest, observed *operandconfig.Confi
 		config.CABundle = user.CABundle
 	}
 	return config, nil
+}
+
+// isManagedCloudConfig reports whether the object is the ConfigMap that cluster-config-operator generates.
+func (m Manifest) isManagedCloudConfig() bool {
+	return m.Namespace == operatorclient.ManagedConfigNamespace && m.Name == operatorclient.ManagedCloudConfig
 }
 
 // guessedKey returns the key of a ConfigMap that Infrastructure does not name: the installer's key,

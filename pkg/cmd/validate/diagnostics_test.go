@@ -98,7 +98,7 @@ func TestWhichKeyIsTheCloudConfiguration(t *testing.T) {
 	managed := strings.NewReplacer("cloud-provider-config", "kube-cloud-config", "openshift-config", "openshift-config-managed").Replace(configMap)
 	for name, test := range map[string]struct{ infra, file, place string }{
 		"the one that the Infrastructure names":   {"key: mine", configMap + "  config" + good + "  mine" + bad, "cloud.yaml:11:5"},
-		"the installer's where none is named":     {"other: a", configMap + "  cloud.conf" + good + "  config" + bad, "cloud.yaml:11:5"},
+		"the installer's where none is named":     {"key: ''", configMap + "  cloud.conf" + good + "  config" + bad, "cloud.yaml:11:5"},
 		"the operator's in the managed ConfigMap": {"key: config", managed + "  config" + good + "  cloud.conf" + bad, "cloud.yaml:11:5"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAKeyThatTheInfrastructureDoesNotNameIsNotRead(t *testing.T) {
 		"the operator's key beside another":   {"key: mine", "  a: b\n  cloud.conf: |\n    [Global]\n", "mine", "a, cloud.conf"},
 		"the operator's key alone":            {"key: mine", "  cloud.conf: |\n    [Global]\n", "mine", "cloud.conf"},
 		"the only key beside the CA bundle":   {"key: config", "  my-config: |\n    [Global]\n  ca-bundle.pem: a\n", "config", "ca-bundle.pem, my-config"},
-		"another than the default one":        {"other: a", "  cloud.conf: |\n    [Global]\n", "config", "cloud.conf"},
+		"another than the default one":        {"key: ''", "  cloud.conf: |\n    [Global]\n", "config", "cloud.conf"},
 		"another case of the name of the key": {"key: config", "  Config: |\n    [Global]\n", "config", "Config"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAKeyThatTheInfrastructureDoesNotNameIsNotRead(t *testing.T) {
 			got := f.run()
 			require.Equal(t, 1, got.code, got.stdout)
 			message := "cloud.yaml:6:1: error: key " + test.key + ": there is no such key, the object has " + test.keys + "; add the key"
-			if test.infra != "other: a" {
+			if test.infra != "key: ''" {
 				message += ", or correct spec.cloudConfig.key in infra.yaml"
 			}
 			require.Contains(t, strings.Split(got.stdout, "\n"), message+" [CCM0011]")
