@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,44 +32,55 @@ func (s *state) compareWithLeader(ctx context.Context, verdict *trial.Verdict) *
 		}
 		return verdict
 	}
-	pod := s.leader()
-	if pod == "" {
+	leader := s.leader()
+	if leader == nil {
 		return verdict
 	}
-	lookups, err := s.lookupsWithin(ctx, pod, roundPeriod)
+	lookups, err := s.lookupsWithin(ctx, leader.Name, roundPeriod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
 	}
 	return compare(verdict, lookups)
 }
 
-func (s *state) leader() string {
+// leader returns the static pod that leads, nil if none does.
+func (s *state) leader() *corev1.Pod {
 	holder := s.view.Holder()
 	if holder.State != controlplane.Starting && holder.State != controlplane.Leading {
-		return ""
+		return nil
 	}
-	return s.view.StaticPod(holder.Node).Name
+	return s.view.StaticPod(holder.Node)
 }
 
 // isRejectedToo reports whether the cloud also rejects the login of the leader, by the last part of its log, or that of
 // a static pod whose process has ended because of it. A leader that logged in before may log nothing. Static pods of
-// rejected revisions do not count.
+// rejected revisions do not count, nor those with other credentials than the leader's, which may be accepted ones.
 func (s *state) isRejectedToo(ctx context.Context, last time.Duration, rejected ...int32) bool {
+	leader := s.leader()
 	for _, pod := range s.view.StaticPods() {
 		isRejected := func(revision int32) bool { return controlplane.HasRevision(pod, revision) }
-		if endedByLogin(pod) && !slices.ContainsFunc(rejected, isRejected) {
+		hasItsLogin := leader == nil || s.loginOf(pod) == s.loginOf(leader)
+		if endedByLogin(pod) && hasItsLogin && !slices.ContainsFunc(rejected, isRejected) {
 			return true
 		}
 	}
-	pod := s.leader()
-	if pod == "" || last < time.Second {
+	if leader == nil || last < time.Second {
 		return false
 	}
-	text, err := operandlog.ReadLast(ctx, s.Kube.CoreV1(), pod, last)
+	text, err := operandlog.ReadLast(ctx, s.Kube.CoreV1(), leader.Name, last)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("A preflight is not compared with the leader", "err", err)
 	}
 	return err == nil && rejectsLogin(text)
+}
+
+// loginOf returns the digest of a static pod's credentials, empty if its revision has none or was pruned.
+func (s *state) loginOf(pod *corev1.Pod) string {
+	revision, err := strconv.ParseInt(pod.Labels["revision"], 10, 32)
+	if err != nil {
+		return ""
+	}
+	return s.objects.StartDigests(int32(revision))[diagnostic.Credentials]
 }
 
 // endedByLogin reports whether the CCM of a static pod has ended because its login was rejected, and does not run.

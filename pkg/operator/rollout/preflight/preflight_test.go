@@ -940,14 +940,23 @@ func TestARejectedLoginIsTriedAgainAtOnceWhenTheLeadersIsRejectedToo(t *testing.
 // The leader had logged in before, and looks at no node: its log tells nothing. Each process that starts ends.
 func TestARejectedLoginIsTriedAgainAtOnceWhenNoOtherProcessCanLogIn(t *testing.T) {
 	for name, tc := range map[string]struct {
-		message string
-		want    time.Duration
+		message, password string
+		want              time.Duration
 	}{
-		"the login of a process that ended is rejected": {"could not init cloud provider: Authentication failed\n", 0},
-		"a process ended for another reason":            {"could not init cloud provider: no route to host\n", 5 * time.Minute},
+		"the login of a process that ended is rejected": {"could not init cloud provider: Authentication failed\n", "its", 0},
+		"its credentials are not the leader's":          {"could not init cloud provider: Authentication failed\n", "another", 5 * time.Minute},
+		"a process ended for another reason":            {"could not init cloud provider: no route to host\n", "its", 5 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "m0", "m1", "m2")
+			for revision, password := range map[string]string{"3": "its", "4": tc.password} {
+				require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Add(&corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-credentials-" + revision},
+					Data:       map[string][]byte{"password": []byte(password)},
+				}))
+			}
+			w.label("m0", "3")
+			w.label("m2", "4")
 			w.changing(t, diagnostic.Credentials)
 			w.ends(t, "Authentication failed\n")
 			w.pass(t, time.Second)
