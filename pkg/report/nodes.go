@@ -39,7 +39,8 @@ type Node struct {
 	Failure string `json:"failure,omitempty"`
 	// Kubelet is Ready, NotReady, silent, missing if there is no Node, or unknown.
 	Kubelet string `json:"kubelet"`
-	// CCM is Ready, what its container waits for, why its pod failed, such as Evicted, "-" if there is no static pod, or unknown.
+	// CCM is Ready, what its container waits for, why its pod failed, such as Evicted, "-" if there is no static pod, or
+	// unknown.
 	CCM   string `json:"cloudControllerManager"`
 	Leads bool   `json:"leads"`
 	// LeadsSince is by the clock of the node.

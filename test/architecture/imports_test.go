@@ -130,6 +130,7 @@ var layers = []layer{
 		"pkg/platform",
 		"pkg/clouds",
 		"pkg/confdoc",
+		"pkg/featuregate",
 		"pkg/diagnostic",
 		"pkg/apis",
 		"pkg/regularfile",

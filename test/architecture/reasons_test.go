@@ -33,8 +33,8 @@ var noReasons = []string{
 	"ConfigMap", "ConfigurablePKI", "Confirmed", "ContainerCreating", "ControllerManagerReleaseLeaderElectionLockOnExit",
 	"CrashLoopBackOff", "DeadlineExceeded", "ErrImageNeverPull", "Failed", "ImagePullBackOff", "InvalidImageName",
 	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Secret", "Service", "Unknown",
-	// The reason of an event.
-	"NodeCurrentRevisionChanged", "NodeNotInitialized",
+	// The reasons of events.
+	"DeletingNode", "NodeCurrentRevisionChanged", "NodeNotInitialized",
 	// The results of a preflight, and a class of its failures.
 	"Crash", "Hang", "Inconclusive", "Killed", "Successful",
 	// A doubt that no condition shows.
