@@ -24,8 +24,8 @@ const (
 	farAnswer = 45 * time.Second
 	// slowPassLimit is how long the first Node may stay. The provider remembers a machine for a minute. The first pass
 	// announces the deletion, the second one tells how long a pass takes, and so a permission lasts until the third. A
-	// pass asks for both machines.
-	slowPassLimit = goneLimit + 3*2*farAnswer
+	// pass asks for both machines, in any order: a Node may be the first of one pass and the last of the next.
+	slowPassLimit = goneLimit + 4*2*farAnswer
 	// turn is the time in which one Node may go where the cloud-controller-manager is not asked.
 	turn = 10 * time.Minute
 )
