@@ -99,7 +99,7 @@ func (p *proof) next() (*trial.Proof, *trial.Verdict) {
 func (p *proof) staysAway() string {
 	switch {
 	case p.unled >= unledTimeout:
-		return fmt.Sprintf("nobody has led for %s, and the change may be the cure", unledTimeout)
+		return fmt.Sprintf("no static pod has led for %s, and the change may be the cure", unledTimeout)
 	case p.lost >= unledTimeout:
 		return fmt.Sprintf("a process of another node has ended and was not Ready for %s, and the change may be the cure",
 			unledTimeout)

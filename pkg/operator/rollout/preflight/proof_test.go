@@ -41,7 +41,7 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		"the lead has moved":                   {trial.ProofAwaited, 5, func(p *proof) { p.container = "a" }, trial.ProofLeads, "", false},
 		"the lead does not move in time":       {trial.ProofAwaited, 180, func(p *proof) { p.awaited = 3 * time.Minute }, trial.Unproved, "the lead did not move to node/m1 within 3m0s", false},
 		"nobody leads for a moment":            {trial.ProofAwaited, 60, func(p *proof) { p.unled = 59 * time.Second }, trial.ProofAwaited, "", false},
-		"nobody leads":                         {trial.ProofAwaited, 60, func(p *proof) { p.unled = time.Minute }, trial.Unproved, "nobody has led for 1m0s, and the change may be the cure", false},
+		"nobody leads":                         {trial.ProofAwaited, 60, func(p *proof) { p.unled = time.Minute }, trial.Unproved, "no static pod has led for 1m0s, and the change may be the cure", false},
 		"another process is away for a moment": {trial.ProofAwaited, 60, func(p *proof) { p.lost = 59 * time.Second }, trial.ProofAwaited, "", false},
 		"another process keeps ending": {trial.ProofAwaited, 60, func(p *proof) { p.lost = time.Minute }, trial.Unproved,
 			"a process of another node has ended and was not Ready for 1m0s, and the change may be the cure", false},

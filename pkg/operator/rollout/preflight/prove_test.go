@@ -167,7 +167,7 @@ func TestAProofDoesNotWaitForeverWhileAnotherProcessRenewsTheLease(t *testing.T)
 	require.Equal(t, trial.ProofAwaited, w.record(t).State)
 	w.renews(t, 10*time.Second)
 	require.Equal(t, trial.Unproved, w.record(t).State)
-	require.Equal(t, "nobody has led for 1m0s, and the change may be the cure", w.record(t).Why)
+	require.Equal(t, "no static pod has led for 1m0s, and the change may be the cure", w.record(t).Why)
 }
 
 // Its machine has died, or the API server was away.
