@@ -40,7 +40,7 @@ func references(t *testing.T, all []manifest) []configv1.ObjectReference {
 // assetsOf returns the objects that the operator applies on a platform.
 func assetsOf(t *testing.T, p platform.Platform) []manifest {
 	t.Helper()
-	folders := []string{"bindata/assets/resources"}
+	folders := []string{"bindata/assets/resources", "bindata/assets/metrics"}
 	if slices.Contains(platformFolders(t), p.Name) {
 		folders = append(folders, "bindata/assets/platforms/"+p.Name)
 	}

@@ -93,6 +93,7 @@ func (s *suite) requireGone(t *testing.T, objects []*unstructured.Unstructured) 
 func (s *suite) testCorrection(t *testing.T) {
 	revision, containers := s.revision(t), s.operands.containers()
 	objects := assets(t, path.Join("assets", "resources", "*.yaml"))
+	objects = append(objects, assets(t, path.Join("assets", "metrics", "*.yaml"))...)
 	objects = append(objects, assets(t, path.Join("assets", "platforms", "openstack", "resources", "*.yaml"))...)
 	for _, object := range objects {
 		if object.GetKind() == "Secret" {
