@@ -21,6 +21,7 @@ import (
 // TestDigitalOceansToken starts a single-node cluster with a fake of DigitalOcean's cloud-controller-manager. It
 // follows the token from its Secret to the environment of that process.
 func TestDigitalOceansToken(t *testing.T) {
+	runBesideOthers(t)
 	s := startSuite(t, devcluster.Options{Name: "e2e-digitalocean", Platform: "DigitalOcean", Nodes: 1,
 		Progress: os.Stderr},
 		monitor.Rollout("the first revision"), imageMissing)

@@ -17,6 +17,7 @@ import (
 
 // TestNone starts a single-node cluster on a platform that needs no cloud-controller-manager.
 func TestNone(t *testing.T) {
+	runBesideOthers(t)
 	began := time.Now()
 	s := startSuite(t, devcluster.Options{Name: "e2e-none", Platform: configv1.NonePlatformType, Nodes: 1,
 		Progress: os.Stderr})

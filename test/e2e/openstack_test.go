@@ -37,6 +37,7 @@ type step struct {
 }
 
 func TestOpenStack(t *testing.T) {
+	runBesideOthers(t)
 	// The payload is applied after the bootstrap node has finished.
 	s := startSuite(t, devcluster.Options{
 		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: nodes, WithoutPayload: true, Progress: os.Stderr,

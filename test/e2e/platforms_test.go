@@ -24,6 +24,7 @@ import (
 // TestDigitalOceansToken covers one without an image. With E2E_LONG it tests every platform. TestStory has what needs a
 // cloud.
 func TestPlatforms(t *testing.T) {
+	runBesideOthers(t)
 	names := []string{"aws"}
 	if os.Getenv("E2E_LONG") != "" {
 		names = nil

@@ -82,6 +82,14 @@ type suite struct {
 	watches *monitor.Watches
 }
 
+// runBesideOthers lets a test of the short suite run beside another one: they mostly wait. Each test of the long suites
+// has the machine for itself, because they measure times.
+func runBesideOthers(t *testing.T) {
+	if os.Getenv("E2E_LONG") == "" {
+		t.Parallel()
+	}
+}
+
 // startSuite starts a cluster and its monitor, and announces the expected transitions of the start. Its cleanup
 // prints the figures and the timeline.
 func startSuite(t *testing.T, options devcluster.Options, expected ...monitor.Expectation) *suite {
