@@ -23,7 +23,6 @@ import (
 
 // TestRemoval removes the cloud-controller-manager from three nodes and installs it again.
 func TestRemoval(t *testing.T) {
-	runBesideOthers(t)
 	s := startSuite(t, devcluster.Options{
 		Name: "e2e-removal", Platform: configv1.OpenStackPlatformType, Nodes: nodes, Progress: os.Stderr,
 		WithoutWatchList: true,

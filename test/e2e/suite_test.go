@@ -82,8 +82,8 @@ type suite struct {
 	watches *monitor.Watches
 }
 
-// runBesideOthers lets a test of the short suite run beside another one: they mostly wait. Each test of the long suites
-// has the machine for itself, because they measure times.
+// runBesideOthers lets a test of the short suite run beside another one: they mostly wait, and only one of
+// them has more than one node. Each test of the long suites has the machine for itself, because they measure times.
 func runBesideOthers(t *testing.T) {
 	if os.Getenv("E2E_LONG") == "" {
 		t.Parallel()

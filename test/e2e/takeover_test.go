@@ -41,7 +41,6 @@ type takeover struct {
 // TestTakeover upgrades a cluster whose cloud-controller-managers are the predecessor's. Its port is free in today's
 // releases, and occupied in earlier ones and on two platforms.
 func TestTakeover(t *testing.T) {
-	runBesideOthers(t)
 	for _, tc := range []struct {
 		name, story, command string
 		nodes                int
