@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/featuregate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -101,11 +102,49 @@ func (k *check) checkObjects(spec ccmv1.CloudControllerManagerSpec) error {
 				confdoc.Quoted(prefix))
 		}
 	}
+	k.checkFlags(spec)
+	if spec.Custom != nil && isCutOff(spec.Custom.Image) {
+		k.doubt(customccm.Object, customccm.Field+".image", "the kubelet rejects its digest: write sha256: and 64 digits or "+
+			"letters from a to f")
+	}
 	if spec.Custom != nil && k.platform.Image != "" {
 		k.doubt(customccm.Object, customccm.Field, "it has no effect, because the release has the "+
 			"cloud-controller-manager of platform %s: remove it", k.platform.Name)
 	}
 	return nil
+}
+
+var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// isCutOff reports whether an image has a SHA-256 digest that is none, such as one that "oc get" cut off.
+func isCutOff(image string) bool {
+	_, digest, found := strings.Cut(image, "@sha256:")
+	return found && !digestPattern.MatchString(digest)
+}
+
+// checkCommas warns about values of INI that end with a comma, which is part of the value or starts an empty item. It
+// omits lines that have a diagnostic already.
+func (k *check) checkCommas(config operand.CloudConfig, reported ...[]diagnostic.Diagnostic) {
+	if !confdoc.LooksLikeINI(config.Data) {
+		return
+	}
+	reader := confdoc.Reader{Format: confdoc.INI, Input: diagnostic.CloudConfig, IgnoresUnknown: true}
+	document := reader.Read(config.Data, &diagnostic.List{})
+	for _, section := range document.Root.Members() {
+		for _, e := range section.Value.Members() {
+			isReported := func(d diagnostic.Diagnostic) bool {
+				return d.Object == config.Source && d.Line == e.Value.Line
+			}
+			if !strings.HasSuffix(e.Value.Text, ",") || slices.ContainsFunc(slices.Concat(reported...), isReported) {
+				continue
+			}
+			k.add(diagnostic.Warning, []diagnostic.Diagnostic{{
+				Kind: diagnostic.Doubtful, Cause: diagnostic.CloudConfig, Object: config.Source, Key: config.Key,
+				Line: e.Value.Line, Column: e.Value.Column, Message: fmt.Sprintf("%s in %s ends with a comma, which is a part "+
+					"of the value or starts an empty item: remove it", confdoc.Cut(e.Name), document.Header(section)),
+			}})
+		}
+	}
 }
 
 func (k *check) checkInfrastructure(object string, infrastructure configv1.Infrastructure) {

@@ -68,6 +68,7 @@ func (k *check) run(request Request, observed []byte) error {
 		return err
 	}
 	k.checkBundles(gathered)
+	k.checkCommas(in.CloudConfig, checked.Diagnostics, checked.Warnings)
 	err = k.checkObjects(spec)
 	k.fill(in, checked)
 	return err
