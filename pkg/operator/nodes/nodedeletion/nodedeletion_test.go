@@ -25,9 +25,9 @@ var five = []string{"master-0", "master-1", "master-2", "worker-0", "worker-1"}
 // The machine is gone, or the cloud lies. Only the first costs a Node.
 func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 	const override = "; if the machine is gone for certain, allow the deletion: " +
-		"oc annotate node worker-1 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed"
+		"oc annotate --overwrite node worker-1 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed"
 	const many = "allow all of them for an hour: oc annotate --overwrite cloudcontrollermanager cluster " +
-		"cloudcontrollermanager.operator.openshift.io/node-deletions-allowed-until=$(date -u -d 1hour +%FT%TZ)"
+		"cloudcontrollermanager.operator.openshift.io/node-deletions-allowed-until=$(TZ=UTC-1 date +%FT%TZ)"
 	const check = ": check that the credentials and the cloud configuration are those of this cluster's project and region"
 	for name, tc := range map[string]struct {
 		platform    string

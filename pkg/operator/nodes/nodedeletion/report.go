@@ -77,10 +77,10 @@ func (m *memory) explain(o *observation, reason hold) string {
 
 // advise returns what an administrator can do if the machines are gone, "" if they exist.
 func (m *memory) advise(o *observation, r report) string {
-	one := fmt.Sprintf("allow the deletion: oc annotate node %s %s=%s", r.nodes[0], Annotation, Allowed)
-	// The annotation of a former permission stays.
+	one := fmt.Sprintf("allow the deletion: oc annotate --overwrite node %s %s=%s", r.nodes[0], Annotation, Allowed)
+	// The annotation of a former permission stays. A zone an hour ahead, because only GNU's date computes times.
 	many := fmt.Sprintf("allow all of them for an hour: oc annotate --overwrite cloudcontrollermanager %s "+
-		"%s=$(date -u -d 1hour +%%FT%%TZ)", operatorclient.Instance, operatorclient.NodeDeletionsAnnotation)
+		"%s=$(TZ=UTC-1 date +%%FT%%TZ)", operatorclient.Instance, operatorclient.NodeDeletionsAnnotation)
 	switch r.reason {
 	case nodeReports, livingNodesUnknown, noHold:
 		return "" // The machine exists, or the cloud does not find machines that do.
