@@ -34,7 +34,8 @@
 //
 // Every wait ends. The times are those of the states; a probe and a pass of the CCM come on top. Three ends are events,
 // because no time makes the deletion safe: a Node that no CCM ever found may have another name in the cloud, a kubelet
-// that reports is alive, and a cloud that denies living machines proves nothing. A condition reports each.
+// that reports is alive, and a cloud that denies living machines proves nothing. A condition reports each, except for a
+// silent Node that has neither a providerID nor the taint, such as a bare-metal worker: the command explain does.
 //
 //	| what waits              | ends                                                                                  |
 //	|-------------------------|---------------------------------------------------------------------------------------|
