@@ -36,6 +36,9 @@ var appWriters = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 // retryPeriod is how long a failed removal pod stays, so that its log can be read and retries do not load the node.
 const retryPeriod = 15 * time.Second
 
+// finalizerLimit is how long a deleted pod may stay after the end of its grace period before its finalizers are named.
+const finalizerLimit = time.Minute
+
 // listUninitialized returns the nodes that wait for the cloud-controller-manager, as node/name. It reads live objects,
 // in pages and only before a removal starts: the informers have only the control plane.
 func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
@@ -127,7 +130,7 @@ func (c *controller) clean(
 	// library-go's installer controller has ended, but its last pod may still write.
 	writers, err := c.removePods(ctx, node, appWriters...)
 	if err != nil || len(writers) > 0 {
-		return strings.Join(endsOf("", writers), ", "), "", err
+		return strings.Join(endsOf("", writers), ", "), c.keptBy(syncCtx, writers...), err
 	}
 	pod, err := c.Pod(podName(node))
 	if err != nil {
@@ -138,7 +141,7 @@ func (c *controller) clean(
 		waiting, err = c.createPod(ctx, spec, node)
 		return waiting, "", err
 	case pod.DeletionTimestamp != nil:
-		return fmt.Sprintf("the end of pod/%s", pod.Name), "", nil
+		return fmt.Sprintf("the end of pod/%s", pod.Name), c.keptBy(syncCtx, pod), nil
 	case pod.Spec.NodeName != node: // Another node's kubelet may create a mirror pod of any name.
 		return fmt.Sprintf("the end of pod/%s on node/%s", pod.Name, pod.Spec.NodeName), "", c.deletePod(ctx, pod)
 	case pod.Status.Phase == corev1.PodSucceeded:
@@ -187,6 +190,22 @@ func (c *controller) removePods(ctx context.Context, node string, apps ...string
 		left = append(left, pod)
 	}
 	return left, nil
+}
+
+// keptBy returns a message about the first deleted pod that its finalizers keep, "" if there is none yet. It requeues
+// for a pod whose time is not over, because nothing else may change.
+func (c *controller) keptBy(syncCtx factory.SyncContext, deleted ...*corev1.Pod) string {
+	for _, pod := range deleted {
+		if pod.DeletionTimestamp == nil || len(pod.Finalizers) == 0 {
+			continue
+		}
+		if left := finalizerLimit - c.Clock.Since(pod.DeletionTimestamp.Time); left > 0 {
+			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
+			continue
+		}
+		return fmt.Sprintf("pod/%s in %s: %s", pod.Name, operand.Namespace, operatorclient.Held(pod))
+	}
+	return ""
 }
 
 // onNode precedes the name of a pod's node in a message.

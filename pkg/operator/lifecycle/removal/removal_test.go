@@ -225,6 +225,22 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 			wantDegraded: "True NodesNotClean: pod/removal-master-0 in openshift-cloud-controller-manager failed: disk full",
 			wantWrites:   []string{"delete pods removal-master-0"},
 		},
+		"a pod that has just been deleted": {
+			pods: []runtime.Object{keptPod("removal-master-0", "removal", 10*time.Second)},
+			want: "waiting for node/master-0: the end of pod/removal-master-0",
+		},
+		"a pod that another's finalizer keeps": {
+			pods: []runtime.Object{keptPod("removal-master-0", "removal", -finalizerLimit)},
+			want: "waiting for node/master-0: the end of pod/removal-master-0",
+			wantDegraded: "True NodesNotClean: pod/removal-master-0 in openshift-cloud-controller-manager: its finalizers keep " +
+				"it, remove them if nothing else does: [example.com/kept]",
+		},
+		"an installer that another's finalizer keeps": {
+			pods: []runtime.Object{keptPod("installer-7-master-0", "installer", -finalizerLimit)},
+			want: "waiting for node/master-0: the end of pod/installer-7-master-0",
+			wantDegraded: "True NodesNotClean: pod/installer-7-master-0 in openshift-cloud-controller-manager: its finalizers " +
+				"keep it, remove them if nothing else does: [example.com/kept]",
+		},
 		"a static pod that was installed since is removed again": {
 			pods: []runtime.Object{pod("removal-master-0", "removal", "master-0", corev1.PodSucceeded), staticPodOn("master-0")},
 			want: "waiting for node/master-0: another pod/removal-master-0", wantWrites: []string{"delete pods removal-master-0"},
@@ -256,6 +272,14 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 			require.Equal(t, tc.wantWrites, w.writes())
 		})
 	}
+}
+
+// keptPod returns a pod on master-0 with a finalizer, which is to have ended after a time that may be negative.
+func keptPod(name, app string, after time.Duration) *corev1.Pod {
+	kept := pod(name, app, "master-0", corev1.PodRunning)
+	kept.DeletionTimestamp = &metav1.Time{Time: worldStart().Add(after)}
+	kept.Finalizers = []string{"example.com/kept"}
+	return kept
 }
 
 func stuckPod(waiting corev1.ContainerStateWaiting) *corev1.Pod {

@@ -172,9 +172,12 @@ type world struct {
 	forbidden bool
 }
 
+// worldStart is the time at which a world begins.
+func worldStart() time.Time { return time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC) }
+
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
-	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	now := worldStart()
 	w := &world{
 		t: t,
 		operatorResource: &operatorResource{
