@@ -22,6 +22,7 @@ const (
 	NoIdentityProvider              // the cloud does not know the issuer of the service account's token
 	NotTrusted                      // the role or identity in the cloud does not trust the service account
 	NoToken                         // the service account's token is missing or has expired
+	NoCredentials                   // the CCM has found no credentials
 	NoRegion                        // no region is configured
 	WrongClock                      // the clocks of the node and of the cloud differ
 	Unauthorized                    // the credentials lack a permission
@@ -94,6 +95,12 @@ func (c Class) Cause() string { return classes[c].cause }
 // Action returns what an administrator can do about the cause, empty for Unknown.
 func (c Class) Action() string { return classes[c].action }
 
+// restart is the command that ends the leader's container, which its kubelet starts again. The lease names the node
+// before an underscore, which the name of a node cannot contain.
+const restart = "oc debug node/$(oc -n openshift-cloud-controller-manager get lease cloud-controller-manager " +
+	"-o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1) -- chroot /host sh -c " +
+	"'crictl stop $(crictl ps -q --name ^cloud-controller-manager$)'"
+
 var classes = [...]struct{ name, cause, action string }{
 	Unknown: {name: "Unknown"},
 	NoLeader: {"NoLeader", "no cloud-controller-manager of this operator leads",
@@ -101,7 +108,7 @@ var classes = [...]struct{ name, cause, action string }{
 	NoNodeController: {"Deaf", "the cloud-controller-manager that leads looks at no node",
 		"the operator makes another process the leader, see the condition DeafLeaderNotices"},
 	NotAsked: {"NotAsked", "the cloud-controller-manager has logged nothing about the node",
-		"if no other node is initialized meanwhile, restart the static pod that holds the lease"},
+		"if no other node is initialized meanwhile, restart the static pod that holds the lease: " + restart},
 	NoAnswer: {"NoAnswer", "the cloud has not answered the cloud-controller-manager yet",
 		"check that the cloud's API responds"},
 	UnknownMachine: {"UnknownMachine", "the cloud does not know the machine",
@@ -124,6 +131,9 @@ var classes = [...]struct{ name, cause, action string }{
 			"openshift, and the subject system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager"},
 	NoToken: {"NoToken", "the service account's token for the cloud is missing or has expired",
 		"see the conditions CloudTokensDegraded and NodeFilesDegraded"},
+	NoCredentials: {"NoCredentials", "the cloud-controller-manager has found no credentials, not even those of its instance",
+		"add the credentials to the Secret, under the names of keys that the cloud-controller-manager reads, or give the " +
+			"instances of the control plane a role"},
 	NoRegion: {"NoRegion", "no region is configured",
 		"set the region in the cloud configuration"},
 	WrongClock: {"WrongClock", "the clocks of the control plane and of the cloud differ",

@@ -548,6 +548,14 @@ func TestAFederatedLoginAndAClockAreNoWrongCredentials(t *testing.T) {
 			sts("400", "ExpiredTokenException: Token expired: current date/time 1700000100 must be before the expiration date/time 1700000000"),
 			nodecause.NoToken,
 		},
+		"AWS finds no credentials, and the instance has no role": {
+			aws("no EC2 IMDS role found, operation error ec2imds: GetMetadata, http response error StatusCode: 404, request to EC2 " +
+				"IMDS failed"), nodecause.NoCredentials,
+		},
+		"AWS finds no credentials, and the instance's metadata cannot be reached": {
+			aws("no EC2 IMDS role found, operation error ec2imds: GetMetadata, canceled, context deadline exceeded"),
+			nodecause.Unreachable,
+		},
 		"AWS has no region": {
 			aws("operation error STS: AssumeRoleWithWebIdentity, failed to resolve service endpoint, endpoint rule error, Invalid Configuration: Missing Region"),
 			nodecause.NoRegion,

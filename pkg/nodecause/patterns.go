@@ -73,6 +73,8 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\binvalid_target\b`, `\bissuer in ID Token\b`, `\bto the given credential's issuer\b`, // Google Cloud
 			`\bAADSTS700211\b`, `\bAADSTS(?:50013|50166|90023|900382)\b`, // Azure
 		)},
+		// The SDK asks the instance for a role if no file and no variable has credentials.
+		{NoCredentials, anyOf(`\bno EC2 IMDS role found\b`)},                                  // AWS
 		{NoRegion, anyOf(`\bMissing Region\b`, `\bMissingRegion\b`, `could not find region`)}, // AWS
 		{Unauthenticated, anyOf(
 			status(`401`), `unable to re-authenticate`, `authentication failed`,

@@ -192,7 +192,8 @@ func removeFinalizer(service *corev1.Service) string {
 var answers = []nodecause.Class{
 	nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable, nodecause.Unavailable,
 	nodecause.ProxyRefused, nodecause.Certificate, nodecause.NoEndpoint, nodecause.NoLoadBalancers,
-	nodecause.NoIdentityProvider, nodecause.NotTrusted, nodecause.NoToken, nodecause.NoRegion, nodecause.WrongClock,
+	nodecause.NoIdentityProvider, nodecause.NotTrusted, nodecause.NoToken, nodecause.NoCredentials,
+	nodecause.NoRegion, nodecause.WrongClock,
 }
 
 func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {

@@ -61,7 +61,10 @@ func TestTheCauseIsNamedWithTheLeadersWords(t *testing.T) {
 			nodes:  []string{"a"},
 			want: `node/a (since 2026-11-21T08:59:00Z; no providerID): ` +
 				`the cloud-controller-manager has logged nothing about the node; ` +
-				`if no other node is initialized meanwhile, restart the static pod that holds the lease`,
+				`if no other node is initialized meanwhile, restart the static pod that holds the lease: ` +
+				`oc debug node/$(oc -n openshift-cloud-controller-manager get lease cloud-controller-manager ` +
+				`-o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1) -- chroot /host sh -c ` +
+				`'crictl stop $(crictl ps -q --name ^cloud-controller-manager$)'`,
 		},
 		"a leader that has just begun may have logged nothing yet": {
 			change: func(c *cluster) { c.Acquire("m1", "second", 0) },
