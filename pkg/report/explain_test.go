@@ -275,7 +275,10 @@ func TestAServiceIsExplained(t *testing.T) {
 				"service catalog.")
 		},
 		"other": func(w *world) {
-			warned(w, "Error syncing load balancer: failed to ensure load balancer: there are no available nodes")
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: the flavor has no name")
+		},
+		"no-nodes": func(w *world) {
+			warned(w, "There are no available nodes for LoadBalancer")
 		},
 		"blocked-by-a-node": func(w *world) {
 			w.worker("worker-1").Spec.ProviderID = ""

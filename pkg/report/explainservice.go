@@ -196,6 +196,9 @@ var answers = []nodecause.Class{
 	nodecause.NoRegion, nodecause.WrongClock,
 }
 
+// noNodes is in the Event of k8s.io/cloud-provider (controllers/service/controller.go), and in OpenStack's error.
+const noNodes = "no available nodes for LoadBalancer"
+
 func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 	nodes, class := withoutProviderID(s), nodecause.ClassOf(message)
 	switch {
@@ -206,6 +209,11 @@ func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 	case len(nodes) > 0 && strings.Contains(message, "ProviderID"):
 		return "a Node has no providerID, so the cloud-controller-manager does not find the members of a load balancer: " +
 			diagnostic.Few(nodes), "explain node " + nodes[0]
+	case strings.Contains(message, noNodes):
+		return "no node counts as a member of a load balancer: a member is Ready, has no label " +
+				corev1.LabelNodeExcludeBalancers + ", which control-plane nodes may have, and no taint of the cluster autoscaler",
+			fmt.Sprintf("see which nodes count: oc get nodes -L %[1]s; make one of them Ready, or, if it is to serve load "+
+				"balancers, remove its label: oc label node <node> %[1]s-", corev1.LabelNodeExcludeBalancers)
 	default:
 		return "the cloud-controller-manager got an error: " + terminationmessage.Summary(message),
 			"correct what the error names"
