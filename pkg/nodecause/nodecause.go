@@ -131,7 +131,8 @@ var classes = [...]struct{ name, cause, action string }{
 			"openshift, and the subject system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager"},
 	NoToken: {"NoToken", "the service account's token for the cloud is missing or has expired",
 		"see the conditions CloudTokensDegraded and NodeFilesDegraded"},
-	NoCredentials: {"NoCredentials", "the cloud-controller-manager has found no credentials, not even those of its instance",
+	NoCredentials: {"NoCredentials",
+		"the cloud-controller-manager has found no credentials, not even those of its instance",
 		"add the credentials to the Secret, under the names of keys that the cloud-controller-manager reads, or give the " +
 			"instances of the control plane a role"},
 	NoRegion: {"NoRegion", "no region is configured",

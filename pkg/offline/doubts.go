@@ -103,10 +103,7 @@ func (k *check) checkObjects(spec ccmv1.CloudControllerManagerSpec) error {
 		}
 	}
 	k.checkFlags(spec)
-	if spec.Custom != nil && isCutOff(spec.Custom.Image) {
-		k.doubt(customccm.Object, customccm.Field+".image", "the kubelet rejects its digest: write sha256: and 64 digits or "+
-			"letters from a to f")
-	}
+	k.checkImage(spec.Custom)
 	if spec.Custom != nil && k.platform.Image != "" {
 		k.doubt(customccm.Object, customccm.Field, "it has no effect, because the release has the "+
 			"cloud-controller-manager of platform %s: remove it", k.platform.Name)
@@ -116,10 +113,15 @@ func (k *check) checkObjects(spec ccmv1.CloudControllerManagerSpec) error {
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// isCutOff reports whether an image has a SHA-256 digest that is none, such as one that "oc get" cut off.
-func isCutOff(image string) bool {
-	_, digest, found := strings.Cut(image, "@sha256:")
-	return found && !digestPattern.MatchString(digest)
+// checkImage warns about a SHA-256 digest that is none, for example because it was cut off.
+func (k *check) checkImage(custom *ccmv1.CustomCloudControllerManager) {
+	if custom == nil {
+		return
+	}
+	if _, digest, found := strings.Cut(custom.Image, "@sha256:"); found && !digestPattern.MatchString(digest) {
+		k.doubt(customccm.Object, customccm.Field+".image", "the kubelet rejects its digest: write sha256: and 64 digits or "+
+			"letters from a to f")
+	}
 }
 
 // checkCommas warns about values of INI that end with a comma, which is part of the value or starts an empty item. It
