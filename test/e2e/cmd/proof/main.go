@@ -89,7 +89,8 @@ comments apart, has changed since a commit that is marked with †.
 
 | you ask | see |
 |---|---|
-| what works on my platform, and how long it takes | [What ran where](#what-ran-where), [Platforms](#platforms), [with a CCM that was given](#platforms-whose-ccm-was-given) |
+| what works on my platform, and how long it takes | [What ran where](#what-ran-where), [Platforms](#platforms), ` +
+	`[with a CCM that was given](#platforms-whose-ccm-was-given) |
 | what happens when something crashes, hangs or is deleted | [Faults](#faults), [Simulated time](#simulated-time) |
 | whether a cloud that errs can cost a Node | [Lies of the cloud](#lies-of-the-cloud) |
 `
