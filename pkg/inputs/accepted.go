@@ -288,3 +288,57 @@ func (c Credentials) Custom(now customccm.Secrets) customccm.Secrets {
 	}
 	return custom
 }
+
+// Summary is what is recorded about an accepted input besides its content.
+type Summary struct {
+	Source string
+	Since  time.Time
+}
+
+// Summaries are nil for inputs without an accepted version.
+type Summaries struct{ CloudConfig, Credentials, TrustedCA *Summary }
+
+// WithoutContent returns a copy of the Secret operand.AcceptedInputsSecret with only the records of the inputs that
+// ReadAccepted would return. It omits their digests, because a short secret can be guessed from its digest.
+func WithoutContent(secret *corev1.Secret) (*corev1.Secret, error) {
+	var stored records
+	if err := json.Unmarshal(secret.Data[recordsKey], &stored); err != nil {
+		stored = records{} // ReadAccepted ignores it too
+	}
+	accepted := ReadAccepted(secret, stored.Platform)
+	kept := records{
+		Platform: stored.Platform, CloudConfig: accepted.CloudConfig.summary(),
+		Credentials: accepted.Credentials.summary(), TrustedCA: accepted.TrustedCA.summary(),
+	}
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s of secret/%s in %s: %w", recordsKey, secret.Name, secret.Namespace, err)
+	}
+	return &corev1.Secret{
+		TypeMeta:   secret.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: operand.AcceptedInputsSecret},
+		Data:       map[string][]byte{recordsKey: data},
+	}, nil
+}
+
+func (v *Version[T]) summary() *record {
+	if v == nil {
+		return nil
+	}
+	return &record{Source: v.Source, Since: v.Since}
+}
+
+// SummariesOf reads the result of WithoutContent for a platform; secret may be nil.
+func SummariesOf(secret *corev1.Secret, platform string) Summaries {
+	var r records
+	if secret == nil || json.Unmarshal(secret.Data[recordsKey], &r) != nil || r.Platform != platform {
+		return Summaries{}
+	}
+	summary := func(r *record) *Summary {
+		if r == nil || strings.TrimSpace(r.Source) == "" {
+			return nil
+		}
+		return &Summary{Source: r.Source, Since: r.Since}
+	}
+	return Summaries{summary(r.CloudConfig), summary(r.Credentials), summary(r.TrustedCA)}
+}

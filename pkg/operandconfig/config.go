@@ -126,21 +126,13 @@ var (
 // Merge merges the layers in their order: maps are merged by key, other values are replaced. Layers are YAML or JSON,
 // and may be empty. The result is JSON.
 func Merge(layers ...[]byte) ([]byte, error) {
-	merged, err := resourcemerge.MergeProcessConfig(nil, append([][]byte{[]byte("{}")}, nonEmpty(layers)...)...)
+	isEmpty := func(layer []byte) bool { return len(bytes.TrimSpace(layer)) == 0 }
+	layers = slices.DeleteFunc(slices.Clone(layers), isEmpty)
+	merged, err := resourcemerge.MergeProcessConfig(nil, slices.Insert(layers, 0, []byte("{}"))...)
 	if err != nil {
 		return nil, fmt.Errorf("the operand's configuration cannot be merged: %s", confdoc.JSONReason(err))
 	}
 	return merged, nil
-}
-
-func nonEmpty(layers [][]byte) [][]byte {
-	var kept [][]byte
-	for _, layer := range layers {
-		if len(bytes.TrimSpace(layer)) > 0 {
-			kept = append(kept, layer)
-		}
-	}
-	return kept
 }
 
 // Decode decodes a configuration in YAML or JSON strictly: an unknown field is an error that names it.
