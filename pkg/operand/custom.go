@@ -30,7 +30,7 @@ func customCCM(in Inputs, c *config) customccm.CCM {
 func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config) {
 	c.diagnostics = append(c.diagnostics, in.Custom.Diagnostics...)
 	if config.overridesCustom {
-		c.reject(customccm.Overridden(overridden(in, "custom"), in.Platform))
+		c.diagnostics = append(c.diagnostics, customccm.Overridden(overridden(in, "custom"), in.Platform))
 		return
 	}
 	if config.Custom == nil {
@@ -65,21 +65,16 @@ func overridden(in Inputs, field string) string {
 }
 
 func (c *checkedInputs) checkFlags(in Inputs, config *config) {
-	reject := func(message string) {
-		c.reject(diagnostic.Diagnostic{
-			Cause: diagnostic.Configuration, Object: configurationSource, Key: overridden(in, "extendedArguments"),
-			Message: message,
-		})
-	}
+	key := overridden(in, "extendedArguments")
 	if len(config.overriddenFlags) > 0 {
-		reject(strings.Join(config.overriddenFlags, ", ") + " cannot be overridden, because the operator relies on it; " +
-			"remove it")
+		c.reject(diagnostic.Configuration, configurationSource, key, "%s cannot be overridden, because the operator "+
+			"relies on it; remove it", strings.Join(config.overriddenFlags, ", "))
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.ExtendedArguments)) {
 		if bare := strings.TrimLeft(name, "-"); bare != name {
-			reject(fmt.Sprintf("the operator adds the dashes before the name of a flag, and with more of them the "+
-				"cloud-controller-manager would exit: write %q instead of %q", bare, name))
+			c.reject(diagnostic.Configuration, configurationSource, key, "the operator adds the dashes before the name of a "+
+				"flag, and with more of them the cloud-controller-manager would exit: write %q instead of %q", bare, name)
 		}
 	}
 }

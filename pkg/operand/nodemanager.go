@@ -84,12 +84,7 @@ func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
 	if in.Platform.NodeManagerImage == "" || len(files) == 0 {
 		return nil
 	}
-	return &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: string(Secret)},
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: NodeManagerConfigSecret},
-		Type:       corev1.SecretTypeOpaque,
-		Data:       files,
-	}
+	return newSecret(NodeManagerConfigSecret, files)
 }
 
 // buildNodeManager applies the platform's patch and the configuration to the base DaemonSet. It returns nil on a

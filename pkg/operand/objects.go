@@ -18,6 +18,38 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
+// Objects are objects of the operand's namespace: the last candidate, and the revisions.
+type Objects struct {
+	ConfigMaps []*corev1.ConfigMap
+	Secrets    []*corev1.Secret
+}
+
+// ConfigMap returns a ConfigMap, nil if it does not exist.
+func (o Objects) ConfigMap(name string) *corev1.ConfigMap { return find(o.ConfigMaps, name) }
+
+// Secret returns a Secret, nil if it does not exist.
+func (o Objects) Secret(name string) *corev1.Secret { return find(o.Secrets, name) }
+
+func find[T interface{ GetName() string }](objects []T, name string) (found T) {
+	if i := slices.IndexFunc(objects, func(o T) bool { return o.GetName() == name }); i >= 0 {
+		return objects[i]
+	}
+	return found
+}
+
+// Candidate stands for the last candidate, which has no number yet, in parameters for a revision.
+const Candidate = 0
+
+// Changes returns the digests in which the start of a revision differs from the former one. There are none if the
+// former revision was pruned, because the operator cannot go back to it.
+func (o Objects) Changes(revision, former int32) StartDigests {
+	before := o.StartDigests(former)
+	if len(before) == 0 {
+		return nil
+	}
+	return o.StartDigests(revision).Changed(before)
+}
+
 // digestKey is the key of the pod ConfigMap with the digest of the whole candidate.
 const digestKey = "digest"
 
@@ -32,7 +64,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 		}
 	}
 	for _, name := range DeliveredBy(Secret, Revisioned) {
-		r.Secrets = append(r.Secrets, newSecret(name, files))
+		r.Secrets = append(r.Secrets, newSecret(name, dataOf(Secret, name, files)))
 	}
 	podConfigMap := newConfigMap(PodConfigMap, nil)
 	tokens, err := json.Marshal(r.Tokens)
@@ -67,27 +99,29 @@ func newConfigMap(name string, files []deliveredFile) *corev1.ConfigMap {
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name},
 		Data:       map[string]string{},
 	}
-	for _, f := range files {
-		if f.kind == ConfigMap && f.object == name {
-			object.Data[f.key] = string(f.data)
-		}
+	for key, data := range dataOf(ConfigMap, name, files) {
+		object.Data[key] = string(data)
 	}
 	return object
 }
 
-func newSecret(name string, files []deliveredFile) *corev1.Secret {
-	object := &corev1.Secret{
+func newSecret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: string(Secret)},
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name},
 		Type:       corev1.SecretTypeOpaque,
-		Data:       map[string][]byte{},
+		Data:       data,
 	}
+}
+
+func dataOf(kind Kind, object string, files []deliveredFile) map[string][]byte {
+	data := map[string][]byte{}
 	for _, f := range files {
-		if f.kind == Secret && f.object == name {
-			object.Data[f.key] = f.data
+		if f.kind == kind && f.object == object {
+			data[f.key] = f.data
 		}
 	}
-	return object
+	return data
 }
 
 func withoutStatus(pod *corev1.Pod) (map[string]any, error) {

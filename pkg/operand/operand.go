@@ -8,6 +8,7 @@ package operand
 
 import (
 	"cmp"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -243,6 +244,23 @@ type Checked struct {
 	// Changes explain each difference between the inputs and what the cloud-controller-manager gets. Warnings repeats
 	// those that the user should know.
 	Changes []diagnostic.Diagnostic
+}
+
+// InputError is the error of Render if it rejects its inputs.
+type InputError struct {
+	// Diagnostics are the errors, at least one.
+	Diagnostics []diagnostic.Diagnostic
+	// Warnings do not reject the inputs.
+	Warnings []diagnostic.Diagnostic
+}
+
+// Error returns the errors, one per line.
+func (e *InputError) Error() string {
+	lines := make([]string, 0, len(e.Diagnostics))
+	for _, d := range e.Diagnostics {
+		lines = append(lines, d.String())
+	}
+	return strings.Join(lines, "\n")
 }
 
 type config struct {

@@ -66,13 +66,7 @@ func PreflightCandidate(in Inputs) (*corev1.Secret, error) {
 }
 
 // PreflightSecret returns the Secret of preflights without any content.
-func PreflightSecret() *corev1.Secret {
-	return &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: string(Secret)},
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: PreflightName},
-		Type:       corev1.SecretTypeOpaque,
-	}
-}
+func PreflightSecret() *corev1.Secret { return newSecret(PreflightName, nil) }
 
 // PreflightPodOf returns the pod of the candidate in the Secret.
 func PreflightPodOf(candidate *corev1.Secret) (*corev1.Pod, error) {

@@ -22,16 +22,12 @@ import (
 // Render returns a complete candidate. If it rejects the inputs, it returns an *InputError with all errors. Any other
 // error is a defect of the assets.
 func Render(in Inputs) (*Resources, error) {
-	if !in.Platform.Managed() {
-		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to render", in.Platform.Name)
-	}
-	base, err := basePod(in)
+	base, config, checked, err := prepare(&in, "render")
 	if err != nil {
-		return nil, fmt.Errorf("the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
-	}
-	config, checked := prepare(&in, base)
-	if err := checked.error(); err != nil {
 		return nil, err
+	}
+	if len(checked.diagnostics) > 0 {
+		return nil, &InputError{Diagnostics: checked.diagnostics, Warnings: checked.warnings}
 	}
 
 	if in.Former != nil && in.Former.Image {
@@ -49,8 +45,7 @@ func Render(in Inputs) (*Resources, error) {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
 	resources := &Resources{Pod: pod, Config: config.merged, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept,
-		Untried:  checked.cloud.Untried,
-		Warnings: checked.warnings}
+		Untried: checked.cloud.Untried, Warnings: checked.warnings}
 	if in.Phase.Files != nil {
 		resources.Files = in.Phase.Files.files(files)
 		return resources, nil
@@ -63,14 +58,10 @@ func Render(in Inputs) (*Resources, error) {
 
 // Check makes the same checks as Render, and returns all diagnostics but no pod.
 func Check(in Inputs) (*Checked, error) {
-	if !in.Platform.Managed() {
-		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to check", in.Platform.Name)
-	}
-	base, err := basePod(in)
+	_, _, c, err := prepare(&in, "check")
 	if err != nil {
-		return nil, fmt.Errorf("the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
+		return nil, err
 	}
-	_, c := prepare(&in, base)
 	checked := &Checked{Cloud: c.cloud, Diagnostics: c.diagnostics, Warnings: c.warnings}
 	for _, d := range c.cloud.Diagnostics {
 		if d.Kind.IsChange() {
@@ -80,23 +71,29 @@ func Check(in Inputs) (*Checked, error) {
 	return checked, nil
 }
 
-// prepare merges the configuration and checks every input. On a platform without an image in the release, it sets the
-// operand's image from spec.custom. The configuration is nil if it is rejected.
-func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
-	_, _, overrides := mergeAndDecode(in.Overrides)
-	config, err := mergeConfig(*in)
-	if err == nil && config.Custom != nil && config.Custom.Image != "" && in.Platform.Image == "" {
+// prepare returns the platform's pod, merges the configuration and checks every input. On a platform without an image
+// in the release, it sets the operand's image from spec.custom. The configuration is nil if it is rejected. An error is
+// a defect of the assets, or a platform without anything to do.
+func prepare(in *Inputs, do string) (base *corev1.Pod, merged *config, checked *checkedInputs, err error) {
+	if !in.Platform.Managed() {
+		return nil, nil, nil, fmt.Errorf("platform %q has no cloud-controller-manager to %s", in.Platform.Name, do)
+	}
+	if base, err = basePod(*in); err != nil {
+		return nil, nil, nil, fmt.Errorf("the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
+	}
+	config, rejected := mergeConfig(*in)
+	if rejected == nil && config.Custom != nil && config.Custom.Image != "" && in.Platform.Image == "" {
 		in.Images.Operand = config.Custom.Image
 	}
-	checked := check(*in, base, config)
-	if err != nil {
-		d := diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Message: err.Error()}
-		if overrides != nil {
-			d.Key = "spec.unsupportedConfigOverrides"
+	checked = check(*in, base, config)
+	if rejected != nil {
+		key := ""
+		if _, _, overrides := mergeAndDecode(in.Overrides); overrides != nil {
+			key = "spec.unsupportedConfigOverrides"
 		}
-		checked.reject(d)
+		checked.reject(diagnostic.Configuration, configurationSource, key, "%v", rejected)
 	}
-	return config, checked
+	return base, config, checked, nil
 }
 
 // configurationSource is the object of diagnostics about the operand's configuration as a whole.
@@ -249,14 +246,10 @@ type checkedInputs struct {
 	warnings    []diagnostic.Diagnostic
 }
 
-func (c *checkedInputs) reject(d diagnostic.Diagnostic) { c.diagnostics = append(c.diagnostics, d) }
-func (c *checkedInputs) warn(d diagnostic.Diagnostic)   { c.warnings = append(c.warnings, d) }
-
-func (c *checkedInputs) error() error {
-	if len(c.diagnostics) == 0 {
-		return nil
-	}
-	return &InputError{Diagnostics: c.diagnostics, Warnings: c.warnings}
+func (c *checkedInputs) reject(cause diagnostic.Cause, object, key, format string, args ...any) {
+	c.diagnostics = append(c.diagnostics, diagnostic.Diagnostic{
+		Cause: cause, Object: object, Key: key, Message: fmt.Sprintf(format, args...),
+	})
 }
 
 // check checks every input strictly and returns all errors and warnings. If config is nil, it was rejected itself, and
@@ -282,31 +275,19 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 	switch {
 	case in.Images.Operand != "":
 	case in.Platform.Image == "":
-		c.reject(diagnostic.Diagnostic{
-			Cause: diagnostic.Image, Object: configurationSource, Key: "spec.custom.image",
-			Message: fmt.Sprintf("no release ships a cloud-controller-manager for platform %s; name its image here",
-				in.Platform.Name),
-		})
+		c.reject(diagnostic.Image, configurationSource, "spec.custom.image",
+			"no release ships a cloud-controller-manager for platform %s; name its image here", in.Platform.Name)
 	default:
-		c.reject(diagnostic.Diagnostic{
-			Cause: diagnostic.Image, Object: source, Key: in.Platform.Image,
-			Message: fmt.Sprintf("there is no image of the cloud-controller-manager for platform %s; the release "+
-				"must name it", in.Platform.Name),
-		})
+		c.reject(diagnostic.Image, source, in.Platform.Image,
+			"there is no image of the cloud-controller-manager for platform %s; the release must name it", in.Platform.Name)
 	}
 	if in.Platform.NodeManagerImage != "" && in.Images.NodeManager == "" {
-		c.reject(diagnostic.Diagnostic{
-			Cause: diagnostic.Image, Object: source, Key: in.Platform.NodeManagerImage,
-			Message: fmt.Sprintf("there is no image of the cloud-node-manager for platform %s; the release must name it",
-				in.Platform.Name),
-		})
+		c.reject(diagnostic.Image, source, in.Platform.NodeManagerImage,
+			"there is no image of the cloud-node-manager for platform %s; the release must name it", in.Platform.Name)
 	}
 	if users := containersWith(base, operatorImage); in.Images.Operator == "" && len(users) > 0 {
-		c.reject(diagnostic.Diagnostic{
-			Cause: diagnostic.Image, Object: source, Key: "cluster-cloud-controller-manager-operator",
-			Message: fmt.Sprintf("there is no image of the operator for container %s; the release must name it",
-				strings.Join(users, ", ")),
-		})
+		c.reject(diagnostic.Image, source, "cluster-cloud-controller-manager-operator",
+			"there is no image of the operator for container %s; the release must name it", strings.Join(users, ", "))
 	}
 }
 
@@ -316,8 +297,7 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 		return
 	}
 	if in.CloudConfig.Diagnostic != "" {
-		c.reject(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source,
-			Key: in.CloudConfig.Key, Message: in.CloudConfig.Diagnostic})
+		c.reject(diagnostic.CloudConfig, in.CloudConfig.Source, in.CloudConfig.Key, "%s", in.CloudConfig.Diagnostic)
 		return
 	}
 	result := in.Platform.Rewrite(clouds.Source{
@@ -337,13 +317,13 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 	for _, d := range result.Errors(in.Policy) {
 		if in.stands(d) {
 			d.Severity = diagnostic.Warning
-			c.warn(located(d, in))
+			c.warnings = append(c.warnings, located(d, in))
 			continue
 		}
-		c.reject(located(d, in))
+		c.diagnostics = append(c.diagnostics, located(d, in))
 	}
 	for _, d := range result.Warnings(in.Policy) {
-		c.warn(located(d, in))
+		c.warnings = append(c.warnings, located(d, in))
 	}
 	if former := in.configured; former != nil {
 		result.Config, result.Files, result.Kept = former.cloud.Config, former.cloud.Files, former.cloud.Kept
@@ -386,11 +366,8 @@ func (c *checkedInputs) checkTrust(in Inputs) {
 	bundle, diagnostics := mergeTrust(sources)
 	c.warnings = append(c.warnings, slices.DeleteFunc(diagnostics, c.hasRejected)...)
 	if len(bundle) > customccm.MaxBytes {
-		c.reject(diagnostic.Diagnostic{
-			Cause: diagnostic.TrustedCA, Object: sources[0].Source, Key: sources[0].Key,
-			Message: fmt.Sprintf("the trusted CAs have %d bytes in total; the limit is %d; remove some", len(bundle),
-				customccm.MaxBytes),
-		})
+		c.reject(diagnostic.TrustedCA, sources[0].Source, sources[0].Key,
+			"the trusted CAs have %d bytes in total; the limit is %d; remove some", len(bundle), customccm.MaxBytes)
 	}
 	c.trust = bundle
 }
