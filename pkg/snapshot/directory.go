@@ -84,12 +84,11 @@ func (s *Snapshot) Write(dir, version string) (files int, err error) {
 func pathOf(object *unstructured.Unstructured) string {
 	kind := object.GroupVersionKind()
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	group := cmp.Or(kind.Group, "core")
-	file := fileOf(object.GetName())
-	if object.GetNamespace() == "" {
-		return filepath.Join(clusterScoped, group, resource.Resource, file)
+	scope := clusterScoped
+	if object.GetNamespace() != "" {
+		scope = filepath.Join(namespaced, object.GetNamespace())
 	}
-	return filepath.Join(namespaced, object.GetNamespace(), group, resource.Resource, file)
+	return filepath.Join(scope, cmp.Or(kind.Group, "core"), resource.Resource, fileOf(object.GetName()))
 }
 
 // maxFileName is NAME_MAX of common file systems, in bytes.

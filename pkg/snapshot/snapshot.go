@@ -300,19 +300,15 @@ func mask(value any, change func(string) string) {
 
 // messages masks those of an object. What a container logged is reduced to the line that a condition may show.
 func messages(object *unstructured.Unstructured, change func(string) string) {
-	for _, path := range [][]string{{"status"}, {"message"}} {
-		value, found, err := unstructured.NestedFieldNoCopy(object.Object, path...)
-		if !found || err != nil {
+	inside := change
+	if object.GetKind() == "Pod" {
+		inside = func(text string) string { return terminationmessage.Summary(change(text)) }
+	}
+	for _, key := range []string{"status", "message"} {
+		if text, is := object.Object[key].(string); is {
+			object.Object[key] = change(text)
 			continue
 		}
-		if text, is := value.(string); is {
-			object.Object[path[0]] = change(text)
-			continue
-		}
-		if object.GetKind() == "Pod" {
-			mask(value, func(text string) string { return terminationmessage.Summary(change(text)) })
-			continue
-		}
-		mask(value, change)
+		mask(object.Object[key], inside)
 	}
 }
