@@ -22,37 +22,41 @@ const retryPeriod = time.Second
 func (o *options) named(name string) string { return fmt.Sprintf("%s-%d", name, o.revision) }
 
 func (o *options) readRevision(ctx context.Context) (*operand.Installed, error) {
-	configMaps, err := readAll(ctx, o.configMaps, o.named, o.Client.CoreV1().ConfigMaps(o.namespace).Get)
+	objects, err := o.readObjects(ctx, o.configMaps, o.secrets, o.named)
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := readAll(ctx, o.secrets, o.named, o.Client.CoreV1().Secrets(o.namespace).Get)
+	return objects.Installed(o.revision)
+}
+
+// readObjects reads objects whose names full completes.
+func (o *options) readObjects(
+	ctx context.Context, configMaps, secrets []string, full func(string) string,
+) (objects operand.Objects, err error) {
+	objects.ConfigMaps, err = readAll(ctx, configMaps, full, o.Client.CoreV1().ConfigMaps(o.namespace).Get)
 	if err != nil {
-		return nil, err
+		return objects, err
 	}
-	return operand.Objects{ConfigMaps: configMaps, Secrets: secrets}.Installed(o.revision)
+	objects.Secrets, err = readAll(ctx, secrets, full, o.Client.CoreV1().Secrets(o.namespace).Get)
+	return objects, err
 }
 
 // readCerts returns the files of the objects without revisions, by the object's path below CertDir.
 func (o *options) readCerts(ctx context.Context) (map[string]nodefiles.Files, error) {
 	asIs := func(name string) string { return name }
-	configMaps, err := readAll(ctx, o.certConfigMaps, asIs, o.Client.CoreV1().ConfigMaps(o.namespace).Get)
-	if err != nil {
-		return nil, err
-	}
-	secrets, err := readAll(ctx, o.certSecrets, asIs, o.Client.CoreV1().Secrets(o.namespace).Get)
+	objects, err := o.readObjects(ctx, o.certConfigMaps, o.certSecrets, asIs)
 	if err != nil {
 		return nil, err
 	}
 	certs := map[string]nodefiles.Files{}
-	for _, object := range configMaps {
+	for _, object := range objects.ConfigMaps {
 		files := nodefiles.Files{}
 		for name, text := range object.Data {
 			files[name] = []byte(text)
 		}
 		certs[path.Join("configmaps", object.Name)] = files
 	}
-	for _, object := range secrets {
+	for _, object := range objects.Secrets {
 		certs[path.Join("secrets", object.Name)] = object.Data
 	}
 	return certs, nil
