@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -128,11 +129,18 @@ func daemonSets(d dependencies.Deps) kind {
 		appsv1client.DaemonSetsGetter.DaemonSets)
 }
 
-// read decodes an embedded asset, so no input can make it panic.
+// assets are the decoded assets by their files.
+var assets sync.Map
+
+// read decodes an embedded asset once, so no input can make it panic. The caller may change the result.
 func read(file string) object {
-	decoded, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), bindata.MustRead(file))
-	utilruntime.Must(err)
-	return decoded.(object)
+	kept, found := assets.Load(file)
+	if !found {
+		decoded, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), bindata.MustRead(file))
+		utilruntime.Must(err)
+		kept, _ = assets.LoadOrStore(file, decoded)
+	}
+	return kept.(object).DeepCopyObject().(object)
 }
 
 func (k kind) cached(namespace, name string) object {

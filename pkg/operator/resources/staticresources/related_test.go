@@ -38,3 +38,10 @@ func TestAResourceOfAnUnknownKindIsAnError(t *testing.T) {
 	_, err := c.read([]string{"assets/resources/networkpolicy-all.yaml"})
 	require.EqualError(t, err, "the static resource assets/resources/networkpolicy-all.yaml has an unsupported kind")
 }
+
+func TestAChangeOfAnAssetThatWasReadIsNotReadAgain(t *testing.T) {
+	const file = "assets/resources/service.yaml"
+	first := read(file)
+	first.SetName("changed")
+	require.NotEqual(t, "changed", read(file).GetName())
+}
