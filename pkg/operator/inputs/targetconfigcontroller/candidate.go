@@ -49,7 +49,7 @@ func (c *controller) choose(in *gathered) (*candidate, error) {
 	if current.AcceptedWarnings, err = c.acceptedWarnings(in, current); err != nil {
 		return nil, err
 	}
-	resources, rejected, err := render(current.Inputs, in.errors)
+	resources, rejected, err := renderBy(c.rendered, current.Inputs, in.errors)
 	if err != nil {
 		return nil, err
 	}

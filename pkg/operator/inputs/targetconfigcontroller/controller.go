@@ -83,6 +83,9 @@ type controller struct {
 
 	// absent is since when each absent input has been absent.
 	absent patience.Each[string, bool]
+
+	lastRendered  memo[*operand.Resources]
+	lastPreflight memo[*corev1.Secret]
 }
 
 // New returns the controller. confirm reports whether spec.observedConfig matches the current state of the cluster. If
@@ -227,7 +230,13 @@ func (c *controller) remainingGracePeriod(absent map[string]time.Duration, live 
 
 // render returns the resources, or an *operand.InputError that includes the given errors, which Render cannot detect.
 func render(in operand.Inputs, diagnostics []diagnostic.Diagnostic) (*operand.Resources, *operand.InputError, error) {
-	resources, err := operand.Render(in)
+	return renderBy(operand.Render, in, diagnostics)
+}
+
+func renderBy(
+	render func(operand.Inputs) (*operand.Resources, error), in operand.Inputs, diagnostics []diagnostic.Diagnostic,
+) (*operand.Resources, *operand.InputError, error) {
+	resources, err := render(in)
 	var rejected *operand.InputError
 	switch {
 	case errors.As(err, &rejected):

@@ -176,7 +176,7 @@ func (g *gating) preflightOf(chosen *candidate) (preflight *corev1.Secret, why s
 	if tokens, err := operand.TokensOf(g.in.live); err == nil && !slices.Equal(tokens, chosen.resources.Tokens) {
 		return nil, "it needs federated tokens that do not exist yet", nil
 	}
-	preflight, err = operand.PreflightCandidate(chosen.inputs)
+	preflight, err = g.preflightCandidate(chosen.inputs)
 	if err != nil {
 		return nil, "", fmt.Errorf("rendering the preflight: %w", err)
 	}

@@ -1,0 +1,80 @@
+package targetconfigcontroller
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// others has a value of each exported field of the inputs.
+func others() operand.Inputs {
+	return operand.Inputs{
+		Version: "4.99.1", Phase: operand.Phase{Name: "a", Files: &operand.FileLayout{Prefix: "a"}},
+		Platform: platform.Platform{Name: "a", Rewrite: func(clouds.Source) clouds.Result { return clouds.Result{} }},
+		Config:   []byte("a"), Overrides: []byte("a"), Images: operand.Images{Operand: "a"},
+		CloudConfig: operand.CloudConfig{Keys: map[string][]byte{"a": []byte("a")}},
+		Credentials: operand.Credentials{Data: map[string][]byte{"a": []byte("a")}},
+		Custom:      customccm.Secrets{ReadOnce: map[string][]byte{"a": []byte("a")}}, Trust: []operand.TrustSource{{Data: []byte("a")}},
+		Identity: &operand.Identity{CABundle: []byte("a")}, ForceRedeploymentReason: "a", First: true,
+		Kept: map[string]string{"a": "a"}, Policy: diagnostic.Lenient,
+		AcceptedWarnings: []diagnostic.Diagnostic{{Message: "a"}}, Former: &operand.Former{Image: true},
+	}
+}
+
+func TestARenderingIsRepeatedForOtherInputsOnly(t *testing.T) {
+	var m memo[int]
+	renderings := 0
+	render := func(operand.Inputs) (int, error) {
+		renderings++
+		return renderings, nil
+	}
+	of := func(in operand.Inputs) int {
+		result, err := m.of(in, render)
+		require.NoError(t, err)
+		return result
+	}
+	require.Equal(t, 1, of(others()))
+	require.Equal(t, 1, of(others()))
+	all := reflect.TypeFor[operand.Inputs]()
+	for i := range all.NumField() {
+		if !all.Field(i).IsExported() {
+			continue
+		}
+		changed := others()
+		field := reflect.ValueOf(&changed).Elem().Field(i)
+		require.False(t, field.IsZero(), "others has no %s", all.Field(i).Name)
+		field.SetZero()
+		before := of(others())
+		require.Equal(t, before+1, of(changed), all.Field(i).Name)
+	}
+}
+
+func TestARejectionIsRenderedAgain(t *testing.T) {
+	var m memo[int]
+	renderings := 0
+	for range 2 {
+		_, err := m.of(others(), func(operand.Inputs) (int, error) {
+			renderings++
+			return 0, errors.New("rejected")
+		})
+		require.EqualError(t, err, "rejected")
+	}
+	require.Equal(t, 2, renderings)
+}
+
+func TestAKeptRenderingIsNotChangedByItsReader(t *testing.T) {
+	kept := &operand.Resources{}
+	c := &controller{lastRendered: memo[*operand.Resources]{others(), kept, true}}
+	own, err := c.rendered(others())
+	require.NoError(t, err)
+	own.Untried = "changed"
+	require.Empty(t, kept.Untried)
+}
