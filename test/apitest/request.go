@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -140,7 +139,7 @@ func (s *Server) read(r *http.Request, t target, request Request, due func() tim
 	fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
 		t.kind.GroupVersion().String(), t.kind.Kind+"List", s.version)
 	first := true
-	for _, key := range slices.Sorted(maps.Keys(s.of(t.resource).objects)) {
+	for _, key := range s.of(t.resource).sorted() {
 		o := s.of(t.resource).objects[key]
 		if !covers(t.namespace, key) || !selects(o.object) {
 			continue

@@ -50,6 +50,8 @@ const maxHistory = 300
 // collection has the objects of a resource by their keys.
 type collection struct {
 	objects map[string]*stored
+	// keys are those of objects, sorted; nil after one came or went.
+	keys    []string
 	history []event
 	// dropped is the version of the last event that the history has lost.
 	dropped int
@@ -62,6 +64,14 @@ func (s *Server) of(resource schema.GroupVersionResource) *collection {
 		s.collections[resource] = c
 	}
 	return c
+}
+
+// sorted returns the keys. The caller must not change them.
+func (c *collection) sorted() []string {
+	if c.keys == nil {
+		c.keys = slices.Sorted(maps.Keys(c.objects))
+	}
+	return c.keys
 }
 
 // Key returns the key of an object.
@@ -89,8 +99,12 @@ func (s *Server) commit(user, verb string, resource schema.GroupVersionResource,
 	if after != nil {
 		next = s.encode(after)
 		c.objects[key] = next
+		if before == nil {
+			c.keys = nil
+		}
 	} else {
 		delete(c.objects, key)
+		c.keys = nil
 		// The event of a deletion has the version of the deletion.
 		before = s.encode(runtime.DeepCopyJSON(before.object))
 	}
@@ -139,7 +153,7 @@ var collected = []schema.GroupVersionResource{
 // collect deletes what a deleted object owned. It requires the lock.
 func (s *Server) collect(uid any) {
 	for _, resource := range collected {
-		for _, key := range slices.Sorted(maps.Keys(s.of(resource).objects)) {
+		for _, key := range s.of(resource).sorted() {
 			owned := s.of(resource).objects[key]
 			owners, _ := Meta(owned.object)["ownerReferences"].([]any)
 			if len(owners) == 1 && owners[0].(map[string]any)["uid"] == uid { //nolint:forcetypeassert // The API's type.
@@ -217,9 +231,10 @@ func (s *Server) Get(resource schema.GroupVersionResource, key string) Object {
 func (s *Server) List(resource schema.GroupVersionResource) []Object {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	var all []Object
-	for _, key := range slices.Sorted(maps.Keys(s.of(resource).objects)) {
-		all = append(all, s.of(resource).objects[key].object)
+	c := s.of(resource)
+	all := make([]Object, 0, len(c.objects))
+	for _, key := range c.sorted() {
+		all = append(all, c.objects[key].object)
 	}
 	return all
 }
@@ -306,7 +321,9 @@ func (s *Server) Remove(user string, resource schema.GroupVersionResource, key s
 func (s *Server) Forget(resource schema.GroupVersionResource, is func(Object) bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	maps.DeleteFunc(s.of(resource).objects, func(_ string, o *stored) bool { return is(o.object) })
+	c := s.of(resource)
+	c.keys = nil
+	maps.DeleteFunc(c.objects, func(_ string, o *stored) bool { return is(o.object) })
 }
 
 // isLike reports whether an object is equal to the version for the API, which knows no difference between a missing and

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -56,7 +55,7 @@ func (s *Server) watch(
 	c := s.of(t.resource)
 	switch {
 	case initial || since == 0:
-		for _, key := range slices.Sorted(maps.Keys(c.objects)) {
+		for _, key := range c.sorted() {
 			w.send(event{s.version, nil, c.objects[key]})
 		}
 	case since < c.dropped:

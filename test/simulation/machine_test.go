@@ -243,7 +243,7 @@ func (m *machine) renewNode() {
 		return true
 	})
 	if was == "Unknown" && m.static != nil {
-		m.static.shown = "" // kube-controller-manager has changed the mirror pod.
+		m.static.shown = [7]any{} // kube-controller-manager has changed the mirror pod.
 	}
 }
 

@@ -103,6 +103,9 @@ type rules struct {
 	excused time.Time
 	// outage is when the cloud did not work last.
 	outage time.Time
+	// written is the password in the version of the credentials.
+	written string
+	version any
 	// checks counts the seconds in which each rule could be broken, and excuses those in which it was excused, by why.
 	checks  map[string]int
 	excuses map[string]map[string]int
@@ -285,36 +288,42 @@ func (r *rules) credentials(f facts) {
 	if f.preflights > mostPreflights {
 		w.violate("too many preflights", "%d in ten minutes", f.preflights)
 	}
-	secret := apitest.Load[corev1.Secret](w.api.Get(secrets, credentialsKey))
-	if secret == nil {
+	if !r.reads(w.api.Get(secrets, credentialsKey)) {
 		return
 	}
 	if !w.cloud.isWell() {
 		r.outage = f.now
 	}
-	written := inputsOf(secret.Data).password
-	isHeld := w.cloud.accepts(written) && w.cloud.isWell() && (len(f.leaders) == 0 || !w.cloud.accepts(f.leads.password)) &&
+	isHeld := w.cloud.accepts(r.written) && w.cloud.isWell() && (len(f.leaders) == 0 || !w.cloud.accepts(f.leads.password)) &&
 		r.applies("credentials are held back", r.operatorAway(f)...)
 	heldFor := r.lasts("held", isHeld, f.now)
 	c := f.state.conditions["Degraded"]
-	isUnnamed := isInstalled(f) && written != f.leads.password && !w.cloud.accepts(written) && w.cloud.isWell() &&
+	isUnnamed := isInstalled(f) && r.written != f.leads.password && !w.cloud.accepts(r.written) && w.cloud.isWell() &&
 		(c.status != "True" || !strings.Contains(c.message, "the cloud rejects the credentials")) &&
 		r.applies("rejected credentials are not named", append(r.operatorAway(f),
 			excuse{"a machine or a kubelet does not work", !f.up}, excuse{"no CCM is Ready", len(f.ready) == 0},
 			excuse{"nobody leads, so the change may be the cure", len(f.leaders) == 0},
 			excuse{"the cloud did not work, and is asked again later", r.wroteInOutage(f)},
 			excuse{"requests of the operator fail", w.network.hinders()})...)
-	unnamedFor := r.lasts("unnamed "+written, isUnnamed, f.now)
+	unnamedFor := r.lasts("unnamed "+r.written, isUnnamed, f.now)
 	if limit := bounds["rejected credentials are not named"].limit; r.exceeds("rejected credentials are not named", unnamedFor, limit) {
-		w.violate("rejected credentials are not named", "%s for more than %s: %v", written, limit, c)
+		w.violate("rejected credentials are not named", "%s for more than %s: %v", r.written, limit, c)
 	}
 	// The operator tries at growing intervals: what took long to become valid may take as long to be seen.
 	lag := r.since["held"].Sub(locked(&w.trace, func() time.Time { return w.rotated }))
 	bound := bounds["credentials are held back"].limit + min(10*time.Minute, max(0, lag))
 	if isInstalled(f) && len(f.ready) > 0 && r.exceeds("credentials are held back", heldFor, bound) {
-		w.violate("credentials are held back", "%s have been valid for more than %s, and the leader has %q", written, bound,
+		w.violate("credentials are held back", "%s have been valid for more than %s, and the leader has %q", r.written, bound,
 			f.leads.password)
 	}
+}
+
+// reads keeps the password of the credentials, and reports whether there are some.
+func (r *rules) reads(o object) bool {
+	if o != nil && apitest.Meta(o)["resourceVersion"] != r.version {
+		r.version, r.written = apitest.Meta(o)["resourceVersion"], inputsOf(apitest.Load[corev1.Secret](o).Data).password
+	}
+	return o != nil
 }
 
 // wroteInOutage reports whether the present credentials were written before the cloud worked again, within the longest
@@ -341,14 +350,11 @@ func (r *rules) progress(f facts) {
 		}
 	}
 	since, acts := w.operator.actsSince()
-	leader := ""
-	if len(f.leaders) > 0 {
-		leader = f.leaders[0].identity
-	}
-	if strings.Contains(w.helpers(), string(corev1.PodFailed)) {
+	helpers := w.helpers()
+	if strings.Contains(helpers, string(corev1.PodFailed)) {
 		bound += bounds["a pod of the operator has failed"].limit
 	}
-	text := fmt.Sprint(f.state.nodes, f.ready, leader, w.helpers(), since, w.network.back(), r.quiet)
+	text := fmt.Sprint(f.state.nodes, f.ready, f.leaders, helpers, since, w.network.back(), r.quiet)
 	free := !f.state.settled && isInstalled(f) && r.applies("a rollout stands still",
 		excuse{"the operator is away", !acts}, excuse{"the API is down", f.down},
 		excuse{"the operator's rights are away", w.network.forbidden()},

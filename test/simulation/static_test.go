@@ -34,8 +34,8 @@ type staticPod struct {
 	last      *corev1.ContainerStateTerminated
 	container string
 	isEnding  bool
-	// shown is what the mirror pod has.
-	shown string
+	// shown is what the mirror pod depends on.
+	shown [7]any
 }
 
 // superviseStatic is one round of the kubelet. It requires the mutex.
@@ -227,15 +227,12 @@ func (s *staticPod) show() {
 		m.api.Remove("kubelet "+m.name, pods, key)
 		exists = nil
 	}
-	state, ready := s.state(), corev1.ConditionFalse
-	if s.isReady() {
-		ready = corev1.ConditionTrue
-	}
-	text := fmt.Sprint(s.hash, ready, state, s.container, s.restarts)
-	if text == s.shown && exists != nil {
+	ready := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[s.isReady()]
+	now := [7]any{s.hash, ready, s.container, s.ccm.exited, s.next, s.last, s.restarts}
+	if now == s.shown && exists != nil {
 		return
 	}
-	s.shown = text
+	s.shown = now
 	transition := metav1.Now()
 	for _, c := range conditionList(exists) {
 		if at, err := time.Parse(time.RFC3339, fmt.Sprint(c["lastTransitionTime"])); err == nil &&
@@ -243,7 +240,7 @@ func (s *staticPod) show() {
 			transition = metav1.NewTime(at)
 		}
 	}
-	m.api.Put("kubelet "+m.name, m.api.Encode(s.mirror(state, ready, transition)))
+	m.api.Put("kubelet "+m.name, m.api.Encode(s.mirror(s.state(), ready, transition)))
 }
 
 func annotation(o object, name string) string {
