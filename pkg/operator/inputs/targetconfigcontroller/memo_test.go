@@ -24,7 +24,7 @@ func others() operand.Inputs {
 		Credentials: operand.Credentials{Data: map[string][]byte{"a": []byte("a")}},
 		Custom:      customccm.Secrets{ReadOnce: map[string][]byte{"a": []byte("a")}}, Trust: []operand.TrustSource{{Data: []byte("a")}},
 		Identity: &operand.Identity{CABundle: []byte("a")}, ForceRedeploymentReason: "a", First: true,
-		Kept: map[string]string{"a": "a"}, Policy: diagnostic.Lenient,
+		Kept: map[string]string{"a": "a"}, Policy: diagnostic.Strict,
 		AcceptedWarnings: []diagnostic.Diagnostic{{Message: "a"}}, Former: &operand.Former{Image: true},
 	}
 }
