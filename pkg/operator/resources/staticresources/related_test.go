@@ -40,7 +40,7 @@ func TestAResourceOfAnUnknownKindIsAnError(t *testing.T) {
 }
 
 func TestAChangeOfAnAssetThatWasReadIsNotReadAgain(t *testing.T) {
-	const file = "assets/resources/service.yaml"
+	const file = "assets/resources/serviceaccount-installer.yaml"
 	first := read(file)
 	first.SetName("changed")
 	require.NotEqual(t, "changed", read(file).GetName())
