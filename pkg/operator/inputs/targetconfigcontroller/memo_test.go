@@ -29,15 +29,22 @@ func others() operand.Inputs {
 	}
 }
 
+// counted counts its renderings, and returns their number.
+type counted struct {
+	renderings int
+	err        error
+}
+
+func (c *counted) render(operand.Inputs) (int, error) {
+	c.renderings++
+	return c.renderings, c.err
+}
+
 func TestARenderingIsRepeatedForOtherInputsOnly(t *testing.T) {
 	var m memo[int]
-	renderings := 0
-	render := func(operand.Inputs) (int, error) {
-		renderings++
-		return renderings, nil
-	}
+	c := &counted{}
 	of := func(in operand.Inputs) int {
-		result, err := m.of(in, render)
+		result, err := m.of(in, c.render)
 		require.NoError(t, err)
 		return result
 	}
@@ -59,15 +66,12 @@ func TestARenderingIsRepeatedForOtherInputsOnly(t *testing.T) {
 
 func TestARejectionIsRenderedAgain(t *testing.T) {
 	var m memo[int]
-	renderings := 0
+	c := &counted{err: errors.New("rejected")}
 	for range 2 {
-		_, err := m.of(others(), func(operand.Inputs) (int, error) {
-			renderings++
-			return 0, errors.New("rejected")
-		})
+		_, err := m.of(others(), c.render)
 		require.EqualError(t, err, "rejected")
 	}
-	require.Equal(t, 2, renderings)
+	require.Equal(t, 2, c.renderings)
 }
 
 func TestAKeptRenderingIsNotChangedByItsReader(t *testing.T) {
