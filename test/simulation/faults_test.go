@@ -76,9 +76,7 @@ func counted(lock sync.Locker, count *int) func() int {
 }
 
 // number returns a number that no change has had.
-func (w *world) number() int {
-	return locked(&w.mutex, func() int { w.changes++; return w.changes })
-}
+func (w *world) number() int { return locked(&w.mutex, func() int { w.changes++; return w.changes }) }
 
 // someMaster is the leader's machine in half of the cases.
 func (w *world) someMaster() *machine {
@@ -265,13 +263,14 @@ func revisionObject(w *world) string {
 	return fmt.Sprintf("%s %s/%s-%d", kind, target, object, w.state().latest)
 }
 
-func targetObject(w *world) string {
-	kind, object, _ := strings.Cut(pick(w, "configmaps kubeconfigs", "configmaps cloud-config", "configmaps client-ca",
-		"configmaps trusted-ca", "configmaps cloud-controller-manager-pod", "configmaps node-files", "secrets kube-token",
-		"secrets serving-cert", "secrets cloud-credentials", "secrets accepted-inputs", "secrets file-syncer-identity",
-		"secrets cloud-config"), " ")
-	return kind + " " + target + "/" + object
-}
+// targetObjects are what the operator writes into the namespace of its operand, and writes again if it is deleted.
+var targetObjects = []string{"configmaps kubeconfigs", "configmaps cloud-config", "configmaps client-ca",
+	"configmaps trusted-ca", "configmaps cloud-controller-manager-pod", "configmaps node-files", "secrets kube-token",
+	"secrets serving-cert", "secrets cloud-credentials", "secrets accepted-inputs", "secrets file-syncer-identity",
+	"secrets cloud-config"}
+
+func targetObject(w *world) string  { return inTarget(pick(w, targetObjects...)) }
+func inTarget(object string) string { return strings.Replace(object, " ", " "+target+"/", 1) }
 
 func editLease(w *world) (func(), func() bool) {
 	holder := pick(w, "somebody", "m1_x", "")

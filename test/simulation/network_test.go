@@ -107,9 +107,7 @@ func (n *network) Delay(user string, resource schema.GroupVersionResource) time.
 	return d
 }
 
-func isOperator(user string) bool {
-	return strings.HasPrefix(user, operatorUser)
-}
+func isOperator(user string) bool { return strings.HasPrefix(user, operatorUser) }
 
 const operatorUser = "system:serviceaccount:" + operatorclient.OperatorNamespace + ":cluster-cloud-controller-manager"
 

@@ -177,13 +177,9 @@ var restBreakers = map[string]func(w *world){
 		_ = os.MkdirAll(filepath.Join(m.root, filepath.Dir(manifestPath)), 0o755)
 		_ = os.WriteFile(filepath.Join(m.root, manifestPath), []byte(damageMark), 0o600)
 	},
-	"not well at rest": func(*world) {},
-	"a condition flaps": func(w *world) {
-		w.rules.changes["Degraded"] = make([]time.Time, flaps+1)
-	},
-	"a condition changes at rest": func(w *world) {
-		w.rules.changes["Degraded"] = []time.Time{time.Now().Add(time.Hour)}
-	},
+	"not well at rest":            func(*world) {},
+	"a condition flaps":           func(w *world) { w.rules.changes["Degraded"] = make([]time.Time, flaps+1) },
+	"a condition changes at rest": func(w *world) { w.rules.changes["Degraded"] = []time.Time{time.Now().Add(time.Hour)} },
 	"two operators act": func(w *world) {
 		w.operator.acts(true)
 		w.operator.acts(true)
@@ -193,8 +189,7 @@ var restBreakers = map[string]func(w *world){
 			Data: map[string]string{"message": "login with " + password(0) + " failed"}}))
 	},
 	"a request is denied": func(w *world) {
-		r := newRights(w)
-		_ = r.authorize(operatorUser+"#1", apitest.Request{Verb: "delete", Resource: nodes, Name: "w0"})
+		_ = newRights(w).authorize(operatorUser+"#1", apitest.Request{Verb: "delete", Resource: nodes, Name: "w0"})
 	},
 }
 

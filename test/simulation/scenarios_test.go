@@ -314,6 +314,18 @@ func TestALateWatchOfSecretsCreatesOneRevision(t *testing.T) {
 	})
 }
 
+// Nothing else happens, so only the watch of each object calls its controller.
+func TestWhatSomebodyDeletesAtRestIsBackWithinSeconds(t *testing.T) {
+	scenario(t, func(w *world) {
+		for _, object := range targetObjects {
+			w.pass(10*time.Second, nil)
+			deleteObject(w, inTarget(object))
+			kind, key, _ := strings.Cut(inTarget(object), " ")
+			require.True(w, w.pass(5*time.Second, func() bool { return w.api.Get(resource("", kind), key) != nil }), object)
+		}
+	})
+}
+
 // library-go waits for ten seconds, and more, before it tries an installer again.
 func TestAnInstallerThatFailsIsTriedAgainOnceTheDiskHasSpace(t *testing.T) {
 	scenario(t, func(w *world) {

@@ -79,9 +79,7 @@ func (p plan) lease() (lasts, attempt time.Duration) {
 }
 
 // isSmall reports whether there are fewer than three control-plane nodes.
-func (p plan) isSmall() bool {
-	return !slices.Contains(p.machines, "m2")
-}
+func (p plan) isSmall() bool { return !slices.Contains(p.machines, "m2") }
 
 // world is a cluster.
 type world struct {
