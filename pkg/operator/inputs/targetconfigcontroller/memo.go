@@ -11,7 +11,7 @@ import (
 )
 
 // memo keeps the last result of a rendering, which depends on nothing but its inputs. Most syncs follow an event or a
-// resync that changes none of them.
+// resync that changes none of them. Inputs are replaced, never changed in place: the memo keeps them without a copy.
 type memo[T any] struct {
 	inputs operand.Inputs
 	result T

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -75,10 +78,24 @@ func TestARejectionIsRenderedAgain(t *testing.T) {
 }
 
 func TestAKeptRenderingIsNotChangedByItsReader(t *testing.T) {
-	kept := &operand.Resources{}
+	named := func(name string) *operand.Resources {
+		meta := metav1.ObjectMeta{Name: name}
+		return &operand.Resources{
+			Pod: &corev1.Pod{ObjectMeta: meta}, NodeManager: &appsv1.DaemonSet{ObjectMeta: meta},
+			NodeManagerConfig: &corev1.Secret{ObjectMeta: meta}, ConfigMaps: []*corev1.ConfigMap{{ObjectMeta: meta}},
+			Secrets: []*corev1.Secret{{ObjectMeta: meta}}, Warnings: []diagnostic.Diagnostic{{Message: name}},
+		}
+	}
+	kept := named("kept")
 	c := &controller{lastRendered: memo[*operand.Resources]{others(), kept, true}}
 	own, err := c.rendered(others())
 	require.NoError(t, err)
-	own.Untried = "changed"
-	require.Empty(t, kept.Untried)
+	require.Equal(t, kept, own)
+	for _, object := range []metav1.Object{
+		own.Pod, own.NodeManager, own.NodeManagerConfig, own.ConfigMaps[0], own.Secrets[0],
+	} {
+		object.SetName("changed")
+	}
+	own.Warnings[0].Message = "changed"
+	require.Equal(t, named("kept"), kept)
 }
