@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -150,8 +151,15 @@ func (s *suite) testBadLeader(t *testing.T, b badLeader) {
 // requireLed requires that nobody led for a short time only.
 func (s *suite) requireLed(t *testing.T, sample *leaderSample, what string) {
 	t.Helper()
-	without := sample.finish()
-	s.figure("... without a leader: %s in total because of %s; led by %s", without, what, sample.order())
+	sample.finish()
+	var without time.Duration
+	var each []string
+	for _, gap := range gapsOf(sample.seen) {
+		without += gap.length()
+		each = append(each, gap.length().String())
+	}
+	s.figure("... without a leader: %s in total because of %s (%s); led by %s", without, what, strings.Join(each, ", "),
+		sample.order())
 	require.Less(t, without, leaderlessLimit)
 }
 
@@ -177,10 +185,28 @@ type leaderSample struct {
 	seen  []sighting
 }
 
-// sighting is that of the controllers of a node.
+// sighting is that of the controllers of a process, which has a node and a time of its start.
 type sighting struct {
-	at   time.Time
-	node string
+	at            time.Time
+	node, process string
+}
+
+// gap is a time in which nobody led.
+type gap struct{ since, until time.Time }
+
+func (g gap) length() time.Duration { return g.until.Sub(g.since).Round(100 * time.Millisecond) }
+
+// gapsOf returns the gaps between sightings, which are in their order. A process that has lost the lead ends, so if the
+// same one is seen again, it was only slow to answer. What is shorter than a second is a slow answer, too.
+func gapsOf(seen []sighting) (gaps []gap) {
+	for i := 1; i < len(seen); i++ {
+		last, next := seen[i-1], seen[i]
+		isSame := last.node == next.node && last.process == next.process
+		if !isSame && next.at.Sub(last.at) > time.Second {
+			gaps = append(gaps, gap{last.at, next.at})
+		}
+	}
+	return gaps
 }
 
 func (s *suite) sampleLeaders(t *testing.T) *leaderSample {
@@ -193,8 +219,8 @@ func (s *suite) sampleLeaders(t *testing.T) *leaderSample {
 		l.group.Go(func() {
 			for ctx.Err() == nil {
 				asked := time.Now()
-				if leads, err := operandprobe.Leads(ctx, client, n.IP()); err == nil && leads {
-					l.see(n.Name(), asked)
+				if leads, process, err := operandprobe.Leader(ctx, client, n.IP()); err == nil && leads {
+					l.see(sighting{asked, n.Name(), process})
 				}
 				<-time.After(probeInterval)
 			}
@@ -204,23 +230,17 @@ func (s *suite) sampleLeaders(t *testing.T) *leaderSample {
 	return l
 }
 
-func (l *leaderSample) see(node string, at time.Time) {
+func (l *leaderSample) see(s sighting) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.seen = append(l.seen, sighting{at, node})
+	l.seen = append(l.seen, s)
 }
 
-// finish returns how long no controllers ran in total. What is shorter than a second is a slow answer.
-func (l *leaderSample) finish() time.Duration {
+// finish ends the sample, and puts the sightings in the order in which the processes were asked.
+func (l *leaderSample) finish() {
 	l.stop()
 	l.group.Wait()
-	total := time.Duration(0)
-	for i := 1; i < len(l.seen); i++ {
-		if gap := l.seen[i].at.Sub(l.seen[i-1].at); gap > time.Second {
-			total += gap
-		}
-	}
-	return total.Round(100 * time.Millisecond)
+	slices.SortStableFunc(l.seen, func(a, b sighting) int { return a.at.Compare(b.at) })
 }
 
 // order returns the nodes in the order in which they led, each with the second at which it was seen first.

@@ -312,23 +312,19 @@ func (l *leaseSample) finishLease() (unled, sinceRenewal time.Duration) {
 	return longestUnled(l.seen, l.renewals)
 }
 
-// longestUnled is that of sightings and renewals in their order. What is shorter than a second is a slow answer.
+// longestUnled is that of sightings and renewals in their order.
 func longestUnled(seen []sighting, renewals []time.Time) (unled, sinceRenewal time.Duration) {
-	for i := 1; i < len(seen); i++ {
-		gap := seen[i].at.Sub(seen[i-1].at)
-		if gap <= time.Second {
-			continue
-		}
-		unled = max(unled, gap)
-		last := seen[i-1].at
+	for _, g := range gapsOf(seen) {
+		unled = max(unled, g.length())
+		last := g.since
 		for _, renewal := range renewals {
-			if !renewal.After(seen[i-1].at) {
+			if !renewal.After(g.since) {
 				last = renewal
 			}
 		}
-		sinceRenewal = max(sinceRenewal, seen[i].at.Sub(last))
+		sinceRenewal = max(sinceRenewal, gap{last, g.until}.length())
 	}
-	return unled.Round(100 * time.Millisecond), sinceRenewal.Round(100 * time.Millisecond)
+	return unled, sinceRenewal
 }
 
 func TestTheTimeWithoutALeaderBeginsWithTheLastRenewal(t *testing.T) {
@@ -336,10 +332,12 @@ func TestTheTimeWithoutALeaderBeginsWithTheLastRenewal(t *testing.T) {
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	for name, tc := range map[string]struct {
 		seen          []int
+		same          bool
 		renewals      []int
 		unled, longer time.Duration
 	}{
 		"somebody always leads":            {seen: []int{0, 1, 2}, renewals: []int{0}},
+		"one is slow to answer":            {seen: []int{0, 1, 60}, same: true, renewals: []int{0}},
 		"one is followed by the next":      {seen: []int{0, 20, 90, 91}, renewals: []int{0, 10, 20, 89}, unled: 70 * time.Second, longer: 70 * time.Second},
 		"one ends long after it renewed":   {seen: []int{0, 25, 60}, renewals: []int{0}, unled: 35 * time.Second, longer: time.Minute},
 		"one renews and leads only later":  {seen: []int{0, 50}, renewals: []int{0, 40}, unled: 50 * time.Second, longer: 50 * time.Second},
@@ -348,7 +346,11 @@ func TestTheTimeWithoutALeaderBeginsWithTheLastRenewal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var seen []sighting
 			for i, second := range tc.seen {
-				seen = append(seen, sighting{at: at(second), node: fmt.Sprint(i)})
+				process := "first"
+				if !tc.same {
+					process = fmt.Sprint(i)
+				}
+				seen = append(seen, sighting{at(second), "master-0", process})
 			}
 			var renewals []time.Time
 			for _, second := range tc.renewals {

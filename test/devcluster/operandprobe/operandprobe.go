@@ -23,9 +23,11 @@ const (
 	// which are those of the leader.
 	counter = "running_managed_controllers{"
 	leading = counter + `manager="cloud-controller-manager",name="cloud-node"} 1`
-	// started begins the lines of a controller of the leader. Azure's cloud-controller-manager, which has its own copy of
+	// controllers begins the lines of a controller of the leader. Azure's cloud-controller-manager, which has its own copy of
 	// the start, does not count its controllers.
-	started = "\nservice_controller_"
+	controllers = "\nservice_controller_"
+	// startTime begins the line with when the process started, of Prometheus' process collector.
+	startTime = "\nprocess_start_time_seconds "
 	// timeout limits a request to a process that may be frozen.
 	timeout = 2 * time.Second
 )
@@ -47,11 +49,19 @@ func Client(ctx context.Context, kube kubernetes.Interface, config *rest.Config)
 // Leads reports whether the controllers of the process on the node with this address run. An error means that it does
 // not serve.
 func Leads(ctx context.Context, client *http.Client, ip string) (bool, error) {
+	leads, _, err := Leader(ctx, client, ip)
+	return leads, err
+}
+
+// Leader is Leads. It also returns when the process started, which differs from that of the node's next process.
+func Leader(ctx context.Context, client *http.Client, ip string) (leads bool, started string, err error) {
 	metrics, err := Get(ctx, client, "https://"+ip+":"+port+"/metrics")
+	_, after, _ := strings.Cut(metrics, startTime)
+	started, _, _ = strings.Cut(after, "\n")
 	if strings.Contains(metrics, counter) {
-		return strings.Contains(metrics, leading), err
+		return strings.Contains(metrics, leading), started, err
 	}
-	return strings.Contains(metrics, started), err
+	return strings.Contains(metrics, controllers), started, err
 }
 
 // Get returns what a server answers. An answer other than 200 is an error.
