@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -158,8 +159,8 @@ func (s *suite) requireLed(t *testing.T, sample *leaderSample, what string) {
 		without += gap.length()
 		each = append(each, gap.length().String())
 	}
-	s.figure("... without a leader: %s in total because of %s (%s); led by %s", without, what, strings.Join(each, ", "),
-		sample.order())
+	s.figure("... without a leader: %s in total (%s) because of %s; led by %s", without,
+		cmp.Or(strings.Join(each, ", "), "never"), what, sample.order())
 	require.Less(t, without, leaderlessLimit)
 }
 
