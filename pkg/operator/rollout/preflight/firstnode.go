@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
@@ -47,68 +48,66 @@ type notReady struct {
 	lastLogRead                time.Time
 }
 
-// rollout is at its first node, while the others run a former revision well.
-type rollout struct {
-	revision, former int32
-	// pod is the static pod of the first node.
-	pod *corev1.Pod
-}
-
-// firstNode returns the rollout that is at its first node, nil if there is none, or if the others do not prove that the
-// former revision works: at a first installation, a take-over, on a single node, or while another CCM is not Ready. It
-// ignores a node whose kubelet does not work: that proves nothing, and may last for days. The former revision is the
-// leader's. An interrupted rollout may have left an older one on a third node.
-func (s *state) firstNode() *rollout {
-	first := s.ledByFormer()
-	if first == nil {
-		return nil
+// firstNode returns the static pod of a rollout's first node, and the revision that the others run well meanwhile. The
+// pod is nil if no rollout is at its first node, or if the others do not prove that the former revision works: at a
+// first installation, a take-over, on a single node, or while another CCM is not Ready. It ignores a node whose kubelet
+// does not work: that proves nothing, and may last for days. The former revision is the leader's. An interrupted
+// rollout may have left an older one on a third node.
+func (s *state) firstNode() (first *corev1.Pod, former int32) {
+	if former = s.leadingFormer(); former == 0 {
+		return nil, 0
 	}
 	for _, node := range s.status.NodeStatuses {
 		pod := s.view.StaticPod(node.NodeName)
-		switch isFirst := pod != nil && controlplane.HasRevision(pod, first.revision); {
-		case isFirst && first.pod != nil:
-			return nil
+		switch isFirst := pod != nil && controlplane.HasRevision(pod, s.status.LatestAvailableRevision); {
+		case isFirst && first != nil:
+			return nil, 0
 		case isFirst:
-			first.pod = pod
+			first = pod
 		case controlplane.KubeletOf(s.view.Node(node.NodeName)) != controlplane.KubeletReady:
 		case node.CurrentRevision == 0 || !controlplane.IsReady(pod):
-			return nil
+			return nil, 0
 		}
 	}
-	if first.pod == nil || first.pod.Spec.NodeName == s.view.Holder().Node {
-		return nil
+	if first == nil || first.Spec.NodeName == s.view.Holder().Node {
+		return nil, 0
 	}
-	return first
+	return first, former
 }
 
 // watchFirstNode rejects what a revision changes if it fails on its first node. Target configuration then goes back to
 // what the other nodes have, and that rolls out on the failed one first. A preflight does not see everything that a
 // static pod needs, and not every platform has one.
 func (s *state) watchFirstNode(ctx context.Context) error {
-	first := s.firstNode()
-	if first == nil || s.record.IsRejected(first.revision) {
+	first, former := s.firstNode()
+	if first == nil || s.record.IsRejected(s.status.LatestAvailableRevision) {
 		s.notReady = notReady{}
 		return nil
 	}
 	s.after(lookInterval)
-	s.ignoreSettledRestarts(first.pod)
-	node := s.view.Node(first.pod.Spec.NodeName)
-	if controlplane.IsReady(first.pod) || controlplane.KubeletOf(node) != controlplane.KubeletReady {
+	s.ignoreSettledRestarts(first)
+	node := s.view.Node(first.Spec.NodeName)
+	if controlplane.IsReady(first) || controlplane.KubeletOf(node) != controlplane.KubeletReady {
 		s.notReady = notReady{}
 		return nil
 	}
-	verdict := s.judgeFirstNode(ctx, first)
+	verdict := s.judgeFirstNode(ctx, first, former)
 	if verdict == nil {
 		return nil
 	}
-	_, err := s.rejectRevision(ctx, first, verdict)
+	_, err := s.rejectRevision(ctx, former, verdict)
 	return err
 }
 
-// hasLoggedIn reports whether a preflight has logged in with what the revision changes, or the revision changes only
-// the image: then a cloud that rejects the login now rejects that of the former revision, too.
-func (s *state) hasLoggedIn(first *rollout) bool {
-	changes := s.objects.Changes(first.revision, first.former)
+// changes returns what the latest revision changes of what the CCM of a former one starts with.
+func (s *state) changes(former int32) operand.StartDigests {
+	return s.objects.Changes(s.status.LatestAvailableRevision, former)
+}
+
+// hasLoggedIn reports whether a preflight has logged in with what the latest revision changes, or that is only the
+// image: then a cloud that rejects the login now rejects that of the former revision, too.
+func (s *state) hasLoggedIn(former int32) bool {
+	changes := s.changes(former)
 	return len(changes) == 1 && changes[diagnostic.Image] != "" ||
 		s.record.Verdict != nil && s.record.Verdict.Result == trial.Successful && s.record.Inputs.Matches(changes)
 }
@@ -137,35 +136,38 @@ func endsOf(status corev1.ContainerStatus) int {
 
 // judgeFirstNode judges a revision that is not Ready on its first node, nil if there is no verdict yet. A cloud that
 // may be down, or that rejects a login which it accepted before, only pauses the rollout.
-func (s *state) judgeFirstNode(ctx context.Context, first *rollout) *trial.Verdict {
-	e := &evidence{now: s.now, pod: first.pod, since: s.unready.See(string(first.pod.UID), s.now)}
-	status := controlplane.ContainerStatus(first.pod)
-	count := endsOf(status) - s.ignored[first.pod.UID]
+func (s *state) judgeFirstNode(ctx context.Context, first *corev1.Pod, former int32) *trial.Verdict {
+	e := &evidence{now: s.now, pod: first, since: s.unready.See(string(first.UID), s.now)}
+	status := controlplane.ContainerStatus(first)
+	count := endsOf(status) - s.ignored[first.UID]
 	if end := controlplane.Terminated(status); end != nil && count >= minRestarts {
 		verdict := e.ended(end)
-		isRevoked := verdict.Class == nodecause.Unauthenticated.String() && s.hasLoggedIn(first)
-		lasts := e.now.Sub(e.since) >= cloudTimeout // Then other credentials end the rejection.
-		if (!isRevoked || lasts) && (verdict.Result == trial.Failed || verdict.Class != crash) {
-			return onlyFailed(verdict)
+		isRevoked := verdict.Class == nodecause.Unauthenticated.String() && s.hasLoggedIn(former)
+		switch {
+		case isRevoked && e.now.Sub(e.since) < cloudTimeout: // Other credentials end a rejection after that.
+		case verdict.Result == trial.Failed:
+			return verdict
+		case verdict.Class != crash:
+			return nil // The cloud, or the API server, may be down.
 		}
 	}
-	return s.judgeHang(ctx, first, e, status)
+	return s.judgeHang(ctx, e, status, former)
 }
 
 // judgeHang is judgeFirstNode for a container that has not failed repeatedly.
 func (s *state) judgeHang(
-	ctx context.Context, first *rollout, e *evidence, status corev1.ContainerStatus,
+	ctx context.Context, e *evidence, status corev1.ContainerStatus, former int32,
 ) *trial.Verdict {
 	runs := status.State.Running != nil && e.now.Sub(s.running.See(status.ContainerID, e.now)) >= hangTimeout
 	switch {
 	case e.now.Sub(e.since) >= cloudTimeout:
 		return e.verdict(trial.Failed, hang, "it was not Ready within %s, while one of revision %d led; "+
-			"correct what was changed", cloudTimeout, first.former)
+			"correct what was changed", cloudTimeout, former)
 	case !runs || e.now.Sub(s.lastLogRead) < logInterval:
 		return nil
 	}
 	s.lastLogRead = e.now
-	waitsFor := s.waitsForNoCloud(ctx, first.pod.Name, status.ContainerID)
+	waitsFor := s.waitsForNoCloud(ctx, e.pod.Name, status.ContainerID)
 	if waitsFor == "" {
 		return nil // The cloud may be down.
 	}
@@ -197,27 +199,20 @@ func (s *state) waitsForNoCloud(ctx context.Context, pod, container string) stri
 	return ""
 }
 
-func onlyFailed(verdict *trial.Verdict) *trial.Verdict {
-	if verdict.Result != trial.Failed {
-		return nil
-	}
-	return verdict
-}
-
-// rejectRevision rejects a revision, unless an administrator has accepted what it changes, or it changes nothing that a
-// cloud-controller-manager starts with, so that going back would not help.
-func (s *state) rejectRevision(ctx context.Context, r *rollout, verdict *trial.Verdict) (rejected bool, err error) {
-	inputs := s.objects.Changes(r.revision, r.former)
+// rejectRevision rejects the latest revision, unless an administrator has accepted what it changes, or it changes
+// nothing that a cloud-controller-manager starts with, so that going back to the former one would not help.
+func (s *state) rejectRevision(ctx context.Context, former int32, verdict *trial.Verdict) (rejected bool, err error) {
+	inputs := s.changes(former)
 	if len(inputs) == 0 || s.isAccepted(inputs) {
 		return false, nil
 	}
-	if verdict.Late = r.pod == nil && !verdict.Led; verdict.Late {
+	if verdict.Late {
 		// The revision's rejection replaces the preflight's.
 		isSame := func(r trial.Rejection) bool { return inputs.Matches(r.Inputs) }
 		s.record.Rejected = slices.DeleteFunc(s.record.Rejected, isSame)
 	}
-	verdict.Tries, verdict.Revision, verdict.Former = 1, r.revision, r.former
-	verdict.LoggedIn = s.hasLoggedIn(r)
+	verdict.Tries, verdict.Revision, verdict.Former = 1, s.status.LatestAvailableRevision, former
+	verdict.LoggedIn = s.hasLoggedIn(former)
 	s.record.Inputs = inputs
 	s.record.Conclude(verdict)
 	if err := s.record.Save(ctx, s.Kube.CoreV1()); err != nil {
@@ -227,29 +222,27 @@ func (s *state) rejectRevision(ctx context.Context, r *rollout, verdict *trial.V
 	return true, nil
 }
 
-// lateRollout returns the rollout of a candidate whose preflight failed after it had started, nil if there is none, or
-// if an administrator has accepted the failure.
-func (s *state) lateRollout() *rollout {
+// rejectedLate returns the revision to go back to if the preflight of the latest one failed after its rollout had
+// started. It returns 0 if it did not, or if an administrator has accepted the failure.
+func (s *state) rejectedLate() (former int32) {
 	if s.record.Verdict.Result != trial.Failed || len(s.record.Inputs) == 0 {
-		return nil
+		return 0
 	}
-	late := s.ledByFormer()
-	if late == nil || !s.objects.Changes(late.revision, late.former).Matches(s.record.Inputs) {
-		return nil
-	}
+	former = s.leadingFormer()
 	isAccepted := func(r trial.Rejection) bool { return s.isAccepted(r.Inputs) }
-	if s.isAccepted(s.record.Inputs) || slices.ContainsFunc(s.record.Rejected, isAccepted) {
-		return nil
+	if former == 0 || !s.changes(former).Matches(s.record.Inputs) || s.isAccepted(s.record.Inputs) ||
+		slices.ContainsFunc(s.record.Rejected, isAccepted) {
+		return 0
 	}
-	return late
+	return former
 }
 
-// ledByFormer returns the latest revision while a former one leads, nil otherwise. The leader's node is the last.
-func (s *state) ledByFormer() *rollout {
-	holder, latest := s.view.Holder(), s.status.LatestAvailableRevision
+// leadingFormer returns the leader's revision if it is not the latest one, 0 otherwise. The leader's node is the last.
+func (s *state) leadingFormer() int32 {
+	holder := s.view.Holder()
 	former := s.view.Revisions(holder.Node).CurrentRevision
-	if holder.State != controlplane.Leading || former == 0 || former == latest {
-		return nil
+	if holder.State != controlplane.Leading || former == s.status.LatestAvailableRevision {
+		return 0
 	}
-	return &rollout{revision: latest, former: former}
+	return former
 }

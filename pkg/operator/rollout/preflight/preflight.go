@@ -179,8 +179,9 @@ func (s *state) endConcluded(ctx context.Context) error {
 	case verdict.Revision != 0:
 		return s.end(ctx, verdict) // The former revision works.
 	}
-	if late := s.lateRollout(); late != nil {
-		_, err := s.rejectRevision(ctx, late, verdict)
+	if former := s.rejectedLate(); former != 0 {
+		verdict.Late = true
+		_, err := s.rejectRevision(ctx, former, verdict)
 		return err
 	}
 	if s.worksSince(verdict.Ended.Time) {

@@ -41,7 +41,7 @@ func (s *state) prove(ctx context.Context) error {
 	latest, proof := s.status.LatestAvailableRevision, s.record.Proof
 	switch {
 	case proof.HasFailed(latest) && !s.record.IsRejected(latest) &&
-		s.isAccepted(s.objects.Changes(latest, proof.Former)):
+		s.isAccepted(s.changes(proof.Former)):
 		return s.writeProof(ctx, proof.In(trial.Unproved, acceptedByAdmin, s.now))
 	case proof.HasEnded(latest):
 		return s.takeBackIfLeadersEnd(ctx)
@@ -104,11 +104,11 @@ func (s *state) beginProof(ctx context.Context) *trial.Proof {
 // withoutProof returns the record of a revision that needs no proof, nil if no former one leads: then the change may be
 // the fix. A preflight that has led with it counts as a proof.
 func (s *state) withoutProof(begun *trial.Proof) *trial.Proof {
-	if s.ledByFormer() == nil {
+	if s.leadingFormer() == 0 {
 		return nil
 	}
 	begun.State = trial.Unproved
-	if s.hasLoggedIn(&rollout{revision: begun.Revision, former: begun.Former}) {
+	if s.hasLoggedIn(begun.Former) {
 		begun.State = trial.Proven
 	}
 	return begun
@@ -128,7 +128,7 @@ func (s *state) startedOn(ctx context.Context, node string) (started []string, a
 }
 
 func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
-	holder, changes := s.view.Holder(), s.objects.Changes(record.Revision, record.Former)
+	holder, changes := s.view.Holder(), s.changes(record.Former)
 	p := &proof{
 		now: s.now, record: record, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
 	}
@@ -249,8 +249,7 @@ func logged(message, log string) string {
 // rejectLed rejects a revision that has led badly. What an administrator has accepted rolls out.
 func (s *state) rejectLed(ctx context.Context, failed *trial.Proof, verdict *trial.Verdict) error {
 	s.record.Proof, verdict.Led = failed, true
-	first := &rollout{revision: failed.Revision, former: failed.Former, pod: s.view.StaticPod(failed.Node)}
-	rejected, err := s.rejectRevision(ctx, first, verdict)
+	rejected, err := s.rejectRevision(ctx, failed.Former, verdict)
 	if err != nil || rejected {
 		return err
 	}
@@ -300,7 +299,7 @@ func (s *state) takeBackIfLeadersEnd(ctx context.Context) error {
 		return nil // The revision has logged in before: its credentials have expired, or were revoked.
 	}
 	m.ends = append(m.ends, process.Identity)
-	if len(m.ends) < minRestarts || len(s.objects.Changes(latest, present.Former)) == 0 {
+	if len(m.ends) < minRestarts || len(s.changes(present.Former)) == 0 {
 		return nil // The former revision may be pruned: then there is nothing to go back to.
 	}
 	failed := present.In(trial.ProofFailed, verdict.Message, s.now)
@@ -325,5 +324,8 @@ func (s *state) endOfLeader(ctx context.Context, process controlplane.Process, r
 	if !controlplane.Led(run, lease) {
 		return nil
 	}
-	return onlyFailed(s.judgeEnd(ctx, pod, run, lease))
+	if verdict := s.judgeEnd(ctx, pod, run, lease); verdict.Result == trial.Failed {
+		return verdict
+	}
+	return nil
 }
