@@ -46,7 +46,7 @@ func (p *preview) effect(now, next *targetconfigcontroller.DryRunResult, status 
 	c.pod(now.Resources.Pod, next.Resources.Pod)
 	if now.Resources.Digest != next.Resources.Digest {
 		effect.Revision = status.Revision + 1
-		proves := trial.NeedsProof(next.Resources.StartDigests().Changed(now.Resources.StartDigests()))
+		proves := trial.MustLead(next.Resources.StartDigests().Changed(now.Resources.StartDigests()))
 		effect.Nodes, effect.Leader, effect.Prover = order(status.Nodes, proves)
 		if len(c.changes) == 0 {
 			c.add("configmap/"+operand.PodConfigMap, "", "is changed", nil)

@@ -24,7 +24,7 @@ const (
 	ProofFailed  ProofState = "Failed"   // the revision is rejected
 )
 
-// Proof is the record of a revision's proof.
+// Proof is what is recorded about the proof of a revision.
 type Proof struct {
 	// Revision is the revision to prove, and Former the one that led before.
 	Revision int32      `json:"revision"`
@@ -33,7 +33,7 @@ type Proof struct {
 	State    ProofState `json:"state"`
 	// Why is the reason for Held, Unproved or Failed.
 	Why string `json:"why,omitempty"`
-	// Began is when the record was created, and Since when its state started.
+	// Began is when the proof began, and Since when its state started.
 	Began metav1.Time `json:"began"`
 	Since metav1.Time `json:"since"`
 	// Controllers are those that the former leader had started, as far as they are known.
@@ -48,19 +48,19 @@ type Proof struct {
 	End *Verdict `json:"end,omitempty"`
 }
 
-// In returns the record in another state, which starts now.
+// In returns the proof in another state, which starts now.
 func (p *Proof) In(state ProofState, why string, now time.Time) *Proof {
 	next := *p
 	next.State, next.Why, next.Since = state, why, metav1.NewTime(now)
 	return &next
 }
 
-// IsOpen reports whether the record is about the revision and has no result yet. p may be nil.
+// IsOpen reports whether the proof is about the revision and has no result yet. p may be nil.
 func (p *Proof) IsOpen(revision int32) bool {
 	return p != nil && p.Revision == revision && (p.State == ProofAwaited || p.State == ProofLeads || p.State == ProofHeld)
 }
 
-// HasEnded reports whether the record is about the revision and has a result. p may be nil.
+// HasEnded reports whether the proof is about the revision and has a result. p may be nil.
 func (p *Proof) HasEnded(revision int32) bool {
 	return p != nil && p.Revision == revision && !p.IsOpen(revision)
 }
@@ -73,28 +73,29 @@ func (p *Proof) HasFailed(revision int32) bool {
 // AwaitsFormer reports whether the result depends on what a process of the former revision does.
 func (p *Proof) AwaitsFormer() bool { return p.Hangs || p.End != nil }
 
-// Counts reports whether the record still matters: it is about the latest revision, and open or failed, or it is not
+// Counts reports whether the proof still matters: it is about the latest revision, and open or failed, or it is not
 // older than RememberPeriod. p may be nil.
 func (p *Proof) Counts(latest int32, now time.Time) bool {
 	return p != nil && (p.IsOpen(latest) || p.HasFailed(latest) || now.Sub(p.Began.Time).Abs() < RememberPeriod)
 }
 
 // NeedsProof reports whether the latest revision must lead well before another node with the present revision gets it:
-// it IsNew, and its changes need a proof. p may be nil.
+// it IsNew, and what it changes MustLead. p may be nil.
 func (p *Proof) NeedsProof(objects operand.Objects, latest, present int32) bool {
-	return NeedsProof(objects.Changes(latest, present)) && p.IsNew(objects, latest, present)
+	return MustLead(objects.Changes(latest, present)) && p.IsNew(objects, latest, present)
 }
 
-// NeedsProof reports whether a revision does not change only credentials and CAs. If the former credentials are no
-// longer valid, a former leader that ends for the proof cannot start again.
-func NeedsProof(changed operand.StartDigests) bool {
+// MustLead reports whether not only credentials and CAs change. If the former credentials are no longer valid, a former
+// leader that ends for the proof cannot start again.
+func MustLead(changed operand.StartDigests) bool {
 	return slices.ContainsFunc(changed.Causes(), func(cause diagnostic.Cause) bool {
 		return cause != diagnostic.Credentials && cause != diagnostic.TrustedCA
 	})
 }
 
-// IsNew reports whether the latest revision gets a record: it changes what the cloud-controller-manager of the present
-// revision starts with, it has no result or has failed, and it does not replace a failed revision. p may be nil.
+// IsNew reports whether the latest revision gets a proof: it changes what the cloud-controller-manager of the present
+// revision starts with, it has no result or has failed, and it does not replace a failed revision. p is the last proof,
+// and may be nil.
 func (p *Proof) IsNew(objects operand.Objects, latest, present int32) bool {
 	if latest == present || present == 0 || p.HasEnded(latest) && !p.HasFailed(latest) || p.HasFailed(present) {
 		return false
@@ -102,7 +103,7 @@ func (p *Proof) IsNew(objects operand.Objects, latest, present int32) bool {
 	return len(objects.Changes(latest, present)) > 0
 }
 
-// Describe returns what a rollout waits for, "" if it does not wait for the record.
+// Describe returns what a rollout waits for, "" if it does not wait for the proof.
 func (p *Proof) Describe() string {
 	switch p.State {
 	case ProofAwaited:

@@ -1,6 +1,7 @@
 // Package trial contains the record of a change that is tried before it becomes a revision, and before a second node
-// gets it. It only decides when a preflight is repeated. The documentation of package targetconfigcontroller describes
-// what happens to a candidate (the gate), and that of package preflight the verdicts and the states of a proof.
+// gets it. It decides what is rejected together and for how long that is remembered, when a preflight is repeated, and
+// which revisions need a proof. The documentation of package targetconfigcontroller describes what happens to a
+// candidate (the gate), and that of package preflight the verdicts and the states of a proof.
 package trial
 
 import (
@@ -34,7 +35,7 @@ type Record struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Rejected are the inputs with which a preflight or a revision did not succeed.
 	Rejected []Rejection `json:"rejected,omitempty"`
-	// Proof is the proof of a revision, nil if there is none.
+	// Proof is the proof of a revision, nil if there is none. The key is older than the name.
 	Proof *Proof `json:"leading,omitempty"`
 
 	// Files are the data of the Secret: the pod and the files of the candidate, until there is a verdict.
@@ -91,9 +92,9 @@ func (r *Record) Conclude(verdict *Verdict) {
 	}
 }
 
-// RejectsRunning records that the cloud rejects the running cloud-controller-manager's login too. Candidates whose
+// MarkLeaderRejected records that the cloud rejects the running cloud-controller-manager's login too. Candidates whose
 // login was rejected are then tried again at once.
-func (r *Record) RejectsRunning(latest int32) {
+func (r *Record) MarkLeaderRejected(latest int32) {
 	mark := func(v *Verdict) {
 		if v.AwaitsLeader(latest) {
 			v.LeaderRejected, v.Tries = true, 0

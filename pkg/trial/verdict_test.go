@@ -240,7 +240,7 @@ func TestTheLeadersRejectionConcernsEachRejectedLogin(t *testing.T) {
 	others := trial.Rejection{Inputs: operand.StartDigests{diagnostic.CloudConfig: "b"}, Verdict: crash}
 	record := &trial.Record{Inputs: credentials, Rejected: []trial.Rejection{others}}
 	record.Conclude(&login)
-	record.RejectsRunning(0)
+	record.MarkLeaderRejected(0)
 	marked := login
 	marked.LeaderRejected, marked.Tries = true, 0
 	require.Equal(t, &marked, record.Verdict)
@@ -267,7 +267,7 @@ func TestTheLeadersRejectionConcernsTheLoginOfARevisionThatHasGoneBack(t *testin
 			record, first := &trial.Record{Inputs: inputs}, failed
 			record.Conclude(&first)
 			require.Equal(t, trial.Never, record.Rejected[0].Verdict.RepeatIn(now))
-			record.RejectsRunning(tc.latest)
+			record.MarkLeaderRejected(tc.latest)
 			require.Equal(t, tc.latest != failed.Revision, record.Rejected[0].Verdict.RepeatIn(now) == 0)
 			record.Conclude(tc.next.After(record.Verdict))
 			require.Equal(t, tc.want, record.Rejected)

@@ -91,10 +91,10 @@ func endedByLogin(pod *corev1.Pod) bool {
 		nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
 }
 
-// recordRunningRejected records that the cloud rejects the login of what runs, while it rejects that of a changed
+// recordLeaderRejected records that the cloud rejects the login of what runs, while it rejects that of a changed
 // candidate. The candidate is then tried again at once, because new credentials may become valid some seconds after
 // they were written.
-func (s *state) recordRunningRejected(ctx context.Context) error {
+func (s *state) recordLeaderRejected(ctx context.Context) error {
 	var last time.Time
 	var rejected []int32
 	for _, r := range trial.Remembered(s.record.Rejected, 0, s.now) {
@@ -110,7 +110,7 @@ func (s *state) recordRunningRejected(ctx context.Context) error {
 	if !s.isRejectedToo(ctx, s.now.Sub(last), rejected...) {
 		return nil
 	}
-	s.record.RejectsRunning(s.status.LatestAvailableRevision)
+	s.record.MarkLeaderRejected(s.status.LatestAvailableRevision)
 	return s.record.Save(ctx, s.Kube.CoreV1())
 }
 

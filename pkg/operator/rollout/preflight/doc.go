@@ -17,8 +17,8 @@
 // # The proof of a revision
 //
 // A rollout whose revision changes the cloud configuration, the image or the flags waits at its second node until the
-// CCM of the first one has led well, see proof.next. Changes of only credentials and CAs roll out without that, the
-// leader's node last. The record has the state. The first row that applies decides:
+// CCM of the first one has led well, see proving.next. Changes of only credentials and CAs roll out without that, the
+// leader's node last. The Proof of package trial has the state. The first row that applies decides:
 //
 //	| state            | if                                                                            | next state |
 //	|------------------|-------------------------------------------------------------------------------|------------|
@@ -33,7 +33,7 @@
 //	| Awaited, Leads   | its process led and ended, because of the change                              | Failed     |
 //	| Awaited, Leads   | it led and ended, and nothing tells that the change was to blame              | Held       |
 //	| Leads            | it has led for 15 s with the former leader's controllers, or for 130 s untold | Proven     |
-//	| Leads            | another process has the lead within 1 min, and 3 min of the record's start    | Awaited    |
+//	| Leads            | another process has the lead within 1 min, and 3 min of the proof's start     | Awaited    |
 //	| Leads            | another process has the lead                                                  | Held       |
 //	| Leads            | it has not started everything within 2 min                                    | Held       |
 //	| Leads            | it no longer leads, and no other process has led within 10 min                | Unproved   |

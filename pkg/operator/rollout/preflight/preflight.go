@@ -169,7 +169,7 @@ func (s *state) conclude(ctx context.Context, verdict *trial.Verdict) error {
 
 // endConcluded ends the preflight of a candidate with a verdict, which counts until the change has been seen to work.
 func (s *state) endConcluded(ctx context.Context) error {
-	if err := s.recordRunningRejected(ctx); err != nil {
+	if err := s.recordLeaderRejected(ctx); err != nil {
 		return err
 	}
 	verdict := s.record.Verdict

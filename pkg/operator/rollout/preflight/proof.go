@@ -39,10 +39,10 @@ const (
 	watchPeriod = time.Hour
 )
 
-// proof is what is known about a revision that is to lead on its first node.
-type proof struct {
-	now    time.Time
-	record *trial.Proof
+// proving is what is known about a revision that is to lead on its first node.
+type proving struct {
+	now   time.Time
+	proof *trial.Proof
 	// container is that of the first node while it leads, "" otherwise, and isElsewhere whether another node's leads.
 	container   string
 	isElsewhere bool
@@ -67,36 +67,37 @@ type proof struct {
 	log string
 }
 
-// next returns the next record, perhaps the same, and the verdict that rejects the revision, if any. See doc.go.
-func (p *proof) next() (*trial.Proof, *trial.Verdict) {
-	r, age := p.record, p.now.Sub(p.record.Since.Time)
+// next returns the next state of the proof, perhaps the same, and the verdict that rejects the revision, if any. See
+// doc.go.
+func (p *proving) next() (*trial.Proof, *trial.Verdict) {
+	proof, age := p.proof, p.now.Sub(p.proof.Since.Time)
 	switch {
-	case r.State == trial.ProofHeld:
+	case proof.State == trial.ProofHeld:
 		return p.held(age)
 	case p.end != nil && p.end.Class == killed:
-		return r.In(trial.ProofAwaited, "", p.now), nil // It has shown nothing, and leads once more.
+		return proof.In(trial.ProofAwaited, "", p.now), nil // It has shown nothing, and leads once more.
 	case p.end != nil && p.end.Result == trial.Failed:
-		return r.In(trial.ProofFailed, p.end.Message, p.now), p.end
+		return proof.In(trial.ProofFailed, p.end.Message, p.now), p.end
 	case p.end != nil:
 		next := p.hold(p.end.Message)
 		if slices.ContainsFunc(transient, func(c nodecause.Class) bool { return c.String() == p.end.Class }) {
 			next.End = p.end // A mistake may look like that. A signal is the node's.
 		}
 		return next, nil
-	case r.State == trial.ProofLeads:
+	case proof.State == trial.ProofLeads:
 		return p.leads(age), nil
 	case p.container != "":
-		next := r.In(trial.ProofLeads, "", p.now)
+		next := proof.In(trial.ProofLeads, "", p.now)
 		next.Container = p.container
 		return next, nil
 	}
 	if why := p.staysAway(); why != "" {
-		return r.In(trial.Unproved, why, p.now), nil
+		return proof.In(trial.Unproved, why, p.now), nil
 	}
-	return r, nil
+	return proof, nil
 }
 
-func (p *proof) staysAway() string {
+func (p *proving) staysAway() string {
 	switch {
 	case p.unled >= unledTimeout:
 		return fmt.Sprintf("no static pod has led for %s, and the change may be the cure", unledTimeout)
@@ -104,18 +105,18 @@ func (p *proof) staysAway() string {
 		return fmt.Sprintf("a process of another node has ended and was not Ready for %s, and the change may be the cure",
 			unledTimeout)
 	case p.awaited >= moveTimeout:
-		return fmt.Sprintf("the lead did not move to node/%s within %s", p.record.Node, moveTimeout)
+		return fmt.Sprintf("the lead did not move to node/%s within %s", p.proof.Node, moveTimeout)
 	}
 	return ""
 }
 
-func (p *proof) leads(age time.Duration) *trial.Proof {
-	r := p.record
+func (p *proving) leads(age time.Duration) *trial.Proof {
+	proof := p.proof
 	switch {
 	case p.wellFor >= wellPeriod, p.leadsUntold() && age >= unlistedPeriod:
-		return r.In(trial.Proven, "", p.now)
-	case p.isElsewhere && age < robbedTimeout && p.now.Sub(r.Began.Time) < moveTimeout:
-		return r.In(trial.ProofAwaited, "", p.now) // It has shown nothing, and leads once more.
+		return proof.In(trial.Proven, "", p.now)
+	case p.isElsewhere && age < robbedTimeout && p.now.Sub(proof.Began.Time) < moveTimeout:
+		return proof.In(trial.ProofAwaited, "", p.now) // It has shown nothing, and leads once more.
 	case p.isElsewhere:
 		return p.hold("another process has taken the lead")
 	case age >= startTimeout && p.tells() && !p.hasStarted():
@@ -123,61 +124,62 @@ func (p *proof) leads(age time.Duration) *trial.Proof {
 		next.Hangs = true
 		return next
 	case p.container == "" && age >= trial.ProofHoldPeriod:
-		return r.In(trial.Unproved, fmt.Sprintf("it no longer leads, and no other process has led within %s",
+		return proof.In(trial.Unproved, fmt.Sprintf("it no longer leads, and no other process has led within %s",
 			trial.ProofHoldPeriod), p.now)
 	}
-	return r
+	return proof
 }
 
 // leadsUntold reports whether the first node's process leads, and it is not known what it has started.
-func (p *proof) leadsUntold() bool {
+func (p *proving) leadsUntold() bool {
 	return p.container != "" && p.isSettled && len(p.started) == 0 && !p.tells()
 }
 
 // tells reports whether it is known what the first node's process has started. Some CCMs do not list it, and the
 // operator may not reach the port of another node. The kubelet there ends a process that does not answer.
-func (p *proof) tells() bool { return p.answers && len(p.record.Controllers) > 0 }
+func (p *proving) tells() bool { return p.answers && len(p.proof.Controllers) > 0 }
 
-func (p *proof) hold(why string) *trial.Proof {
-	next := p.record.In(trial.ProofHeld, why, p.now)
+func (p *proving) hold(why string) *trial.Proof {
+	next := p.proof.In(trial.ProofHeld, why, p.now)
 	next.Accept = p.accept
 	return next
 }
 
-// held returns the next record of a held revision. A revision that hangs has failed if a process of the former revision
+// held is next for a revision that is held. A revision that hangs has failed if a process of the former revision
 // starts the controllers that it did not start. A revision whose process has ended has failed if a process of the
 // former one leads with all its controllers at the end of the hold: a mistake may look like an outage, and tenants can
 // write into the log that distinguishes them.
-func (p *proof) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
-	r := p.record
+func (p *proving) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
+	proof := p.proof
 	switch {
 	case p.accepted:
-		return r.In(trial.Unproved, acceptedByAdmin, p.now), nil
-	case r.End != nil && age >= trial.ProofHoldPeriod && p.formerLeads():
-		verdict := *r.End
+		return proof.In(trial.Unproved, acceptedByAdmin, p.now), nil
+	case proof.End != nil && age >= trial.ProofHoldPeriod && p.formerLeads():
+		verdict := *proof.End
 		verdict.Result = trial.Failed
-		verdict.Message += fmt.Sprintf("; one of revision %d has led since", r.Former)
-		return r.In(trial.ProofFailed, verdict.Message, p.now), &verdict
-	case r.Hangs && len(r.Controllers) > 0 && p.formerStarts():
-		verdict := &trial.Verdict{Result: trial.Failed, Class: hang, Node: r.Node, Message: fmt.Sprintf(
-			"%s; one of revision %d has started them since", r.Why, r.Former)}
-		verdict.Ended.Time, verdict.Took.Duration = r.Since.Time, startTimeout
-		return r.In(trial.ProofFailed, verdict.Message, p.now), verdict
-	case r.End != nil && p.isElsewhere && age < trial.ProofHoldPeriod+moveTimeout:
-		return r, nil // The leader may settle, and may answer late.
+		verdict.Message += fmt.Sprintf("; one of revision %d has led since", proof.Former)
+		return proof.In(trial.ProofFailed, verdict.Message, p.now), &verdict
+	case proof.Hangs && len(proof.Controllers) > 0 && p.formerStarts():
+		verdict := &trial.Verdict{Result: trial.Failed, Class: hang, Node: proof.Node, Message: fmt.Sprintf(
+			"%s; one of revision %d has started them since", proof.Why, proof.Former)}
+		verdict.Ended.Time, verdict.Took.Duration = proof.Since.Time, startTimeout
+		return proof.In(trial.ProofFailed, verdict.Message, p.now), verdict
+	case proof.End != nil && p.isElsewhere && age < trial.ProofHoldPeriod+moveTimeout:
+		return proof, nil // The leader may settle, and may answer late.
 	case age >= trial.ProofHoldPeriod:
-		return r.In(trial.Unproved, fmt.Sprintf("it was held for %s: %s", trial.ProofHoldPeriod, r.Why), p.now), nil
+		why := fmt.Sprintf("it was held for %s: %s", trial.ProofHoldPeriod, proof.Why)
+		return proof.In(trial.Unproved, why, p.now), nil
 	}
-	return r, nil
+	return proof, nil
 }
 
-func (p *proof) formerStarts() bool {
-	return p.isElsewhere && sets.New(p.started...).HasAll(p.record.Controllers...)
+func (p *proving) formerStarts() bool {
+	return p.isElsewhere && sets.New(p.started...).HasAll(p.proof.Controllers...)
 }
 
-func (p *proof) formerLeads() bool { return p.isSettled && p.formerStarts() }
+func (p *proving) formerLeads() bool { return p.isSettled && p.formerStarts() }
 
-func (p *proof) hangs() string {
+func (p *proving) hangs() string {
 	missing := p.missing()
 	text := fmt.Sprintf("within %s, it did not start %s", startTimeout, strings.Join(missing, ", "))
 	last := errorOf(p.log)
@@ -192,17 +194,17 @@ func (p *proof) hangs() string {
 
 // hasStarted reports whether the process has started all controllers of the former leader. A process lists its
 // controllers only once all start functions have returned.
-func (p *proof) hasStarted() bool { return len(p.started) > 0 && len(p.missing()) == 0 }
+func (p *proving) hasStarted() bool { return len(p.started) > 0 && len(p.missing()) == 0 }
 
 // serviceController is the one that a cloud configuration turns off, for example without load balancers.
 const serviceController = "service-lb-controller"
 
 // missing returns the controllers of the former leader that this process lacks, unless the change explains that: other
 // flags start other controllers, and another image may rename them.
-func (p *proof) missing() []string {
+func (p *proving) missing() []string {
 	explains := func(cause diagnostic.Cause) bool { return slices.Contains(p.changed, cause) }
 	others := explains(diagnostic.Configuration) || explains(diagnostic.Image)
-	return slices.DeleteFunc(slices.Clone(p.record.Controllers), func(name string) bool {
+	return slices.DeleteFunc(slices.Clone(p.proof.Controllers), func(name string) bool {
 		isExplained := others || name == serviceController && explains(diagnostic.CloudConfig)
 		return slices.Contains(p.started, name) || len(p.started) > 0 && isExplained
 	})

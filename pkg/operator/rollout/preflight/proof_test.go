@@ -32,85 +32,85 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		state trial.ProofState
 		// after is the age of the state in seconds.
 		after int
-		is    func(p *proof)
+		is    func(p *proving)
 		want  trial.ProofState
 		why   string
 		fails bool
 	}{
-		"the lead is awaited":                  {trial.ProofAwaited, 3600, func(p *proof) { p.awaited = 179 * time.Second }, trial.ProofAwaited, "", false},
-		"the lead has moved":                   {trial.ProofAwaited, 5, func(p *proof) { p.container = "a" }, trial.ProofLeads, "", false},
-		"the lead does not move in time":       {trial.ProofAwaited, 180, func(p *proof) { p.awaited = 3 * time.Minute }, trial.Unproved, "the lead did not move to node/m1 within 3m0s", false},
-		"nobody leads for a moment":            {trial.ProofAwaited, 60, func(p *proof) { p.unled = 59 * time.Second }, trial.ProofAwaited, "", false},
-		"nobody leads":                         {trial.ProofAwaited, 60, func(p *proof) { p.unled = time.Minute }, trial.Unproved, "no static pod has led for 1m0s, and the change may be the cure", false},
-		"another process is away for a moment": {trial.ProofAwaited, 60, func(p *proof) { p.lost = 59 * time.Second }, trial.ProofAwaited, "", false},
-		"another process keeps ending": {trial.ProofAwaited, 60, func(p *proof) { p.lost = time.Minute }, trial.Unproved,
+		"the lead is awaited":                  {trial.ProofAwaited, 3600, func(p *proving) { p.awaited = 179 * time.Second }, trial.ProofAwaited, "", false},
+		"the lead has moved":                   {trial.ProofAwaited, 5, func(p *proving) { p.container = "a" }, trial.ProofLeads, "", false},
+		"the lead does not move in time":       {trial.ProofAwaited, 180, func(p *proving) { p.awaited = 3 * time.Minute }, trial.Unproved, "the lead did not move to node/m1 within 3m0s", false},
+		"nobody leads for a moment":            {trial.ProofAwaited, 60, func(p *proving) { p.unled = 59 * time.Second }, trial.ProofAwaited, "", false},
+		"nobody leads":                         {trial.ProofAwaited, 60, func(p *proving) { p.unled = time.Minute }, trial.Unproved, "no static pod has led for 1m0s, and the change may be the cure", false},
+		"another process is away for a moment": {trial.ProofAwaited, 60, func(p *proving) { p.lost = 59 * time.Second }, trial.ProofAwaited, "", false},
+		"another process keeps ending": {trial.ProofAwaited, 60, func(p *proving) { p.lost = time.Minute }, trial.Unproved,
 			"a process of another node has ended and was not Ready for 1m0s, and the change may be the cure", false},
-		"it led and ended before it was seen": {trial.ProofAwaited, 5, func(p *proof) { p.end = failed }, trial.ProofFailed, "it failed", true},
+		"it led and ended before it was seen": {trial.ProofAwaited, 5, func(p *proving) { p.end = failed }, trial.ProofFailed, "it failed", true},
 		"it led and its cloud was down before it was seen": {
-			trial.ProofAwaited, 5, func(p *proof) { p.end = unclear }, trial.ProofHeld, "the cloud does not answer", false,
+			trial.ProofAwaited, 5, func(p *proving) { p.end = unclear }, trial.ProofHeld, "the cloud does not answer", false,
 		},
 		"it was killed before it was seen": {
-			trial.ProofAwaited, 5, func(p *proof) { p.end = byOthers }, trial.ProofAwaited, "", false,
+			trial.ProofAwaited, 5, func(p *proving) { p.end = byOthers }, trial.ProofAwaited, "", false,
 		},
-		"it leads and is killed":               {trial.ProofLeads, 5, func(p *proof) { p.end = byOthers }, trial.ProofAwaited, "", false},
-		"it led and its cloud was down":        {trial.ProofLeads, 5, func(p *proof) { p.end = unclear }, trial.ProofHeld, "the cloud does not answer", false},
-		"it leads and ends":                    {trial.ProofLeads, 5, func(p *proof) { p.end = failed }, trial.ProofFailed, "it failed", true},
-		"it has led with everything for long":  {trial.ProofLeads, 20, func(p *proof) { p.started, p.wellFor = all, 15*time.Second }, trial.Proven, "", false},
-		"it has led with everything for a bit": {trial.ProofLeads, 20, func(p *proof) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false},
+		"it leads and is killed":               {trial.ProofLeads, 5, func(p *proving) { p.end = byOthers }, trial.ProofAwaited, "", false},
+		"it led and its cloud was down":        {trial.ProofLeads, 5, func(p *proving) { p.end = unclear }, trial.ProofHeld, "the cloud does not answer", false},
+		"it leads and ends":                    {trial.ProofLeads, 5, func(p *proving) { p.end = failed }, trial.ProofFailed, "it failed", true},
+		"it has led with everything for long":  {trial.ProofLeads, 20, func(p *proving) { p.started, p.wellFor = all, 15*time.Second }, trial.Proven, "", false},
+		"it has led with everything for a bit": {trial.ProofLeads, 20, func(p *proving) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false},
 		"somebody has given its lease away": {
-			trial.ProofLeads, 59, func(p *proof) { p.isElsewhere, p.record.Began = true, p.record.Since }, trial.ProofAwaited, "", false,
+			trial.ProofLeads, 59, func(p *proving) { p.isElsewhere, p.proof.Began = true, p.proof.Since }, trial.ProofAwaited, "", false,
 		},
-		"somebody gives its lease away again and again": {trial.ProofLeads, 59, func(p *proof) {
-			p.isElsewhere, p.record.Began = true, metav1.NewTime(p.now.Add(-3*time.Minute))
+		"somebody gives its lease away again and again": {trial.ProofLeads, 59, func(p *proving) {
+			p.isElsewhere, p.proof.Began = true, metav1.NewTime(p.now.Add(-3*time.Minute))
 		}, trial.ProofHeld, "another process has taken the lead", false},
-		"another process has taken the lead": {trial.ProofLeads, 60, func(p *proof) {
-			p.isElsewhere, p.record.Began = true, p.record.Since
+		"another process has taken the lead": {trial.ProofLeads, 60, func(p *proving) {
+			p.isElsewhere, p.proof.Began = true, p.proof.Since
 		}, trial.ProofHeld, "another process has taken the lead", false},
 		"it has not started everything in time": {trial.ProofLeads, 120, nil, trial.ProofHeld, "within 2m0s, it did not start cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller; correct what was changed", false},
 		"it has started everything just in time, or an operator has just begun to look": {
-			trial.ProofLeads, 120, func(p *proof) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false,
+			trial.ProofLeads, 120, func(p *proving) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false,
 		},
-		"it does not answer the operator":       {trial.ProofLeads, 129, func(p *proof) { p.answers = false }, trial.ProofLeads, "", false},
-		"it has led for long without an answer": {trial.ProofLeads, 130, func(p *proof) { p.leadsSilently() }, trial.Proven, "", false},
-		"it does not renew the lease":           {trial.ProofLeads, 130, func(p *proof) { p.leadsSilently(); p.isSettled = false }, trial.ProofLeads, "", false},
-		"its machine is gone":                   {trial.ProofLeads, 130, func(p *proof) { p.answers = false }, trial.ProofLeads, "", false},
-		"its machine is gone, and nobody leads": {trial.ProofLeads, 600, func(p *proof) { p.answers = false }, trial.Unproved,
+		"it does not answer the operator":       {trial.ProofLeads, 129, func(p *proving) { p.answers = false }, trial.ProofLeads, "", false},
+		"it has led for long without an answer": {trial.ProofLeads, 130, func(p *proving) { p.leadsSilently() }, trial.Proven, "", false},
+		"it does not renew the lease":           {trial.ProofLeads, 130, func(p *proving) { p.leadsSilently(); p.isSettled = false }, trial.ProofLeads, "", false},
+		"its machine is gone":                   {trial.ProofLeads, 130, func(p *proving) { p.answers = false }, trial.ProofLeads, "", false},
+		"its machine is gone, and nobody leads": {trial.ProofLeads, 600, func(p *proving) { p.answers = false }, trial.Unproved,
 			"it no longer leads, and no other process has led within 10m0s", false},
-		"it hangs in its cloud": {trial.ProofLeads, 120, func(p *proof) {
+		"it hangs in its cloud": {trial.ProofLeads, 120, func(p *proving) {
 			p.log = "E1125 19:00:00.000000       1 a.go:1] Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout\n"
 		}, trial.ProofHeld, "within 2m0s, it did not start cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller: " +
 			`the cloud's API cannot be reached from the control plane: "Get \"https://cloud\": dial tcp 192.0.2.1:443: i/o timeout"; check`, false},
-		"it tells nothing of what it starts": {trial.ProofLeads, 129, func(p *proof) { p.record.Controllers = nil }, trial.ProofLeads, "", false},
-		"it has led for long and tells nothing": {trial.ProofLeads, 130, func(p *proof) {
+		"it tells nothing of what it starts": {trial.ProofLeads, 129, func(p *proving) { p.proof.Controllers = nil }, trial.ProofLeads, "", false},
+		"it has led for long and tells nothing": {trial.ProofLeads, 130, func(p *proving) {
 			p.leadsSilently()
-			p.answers, p.record.Controllers = true, nil
+			p.answers, p.proof.Controllers = true, nil
 		}, trial.Proven, "", false},
 		"it is held":                  {state: trial.ProofHeld, after: 599, want: trial.ProofHeld},
-		"it was held for long enough": {trial.ProofHeld, 600, func(p *proof) { p.record.Why = "it was" }, trial.Unproved, "it was held for 10m0s: it was", false},
-		"it ended, and the former one leads": {trial.ProofHeld, 600, func(p *proof) {
-			p.record.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all
+		"it was held for long enough": {trial.ProofHeld, 600, func(p *proving) { p.proof.Why = "it was" }, trial.Unproved, "it was held for 10m0s: it was", false},
+		"it ended, and the former one leads": {trial.ProofHeld, 600, func(p *proving) {
+			p.proof.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all
 		}, trial.ProofFailed, "the cloud does not answer; one of revision 3 has led since", true},
-		"it ended, and the former one has led for a bit": {trial.ProofHeld, 599, func(p *proof) {
-			p.record.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all
+		"it ended, and the former one has led for a bit": {trial.ProofHeld, 599, func(p *proving) {
+			p.proof.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all
 		}, trial.ProofHeld, "", false},
-		"it ended, and the former one has just begun to lead": {trial.ProofHeld, 600, func(p *proof) {
-			p.record.End, p.isElsewhere, p.started = unclear, true, all
+		"it ended, and the former one has just begun to lead": {trial.ProofHeld, 600, func(p *proving) {
+			p.proof.End, p.isElsewhere, p.started = unclear, true, all
 		}, trial.ProofHeld, "", false},
-		"it ended, and the former one does not answer": {trial.ProofHeld, 779, func(p *proof) {
-			p.record.End, p.isElsewhere, p.isSettled = unclear, true, true
+		"it ended, and the former one does not answer": {trial.ProofHeld, 779, func(p *proving) {
+			p.proof.End, p.isElsewhere, p.isSettled = unclear, true, true
 		}, trial.ProofHeld, "", false},
-		"it ended, and the former one starts little": {trial.ProofHeld, 780, func(p *proof) {
-			p.record.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all[:2]
+		"it ended, and the former one starts little": {trial.ProofHeld, 780, func(p *proving) {
+			p.proof.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all[:2]
 		}, trial.Unproved, "", false},
-		"it ended, and nobody leads":                  {trial.ProofHeld, 600, func(p *proof) { p.record.End = unclear }, trial.Unproved, "", false},
-		"it hangs, and the former one starts all":     {trial.ProofHeld, 5, func(p *proof) { p.record.Hangs, p.isElsewhere, p.started = true, true, all }, trial.ProofFailed, "; one of revision 3 has started them since", true},
-		"it hangs, and the former one starts little":  {trial.ProofHeld, 5, func(p *proof) { p.record.Hangs, p.isElsewhere, p.started = true, true, all[:2] }, trial.ProofHeld, "", false},
-		"it does not hang, and the former starts all": {trial.ProofHeld, 5, func(p *proof) { p.isElsewhere, p.started = true, all }, trial.ProofHeld, "", false},
+		"it ended, and nobody leads":                  {trial.ProofHeld, 600, func(p *proving) { p.proof.End = unclear }, trial.Unproved, "", false},
+		"it hangs, and the former one starts all":     {trial.ProofHeld, 5, func(p *proving) { p.proof.Hangs, p.isElsewhere, p.started = true, true, all }, trial.ProofFailed, "; one of revision 3 has started them since", true},
+		"it hangs, and the former one starts little":  {trial.ProofHeld, 5, func(p *proving) { p.proof.Hangs, p.isElsewhere, p.started = true, true, all[:2] }, trial.ProofHeld, "", false},
+		"it does not hang, and the former starts all": {trial.ProofHeld, 5, func(p *proving) { p.isElsewhere, p.started = true, all }, trial.ProofHeld, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			since := metav1.NewTime(controlplanetest.At(begin))
-			p := &proof{now: controlplanetest.At(begin + tc.after), answers: true,
-				record: &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: tc.state, Since: since, Controllers: all}}
+			p := &proving{now: controlplanetest.At(begin + tc.after), answers: true,
+				proof: &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: tc.state, Since: since, Controllers: all}}
 			if tc.is != nil {
 				tc.is(p)
 			}
@@ -119,7 +119,7 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 			require.Contains(t, next.Why, tc.why)
 			require.Equal(t, tc.fails, verdict != nil)
 			if next.State == tc.state && verdict == nil && p.end == nil {
-				require.Same(t, p.record, next, "nothing is written")
+				require.Same(t, p.proof, next, "nothing is written")
 			} else {
 				seen[[2]string{string(tc.state), string(next.State)}] = true
 			}
@@ -141,7 +141,7 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 }
 
 // leadsSilently lets the first node's process lead, and not answer the operator.
-func (p *proof) leadsSilently() { p.container, p.isSettled, p.answers = "a", true, false }
+func (p *proving) leadsSilently() { p.container, p.isSettled, p.answers = "a", true, false }
 
 func TestALeaderLacksOnlyWhatItsChangeDoesNotExplain(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -159,7 +159,7 @@ func TestALeaderLacksOnlyWhatItsChangeDoesNotExplain(t *testing.T) {
 		"more":                                         {append([]string{"tagging"}, all...), diagnostic.CloudConfig, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &proof{record: &trial.Proof{Controllers: all}, started: tc.started, changed: []diagnostic.Cause{tc.changed}}
+			p := &proving{proof: &trial.Proof{Controllers: all}, started: tc.started, changed: []diagnostic.Cause{tc.changed}}
 			require.Equal(t, tc.want, p.hasStarted())
 		})
 	}

@@ -68,7 +68,7 @@ func (s *state) continueProof(ctx context.Context) error {
 		look = max(lookInterval, present.Since.Add(trial.ProofHoldPeriod).Sub(s.now)) // Time or an event ends it.
 	}
 	s.after(look)
-	p := s.proofOf(ctx, present)
+	p := s.observeProof(ctx, present)
 	next, verdict := p.next()
 	if verdict != nil {
 		return s.rejectLed(ctx, next, verdict)
@@ -81,7 +81,7 @@ func (s *state) continueProof(ctx context.Context) error {
 	return s.writeProof(ctx, next)
 }
 
-// beginProof returns the record of a rollout whose first node has the revision, nil if it needs none. Changes of only
+// beginProof returns the proof of a rollout whose first node has the revision, nil if it needs none. Changes of only
 // credentials and CAs need no proof, but their leaders are watched if the former revision leads.
 func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	latest, now := s.status.LatestAvailableRevision, metav1.NewTime(s.now)
@@ -92,7 +92,7 @@ func (s *state) beginProof(ctx context.Context) *trial.Proof {
 		!former.IsNew(s.objects, latest, begun.Former) {
 		return nil
 	}
-	if !former.NeedsProof(s.objects, latest, begun.Former) {
+	if !trial.MustLead(s.changes(begun.Former)) {
 		return s.withoutProof(begun)
 	}
 	if holder := s.view.Holder(); holder.State.Runs() && holder.Node != begun.Node {
@@ -101,8 +101,8 @@ func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	return begun
 }
 
-// withoutProof returns the record of a revision that needs no proof, nil if no former one leads: then the change may be
-// the fix. A preflight that has led with it counts as a proof.
+// withoutProof returns the proof of a revision that need not lead, which has ended; nil if no former one leads: then
+// the change may be the fix. A preflight that has led with it counts.
 func (s *state) withoutProof(begun *trial.Proof) *trial.Proof {
 	if s.leadingFormer() == 0 {
 		return nil
@@ -127,24 +127,24 @@ func (s *state) startedOn(ctx context.Context, node string) (started []string, a
 	return started, err == nil
 }
 
-func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
-	holder, changes := s.view.Holder(), s.changes(record.Former)
-	p := &proof{
-		now: s.now, record: record, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
+func (s *state) observeProof(ctx context.Context, proof *trial.Proof) *proving {
+	holder, changes := s.view.Holder(), s.changes(proof.Former)
+	p := &proving{
+		now: s.now, proof: proof, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
 	}
 	holds := holder.State.Runs() // It may hang, or its machine may be dead, until the lease expires.
 	s.observeLosses(p, holds)
-	p.isElsewhere, p.isSettled = holds && holder.Node != record.Node, holder.State == controlplane.Leading
-	first := s.view.StaticPod(record.Node)
+	p.isElsewhere, p.isSettled = holds && holder.Node != proof.Node, holder.State == controlplane.Leading
+	first := s.view.StaticPod(proof.Node)
 	// Otherwise its static pod is just being started, or its machine is being replaced.
-	if first != nil && controlplane.HasRevision(first, record.Revision) {
-		p.end = s.endOfLead(ctx, first, record)
+	if first != nil && controlplane.HasRevision(first, proof.Revision) {
+		p.end = s.endOfLead(ctx, first, proof)
 		if holds && !p.isElsewhere {
 			p.container = controlplane.ContainerStatus(first).ContainerID
 		}
 	}
-	isFormer := p.isElsewhere && s.view.Revisions(holder.Node).CurrentRevision != record.Revision
-	if p.container != "" || isFormer && record.AwaitsFormer() {
+	isFormer := p.isElsewhere && s.view.Revisions(holder.Node).CurrentRevision != proof.Revision
+	if p.container != "" || isFormer && proof.AwaitsFormer() {
 		p.started, p.answers = s.startedOn(ctx, holder.Node)
 	}
 	if p.container != "" {
@@ -156,17 +156,17 @@ func (s *state) proofOf(ctx context.Context, record *trial.Proof) *proof {
 // observeLosses adds to the proof how long nobody has held the lease, how long the move has been awaited, and how long
 // another node's process has been missing. A client that has written the lease keeps the lead from moving until that is
 // released or expires. One that goes on renewing it may be another operator's.
-func (s *state) observeLosses(p *proof, holds bool) {
-	if s.view.Holder().State == controlplane.Other && s.now.Sub(p.record.Began.Time) < trial.ProofHoldPeriod {
+func (s *state) observeLosses(p *proving, holds bool) {
+	if s.view.Holder().State == controlplane.Other && s.now.Sub(p.proof.Began.Time) < trial.ProofHoldPeriod {
 		s.memory.unled, s.memory.awaits = patience.Since[bool]{}, patience.Since[int64]{}
 	} else {
-		p.awaited = s.now.Sub(s.memory.awaits.See(p.record.Since.Unix(), s.now))
+		p.awaited = s.now.Sub(s.memory.awaits.See(p.proof.Since.Unix(), s.now))
 		if since := s.memory.unled.See(!holds, s.now); !holds {
 			p.unled = s.now.Sub(since)
 		}
 	}
 	isLost := slices.ContainsFunc(s.view.StaticPods(), func(pod *corev1.Pod) bool {
-		return pod.Spec.NodeName != p.record.Node && s.keepsEnding(pod)
+		return pod.Spec.NodeName != p.proof.Node && s.keepsEnding(pod)
 	})
 	if since := s.memory.lost.See(isLost, s.now); isLost {
 		p.lost = s.now.Sub(since)
@@ -181,7 +181,7 @@ func (s *state) keepsEnding(pod *corev1.Pod) bool {
 }
 
 // observeStart adds how long the first node's process has led with all its controllers, and its log if they are late.
-func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
+func (s *state) observeStart(ctx context.Context, p *proving, first *corev1.Pod) {
 	well := ""
 	if p.hasStarted() {
 		well = p.container
@@ -189,7 +189,7 @@ func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 	if since := s.memory.well.See(well, s.now); well != "" {
 		p.wellFor = s.now.Sub(since)
 	}
-	if s.now.Sub(p.record.Since.Time) >= startTimeout {
+	if s.now.Sub(p.proof.Since.Time) >= startTimeout {
 		text, _, _ := operandlog.Read(ctx, s.Kube.CoreV1(), first.Name)
 		p.log, _ = s.mask(text) // It only explains.
 	}
@@ -197,16 +197,16 @@ func (s *state) observeStart(ctx context.Context, p *proof, first *corev1.Pod) {
 
 // endOfLead returns the verdict about the first node's process if it led and has ended, nil otherwise. The container
 // and the lease prove it; the log only says why.
-func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, record *trial.Proof) *trial.Verdict {
+func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, proof *trial.Proof) *trial.Verdict {
 	status, lease := controlplane.ContainerStatus(pod), s.view.Record().Lease
 	run := controlplane.Terminated(status)
 	if run == nil || lease == nil {
 		return nil
 	}
-	// It led if the record has seen that, or by the lease: it may have ended before the operator looked.
-	isRecorded := record.State == trial.ProofLeads && run.ContainerID == record.Container
+	// It led if the proof has seen that, or by the lease: it may have ended before the operator looked.
+	isRecorded := proof.State == trial.ProofLeads && run.ContainerID == proof.Container
 	process := s.view.Record().Process
-	if !isRecorded && (process.Node != record.Node || !controlplane.Led(run, lease) || !s.Lease.EndOf(s.view).Proven) {
+	if !isRecorded && (process.Node != proof.Node || !controlplane.Led(run, lease) || !s.Lease.EndOf(s.view).Proven) {
 		return nil
 	}
 	return s.judgeEnd(ctx, pod, run, lease)
@@ -308,9 +308,9 @@ func (s *state) takeBackIfLeadersEnd(ctx context.Context) error {
 }
 
 // noEndCounts reports whether the leaders that have ended so far do not count against a revision.
-func (s *state) noEndCounts(record *trial.Proof) bool {
-	return s.view.Holder().State == controlplane.Leading || record.State == trial.ProofFailed ||
-		record.Why == acceptedByAdmin || s.now.Sub(record.Began.Time) >= watchPeriod
+func (s *state) noEndCounts(proof *trial.Proof) bool {
+	return s.view.Holder().State == controlplane.Leading || proof.State == trial.ProofFailed ||
+		proof.Why == acceptedByAdmin || s.now.Sub(proof.Began.Time) >= watchPeriod
 }
 
 // endOfLeader returns the verdict about a process of the revision that ended, because of it, before it settled, or nil.
