@@ -27,7 +27,7 @@ func replacementWanted(v *view) move {
 }
 
 func (v *view) lastReplaced() time.Time {
-	return v.latest(func(r record) bool { return r.why == deaf })
+	return v.latest(func(p movePod) bool { return p.why == deaf })
 }
 
 func (v *view) replacedAt() time.Time {

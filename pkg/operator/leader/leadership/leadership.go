@@ -3,8 +3,8 @@
 // before that reboots, and from a process whose node controller is not running. In a rollout, it moves the lead to the
 // first node that has the revision, see package preflight. Without it, the next CCM leads when the lease expires.
 //
-// release.go is about the lease, move.go about moves of the lead and record.go about their pods, deaf.go about a leader
-// whose node controller is not running.
+// release.go is about the lease, move.go about moves of the lead and movepod.go about their pods, deaf.go about a
+// leader whose node controller is not running.
 package leadership
 
 import (
@@ -55,7 +55,7 @@ type controller struct {
 }
 
 // New returns the controller, which acts on managed platforms. A timer requeues when time alone proves that a holder
-// has ended, lets the lead move or ends the record of a move. A leader whose node controller is not running still
+// has ended, lets the lead move or deletes the pods of a move. A leader whose node controller is not running still
 // renews the lease, and each renewal requeues.
 func New(d dependencies.Deps, o Options) factory.Controller {
 	dependencies.Require(d, o)
@@ -90,7 +90,7 @@ type view struct {
 	end       controlplane.End
 	restarted time.Time
 	proof     *trial.Proof
-	moves     []record
+	moves     []movePod
 	// cordonedSince is when the holder's Node was first seen cordoned.
 	cordonedSince time.Time
 	// isDeaf reports whether the holder runs no node controller. That began at deafSince, and these nodes are waiting for
@@ -116,7 +116,7 @@ func (c *controller) view() (*view, error) {
 
 // observe records the holder, and starts the timers.
 func (c *controller) observe(seen controlplane.View) *view {
-	v := &view{View: seen, holder: seen.Holder(), moves: recordsOf(seen.Moves())}
+	v := &view{View: seen, holder: seen.Holder(), moves: movePodsOf(seen.Moves())}
 	if record := v.Record(); record.Exists {
 		// The View keeps its lease: the update that releases it fails if it has changed since.
 		v.View = c.Lease.ObserveHolder(seen, (record.Observed || v.oneCanLead()) && v.couldOnlyBeOurs())

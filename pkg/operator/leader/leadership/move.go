@@ -60,16 +60,15 @@ func (v *view) isCordoned() bool {
 	return node != nil && controlplane.IsCordoned(node)
 }
 
-// cleanUp deletes the pods of moves that have ended. They are the record of a move, also for the next process of the
-// operator, so they stay as long as that counts. It returns when to call again.
+// cleanUp deletes the pods of moves that do not count any more. It returns when to call again.
 func (c *controller) cleanUp(ctx context.Context, v *view) (next time.Duration, err error) {
-	for _, r := range v.moves {
-		if left := v.keeps(r); left != 0 {
+	for _, p := range v.moves {
+		if left := v.keeps(p); left != 0 {
 			next = patience.Sooner(next, left)
 			continue
 		}
 		err := operatorclient.Delete(ctx, c.Kube.CoreV1().Pods(operand.Namespace).Delete, "pod", operand.Namespace,
-			r.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(r.UID))})
+			p.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
 		if err != nil {
 			return 0, err
 		}

@@ -29,39 +29,39 @@ var (
 	takingBack = occasion{leave: "handover-give-", take: "handover-return-", pause: controlplane.MoveTimeout}
 )
 
-// record is a pod of a move.
-type record struct {
+// movePod is a pod of a move. It stays as the record of that move, also for the next process of the operator.
+type movePod struct {
 	*corev1.Pod
 	// left is the Node that the lead leaves.
 	why  occasion
 	left string
 }
 
-func recordsOf(pods []*corev1.Pod) (records []record) {
+func movePodsOf(pods []*corev1.Pod) (found []movePod) {
 	for _, pod := range pods {
-		r := record{Pod: pod}
+		p := movePod{Pod: pod}
 		for _, why := range []occasion{cordon, deaf, proof, takingBack} {
 			for _, prefix := range []string{why.leave, why.take} {
 				if node, is := strings.CutPrefix(pod.Name, prefix); is {
-					r.why, r.left = why, node
+					p.why, p.left = why, node
 				}
 			}
 		}
-		records = append(records, r)
+		found = append(found, p)
 	}
-	return records
+	return found
 }
 
 // keeps returns how long the pod of a move stays, negative for until an event, 0 if it must go. The record of a
 // cordoned Node's move stays, and goes with the Node.
-func (v *view) keeps(r record) time.Duration {
-	node, left := v.Node(r.left), r.CreationTimestamp.Add(r.why.pause).Sub(v.Now())
+func (v *view) keeps(p movePod) time.Duration {
+	node, left := v.Node(p.left), p.CreationTimestamp.Add(p.why.pause).Sub(v.Now())
 	switch {
-	case r.why == cordon && node == nil:
+	case p.why == cordon && node == nil:
 		return 0
 	case left > 0:
 		return left
-	case r.why == cordon && controlplane.IsCordoned(node):
+	case p.why == cordon && controlplane.IsCordoned(node):
 		return -1
 	default:
 		return 0
@@ -69,7 +69,7 @@ func (v *view) keeps(r record) time.Duration {
 }
 
 func (v *view) hasLeft(node string) bool {
-	return slices.ContainsFunc(v.moves, func(r record) bool { return r.why == cordon && r.left == node })
+	return slices.ContainsFunc(v.moves, func(p movePod) bool { return p.why == cordon && p.left == node })
 }
 
 // holderFlag is followed by the identity of the process that the lead leaves.
@@ -79,13 +79,13 @@ const holderFlag = "--holder="
 // prevented the other. It can continue while that pod runs, for a proof only while that is open; afterwards the pod is
 // the record of a failed move.
 func (v *view) brokenOff() (rest move, ok bool) {
-	for _, r := range v.moves {
-		isTake := r.Name == r.why.take+v.holder.Node && r.DeletionTimestamp == nil && !controlplane.HasEnded(r.Pod) &&
-			slices.Contains(r.Spec.Containers[0].Args, holderFlag+v.holder.Identity)
-		isLeave := func(other record) bool { return other.Name == r.why.leave+v.holder.Node }
-		isOver := (r.why == proof || r.why == takingBack) && !v.proof.IsOpen(v.Status().LatestAvailableRevision)
+	for _, p := range v.moves {
+		isTake := p.Name == p.why.take+v.holder.Node && p.DeletionTimestamp == nil && !controlplane.HasEnded(p.Pod) &&
+			slices.Contains(p.Spec.Containers[0].Args, holderFlag+v.holder.Identity)
+		isLeave := func(other movePod) bool { return other.Name == p.why.leave+v.holder.Node }
+		isOver := (p.why == proof || p.why == takingBack) && !v.proof.IsOpen(v.Status().LatestAvailableRevision)
 		if isTake && !isOver && v.holder.State.Runs() && !slices.ContainsFunc(v.moves, isLeave) {
-			return move{occasion: r.why, successor: r.Spec.NodeName}, true
+			return move{occasion: p.why, successor: p.Spec.NodeName}, true
 		}
 	}
 	return move{}, false
@@ -95,12 +95,12 @@ func (v *view) isMoving() bool { return v.Now().Before(v.movesUntil()) }
 
 // movesUntil returns when the last move has ended at the latest.
 func (v *view) movesUntil() time.Time {
-	return v.latest(func(record) bool { return true }).Add(controlplane.MoveTimeout)
+	return v.latest(func(movePod) bool { return true }).Add(controlplane.MoveTimeout)
 }
 
-func (v *view) latest(isOne func(r record) bool) (last time.Time) {
-	for _, r := range v.moves {
-		if at := r.CreationTimestamp.Time; isOne(r) && at.After(last) {
+func (v *view) latest(isOne func(p movePod) bool) (last time.Time) {
+	for _, p := range v.moves {
+		if at := p.CreationTimestamp.Time; isOne(p) && at.After(last) {
 			last = at
 		}
 	}
