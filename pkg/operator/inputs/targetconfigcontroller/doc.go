@@ -10,21 +10,28 @@
 // change of these becomes a revision only after a preflight, in which a CCM runs with the change beside the one that
 // works: a process of ours, or of the predecessor, leads, and another node has a revision (View.WorkingRevision). The
 // gate decides whether the current inputs pass. Its only memory is the hold timer and the record of package trial.
-// Rejected inputs are replaced first (classify, withoutRejected). For the others, the first row that applies decides:
+//
+// First, accepted versions replace the inputs that the record rejects, and the others go on without them (classify,
+// withoutRejected):
+//
+//	| if                                                         | the gate                                           |
+//	|------------------------------------------------------------|----------------------------------------------------|
+//	| the latest revision with them failed on its first node     | goes back to what the other nodes run, at once     |
+//	| a preflight has failed with some of them                   | replaces those, degrades, and repeats it later     |
+//	| a preflight with some of them showed nothing               | replaces those too, but does not degrade           |
+//
+// Not replaced are those that an administrator has accepted and, once no CCM has worked for 20 s, those with which a
+// preflight showed nothing. For what results, the first row that applies decides (evidence.next):
 //
 //	| if                                                         | the gate                                           |
 //	|------------------------------------------------------------|----------------------------------------------------|
 //	| nothing has changed of what the CCM starts with            | passes them, and withdraws an undone preflight     |
 //	| the CCM that works has them: a change was undone           | passes them                                        |
-//	| the latest revision with them failed on its first node     | goes back to what the other nodes run, at once     |
 //	| a login with their credentials failed, and its pause lasts | holds everything, and after 90 s only them         |
 //	| an administrator has accepted what failed or waits         | passes them, and tells what else was not tried     |
-//	| a preflight has failed with some of them                   | replaces those with the accepted version, degrades,|
-//	|                                                            | tries the others without them, and repeats it later|
-//	| one showed nothing, and no CCM has worked for 20 s         | passes them, and tells that nothing has proved them|
-//	| a preflight with some of them showed nothing               | replaces those too, but does not degrade           |
 //	| no preflight is possible on the platform, or of them       | passes them, and tells so if a CCM works           |
 //	| their preflight was successful                             | passes them                                        |
+//	| one showed nothing, and no CCM has worked for 20 s         | passes them, and tells that nothing has proved them|
 //	| their preflight has run for 20 s, and no CCM works         | passes them, and tells that nothing has proved them|
 //	| their preflight has run for 90 s                           | holds only them                                    |
 //	| their preflight runs                                       | holds everything                                   |

@@ -106,14 +106,15 @@ func (g *gating) classify() (err error) {
 		g.accept(g.record.Inputs)
 	}
 	for _, r := range g.record.Rejected {
+		isWanted, logsInAnew := r.AppliesTo(g.digests, g.changed) || g.isRollingOut(&r), g.logsInAnew(&r)
 		switch {
-		case !r.AppliesTo(g.digests, g.changed) && !g.isRollingOut(&r), g.logsInAnew(&r):
+		case !isWanted || logsInAnew:
 			g.remembered = append(g.remembered, r)
-			if r.Verdict.Revision != 0 && !g.logsInAnew(&r) && !operatorclient.IsAccepted(g.in.acceptance, r.Inputs.Value()) {
+			if r.Verdict.Revision != 0 && !logsInAnew && !operatorclient.IsAccepted(g.in.acceptance, r.Inputs.Value()) {
 				g.failed = append(g.failed, r)
 			}
 		case g.accept(r.Inputs):
-		case g.isHeld(&r):
+		case g.isReplaced(&r):
 			g.active = append(g.active, r)
 		}
 	}
@@ -159,15 +160,15 @@ func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests
 		return nil, nil
 	}
 	digests = next.resources.StartDigests()
-	return digests, digests.Changed(g.in.objects.StartDigests(g.lastComplete(operand.Candidate)))
+	return digests, digests.Changed(g.in.objects.StartDigests(g.lastComplete()))
 }
 
-// lastComplete returns the latest revision instead of 0, the last candidate, if that is edited or not fully applied.
-func (g *gating) lastComplete(revision int32) int32 {
-	if revision == 0 && g.in.objects.CopiesMatch(operand.Candidate) != nil {
+// lastComplete returns the last candidate, or the latest revision if that is edited or not fully applied.
+func (g *gating) lastComplete() int32 {
+	if g.in.objects.CopiesMatch(operand.Candidate) != nil {
 		return g.status.LatestAvailableRevision
 	}
-	return revision
+	return operand.Candidate
 }
 
 // repeatOrWithdraw repeats the preflight of rejected inputs if that is due. If nothing is rejected, it withdraws the
@@ -218,8 +219,9 @@ func (g *gating) repeat(ctx context.Context) error {
 	return g.submit(ctx, preflight, g.changed, loginOf(g.full), &last.Verdict)
 }
 
-// nextRepeat returns the rejection that the next preflight repeats, and the pause until then. Rejected logins may lock
-// an account, so the longest pause of a login counts, unless the credentials have changed.
+// nextRepeat returns the rejection that the next preflight repeats, that of a preflight with the most tries if there is
+// one, and the pause until then. Rejected logins may lock an account, so the longest pause of a login counts, unless
+// the credentials have changed.
 func (g *gating) nextRepeat() (last trial.Rejection, pause time.Duration) {
 	soonest, login := trial.Never, time.Duration(0)
 	for i, r := range g.active {

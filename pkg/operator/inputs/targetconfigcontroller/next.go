@@ -132,9 +132,9 @@ func (g *gating) isTried(preflight *corev1.Secret) bool {
 	return preflight != nil && g.record.Digest == preflight.Annotations[operand.PreflightDigestAnnotation]
 }
 
-// isHeld reports whether accepted inputs replace these. Inconclusive ones are held while a former CCM works; otherwise
-// they may be the fix. During a hand-over, none works for some seconds, which holdTimeout covers.
-func (g *gating) isHeld(r *trial.Rejection) bool {
+// isReplaced reports whether accepted inputs replace these. They replace inconclusive ones while a former CCM works;
+// otherwise these may be the fix. During a hand-over, none works for some seconds, which holdTimeout covers.
+func (g *gating) isReplaced(r *trial.Rejection) bool {
 	return !r.Waits() || g.waited() < holdTimeout || g.working != 0
 }
 

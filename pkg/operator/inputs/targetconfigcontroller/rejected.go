@@ -46,7 +46,7 @@ func (g *gathered) hasCredentialsApart() bool {
 // formerRevision returns the revision to go back to if the latest one has failed on its first node, 0 otherwise. Other
 // inputs may be wanted already, and be rejected too.
 func (g *gating) formerRevision() int32 {
-	last := g.in.objects.StartDigests(g.lastComplete(operand.Candidate))
+	last := g.in.objects.StartDigests(g.lastComplete())
 	for _, r := range slices.Concat(g.active, g.failed) {
 		if g.isRollingOut(&r) || r.IsFor(g.status.LatestAvailableRevision) && last.Matches(r.Inputs) {
 			return r.Verdict.Former
@@ -113,7 +113,7 @@ func failedOf(r *trial.Rejection) []operand.StartDigests {
 }
 
 // formerPod returns the pod whose image or flags replace rejected ones, nil if none are rejected or if a copy was
-// edited manually. The pod is that of the revision or, for 0, of the last candidate, see lastComplete.
+// edited manually. The pod is that of the revision to go back to or, for 0, of lastComplete.
 func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
 	isRejected := func(cause diagnostic.Cause) bool {
 		return slices.ContainsFunc(g.active, func(r trial.Rejection) bool { return r.Inputs[cause] != "" })
@@ -122,7 +122,9 @@ func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, e
 	if !image && !flags {
 		return nil, nil
 	}
-	revision = g.lastComplete(revision)
+	if revision == 0 {
+		revision = g.lastComplete()
+	}
 	if mismatch := g.in.objects.CopiesMatch(revision); mismatch != nil {
 		klog.InfoS("Cannot use a pod that was edited instead of a rejected one", "reason", mismatch.Error())
 		return nil, nil
