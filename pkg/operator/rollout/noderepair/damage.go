@@ -51,7 +51,7 @@ func (c *controller) damagedNodes(s snapshot) (
 		if waits {
 			found.patience = waitingPatience
 		}
-		left := c.remaining(c.since, n.NodeName, found)
+		left := c.since.See(n.NodeName, found.text != "", s.Now()).Add(found.patience).Sub(s.Now())
 		switch {
 		case found.text == "":
 		case left > 0:
@@ -73,12 +73,6 @@ func (c *controller) damagedNodes(s snapshot) (
 		return cmp.Compare(min(b.status.TargetRevision, 1), min(a.status.TargetRevision, 1))
 	})
 	return damaged, waiting, wait, nil
-}
-
-// remaining returns how long the damage of a node must still last. It starts the clock on first sight.
-func (c *controller) remaining(since patience.Each[string, bool], node string, wrong damage) time.Duration {
-	now := c.Clock.Now()
-	return since.See(node, wrong.text != "", now).Add(wrong.patience).Sub(now)
 }
 
 // found returns the damage of a node, none if the rollout has started there.

@@ -38,7 +38,7 @@ func (c *controller) problems(s snapshot) (problems []problem, wait time.Duratio
 		}
 		silent := s.Now().Sub(c.heard.See(n.NodeName, n.reportText, s.Now()))
 		wait = patience.Sooner(wait, maxSilence-silent)
-		failing := c.remaining(c.failing, n.NodeName, damage{text: n.report.NotWritten, patience: filesPatience})
+		failing := c.failing.See(n.NodeName, n.report.NotWritten != "", s.Now()).Add(filesPatience).Sub(s.Now())
 		switch {
 		case silent >= maxSilence:
 			problems = append(problems, problem{"NotReported", fmt.Sprintf(
