@@ -36,8 +36,11 @@ const (
 // Runs reports whether the holder is a running container of ours.
 func (s HolderState) Runs() bool { return s == Starting || s == NotRenewing || s == Leading }
 
+// Renews reports whether the holder is a container of ours that renews the lease.
+func (s HolderState) Renews() bool { return s == Starting || s == Leading }
+
 // Leads reports whether the holder is a process of ours or of the predecessor that renews the lease.
-func (s HolderState) Leads() bool { return s == Starting || s == Leading || s == Predecessor }
+func (s HolderState) Leads() bool { return s.Renews() || s == Predecessor }
 
 // String returns the value of the label in the metric lease_holder.
 func (s HolderState) String() string {

@@ -75,7 +75,7 @@ func (r *Record) observe(v *View, certain bool) {
 		return
 	case holder.State == Ended && holder.Identity != r.Process.Identity && Led(Terminated(container), seen.Lease):
 		id = Terminated(container).ContainerID
-	case holder.State != Starting && holder.State != Leading:
+	case !holder.State.Renews():
 		return
 	}
 	former := r.Process

@@ -90,22 +90,18 @@ func formerOf(behind []operatorv1.NodeStatus, leader string, hasSettled bool) in
 	}).CurrentRevision
 }
 
-// NodeNames returns the names of the nodes in a status.
-func NodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
-	names := make([]string, 0, len(status.NodeStatuses))
-	for _, node := range status.NodeStatuses {
-		names = append(names, node.NodeName)
-	}
-	return names
-}
-
 // LeaseNode returns the node of a status that the lease names, "" if it names none, whatever the state of the process:
 // it may lead again.
 func (v *View) LeaseNode(status *operatorv1.StaticPodOperatorStatus) string {
-	if record := &v.state.Record; record.Lease != nil && record.Exists {
-		return leaseholder.Node(record.Lease, NodeNames(status))
+	record := &v.state.Record
+	if record.Lease == nil || !record.Exists {
+		return ""
 	}
-	return ""
+	var names []string
+	for _, node := range status.NodeStatuses {
+		names = append(names, node.NodeName)
+	}
+	return leaseholder.Node(record.Lease, names)
 }
 
 // PredecessorRevision is what WorkingRevision returns while the predecessor leads.
@@ -125,8 +121,7 @@ func (v *View) WorkingRevision(status *operatorv1.StaticPodOperatorStatus) int32
 			installed++
 		}
 	}
-	leads := holder.State == Starting || holder.State == Leading
-	if !leads || len(v.predecessors) > 0 || installed < min(2, len(status.NodeStatuses)) {
+	if !holder.State.Renews() || len(v.predecessors) > 0 || installed < min(2, len(status.NodeStatuses)) {
 		return 0
 	}
 	return StatusOf(status, holder.Node).CurrentRevision

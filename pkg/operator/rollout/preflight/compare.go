@@ -46,7 +46,7 @@ func (s *state) compareWithLeader(ctx context.Context, verdict *trial.Verdict) *
 // leader returns the static pod that leads, nil if none does.
 func (s *state) leader() *corev1.Pod {
 	holder := s.view.Holder()
-	if holder.State != controlplane.Starting && holder.State != controlplane.Leading {
+	if !holder.State.Renews() {
 		return nil
 	}
 	return s.view.StaticPod(holder.Node)

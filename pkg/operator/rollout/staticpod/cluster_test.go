@@ -140,7 +140,7 @@ func (a *appliedStatus) ApplyStaticPodOperatorStatus(
 	for _, name := range a.applied[manager] {
 		if !slices.Contains(owned, name) {
 			v1helpers.RemoveOperatorCondition(&next.Conditions, name)
-			if slices.Contains(controlplane.NodeNames(next), name) {
+			if controlplane.StatusOf(next, name).NodeName != "" {
 				return fmt.Errorf("%s removes node %s", manager, name)
 			}
 		}
