@@ -226,7 +226,7 @@ func unavailable(in *input) result {
 		return found
 	}
 	outage := in.outage
-	if former := in.toleratedUntil(in.state); !in.worked && !former.IsZero() && former.Before(outage) {
+	if former := in.toleratedUntil(); !in.worked && !former.IsZero() && former.Before(outage) {
 		outage = former
 	}
 	left := outage.Sub(in.Now())
@@ -244,9 +244,9 @@ const tolerated = "tolerated until "
 // toleratedUntil returns until when a former process of the operator has tolerated this failure, zero if that is not
 // known. A restart of the operator prolongs no failure: what that process saw of the lease is only in its condition. It
 // counts unless a process has led well since the failure started. One that has just acquired the lease may settle.
-func (v view) toleratedUntil(state operandState) time.Time {
-	former := v1helpers.FindOperatorCondition(v.Status().Conditions, AvailableCondition)
-	lease := v.Record().Lease
+func (in *input) toleratedUntil() time.Time {
+	former := v1helpers.FindOperatorCondition(in.Status().Conditions, AvailableCondition)
+	lease := in.Record().Lease
 	if former == nil || lease == nil || lease.Spec.RenewTime == nil {
 		return time.Time{}
 	}
@@ -256,16 +256,16 @@ func (v view) toleratedUntil(state operandState) time.Time {
 	if !isTolerated || err != nil {
 		return time.Time{}
 	}
-	started := until.Add(-state.gracePeriod)
-	if state.ready {
-		started = started.Add(-v.Duration()) // The lease had to expire first.
+	started := until.Add(-in.state.gracePeriod)
+	if in.state.ready {
+		started = started.Add(-in.Duration()) // The lease had to expire first.
 	}
 	hasLed := leaseholder.HeldFor(lease) >= controlplane.SettleTime
-	if hasLed && lease.Spec.RenewTime.After(started.Add(leaseholder.Silence(v.Duration()))) {
+	if hasLed && lease.Spec.RenewTime.After(started.Add(leaseholder.Silence(in.Duration()))) {
 		return time.Time{}
 	}
-	settled := v.Now().Add(state.leader.SettlesIn)
-	if state.leader.State == controlplane.Starting && settled.After(until) {
+	settled := in.Now().Add(in.state.leader.SettlesIn)
+	if in.state.leader.State == controlplane.Starting && settled.After(until) {
 		return settled
 	}
 	return until
