@@ -47,7 +47,7 @@ type controller struct {
 	// What this process remembers, beside the record, of a preflight's pod, a rollout's first node, and a proof.
 	podMemory
 	firstNodeMemory
-	memory memory
+	memory proofMemory
 }
 
 // New returns the controller. Timers requeue only while it watches a preflight or a rollout. leases watches the lease

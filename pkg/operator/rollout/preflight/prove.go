@@ -22,8 +22,8 @@ import (
 // acceptedByAdmin is why a revision that has failed rolls out.
 const acceptedByAdmin = "an administrator has accepted what it changes"
 
-// memory is what a process of the operator remembers about the proof of a revision, beside the record.
-type memory struct {
+// proofMemory is what a process of the operator remembers about the proof of a revision, beside the record.
+type proofMemory struct {
 	// unled is since when no process holds the lease, lost since when a process of another node has ended and is not
 	// Ready, awaits the start of the state that waits for a move, and well the container that leads with all its
 	// controllers.

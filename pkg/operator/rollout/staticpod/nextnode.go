@@ -37,9 +37,9 @@ type nextNode struct {
 	dependencies.Deps
 	// notReady is the node of the rollout whose kubelet is not Ready, "" if it is Ready.
 	notReady patience.Since[string]
-	// unproved is the revision that a second node waits for, and led the leader's node.
-	unproved patience.Since[int32]
-	led      patience.Since[string]
+	// proving is the revision for whose proof a second node waits, and led the leader's node.
+	proving patience.Since[int32]
+	led     patience.Since[string]
 }
 
 // choice is what the installer controller may do now.
@@ -152,7 +152,7 @@ func (n *nextNode) proofWait(r rollout) time.Duration {
 	if r.proof.HasFailed(r.latest) {
 		return proofTimeout
 	}
-	return max(0, n.unproved.See(r.latest, r.now).Add(proofTimeout).Sub(r.now))
+	return max(0, n.proving.See(r.latest, r.now).Add(proofTimeout).Sub(r.now))
 }
 
 // abandons reports whether the rollout goes on without the node that it is at, or else after which time it may.
