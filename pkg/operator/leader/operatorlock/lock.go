@@ -55,9 +55,6 @@ type lock struct {
 	clock clock.PassiveClock
 	// lasts is the duration of a lock of ours.
 	lasts time.Duration
-	// interval is how often to ask again while the lock is not renewed. client-go would ask up to 57 seconds later,
-	// although time alone may prove that the holder has ended.
-	interval time.Duration
 
 	// seen is the last record, and since when this process has seen it.
 	seen patience.Since[string]
@@ -65,6 +62,8 @@ type lock struct {
 	leads atomic.Bool
 }
 
+// askInterval is how often to ask again while the lock is not renewed. client-go would ask up to 57 seconds later,
+// although time alone may prove that the holder has ended.
 const askInterval = 5 * time.Second
 
 // Get returns the record, without a holder that has ended. It waits until the holder renews the lock or has ended.
@@ -72,7 +71,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	first := l.seen.Value()
 	for {
 		record, raw, err := l.get(ctx)
-		if err != nil || l.interval == 0 || record.HolderIdentity == "" || record.HolderIdentity == l.Identity() ||
+		if err != nil || record.HolderIdentity == "" || record.HolderIdentity == l.Identity() ||
 			first != "" && string(raw) != first {
 			return record, raw, err
 		}
@@ -80,7 +79,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		select {
 		case <-ctx.Done():
 			return record, raw, nil
-		case <-time.After(l.interval):
+		case <-time.After(askInterval):
 		}
 	}
 }
@@ -180,7 +179,7 @@ func Run(
 	}
 	own := &lock{
 		Interface: election.Lock, pod: pod, pods: kube.CoreV1().Pods(times.Namespace), clock: cc.Clock,
-		lasts: times.LeaseDuration.Duration, interval: askInterval,
+		lasts: times.LeaseDuration.Duration,
 	}
 	if pod.UID != "" {
 		election.Lock = own

@@ -68,10 +68,10 @@ func newElection(holder string) *election {
 	}}
 }
 
-// holder returns who holds the lock as far as client-go's leader election is told.
+// holder returns who holds the lock as far as client-go's leader election would be told at once.
 func (e *election) holder(t *testing.T) string {
 	t.Helper()
-	record, _, err := e.Get(t.Context())
+	record, _, err := e.get(t.Context())
 	require.NoError(t, err)
 	return record.HolderIdentity
 }
@@ -211,7 +211,7 @@ func TestTheLockIsTakenWhenTimeProvesTheEndOfItsHolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newElection(tc.holder)
-				e.lock.clock, e.interval = clock.RealClock{}, askInterval
+				e.lock.clock = clock.RealClock{}
 				if tc.vanishes > 0 {
 					require.NoError(t, e.kube.Tracker().Add(podB("uid-b", runs)))
 					time.AfterFunc(tc.vanishes, func() {
