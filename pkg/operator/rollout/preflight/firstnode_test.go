@@ -367,8 +367,12 @@ func TestAPreflightThatFailsWhileItsChangeRollsOutTakesTheRevisionBack(t *testin
 	const message = "a cloud-controller-manager with what revision 4 changes, on node/m2 for 0s at 2026-11-21T09:00:00Z: the " +
 		"cloud says no; the nodes go back to what revision 3 has"
 
-	t.Run("one node has it", func(t *testing.T) {
+	t.Run("one node has it, and no administrator accepts it any more", func(t *testing.T) {
 		w := late(t)
+		w.accepts = true
+		w.pass(t, time.Second)
+		require.False(t, w.rejected(t)[0].IsFor(4))
+		w.accepts = false
 		w.pass(t, time.Minute)
 		require.Len(t, w.rejected(t), 1)
 		require.True(t, w.rejected(t)[0].IsFor(4))
