@@ -33,7 +33,7 @@ type Record struct {
 	Again bool `json:"again,omitempty"`
 	// Verdict is about the candidate, nil before there is one. While the preflight is repeated, it is the former verdict.
 	Verdict *Verdict `json:"verdict,omitempty"`
-	// Rejected are the inputs with which a preflight or a revision did not succeed.
+	// Rejected are the inputs with which a preflight or a revision did not succeed, each with its own verdict.
 	Rejected []Rejection `json:"rejected,omitempty"`
 	// Proof is the proof of a revision, nil if there is none. The key is older than the name.
 	Proof *Proof `json:"leading,omitempty"`

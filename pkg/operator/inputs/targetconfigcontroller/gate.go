@@ -43,7 +43,7 @@ type gating struct {
 }
 
 // gate decides whether a candidate that changes what the cloud-controller-manager starts with becomes a revision, see
-// decisions. It returns the candidate to apply, with accepted inputs instead of failed ones, or nil while a verdict is
+// doc.go. It returns the candidate to apply, with accepted inputs instead of failed ones, or nil while a verdict is
 // pending. Inputs stay rejected until one of them changes, an administrator accepts them, or a preflight succeeds.
 func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	status *operatorv1.StaticPodOperatorStatus, in *gathered, chosen *candidate,
@@ -67,6 +67,7 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	return g.take(ctx, next, e)
 }
 
+// take carries out the step that follows from the evidence, and returns what gate does.
 func (g *gating) take(ctx context.Context, next *candidate, e *evidence) (*candidate, error) {
 	step, unproved := e.next()
 	g.tellUnproved(e.changed.Changed(g.byAdmin), unproved)
