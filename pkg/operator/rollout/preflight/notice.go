@@ -44,13 +44,14 @@ func (s *state) whatHappens(inputs operand.StartDigests, nextTry string) string 
 	if s.objects.StartDigests(operand.Candidate).Matches(inputs) {
 		return "; the change rolls out, although nothing has proved it"
 	}
-	return "; what ran before stays in use" + nextTry + "; to roll the change out unproved, run: " + s.accept(inputs)
+	return "; what ran before stays in use" + nextTry + "; to roll the change out unproved, run: " +
+		s.acceptCommand(inputs)
 }
 
 func (s *state) isAccepted(inputs operand.StartDigests) bool {
 	return operatorclient.IsAccepted(s.acceptance, inputs.Value())
 }
 
-func (s *state) accept(inputs operand.StartDigests) string {
+func (s *state) acceptCommand(inputs operand.StartDigests) string {
 	return operatorclient.AcceptCommand(s.acceptance, inputs.Value())
 }

@@ -130,7 +130,8 @@ func (s *state) startedOn(ctx context.Context, node string) (started []string, a
 func (s *state) observeProof(ctx context.Context, proof *trial.Proof) *proving {
 	holder, changes := s.view.Holder(), s.changes(proof.Former)
 	p := &proving{
-		now: s.now, proof: proof, changed: changes.Causes(), accepted: s.isAccepted(changes), accept: s.accept(changes),
+		now: s.now, proof: proof, changed: changes.Causes(),
+		accepted: s.isAccepted(changes), accept: s.acceptCommand(changes),
 	}
 	holds := holder.State.Runs() // It may hang, or its machine may be dead, until the lease expires.
 	s.observeLosses(p, holds)

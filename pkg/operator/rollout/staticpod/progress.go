@@ -172,7 +172,7 @@ func (c *progress) stuck(view controlplane.View) (messages map[string][]string, 
 	since := patience.Each[stuckContainer, bool]{}
 	for _, node := range status.NodeStatuses {
 		for _, pod := range installers {
-			if !installs(pod, &node) {
+			if !waitsToInstall(pod, &node) {
 				continue
 			}
 			found := delayOf(&node, pod, formerRevision(view.StaticPod(node.NodeName), &node))
@@ -217,8 +217,8 @@ func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod, former string) *delay
 		"respond, and that they can pull the image of this operator", node.TargetRevision, node.NodeName, pod.Name)}
 }
 
-// installs reports whether a pod is to install the node's target revision, and has not started to.
-func installs(pod *corev1.Pod, node *operatorv1.NodeStatus) bool {
+// waitsToInstall reports whether a pod is to install the node's target revision, and has not started to.
+func waitsToInstall(pod *corev1.Pod, node *operatorv1.NodeStatus) bool {
 	return node.TargetRevision != 0 && controlplane.Installs(pod, node.NodeName, node.TargetRevision) &&
 		pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil
 }
