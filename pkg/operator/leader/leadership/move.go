@@ -205,7 +205,7 @@ func (c *controller) start(ctx context.Context, v *view, m move) error {
 	if holder := v.StaticPod(v.holder.Node); holder != nil {
 		leave = append(leave, fmt.Sprintf("--port=%d", controlplane.Port(holder)))
 	}
-	if m.occasion == proof {
+	if m.occasion == proving {
 		leave = append(leave, "--stay-away="+proofPeriod.String())
 	}
 	pods := []*corev1.Pod{newPod(m.leave, v.holder.Node, leaveLimit, leave...)}
@@ -246,7 +246,7 @@ func (c *controller) create(ctx context.Context, pod *corev1.Pod) (created bool,
 
 func (c *controller) announce(v *view, m move) {
 	switch m.occasion {
-	case proof:
+	case proving:
 		c.Recorder.Eventf("LeadMoves", "%s: node/%s hands the lead over", v.proof.Describe(), v.holder.Node)
 	case takingBack:
 		c.Recorder.Eventf("LeadMoves", "the cloud-controller-manager on node/%s leads with revision %d and has not proved "+
@@ -272,15 +272,15 @@ func (c *controller) announce(v *view, m move) {
 // process is missing, because the former leader may not start again, and while the kubelet would delay a restart of the
 // first node's process.
 func proofWanted(v *view) move {
-	if !v.proves(trial.ProofAwaited) || v.holder.Node == v.proof.Node || !v.allReady() || v.backsOff(v.proof.Node) {
+	if !v.proofIs(trial.ProofAwaited) || v.holder.Node == v.proof.Node || !v.allReady() || v.backsOff(v.proof.Node) {
 		return move{}
 	}
-	return move{occasion: proof, successor: v.successor(func(node string) bool { return node == v.proof.Node })}
+	return move{occasion: proving, successor: v.successor(func(node string) bool { return node == v.proof.Node })}
 }
 
 // takingBackWanted moves the lead back to a node of the former revision, if the first node's process proves nothing.
 func takingBackWanted(v *view) move {
-	if !v.proves(trial.ProofHeld) || v.holder.Node != v.proof.Node {
+	if !v.proofIs(trial.ProofHeld) || v.holder.Node != v.proof.Node {
 		return move{}
 	}
 	return move{occasion: takingBack, successor: v.successor(func(node string) bool {
@@ -288,8 +288,8 @@ func takingBackWanted(v *view) move {
 	})}
 }
 
-// proves reports whether the proof of the latest revision is open and in this state.
-func (v *view) proves(state trial.ProofState) bool {
+// proofIs reports whether the proof of the latest revision is open and in this state.
+func (v *view) proofIs(state trial.ProofState) bool {
 	return v.proof.IsOpen(v.Status().LatestAvailableRevision) && !predecessor.Remains(v.Status().Conditions) &&
 		v.proof.State == state
 }

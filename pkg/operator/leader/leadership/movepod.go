@@ -24,8 +24,8 @@ var (
 	// deaf is a leader whose node controller is not running. In an outage of the cloud, the next one's may not run either.
 	deaf = occasion{leave: "handover-end-", take: "handover-follow-", pause: time.Hour}
 
-	// proof moves the lead to the first node of a revision, takingBack away from it, see package preflight.
-	proof      = occasion{leave: "handover-yield-", take: "handover-prove-", pause: controlplane.MoveTimeout}
+	// proving moves the lead to the first node of a revision, takingBack away from it, see package preflight.
+	proving    = occasion{leave: "handover-yield-", take: "handover-prove-", pause: controlplane.MoveTimeout}
 	takingBack = occasion{leave: "handover-give-", take: "handover-return-", pause: controlplane.MoveTimeout}
 )
 
@@ -40,7 +40,7 @@ type movePod struct {
 func movePodsOf(pods []*corev1.Pod) (found []movePod) {
 	for _, pod := range pods {
 		p := movePod{Pod: pod}
-		for _, why := range []occasion{cordon, deaf, proof, takingBack} {
+		for _, why := range []occasion{cordon, deaf, proving, takingBack} {
 			for _, prefix := range []string{why.leave, why.take} {
 				if node, is := strings.CutPrefix(pod.Name, prefix); is {
 					p.why, p.left = why, node
@@ -83,7 +83,7 @@ func (v *view) brokenOff() (rest move, ok bool) {
 		isTake := p.Name == p.why.take+v.holder.Node && p.DeletionTimestamp == nil && !controlplane.HasEnded(p.Pod) &&
 			slices.Contains(p.Spec.Containers[0].Args, holderFlag+v.holder.Identity)
 		isLeave := func(other movePod) bool { return other.Name == p.why.leave+v.holder.Node }
-		isOver := (p.why == proof || p.why == takingBack) && !v.proof.IsOpen(v.Status().LatestAvailableRevision)
+		isOver := (p.why == proving || p.why == takingBack) && !v.proof.IsOpen(v.Status().LatestAvailableRevision)
 		if isTake && !isOver && v.holder.State.Runs() && !slices.ContainsFunc(v.moves, isLeave) {
 			return move{occasion: p.why, successor: p.Spec.NodeName}, true
 		}
