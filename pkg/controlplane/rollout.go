@@ -110,19 +110,19 @@ const PredecessorRevision = -1
 // WorkingRevision returns the revision that a change could break: the leader's, if a process of ours leads and another
 // node has a revision, too, unless there is one node only. Otherwise it returns 0, or PredecessorRevision while the
 // predecessor leads.
-func (v *View) WorkingRevision(status *operatorv1.StaticPodOperatorStatus) int32 {
+func (v *View) WorkingRevision() int32 {
 	holder := v.Holder()
 	if holder.State == Predecessor {
 		return PredecessorRevision
 	}
 	installed := 0
-	for _, node := range status.NodeStatuses {
+	for _, node := range v.Status().NodeStatuses {
 		if node.CurrentRevision != 0 {
 			installed++
 		}
 	}
-	if !holder.State.Renews() || len(v.predecessors) > 0 || installed < min(2, len(status.NodeStatuses)) {
+	if !holder.State.Renews() || len(v.predecessors) > 0 || installed < min(2, len(v.Status().NodeStatuses)) {
 		return 0
 	}
-	return StatusOf(status, holder.Node).CurrentRevision
+	return v.Revisions(holder.Node).CurrentRevision
 }

@@ -41,7 +41,7 @@ func TestWhatWorksLeadsAndHasAStandby(t *testing.T) {
 			c.Seen.See(c.Lease, controlplanetest.At(0))
 			tc.change(c)
 			view := c.ViewOf(c.Seen.Record(), controlplanetest.At(1))
-			require.Equal(t, tc.works, view.WorkingRevision(c.Status))
+			require.Equal(t, tc.works, view.WorkingRevision())
 		})
 	}
 }

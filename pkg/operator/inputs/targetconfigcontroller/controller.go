@@ -73,7 +73,7 @@ type controller struct {
 	configMaps corev1client.ConfigMapsGetter
 	secrets    corev1client.SecretsGetter
 	// workingRevision returns the revision that a change could break, 0 if there is none.
-	workingRevision func(*operatorv1.StaticPodOperatorStatus) (int32, error)
+	workingRevision func() (int32, error)
 	// inputs and annotations read the cluster; a DryRun has others.
 	inputs      func(*operandconfig.Config, platform.Platform) (*inputs.Gathered, error)
 	annotations func() (map[string]string, error)
@@ -117,12 +117,12 @@ func newController(
 	}
 	return &controller{
 		Deps: d, Options: o, confirm: confirm, configMaps: d.ConfigMaps(), secrets: d.Secrets(),
-		workingRevision: func(status *operatorv1.StaticPodOperatorStatus) (int32, error) {
+		workingRevision: func() (int32, error) {
 			view, err := d.View()
 			if err != nil {
 				return 0, err
 			}
-			return view.WorkingRevision(status), nil
+			return view.WorkingRevision(), nil
 		},
 		inputs: func(observed *operandconfig.Config, p platform.Platform) (*inputs.Gathered, error) {
 			return inputs.Gather(reader, observed, p)

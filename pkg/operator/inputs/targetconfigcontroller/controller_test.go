@@ -120,7 +120,7 @@ func (f *fixture) start(o Options) {
 		Operator: f.operator, Kube: f.kube, Target: f.target, Clock: f.clock, Recorder: f.recorder,
 	}, func(*operatorv1.OperatorSpec) (bool, error) { return !f.scribbled, nil }, o)
 	f.configMaps, f.secrets = f.kube.CoreV1(), f.kube.CoreV1()
-	f.workingRevision = func(*operatorv1.StaticPodOperatorStatus) (int32, error) {
+	f.workingRevision = func() (int32, error) {
 		return map[bool]int32{true: cmp.Or(f.leads, 1)}[f.works], f.worksErr
 	}
 }

@@ -97,7 +97,7 @@ func (g *gating) take(ctx context.Context, next *candidate, e *evidence) (*candi
 }
 
 func (g *gating) classify() (err error) {
-	if g.working, err = g.workingRevision(g.status); err != nil {
+	if g.working, err = g.workingRevision(); err != nil {
 		return err
 	}
 	g.record = trial.Of(g.in.objects.Secret(operand.PreflightName))

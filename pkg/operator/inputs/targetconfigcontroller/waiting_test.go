@@ -9,6 +9,8 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -354,7 +356,10 @@ func TestAnImageThatIsNotPulledHoldsUpNoRotationMadeWithIt(t *testing.T) {
 
 func TestTheRevisionThatWorksIsThatOfTheLeader(t *testing.T) {
 	c := controlplanetest.New("m0", "m1", "m2")
-	d := controllertest.Complete(t, dependencies.Deps{Clock: clocktesting.NewFakeClock(controlplanetest.At(1))})
+	d := controllertest.Complete(t, dependencies.Deps{
+		Clock:    clocktesting.NewFakeClock(controlplanetest.At(1)),
+		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, c.Status, nil, nil),
+	})
 	for _, pod := range c.Pods {
 		require.NoError(t, d.Target.Core().V1().Pods().Informer().GetStore().Add(pod))
 	}
@@ -367,7 +372,7 @@ func TestTheRevisionThatWorksIsThatOfTheLeader(t *testing.T) {
 		NodeManagers: d.Target.Apps().V1().DaemonSets(),
 	})
 	d.Lease.See(c.Lease, controlplanetest.At(0))
-	revision, err := controller.workingRevision(c.Status)
+	revision, err := controller.workingRevision()
 	require.NoError(t, err)
 	require.Equal(t, int32(3), revision)
 }
