@@ -205,9 +205,8 @@ func (r result) of(condition string) *operatorclient.Condition {
 func (a *assessor) observe(v view) (in *input, next time.Duration) {
 	in = &input{view: v, assessor: a, expected: a.history.observe(v)}
 	pods := in.expected.podsOnNodes(v.StaticPods())
-	a.outages.see(v.View)
 	in.state = operandStateOf(v, pods, in.expected)
-	in.outage = a.outages.observe(in.state, v.Now())
+	in.outage = a.outages.observe(v.View, in.state)
 	leader := in.state.leader
 	a.worked = a.worked || in.state.works()
 	next = patience.Sooner(patience.Sooner(leader.ExpiresIn, leader.SettlesIn), leader.SilentIn)

@@ -35,7 +35,7 @@ type outages struct {
 	granted time.Time
 }
 
-// see records the lease, before observe.
+// see records the lease.
 func (o *outages) see(v controlplane.View) {
 	lease := v.Record()
 	if o.heldUntil.IsZero() {
@@ -48,8 +48,10 @@ func (o *outages) see(v controlplane.View) {
 	o.lease = lease
 }
 
-// observe records the state, and returns when its failure becomes an outage.
-func (o *outages) observe(state operandState, now time.Time) time.Time {
+// observe records the lease and the state, and returns when its failure becomes an outage.
+func (o *outages) observe(v controlplane.View, state operandState) time.Time {
+	o.see(v)
+	now := v.Now()
 	unready := o.ready.See(state.ready, now)
 	works := state.leader.State == controlplane.Leading || state.leader.State == controlplane.Predecessor
 	o.follow(works, state.leader, now)
