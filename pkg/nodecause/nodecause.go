@@ -18,12 +18,14 @@ const (
 	UnknownMachine                  // the cloud does not know the machine
 	Ambiguous                       // several machines match
 	AddressMismatch                 // the node's IP is not among the machine's addresses
+	NoAddress                       // the cloud has no usable address or host name of the machine
+	NoZone                          // the machine lacks the tags of a zone or region
 	Unauthenticated                 // the cloud rejects the credentials
 	NoIdentityProvider              // the cloud does not know the issuer of the service account's token
 	NotTrusted                      // the role or identity in the cloud does not trust the service account
 	NoToken                         // the service account's token is missing or has expired
 	NoCredentials                   // the CCM has found no credentials
-	NoRegion                        // no region is configured
+	NoRegion                        // no region is configured, or one that does not exist
 	WrongClock                      // the clocks of the node and of the cloud differ
 	Unauthorized                    // the credentials lack a permission
 	QuotaExceeded                   // a quota is exhausted
@@ -32,9 +34,10 @@ const (
 	ProxyRefused                    // a proxy rejects the request
 	Unavailable                     // the cloud's API answers with a server error
 	Certificate                     // the certificate of the cloud's API is not trusted
-	NoEndpoint                      // the cloud has no such API in the region
+	NoEndpoint                      // the cloud has no such API in the region or project
 	NoLoadBalancers                 // OpenStack has no load-balancer API, and the configuration asks for it
 	NoProviderID                    // the CCM initializes no Node that has no provider ID
+	Denied                          // the cluster's API server denies the CCM a request
 	Other                           // the CCM logged another error
 )
 
@@ -118,6 +121,13 @@ var classes = [...]struct{ name, cause, action string }{
 		"rename or delete all but one of them"},
 	AddressMismatch: {"AddressMismatch", "the node's IP is not among the addresses that the cloud has for the machine",
 		"correct the kubelet's --node-ip, or the instance's addresses"},
+	NoAddress: {"NoAddress", "the cloud has no address or host name of the machine by which the node can be initialized",
+		"check the addresses and the host name that the cloud has for the instance, and the guest agent that reports them " +
+			"(on vSphere VMware Tools, whose host name must be the node's name); then the networks, subnets and IP families " +
+			"that the cloud configuration selects"},
+	NoZone: {"NoZone", "the machine lacks a tag of the zone or region categories of the cloud configuration",
+		"attach a tag of the category that the error names to the host, cluster or datacenter of the machine, or correct " +
+			"the category in the cloud configuration"},
 	Unauthenticated: {"Unauthenticated", "the cloud rejects the credentials",
 		"replace the credentials"},
 	NoIdentityProvider: {"NoIdentityProvider",
@@ -134,8 +144,8 @@ var classes = [...]struct{ name, cause, action string }{
 	NoCredentials: {"NoCredentials",
 		"the cloud-controller-manager has found no credentials, not even those of its instance",
 		"add the credentials to the Secret, under the names of keys that the cloud-controller-manager reads, or give the " +
-			"instances of the control plane a role"},
-	NoRegion: {"NoRegion", "no region is configured",
+			"instances of the control plane a role or an identity"},
+	NoRegion: {"NoRegion", "no region is configured, or one that the cloud does not have",
 		"set the region in the cloud configuration"},
 	WrongClock: {"WrongClock", "the clocks of the control plane and of the cloud differ",
 		"correct the time of the control-plane nodes, which chronyc tracking shows there"},
@@ -148,17 +158,22 @@ var classes = [...]struct{ name, cause, action string }{
 	Unreachable: {"Unreachable", "the cloud's API cannot be reached from the control plane",
 		"check name resolution, routes, firewalls and the cluster's proxy"},
 	ProxyRefused: {"ProxyRefused", "the cluster's proxy refuses to connect to the cloud's API",
-		"correct proxy/cluster, its credentials or its noProxy, or permit the connection at the proxy"},
+		"correct proxy/cluster, its credentials, its trustedCA or its noProxy, or permit the connection at the proxy"},
 	Unavailable: {"Unavailable", "the cloud's API answers with a server error",
 		"check the state of the cloud's API"},
 	Certificate: {"Certificate", "the certificate of the cloud's API is not trusted",
-		"renew it, or add its CA to the cloud configuration's CA bundle or to the trusted CA of Proxy"},
-	NoEndpoint: {"NoEndpoint", "the cloud's catalog has no such API in the region",
-		"correct the region of the cloud configuration and of the credentials, or add the API to the cloud's catalog"},
+		"renew it, for the name that the cloud configuration has for the API, or add its CA to the cloud configuration's " +
+			"CA bundle or to the trusted CA of Proxy"},
+	NoEndpoint: {"NoEndpoint", "the cloud has no such API in the region, or the project has not enabled it",
+		"correct the region of the cloud configuration and of the credentials, add the API to the cloud's catalog, or " +
+			"enable it in the project"},
 	NoLoadBalancers: {"NoLoadBalancers", "the cloud's catalog has no load-balancer API in the region",
 		"set enabled = false in [LoadBalancer] of the cloud configuration, or install Octavia"},
 	NoProviderID: {"NoProviderID", "the cloud-controller-manager initializes no node without the providerID of a machine",
 		"start its kubelet with --provider-id, or set spec.providerID of the Node"},
+	Denied: {"Denied", "the cluster's API server denies the cloud-controller-manager a request",
+		"restore the role or the admission policy that the error names: the cluster-version-operator does, unless it is in " +
+			"spec.overrides of clusterversion/version"},
 	Other: {"Other", "the cloud-controller-manager got an error",
 		"check that the cloud has an instance with the node's name and with the node's addresses, and that the " +
 			"credentials may read instances and their networks"},

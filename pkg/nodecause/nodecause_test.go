@@ -67,7 +67,7 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 		},
 		"vSphere knows the machine, but no address of it": {
 			evidence: failed("failed to get instance ID from cloud provider: unable to find suitable IP address for node m1 with IP family [ipv4]"),
-			want:     nodecause.Other,
+			want:     nodecause.NoAddress,
 		},
 		"Octavia has no quota left, and calls it forbidden": {
 			evidence: failed(openstack("403", `{"faultcode": "Client", "faultstring": "Quota has been met for resources: Load Balancer"}`)),

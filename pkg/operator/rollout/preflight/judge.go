@@ -68,7 +68,8 @@ var transient = []nodecause.Class{
 
 // ofOneNode are the classes that tell nothing about the other Nodes.
 var ofOneNode = []nodecause.Class{
-	nodecause.UnknownMachine, nodecause.Ambiguous, nodecause.AddressMismatch, nodecause.NoProviderID, nodecause.Other,
+	nodecause.UnknownMachine, nodecause.Ambiguous, nodecause.AddressMismatch, nodecause.NoAddress, nodecause.NoZone,
+	nodecause.NoProviderID, nodecause.Other,
 }
 
 // unpulled are the kubelet's reasons for an image that it could not pull (pkg/kubelet/images/types.go). The kubelet

@@ -105,8 +105,8 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			state: ended(fatalAt + "could not init cloud provider: " + strings.Repeat("x", 500) + " x509: unknown authority"),
 			runs:  1, leads: 0, result: trial.Failed, class: "Certificate",
 			message: `the certificate of the cloud's API is not trusted: "could not init cloud provider: ` + strings.Repeat("x", 119) + "…" +
-				strings.Repeat("x", 125) + ` x509: unknown authority"; renew it, or add its CA to the cloud configuration's CA ` +
-				`bundle or to the trusted CA of Proxy`,
+				strings.Repeat("x", 125) + ` x509: unknown authority"; renew it, for the name that the cloud ` +
+				`configuration has for the API, or add its CA to the cloud configuration's CA bundle or to the trusted CA of Proxy`,
 		},
 		"the cause is on the second line of its last words": {
 			state: ended(fatalAt + "cannot fetch token: 400\nResponse: {\"error\":\"invalid_grant\"}\n"),
@@ -174,9 +174,9 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		"its provider could not begin, and it looks up no node": {
 			state: running, runs: 1, leads: 0, change: func(e *evidence) { e.log = skips },
 			result: trial.Failed, class: "NoEndpoint",
-			message: `the cloud's catalog has no such API in the region: "failed to find compute v2 endpoint for region ` +
+			message: `the cloud has no such API in the region, or the project has not enabled it: "failed to find compute v2 endpoint for region ` +
 				`RegionTwo: No suitable endpoint could be found in the service catalog."; correct the region of the cloud ` +
-				`configuration and of the credentials, or add the API to the cloud's catalog`,
+				`configuration and of the credentials, add the API to the cloud's catalog, or enable it in the project`,
 		},
 		"its provider reached nothing as it began": {
 			state: running, runs: 1, leads: 0,

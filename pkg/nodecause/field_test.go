@@ -1,0 +1,230 @@
+package nodecause_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+)
+
+// TestAnErrorFromTheFieldHasItsClass has errors of public threads, shortened, with other names and numbers, and of the
+// providers and their clouds' documents. Each ends an attempt to initialize a node, a change of a load balancer, or the
+// process.
+func TestAnErrorFromTheFieldHasItsClass(t *testing.T) {
+	const (
+		adal     = "azure.BearerAuthorizer#WithAuthorization: Failed to refresh the Token for request to https://management.azure.com/: "
+		autorest = "network.LoadBalancersClient#List: Failure responding to request: "
+		raw      = "Retriable: false, RetryAfter: 0s, HTTPStatusCode: "
+		octavia  = "https://octavia.example.com:9876/v2.0/lbaas/"
+	)
+	for _, tc := range []struct {
+		thread, text string
+		want         nodecause.Class
+	}{
+		// OpenStack.
+		{"cloud-provider-openstack#970", "Resource not found", nodecause.Other},
+		{"cloud-provider-openstack#1441", "error creating loadbalancer: Bad request with: [POST " + octavia + "loadbalancers], error message: " +
+			`{"faultcode": "Client", "faultstring": "Validation failure: Pools must be named", "debuginfo": null}`, nodecause.Other},
+		{"cloud-provider-openstack#1305", `could not init cloud provider "openstack": Authentication failed`, nodecause.Unauthenticated},
+		{"cloud-provider-openstack#2200", "failed to get instance ID from cloud provider: Successfully re-authenticated, but got error executing " +
+			"request: Authentication failed", nodecause.Unavailable},
+		{"cloud-provider-openstack#2200, by a later gophercloud", "Successfully re-authenticated, but got error executing request: Expected HTTP " +
+			"response code [200] when accessing [GET https://nova.example.com/servers], but got 401 instead: Unauthorized", nodecause.Unavailable},
+		{"a machine that is gone, after another login", "Successfully re-authenticated, but got error executing request: failed to find object",
+			nodecause.UnknownMachine},
+		{"cloud-provider-openstack#2062", `error fetching node by provider ID: ProviderID "" didn't match expected format ` +
+			`"openstack:///InstanceID", and error by node name: failed to find object`, nodecause.UnknownMachine},
+		{"k8s-on-openstack#6", `could not init cloud provider "openstack": Post http://controller:5000/v3/auth/tokens: dial tcp: lookup ` +
+			"controller on 192.0.2.53:53: no such host", nodecause.Unreachable},
+		{"machine-controller#1004", `could not init cloud provider "openstack": You must provide a password to authenticate`, nodecause.NoCredentials},
+		{"cluster-api-provider-openstack#3061", "You must provide an Application Credential Secret", nodecause.NoCredentials},
+		{"kubespray#9518", `Post "https://keystone.example.com:5000/v3/auth/tokens": x509: certificate signed by unknown authority`,
+			nodecause.Certificate},
+		{"gophercloud's former word for 403", "Request forbidden: [POST " + octavia + `loadbalancers], error message: {"debuginfo": null, ` +
+			`"faultcode": "Client", "faultstring": "Policy does not allow this request to be performed."}`, nodecause.Unauthorized},
+		{"gophercloud's former word for 403, of a quota", "Request forbidden: [POST " + octavia + `loadbalancers], error message: {"debuginfo": ` +
+			`null, "faultcode": "Client", "faultstring": "Quota has been met for resources: Load Balancer"}`, nodecause.QuotaExceeded},
+		{"gophercloud's former word for 503", "The service is currently unable to handle the request due to a temporary overloading or " +
+			"maintenance. This is a temporary condition. Try again later.", nodecause.Unavailable},
+		{"Neutron's quota", "Expected HTTP response code [201] when accessing [POST https://neutron.example.com/v2.0/security-group-rules], but got " +
+			`409 instead: {"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['security_group_rule'].", "detail": ""}}`,
+			nodecause.QuotaExceeded},
+		{"cloud-provider-openstack#1208", "failed to get node modifiers from cloud provider: failed to find kubelet node IP from cloud provider",
+			nodecause.AddressMismatch},
+
+		// vSphere.
+		{"cloud-provider-vsphere#326", "ServerFaultCode: Cannot complete login due to an incorrect user name or password.", nodecause.Unauthenticated},
+		{"cloud-provider-vsphere#390", "unable to find suitable IP address for node 42336a7c-ca0f-77ca-7fb1-094c735bec09 with IP family [ipv4]",
+			nodecause.NoAddress},
+		{"cloud-provider-vsphere#338", "VM GuestNicInfo is empty", nodecause.NoAddress},
+		{"cloud-provider-vsphere#381", "VM Guest hostname is empty", nodecause.NoAddress},
+		{"vsphere-csi-driver#2475", "failed to get instance ID from cloud provider: No VM found", nodecause.UnknownMachine},
+		{"cloud-provider-vsphere#482", "datacenter 'DC - Region' not found", nodecause.UnknownMachine},
+		{"cloud-provider-vsphere#482, by the provider", "datacenter not found", nodecause.UnknownMachine},
+		{"installer#6770", "vSphere region category openshift-region does not match any tags for mo: VirtualMachine:vm-1045339", nodecause.NoZone},
+		{"installer#6770, of a former release", "failed to get zone from cloud provider: vSphere zone category openshift-zone does not match any tags " +
+			"for mo: HostSystem:host-1", nodecause.NoZone},
+		{"kubernetes#73307", "failed to get zone from cloud provider: POST https://vc.example.com:443/rest/com/vmware/cis/tagging/tag-association" +
+			"?~action=list-attached-tags: 403 Forbidden", nodecause.Unauthorized},
+		{"the same, and a login that ended", "GET https://vc.example.com/rest/com/vmware/cis/tagging/tag/id:1: 401 Unauthorized",
+			nodecause.Unauthenticated},
+		{"a vCenter with another certificate", `Post "https://vc.example.com/sdk": host "vc.example.com:443" thumbprint does not match "AA:BB"`,
+			nodecause.Certificate},
+		{"a Secret without the vCenter's keys", "Credentials not found", nodecause.NoCredentials},
+		{"a Secret without a password", "Username/Password is missing", nodecause.NoCredentials},
+		{"a certificate for another name", `Post "https://192.0.2.7/sdk": tls: failed to verify certificate: x509: cannot validate certificate for ` +
+			"192.0.2.7 because it doesn't contain any IP SANs", nodecause.Certificate},
+
+		// AWS.
+		{"cloud-provider-aws#285", "failed to get instance ID from cloud provider: instance not found", nodecause.UnknownMachine},
+		{"cloud-provider-aws#724", "Invalid format for AWS instance (aws:///i-1)", nodecause.UnknownMachine},
+		{"kubernetes#52797", "error listing AWS instances: NoCredentialProviders: no valid providers in chain. Deprecated.", nodecause.NoCredentials},
+		{"kserve#2179", "TooManyLoadBalancers: Exceeded quota of account 123456789012\n\tstatus code: 400, request id: 5b9b", nodecause.QuotaExceeded},
+		{"the same, by the present SDK", "operation error Elastic Load Balancing v2: CreateLoadBalancer, https response error StatusCode: 400, " +
+			"RequestID: 5b9b, TooManyLoadBalancers: The maximum number of load balancers has been reached", nodecause.QuotaExceeded},
+		{"zalando kubernetes-on-aws#195", "error authorizing security group ingress: RulesPerSecurityGroupLimitExceeded: The maximum number of rules " +
+			"per security group has been reached.", nodecause.QuotaExceeded},
+		{"a VPC full of security groups", "api error SecurityGroupLimitExceeded: The maximum number of security groups for VPC 'vpc-1' has been reached.",
+			nodecause.QuotaExceeded},
+		{"a request too many", "api error RequestLimitExceeded: Request limit exceeded.", nodecause.Throttled},
+		{"dwmkerr terraform-aws-openshift#73", "Multiple tagged security groups found for instance i-0f53; ensure only the k8s security group is tagged",
+			nodecause.Other},
+		{"a role without a policy", "AccessDenied: User: arn:aws:sts::123456789012:assumed-role/a/b is not authorized to perform: " +
+			"elasticloadbalancing:DescribeLoadBalancers because no identity-based policy allows it\n\tstatus code: 403", nodecause.Unauthorized},
+		{"a token of another issuer", "WebIdentityErr: failed to retrieve credentials\ncaused by: InvalidIdentityToken: No OpenIDConnect provider " +
+			"found in your account for https://issuer\n\tstatus code: 400", nodecause.NoIdentityProvider},
+
+		{"kubermatic#13838", `could not init cloud provider "aws": error creating AWS metadata client: "unable to get instance identity document: ` +
+			`EC2MetadataError: failed to make EC2Metadata request\n\n\tstatus code: 401, request id: "`, nodecause.Other},
+		{"kubermatic#13838, by the present SDK", "operation error ec2imds: GetMetadata, http response error StatusCode: 401, request to EC2 IMDS failed",
+			nodecause.Other},
+		{"cloud-provider-aws#1027", `could not init cloud provider "aws": error creating AWS metadata client: "EC2MetadataRequestError: failed to get ` +
+			`EC2 instance identity document\ncaused by: RequestCanceled: EC2 IMDS access disabled via AWS_EC2_METADATA_DISABLED env var"`,
+			nodecause.Other},
+		{"hive#1610", "AccessDenied: User: a is not authorized to perform: iam:CreateServiceLinkedRole on resource: b", nodecause.Unauthorized},
+
+		// Azure.
+		{"aad-pod-identity#778", adal + "StatusCode=403 -- Original Error: adal: Refresh request failed. Status Code = '403'. Response body: " +
+			`{"error":"invalid_request","error_description":"Identity not found"}`, nodecause.NoCredentials},
+		{"autoscaler#6934", "ManagedIdentityCredential authentication failed\nGET http://169.254.169.254/metadata/identity/oauth2/token\nRESPONSE " +
+			`400 Bad Request {"error": "invalid_request", "error_description": "Identity not found"}`, nodecause.NoCredentials},
+		{"microsoft openshift-container-platform#193", adal + "StatusCode=401 -- Original Error: adal: Refresh request failed. Status Code = '401'. " +
+			`Response body: {"error":"invalid_client","error_description":"AADSTS7000222: The provided client secret keys are expired."}`,
+			nodecause.Unauthenticated},
+		{"terraform-provider-azurestack#82", adal + "StatusCode=503 -- Original Error: adal: Refresh request failed. Status Code = '503'. Response " +
+			"body: ", nodecause.Unavailable},
+		{"jenkins-infra azure#250", raw + `403, RawError: {"error":{"code":"AuthorizationFailed","message":"The client 'a' with object id 'a' does not ` +
+			`have authorization to perform action 'Microsoft.Network/virtualNetworks/subnets/read' over scope 'b'"}}`, nodecause.Unauthorized},
+		{"AKS#1945", `Code="LinkedAuthorizationFailed" Message="The client 'a' with object id 'a' has permission to perform action ` +
+			`'Microsoft.Network/loadBalancers/write' on scope 'b'; however, it does not have permission to perform action 'c'"`, nodecause.Unauthorized},
+		{"docs-pks#1092", autorest + `StatusCode=403 -- Original Error: autorest/azure: Service returned an error. Status=403 Code="Forbidden"`,
+			nodecause.Unauthorized},
+		{"okd#128", "ensure(openshift-ingress/router-default): backendPoolID(a) - failed to ensure host in pool: \"azure - cloud provider rate " +
+			"limited(read) for operation:NicGet\"", nodecause.Throttled},
+		{"cloud-provider-azure#5904", raw + `0, RawError: azure cloud provider throttled for operation VMSSVMList with reason "client throttled"`,
+			nodecause.Throttled},
+		{"terraform-provider-azurerm#19146", `autorest/azure: Service returned an error. Status=429 Code="OperationNotAllowed" Message="The server ` +
+			`rejected the request." Details=[{"code":"TooManyRequests"}]`, nodecause.Throttled},
+		{"azqr#34", "RESPONSE 429: 429 Too Many Requests ERROR CODE: ResourceRequestsThrottled", nodecause.Throttled},
+		{"a region's public addresses", "RESPONSE 400: 400 Bad Request ERROR CODE: StandardSkuPublicIPCountLimitReached", nodecause.QuotaExceeded},
+		{"AKS#1692", "timed out waiting for the condition", nodecause.Other},
+		{"a configuration without credentials", "no credentials provided for Azure cloud provider", nodecause.NoCredentials},
+
+		// Google Cloud.
+		{"kubernetes#19120", "googleapi: Error 403: Quota 'BACKEND_SERVICES' exceeded.  Limit: 3.0", nodecause.QuotaExceeded},
+		{"a quota, by an operation", "googleapi: Error 403: QUOTA_EXCEEDED - Quota 'FORWARDING_RULES' exceeded.  Limit: 15.0 globally.",
+			nodecause.QuotaExceeded},
+		{"too many requests", "googleapi: Error 403: Rate Limit Exceeded, rateLimitExceeded", nodecause.Throttled},
+		{"a project without the API", "googleapi: Error 403: Compute Engine API has not been used in project 1 before or it is disabled., " +
+			"accessNotConfigured", nodecause.NoEndpoint},
+		{"a project without an account for bills", "googleapi: Error 403: The billing account for the owning project is disabled in state absent, " +
+			"accountDisabled", nodecause.Other},
+		{"no key and no metadata", "google: could not find default credentials. See https://cloud.google.com/docs/authentication", nodecause.NoCredentials},
+		{"cloud-provider-gcp#637", "failed to get instance ID from cloud provider: instance not found", nodecause.UnknownMachine},
+		{"the provider, without an interface", "could not find network interfaces for instanceID 4", nodecause.NoAddress},
+		{"cloud-provider-gcp#753", "failed to create forwarding rule for load balancer (a): context deadline exceeded", nodecause.Unreachable},
+		{"kubernetes#113562", "failed to create forwarding rule for load balancer (a): googleapi: Error 400: Invalid value for field " +
+			"'resource.IPAddress': '192.0.2.7'. Invalid IP address specified., invalid", nodecause.Other},
+		{"cloud-provider-gcp#611", `failed to ensure load balancer: services "a" is forbidden: User "system:serviceaccount:kube-system:cloud-provider" ` +
+			`cannot patch resource "services/status" in API group "" in the namespace "b"`, nodecause.Denied},
+		{"cloud-provider-gcp#611, in a log", `err="services \"a\" is forbidden: User \"system:serviceaccount:kube-system:cloud-provider\" cannot patch"`,
+			nodecause.Denied},
+		{"a policy of admission", `nodes "m1" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'a' denied request: the CCM may not do this`,
+			nodecause.Denied},
+		{"cluster-network-operator#296", `Post "https://keystone.example.com:5000/v3/auth/tokens": proxyconnect tcp: x509: certificate signed by ` +
+			"unknown authority", nodecause.ProxyRefused},
+		{"cluster-authentication-operator#203", `Get "https://ec2.example.com/": Tunnel or SSL Forbidden`, nodecause.ProxyRefused},
+		{"cluster-ingress-operator#500", `failed to add load balancer cleanup finalizer: Service "router-default" is invalid: metadata.finalizers: ` +
+			"Forbidden: no new finalizers can be added if the object is being deleted", nodecause.Other},
+
+		// IBM Cloud.
+		{"cluster-cloud-controller-manager-operator#147", "GetCloudProviderVpc failed: 0 resource groups match name: a", nodecause.Other},
+
+		{"terraform-provider-ibm#1693", `{"errors": [{"code": "over_quota", "message": "Adding a rule would exceed the limit of 25"}]}`,
+			nodecause.QuotaExceeded},
+
+		{"the provider, without an instance", "Instance not found: name=m1 url=https://us-south.iaas.cloud.ibm.com/v1", nodecause.UnknownMachine},
+		{"the provider, with two instances", "More than one instance entry returned: name=m1 url=https://us-south.iaas.cloud.ibm.com/v1",
+			nodecause.Ambiguous},
+		{"the provider, without a file", "VPC credentials file not provided", nodecause.NoCredentials},
+		{"Power VS' provider, without an instance", "Instance m1 not found in 0b0af8a7-cbee cloud instance", nodecause.UnknownMachine},
+		{"Power VS' provider, without a lease", "not able to find internal ip for pvm instance: m1 with attached network name: a", nodecause.NoAddress},
+		{"Power VS' provider, with another network", "Node m1 attached with network a of type fixed expecting Network Type to be dynamic to fetch IP " +
+			"from DHCP server", nodecause.NoAddress},
+		{"Power VS' client", `failed to get the instance list, Error: failed to Get all PVM Instances of Power Instance a :[GET /pcloud/v1/` +
+			`cloud-instances/{cloud_instance_id}/pvm-instances][403] pcloudPvminstancesGetallForbidden {"code":403,"description":"not authorized"}`,
+			nodecause.Unauthorized},
+
+		// Nutanix.
+		{"nutanix helm#177", `failed to get VM: API call failed: {"data":{"error":[{"message":"it is not found.","severity":"ERROR","code":"VMM-30100",` +
+			`"locale":"en-US","errorGroup":"VM_NOT_FOUND"}]}}`, nodecause.UnknownMachine},
+		{"Nutanix' former API", `status: 404 Not Found, error-response: {"api_version": "3.1", "code": 404, "message_list": [{"message": "Unknown VM", ` +
+			`"reason": "ENTITY_NOT_FOUND"}], "state": "ERROR"}`, nodecause.UnknownMachine},
+		{"nutanix.ansible#648", `failed to get VM: API call failed: {"state": "ERROR", "code": 401, "message_list": [{"reason": ` +
+			`"AUTHENTICATION_REQUIRED", "message": "Authentication required."}]}`, nodecause.Unauthenticated},
+		{"a machine that has no address yet", "unable to determine network interfaces from VM with UUID 3fbf7e7f", nodecause.NoAddress},
+
+		// Alibaba Cloud.
+		{"cloud-provider-alibaba-cloud#105", "Aliyun API Error: RequestId: D91A Status Code: 400 Code: BackendServer.ServerIdEmpty Message: The " +
+			"specified ServerId can not be empty.", nodecause.Other},
+		{"cloud-provider-alibaba-cloud#301", `Post "http://slb-vpc.cn-shanghai.aliyuncs.com/?Action=DescribeLoadBalancerAttribute": dial tcp: i/o timeout`,
+			nodecause.Unreachable},
+		{"cloud-provider-alibaba-cloud#81", "Aliyun API Error: RequestId: 302D Status Code: 404 Code: InvalidRegionId.NotFound Message: The specified " +
+			"RegionId does not exist.", nodecause.NoRegion},
+		{"certimate#1329", "SDKError: StatusCode: 403 Code: Forbidden Message: code: 403, User not authorized to operate on the specified resource.",
+			nodecause.Unauthorized},
+		{"a policy of RAM", "SDK.ServerError\nErrorCode: Forbidden.RAM\nMessage: User not authorized to operate on the specified resource, or this API " +
+			"doesn't support RAM.", nodecause.Unauthorized},
+		{"Alibaba Cloud's clock is another", "SDK.ServerError\nErrorCode: InvalidTimeStamp.Expired\nMessage: Specified time stamp or date value is " +
+			"expired.", nodecause.WrongClock},
+		{"a token that has expired", "SDK.ServerError\nErrorCode: InvalidSecurityToken.Expired\nMessage: Specified SecurityToken is expired.",
+			nodecause.Unauthenticated},
+		{"Alibaba Cloud's guide", "The backend server number has reached to the quota limit of this load balancers", nodecause.QuotaExceeded},
+
+		// DigitalOcean.
+		{"digitalocean-cloud-controller-manager#62", "GET https://api.digitalocean.com/v2/load_balancers: 401 Unable to authenticate you.",
+			nodecause.Unauthenticated},
+		{"digitalocean-cloud-controller-manager#103", "error while waiting for loadbalancer a: Get https://api.digitalocean.com/v2/load_balancers/5: " +
+			"context deadline exceeded", nodecause.Unreachable},
+		{"digitalocean openapi#1173", `PUT https://api.digitalocean.com/v2/load_balancers/5: 403 (request "18fd") Load Balancer can't be updated while it ` +
+			"processes previous actions", nodecause.Other},
+
+		{"the provider, without a token", `environment variable "DO_ACCESS_TOKEN" is required`, nodecause.NoCredentials},
+		{"the provider, without a droplet", "droplet 4 for node m1 does not exist", nodecause.UnknownMachine},
+		{"the provider, with another's provider ID", `determining droplet ID from providerID: provider ID "rke2://m1" is missing prefix ` +
+			`"digitalocean://"`, nodecause.UnknownMachine},
+		{"the provider, without a network", "getting node addresses of droplet 4 for node m1: could not get private ip: no networks have been defined",
+			nodecause.NoAddress},
+
+		// Every cloud.
+		{"proxmox-cloud-controller-manager#111", `provided node ip for node "m1" is not valid: failed to get node address from cloud provider that ` +
+			"matches ip: 192.0.2.3", nodecause.AddressMismatch},
+		{"digitalocean-cloud-controller-manager#639", "There are no available nodes for LoadBalancer", nodecause.Other},
+		{"a port that looks like a status", `Get "https://nova.example.com:503/": unexpected answer`, nodecause.Other},
+	} {
+		t.Run(tc.thread, func(t *testing.T) {
+			require.Equal(t, tc.want.String(), nodecause.ClassOf(tc.text).String(), tc.text)
+		})
+	}
+}
