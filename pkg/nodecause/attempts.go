@@ -40,18 +40,23 @@ var noClients = []string{"unable to access compute v2 API : ", "unable to access
 const noInstances = "failed to get instances from cloud provider"
 
 // vSphere's provider has one error for a machine whose addresses it did not get, regardless of the vCenter's answer
-// (pkg/cloudprovider/vsphere/instances.go). It logs the answer to each lookup before (nodemanager.go, DiscoverNode).
+// (pkg/cloudprovider/vsphere/instances.go). It logs the answer to each lookup before (nodemanager.go, DiscoverNode), or
+// that the machine has another host name than the node. A lookup without an ID is of a Node that does not wait.
 const (
-	lookupFailed = "shakeOutNodeIDLookup failed. Err="
-	nodeNotFound = "node not found"
+	lookupFailed  = "shakeOutNodeIDLookup failed. Err="
+	lookupWithout = "nodeID is empty"
+	otherHostName = "DiscoverNode succeeded, but CACHE missed for node="
+	nodeNotFound  = "node not found"
 )
 
 type reasons struct{ client, lookup string }
 
 func (r *reasons) note(message string) {
 	r.client = cmp.Or(noClient(message), r.client)
-	if text, found := strings.CutPrefix(message, lookupFailed); found {
+	if text, found := strings.CutPrefix(message, lookupFailed); found && text != lookupWithout {
 		r.lookup = text
+	} else if strings.HasPrefix(message, otherHostName) {
+		r.lookup = message
 	}
 }
 

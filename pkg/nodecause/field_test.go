@@ -59,6 +59,7 @@ func TestAnErrorFromTheFieldHasItsClass(t *testing.T) {
 			nodecause.NoAddress},
 		{"cloud-provider-vsphere#338", "VM GuestNicInfo is empty", nodecause.NoAddress},
 		{"cloud-provider-vsphere#381", "VM Guest hostname is empty", nodecause.NoAddress},
+		{"the name of a machine in other letters", otherHostName, nodecause.NoAddress},
 		{"vsphere-csi-driver#2475", "failed to get instance ID from cloud provider: No VM found", nodecause.UnknownMachine},
 		{"cloud-provider-vsphere#482", "datacenter 'DC - Region' not found", nodecause.UnknownMachine},
 		{"cloud-provider-vsphere#482, by the provider", "datacenter not found", nodecause.UnknownMachine},

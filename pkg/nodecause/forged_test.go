@@ -51,6 +51,7 @@ var forgeries = []string{
 	"Failed to create govmomi client. err: x509: certificate signed by unknown authority",
 	"Found node worker-0 as vm=1 in vc=2 and datacenter=3",
 	"error discovering node worker-0: Authentication failed",
+	"DiscoverNode succeeded, but CACHE missed for node=worker-0. If this is a Linux VM, hostnames are case sensitive.",
 	`"Event occurred" object="shop/frontend" kind="Service" message="Quota exceeded"`,
 }
 

@@ -343,6 +343,19 @@ func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
 				"m1": {Error: "ServerFaultCode: The session is not authenticated."}, "m2": {Error: unknownByVSphere},
 			},
 		},
+		"vSphere's provider finds the machine, with another host name": {
+			log: begin("m1") + "E" + at + "109] " + otherHostName + "\n" + fail("m1", unknownByVSphere),
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: otherHostName},
+			},
+		},
+		"vSphere's provider looks up a Node that does not wait": {
+			log: begin("m1") + "E" + at + "120] shakeOutNodeIDLookup failed. Err=No VM found\n" +
+				"E" + at + "120] shakeOutNodeIDLookup failed. Err=nodeID is empty\n" + fail("m1", unknownByVSphere),
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: "No VM found"},
+			},
+		},
 		"a provider without a reason": {
 			log:  fail("m1", "failed to get instances from cloud provider"),
 			want: map[string]nodecause.Attempt{"m1": {Error: "failed to get instances from cloud provider"}},
@@ -395,6 +408,11 @@ func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
 
 // unknownByVSphere is the error of vSphere's provider for a Node with a provider ID, whatever the vCenter has answered.
 const unknownByVSphere = "node not found"
+
+// otherHostName is what it logs before, if the machine's host name is not the Node's name (cloud-provider-vsphere#433 has
+// the other line, about a Node that does not wait).
+const otherHostName = "DiscoverNode succeeded, but CACHE missed for node=m1. If this is a Linux VM, hostnames are case " +
+	"sensitive. Make sure they match."
 
 func TestADescriptionHasWhatTheCloudWasAskedFor(t *testing.T) {
 	m := nodecause.Machine{Node: "m1", SystemUUID: "4c4c-4544", NodeIP: "192.0.2.7"}
