@@ -48,15 +48,95 @@ func TextOf(event *corev1.Event) string {
 	return strings.TrimSuffix(strings.TrimPrefix(event.Message, "(combined from similar events): "), "\n")
 }
 
-// gone matches the errors of OpenStack, Azure, AWS, Google Cloud, IBM Cloud and DigitalOcean for a missing object.
+// gone matches the errors of OpenStack, Azure, AWS, Google Cloud, IBM Cloud, DigitalOcean and Alibaba Cloud for an
+// object that does not exist.
 var gone = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\bresource not found\b|\bgot 404\b|\b(?:Parent)?Resource(?:Group)?NotFound\b|` +
-		`\bLoadBalancerNotFound\b|\bgoogleapi: Error 404\b|\bload_balancer_not_found\b|//api\.digitalocean\.com/\S*: 404\b`)
+	return anyOf(
+		`\bresource not found\b`, `\bgot 404\b`, `\bfailed to find object\b`, `\b(?:Parent)?Resource(?:Group)?NotFound\b`,
+		`\b(?:LoadBalancer|TargetGroup)NotFound\b`, `\bload balancer not found\b`, `\bgoogleapi: Error 404\b`,
+		`\bload_balancer_not_found\b`, `//api\.digitalocean\.com/\S*: 404\b`, `\bInvalidLoadBalancerId\.NotFound\b`,
+	)
 })
 
 // IsGone reports whether a Warning of the service controller means that the cloud has lost a load balancer or its
 // parts.
 func IsGone(message string) bool { return gone().MatchString(message) }
+
+// remedies are what to do about errors that do not say it. The first match wins.
+var remedies = sync.OnceValue(func() []remedy {
+	return []remedy{
+		// The words of Azure, OpenStack, DigitalOcean, Alibaba Cloud and IBM Cloud.
+		{anyOf(
+			`\bretryable ?error`, `\bAnotherOperation`, `\bOperationPreempted`, `\bCanceledAndSuperseded`,
+			`\bEtag ?Mismatch`, `\bPreconditionFailed\b`,
+			`\bis immutable and cannot be updated`, `\bprovisioning status: PENDING_`,
+			`\btimeout waiting for the loadbalancer`,
+			`while it processes previous actions`, `\bload-balancer is currently being created\b`,
+			`\bServiceIsConfiguring\b`, `\bOperationConflict\b`,
+			`\bLoadBalancer is busy\b`, `\bload balancer (?:is )?not ready: `,
+		), "wait: the cloud has not completed an earlier change, and the cloud-controller-manager tries again; if it " +
+			"lasts, find out in the cloud what holds that change up"},
+		// OpenStack, AWS, Google Cloud.
+		{anyOf(
+			`\bIpAddressGenerationFailure\b`, `\bNo more IP addresses available\b`, `\bExternalIpAddressExhausted\b`,
+			`\bInsufficientFreeAddressesInSubnet\b`, `\bnot enough IP space\b`, `\bIP_SPACE_EXHAUSTED`,
+		), "release unused addresses of the subnet or network that the error names, extend it, or let the load balancer " +
+			"use another one"},
+		// OpenStack.
+		{anyOf(`\bprovisioning status: ERROR\b`, `\bhas gone into ERROR state`),
+			"find out in Octavia why the load balancer failed, and repair it there (openstack loadbalancer failover); the " +
+				"load balancer of a Service that is being deleted can be deleted there instead (openstack loadbalancer " +
+				"delete --cascade)"},
+		{anyOf(`\bExternalGatewayForFloatingIPNotFound\b`, `\bis not reachable from subnet\b`),
+			"connect the subnet by a router to the external network that the error names, or set another " +
+				"floating-network-id in [LoadBalancer]"},
+		// AWS.
+		{anyOf(`\bcould not find any suitable subnets\b`),
+			"tag a subnet of each zone with kubernetes.io/role/elb, or for an internal load balancer with " +
+				"kubernetes.io/role/internal-elb, and with kubernetes.io/cluster/<infrastructure name>; a public one needs a " +
+				"route to an internet gateway, too"},
+		{anyOf(`\bMultiple (?:un)?tagged security groups found`),
+			"leave the tag kubernetes.io/cluster/<infrastructure name> on exactly one security group of the instance that the " +
+				"error names"},
+		{anyOf(`\bDependencyViolation\b`),
+			"find out what still uses the object that the error names, such as a network interface or a rule of another " +
+				"security group, and end that use if nothing needs it"},
+		// Google Cloud.
+		{anyOf(
+			`\binstance may belong to at most one load-balanced instance group`, `\bis expected to be in the subnetwork\b`,
+		), "set external-instance-groups-prefix in the cloud configuration to the prefix of the names of the cluster's own " +
+			"instance groups, or take the instance out of the other load-balanced instance group"},
+		{anyOf(`\bno node tags supplied\b`),
+			"set node-tags in the cloud configuration to the network tags of the nodes' instances"},
+		// Azure.
+		{anyOf(`\bis not in Succeeded state\b`),
+			"bring the resource that the error names into the state Succeeded, such as by an update without a change"},
+		{anyOf(`\bnot a vmss instance\b`),
+			"set vmType in the cloud configuration to what the nodes' machines are: standard, or vmss for scale sets"},
+		{anyOf(`\buser supplied IP Address \S+ was not found`),
+			"ask for the address of a public IP in the resource group that the error names, or name the resource group of " +
+				"this one in the Service's annotation service.beta.kubernetes.io/azure-load-balancer-resource-group"},
+	}
+})
+
+type remedy struct {
+	errors *regexp.Regexp
+	action string
+}
+
+func anyOf(expressions ...string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)` + strings.Join(expressions, `|`))
+}
+
+// Remedy returns what to do about an error in a Warning of the service controller, "" if the error says it itself.
+func Remedy(message string) string {
+	for _, r := range remedies() {
+		if r.errors.MatchString(message) {
+			return r.action
+		}
+	}
+	return ""
+}
 
 // NeedsCleanup reports whether a cloud-controller-manager must delete the load balancer before the Service can go.
 func NeedsCleanup(service metav1.Object) bool { return CleanupIndex(service) >= 0 }

@@ -49,3 +49,87 @@ func TestWhatAServiceNeeds(t *testing.T) {
 		})
 	}
 }
+
+// Errors of public threads, shortened, with other names and numbers.
+func TestAnErrorThatDoesNotSayWhatToDoHasARemedy(t *testing.T) {
+	const (
+		wait     = "wait: "
+		octavia  = "find out in Octavia"
+		space    = "release unused addresses"
+		router   = "by a router"
+		subnet   = "tag a subnet"
+		group    = "on exactly one security group"
+		use      = "what still uses"
+		publicIP = "address of a public IP"
+		groups   = "external-instance-groups-prefix"
+		state    = "into the state Succeeded"
+		vmType   = "set vmType"
+	)
+	for _, tc := range []struct{ thread, message, want string }{
+		{"cloud-provider-openstack#2036", "failed to delete load balancer: load balancer a is not ACTIVE, current provisioning status: ERROR", octavia},
+		{"cloud-provider-openstack#2341", "loadbalancer a has gone into ERROR state, please check Octavia for details. Load balancer was deleted " +
+			"and its creation will be retried", octavia},
+		{"cluster-api-provider-openstack#1687", "Expected HTTP response code [201 202] when accessing [POST https://a], but got 409 instead: " +
+			`{"faultcode": "Client", "faultstring": "Load Balancer a is immutable and cannot be updated."}`, wait},
+		{"a deletion while Octavia works", "failed to delete load balancer: load balancer a is in immutable status, current provisioning status: " +
+			"PENDING_UPDATE", wait},
+		{"Octavia is slow", "timeout waiting for the loadbalancer a ACTIVE", wait},
+		{"cluster-api-provider-openstack#1269", `error creating LB floatingip: got 404 instead: {"NeutronError": {"type": ` +
+			`"ExternalGatewayForFloatingIPNotFound", "message": "External network a is not reachable from subnet b."}}`, router},
+		{"kubermatic#12905", "error creating LB floatingip: Resource not found: [POST https://a/v2.0/floatingips], error message: External network a is " +
+			"not reachable from subnet b.  Therefore, cannot associate Port c with a Floating IP.", router},
+		{"openshift-on-openstack#39", `got 409 instead: {"NeutronError": {"type": "IpAddressGenerationFailure", "message": "No more IP addresses ` +
+			`available on network a."}}`, space},
+		{"amazon-eks-workshop#9", "failed to ensure load balancer: could not find any suitable subnets for creating the ELB", subnet},
+		{"learn-terraform-provision-eks-cluster#85", "Multiple tagged security groups found for instance i-1; ensure only the k8s security group is " +
+			"tagged; the tagged groups were sg-1(a) sg-2(b)", group},
+		{"launchpad_legacy#62", "Multiple untagged security groups found for instance i-1; ensure the k8s security group is tagged", group},
+		{"managed-notifications#432", "InvalidSubnet: Not enough IP space available in subnet-1. ELB requires at least 8 free IP addresses in each " +
+			"subnet.", space},
+		{"eksctl#1960", "api error DependencyViolation: resource sg-1 has a dependent object", use},
+		{"cloud-provider-azure#792", `HTTPStatusCode: 429, RawError: {"Error":{"Details":[{"Code":"GatewayError"}],"InnerError":"A retryable error ` +
+			`occurred."}}`, wait},
+		{"gardener#1533", `Code="RetryableError" Message="A retryable error occurred." Details=[{"code":"RetryableErrorDueToAnotherOperation"}]`, wait},
+		{"cloud-provider-azure#792, its title", "HTTPStatusCode: 412, RawError: {\"error\":{\"code\":\"PreconditionFailed\"}}", wait},
+		{"cloud-provider-gcp#313", "googleapi: Error 400: Resource 'projects/a/zones/b/instances/c' is expected to be in the subnetwork 'd'", groups},
+		{"zero-to-jupyterhub-k8s#2708", "googleapi: Error 400: INSTANCE_IN_MULTIPLE_LOAD_BALANCED_IGS - Validation failed for instance 'a': instance " +
+			"may belong to at most one load-balanced instance group.", groups},
+		{"kubernetes#65025", "Cannot proceed with operation because resource a used by resource b is not in Succeeded state. Resource is in Failed " +
+			"state and the last operation that updated/is updating the resource is PutNicOperation.", state},
+		{"kubernetes#103348", "failed to ensure load balancer: not a vmss instance", vmType},
+		{"IBM Cloud's provider, while the cloud works", "Failed ensuring LoadBalancer: update can not be performed, load balancer is not ready: " +
+			"online/update_pending", wait},
+		{"Google Cloud's provider, without a tag", "failed to ensure node firewall for load balancer (a): no node tags supplied and also failed to " +
+			"parse the given lists of hosts for tags. Abort creating firewall rule", "set node-tags"},
+		{"AKS#253", "user supplied IP Address 192.0.2.7 was not found in resource group a", publicIP},
+		{"digitalocean openapi#1173", `PUT https://api.digitalocean.com/v2/load_balancers/5: 403 (request "1") Load Balancer can't be updated while ` +
+			"it processes previous actions", wait},
+		{"DigitalOcean's provider, at first", "failed to ensure load balancer: load-balancer is currently being created", wait},
+		{"terraform-provider-alicloud#1233", "SDKError: StatusCode: 400 Code: ServiceIsConfiguring", wait},
+
+		{"kserve#2179", "TooManyLoadBalancers: Exceeded quota of account 1", ""},
+		{"AKS#1945", "RESPONSE 403: 403 Forbidden ERROR CODE: LinkedAuthorizationFailed", ""},
+		{"digitalocean-cloud-controller-manager#639", "There are no available nodes for LoadBalancer", ""},
+		{"kubernetes#18502", "error creating gce static IP address: googleapi: Error 400: Specified IP address is already reserved., invalid", ""},
+	} {
+		t.Run(tc.thread, func(t *testing.T) {
+			if tc.want == "" {
+				require.Empty(t, Remedy(tc.message))
+			}
+			require.Contains(t, Remedy(tc.message), tc.want)
+		})
+	}
+}
+
+func TestALoadBalancerIsGone(t *testing.T) {
+	for message, want := range map[string]bool{
+		"failed to check if load balancer exists before cleanup: error getting floating ip for port a: failed to find object": true, // cloud-provider-openstack#821
+		"error deleting target groups after deleting load balancer: \"api error TargetGroupNotFound: not found\"":             true,
+		"Error deleting load balancer (will retry): Resource not found":                                                       true, // kubernetes#50364
+		"failed to delete load balancer: load balancer a is not ACTIVE, current provisioning status: ERROR":                   false,
+		"RESPONSE 404: 404 Not Found ERROR CODE: SubscriptionNotFound":                                                        false,
+		"api error DependencyViolation: resource sg-1 has a dependent object":                                                 false,
+	} {
+		require.Equal(t, want, IsGone(message), message)
+	}
+}

@@ -110,6 +110,25 @@ func TestASiblingOfACaseIsExplained(t *testing.T) {
 		"deletion-on-nutanix": service(on("nutanix"), func(w *world) { balanced(w).DeletionTimestamp = ptr.To(metav1.NewTime(now)) }),
 		"azure-resource-group-is-gone": service(on("azure"), warnedAbout(gone+`GET https://management.azure.com/: RESPONSE 404: 404 Not Found, `+
 			`ERROR CODE: ResourceGroupNotFound`)),
+		"services-status-is-forbidden": service(on("gcp"), func(w *world) {
+			warned(w, `Error syncing load balancer: failed to ensure load balancer: services "frontend" is forbidden: User `+
+				`"system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager" cannot patch resource "services/status" `+
+				`in API group "" in the namespace "shop"`)
+		}),
+		"deletion-of-a-balancer-that-failed": service(warnedAbout("Error syncing load balancer: failed to delete load balancer: load balancer " +
+			"9476c89a is not ACTIVE, current provisioning status: ERROR")),
+		"aws-without-a-subnet": service(on("aws"), func(w *world) {
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: could not find any suitable subnets for creating the ELB")
+		}),
+		"ibm-cloud-without-a-node": service(on("ibmcloud"), func(w *world) {
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: There are no available nodes for this load balancer")
+		}),
+		"google-cloud-without-a-node": service(on("gcp"), func(w *world) {
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: cannot EnsureLoadBalancer() with no hosts")
+		}),
+		"vsphere-without-an-address": node("vsphere", "worker-1", "VM GuestNicInfo is empty"),
+		"vsphere-without-a-tag": node("vsphere", "worker-1", "vSphere region category openshift-region does not match any tags for mo: "+
+			"HostSystem:host-1"),
 		"event-in-the-leaders-log": service(func(w *world) {
 			warned(w, "Error syncing load balancer: failed to ensure load balancer: Quota exceeded")
 			w.Logs["cloud-controller-manager-master-0"] = `I1121 09:00:10.123456       1 event.go:389] "Event occurred" object="shop/frontend" fieldPath="" ` +

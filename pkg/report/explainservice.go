@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -193,14 +194,19 @@ var answers = []nodecause.Class{
 	nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable, nodecause.Unavailable,
 	nodecause.ProxyRefused, nodecause.Certificate, nodecause.NoEndpoint, nodecause.NoLoadBalancers,
 	nodecause.NoIdentityProvider, nodecause.NotTrusted, nodecause.NoToken, nodecause.NoCredentials,
-	nodecause.NoRegion, nodecause.WrongClock,
+	nodecause.NoRegion, nodecause.WrongClock, nodecause.Denied,
 }
 
-// noNodes is in the Event of k8s.io/cloud-provider (controllers/service/controller.go), and in OpenStack's error.
-const noNodes = "no available nodes for LoadBalancer"
+// noNodes are in the Event of k8s.io/cloud-provider (controllers/service/controller.go) and in the errors of OpenStack
+// ("for LoadBalancer"), IBM Cloud ("for this load balancer") and Google Cloud.
+var noNodes = regexp.MustCompile(`no available nodes for |EnsureLoadBalancer\(\) with no hosts`)
 
 func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 	nodes, class := withoutProviderID(s), nodecause.ClassOf(message)
+	gotError := "the cloud-controller-manager got an error: " + terminationmessage.Summary(message)
+	if action := loadbalancer.Remedy(message); action != "" {
+		return gotError, action
+	}
 	switch {
 	case slices.Contains(answers, class):
 		return class.Cause(), class.Action()
@@ -209,14 +215,13 @@ func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 	case len(nodes) > 0 && strings.Contains(message, "ProviderID"):
 		return "a Node has no providerID, so the cloud-controller-manager does not find the members of a load balancer: " +
 			diagnostic.Few(nodes), "explain node " + nodes[0]
-	case strings.Contains(message, noNodes):
+	case noNodes.MatchString(message):
 		return "no node counts as a member of a load balancer: a member is Ready, has no label " +
 				corev1.LabelNodeExcludeBalancers + ", which control-plane nodes may have, and no taint of the cluster autoscaler",
 			fmt.Sprintf("see which nodes count: oc get nodes -L %[1]s; make one of them Ready, or, if it is to serve load "+
 				"balancers, remove its label: oc label node <node> %[1]s-", corev1.LabelNodeExcludeBalancers)
 	default:
-		return "the cloud-controller-manager got an error: " + terminationmessage.Summary(message),
-			"correct what the error names"
+		return gotError, "correct what the error names"
 	}
 }
 
