@@ -289,6 +289,15 @@ func TestAnUnmanagedPlatformIsNotRendered(t *testing.T) {
 	require.EqualError(t, err, `platform "none" has no cloud-controller-manager to render`)
 }
 
+func TestOfThousandsOfBrokenCertificatesAHundredAreReported(t *testing.T) {
+	in := openStackInputs(t)
+	in.Trust = []operand.TrustSource{{Source: "configmap/user-ca-bundle in openshift-config", Key: "ca-bundle.crt",
+		Data: bytes.Repeat([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), 5000)}}
+	resources, err := operand.Render(in)
+	require.NoError(t, err)
+	require.Len(t, resources.Warnings, 100)
+}
+
 func TestTrust(t *testing.T) {
 	openstack, _ := platform.ByName("openstack")
 	cloudCA, proxyCA, systemCA := read(t, "cloud-ca.pem"), read(t, "proxy-ca.pem"), read(t, "system-ca.pem")

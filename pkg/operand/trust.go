@@ -47,7 +47,7 @@ func (s TrustSource) IsUsable() bool {
 
 func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 	var certificates [][]byte
-	var diagnostics []diagnostic.Diagnostic
+	var diagnostics diagnostic.List
 	for rest := s.Data; ; {
 		block, next := pem.Decode(rest)
 		if block == nil {
@@ -83,7 +83,7 @@ func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 		diagnostics = append(diagnostics, s.newDiagnostic(0,
 			"it has no PEM certificate; add the CA certificates in PEM"))
 	}
-	return certificates, diagnostics
+	return certificates, diagnostics.Sorted() // a broken bundle may have thousands
 }
 
 // certificatesOnly keeps the certificates and empty lines of a bundle. Everything else may be a secret, such as a
