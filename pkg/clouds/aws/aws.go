@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -74,6 +75,29 @@ func (a *rewriter) checkValues() {
 			confdoc.Quoted(id))
 	}
 	a.checkCluster()
+	if role := a.Value("Global", "RoleARN"); role.String() != "" {
+		a.checkPartition(a.Document, role, "RoleARN")
+	}
+}
+
+// partitions are the partitions by the starts of their regions, except for aws (internal/endpoints/awsrulesfn of
+// github.com/aws/aws-sdk-go-v2 v1.41.1).
+var partitions = map[string]string{"cn-": "aws-cn", "us-gov-": "aws-us-gov", "us-iso-": "aws-iso",
+	"us-isob-": "aws-iso-b", "eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f", "eusc-": "aws-eusc"}
+
+// checkPartition reports a role of another known partition than the cluster's region: no login crosses partitions.
+func (a *rewriter) checkPartition(d *confdoc.Document, role *confdoc.Node, name string) {
+	wanted, isKnown := "aws", strings.HasPrefix(role.Text, "arn:aws:")
+	for start, partition := range partitions {
+		if strings.HasPrefix(a.status.Region, start) {
+			wanted = partition
+		}
+		isKnown = isKnown || strings.HasPrefix(role.Text, "arn:"+partition+":")
+	}
+	if a.status.Region != "" && isKnown && !strings.HasPrefix(role.Text, "arn:"+wanted+":") {
+		d.Reportf(role, diagnostic.Typo, "%s is a role of another partition than the region %s: write arn:%s:iam::…", name,
+			confdoc.Quoted(a.status.Region), wanted)
+	}
 }
 
 // checkCluster reports a VPC that the provider ignores (newAWSCloud in pkg/providers/v1/aws.go), and the ID of another

@@ -133,6 +133,11 @@ func (a *rewriter) sharedFile(text string) (map[string][]byte, []clouds.Token) {
 	}
 	profiles := readProfiles(text)
 	checkLogin(file, profiles)
+	for _, p := range profiles {
+		if role := p.settings[roleARN]; role != nil && p.name == defaultProfile {
+			a.checkPartition(file, role, roleARN+" of profile "+p.shown())
+		}
+	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if isLoneQuote(line) {

@@ -86,6 +86,9 @@ func (a *rewriter) checkURL(e *confdoc.Entry) {
 	case strings.HasPrefix(address, "http:") && !slices.Contains(serviceIDs(service), imds):
 		a.Reportf(at, diagnostic.Insecure, "URL is %s, without TLS: anyone between the nodes and the endpoint can change "+
 			"the answers; write https://", confdoc.Quoted(address))
+	case isAmazons(host) && region >= 0 && strings.HasPrefix(labels[region], "cn-") != strings.HasSuffix(host, ".cn"):
+		a.Reportf(at, diagnostic.Typo, "URL is %s, but only the endpoints of China's regions end in .com.cn, and all of "+
+			"them: correct it", confdoc.Quoted(address))
 	case isAmazons(host) && region >= 0 && signing != "" && labels[region] != signing:
 		a.Reportf(at, diagnostic.Doubtful, "URL is an endpoint of the region %s, which rejects requests that are signed for "+
 			"%s: write the same region in URL and SigningRegion", labels[region], confdoc.Quoted(signing))
