@@ -188,6 +188,7 @@ func (a *rewriter) checkInfrastructure() {
 func (a *rewriter) checkLoadBalancers() {
 	sku, vmType, pool := a.Text("loadBalancerSku"), a.Text("vmType"), a.Text(poolType)
 	isStandard := sku == "" || strings.EqualFold(sku, "standard")
+	a.checkHub(sku)
 	if strings.EqualFold(sku, "basic") && !a.stack {
 		a.Reportf(a.Value("loadBalancerSku"), diagnostic.Doubtful, "loadBalancerSku is basic, but Azure has retired Basic "+
 			"load balancers and public IP addresses, and those of OpenShift are Standard: write standard or remove the line")
@@ -206,6 +207,22 @@ func (a *rewriter) checkLoadBalancers() {
 			"write nodeIP there", multiple, poolType)
 	}
 	a.checkNames(several)
+}
+
+// checkHub reports what an Azure Stack Hub does not have
+// (https://learn.microsoft.com/azure-stack/user/azure-stack-network-differences).
+func (a *rewriter) checkHub(sku string) {
+	if !a.stack {
+		return
+	}
+	if !strings.EqualFold(sku, "basic") {
+		a.Reportf(a.Value("loadBalancerSku"), diagnostic.Doubtful, "loadBalancerSku is %s, but an Azure Stack Hub has Basic "+
+			"load balancers only: write basic", confdoc.Quoted(cmp.Or(sku, "standard")))
+	}
+	if a.IsTrue("useInstanceMetadata") {
+		a.Reportf(a.Value("useInstanceMetadata"), diagnostic.Doubtful, "useInstanceMetadata is true, but the metadata "+
+			"service of an Azure Stack Hub does not have what the cloud-controller-manager reads: write false")
+	}
 }
 
 // checkVMType reports combinations with which the provider exits, and a type that OpenShift's machines do not have.

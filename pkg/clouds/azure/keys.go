@@ -117,8 +117,8 @@ var azureFields = slices.Concat(
 		"loadBalancerResourceGroup", "privateLinkServiceResourceGroup"),
 	confdoc.FieldsOf(confdoc.Text, "userAgent", "networkResourceTenantID", "aadClientCertPath",
 		"aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
-		"location", "extendedLocationName", "extendedLocationType",
-		"primaryAvailabilitySetName", "primaryScaleSetName"),
+		"location", "extendedLocationName", "extendedLocationType"),
+	confdoc.Field{Valid: isName, Passed: true, Hint: onlyName}.For("primaryAvailabilitySetName", "primaryScaleSetName"),
 	// parseTags in pkg/provider/azure_utils.go ignores other elements.
 	confdoc.Field{Valid: areTags, Passed: true, Hint: "tags of the form name=value, separated by commas"}.For("tags"),
 	confdoc.FieldsOf(confdoc.Text, "systemTags"),
