@@ -263,7 +263,7 @@ func TestAMebibyteIsCheckedAndItsDiagnosticsAreLimited(t *testing.T) {
 		cloudtest.Messages(aws.Rewrite(clouds.Source{Credentials: cloudtest.SecretOf(map[string]string{"credentials": file})}), diagnostic.Invalid))
 }
 
-const googleFederation = `{"type": "external_account", "audience": "//iam", "subject_token_type": "urn:jwt", "token_url": "https://sts.googleapis.com/v1/token",
+const googleFederation = `{"type": "external_account", "audience": "//iam.googleapis.com/projects/123/locations/global/workloadIdentityPools/pool/providers/provider", "subject_token_type": "urn:jwt", "token_url": "https://sts.googleapis.com/v1/token",
  "credential_source": {"file": "/var/run/token"}}`
 
 var azureSecret = map[string]string{

@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -99,9 +100,18 @@ func isRSAKey(text string) bool {
 	return err == nil
 }
 
+// audiencePattern matches the names of providers of workload and workforce pools, in every universe
+// (https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token).
+var audiencePattern = regexp.MustCompile(`^//iam\.[^/]+/(projects/\d+/)?locations/[^/]+/` +
+	`(workloadIdentityPools|workforcePools)/[^/]+/providers/[^/]+$`)
+
 // useToken checks a federation, and returns it with the path of the token that the operator maintains.
 func (g *rewriter) useToken(a account, text []byte) []byte {
 	a.require("audience", "subject_token_type", "token_url")
+	if audience := a.Value("audience"); isText(audience) && !audiencePattern.MatchString(audience.Text) {
+		a.Reportf(audience, diagnostic.Typo, "audience is not the name of an identity provider, with the number of its "+
+			"project: write //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/NAME")
+	}
 	a.checkAddresses("token_url", "service_account_impersonation_url")
 	if format := a.Value("credential_source", "format", "type"); format.String() != "" && format.Text != "text" {
 		a.Rejectf(format, "credential_source.format.type must be text: the file contains only the token")

@@ -149,6 +149,12 @@ func (g *rewriter) endEndpoint() {
 	}
 }
 
+// path returns a field for a network, which the provider passes to Google as a path if it has a slash.
+func path(name, collection string) []confdoc.Field {
+	return confdoc.Field{Passed: true, Valid: regexp.MustCompile(`^[^/]*$|(^|/)` + collection + `/[^/]+$`).MatchString,
+		Hint: "only a name, or end in " + strings.Replace(collection, "[^/]+", "REGION", 1) + "/NAME"}.For(name)
+}
+
 // schema are the keys that openshift/cloud-provider-gcp reads (ConfigGlobal in providers/gce/gce.go, at commit
 // 0811987e7530): the keys of kubernetes/cloud-provider-gcp (at commit 0315e7beef45) and two of its own,
 // external-instance-groups-prefix and firewall-rules-management. No key is for the in-tree provider alone. token-body
@@ -156,8 +162,9 @@ func (g *rewriter) endEndpoint() {
 var schema = []confdoc.Field{{Name: "global", Is: confdoc.Object, Fields: slices.Concat(
 	confdoc.Dropped("the cloud-controller-manager logs in with service_account.json instead; remove it, as everyone who "+
 		"may read the ConfigMap can read this secret", "token-body"),
-	confdoc.FieldsOf(confdoc.Text, "token-url", "project-id", "network-project-id", "network-name",
-		"subnetwork-name", "secondary-range-name", "node-instance-prefix"),
+	confdoc.FieldsOf(confdoc.Text, "token-url", "project-id", "network-project-id"),
+	path("network-name", `global/networks`), path("subnetwork-name", `regions/[^/]+/subnetworks`),
+	confdoc.FieldsOf(confdoc.Text, "secondary-range-name", "node-instance-prefix"),
 	[]confdoc.Field{
 		{Name: "local-zone", Valid: isZone, Hint: "a zone, such as us-central1-a"},
 		{Name: "node-tags", Is: confdoc.List, Valid: tagPattern.MatchString, Passed: true,

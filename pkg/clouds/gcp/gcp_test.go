@@ -21,7 +21,8 @@ import (
 )
 
 // federation is a credentials file for workload identity.
-const federation = `{"type": "external_account", "audience": "//iam", "subject_token_type": "urn:jwt", ` +
+const federation = `{"type": "external_account", "subject_token_type": "urn:jwt", ` +
+	`"audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/a/providers/b", ` +
 	`"token_url": "https://sts.googleapis.com/v1/token",
  "credential_source": {"file": "/var/run/token"}}`
 
