@@ -98,6 +98,18 @@ func (i *rewriter) checkAccount() {
 	}
 }
 
+// vpcRegion matches the regions of VPCs, also those for tests, but neither zones nor most regions of Power VS
+// (https://cloud.ibm.com/docs/vpc?topic=vpc-creating-a-vpc-in-a-different-region).
+var vpcRegion = regexp.MustCompile(`^[a-z]{2}-[a-z]+(-stage\w*)?$`)
+
+// checkRegion reports a region with which the provider finds no endpoint of the VPC's API.
+func (i *rewriter) checkRegion() {
+	if region := i.Value("provider", "region"); region.String() != "" && !vpcRegion.MatchString(region.Text) {
+		i.Reportf(region, diagnostic.Doubtful, "region is %s, which is no region of a VPC, such as eu-gb: write that of the "+
+			"cluster's VPC", confdoc.Quoted(region.Text))
+	}
+}
+
 // checkCluster reports the ID of another cluster: load balancers have it in their names (GenerateLoadBalancerName in
 // pkg/vpcctl/vpc_provider.go of both providers).
 func (i *rewriter) checkCluster() {
@@ -128,6 +140,7 @@ func (i *rewriter) checkNames() {
 
 func (i *rewriter) finish(endpoints []ibmEndpoint) clouds.Result {
 	i.checkAccount()
+	i.checkRegion()
 	i.checkCluster()
 	i.checkNames()
 	i.useKubeconfig()

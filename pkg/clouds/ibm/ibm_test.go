@@ -95,7 +95,7 @@ func TestIBMCloudReportsIDsInsteadOfNames(t *testing.T) {
 		{"vpc", "a,0797-1a2b3c4d-0000-1111-2222-333344445555 02c7-1a2b3c4d-0000-1111-2222-333344445555"}: {
 			`cloud config:9:20: g2VpcSubnetNames has "0797-1a2b3c4d-0000-1111-2222-333344445555"` + warning},
 	} {
-		config := "[global]\nversion = 1.1.0\n[provider]\naccountID = 0123456789abcdef0123456789abcdef\nclusterID = c\nregion = r\n" +
+		config := "[global]\nversion = 1.1.0\n[provider]\naccountID = 0123456789abcdef0123456789abcdef\nclusterID = c\nregion = eu-gb\n" +
 			"cluster-default-provider = g2\ng2VpcName = " + names[0] + "\ng2VpcSubnetNames = " + names[1] +
 			"\ng2ResourceGroupName = g\npowerVSRegion = r\npowerVSZone = z\n" +
 			"powerVSCloudInstanceID = 11111111-2222-3333-4444-555555555555\n"
