@@ -129,27 +129,35 @@ func serversOf(wanted []vCenter) string {
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._:%-]+$`)
 
-func (v *rewriter) checkServer(at *confdoc.Node, owner, server string) {
+// checkServer reports a server that is no host. It is Infrastructure's if at is nil.
+func (v *rewriter) checkServer(at *confdoc.Node, server string) {
 	host, port, _ := strings.Cut(server, ":")
 	_, err := strconv.ParseUint(port, 10, 16)
-	const wanted = "%s is %s, but must be the host name or IP address alone"
+	action := ""
 	switch {
 	case !hostName.MatchString(server):
-		v.Rejectf(at, wanted, owner, confdoc.Quoted(server))
 	case err == nil && host != "":
-		v.Rejectf(at, wanted+": write the port under its own key", owner, confdoc.Quoted(server))
+		action = ": write the port under its own key"
+	default:
+		return
 	}
+	message := "server is " + confdoc.Quoted(server) + ", but must be the host name or IP address alone" + action
+	if at == nil {
+		v.ReportInfrastructure(platformSpec+".vcenters", diagnostic.Invalid, "a %s", message)
+		return
+	}
+	v.Rejectf(at, "the vCenter's %s", message)
 }
 
 // checkServers reports invalid server names and duplicate vCenters, and returns whether there are none of them.
 func (v *rewriter) checkServers(users []*confdoc.Entry, wanted []vCenter) bool {
 	before := len(*v.Findings)
 	for _, w := range wanted {
-		v.checkServer(nil, "a server in "+vCenters, w.Server)
+		v.checkServer(nil, w.Server)
 	}
 	for i, e := range users {
 		server := serverOf(e)
-		v.checkServer(cmp.Or(e.Value.Get("server"), &confdoc.Node{Position: e.Position}), "the vCenter's server", server)
+		v.checkServer(cmp.Or(e.Value.Get("server"), &confdoc.Node{Position: e.Position}), server)
 		if twin := slices.IndexFunc(users[:i], isServer(server)); twin >= 0 {
 			v.ReportPair(e.Position, users[twin].Line, diagnostic.Invalid,
 				"duplicate vCenter "+confdoc.Quoted(server)+": keep one")

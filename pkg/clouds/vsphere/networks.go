@@ -109,22 +109,22 @@ func (v *rewriter) useNodeNetwork(n nodeNetwork) {
 // checkNetworks reports networks that the provider cannot parse, and returns whether there are none. One of them
 // suffices for the provider to find no address for any node.
 func (v *rewriter) checkNetworks(n nodeNetwork, wanted []string) bool {
-	at, owner := v.Value("nodes", n.name), v.Shown("nodes", n.name)
-	if v.infrastructureDecides() {
-		at, owner = nil, n.source()
-	}
 	before := len(*v.Findings)
 	for _, network := range wanted {
-		if _, err := netip.ParsePrefix(network); err != nil {
-			v.Rejectf(at, "%s has %s, but must have networks such as 192.0.2.0/24", owner, confdoc.Quoted(network))
+		const format = "%s has %s, but must have networks such as 192.0.2.0/24"
+		if _, err := netip.ParsePrefix(network); err != nil && v.infrastructureDecides() {
+			v.ReportInfrastructure(n.path(), diagnostic.Invalid, format, "it", confdoc.Quoted(network))
+		} else if err != nil {
+			v.Rejectf(v.Value("nodes", n.name), format, v.Shown("nodes", n.name), confdoc.Quoted(network))
 		}
 	}
 	return len(*v.Findings) == before
 }
 
-func (n nodeNetwork) source() string {
-	return platformSpec + ".nodeNetworking." + n.field + " of " + clouds.Infrastructure
-}
+// path returns the path of the field in Infrastructure.
+func (n nodeNetwork) path() string { return platformSpec + ".nodeNetworking." + n.field }
+
+func (n nodeNetwork) source() string { return n.path() + " of " + clouds.Infrastructure }
 
 func (v *rewriter) networkReason(n nodeNetwork, was []string) string {
 	var reasons []string
