@@ -203,6 +203,9 @@ var mistakes = []struct {
 	{regexp.MustCompile(`^--[\w-]+\s+[^-\s]`), "flag and value reach the cloud-controller-manager as one argument: " +
 		"write --flag=value"},
 	{regexp.MustCompile(`^(-?–|—)`), "it starts with the dash of a text, not of a flag: write --"},
+	{regexp.MustCompile(`^[a-z]+(-[a-z]+)+=\S`), "it has no dashes: write --flag=value"},
+	{regexp.MustCompile(`^--cloud-provider=external$`), "external is the kubelet's value, with which a " +
+		"cloud-controller-manager exits: write the name of its provider"},
 	{regexp.MustCompile(`(^|[^$])\$(\{|[A-Za-z_])`), "no shell expands the variable: write $(NAME)"},
 	{regexp.MustCompile(`^--[\w-]+=("[^"]*"|'[^']*')$`), "no shell removes the quotes: write the value without them"},
 }
