@@ -149,7 +149,7 @@ func (c cloudsFile) checkAuth() {
 	if c.entry.Get("auth") == nil {
 		c.Rejectf(c.entry, "the cloud openstack has no auth: "+
 			"write a mapping with auth_url and an application credential or a user and password")
-	} else if c.entry.String("auth", "auth_url") == "" && !slices.ContainsFunc(c.entry.Get("auth").Members(), isMeant) {
+	} else if c.entry.String("auth", "auth_url") == "" && !slices.ContainsFunc(c.settings(), isMeant) {
 		c.Rejectf(c.entry.Get("auth"),
 			"auth has no auth_url: write the address of Keystone, such as https://keystone.example.com:5000/v3")
 	}
@@ -238,21 +238,32 @@ func readName(name string) string {
 	return authFields[i].Name
 }
 
-// checkUnreadNames reports keys of auth that only readName knows: without a project, the login has no catalog unless
-// the user has a default project. If the provider would exit because of such a key, it returns auth as the user meant
-// it, so that the mistake is not reported twice.
+// settings returns the keys of auth, and those beside it, where OpenStack's own tools read the keys of auth too.
+func (c cloudsFile) settings() []*confdoc.Entry {
+	return slices.Concat(c.entry.Get("auth").Members(), c.entry.Members())
+}
+
+// checkUnreadNames reports keys of auth that only readName knows, and those beside auth: without a project, the login
+// has no catalog unless the user has a default project. If the provider would exit because of such a key, it returns
+// auth as the user meant it, so that the mistake is not reported twice.
 func (c cloudsFile) checkUnreadNames() auth {
 	read, meant, kind := c.auth(), c.auth(), diagnostic.Typo
 	if _, problem := c.loginProblem(c.auth()); problem != "" {
 		kind = diagnostic.Invalid
+	} else if read.hasApplicationCredential() {
+		kind = diagnostic.Doubtful // it has its own project
 	}
-	for _, e := range c.entry.Get("auth").Members() {
+	for _, e := range c.settings() {
 		if name := readName(e.Name); name != "" && e.Value.Text != "" && read[name] == "" {
 			meant[name] = e.Value.Text
 			if name == "auth_url" {
 				kind = diagnostic.Invalid
 			}
-			c.Reportf(e.Value, kind, "the cloud-controller-manager does not read %s: write %s", e.Name, name)
+			format := "the cloud-controller-manager does not read %s: write %s"
+			if c.entry.Entry(e.Name) == e {
+				format = "the cloud-controller-manager does not read %s here: write %s below auth"
+			}
+			c.Reportf(e.Value, kind, format, e.Name, name)
 		}
 	}
 	if kind == diagnostic.Invalid {

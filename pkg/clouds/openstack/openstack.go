@@ -233,7 +233,7 @@ func (o rewriter) checkEndpointType() {
 // project, and then the provider exits once it leads.
 func (o rewriter) checkScope() {
 	auth := o.login.entry.Get("auth")
-	namesProject := slices.ContainsFunc(auth.Members(), func(e *confdoc.Entry) bool {
+	namesProject := slices.ContainsFunc(o.login.settings(), func(e *confdoc.Entry) bool {
 		return e.Value.Text != "" && slices.Contains([]string{"project_id", "project_name"}, readName(e.Name))
 	})
 	switch {
