@@ -60,12 +60,25 @@ func (m Manifest) notBase64() error {
 		for _, e := range tree.Get(field).Members() { // in order
 			path := []string{field, e.Name}
 			if _, err := base64.StdEncoding.DecodeString(e.Value.Text); err != nil && isBase64(m, path) {
+				if isBroken(e.Value.Text) {
+					action = "it is cut off, or has a space or a line break: encode it again, in one line (base64 -w0)"
+				}
 				return m.failf(path, "%s.%s in %s is not base64: %s", field, e.Name, m, action)
 			}
 		}
 	}
 	return fmt.Errorf("%s: a value is not base64: encode it", m.Source())
 }
+
+// isBroken reports whether a text is base64 except for whitespace or a missing end.
+func isBroken(text string) bool {
+	joined := strings.TrimRight(strings.Join(strings.Fields(text), ""), "=")
+	_, err := base64.RawStdEncoding.DecodeString(joined[:len(joined)-len(joined)%4])
+	return err == nil && len(joined) >= minBroken
+}
+
+// minBroken is the length of a text that is hardly base64 by chance.
+const minBroken = 40
 
 func (m Manifest) failf(path []string, format string, args ...any) error {
 	at := m.place(path...)

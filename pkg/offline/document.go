@@ -80,6 +80,13 @@ func CheckSingle(file string, data []byte) error {
 var withoutBar = regexp.MustCompile(
 	`(?m)^([ ]*)([A-Za-z0-9._-]+):[ ]*\r?\n[ ]*\[[ ]*[A-Za-z][A-Za-z0-9 "._-]*\][ ]*\r?$`)
 
+// notIndented matches a key with a literal block that starts with a section header or JSON, with the indentation of
+// both.
+var notIndented = regexp.MustCompile(`(?m)^([ ]*)([A-Za-z0-9._-]+):[ ]*[|>][-+]?[ ]*\r?\n([ ]*)[\[{]`)
+
+// conflict matches the line in front of a conflict that git could not merge.
+var conflict = regexp.MustCompile(`(?m)^<{7}( |\r?$)`)
+
 // json converts the document to JSON. Errors start with the line and the column in the file.
 func (d *document) json() ([]byte, error) {
 	asJSON := bytes.TrimSpace(d.data)
@@ -87,10 +94,8 @@ func (d *document) json() ([]byte, error) {
 	if asJSON[0] == '{' && json.Valid(asJSON) {
 		err = duplicateIn(asJSON)
 	} else if asJSON, err = sigsyaml.YAMLToJSONStrict(d.data); err != nil {
-		if found := withoutBar.FindSubmatchIndex(d.data); found != nil {
-			key := string(d.data[found[4]:found[5]])
-			return nil, d.failf(confdoc.PositionAt(d.data, found[4]), "%s has no vertical bar, so its text is read as YAML: "+
-				"write %q and indent the text below it", key, key+": |")
+		if mistake := d.mistake(); mistake != nil {
+			return nil, mistake
 		}
 	}
 	if err == nil {
@@ -101,6 +106,26 @@ func (d *document) json() ([]byte, error) {
 		defect.Message += fmt.Sprintf(" (see line %d)", d.inFile(position{Line: defect.SeeLine}).Line)
 	}
 	return nil, d.failf(defect.Position, "%s", defect.Message)
+}
+
+// mistake returns an error for a mistake in invalid YAML for which the library names only a consequence, or nil.
+func (d *document) mistake() error {
+	if found := withoutBar.FindSubmatchIndex(d.data); found != nil {
+		key := string(d.data[found[4]:found[5]])
+		return d.failf(confdoc.PositionAt(d.data, found[4]), "%s has no vertical bar, so its text is read as YAML: "+
+			"write %q and indent the text below it", key, key+": |")
+	}
+	if found := conflict.FindIndex(d.data); found != nil {
+		return d.failf(confdoc.PositionAt(d.data, found[0]), "a merge conflict starts here: keep one of the versions, "+
+			"and remove the lines <<<<<<<, ======= and >>>>>>>")
+	}
+	for _, found := range notIndented.FindAllSubmatchIndex(d.data, -1) {
+		if keyIndent, textIndent := found[3]-found[2], found[7]-found[6]; textIndent <= keyIndent {
+			return d.failf(confdoc.PositionAt(d.data, found[7]), "the text of %s starts here, but is not indented below it: "+
+				"put more spaces in front of each of its lines", d.data[found[4]:found[5]])
+		}
+	}
+	return nil
 }
 
 // duplicateIn returns an error for duplicate keys in JSON. For YAML, the library detects them.

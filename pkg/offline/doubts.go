@@ -124,8 +124,8 @@ func (k *check) checkImage(custom *ccmv1.CustomCloudControllerManager) {
 	}
 }
 
-// checkCommas warns about values of INI that end with a comma, which is part of the value or starts an empty item. It
-// omits lines that have a diagnostic already.
+// checkCommas warns about values of INI that end with a comma or have a comment of another language. It omits lines
+// that have a diagnostic already.
 func (k *check) checkCommas(config operand.CloudConfig, reported ...[]diagnostic.Diagnostic) {
 	if !confdoc.LooksLikeINI(config.Data) {
 		return
@@ -137,13 +137,19 @@ func (k *check) checkCommas(config operand.CloudConfig, reported ...[]diagnostic
 			isReported := func(d diagnostic.Diagnostic) bool {
 				return d.Object == config.Source && d.Line == e.Value.Line
 			}
-			if !strings.HasSuffix(e.Value.Text, ",") || slices.ContainsFunc(slices.Concat(reported...), isReported) {
+			reason := ""
+			if strings.HasSuffix(e.Value.Text, ",") {
+				reason = "ends with a comma, which is a part of the value or starts an empty item: remove it"
+			} else if strings.Contains(e.Value.Text, " //") {
+				reason = "has //, which is a part of the value and starts no comment: write # instead"
+			}
+			if reason == "" || slices.ContainsFunc(slices.Concat(reported...), isReported) {
 				continue
 			}
 			k.add(diagnostic.Warning, []diagnostic.Diagnostic{{
 				Kind: diagnostic.Doubtful, Cause: diagnostic.CloudConfig, Object: config.Source, Key: config.Key,
-				Line: e.Value.Line, Column: e.Value.Column, Message: fmt.Sprintf("%s in %s ends with a comma, which is a part "+
-					"of the value or starts an empty item: remove it", confdoc.Cut(e.Name), document.Header(section)),
+				Line: e.Value.Line, Column: e.Value.Column,
+				Message: fmt.Sprintf("%s in %s %s", confdoc.Cut(e.Name), document.Header(section), reason),
 			}})
 		}
 	}

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -40,6 +41,9 @@ var knownFlags = strings.Fields(`
 	webhooks
 `)
 
+// formerFlags are flags that Kubernetes has removed, with those that replace them.
+var formerFlags = map[string]string{"port": "secure-port", "address": "bind-address"}
+
 // checkFlags warns about overridden flags that no cloud-controller-manager has and that resemble one: the process would
 // exit. A flag that resembles none may be one of another release.
 func (k *check) checkFlags(spec ccmv1.CloudControllerManagerSpec) {
@@ -51,7 +55,7 @@ func (k *check) checkFlags(spec ccmv1.CloudControllerManagerSpec) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(overrides.ExtendedArguments)) {
 		// The parser of Kubernetes takes an underscore for a dash. The operator rejects leading dashes.
-		meant := confdoc.Nearest(name, knownFlags)
+		meant := cmp.Or(formerFlags[name], confdoc.Nearest(name, knownFlags))
 		if meant == "" || meant == strings.ReplaceAll(name, "_", "-") || strings.HasPrefix(name, "-") {
 			continue
 		}

@@ -119,7 +119,12 @@ func (ms manifests) add(more ...Manifest) manifests {
 			continue
 		}
 		if known.defect == nil && !sameObject(*known, m) {
-			known.defect = &defect{err: fmt.Errorf("%s and %s define %s differently: keep one of them", known.File, m.File, m)}
+			first, second := known.File, m.File
+			if first == second {
+				first += fmt.Sprintf(":%d", known.place("metadata", "name").Line)
+				second += fmt.Sprintf(":%d", m.place("metadata", "name").Line)
+			}
+			known.defect = &defect{err: fmt.Errorf("%s and %s define %s differently: keep one of them", first, second, m)}
 		}
 	}
 	return ms
