@@ -130,6 +130,9 @@ func (d *Document) unknownName(fields []Field, path string, n *Node, e *Entry) (
 		return ""
 	}
 	action := "remove it or correct its name"
+	if e.Value.Blank {
+		action = "remove it, or write it into the line above if it is the rest of that value"
+	}
 	if d.Input == diagnostic.CloudConfig && redaction.IsSecretName(e.Name) {
 		action = "remove it, as everyone who may read the ConfigMap can read this secret"
 	}

@@ -155,7 +155,8 @@ func (d *Document) parseINI() (*Node, []SyntaxError) {
 	sections, parseErrs := gcfg.Parse(d.text)
 	var errs []SyntaxError
 	for _, e := range parseErrs {
-		errs = append(errs, SyntaxError{Position: e.Pos, Message: e.Message + d.suggestion(e.Name)})
+		message := cmp.Or(d.joinHeader(sections, e.Pos), e.Message+d.suggestion(e.Name))
+		errs = append(errs, SyntaxError{Position: e.Pos, Message: message})
 	}
 	root, found := NewMap(), map[[2]string]*Node{}
 	for _, s := range sections {
@@ -181,6 +182,21 @@ func (d *Document) parseINI() (*Node, []SyntaxError) {
 		}
 	}
 	return root, errs
+}
+
+// joinHeader corrects a header whose name has a space, as in [Load Balancer], and returns the message about it. It
+// returns an empty string if the header at the position is another one.
+func (d *Document) joinHeader(sections []gcfg.Section, at Position) string {
+	for i := range sections {
+		s := &sections[i]
+		for _, f := range d.Fields {
+			if s.Pos == at && s.Subsection != "" && SameName(f.Name, s.Name+s.Subsection) {
+				s.Name, s.Subsection = f.Name, ""
+				return fmt.Sprintf("the name of the section has a space: write [%s]", f.Name)
+			}
+		}
+	}
+	return ""
 }
 
 // suggestion returns the end of a message that suggests a known key for an invalid key, or an empty string.

@@ -207,7 +207,7 @@ func TestOpenStackReportsUnknownNames(t *testing.T) {
 				`remove it or correct its name`}},
 		"a key without a value is not shown": {config: "[Route]\nc2VjcmV0\n", unknown: []string{
 			"cloud config:2:1: unknown key without a value in [Route]: the cloud-controller-manager ignores it; " +
-				"remove it or correct its name"}},
+				"remove it, or write it into the line above if it is the rest of that value"}},
 		"an unknown section": {config: "[Quotas]\nx = 1\n", unknown: []string{
 			"cloud config:1:1: unknown section [Quotas]: the cloud-controller-manager ignores it; " +
 				"remove it or correct its name"}},
