@@ -109,7 +109,7 @@ var audiencePattern = regexp.MustCompile(`^//iam\.[^/]+/(projects/\d+/)?location
 func (g *rewriter) useToken(a account, text []byte) []byte {
 	a.require("audience", "subject_token_type", "token_url")
 	if audience := a.Value("audience"); isText(audience) && !audiencePattern.MatchString(audience.Text) {
-		a.Reportf(audience, diagnostic.Typo, "audience is not the name of an identity provider, with the number of its "+
+		a.Reportf(audience, diagnostic.Doubtful, "audience is not the name of an identity provider, with the number of its "+
 			"project: write //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/NAME")
 	}
 	a.checkAddresses("token_url", "service_account_impersonation_url")
