@@ -254,17 +254,19 @@ func (c cloudsFile) checkUnreadNames() auth {
 		kind = diagnostic.Doubtful // it has its own project
 	}
 	for _, e := range c.settings() {
-		if name := readName(e.Name); name != "" && e.Value.Text != "" && read[name] == "" {
-			meant[name] = e.Value.Text
-			if name == "auth_url" {
-				kind = diagnostic.Invalid
-			}
-			format := "the cloud-controller-manager does not read %s: write %s"
-			if c.entry.Entry(e.Name) == e {
-				format = "the cloud-controller-manager does not read %s here: write %s below auth"
-			}
-			c.Reportf(e.Value, kind, format, e.Name, name)
+		name := readName(e.Name)
+		if name == "" || e.Value.Text == "" || read[name] != "" {
+			continue
 		}
+		meant[name] = e.Value.Text
+		if name == "auth_url" {
+			kind = diagnostic.Invalid
+		}
+		format := "the cloud-controller-manager does not read %s: write %s"
+		if c.entry.Entry(e.Name) == e {
+			format = "the cloud-controller-manager does not read %s here: write %s below auth"
+		}
+		c.Reportf(e.Value, kind, format, e.Name, name)
 	}
 	if kind == diagnostic.Invalid {
 		return meant

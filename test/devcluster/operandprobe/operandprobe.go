@@ -23,8 +23,8 @@ const (
 	// which are those of the leader.
 	counter = "running_managed_controllers{"
 	leading = counter + `manager="cloud-controller-manager",name="cloud-node"} 1`
-	// controllers begins the lines of a controller of the leader. Azure's cloud-controller-manager, which has its own copy of
-	// the start, does not count its controllers.
+	// controllers begins the lines of a controller of the leader. Azure's cloud-controller-manager, which has its own
+	// copy of the start, does not count its controllers.
 	controllers = "\nservice_controller_"
 	// startTime begins the line with when the process started, of Prometheus' process collector.
 	startTime = "\nprocess_start_time_seconds "

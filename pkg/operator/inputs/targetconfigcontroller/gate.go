@@ -107,13 +107,10 @@ func (g *gating) classify() (err error) {
 		g.accept(g.record.Inputs)
 	}
 	for _, r := range g.record.Rejected {
-		isWanted, logsInAnew := r.AppliesTo(g.digests, g.changed) || g.isRollingOut(&r), g.logsInAnew(&r)
+		isWanted := r.AppliesTo(g.digests, g.changed) || g.isRollingOut(&r)
 		switch {
-		case !isWanted || logsInAnew:
-			g.remembered = append(g.remembered, r)
-			if r.Verdict.Revision != 0 && !logsInAnew && !operatorclient.IsAccepted(g.in.acceptance, r.Inputs.Value()) {
-				g.failed = append(g.failed, r)
-			}
+		case !isWanted || g.logsInAnew(&r):
+			g.remember(r)
 		case g.accept(r.Inputs):
 		case g.isReplaced(&r):
 			g.active = append(g.active, r)
@@ -123,6 +120,14 @@ func (g *gating) classify() (err error) {
 		g.remembered, g.active = append(g.remembered, g.active...), nil
 	}
 	return nil
+}
+
+// remember keeps a rejection that replaces no input now. One of a revision may still say what to go back to.
+func (g *gating) remember(r trial.Rejection) {
+	g.remembered = append(g.remembered, r)
+	if r.Verdict.Revision != 0 && !g.logsInAnew(&r) && !operatorclient.IsAccepted(g.in.acceptance, r.Inputs.Value()) {
+		g.failed = append(g.failed, r)
+	}
 }
 
 // accept reports whether an administrator has accepted the inputs, and notes them in g.byAdmin if they cover a change.
