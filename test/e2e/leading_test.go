@@ -186,7 +186,7 @@ type leaderSample struct {
 	seen  []sighting
 }
 
-// sighting is that of the controllers of a process, which has a node and a time of its start.
+// sighting says when the controllers of a process were seen to run. A node and the time of its start identify it.
 type sighting struct {
 	at            time.Time
 	node, process string

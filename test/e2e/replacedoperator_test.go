@@ -313,7 +313,7 @@ func (l *leaseSample) finishLease() (unled, sinceRenewal time.Duration) {
 	return longestUnled(l.seen, l.renewals)
 }
 
-// longestUnled is that of sightings and renewals in their order.
+// longestUnled computes what finishLease returns from sightings and renewals, which are sorted by time.
 func longestUnled(seen []sighting, renewals []time.Time) (unled, sinceRenewal time.Duration) {
 	for _, g := range gapsOf(seen) {
 		unled = max(unled, g.length())

@@ -113,7 +113,7 @@ func failedOf(r *trial.Rejection) []operand.StartDigests {
 }
 
 // formerPod returns the pod whose image or flags replace rejected ones, nil if none are rejected or if a copy was
-// edited manually. The pod is that of the revision to go back to or, for 0, of lastComplete.
+// edited manually. The pod comes from the revision to go back to. If that is 0, it comes from lastComplete.
 func (g *gating) formerPod(revision int32, current *attempt) (*operand.Former, error) {
 	isRejected := func(cause diagnostic.Cause) bool {
 		return slices.ContainsFunc(g.active, func(r trial.Rejection) bool { return r.Inputs[cause] != "" })
