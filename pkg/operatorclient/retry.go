@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// catchUp is how long UpdateOperatorSpec waits for the cache after a conflict.
-	catchUp         = 5 * time.Second
+	// catchUp is how long UpdateOperatorSpec waits for the cache after a conflict. Five seconds were too short beside a
+	// busy API server, while the controllers applied their first conditions.
+	catchUp         = 30 * time.Second
 	catchUpInterval = 50 * time.Millisecond
 
 	// requestLimit is how long an apply may take. The controller retries it. Without a limit, a hung request would last

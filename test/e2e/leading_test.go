@@ -131,8 +131,9 @@ func (s *suite) testBadLeader(t *testing.T, b badLeader) {
 		return s.degradedWith(ctx, fmt.Sprintf("the cloud-controller-manager of revision %d on node/", before+1), b.says,
 			fmt.Sprintf("the nodes go back to what revision %d has", before))
 	})
+	rejected := time.Now()
 	require.LessOrEqual(t, s.operands.reached(before+1), 1, "only the first node has it")
-	s.figure("%s: rejected %s after the revision", b.name, rounded(revised))
+	s.figure("%s: rejected %s after the revision", b.name, rejected.Sub(revised).Round(100*time.Millisecond))
 	s.await(t, "the first node with what works", rolloutLimit, func(ctx context.Context) error {
 		_, err := s.wentBack(ctx, before+2)
 		return err
@@ -140,7 +141,7 @@ func (s *suite) testBadLeader(t *testing.T, b badLeader) {
 	s.await(t, "every node with what works", rolloutLimit, func(ctx context.Context) error { return s.areAt(ctx, before+2) })
 	s.figure("... every node is at one revision %s after the change", rounded(began))
 	s.awaitSettledLeader(t)
-	s.requireLed(t, sample, "the proof and the way back")
+	s.requireLedThereAndBack(t, sample, rejected)
 	if b.meanwhile != nil {
 		b.meanwhile(false)
 	}
@@ -149,18 +150,39 @@ func (s *suite) testBadLeader(t *testing.T, b badLeader) {
 	s.requireAnnounced(t.Context(), t)
 }
 
-// requireLed requires that nobody led for a short time only.
-func (s *suite) requireLed(t *testing.T, sample *leaderSample, what string) {
+// requireLed requires that nobody led for a short time only because of a rollout.
+func (s *suite) requireLed(t *testing.T, sample *leaderSample, rollout string) {
 	t.Helper()
 	sample.finish()
+	s.figure("... led by %s", sample.order())
+	s.requireShort(t, gapsOf(sample.seen), rollout)
+}
+
+// requireLedThereAndBack requires it of the rollout of a revision, and of the one that takes it back: a gap is of the rollout
+// in which it began.
+func (s *suite) requireLedThereAndBack(t *testing.T, sample *leaderSample, back time.Time) {
+	t.Helper()
+	sample.finish()
+	s.figure("... led by %s", sample.order())
+	gaps := gapsOf(sample.seen)
+	there := slices.IndexFunc(gaps, func(g gap) bool { return g.since.After(back) })
+	if there < 0 {
+		there = len(gaps)
+	}
+	s.requireShort(t, gaps[:there], "the proof")
+	s.requireShort(t, gaps[there:], "the way back")
+}
+
+func (s *suite) requireShort(t *testing.T, gaps []gap, rollout string) {
+	t.Helper()
 	var without time.Duration
 	var each []string
-	for _, gap := range gapsOf(sample.seen) {
-		without += gap.length()
-		each = append(each, gap.length().String())
+	for _, g := range gaps {
+		without += g.length()
+		each = append(each, g.length().String())
 	}
-	s.figure("... without a leader: %s in total (%s) because of %s; led by %s", without,
-		cmp.Or(strings.Join(each, ", "), "never"), what, sample.order())
+	s.figure("... without a leader: %s in total (%s) because of %s", without,
+		cmp.Or(strings.Join(each, ", "), "never"), rollout)
 	require.Less(t, without, leaderlessLimit)
 }
 
