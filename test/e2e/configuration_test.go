@@ -77,7 +77,7 @@ func (s *suite) testUnusableTLSProfile(t *testing.T) {
 	began := time.Now()
 	s.patches("apiservers", `{"spec":{"tlsSecurityProfile":{"type":"Custom","modern":null,"custom":`+
 		`{"minTLSVersion":"VersionTLS12","ciphers":["ECDHE-RSA-AES256-GCM-SHA384"]}}}}`)(t)
-	s.awaitDegraded(t, briefly, "it has neither ECDHE-RSA-AES128-GCM-SHA256 nor ECDHE-ECDSA-AES128-GCM-SHA256",
+	s.awaitDegraded(t, visibleLimit, "it has neither ECDHE-RSA-AES128-GCM-SHA256 nor ECDHE-ECDSA-AES128-GCM-SHA256",
 		"until then the former profile is used")
 	s.figure("a TLS profile without the ciphers of HTTP/2 to Degraded with the reason: %s", rounded(began))
 	// A rollout would begin within seconds, after a preflight at most.

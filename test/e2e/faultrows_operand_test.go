@@ -155,10 +155,9 @@ func cloudFaults() []fault {
 		},
 		{
 			name: "the cloud is down when a rollout begins",
-			shows: sign{condition: "CloudConfigDegraded",
-				message: `with the changed inputs, on node/.*the cloud's API answers with a server error`,
-				// The operator tries the inputs again after a minute.
-				clearedWithin: 3 * time.Minute},
+			// The change waits for the cloud, and nothing is degraded.
+			shows: sign{condition: "PreflightNotices", message: `the cloud's API answers with a server error.*it is tried again at`,
+				clearedWithin: retryLimit + visibleLimit, why: "the change rolls out after the next preflight"},
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))

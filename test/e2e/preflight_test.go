@@ -52,7 +52,8 @@ func (s *suite) testPreflight(t *testing.T) {
 	s.requireOneLeader(t)
 }
 
-// requireOnlyReads checks that nobody has changed anything in the cloud since a number of calls.
+// requireOnlyReads checks that nobody has changed anything in the cloud since a number of calls, and that one login was
+// tried.
 func (s *suite) requireOnlyReads(t *testing.T, since int) {
 	t.Helper()
 	logins := 0
@@ -63,7 +64,7 @@ func (s *suite) requireOnlyReads(t *testing.T, since int) {
 		}
 		require.True(t, strings.HasPrefix(call.Endpoint, "GET "), call.Endpoint)
 	}
-	s.figure("logins until then: %d", logins)
+	require.Equal(t, 1, logins, "a wrong password costs one login")
 }
 
 // requirePreflightGone checks that a preflight leaves its verdict only.
