@@ -41,6 +41,8 @@ const (
 	restarts = 3
 	// operatorAccount is the name of the operator's ServiceAccount.
 	operatorAccount = "cluster-cloud-controller-manager"
+	// servicesBinding is the binding of a policy that the operator restores.
+	servicesBinding = "openshift-cloud-controller-manager-operand-services"
 )
 
 // TestWhatOthersWriteMovesNothing plays a tenant, a kubelet, and administrators who delete Nodes, label them by hand or
@@ -253,16 +255,22 @@ func (d *deadMachines) testRightsAreAway(t *testing.T) {
 	d.setCloudConfig(t, text+"max-shared-lb = 4\n")
 	d.awaitInstaller(t, revision, func(string) bool { return true })
 	restore := d.takeRights(t)
+	bindings := d.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	require.NoError(t, bindings.Delete(t.Context(), servicesBinding, metav1.DeleteOptions{}))
 	<-time.After(withoutRights)
 	restore()
 	began := time.Now()
+	d.await(t, "the binding of a policy", visibleLimit, func(ctx context.Context) error {
+		_, err := bindings.Get(ctx, servicesBinding, metav1.GetOptions{})
+		return err
+	})
+	d.figure("rights away for %s, back to the binding of a policy: %s", withoutRights, rounded(began))
 	d.awaitSettled(t, revision, rolloutLimit)
 	d.figure("rights away for %s, back to the revision on three nodes: %s", withoutRights, rounded(began))
 	require.Less(t, time.Since(began), briefly, "no queue waits for longer than half a minute")
 }
 
-// takeRights deletes each ClusterRoleBinding and RoleBinding of the operator, and a policy's binding, which only the
-// operator gives back.
+// takeRights deletes each ClusterRoleBinding and RoleBinding of the operator.
 func (d *deadMachines) takeRights(t *testing.T) (restore func()) {
 	t.Helper()
 	api, ctx := d.kube.RbacV1(), context.WithoutCancel(t.Context())

@@ -27,9 +27,7 @@ const roundPeriod = 330 * time.Second
 func (s *state) compareWithLeader(ctx context.Context, verdict *trial.Verdict) *trial.Verdict {
 	if verdict.AwaitsLeader(0) && s.record.Inputs[diagnostic.Credentials] != "" {
 		// These credentials are rejected, whether the running ones are or not.
-		if verdict.LeaderRejected = s.isRejectedToo(ctx, roundPeriod); verdict.LeaderRejected {
-			verdict.Message += "; the login of the running one is rejected too"
-		}
+		verdict.LeaderRejected = s.isRejectedToo(ctx, roundPeriod)
 		return verdict
 	}
 	leader := s.leader()

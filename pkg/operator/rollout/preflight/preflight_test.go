@@ -932,8 +932,10 @@ func TestARejectedLoginIsTriedAgainAtOnceWhenTheLeadersIsRejectedToo(t *testing.
 	w.pass(t, 0)
 	verdict = w.requireEnded(t)
 	require.Equal(t, trial.Failed, verdict.Result)
-	require.Equal(t, `the cloud rejects the credentials: "Authentication failed"; replace the credentials; the login of the `+
-		"running one is rejected too", verdict.Message)
+	require.Equal(t, `the cloud rejects the credentials: "Authentication failed"; replace the credentials`, verdict.Message)
+	require.Equal(t, "; the login of the running one is rejected too, so leave these credentials if they were just created: a "+
+		"cloud may take minutes to know them; it is tried again at "+
+		verdict.Ended.Add(time.Minute).UTC().Format(time.RFC3339), verdict.NextTry())
 	require.Equal(t, time.Minute, verdict.RepeatIn(verdict.Ended.Time))
 }
 
