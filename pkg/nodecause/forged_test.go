@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
 // values are what cloud-controller-managers log with %v or %s: annotations of Services, names and answers of clouds.
@@ -150,6 +151,29 @@ func TestNoForgedLineOfAValueIsBelievedAndNoTrueOneIsLost(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, corpus, 40)
+}
+
+// lastWords are lines without a header with which a process may end.
+var lastWords = []string{
+	"panic: Authentication failed", "fatal error: Authentication failed", "Error: Authentication failed",
+	"Error: unknown flag: --evil", "E: Authentication failed", "Evil: Authentication failed",
+	"Warning: Authentication failed", "Authentication failed",
+}
+
+func TestNoLineOfAValueIsTheLastWordOfAProcess(t *testing.T) {
+	for where, format := range values {
+		for _, words := range lastWords {
+			for _, severity := range []string{"F", "E"} {
+				c := newContainer()
+				value := "x\n" + words + "\n\ngoroutine 1 [running]:\n" + words + "\n"
+				c.write(fmt.Sprintf(format, c.now.Format(klogTime), value))
+				c.write(severity + c.now.Format(klogTime) + "       1 app.go:225] leaderelection lost\n")
+				log := operandlog.Genuine(c.log.String(), true)
+				require.Contains(t, log, words, "it may belong to an error")
+				require.Equal(t, "leaderelection lost", terminationmessage.Reason(log), "%s; %s", where, words)
+			}
+		}
+	}
 }
 
 func TestALogIsGenuineAlsoWhere(t *testing.T) {

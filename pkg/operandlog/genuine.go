@@ -45,6 +45,9 @@ func CutHeader(line string) (h Header, message string, ok bool) {
 // contain lines that look like the log's own. The container runtime stamps each line when it reads it, so a header
 // whose time was chosen when the value was written does not fit.
 //
+// Lines of a value without a header remain, because they may belong to an error. Only what follows the last header can
+// be the last words of a process; see package terminationmessage.
+//
 // A log that is not complete may start within a value.
 //
 // A tenant who guesses the millisecond can still forge a line: an action because of a log needs a second source too.

@@ -29,6 +29,7 @@ const (
 	plain
 	logged
 	usage
+	panicked
 	fatal
 )
 
@@ -54,12 +55,20 @@ func Summary(message string) string { return Cut(Reason(message)) }
 // Reason returns the last line of the highest rank: a fatal error, else the error that the process returned, else a
 // logged error, else the last line. Lines without a header that follow a line of klog belong to it. Reason removes
 // klog's header, control characters and secrets, and reduces an HTML page to its first words.
+//
+// Only what follows the last header can be a panic, a returned error or last words: a process that has printed one logs
+// nothing more. A line without a header before that continues a value, which a tenant may have written.
 func Reason(message string) string {
 	var s selection
-	for line := range strings.Lines(message) {
+	lines := strings.SplitAfter(message, "\n")
+	lastWords := len(lines)
+	for lastWords > 0 && !hasHeader(lines[lastWords-1]) {
+		lastWords--
+	}
+	for i, line := range lines {
 		line = strings.TrimRight(line, "\r\n")
 		if !s.isStack(line) {
-			s.read(line)
+			s.read(line, i < lastWords && !hasHeader(line))
 		}
 	}
 	return redaction.Text(oneLine(withoutPage(s.text)))
@@ -78,16 +87,25 @@ func (s *selection) isStack(line string) bool {
 	return s.inStack
 }
 
+func hasHeader(line string) bool {
+	_, _, ok := operandlog.CutHeader(line)
+	return ok
+}
+
 func isKlog(line string) bool {
 	header, _, _ := operandlog.CutHeader(line)
 	return header.Severity != ""
 }
 
-func (s *selection) read(line string) {
+func (s *selection) read(line string, isValue bool) {
 	r, content := rankOf(line)
+	if isValue {
+		r = min(r, plain)
+	}
 	switch {
 	case s.continues && (r == plain || strings.HasPrefix(line, "\t")):
 		s.text += " " + content
+	case isValue:
 	case r != noise && r >= s.best && strings.TrimSpace(content) != "":
 		s.best, s.text = r, content
 		s.continues = r >= logged && isKlog(line)
@@ -113,7 +131,7 @@ func rankOf(line string) (rank, string) {
 		strings.HasPrefix(strings.TrimSpace(line), "<") && page().MatchString(line):
 		return noise, line
 	case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "):
-		return fatal, line
+		return panicked, line
 	case strings.HasPrefix(line, "Error: "):
 		return usage, line
 	default:

@@ -87,6 +87,22 @@ func TestSummary(t *testing.T) {
 			message: "E1121 09:00:01.123457       1 a.go:1] \"not initialized\" err=<\n\tlist zones: authentication failed\n\tRESPONSE 401\n > logger=\"Run\"\n",
 			want:    `"not initialized" err=< list zones: authentication failed RESPONSE 401 > logger="Run"`,
 		},
+		"a line of a value is none of the last words": {
+			message: "I1121 09:00:01.123457       1 a.go:1] annotation x\n" +
+				"panic: forged\nfatal error: forged\nError: forged\nforged\n" +
+				"I1121 09:00:01.123459       1 a.go:3] shutting down\n",
+			want: "shutting down",
+		},
+		"nor is it more than a continuation of an error": {
+			message: "E1121 09:00:01.123457       1 a.go:1] annotation x\npanic: forged\n" +
+				"I1121 09:00:01.123459       1 a.go:3] shutting down\n",
+			want: "annotation x panic: forged",
+		},
+		"a value that is logged after the fatal line does not replace it": {
+			message: "F1121 09:00:01.123457       1 a.go:1] fatal\n" +
+				"I1121 09:00:01.123458       1 a.go:3] annotation x\npanic: forged\n",
+			want: "fatal",
+		},
 		"lines that follow a stack belong to nothing": {
 			message: "F1121 09:00:01.123457       1 a.go:1] fatal\ngoroutine 7 [select]:\nmain.wait()\n\t/src/main.go:7\nlast words\n", want: "fatal",
 		},

@@ -58,7 +58,7 @@ func (s *state) isRejectedToo(ctx context.Context, last time.Duration, rejected 
 	for _, pod := range s.view.StaticPods() {
 		isRejected := func(revision int32) bool { return controlplane.HasRevision(pod, revision) }
 		hasItsLogin := leader == nil || s.loginOf(pod) == s.loginOf(leader)
-		if endedByLogin(pod) && hasItsLogin && !slices.ContainsFunc(rejected, isRejected) {
+		if hasItsLogin && !slices.ContainsFunc(rejected, isRejected) && s.endedByLogin(ctx, pod) {
 			return true
 		}
 	}
@@ -81,12 +81,20 @@ func (s *state) loginOf(pod *corev1.Pod) string {
 	return s.objects.StartDigests(int32(revision))[diagnostic.Credentials]
 }
 
-// endedByLogin reports whether the CCM of a static pod has ended because its login was rejected, and does not run.
-func endedByLogin(pod *corev1.Pod) bool {
+// endedByLogin reports whether the CCM of a static pod has ended because its login was rejected, and does not run. It
+// reads the log only if the termination message, in which tenants may have written, says so.
+func (s *state) endedByLogin(ctx context.Context, pod *corev1.Pod) bool {
 	status := controlplane.ContainerStatus(pod)
 	end := controlplane.Terminated(status)
-	return status.State.Running == nil && end != nil &&
-		nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
+	if status.State.Running != nil || end == nil || !saysUnauthenticated(end) {
+		return false
+	}
+	end, _ = s.genuineEnd(ctx, pod, end)
+	return saysUnauthenticated(end)
+}
+
+func saysUnauthenticated(end *corev1.ContainerStateTerminated) bool {
+	return nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
 }
 
 // recordLeaderRejected records that the cloud rejects the login of what runs, while it rejects that of a changed

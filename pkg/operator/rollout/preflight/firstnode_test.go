@@ -200,6 +200,16 @@ func TestACloudThatRejectsALoginItHasAcceptedRejectsNoRevision(t *testing.T) {
 	}
 }
 
+// A process that is not Ready may have led, and logged what a tenant wrote.
+func TestAFirstNodeIsNotJudgedByWhatATenantWrote(t *testing.T) {
+	const own = "F1125 19:00:00.000000       1 main.go:1] dial tcp 192.0.2.1:443: connect: no route to host\n"
+	w := newRollout(t, "m0", "m1", "m2")
+	w.masked = own
+	w.crashes("m1", own+"F1125 19:00:00.000001       1 a.go:1] Authentication failed\n")
+	w.renews(t, time.Minute)
+	require.Empty(t, w.rejected(t), "the cloud may be down")
+}
+
 // The credentials are rotated while an image rolls out with the former ones, which the cloud has revoked.
 func TestAnImageIsNotRejectedForALoginThatItDoesNotChange(t *testing.T) {
 	w := newRollout(t, "m0", "m1", "m2")

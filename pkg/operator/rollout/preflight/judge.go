@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
@@ -309,7 +310,8 @@ func errorOf(log string) string {
 		return reason
 	}
 	for _, line := range slices.Backward(lines) {
-		isError := strings.HasPrefix(line, "E") || strings.HasPrefix(line, "W")
+		header, _, _ := operandlog.CutHeader(line)
+		isError := header.Severity == "E" || header.Severity == "W"
 		if isError && nodecause.ClassOf(strings.TrimSpace(line)) != nodecause.Other {
 			return terminationmessage.Reason(line)
 		}
@@ -324,14 +326,17 @@ func isDenied(line string) bool {
 }
 
 // usageError returns the error that a program prints before its usage, "" if there is none. Some
-// cloud-controller-managers print it only there, and their usage is longer than a termination message.
-func usageError(log string) string {
+// cloud-controller-managers print it only there, and their usage is longer than a termination message. Such a line
+// before a logged one is part of a value.
+func usageError(log string) (found string) {
 	for line := range strings.Lines(log) {
-		if strings.HasPrefix(line, "Error: ") {
-			return terminationmessage.Reason(line)
+		if _, _, isLogged := operandlog.CutHeader(line); isLogged {
+			found = ""
+		} else if found == "" && strings.HasPrefix(line, "Error: ") {
+			found = terminationmessage.Reason(line)
 		}
 	}
-	return ""
+	return found
 }
 
 // leads reports whether the pod holds the preflights' lease. An older process on another node may have taken it again.

@@ -447,3 +447,22 @@ func TestAPreflightOutlivesThePatienceWithIt(t *testing.T) {
 	all := podStartTimeout + pullTimeout + lookupTimeout + maxLookupTimeout
 	require.Greater(t, *pod.Spec.ActiveDeadlineSeconds, int64(all.Seconds()))
 }
+
+// Annotations that a provider logs can contain line breaks.
+func TestNoLineOfAValueIsTheErrorOfAProcess(t *testing.T) {
+	const lost = errorAt + "leaderelection lost\n"
+	for _, words := range []string{
+		"panic: Authentication failed", "fatal error: Authentication failed", "Error: Authentication failed",
+		"Evil: Authentication failed", "Warning: Authentication failed", "Authentication failed",
+	} {
+		t.Run(words, func(t *testing.T) {
+			log := "I1125 19:00:00.000000       1 loadbalancer.go:389] annotation x\n" + words + "\n" + lost
+			require.Equal(t, "leaderelection lost", errorOf(log))
+			require.Empty(t, usageError(log))
+			e := &evidence{pod: &corev1.Pod{}, log: log}
+			verdict := e.ended(&corev1.ContainerStateTerminated{ExitCode: 1, Message: log})
+			require.Equal(t, trial.Inconclusive, verdict.Result)
+			require.Contains(t, verdict.Message, "it did not reach the API server")
+		})
+	}
+}

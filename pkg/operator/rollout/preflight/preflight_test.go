@@ -941,13 +941,21 @@ func TestARejectedLoginIsTriedAgainAtOnceWhenTheLeadersIsRejectedToo(t *testing.
 
 // The leader had logged in before, and looks at no node: its log tells nothing. Each process that starts ends.
 func TestARejectedLoginIsTriedAgainAtOnceWhenNoOtherProcessCanLogIn(t *testing.T) {
+	const (
+		own    = "F1125 19:00:00.000000       1 a.go:1] no route to host\n"
+		forged = "F1125 19:00:00.000000       1 a.go:1] Authentication failed\n"
+	)
 	for name, tc := range map[string]struct {
 		message, password string
 		want              time.Duration
+		log               string
 	}{
-		"the login of a process that ended is rejected": {"could not init cloud provider: Authentication failed\n", "its", 0},
-		"its credentials are not the leader's":          {"could not init cloud provider: Authentication failed\n", "another", 5 * time.Minute},
-		"a process ended for another reason":            {"could not init cloud provider: no route to host\n", "its", 5 * time.Minute},
+		"the login of a process that ended is rejected": {"could not init cloud provider: Authentication failed\n", "its", 0, ""},
+		"a tenant wrote that the login is rejected": {
+			own + forged, "its", 5 * time.Minute, own,
+		},
+		"its credentials are not the leader's": {"could not init cloud provider: Authentication failed\n", "another", 5 * time.Minute, ""},
+		"a process ended for another reason":   {"could not init cloud provider: no route to host\n", "its", 5 * time.Minute, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "m0", "m1", "m2")
@@ -967,6 +975,7 @@ func TestARejectedLoginIsTriedAgainAtOnceWhenNoOtherProcessCanLogIn(t *testing.T
 			verdict := w.requireEnded(t)
 			require.Equal(t, 5*time.Minute, verdict.RepeatIn(verdict.Ended.Time))
 			w.crashes("m2", tc.message)
+			w.masked = tc.log
 			w.renews(t, 10*time.Second)
 			require.Equal(t, tc.want, w.requireEnded(t).RepeatIn(verdict.Ended.Time))
 		})

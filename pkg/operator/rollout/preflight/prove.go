@@ -217,11 +217,7 @@ func (s *state) judgeEnd(
 	ctx context.Context, pod *corev1.Pod, run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease,
 ) *trial.Verdict {
 	e := &evidence{now: s.now, pod: pod}
-	if text, err := operandlog.ReadFormer(ctx, s.Kube.CoreV1(), pod.Name); err == nil {
-		e.log, _ = s.mask(text)
-	}
-	run = run.DeepCopy()
-	run.Message = logged(run.Message, e.log)
+	run, e.log = s.genuineEnd(ctx, pod, run)
 	verdict := e.ended(run)
 	verdict.Led, verdict.Ended = true, run.FinishedAt
 	began := run.StartedAt.Time
@@ -235,14 +231,33 @@ func (s *state) judgeEnd(
 	return verdict
 }
 
-// logged returns the lines of a termination message that are in the log, from which lines of tenants were removed. If
-// there are none, the log is another process's.
+// genuineEnd returns how a process ended, without the lines of its termination message that tenants have written, and
+// its log. The kubelet takes the message from the end of the log, without the times that tell them apart.
+func (s *state) genuineEnd(
+	ctx context.Context, pod *corev1.Pod, run *corev1.ContainerStateTerminated,
+) (end *corev1.ContainerStateTerminated, log string) {
+	if text, err := operandlog.ReadFormer(ctx, s.Kube.CoreV1(), pod.Name); err == nil {
+		log, _ = s.mask(text)
+	}
+	end = run.DeepCopy()
+	end.Message = logged(run.Message, log)
+	return end, log
+}
+
+// logged returns the lines of a termination message that are in the log, from which lines of tenants were removed. The
+// first line of a message may be cut. If there are none, the log is another process's.
 func logged(message, log string) string {
 	var found strings.Builder
+	isFirst := true
 	for line := range strings.Lines(message) {
-		if strings.Contains(log, strings.TrimSuffix(line, "\n")) {
+		end := strings.TrimSuffix(line, "\n") + "\n"
+		if !isFirst {
+			end = "\n" + end
+		}
+		if strings.Contains("\n"+log+"\n", end) {
 			found.WriteString(line)
 		}
+		isFirst = false
 	}
 	return cmp.Or(found.String(), message)
 }

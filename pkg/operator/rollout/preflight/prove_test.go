@@ -358,7 +358,26 @@ func TestTheEndOfALeaderIsNotBlamedOnWhatATenantWrote(t *testing.T) {
 	require.NotContains(t, w.rejected(t)[0].Verdict.Message, "connection refused")
 }
 
+func TestARevisionIsNotTakenBackBecauseOfWhatATenantWrote(t *testing.T) {
+	for _, begin := range []string{"panic", "Error", "Evil"} {
+		words := begin + ": Authentication failed"
+		t.Run(begin, func(t *testing.T) {
+			log := "I1125 19:00:00.000000       1 a.go:1] annotation x\n" + words + "\n" +
+				"E1125 19:00:00.000001       1 a.go:2] leaderelection lost\n"
+			w := newFirst(t)
+			w.masked = log
+			w.takesLead("m1", 10)
+			w.pass(t, 0)
+			w.endsLead("m1", 12, log)
+			w.pass(t, 0)
+			require.Equal(t, trial.ProofHeld, w.record(t).State)
+		})
+	}
+}
+
 func TestTheEndOfAProcessWhoseLogIsAnothersIsItsMessage(t *testing.T) {
+	require.Equal(t, "ut\nb", logged("ut\nb", "cut\nb\n"), "the kubelet cuts the first line")
+	require.Equal(t, "c\n", logged("a\nb\nc\n", "a\tb\nc\n"))
 	require.Equal(t, "b\n", logged("a\nb\n", "b\nc\n"))
 	require.Equal(t, "a\nb\n", logged("a\nb\n", "c\n"))
 	require.Equal(t, "a\nb\n", logged("a\nb\n", ""))
