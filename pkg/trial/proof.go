@@ -46,6 +46,8 @@ type Proof struct {
 	Hangs bool `json:"hangs,omitempty"`
 	// End is the verdict, in the state Held, about a process that led and then ended as in an outage of its cloud.
 	End *Verdict `json:"end,omitempty"`
+	// Again means that the revision leads for the second time: its first process ended as in an outage.
+	Again bool `json:"again,omitempty"`
 }
 
 // In returns the proof in another state, which starts now.
@@ -105,12 +107,17 @@ func (p *Proof) IsNew(objects operand.Objects, latest, present int32) bool {
 
 // Describe returns what a rollout waits for, "" if it does not wait for the proof.
 func (p *Proof) Describe() string {
+	again := ""
+	if p.Again {
+		again = " once more"
+	}
 	switch p.State {
 	case ProofAwaited:
-		return fmt.Sprintf("the cloud-controller-manager on node/%s is to lead with revision %d, to prove it", p.Node,
-			p.Revision)
+		return fmt.Sprintf("the cloud-controller-manager on node/%s is to lead with revision %d%s, to prove it", p.Node,
+			p.Revision, again)
 	case ProofLeads:
-		return fmt.Sprintf("the cloud-controller-manager on node/%s leads with revision %d to prove it", p.Node, p.Revision)
+		return fmt.Sprintf("the cloud-controller-manager on node/%s leads with revision %d%s to prove it", p.Node,
+			p.Revision, again)
 	case ProofHeld:
 		return fmt.Sprintf("no other node gets revision %d before %s: %s; to roll it out unproved, run: %s", p.Revision,
 			p.Since.Add(ProofHoldPeriod).UTC().Format(time.RFC3339), p.Why, p.Accept)

@@ -36,6 +36,13 @@ func TestARevisionIsProvedUnlessItMayReplaceWhatIsNotValidAnyMore(t *testing.T) 
 	}
 }
 
+func TestASecondProofIsNamed(t *testing.T) {
+	p := &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: trial.ProofAwaited, Again: true}
+	require.Equal(t, "the cloud-controller-manager on node/m1 is to lead with revision 4 once more, to prove it", p.Describe())
+	p.State = trial.ProofLeads
+	require.Equal(t, "the cloud-controller-manager on node/m1 leads with revision 4 once more to prove it", p.Describe())
+}
+
 // startOf returns the objects of a revision whose content is the same but for some names.
 func startOf(revision string, change map[string]string) (configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) {
 	content := func(name string) string { return name + change[name] }

@@ -26,7 +26,8 @@
 //	| none             | the same, and no preflight has                                                | Unproved   |
 //	| none             | the first node has settled, and others have a former revision                 | Awaited    |
 //	| Held             | an administrator has accepted what the revision changes                       | Unproved   |
-//	| Held             | it ended, and one of the former revision leads well 10 min later              | Failed     |
+//	| Held             | it ended as in an outage, and one of the former leads well 10 min later       | Awaited    |
+//	| Held             | the same, for the second time                                                 | Failed     |
 //	| Held             | it hung, and a former process has started what it had not                     | Failed     |
 //	| Held             | it has lasted for 10 min                                                      | Unproved   |
 //	| Awaited, Leads   | its process led and was killed within 40 s, so it did not hang                | Awaited    |

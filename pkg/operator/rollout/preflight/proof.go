@@ -146,19 +146,14 @@ func (p *proving) hold(why string) *trial.Proof {
 }
 
 // held is next for a revision that is held. A revision that hangs has failed if a process of the former revision
-// starts the controllers that it did not start. A revision whose process has ended has failed if a process of the
-// former one leads with all its controllers at the end of the hold: a mistake may look like an outage, and tenants can
-// write into the log that distinguishes them.
+// starts the controllers that it did not start.
 func (p *proving) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 	proof := p.proof
 	switch {
 	case p.accepted:
 		return proof.In(trial.Unproved, acceptedByAdmin, p.now), nil
 	case proof.End != nil && age >= trial.ProofHoldPeriod && p.formerLeads():
-		verdict := *proof.End
-		verdict.Result = trial.Failed
-		verdict.Message += fmt.Sprintf("; one of revision %d has led since", proof.Former)
-		return proof.In(trial.ProofFailed, verdict.Message, p.now), &verdict
+		return p.endedAsInOutage()
 	case proof.Hangs && len(proof.Controllers) > 0 && p.formerStarts():
 		verdict := &trial.Verdict{Result: trial.Failed, Class: hang, Node: proof.Node, Message: fmt.Sprintf(
 			"%s; one of revision %d has started them since", proof.Why, proof.Former)}
@@ -171,6 +166,23 @@ func (p *proving) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 		return proof.In(trial.Unproved, why, p.now), nil
 	}
 	return proof, nil
+}
+
+// endedAsInOutage is next for a revision whose process ended as in an outage, if a process of the former revision leads
+// with all its controllers at the end of the hold. The first time, the revision leads once more, because the outage may
+// be over. The second time, it has failed: a mistake may look like an outage, and tenants can write into the log that
+// distinguishes them.
+func (p *proving) endedAsInOutage() (*trial.Proof, *trial.Verdict) {
+	proof := p.proof
+	if !proof.Again {
+		next := proof.In(trial.ProofAwaited, "", p.now)
+		next.Began, next.Container, next.Accept, next.End, next.Again = next.Since, "", "", nil, true
+		return next, nil
+	}
+	verdict := *proof.End
+	verdict.Result = trial.Failed
+	verdict.Message += fmt.Sprintf("; it ended twice, and one of revision %d has led since", proof.Former)
+	return proof.In(trial.ProofFailed, verdict.Message, p.now), &verdict
 }
 
 func (p *proving) formerStarts() bool {

@@ -89,7 +89,13 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		"it was held for long enough": {trial.ProofHeld, 600, func(p *proving) { p.proof.Why = "it was" }, trial.Unproved, "it was held for 10m0s: it was", false},
 		"it ended, and the former one leads": {trial.ProofHeld, 600, func(p *proving) {
 			p.proof.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all
-		}, trial.ProofFailed, "the cloud does not answer; one of revision 3 has led since", true},
+		}, trial.ProofAwaited, "", false},
+		"it ended twice, and the former one leads": {trial.ProofHeld, 600, func(p *proving) {
+			p.proof.End, p.proof.Again, p.isElsewhere, p.isSettled, p.started = unclear, true, true, true, all
+		}, trial.ProofFailed, "the cloud does not answer; it ended twice, and one of revision 3 has led since", true},
+		"it ended twice, and nobody leads": {trial.ProofHeld, 600, func(p *proving) {
+			p.proof.End, p.proof.Again = unclear, true
+		}, trial.Unproved, "", false},
 		"it ended, and the former one has led for a bit": {trial.ProofHeld, 599, func(p *proving) {
 			p.proof.End, p.isElsewhere, p.isSettled, p.started = unclear, true, true, all
 		}, trial.ProofHeld, "", false},

@@ -88,6 +88,7 @@ func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	begun := &trial.Proof{Revision: latest, State: trial.ProofAwaited, Began: now, Since: now}
 	begun.Node, begun.Former = s.view.Halfway(s.status)
 	first, former := s.view.StaticPod(begun.Node), s.record.Proof
+	begun.Again = former.IsOpen(latest) && former.Again // The machine of its first node was replaced.
 	if begun.Former == 0 || first == nil || !controlplane.IsReady(first) ||
 		!former.IsNew(s.objects, latest, begun.Former) {
 		return nil

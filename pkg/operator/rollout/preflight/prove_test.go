@@ -302,44 +302,86 @@ func TestARevisionLeadsOnceMoreWhoseProcessWasKilledWhileItLed(t *testing.T) {
 	}
 }
 
-// A wrong port looks like an outage. Without this, every node would get the revision, and nobody would lead.
-func TestARevisionThatEndsAsInAnOutageIsRejectedOnceTheFormerOneHasLedForTenMinutes(t *testing.T) {
+// endsAsInAnOutage lets the process of a node lead and end, and then the one of m0 lead.
+func (w *world) endsAsInAnOutage(t *testing.T, node string) {
+	t.Helper()
+	second := int(w.clock.Since(controlplanetest.Begin).Seconds()) + 10
+	w.fails(t, node, second, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
+	require.Equal(t, trial.ProofHeld, w.record(t).State)
+	w.takesLead("m0", second+4)
+}
+
+// A wrong port looks like an outage. Without this, every node would get the revision, and nobody would lead. A real
+// outage may have ended when the process leads once more.
+func TestARevisionThatEndsAsInAnOutageLeadsOnceMoreBeforeItIsRejected(t *testing.T) {
+	leave := func(w *world, _ *testing.T) {
+		w.Leave("m1")
+		delete(w.Pods, "m1")
+	}
 	for name, tc := range map[string]struct {
-		happens func(w *world)
-		want    trial.ProofState
+		held, again func(w *world, t *testing.T)
+		want        trial.ProofState
 	}{
-		"on its node": {func(*world) {}, trial.ProofFailed},
-		"and its machine is replaced": {func(w *world) {
-			w.Leave("m1")
-			delete(w.Pods, "m1")
+		"and ends again": {nil, func(w *world, t *testing.T) { w.endsAsInAnOutage(t, "m1") }, trial.ProofFailed},
+		"and ends again on another node, as its machine is replaced": {leave, func(w *world, t *testing.T) {
+			w.Status.NodeStatuses[1].CurrentRevision = 4 // m2
+			w.label("m2", "4")
+			w.Ready("m2", true)
+			w.pass(t, time.Second)
+			require.Equal(t, "m2", w.record(t).Node)
+			w.endsAsInAnOutage(t, "m2")
 		}, trial.ProofFailed},
-		"but the one that leads has it, too": {func(w *world) { w.Status.NodeStatuses[0].CurrentRevision = 4 }, trial.Unproved},
+		"and the outage is over": {nil, func(w *world, t *testing.T) {
+			w.takesLead("m1", int(w.clock.Since(controlplanetest.Begin).Seconds())+10)
+			w.renews(t, 20*time.Second)
+		}, trial.Proven},
+		"and an administrator accepts it meanwhile": {nil, func(w *world, t *testing.T) {
+			w.endsAsInAnOutage(t, "m1")
+			w.accepts = true
+			w.pass(t, time.Second)
+		}, trial.Unproved},
+		"and the lead does not move": {nil, func(w *world, t *testing.T) { w.renews(t, 3*time.Minute) }, trial.Unproved},
+		"but not if the one that leads has it, too": {func(w *world, _ *testing.T) {
+			w.Status.NodeStatuses[0].CurrentRevision = 4
+		}, nil, trial.Unproved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFirst(t)
-			w.takesLead("m1", 10)
-			w.pass(t, 0)
-			w.endsLead("m1", 12, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
-			w.pass(t, time.Second)
-			w.takesLead("m0", 14)
-			tc.happens(w)
+			w.endsAsInAnOutage(t, "m1")
+			if tc.held != nil {
+				tc.held(w, t)
+			}
 			w.renews(t, 9*time.Minute+50*time.Second)
 			require.Equal(t, trial.ProofHeld, w.record(t).State)
 			w.restartOperator()
 			w.renews(t, 40*time.Second)
-			if tc.want != trial.ProofFailed {
+			if tc.again == nil {
 				w.renews(t, 3*time.Minute)
-				require.Equal(t, tc.want, w.record(t).State)
+			} else {
+				record := w.record(t)
+				require.WithinDuration(t, w.clock.Now(), record.Began.Time, time.Minute)
+				record.Began, record.Since = metav1.Time{}, metav1.Time{}
+				require.Equal(t, &trial.Proof{
+					Revision: 4, Former: 3, Node: "m1", State: trial.ProofAwaited, Controllers: all, Again: true,
+				}, record)
+				w.restartOperator()
+				tc.again(w, t)
+			}
+			if tc.want == trial.ProofFailed {
+				require.Empty(t, w.rejected(t))
+				w.renews(t, 10*time.Minute+40*time.Second)
+			}
+			require.Equal(t, tc.want, w.record(t).State)
+			if tc.want != trial.ProofFailed {
 				require.Empty(t, w.rejected(t))
 				return
 			}
-			require.Equal(t, trial.ProofFailed, w.record(t).State)
 			require.Len(t, w.rejected(t), 1)
 			require.True(t, w.rejected(t)[0].IsFor(4))
-			require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "the cloud-controller-manager of revision 4 on node/m1 led for 1s "+
-				"until 2026-11-21T09:00:12Z: the cloud's API cannot be reached from the control plane: ")
-			require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "; one of revision 3 has led since; the nodes go back to what "+
-				"revision 3 has")
+			require.Contains(t, w.rejected(t)[0].Verdict.Describe(), " led for 1s until 2026-11-21T09:1")
+			require.Contains(t, w.rejected(t)[0].Verdict.Describe(), ": the cloud's API cannot be reached from the control plane: ")
+			require.Contains(t, w.rejected(t)[0].Verdict.Describe(), "; it ended twice, and one of revision 3 has led since; the "+
+				"nodes go back to what revision 3 has")
 		})
 	}
 }

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// proofTimeout is how long a rollout waits for the proof of its revision. Package preflight ends each proof before.
-	proofTimeout = 30 * time.Minute
+	// proofTimeout is how long a rollout waits for the proof of its revision. Package preflight ends each proof before, a
+	// second one included.
+	proofTimeout = time.Hour
 
 	// notReadyTimeout is how long a rollout waits for its node while the kubelet there is not Ready. It may have lost only
 	// the pod network, which an installer does not need.
