@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // maxIdentity is the length of client-go's identities at most: a host name of 253 characters, _ and a UUID.
@@ -22,7 +20,8 @@ const maxIdentity = 253 + 1 + 36
 // Identity returns the identity of a lease's holder, or "". It shortens one that no process of client-go has: others may
 // write the lease, and the identity enters conditions, annotations and arguments of pods.
 func Identity(lease *coordinationv1.Lease) string {
-	return printable.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), maxIdentity)
+	identity := ptr.Deref(lease.Spec.HolderIdentity, "")
+	return identity[:min(len(identity), maxIdentity)]
 }
 
 // Node returns the one of nodes that the lease names, or "". Whether its process is ours is up to controlplane.View.
