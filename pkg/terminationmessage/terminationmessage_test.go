@@ -89,7 +89,7 @@ func TestSummary(t *testing.T) {
 		},
 		"a line of a value is none of the last words": {
 			message: "I1121 09:00:01.123457       1 a.go:1] annotation x\n" +
-				"panic: forged\nfatal error: forged\nError: forged\nforged\n" +
+				"panic: forged\nfatal error: forged\nError: forged\na forged one\n" +
 				"I1121 09:00:01.123459       1 a.go:3] shutting down\n",
 			want: "shutting down",
 		},

@@ -216,8 +216,8 @@ func (v *Verdict) pauseOfAll() time.Duration {
 // NextTry returns when the preflight is repeated, as the end of a message, empty if it is not.
 func (v *Verdict) NextTry() (text string) {
 	if v.LeaderRejected && v.Class == RejectedLogin {
-		text = "; the login of the running one is rejected too, so leave these credentials if they were just created: a cloud " +
-			"may take minutes to know them"
+		text = "; the login of the running one is rejected too, so leave these credentials if they were just created: a " +
+			"cloud may take minutes to know them"
 	}
 	switch pause := v.pause(); pause {
 	case Never:

@@ -17,8 +17,8 @@ import (
 // maxIdentity is the length of client-go's identities at most: a host name of 253 characters, _ and a UUID.
 const maxIdentity = 253 + 1 + 36
 
-// Identity returns the identity of a lease's holder, or "". It shortens one that no process of client-go has: others may
-// write the lease, and the identity enters conditions, annotations and arguments of pods.
+// Identity returns the identity of a lease's holder, or "". It shortens one that no process of client-go has: others
+// may write the lease, and the identity enters conditions, annotations and arguments of pods.
 func Identity(lease *coordinationv1.Lease) string {
 	identity := ptr.Deref(lease.Spec.HolderIdentity, "")
 	return identity[:min(len(identity), maxIdentity)]
