@@ -324,6 +324,7 @@ func damage(w *world) (func(), func() bool) {
 	}
 	w.note("FAULT somebody changes the manifest on %s", m.name)
 	static := m.static
+	w.killed = time.Now()
 	err := os.WriteFile(filepath.Join(m.root, manifestPath), slices.Concat(manifest.content, []byte(damageMark)), 0o600)
 	return nil, func() bool { return err == nil && (static == nil || static.ccm.exited) }
 }

@@ -118,8 +118,7 @@ func summary(all []played) string {
 			broken = append(broken, fmt.Sprintf("%s (%s)", p.seed, cmp.Or(strings.Join(p.violations, ", "), "did not end")))
 		}
 	}
-	n := len(kinds)
-	var b strings.Builder
+	n, b := len(kinds), strings.Builder{}
 	fmt.Fprintf(&b, "| what | seen |\n|---|---|\n| seeds | %d |\n| simulated | %.1f h |\n"+
 		"| pairs of kinds, with an effect of both | %d of %d |\n| pairs that came at least %d times | %d |\n"+
 		"| triples of kinds | %d of %d |\n| longest time without a leader | %s |\n| seeds with a violation | %s |\n\n",
