@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // The headers of log lines: klog's, with the severity, and that of Azure's SDK. Both contain the container's local
@@ -73,6 +75,33 @@ func Genuine(stamped string, isComplete bool) string {
 		}
 	}
 	return genuine.String()
+}
+
+// endLag is how long after its fatal line a process may end: klog flushes the log for up to ten seconds.
+const endLag = 10 * time.Second
+
+// OfRun returns a termination message without the lines that are only part of a value. The kubelet takes the message
+// from the end of the log, without its timestamps, so OfRun recognizes fewer of them than Genuine: a header whose time is
+// not within the run, and that of a fatal line unless the process ended then. Its result is for texts: no action may
+// follow from it.
+func OfRun(run *corev1.ContainerStateTerminated) string {
+	if run.StartedAt.IsZero() || run.FinishedAt.IsZero() {
+		return run.Message
+	}
+	var own strings.Builder
+	// These times have no fractions of a second, and the runtime notes the start once the process runs.
+	begin, end := run.StartedAt.Add(-time.Second), run.FinishedAt.Add(time.Second)
+	isForged := false
+	for line := range strings.Lines(run.Message) {
+		if h, _, isHeader := CutHeader(line); isHeader {
+			at := h.Near(end)
+			isForged = at.Before(begin) || at.After(end) || h.Severity == "F" && end.Sub(at) > endLag+time.Second
+		}
+		if !isForged {
+			own.WriteString(line)
+		}
+	}
+	return own.String()
 }
 
 func cutStamp(line string) (stamp time.Time, text string, ok bool) {

@@ -353,8 +353,7 @@ func (c *cluster) crash(t *testing.T, node string, started, finished time.Time) 
 		}}
 		status.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			ExitCode: 255, Reason: "Error", StartedAt: metav1.NewTime(started), FinishedAt: metav1.NewTime(finished),
-			Message: "I1121 09:00:00.000001       1 flags.go:64] FLAG: --vmodule=\"\"\n" +
-				"F1121 09:00:01.123457       1 main.go:72] Cloud provider could not be initialized: " +
+			Message: "F" + finished.UTC().Format("0102 15:04:05.000000") + "       1 main.go:72] Cloud provider could not be initialized: " +
 				"Post \"https://ccm:hunter2@keystone:1/v3\": connection refused\n",
 		}}
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,14 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controlplanetest"
 )
 
-// terminationTail is a CCM's termination message: the tail of its log.
-const terminationTail = `I1121 09:00:00.000001       1 flags.go:64] FLAG: --cloud-config="/etc/kubernetes/` +
+// terminationTail is a CCM's termination message: the tail of its log. Exit sets the times of the lines.
+const terminationTail = `I1121 09:00:00.000000       1 flags.go:64] FLAG: --cloud-config="/etc/kubernetes/` +
 	`static-pod-resources/secrets/cloud-config/cloud.conf"
-I1121 09:00:00.000002       1 flags.go:64] FLAG: --vmodule=""
-F1121 09:00:01.123457       1 main.go:72] Cloud provider could not be initialized: ` +
+I1121 09:00:00.000000       1 flags.go:64] FLAG: --vmodule=""
+F1121 09:00:00.000000       1 main.go:72] Cloud provider could not be initialized: ` +
 	`Post "https://ccm:hunter2@keystone:1/v3": connection refused
 `
 
@@ -62,6 +64,20 @@ func TestACrashLoopIsOneFailure(t *testing.T) {
 			}, of(events.run(t, start, 5000), CrashLoopCondition))
 		})
 	}
+}
+
+// A Service's annotation contains the line, and the CCM has logged it a minute before it ended.
+func TestAForgedLineIsNotTheCauseOfACrashLoop(t *testing.T) {
+	forged := "F" + at(-60).Format("0102 15:04:05.000000") + "       1 main.go:72] Authentication failed\n"
+	c := threeMasters()
+	c.Start("m1", -3600)
+	c.Exit("m1", 0, strings.Replace(terminationTail, "F", forged+"F", 1))
+	_, action := describeEnd(controlplane.ContainerStatus(c.Pods["m1"]).LastTerminationState.Terminated)
+	require.Equal(t, nodecause.Unreachable.Action(), action)
+	c.Start("m1", -3600)
+	c.Exit("m1", 0, forged)
+	end, action := describeEnd(controlplane.ContainerStatus(c.Pods["m1"]).LastTerminationState.Terminated)
+	require.Equal(t, []string{"with code 255", "fix the error above, or read the container's log"}, []string{end, action})
 }
 
 func TestAllCrashLoopingIsAnOutageWithoutAnEnd(t *testing.T) {

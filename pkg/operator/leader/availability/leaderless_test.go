@@ -10,8 +10,8 @@ import (
 )
 
 // withoutOctavia is the end of the log of OpenStack's cloud-controller-manager that leads without a load-balancer API.
-const withoutOctavia = `I1121 09:00:00.000002       1 flags.go:64] FLAG: --vmodule=""
-F1121 09:00:01.123457       1 openstack.go:355] Failed to create an OpenStack LoadBalancer client: failed to find ` +
+const withoutOctavia = `I1121 09:00:00.000000       1 flags.go:64] FLAG: --vmodule=""
+F1121 09:00:00.000000       1 openstack.go:355] Failed to create an OpenStack LoadBalancer client: failed to find ` +
 	`load-balancer v2 endpoint for region RegionOne: No suitable endpoint could be found in the service catalog.
 `
 

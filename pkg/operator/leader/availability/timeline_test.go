@@ -2,6 +2,7 @@ package availability
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,11 @@ func newCluster(nodes ...string) *cluster {
 		{Type: AvailableCondition, Status: operatorv1.ConditionTrue, Reason: asExpected},
 	}
 	return c
+}
+
+// Exit ends the container just after it has logged the lines of its message.
+func (c *cluster) Exit(node string, second int, message string) {
+	c.Cluster.Exit(node, second, strings.ReplaceAll(message, "1121 09:00:00.000000", at(second).Format("0102 15:04:05.000000")))
 }
 
 func (c *cluster) view(second int) view {

@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/hostpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
@@ -117,7 +118,7 @@ func summarize(status *corev1.ContainerStatus) {
 	last := status.LastTerminationState.Terminated
 	for _, terminated := range []*corev1.ContainerStateTerminated{status.State.Terminated, last} {
 		if terminated != nil {
-			terminated.Message = terminationmessage.Summary(terminated.Message)
+			terminated.Message = terminationmessage.Summary(operandlog.OfRun(terminated))
 		}
 	}
 	if controlplane.IsInBackOff(*status) && last != nil && last.Message != "" {

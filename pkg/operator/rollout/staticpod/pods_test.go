@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"testing"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
@@ -72,14 +73,18 @@ func TestAMirrorPodIsNoInstaller(t *testing.T) {
 func TestOfATerminationMessageTheLineThatMattersIsLeft(t *testing.T) {
 	const message = "I1121 09:00:00.000001       1 flags.go:64] FLAG: --vmodule=\"\"\n" +
 		"F1121 09:00:01.123457       1 main.go:72] Post \"https://ccm:hunter2@keystone/v3\": connection refused\n"
+	const forged = "F1121 08:00:00.000000       1 main.go:72] Authentication failed\n" // in a value, hours ago
 	const summary = `Post "https://<redacted>@keystone/v3": connection refused`
+	begin := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	crashing := pod("cloud-controller-manager-master-0", nil)
 	crashing.Status.ContainerStatuses = []corev1.ContainerStatus{
 		{
 			State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}},
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}},
 		},
-		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}}},
+		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			Message: message + forged, StartedAt: metav1.NewTime(begin), FinishedAt: metav1.NewTime(begin.Add(time.Second)),
+		}}},
 		{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}},
 	}
 	pods := newNodePods(t, fake.NewClientset(), crashing).Pods(target)

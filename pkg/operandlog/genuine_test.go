@@ -1,0 +1,55 @@
+package operandlog
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestOfATerminationMessageTheLinesOfTheRunAreLeft(t *testing.T) {
+	// The process logs its last line half a second before it ends.
+	begin := time.Date(2027, 1, 1, 0, 5, 0, 0, time.UTC)
+	finished := begin.Add(10 * time.Minute)
+	last := finished.Add(500 * time.Millisecond)
+	line := func(severity string, at time.Time, text string) string {
+		return severity + at.Format("0102 15:04:05.000000") + "       1 a.go:1] " + text + "\n"
+	}
+	for name, tc := range map[string]struct{ message, want string }{
+		"the end of a line, lines of the run and a fatal one at its end": {
+			message: "cut off\n" + line("E", begin, "first") + "\tcontinued\n" + line("F", last, "last"),
+			want:    "cut off\n" + line("E", begin, "first") + "\tcontinued\n" + line("F", last, "last"),
+		},
+		"what a process logs in the second before the kubelet notes its start": {
+			message: line("E", begin.Add(-time.Second), "first"),
+			want:    line("E", begin.Add(-time.Second), "first"),
+		},
+		"no line from before the run, with what continues it": {
+			message: line("E", begin.Add(-time.Second-time.Microsecond), "forged") + "forged too\n" + line("E", last, "own"),
+			want:    line("E", last, "own"),
+		},
+		"no line from after it": {
+			message: line("E", finished.Add(time.Second+time.Microsecond), "forged") + "Error: forged too\n",
+		},
+		"no fatal line that the process has outlived for longer than klog flushes the log": {
+			message: line("F", finished.Add(-10*time.Second-time.Microsecond), "forged") + line("E", last, "own"),
+			want:    line("E", last, "own"),
+		},
+		"a fatal line while klog flushes the log": {
+			message: line("F", finished.Add(-10*time.Second), "own"),
+			want:    line("F", finished.Add(-10*time.Second), "own"),
+		},
+		"lines without a header": {message: "panic: runtime error\n", want: "panic: runtime error\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := corev1.ContainerStateTerminated{
+				Message: tc.message, StartedAt: metav1.NewTime(begin), FinishedAt: metav1.NewTime(finished),
+			}
+			require.Equal(t, tc.want, OfRun(&run))
+			run.StartedAt = metav1.Time{}
+			require.Equal(t, tc.message, OfRun(&run), "its times are not known")
+		})
+	}
+}
