@@ -263,7 +263,7 @@ func (p *process) live() error {
 		return p.ctx.Err()
 	}
 	p.say("I", "controllermanager.go", "Version: v1.36")
-	if err := p.cloud.login(p.inputs.password); err != nil {
+	if err := p.login(); err != nil {
 		return &fatal{255, "main.go", fmt.Sprintf(
 			"Cloud provider could not be initialized: could not init cloud provider \"openstack\": %v", err)}
 	}
@@ -312,21 +312,19 @@ func (p *process) lead(lost <-chan struct{}) error {
 	p.mutex.Lock()
 	p.hasStarted = true
 	p.mutex.Unlock()
-	rounds, looks := time.Now().Add(time.Second), time.Now().Add(5*time.Second)
-	for {
-		select {
-		case <-lost:
-			return &fatal{1, "controllermanager.go", "leaderelection lost"}
-		case <-time.After(time.Second):
-		}
-		switch now := time.Now(); {
-		case p.ctx.Err() != nil:
-			return p.ctx.Err()
-		case p.frozen() || p.network.down():
-		default:
-			p.work(now, &rounds, &looks)
-		}
+	p.work()
+	select {
+	case <-lost:
+		return &fatal{1, "controllermanager.go", "leaderelection lost"}
+	case <-p.ctx.Done():
+		return p.ctx.Err()
 	}
+}
+
+// login logs in to the cloud.
+func (p *process) login() error {
+	p.cloud.wait(p.ctx)
+	return p.cloud.login(p.inputs.password)
 }
 
 // startControllers returns why the process ends.
@@ -342,7 +340,7 @@ func (p *process) startControllers() error {
 		return &fatal{255, "openstack.go", "Failed to create an OpenStack LoadBalancer client: unable to find load balancer " +
 			"endpoint: No suitable endpoint could be found in the service catalog."}
 	}
-	if err := p.cloud.login(p.inputs.password); err != nil {
+	if err := p.login(); err != nil {
 		p.say("E", "openstack.go", "unable to access compute v2 API : %v", err)
 		p.say("E", "core.go", "failed to start cloud node controller: failed to get instances from cloud provider")
 		p.say("W", "controllermanager.go", "Skipping \"cloud-node-controller\"")

@@ -21,21 +21,26 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
-// work is one look of a leader at its queues.
-func (p *process) work(now time.Time, rounds, looks *time.Time) {
-	if !p.isDeaf && !now.Before(*rounds) {
-		p.round()
-		*rounds = now.Add(5 * time.Minute)
-	}
-	if p.isPreflight {
-		return
-	}
+// work starts what a leader does. Each part waits for its own answers: one worker each, cloud-provider's default.
+func (p *process) work() {
 	if !p.isDeaf {
-		p.initialize(now)
+		go p.each(time.Second, 5*time.Minute, p.round)
 	}
-	if !now.Before(*looks) {
-		*looks = now.Add(5 * time.Second)
-		p.monitor(now)
+	if !p.isDeaf && !p.isPreflight {
+		go p.each(time.Second, time.Second, p.initialize)
+	}
+	if !p.isPreflight {
+		go p.each(5*time.Second, 5*time.Second, p.monitor)
+	}
+}
+
+// each calls f until the process ends, once it can.
+func (p *process) each(first, period time.Duration, f func()) {
+	for wait := first; pause(p.ctx, wait); {
+		if wait = time.Second; !p.frozen() && !p.network.down() {
+			f()
+			wait = period
+		}
 	}
 }
 
@@ -50,6 +55,7 @@ func (p *process) list() []*corev1.Node {
 
 // finds asks the cloud for the machine of a Node, and returns why it finds none.
 func (p *process) finds(name string) error {
+	p.cloud.wait(p.ctx)
 	p.mutex.Lock()
 	m := p.machines[name]
 	p.mutex.Unlock()
@@ -82,7 +88,7 @@ func waits(node object) bool {
 }
 
 // initialize initializes the Nodes whose turn it is.
-func (p *process) initialize(now time.Time) {
+func (p *process) initialize() {
 	var waiting []string
 	for _, o := range p.api.List(nodes) {
 		if waits(o) {
@@ -96,12 +102,12 @@ func (p *process) initialize(now time.Time) {
 		}
 	}
 	for _, name := range waiting {
-		if now.Before(p.next[name]) {
+		if time.Now().Before(p.next[name]) {
 			continue
 		}
 		if err := p.finds(name); err != nil {
 			p.tries[name] = min(1000*time.Second, max(time.Second, 2*p.tries[name]))
-			p.next[name] = now.Add(p.tries[name])
+			p.next[name] = time.Now().Add(p.tries[name])
 			p.say("E", "node_controller.go",
 				"error syncing '%s': failed to get instance metadata for node %s: %v, requeuing", name, name, err)
 			continue
@@ -122,7 +128,7 @@ func (p *process) initialize(now time.Time) {
 }
 
 // monitor deletes the Nodes whose machines the cloud does not know: cloud-node-lifecycle-controller.
-func (p *process) monitor(now time.Time) {
+func (p *process) monitor() {
 	for _, node := range p.list() {
 		ready := controlplane.ReadyConditions(node)
 		if len(ready) > 0 && ready[0].Status == corev1.ConditionTrue {
@@ -135,7 +141,7 @@ func (p *process) monitor(now time.Time) {
 			ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: node.Name + ".deleting"},
 			InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: node.UID},
 			Source:         corev1.EventSource{Component: "cloud-node-lifecycle-controller"},
-			Reason:         "DeletingNode", Type: "Normal", LastTimestamp: seconds(now),
+			Reason:         "DeletingNode", Type: "Normal", LastTimestamp: seconds(time.Now()),
 			Message: fmt.Sprintf("Deleting node %s because it does not exist in the cloud provider", node.Name),
 		}))
 		if err := p.permit(p.api.Get(nodes, "/"+node.Name)); err != nil {

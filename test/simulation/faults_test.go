@@ -33,7 +33,7 @@ var kinds = map[string]fault{
 	"operator-dies-at":   {"operator", dieAtWrite},
 	"operator-lost":      {"operator", operatorFault(func(w *world) { w.operator.replace(false, w.between(time.Second, time.Minute)) })},
 	"operators-overlap":  {"operator", operatorFault(func(w *world) { w.operator.overlap(w.between(time.Second, time.Minute)) })},
-	"upgrade":            {"operator", operatorFault(func(w *world) { w.operator.upgrade(w.between(time.Second, 5*time.Second)) })},
+	"upgrade":            {"operator", operatorFault(upgradeOrDowngrade)},
 	"requests-fail":      {"network", failRequests},
 	"api-down":           {"network", apiDown},
 	"rights-away":        {"network", rightsAway},
@@ -47,7 +47,7 @@ var kinds = map[string]fault{
 	"lease-edited":       {"", editLease},
 	"status-wiped":       {"", wipeStatus},
 	"manifest-damaged":   {"", damage},
-	"cloud-down":         {"cloud", cloudFault(func(c *cloud, is bool) { c.down = is })},
+	"cloud-down":         {"cloud", cloudFails},
 	"cloud-rejects":      {"cloud", misleading(func(c *cloud, is bool) { c.rejects = is })},
 	"cloud-denies":       {"cloud", misleading(func(c *cloud, is bool) { c.denies = is })},
 	"config-change":      {"change", changeConfig},
@@ -172,9 +172,23 @@ func operatorFault(f func(w *world)) func(w *world) (func(), func() bool) {
 	}
 }
 
+func upgradeOrDowngrade(w *world) {
+	if w.n(4) == 0 {
+		w.operator.install(-1, 0, w.between(time.Second, 5*time.Second))
+	} else {
+		w.operator.upgrade(w.between(time.Second, 5*time.Second))
+	}
+}
+
 // dieAtWrite kills the operator after one of its next writes. Its pod stays.
 func dieAtWrite(w *world) (func(), func() bool) {
-	nth, before := 1+w.n(25), w.operator.serial
+	before := w.operator.serial
+	w.dieAt(1 + w.n(25))
+	return nil, func() bool { return w.operator.serial > before }
+}
+
+// dieAt kills the operator after a write from now on, counted from 1, and reports whether there was one.
+func (w *world) dieAt(nth int) bool {
 	w.note("FAULT the operator dies after its next write number %d", nth)
 	reached := make(chan struct{})
 	w.trace.Lock()
@@ -183,9 +197,10 @@ func dieAtWrite(w *world) (func(), func() bool) {
 	select {
 	case <-reached:
 		w.operator.restart(w.between(time.Second, 10*time.Second))
+		return true
 	case <-time.After(3 * time.Minute):
+		return false
 	}
-	return nil, func() bool { return w.operator.serial > before }
 }
 
 func failRequests(w *world) (func(), func() bool) {
@@ -300,6 +315,18 @@ func wipeStatus(w *world) (func(), func() bool) {
 	}))
 }
 
+// cloudFails is an outage of the cloud: it does not answer, answers late, or throttles.
+func cloudFails(w *world) (func(), func() bool) {
+	takes := pick(w, 0, 5*time.Second, time.Minute)
+	if takes > 0 {
+		w.note("each answer of the cloud takes %s", takes)
+		return cloudFault(func(c *cloud, is bool) { c.takes = map[bool]time.Duration{true: takes}[is] })(w)
+	}
+	throttles := w.n(2) == 0
+	w.note("the cloud throttles: %v", throttles)
+	return cloudFault(func(c *cloud, is bool) { c.throttles, c.down = is && throttles, is && !throttles })(w)
+}
+
 func cloudFault(set func(c *cloud, is bool)) func(w *world) (func(), func() bool) {
 	return func(w *world) (func(), func() bool) {
 		w.note("FAULT the cloud fails")
@@ -329,8 +356,15 @@ func damage(w *world) (func(), func() bool) {
 	return nil, func() bool { return err == nil && (static == nil || static.ccm.exited) }
 }
 
+// changeConfig changes the cloud configuration, or lets it flap between what it was and something else.
 func changeConfig(w *world) (func(), func() bool) {
 	before := w.state().latest
+	for range w.n(3) * w.n(3) {
+		w.configure(0)
+		pause(w.ctx, w.between(time.Second, 30*time.Second))
+		w.configure(1)
+		pause(w.ctx, w.between(time.Second, 30*time.Second))
+	}
 	w.configure(w.number())
 	return nil, func() bool { return w.state().latest > before }
 }

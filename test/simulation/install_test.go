@@ -38,4 +38,5 @@ func (w *world) installed() {
 	if !w.pass(5*time.Minute, w.healthy) {
 		w.violate("the installation does not end", "%+v", w.state())
 	}
+	w.isBound.Store(true)
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -134,8 +135,11 @@ func (n *network) forbid(is bool) {
 // cloud is what the CCMs ask.
 type cloud struct {
 	mutex sync.Mutex
-	// down answers nothing, rejects refuses every login, denies knows no machine.
-	down, rejects, denies bool
+	// down answers nothing, throttles answers that there are too many requests, rejects refuses every login, denies knows
+	// no machine.
+	down, throttles, rejects, denies bool
+	// takes is how long each answer takes.
+	takes time.Duration
 	// valid are the passwords that it accepts, nil for all.
 	valid map[string]bool
 	// asked counts the requests that a fault has changed.
@@ -147,6 +151,10 @@ type cloud struct {
 // The answers of a cloud.
 var (
 	errNoInstance = errors.New("instance not found")
+
+	// gophercloud's words, once it has tried again.
+	errThrottled = errors.New("Expected HTTP response code [200 204] when accessing [GET " + //nolint:staticcheck // See above.
+		"https://nova.example.com:8774/v2.1/servers/detail], but got 429 instead: Too Many Requests")
 
 	errDown   = errors.New("dial tcp 192.0.2.1:8774: connect: connection refused")
 	errReject = errors.New("Authentication failed") //nolint:staticcheck // Keystone's words.
@@ -174,12 +182,27 @@ func (c *cloud) accept(passwords ...int) {
 
 // accepts reports whether the cloud accepts a password and answers.
 func (c *cloud) accepts(password string) bool {
-	return locked(&c.mutex, func() bool { return !c.down && !c.rejects && (c.valid == nil || c.valid[password]) })
+	return locked(&c.mutex, func() bool {
+		return !c.down && !c.throttles && !c.rejects && (c.valid == nil || c.valid[password])
+	})
 }
+
+// tooSlow is a cloud that nobody waits for: looking up five machines takes minutes.
+const tooSlow = 30 * time.Second
 
 // isWell reports whether the cloud answers whoever has valid credentials.
 func (c *cloud) isWell() bool {
-	return locked(&c.mutex, func() bool { return !c.down && !c.rejects && !c.denies })
+	return locked(&c.mutex, func() bool { return !c.down && !c.throttles && !c.rejects && !c.denies && c.takes < tooSlow })
+}
+
+// wait takes as long as an answer.
+func (c *cloud) wait(ctx context.Context) {
+	pause(ctx, locked(&c.mutex, func() time.Duration {
+		if c.takes > 0 {
+			c.asked++
+		}
+		return c.takes
+	}))
 }
 
 // login returns why a login fails.
@@ -194,6 +217,9 @@ func (c *cloud) login(password string) error {
 	case c.down:
 		c.asked++
 		return errDown
+	case c.throttles:
+		c.asked++
+		return errThrottled
 	case c.rejects:
 		c.asked++
 		return errReject

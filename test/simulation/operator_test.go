@@ -293,11 +293,14 @@ func (d *deployment) overlap(after time.Duration) {
 	pod.process.exit()
 }
 
-// upgrade replaces the pod by one with another image of the CCM.
-func (d *deployment) upgrade(after time.Duration) {
+// upgrade replaces the pod by one of a later release.
+func (d *deployment) upgrade(after time.Duration) { d.install(1, 1, after) }
+
+// install replaces the pod by one with an image of the CCM that is so many further, of a release.
+func (d *deployment) install(further, release int, after time.Duration) {
 	d.mutex.Lock()
-	d.image++
-	d.release = 1
+	d.image = max(0, d.image+further)
+	d.release = release
 	d.world.note("CHANGE image %d", d.image)
 	d.mutex.Unlock()
 	d.replace(true, after)

@@ -39,7 +39,9 @@ var bounds = map[string]struct {
 		"137 s until the lease expires, after a renewal that the operator sees 2 s later, and as much until a standby has it"},
 	"Available is not true while leaders end": {2 * time.Minute, "no lease has to expire; inertia is 60 s"},
 	"Degraded is not true":                    {40 * time.Second, "a sync each 30 s, if no event comes"},
-	"no crash loop":                           {40 * time.Second, "the loop is over with the third end in 20 minutes, which no event tells"},
+	"Progressing is not true": {40 * time.Second, "an event calls the controller at once, and a node's last step is a restart " +
+		"of its static pod"},
+	"no crash loop": {40 * time.Second, "the loop is over with the third end in 20 minutes, which no event tells"},
 	"the Node of a machine that is gone stays": {4 * time.Minute,
 		"the CCM asks each 5 s, and the operator confirms what it has seen for a minute, unless a rollout moves the lead"},
 }
@@ -188,6 +190,13 @@ func (w *world) facts() facts {
 		f.isFull = f.isFull || m.isFull
 		f.hangs = f.hangs || m.static != nil && m.static.ccm.isFrozen
 	}
+	for _, m := range w.machines {
+		for _, p := range m.running { // the predecessor's
+			if c := p.ccm; c != nil && !c.isPreflight && c.leads && !c.exited && c.ctx.Err() == nil {
+				f.leaders = append(f.leaders, c)
+			}
+		}
+	}
 	for _, m := range w.masters() {
 		m.exits = slices.DeleteFunc(m.exits, func(at time.Time) bool { return f.now.Sub(at) > loopPeriod })
 		f.exits[m.name] = len(m.exits)
@@ -235,6 +244,7 @@ func (r *rules) apply(f facts) {
 	r.progress(f)
 	r.available(f)
 	r.degraded(f)
+	r.progressing(f)
 	r.reasons(f)
 	r.machines(f)
 }
@@ -415,6 +425,20 @@ func (r *rules) available(f facts) {
 		r.exceeds("Available is not true", unsteady, bound) {
 		r.world.violate("Available is not true", "nobody has led for a minute for more than %s, %d leaders have ended: %v",
 			bound, f.deaths, f.state.conditions["Available"])
+	}
+}
+
+// progressing: Progressing names the revision that the nodes get, and ends when they have it.
+func (r *rules) progressing(f facts) {
+	c := f.state.conditions["Progressing"]
+	isNamed := c.status == "True" && strings.Contains(c.message, fmt.Sprintf("revision %d", f.state.latest))
+	isWrong := isInstalled(f) && !(f.state.settled && c.status == "False" || !f.state.settled && isNamed) &&
+		r.applies("Progressing is not true", append(r.operatorAway(f), excuse{"a removal goes on", r.removes},
+			excuse{"a CCM is not Ready", !f.allReady},
+			excuse{"requests of the operator fail", r.world.network.hinders()},
+			excuse{"the rights have just come back", f.now.Sub(r.world.network.back()) <= time.Minute})...)
+	if bound := bounds["Progressing is not true"].limit; r.exceeds("Progressing is not true", r.lasts("progress", isWrong, f.now), bound) {
+		r.world.violate("Progressing is not true", "for more than %s, settled %v: %s: %v", bound, f.state.settled, f.state.nodes, c)
 	}
 }
 

@@ -68,6 +68,9 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 	"Degraded is not true": func(_ *world, f *facts) {
 		f.state.conditions["Degraded"] = condition{"True", "X", "the cloud rejects the credentials"}
 	},
+	"Progressing is not true": func(_ *world, f *facts) {
+		f.state.conditions["Progressing"] = condition{"True", "RollingOut", "0 of 3 control-plane nodes run revision 2"}
+	},
 	"no crash loop": func(_ *world, f *facts) {
 		f.exits["m1"] = 2
 		f.state.conditions["Degraded"] = condition{"True", "X", "pod/cloud-controller-manager-m1 keeps exiting"}

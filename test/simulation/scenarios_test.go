@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -379,4 +380,42 @@ func TestAWrongPasswordInAnUpgradeIsNamedUntilTheCorrectOneComes(t *testing.T) {
 		require.True(w, w.cloud.used(password(1)))
 		w.Logf("all is well %s after the correct password", w.now()-correct)
 	})
+}
+
+// Each rollout loses the operator after another of its writes, from the first one to the last.
+func TestARolloutGoesOnWhereverTheOperatorDies(t *testing.T) {
+	stride := 17
+	if os.Getenv(hoursVariable) != "" {
+		stride = 1
+	}
+	scenario(t, func(w *world) {
+		deaths := 0
+		for nth := 1; w.rollsOutAlsoIfTheOperatorDiesAt(nth); nth += stride {
+			deaths++
+		}
+		require.Greater(w, deaths, 100/stride, "a rollout has more writes")
+		w.Logf("%d rollouts", deaths)
+	})
+}
+
+// rollsOutAlsoIfTheOperatorDiesAt changes the configuration, and waits until it is in use. It reports whether the rollout
+// had so many writes.
+func (w *world) rollsOutAlsoIfTheOperatorDiesAt(nth int) bool {
+	was, begun := w.state().latest, w.now()
+	clear(w.rules.changes)
+	go w.configure(w.number())
+	died := make(chan bool, 1)
+	go func() { died <- w.dieAt(nth) }()
+	isDone := w.pass(10*time.Minute, func() bool { return w.state().latest > was && w.healthy() && w.allLead() })
+	require.True(w, isDone, "write %d: %+v", nth, w.state())
+	w.Logf("write %d: rolled out in %s", nth, w.now()-begun)
+	w.pass(10*time.Second, nil)
+	require.LessOrEqual(w, len(w.rules.changes["Progressing"]), 2, "write %d: Progressing flaps", nth)
+	select {
+	case is := <-died:
+		return is
+	default:
+		locked(&w.trace, func() int { n := w.countdown; w.countdown = 0; return n })
+		return false
+	}
 }

@@ -298,12 +298,13 @@ func TestSeeds(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			again := fmt.Sprintf("make simulate SEEDS=%d KIND=%s DROP=%s", seed, kind, os.Getenv(dropVariable))
 			if kind == longDays {
-				playDay(t, seed, func(out outcome) { all.judge(t, out, kindOf(out.seed)) })
+				playDay(t, seed, func(out outcome) { all.judge(t, out, again) })
 				return
 			}
 			out := runSeed(t, seed, stepsOf(seed, kind, drop))
-			all.judge(t, out, kind)
+			all.judge(t, out, again)
 			if len(out.violations) > 0 && os.Getenv(reduceVariable) != "" && kind != busyDays {
 				reduce(t, seed, kind, drop, rule(out.violations[0]))
 			}
@@ -312,7 +313,7 @@ func TestSeeds(t *testing.T) {
 }
 
 // judge adds an outcome, and fails the test if it has a violation.
-func (a *tally) judge(t *testing.T, out outcome, kind string) {
+func (a *tally) judge(t *testing.T, out outcome, again string) {
 	t.Helper()
 	a.add(out)
 	a.save(t)
@@ -320,8 +321,7 @@ func (a *tally) judge(t *testing.T, out outcome, kind string) {
 		out.seed, out.describe(), out.recovered.Round(time.Second), out.longest.Round(time.Second),
 		out.simulated.Round(time.Second), out.cpu.Round(100*time.Millisecond), out.effectless)
 	if len(out.violations) > 0 {
-		t.Errorf("%s\n\n%s\n\nrun it again: make simulate SEEDS=%d KIND=%s", strings.Join(out.timeline, "\n"),
-			strings.Join(out.violations, "\n"), out.seed, kind)
+		t.Errorf("%s\n\n%s\n\nrun it again: %s", strings.Join(out.timeline, "\n"), strings.Join(out.violations, "\n"), again)
 	}
 }
 

@@ -140,6 +140,8 @@ type world struct {
 	preflights []time.Time
 	// renewed is when a static pod's process wrote the lease last.
 	renewed time.Time
+	// isBound is set once the operator has bound the roles of its operand.
+	isBound atomic.Bool
 	// policies has the bindings of admission policies.
 	policies map[string]bool
 }
