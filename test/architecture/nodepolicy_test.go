@@ -2,8 +2,6 @@ package architecture
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,15 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/plugin/cel"
-	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
-	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/admissiontest"
 )
 
 const (
@@ -383,78 +377,22 @@ func evaluateWith(
 	t *testing.T, granted authorizer.Authorizer, policy string, by user.Info, old, changed runtime.Object, resource string,
 ) []string {
 	t.Helper()
-	validator := compile(t, policyNamed(t, policy))
+	compiled, err := admissiontest.Compile(policyNamed(t, policy))
+	require.NoError(t, err)
 	kinds, _, err := scheme.Scheme.ObjectKinds(old)
 	require.NoError(t, err)
-	kind, gvr := kinds[0], corev1.SchemeGroupVersion.WithResource(resource)
 	object, err := meta.Accessor(old)
 	require.NoError(t, err)
-	operation, options := admission.Update, runtime.Object(&metav1.UpdateOptions{})
-	if changed == nil {
-		operation, options = admission.Delete, &metav1.DeleteOptions{}
+	request := admissiontest.Request{
+		By: by, Kind: kinds[0], Resource: corev1.SchemeGroupVersion.WithResource(resource),
+		Namespace: object.GetNamespace(), Name: object.GetName(), Old: old, New: changed,
 	}
-	versioned := &admission.VersionedAttributes{
-		VersionedKind: kind, VersionedOldObject: old, VersionedObject: changed,
-		Attributes: admission.NewAttributesRecord(
-			changed, old, kind, object.GetNamespace(), object.GetName(), gvr, "", operation, options, false, by),
-	}
-	result := validator.Validate(t.Context(), gvr, versioned, nil, nil, celconfig.RuntimeCELCostBudget, granted)
+	denials, err := compiled.Denials(t.Context(), request, granted)
+	require.NoError(t, err)
 	var messages []string
-	for _, decision := range result.Decisions {
-		require.NotEqual(t, validating.EvalError, decision.Evaluation, decision.Message)
-		if decision.Action == validating.ActionDeny {
-			require.Equal(t, metav1.StatusReasonForbidden, decision.Reason)
-			messages = append(messages, sortNames(decision.Message))
-		}
+	for _, denial := range denials {
+		require.Equal(t, metav1.StatusReasonForbidden, denial.Reason)
+		messages = append(messages, denial.Message)
 	}
 	return messages
-}
-
-// sortNames sorts the names in a message: CEL iterates over maps in random order.
-func sortNames(message string) string {
-	text, list, _ := strings.Cut(message, ": ")
-	names := strings.Split(list, ", ")
-	slices.Sort(names)
-	return strings.TrimSuffix(text+": "+strings.Join(names, ", "), ": ")
-}
-
-// compile compiles a policy like the API server's plugin.
-func compile(t *testing.T, policy admissionv1.ValidatingAdmissionPolicySpec) validating.Validator {
-	t.Helper()
-	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-	require.NoError(t, err)
-	options := cel.OptionalVariableDeclarations{HasParams: policy.ParamKind != nil, HasAuthorizer: true}
-	for _, v := range policy.Variables {
-		variable := &validating.Variable{Name: v.Name, Expression: v.Expression}
-		result := compiler.CompileAndStoreVariable(variable, options, environment.StoredExpressions)
-		require.Nil(t, result.Error, "variable %s", v.Name)
-	}
-	var conditions, validations []cel.ExpressionAccessor
-	for _, c := range policy.MatchConditions {
-		conditions = append(conditions, &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression})
-	}
-	messages := make([]cel.ExpressionAccessor, len(policy.Validations))
-	for i, v := range policy.Validations {
-		validations = append(
-			validations,
-			&validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason},
-		)
-		if v.MessageExpression != "" {
-			messages[i] = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
-		}
-	}
-	matcher := compiler.CompileCondition(conditions, options, environment.StoredExpressions)
-	require.Empty(t, matcher.CompilationErrors())
-	filter := compiler.CompileCondition(validations, options, environment.StoredExpressions)
-	require.Empty(t, filter.CompilationErrors())
-	message := compiler.CompileCondition(messages, options, environment.StoredExpressions)
-	require.Empty(t, message.CompilationErrors())
-	return validating.NewValidator(
-		filter,
-		matchconditions.NewMatcher(matcher, policy.FailurePolicy, "policy", "validate", "node-manager"),
-		compiler.CompileCondition(nil, options, environment.StoredExpressions),
-		message,
-		policy.FailurePolicy,
-		nil,
-	)
 }

@@ -144,7 +144,8 @@ func (p *process) monitor() {
 			Reason:         "DeletingNode", Type: "Normal", LastTimestamp: seconds(time.Now()),
 			Message: fmt.Sprintf("Deleting node %s because it does not exist in the cloud provider", node.Name),
 		}))
-		if err := p.permit(p.api.Get(nodes, "/"+node.Name)); err != nil {
+		deletion := apitest.Request{Verb: "delete", Resource: nodes, Name: node.Name}
+		if err := p.policies.admit(ccmUser, deletion, p.api.Get(nodes, "/"+node.Name), nil); err != nil {
 			p.say("E", "node_lifecycle_controller.go", "unable to delete node %q: %v", node.Name, err)
 			continue
 		}

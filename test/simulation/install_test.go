@@ -4,6 +4,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // cpu returns the CPU time of this process.
@@ -24,9 +26,7 @@ func TestTheOperatorInstallsThreeNodesRestsAndRollsOut(t *testing.T) {
 
 		before, begun, was := cpu(), w.now(), w.state().latest
 		w.configure(1)
-		if !w.pass(10*time.Minute, func() bool { return w.state().latest > was && w.healthy() }) {
-			w.violate("the rollout does not end", "%+v", w.state())
-		}
+		require.True(w, w.pass(10*time.Minute, func() bool { return w.state().latest > was && w.healthy() }), "%+v", w.state())
 		t.Logf("rolled out in %s, %s CPU, longest without a leader %s", w.now()-begun, cpu()-before, w.rules.longest)
 		w.rest(3 * time.Minute)
 	})

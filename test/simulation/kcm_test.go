@@ -2,16 +2,13 @@ package simulation
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
@@ -102,40 +99,6 @@ func (w *world) collectPods(missing map[string]time.Time) {
 
 // mirrorKey returns the key of the mirror pod on a node.
 func mirrorKey(node string) string { return target + "/" + operand.Name + "-" + node }
-
-// admit is the policy about deletions of Nodes, manifests/…_09_node-deletion.admissionpolicy.yaml. It is called with the
-// API's lock.
-func (w *world) admit(user string, r apitest.Request, before, _ object) error {
-	if r.Resource != nodes || r.Verb != "delete" || user != ccmUser {
-		return nil
-	}
-	return w.permit(before)
-}
-
-// permit returns why the CCM must not delete a Node.
-func (w *world) permit(before object) error {
-	w.trace.Lock()
-	isBound := w.policies["/openshift-cloud-controller-manager-node-deletion"]
-	w.trace.Unlock()
-	if !isBound {
-		return nil
-	}
-	node := apitest.Load[corev1.Node](before)
-	permission := node.Annotations[operatorclient.NodeDeletionAnnotation]
-	reports := false
-	for _, c := range controlplane.ReadyConditions(node) {
-		reports = reports || c.Status != corev1.ConditionUnknown
-	}
-	switch {
-	case permission == "Allowed":
-		return nil
-	case reports:
-		return errors.New("the kubelet of this node reports its state")
-	case permission != "Confirmed":
-		return errors.New("the operator has not confirmed that the machine of this node is gone")
-	}
-	return nil
-}
 
 // closeWatches ends the watches of a resource, "" for all. It returns how many.
 func (w *world) closeWatches(name string) int {

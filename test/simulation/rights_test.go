@@ -84,6 +84,21 @@ func (r *rights) authorize(user string, q apitest.Request) error {
 	}
 	name, _, _ = strings.Cut(name, "#")
 	namespace, account, _ := strings.Cut(name, ":")
+	if r.grant(namespace, account, q) {
+		return nil
+	}
+	text := fmt.Sprintf("%s cannot %s resource %q in API group %q in the namespace %q, name %q", account, q.Verb,
+		q.Resource.Resource+"/"+q.Subresource, q.Resource.Group, q.Namespace, q.Name)
+	// The operator binds the roles of its operand, which may start before. A preflight has few rights, and is told so.
+	isEarly := !isOperator(user) && !r.world.isBound.Load()
+	if !isEarly && account != operand.PreflightName {
+		r.world.violate("a request is denied", "%s", text)
+	}
+	return fmt.Errorf("%s is forbidden: %s", q.Resource.Resource, text)
+}
+
+// grant reports whether a role that is bound to a ServiceAccount permits a request.
+func (r *rights) grant(namespace, account string, q apitest.Request) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for _, b := range r.bindings {
@@ -94,17 +109,10 @@ func (r *rights) authorize(user string, q apitest.Request) error {
 			return s.Kind == rbacv1.ServiceAccountKind && s.Name == account && s.Namespace == namespace
 		})
 		if bound && slices.ContainsFunc(r.roles[b.role], func(rule rbacv1.PolicyRule) bool { return permits(rule, q) }) {
-			return nil
+			return true
 		}
 	}
-	text := fmt.Sprintf("%s cannot %s resource %q in API group %q in the namespace %q, name %q", account, q.Verb,
-		q.Resource.Resource+"/"+q.Subresource, q.Resource.Group, q.Namespace, q.Name)
-	// The operator binds the roles of its operand, which may start before. A preflight has few rights, and is told so.
-	isEarly := !isOperator(user) && !r.world.isBound.Load()
-	if !isEarly && account != operand.PreflightName {
-		r.world.violate("a request is denied", "%s", text)
-	}
-	return fmt.Errorf("%s is forbidden: %s", q.Resource.Resource, text)
+	return false
 }
 
 func permits(rule rbacv1.PolicyRule, q apitest.Request) bool {

@@ -3,14 +3,17 @@ package simulation
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
@@ -210,4 +213,64 @@ func TestEachRuleOfTheEndIsBrokenByWhatItForbids(t *testing.T) {
 			})
 		})
 	}
+}
+
+// waitBreakers break what a wait reports, or something that is no moment of a rest.
+var waitBreakers = map[string]func(w *world){
+	"the installation does not end": func(w *world) {
+		w.network.set(func() { w.network.isDown = true })
+		w.installed()
+	},
+	"not done after the last fault": func(w *world) { w.recovered() },
+	"a policy fails": func(w *world) {
+		w.api.Edit("test", policyResource, "/openshift-cloud-controller-manager-node-deletion", func(o object) bool {
+			o["spec"].(map[string]any)["matchConditions"] = []any{map[string]any{"name": "x", "expression": "no such thing"}}
+			return true
+		})
+	},
+	"a policy denies a request of the operator": func(w *world) {
+		after := runtime.DeepCopyJSON(w.api.Get(nodes, "/w0"))
+		after["spec"].(map[string]any)["unschedulable"] = true
+		_ = w.policies.admit(operatorUser+"#1", apitest.Request{Verb: "update", Resource: nodes, Name: "w0"}, w.api.Get(nodes, "/w0"), after)
+	},
+	"the Node of a living machine is deleted": func(w *world) {
+		w.cloud.denies = true
+		w.api.Edit("test", nodes, "/w0", func(o object) bool {
+			apitest.Meta(o)["annotations"] = map[string]any{operatorclient.NodeDeletionAnnotation: "Allowed"}
+			setReady(o, "Unknown", "NodeStatusUnknown")
+			return true
+		})
+		(&process{world: w, ctx: w.ctx}).monitor()
+	},
+}
+
+func TestEachRuleOfAWaitIsBrokenByWhatItForbids(t *testing.T) {
+	for name, breaks := range waitBreakers {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, 1, func(w *world) {
+				w.isTrial = true
+				breaks(w)
+				require.True(t, slices.ContainsFunc(w.broken(), func(v string) bool { return rule(v) == name }), "%v", w.broken())
+			})
+		})
+	}
+}
+
+// unbroken are the rules that only a defect breaks.
+var unbroken = []string{"the operator ends with an error", "a manifest that is none"}
+
+func TestEachRuleIsBrokenOnce(t *testing.T) {
+	var rules []string
+	files, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, match := range regexp.MustCompile(`violate\("([^"]+)"`).FindAllStringSubmatch(string(content), -1) {
+			rules = append(rules, match[1])
+		}
+	}
+	broken := slices.Concat(slices.Collect(maps.Keys(ruleBreakers)), slices.Collect(maps.Keys(restBreakers)),
+		slices.Collect(maps.Keys(waitBreakers)), unbroken)
+	require.Subset(t, broken, rules)
 }

@@ -395,6 +395,7 @@ func TestARolloutGoesOnWhereverTheOperatorDies(t *testing.T) {
 		}
 		require.Greater(w, deaths, 100/stride, "a rollout has more writes")
 		w.Logf("%d rollouts", deaths)
+		w.pass(time.Hour, nil) // Their Events live for an hour.
 	})
 }
 

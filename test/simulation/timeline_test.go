@@ -26,8 +26,6 @@ func (w *world) changed(c apitest.Change) {
 		w.dirty[node][c.Key] = true
 	case c.Resource == leases && c.Key == leaseKey && strings.HasPrefix(c.User, ccmUser):
 		w.renewed = time.Now()
-	case c.Resource.Resource == "validatingadmissionpolicybindings":
-		w.policies[c.Key] = c.After != nil
 	}
 	if w.countdown > 0 && isOperator(c.User) {
 		w.countdown--

@@ -48,6 +48,7 @@ var (
 	events           = resource("", "events")
 	leases           = resource("coordination.k8s.io", "leases")
 	clusterOperators = resource("config.openshift.io", "clusteroperators")
+	policyResource   = resource("admissionregistration.k8s.io", "validatingadmissionpolicies")
 	operators        = ccmv1.Resource
 )
 
@@ -94,6 +95,7 @@ type world struct {
 	cloud     *cloud
 	rules     *rules
 	operator  *deployment
+	policies  *policies
 	// effects are those of the faults that have ended.
 	effects []effect
 	// isTrial is set for a run whose violations are no failure of the test.
@@ -142,8 +144,6 @@ type world struct {
 	renewed time.Time
 	// isBound is set once the operator has bound the roles of its operand.
 	isBound atomic.Bool
-	// policies has the bindings of admission policies.
-	policies map[string]bool
 }
 
 // write is a change without its objects.
@@ -251,15 +251,17 @@ func newWorld(ctx context.Context, t *testing.T, seed uint64, directory string) 
 	w := &world{
 		T: t, ctx: ctx, start: time.Now(), directory: directory, api: apitest.Start(t, addToScheme),
 		machines: map[string]*machine{}, rng: rand.New(rand.NewPCG(seed, 1)),
-		dirty: map[string]map[string]bool{}, policies: map[string]bool{}, first: map[string]time.Time{},
+		dirty: map[string]map[string]bool{}, first: map[string]time.Time{},
 	}
 	w.network = newNetwork(w, seed)
 	w.cloud = &cloud{}
 	w.rules = newRules(w)
 	w.operator = &deployment{world: w, changing: newTurns()}
 	w.api.Log = w.logOf
-	w.api.Admit = w.admit
-	w.api.Authorize = newRights(w).authorize
+	rights := newRights(w)
+	w.policies = newPolicies(w, rights)
+	w.api.Admit = w.policies.admit
+	w.api.Authorize = rights.authorize
 	w.api.Observe(w.changed)
 	return w
 }
