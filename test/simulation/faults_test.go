@@ -9,6 +9,10 @@ import (
 	"sync"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
@@ -31,7 +35,7 @@ var kinds = map[string]fault{
 	"operator-killed":    {"operator", operatorFault(func(w *world) { w.operator.restart(w.between(time.Second, time.Minute)) })},
 	"operator-replaced":  {"operator", operatorFault(func(w *world) { w.operator.replace(true, w.between(time.Second, 5*time.Second)) })},
 	"operator-dies-at":   {"operator", dieAtWrite},
-	"operator-lost":      {"operator", operatorFault(func(w *world) { w.operator.replace(false, w.between(time.Second, time.Minute)) })},
+	"operator-lost":      {"operator", operatorFault(loseOperator)},
 	"operators-overlap":  {"operator", operatorFault(func(w *world) { w.operator.overlap(w.between(time.Second, time.Minute)) })},
 	"upgrade":            {"operator", operatorFault(upgradeOrDowngrade)},
 	"requests-fail":      {"network", failRequests},
@@ -172,6 +176,11 @@ func operatorFault(f func(w *world)) func(w *world) (func(), func() bool) {
 	}
 }
 
+// loseOperator ends the operator's pod without grace, and starts another one a moment or minutes later.
+func loseOperator(w *world) {
+	w.operator.replace(false, w.between(time.Second, pick(w, time.Minute, time.Minute, 8*time.Minute)))
+}
+
 func upgradeOrDowngrade(w *world) {
 	if w.n(4) == 0 {
 		w.operator.install(-1, 0, w.between(time.Second, 5*time.Second))
@@ -227,11 +236,12 @@ func rightsAway(w *world) (func(), func() bool) {
 
 // refuseWrites refuses writes of one kind of object, as a webhook or a quota does.
 func refuseWrites(w *world) (func(), func() bool) {
-	name := pick(w, "pods", "secrets", "configmaps", "leases", "cloudcontrollermanagers", "events")
+	name := pick(w, "pods", "secrets", "configmaps", "leases", "cloudcontrollermanagers", "events", "nodes")
 	code := pick(w, 403, 409, 429, 500)
-	w.note("FAULT writes of %s are answered with %d", name, code)
+	verbs := pick(w, "create update patch delete", "create update patch delete", "create", "update patch", "delete", "get list watch")
+	w.note("FAULT %s of %s is answered with %d", verbs, name, code)
 	refuses := func(r apitest.Request) int {
-		if r.Resource.Resource == name && slices.Contains([]string{"create", "update", "patch", "delete"}, r.Verb) {
+		if r.Resource.Resource == name && strings.Contains(verbs, r.Verb) {
 			return code
 		}
 		return 0
@@ -256,15 +266,19 @@ func closeWatches(w *world) (func(), func() bool) {
 	return nil, ended(w.closeWatches(name) > 0)
 }
 
+// groups are the API groups of resources that are not of the core.
+var groups = map[string]string{
+	"leases": leases.Group, "rolebindings": rbacv1.GroupName, "clusterrolebindings": rbacv1.GroupName,
+}
+
 // deleteObject has somebody delete an object by its resource and key.
 func deleteObject(w *world, what string) bool {
 	name, key, _ := strings.Cut(what, " ")
-	group := ""
-	if name == "leases" {
-		group = "coordination.k8s.io"
-	}
 	w.note("FAULT somebody deletes %s", what)
-	return w.api.Remove("somebody", resource(group, name), key)
+	if groups[name] == rbacv1.GroupName {
+		w.isBound.Store(false)
+	}
+	return w.api.Remove("somebody", resource(groups[name], name), key)
 }
 
 func removed(find func(w *world) string) func(w *world) (func(), func() bool) {
@@ -274,18 +288,31 @@ func removed(find func(w *world) string) func(w *world) (func(), func() bool) {
 func revisionObject(w *world) string {
 	kind, object, _ := strings.Cut(pick(w, "configmaps cloud-controller-manager-pod", "configmaps cloud-config",
 		"configmaps kubeconfigs", "configmaps trusted-ca", "secrets cloud-config", "secrets cloud-credentials",
-		"secrets file-syncer-token"), " ")
+		"secrets file-syncer-token", "configmaps revision-status"), " ")
 	return fmt.Sprintf("%s %s/%s-%d", kind, target, object, w.state().latest)
 }
 
-// targetObjects are what the operator writes into the namespace of its operand, and writes again if it is deleted.
+// targetObjects are what the operator writes, and writes again if it is deleted, most of it into the namespace of its
+// operand.
 var targetObjects = []string{"configmaps kubeconfigs", "configmaps cloud-config", "configmaps client-ca",
 	"configmaps trusted-ca", "configmaps cloud-controller-manager-pod", "configmaps node-files", "secrets kube-token",
 	"secrets serving-cert", "secrets cloud-credentials", "secrets accepted-inputs", "secrets file-syncer-identity",
-	"secrets cloud-config"}
+	"secrets cloud-config", "configmaps requestheader-client-ca", "configmaps serving-ca", "secrets file-syncer-token",
+	"serviceaccounts cloud-controller-manager", "serviceaccounts installer-sa", "serviceaccounts file-syncer",
+	"services cloud-controller-manager", "rolebindings system:openshift:cloud-controller-manager:operand-lease",
+	"rolebindings system:openshift:cloud-controller-manager:installer",
+	"rolebindings system:openshift:cloud-controller-manager:file-syncer",
+	"clusterrolebindings /system:openshift:cloud-controller-manager:operand",
+	"secrets " + operatorclient.OperatorNamespace + "/" + servingcert.SignerSecret}
 
-func targetObject(w *world) string  { return inTarget(pick(w, targetObjects...)) }
-func inTarget(object string) string { return strings.Replace(object, " ", " "+target+"/", 1) }
+func targetObject(w *world) string { return inTarget(pick(w, targetObjects...)) }
+
+func inTarget(object string) string {
+	if strings.Contains(object, "/") {
+		return object
+	}
+	return strings.Replace(object, " ", " "+target+"/", 1)
+}
 
 func editLease(w *world) (func(), func() bool) {
 	holder := pick(w, "somebody", "m1_x", "")

@@ -320,9 +320,9 @@ func TestWhatSomebodyDeletesAtRestIsBackWithinSeconds(t *testing.T) {
 	scenario(t, func(w *world) {
 		for _, object := range targetObjects {
 			w.pass(10*time.Second, nil)
-			deleteObject(w, inTarget(object))
+			require.True(w, deleteObject(w, inTarget(object)), object)
 			kind, key, _ := strings.Cut(inTarget(object), " ")
-			require.True(w, w.pass(5*time.Second, func() bool { return w.api.Get(resource("", kind), key) != nil }), object)
+			require.True(w, w.pass(5*time.Second, func() bool { return w.api.Get(resource(groups[kind], kind), key) != nil }), object)
 		}
 	})
 }
