@@ -147,8 +147,11 @@ func (w *world) isNodeReady(name string) bool {
 
 func vanish(w *world) (func(), func() bool) {
 	m, isSeen := w.machines["w1"], false
+	if w.n(2) == 0 {
+		m = w.someMaster()
+	}
 	m.vanish()
-	return func() { isSeen = !w.isNodeReady("w1"); m.appear() }, func() bool { return isSeen }
+	return func() { isSeen = !w.isNodeReady(m.name); m.appear() }, func() bool { return isSeen }
 }
 
 func drain(w *world) (func(), func() bool) {

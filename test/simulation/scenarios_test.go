@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -211,13 +212,37 @@ func (m *machine) vanish() {
 	m.powerOff()
 }
 
-// appear creates the machine again.
+// appear creates the machine again. One whose Node is gone is another one, with an empty disk.
 func (m *machine) appear() {
-	m.note("the machine %s exists again", m.name)
+	isNew := m.api.Get(nodes, "/"+m.name) == nil
+	m.note("the machine %s exists again, with an empty disk: %v", m.name, isNew)
 	m.mutex.Lock()
 	m.exists = true
+	if isNew {
+		m.root += "+"
+		require.NoError(m, os.MkdirAll(filepath.Join(m.root, manifests), 0o755))
+	}
 	m.mutex.Unlock()
 	m.reboot()
+}
+
+// Its Node is gone, and the new machine has the name and another disk.
+func TestAMachineOfTheControlPlaneIsReplaced(t *testing.T) {
+	for name, leads := range map[string]bool{"the leader's": true, "a standby's": false} {
+		t.Run(name, func(t *testing.T) {
+			scenario(t, func(w *world) {
+				m := w.leader()
+				if !leads {
+					m = w.machines[map[bool]string{true: "m1", false: "m0"}[m.name == "m0"]]
+				}
+				m.vanish()
+				gone := w.pass(10*time.Minute, func() bool { return w.api.Get(nodes, "/"+m.name) == nil })
+				require.True(w, gone, "the Node stays")
+				m.appear()
+				w.pass(20*time.Second, nil)
+			})
+		})
+	}
 }
 
 func TestASecondOperatorWaitsForTheFirst(t *testing.T) {
