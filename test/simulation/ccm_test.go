@@ -128,20 +128,20 @@ func (m *machine) newProcess(lease string, pod *corev1.Pod) *process {
 	if lease == operand.PreflightName {
 		user = "system:serviceaccount:" + target + ":" + operand.PreflightName
 	}
-	p.link = m.api.Connect(fmt.Sprintf("%s#%s", user, p.identity), processNetwork{m.network, p})
+	p.link = m.api.Connect(fmt.Sprintf("%s#%s", user, p.identity), processNetwork{machineNetwork{m.network, m}, p})
 	p.ctx, p.stop = context.WithCancel(m.boot)
 	return p
 }
 
 // processNetwork lets the requests of a frozen process wait until it ends.
 type processNetwork struct {
-	*network
+	machineNetwork
 	p *process
 }
 
 // Pass implements apitest.Network.
 func (n processNetwork) Pass(user string, r apitest.Request) apitest.Passage {
-	passage := n.network.Pass(user, r)
+	passage := n.machineNetwork.Pass(user, r)
 	if n.p.frozen() {
 		passage.Before = time.Hour
 	}

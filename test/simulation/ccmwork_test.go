@@ -37,7 +37,7 @@ func (p *process) work() {
 // each calls f until the process ends, once it can.
 func (p *process) each(first, period time.Duration, f func()) {
 	for wait := first; pause(p.ctx, wait); {
-		if wait = time.Second; !p.frozen() && !p.network.down() {
+		if wait = time.Second; !p.frozen() && !p.m.isAlone() {
 			f()
 			wait = period
 		}
@@ -188,7 +188,7 @@ func (m *machine) dialOwn(context.Context, string, string) (net.Conn, error) {
 // connect connects to the static pod's port. It requires the mutex.
 func (m *machine) connect() (net.Conn, error) {
 	switch {
-	case m.isOff:
+	case m.isOff, m.isCut:
 		return nil, errNoHost
 	case m.static == nil || m.static.ccm.exited || !m.static.ccm.isHealthy:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}

@@ -27,7 +27,7 @@ type fault struct {
 var kinds = map[string]fault{
 	"ccm-dies":           {"", func(w *world) (func(), func() bool) { return nil, ended(w.someMaster().kill9()) }},
 	"ccm-hangs":          {"", hang},
-	"kubelet-hangs":      {"machine", func(w *world) (func(), func() bool) { return hangKubelet(w, w.someMaster()) }},
+	"kubelet-hangs":      {"machine", hangOrCut},
 	"machine-off":        {"machine", powerOff},
 	"machine-gone":       {"machine", vanish},
 	"drained":            {"machine", drain},
@@ -112,10 +112,25 @@ func hang(w *world) (func(), func() bool) {
 	return func() { <-p.ctx.Done() }, func() bool { return p.code == 128+9 }
 }
 
+// hangOrCut stops a kubelet, or cuts its machine off.
+func hangOrCut(w *world) (func(), func() bool) {
+	m := w.someMaster()
+	if w.n(2) == 0 {
+		w.note("FAULT the machine %s is cut off", m.name)
+		locked(&w.mutex, func() bool { m.isCut = true; return true })
+	}
+	return hangKubelet(w, m)
+}
+
+// isAlone reports whether the machine cannot reach the API.
+func (m *machine) isAlone() bool {
+	return m.network.down() || locked(&m.mutex, func() bool { return m.isCut })
+}
+
 // hangKubelet has an effect if something waits for the kubelet meanwhile, or the Node becomes silent.
 func hangKubelet(w *world, m *machine) (func(), func() bool) {
 	w.note("FAULT the kubelet of %s hangs", m.name)
-	return during(func(is bool) { locked(&w.mutex, func() bool { m.isHung = is; return is }) },
+	return during(func(is bool) { locked(&w.mutex, func() bool { m.isHung, m.isCut = is, is && m.isCut; return is }) },
 		counted(&w.mutex, &m.missed))
 }
 

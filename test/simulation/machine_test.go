@@ -37,8 +37,9 @@ import (
 type machine struct {
 	*world
 	name, ip string
-	// exists in the cloud. isOff is without power, isHung has a kubelet that does nothing.
-	exists, isOff, isHung bool
+	// exists in the cloud. isOff is without power, isHung has a kubelet that does nothing. isCut has no network either, and
+	// what runs goes on.
+	exists, isOff, isHung, isCut bool
 	// root is the directory of its disk. isFull has its installers fail, which unwritten counts.
 	root      string
 	isFull    bool
@@ -87,7 +88,7 @@ func (m *machine) isMaster() bool { return strings.HasPrefix(m.name, "m") }
 // powerOn requires the mutex.
 func (m *machine) powerOn() {
 	m.boot, m.off = context.WithCancel(m.ctx)
-	m.isOff, m.isHung, m.seen = false, false, time.Now()
+	m.isOff, m.isHung, m.isCut, m.seen = false, false, false, time.Now()
 	m.register()
 	go m.kubelet(m.boot)
 }

@@ -96,6 +96,20 @@ func (n *network) fail(p *apitest.Passage, r apitest.Request) {
 	}
 }
 
+// machineNetwork is the network of what runs on a machine.
+type machineNetwork struct {
+	*network
+	m *machine
+}
+
+// Pass implements apitest.Network.
+func (n machineNetwork) Pass(user string, r apitest.Request) apitest.Passage {
+	if locked(&n.m.mutex, func() bool { return n.m.isCut }) {
+		return apitest.Passage{Before: 10 * time.Second, Error: errNoHost}
+	}
+	return n.network.Pass(user, r)
+}
+
 // Delay implements apitest.Network.
 func (n *network) Delay(user string, resource schema.GroupVersionResource) time.Duration {
 	n.mutex.Lock()

@@ -88,7 +88,7 @@ func (m *machine) superviseOne(key string) {
 		account := pod.Spec.ServiceAccountName
 		user := fmt.Sprintf("system:serviceaccount:%s:%s#%s-%d", target, account, m.name, m.serial)
 		running = &ordinaryPod{m: m, key: key, uid: string(pod.UID), ctx: ctx, stop: stop,
-			link: m.api.Connect(user, m.network), phase: corev1.PodPending}
+			link: m.api.Connect(user, machineNetwork{m.network, m}), phase: corev1.PodPending}
 		m.running[key] = running
 		go running.run(pod)
 	}

@@ -226,6 +226,28 @@ func (m *machine) appear() {
 	m.reboot()
 }
 
+// It leads on until it gives up, and nobody else may lead before. A rollout waits for its node.
+func TestALeaderThatIsCutOffIsTheOnlyOneUntilItGivesUp(t *testing.T) {
+	scenario(t, func(w *world) {
+		m := w.leader()
+		w.configure(1)
+		m.mutex.Lock()
+		m.isCut, m.isHung = true, true
+		former := m.static.ccm
+		m.mutex.Unlock()
+		w.pass(6*time.Minute, func() bool {
+			require.False(w, former.leads && w.leader() != nil && w.leader() != m)
+			return false
+		})
+		require.True(w, former.exited)
+		require.NotNil(w, w.leader())
+		m.mutex.Lock()
+		m.isCut, m.isHung = false, false
+		m.mutex.Unlock()
+		w.pass(20*time.Second, nil)
+	})
+}
+
 // Its Node is gone, and the new machine has the name and another disk.
 func TestAMachineOfTheControlPlaneIsReplaced(t *testing.T) {
 	for name, leads := range map[string]bool{"the leader's": true, "a standby's": false} {

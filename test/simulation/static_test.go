@@ -139,7 +139,8 @@ func (s *staticPod) startSyncer() {
 	m, container := s.m, containerOf(s.pod, "file-syncer")
 	flags := flagsOf(m.onDisk(s.pod, container, container.Args))
 	m.serial++
-	link := m.api.Connect(fmt.Sprintf("system:serviceaccount:%s:file-syncer#%s-%d", target, m.name, m.serial), m.network)
+	link := m.api.Connect(fmt.Sprintf("system:serviceaccount:%s:file-syncer#%s-%d", target, m.name, m.serial),
+		machineNetwork{m.network, m})
 	client, err := dynamic.NewForConfig(link.Config())
 	require.NoError(m, err)
 	ctx, cancel := context.WithCancel(m.boot)
