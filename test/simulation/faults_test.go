@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -297,6 +298,28 @@ func deleteObject(w *world, what string) bool {
 		w.isBound.Store(false)
 	}
 	return w.api.Remove("somebody", resource(groups[name], name), key)
+}
+
+// damagedValue is what damageObject writes, in base64 for a Secret.
+const damagedValue = "ZGFtYWdlZA=="
+
+// damageObject has somebody overwrite the values of a ConfigMap or Secret.
+func damageObject(w *world, what string) bool {
+	name, key, _ := strings.Cut(what, " ")
+	w.note("FAULT somebody damages %s", what)
+	return w.api.Edit("somebody", resource("", name), key, func(o object) bool {
+		data, _ := o["data"].(map[string]any)
+		for key := range data {
+			data[key] = damagedValue
+		}
+		return len(data) > 0
+	})
+}
+
+// isDamaged reports whether a value of an object is what damageObject wrote.
+func isDamaged(o object) bool {
+	data, _ := o["data"].(map[string]any)
+	return slices.Contains(slices.Collect(maps.Values(data)), any(damagedValue))
 }
 
 func removed(find func(w *world) string) func(w *world) (func(), func() bool) {

@@ -72,8 +72,10 @@ func (w *world) issueTokens() {
 		}
 		w.api.Edit("kube-controller-manager", secrets, apitest.Key(o), func(o object) bool {
 			encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+			claims := fmt.Sprintf(`{"sub":"%s%s:%s"}`, serviceAccount, target, annotation(o, corev1.ServiceAccountNameKey))
 			o["data"] = map[string]any{
-				"token": encode("token of " + apitest.Key(o)), "ca.crt": encode("ca"), "namespace": encode(target),
+				"token":  encode("e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".e30"),
+				"ca.crt": encode("ca"), "namespace": encode(target),
 			}
 			return true
 		})

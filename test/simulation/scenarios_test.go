@@ -374,6 +374,28 @@ func TestWhatSomebodyDeletesAtRestIsBackWithinSeconds(t *testing.T) {
 	})
 }
 
+func TestWhatSomebodyDamagesAtRestIsRepairedWithinSeconds(t *testing.T) {
+	scenario(t, func(w *world) {
+		for _, object := range targetObjects {
+			kind, key, _ := strings.Cut(inTarget(object), " ")
+			is := func(kind string) bool { return strings.HasPrefix(object, kind+" ") }
+			w.pass(10*time.Second, nil)
+			if !is("configmaps") && !is("secrets") || !damageObject(w, inTarget(object)) {
+				continue
+			}
+			if object == "secrets file-syncer-identity" {
+				was := w.state().latest
+				w.pass(time.Minute, nil)
+				require.Equal(w, was, w.state().latest, "it is rolled out")
+				require.Contains(w, w.state().conditions["Degraded"].message, "delete the Secret")
+				deleteObject(w, inTarget(object))
+			}
+			repaired := w.pass(10*time.Second, func() bool { return !isDamaged(w.api.Get(resource("", kind), key)) })
+			require.True(w, repaired, object)
+		}
+	})
+}
+
 // library-go waits for ten seconds, and more, before it tries an installer again.
 func TestAnInstallerThatFailsIsTriedAgainOnceTheDiskHasSpace(t *testing.T) {
 	scenario(t, func(w *world) {

@@ -1,7 +1,10 @@
 package targetconfigcontroller
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/base64"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -21,10 +24,11 @@ import (
 
 const (
 	// rootCA is the ConfigMap that kube-controller-manager creates in every namespace. fileSyncerIdentity is the
-	// Secret that it fills with a token of the file-syncer's ServiceAccount.
+	// Secret that it fills with a token of the file-syncer's ServiceAccount, whose user name is fileSyncerUser.
 	rootCA             = "kube-root-ca.crt"
 	rootCAKey          = "ca.crt"
 	fileSyncerIdentity = "file-syncer-identity"
+	fileSyncerUser     = "system:serviceaccount:" + operatorclient.TargetNamespace + ":file-syncer"
 )
 
 type gathered struct {
@@ -175,10 +179,34 @@ func (c *controller) identity(g *gathered) *operand.Identity {
 	if len(identity.CABundle) == 0 {
 		g.reportMissingIdentity("configmap/"+rootCA, rootCAKey, "the CA of the API server")
 	}
-	if len(identity.FileSyncerToken) == 0 {
+	switch {
+	case len(identity.FileSyncerToken) == 0:
 		g.reportMissingIdentity("secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey, "the token of the file-syncer")
+	case subjectOf(identity.FileSyncerToken) != fileSyncerUser:
+		g.errors = append(g.errors, diagnostic.Diagnostic{
+			Cause:   diagnostic.Configuration,
+			Object:  "secret/" + fileSyncerIdentity + " in " + operatorclient.TargetNamespace,
+			Key:     corev1.ServiceAccountTokenKey,
+			Message: "it is no token of " + fileSyncerUser + "; delete the Secret, and kube-controller-manager writes another token",
+		})
 	}
 	return identity
+}
+
+// subjectOf returns whose token a JSON Web Token is, without a check of its signature, "" for what is none.
+func subjectOf(token []byte) string {
+	parts := bytes.Split(token, []byte("."))
+	if len(parts) != 3 {
+		return ""
+	}
+	var claims struct {
+		Subject string `json:"sub"`
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(string(parts[1]))
+	if err != nil || json.Unmarshal(payload, &claims) != nil {
+		return ""
+	}
+	return claims.Subject
 }
 
 func (g *gathered) reportMissingIdentity(object, key, what string) {
