@@ -196,6 +196,7 @@ var layers = []layer{
 		"pkg/cmd/usage", "pkg/cmd/source", "pkg/codes", "pkg/report", "pkg/snapshot",
 	}},
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
+	{dir: "test/admissiontest"},
 	{dir: "test/apitest"},
 	{dir: "test/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
 	{dir: "test/controllertest", ours: []string{"pkg/controlplane"}},

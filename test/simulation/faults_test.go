@@ -45,9 +45,9 @@ var kinds = map[string]fault{
 	"writes-refused":     {"network", refuseWrites},
 	"stale":              {"", stale},
 	"watches-close":      {"", closeWatches},
-	"mirror-deleted":     {"", removed(func(w *world) string { return "pods " + mirrorKey(w.someMaster().name) })},
+	"mirror-deleted":     {"", removed(somePod)},
 	"revision-deleted":   {"", removed(revisionObject)},
-	"object-deleted":     {"", removed(targetObject)},
+	"object-deleted":     {"", deleteOrDamage},
 	"lease-deleted":      {"", deleteLease},
 	"lease-edited":       {"", editLease},
 	"status-wiped":       {"", wipeStatus},
@@ -324,6 +324,24 @@ func isDamaged(o object) bool {
 
 func removed(find func(w *world) string) func(w *world) (func(), func() bool) {
 	return func(w *world) (func(), func() bool) { return nil, ended(deleteObject(w, find(w))) }
+}
+
+// somePod is a mirror pod, or one with which the operator works on a node.
+func somePod(w *world) string {
+	if working := strings.Fields(w.helpersAtWork()); len(working) > 0 && w.n(2) == 0 {
+		return "pods " + target + "/" + pick(w, working...)
+	}
+	return "pods " + mirrorKey(w.someMaster().name)
+}
+
+// deleteOrDamage deletes an object, or overwrites its values. What kube-controller-manager writes only once, an
+// administrator has to delete then.
+func deleteOrDamage(w *world) (func(), func() bool) {
+	object := targetObject(w)
+	if w.n(2) == 0 || strings.HasSuffix(object, "file-syncer-identity") || !damageObject(w, object) {
+		return nil, ended(deleteObject(w, object))
+	}
+	return nil, ended(true)
 }
 
 func revisionObject(w *world) string {
