@@ -25,8 +25,9 @@ const (
 	tallyVariable    = "SIMULATION_TALLY"
 )
 
-// fixedSeeds run in the ordinary tests. What a seed draws changes with the list of kinds.
-var fixedSeeds = []uint64{4, 12}
+// fixedSeeds run in the ordinary tests: those of the first 5000 that add most pairs of kinds, 126 of 561. What a seed
+// draws changes with the list of kinds.
+var fixedSeeds = []uint64{6, 15, 100, 120, 1215, 3354}
 
 // busyDays is a kind of its own: its seeds draw changes only.
 const busyDays = "busy-day"
