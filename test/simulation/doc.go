@@ -13,6 +13,7 @@
 //	            test/apitest, the API in memory              CCMs: start, standby, login, controllers, log, /healthz
 //	              the CRD's own merge and rules              the cloud: machines, credentials, outages
 //	              the roles of the manifests                 the network between them
+//	              their policies, by the API server's code
 //
 // Everything runs in one bubble of testing/synctest. Its clock advances when every goroutine waits, so a run takes as
 // long as its work: about two CPU seconds for an installation on three nodes, and as many for an hour at rest.
