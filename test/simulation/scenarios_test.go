@@ -161,6 +161,30 @@ func TestAChangeThatEndsEachLeaderIsTakenBack(t *testing.T) {
 	}
 }
 
+// A change rolls out while the credentials are rotated: the former ones are revoked, and the new ones are valid later. Then
+// somebody deletes a part of the revision, and the next one has the same content. Day 320 found it.
+func TestARevisionThatReplacesADamagedOneIsNotToBlameForTheFormerLogin(t *testing.T) {
+	scenario(t, func(w *world) {
+		was := w.state().latest
+		w.configure(1)
+		leads := w.leader().name
+		moved := w.pass(4*time.Minute, func() bool {
+			m := w.leader()
+			return m != nil && m.name != leads && len(w.facts().ready) == 3
+		})
+		require.True(w, moved)
+		w.cloud.accept()
+		w.rotate(2)
+		w.pass(2*time.Minute, nil)
+		deleteObject(w, fmt.Sprintf("configmaps %s/cloud-controller-manager-pod-%d", target, was+1))
+		w.pass(3*time.Minute, func() bool {
+			require.NotContains(w, w.state().conditions["Degraded"].message, "ImageDegraded")
+			return false
+		})
+		w.cloud.accept(2)
+	})
+}
+
 func TestAChangeThatItsPreflightEndsWithIsRejectedWithoutARollout(t *testing.T) {
 	scenario(t, func(w *world) {
 		was := w.state().latest

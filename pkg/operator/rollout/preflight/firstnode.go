@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -104,6 +105,14 @@ func (s *state) changes(former int32) operand.StartDigests {
 	return s.objects.Changes(s.status.LatestAvailableRevision, former)
 }
 
+// knownChanges is changes without those of which the former revision has no part. Somebody may have deleted that, so
+// that the latest revision replaces one with the same content.
+func (s *state) knownChanges(former int32) operand.StartDigests {
+	changes, before := s.changes(former), s.objects.StartDigests(former)
+	maps.DeleteFunc(changes, func(cause diagnostic.Cause, _ string) bool { return before[cause] == "" })
+	return changes
+}
+
 // hasLoggedIn reports whether a preflight has logged in with what the latest revision changes, or that is only the
 // image: then a cloud that rejects the login now rejects that of the former revision, too.
 func (s *state) hasLoggedIn(former int32) bool {
@@ -203,7 +212,7 @@ func (s *state) waitsForNoCloud(ctx context.Context, pod, container string) stri
 // rejectRevision rejects the latest revision, unless an administrator has accepted what it changes, or it changes
 // nothing that a cloud-controller-manager starts with, so that going back to the former one would not help.
 func (s *state) rejectRevision(ctx context.Context, former int32, verdict *trial.Verdict) (rejected bool, err error) {
-	inputs := s.changes(former)
+	inputs := s.knownChanges(former)
 	if len(inputs) == 0 || s.isAccepted(inputs) {
 		return false, nil
 	}

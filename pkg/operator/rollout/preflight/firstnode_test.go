@@ -200,6 +200,32 @@ func TestACloudThatRejectsALoginItHasAcceptedRejectsNoRevision(t *testing.T) {
 	}
 }
 
+// Somebody has deleted the pod of revision 3, so what revision 4 changes of it is not known. The cloud configuration is.
+func TestARevisionIsNotRejectedForWhatTheFormerOneLacks(t *testing.T) {
+	for config, want := range map[string][]diagnostic.Cause{"former": nil, "changed": {diagnostic.CloudConfig}} {
+		t.Run(config, func(t *testing.T) {
+			w := newRollout(t, "m0", "m1", "m2")
+			configMaps := w.caches.Core().V1().ConfigMaps().Informer().GetStore()
+			require.NoError(t, configMaps.Delete(&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager-pod-3"},
+			}))
+			for revision, text := range map[int]string{3: "former", 4: config} {
+				require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Add(&corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("cloud-config-%d", revision)},
+					Data:       map[string][]byte{"cloud.conf": []byte(text)},
+				}))
+			}
+			w.crashes("m1", inUse)
+			w.renews(t, 11*time.Minute)
+			var causes []diagnostic.Cause
+			for _, r := range w.rejected(t) {
+				causes = append(causes, r.Inputs.Causes()...)
+			}
+			require.Equal(t, want, causes)
+		})
+	}
+}
+
 // A process that is not Ready may have led, and logged what a tenant wrote.
 func TestAFirstNodeIsNotJudgedByWhatATenantWrote(t *testing.T) {
 	const own = "F1125 19:00:00.000000       1 main.go:1] dial tcp 192.0.2.1:443: connect: no route to host\n"
