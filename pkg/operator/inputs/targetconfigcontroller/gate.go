@@ -222,7 +222,11 @@ func (g *gating) repeat(ctx context.Context) error {
 	if err != nil || preflight == nil || g.record.Runs() && g.isTried(preflight) {
 		return err
 	}
-	return g.submit(ctx, preflight, g.changed, loginOf(g.full), &last.Verdict)
+	login := loginOf(g.full)
+	if last.Verdict.Class == trial.RejectedLogin && last.Credentials != login {
+		last.Verdict.Tries = 0 // They were those of other credentials.
+	}
+	return g.submit(ctx, preflight, g.changed, login, &last.Verdict)
 }
 
 // nextRepeat returns the rejection that the next preflight repeats, that of a preflight with the most tries if there is

@@ -480,6 +480,31 @@ func TestARejectedInputStaysRejectedWhileAnotherOneChanges(t *testing.T) {
 	require.Empty(t, f.trueConditions(t))
 }
 
+// Otherwise correct credentials would wait as long as those that were revoked long ago.
+func TestTheTriesOfOtherCredentialsDoNotCount(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rotates bool
+		want    int
+	}{"the same ones": {false, 6}, "other ones": {true, 0}} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorking(t)
+			f.change(t)
+			f.concludeAs(t, trial.Failed, trial.RejectedLogin, 6)
+			f.sees(t)
+			if tc.rotates {
+				f.rotate(t, "second")
+				f.sees(t)
+				f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
+				f.sees(t)
+			}
+			f.clock.Step(2 * time.Hour)
+			f.sees(t)
+			require.Contains(t, f.tried(t), changed)
+			require.Equal(t, tc.want, f.record(t).Verdict.Tries)
+		})
+	}
+}
+
 func TestTwoRejectedInputsAreIndependent(t *testing.T) {
 	f := newWorking(t)
 	f.change(t)
