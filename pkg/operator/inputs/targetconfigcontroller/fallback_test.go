@@ -224,6 +224,28 @@ func TestARevisionWhoseLoginIsRejectedIsTriedAgainWithOtherCredentials(t *testin
 	require.Empty(t, f.trueConditions(t))
 }
 
+// The cloud rejects the others too, until it knows them, and an administrator does not wait for another try.
+func TestOtherCredentialsThatAreAcceptedReplaceThoseOfARevisionWhoseLoginIsRejected(t *testing.T) {
+	f := newWorking(t)
+	f.rolls(t, func() { f.change(t) })
+	f.failsAs(t, trial.RejectedLogin)
+	f.sees(t)
+	f.rotate(t, "other")
+	f.sees(t)
+	f.concludeAs(t, trial.Failed, trial.RejectedLogin, 1)
+	f.sees(t)
+	require.True(t, f.wentBack(t))
+	require.NotContains(t, f.password(t), "other")
+	for _, r := range f.record(t).Rejected {
+		if r.Verdict.Revision == 0 {
+			f.meta.Annotations = map[string]string{"cloudcontrollermanager.operator.openshift.io/accepted-preflight": r.Inputs.Value()}
+		}
+	}
+	f.sees(t)
+	require.Contains(t, f.password(t), "other")
+	require.False(t, f.wentBack(t), "the cloud configuration was not to blame")
+}
+
 func TestARevisionThatCrashesStaysRejectedWithOtherCredentials(t *testing.T) {
 	f := newWorking(t)
 	f.rolls(t, func() { f.change(t) })

@@ -33,7 +33,8 @@ func (g *gating) logsInAnew(r *trial.Rejection) bool {
 	}
 	had := g.in.objects.StartDigests(r.Verdict.Revision)[login]
 	return had != "" && had != g.digests[login] && !slices.ContainsFunc(g.record.Rejected, func(r trial.Rejection) bool {
-		return r.Verdict.Revision == 0 && r.Verdict.Class == trial.RejectedLogin && r.Credentials == loginOf(g.full)
+		return r.Verdict.Revision == 0 && r.Verdict.Class == trial.RejectedLogin && r.Credentials == loginOf(g.full) &&
+			!g.accept(r.Inputs)
 	})
 }
 
