@@ -194,12 +194,15 @@ func (d *deployment) configuration(
 				OperandVersion: version(d.release),
 			},
 			OperandImages: map[string]string{
-				"openstack-cloud-controller-manager": fmt.Sprintf("registry.example.com/ccm:%d", d.image),
+				"openstack-cloud-controller-manager": d.imageName(),
 			},
 			LeaderMemory: pod.memory, Dial: w.dial, TokenLifetime: w.tokenLifetime,
 			Validity: w.validity,
 		}
 }
+
+// imageName requires the mutex.
+func (d *deployment) imageName() string { return fmt.Sprintf("registry.example.com/ccm:%d", d.image) }
 
 // workingClock lets work take time. Without it, time would stand still for a controller that library-go wakes at the
 // moment that it waits for, and that waits for a moment after it: installer_controller.go, "Backing off".

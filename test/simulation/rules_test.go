@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
@@ -62,6 +63,8 @@ type facts struct {
 	taken []string
 	// up reports whether all machines and kubelets work, allReady whether all CCMs are Ready.
 	up, allReady bool
+	// isOld reports whether a static pod has another image than the operator is to install.
+	isOld bool
 	// isFull reports whether a disk is full, and hangs whether a CCM hangs.
 	isFull, hangs bool
 	// exits counts the ends of processes by themselves, by node. A loop ends one each five minutes at last.
@@ -183,6 +186,7 @@ func (r *rules) exceeds(rule string, lasted, bound time.Duration) bool {
 
 func (w *world) facts() facts {
 	f := facts{now: time.Now(), up: true, allReady: true, exits: map[string]int{}, down: w.network.down(), state: w.state()}
+	image := locked(&w.operator.mutex, w.operator.imageName)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	for _, m := range w.machines {
@@ -210,6 +214,7 @@ func (w *world) facts() facts {
 			f.allReady = false
 			continue
 		}
+		f.isOld = f.isOld || containerOf(m.static.pod, operand.Name).Image != image
 		if m.static.isReady() {
 			f.ready = append(f.ready, m.name)
 		} else {
@@ -434,7 +439,7 @@ func (r *rules) progressing(f facts) {
 	isNamed := c.status == "True" && strings.Contains(c.message, fmt.Sprintf("revision %d", f.state.latest))
 	isWrong := isInstalled(f) && !(f.state.settled && c.status == "False" || !f.state.settled && isNamed) &&
 		r.applies("Progressing is not true", append(r.operatorAway(f), excuse{"a removal goes on", r.removes},
-			excuse{"a CCM is not Ready", !f.allReady},
+			excuse{"a CCM is not Ready", !f.allReady}, excuse{"a release is held", f.state.settled && f.isOld},
 			excuse{"requests of the operator fail", r.world.network.hinders()},
 			excuse{"the rights have just come back", f.now.Sub(r.world.network.back()) <= time.Minute})...)
 	if bound := bounds["Progressing is not true"].limit; r.exceeds("Progressing is not true", r.lasts("progress", isWrong, f.now), bound) {
