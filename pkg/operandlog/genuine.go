@@ -10,7 +10,7 @@ import (
 )
 
 // The headers of log lines: klog's, with the severity, and that of Azure's SDK. Both contain the container's local
-// time, which is UTC, in microseconds.
+// time in microseconds. That is UTC, unless an administrator sets another zone for a custom cloud-controller-manager.
 var headers = sync.OnceValue(func() []header {
 	return []header{
 		{regexp.MustCompile(`^([IWEF])(\d{4} \d{2}:\d{2}:\d{2}\.\d{6}) +\d+ [^\s\]]+:\d+\] ?`), "0102 15:04:05.000000"},
@@ -77,25 +77,25 @@ func Genuine(stamped string, isComplete bool) string {
 	return genuine.String()
 }
 
-// endLag is how long after its fatal line a process may end: klog flushes the log for up to ten seconds.
-const endLag = 10 * time.Second
+// slack is how long the kubelet's times may be off: a busy runtime notes a start late, and after its fatal line a process
+// flushes klog's log for up to ten seconds.
+const slack = 10 * time.Second
 
 // OfRun returns a termination message without the lines that are only part of a value. The kubelet takes the message
 // from the end of the log, without its timestamps, so OfRun recognizes fewer of them than Genuine: a header whose time is
-// not within the run, and that of a fatal line unless the process ended then. Its result is for texts: no action may
-// follow from it.
+// not within the run, and that of a fatal line unless the process ended then. Its result is for texts, and for what they
+// advise: the operator does nothing because of it.
 func OfRun(run *corev1.ContainerStateTerminated) string {
-	if run.StartedAt.IsZero() || run.FinishedAt.IsZero() {
-		return run.Message
+	if run.StartedAt.IsZero() || run.FinishedAt.Before(&run.StartedAt) {
+		return run.Message // The times are not known, or the clock was set back.
 	}
 	var own strings.Builder
-	// These times have no fractions of a second, and the runtime notes the start once the process runs.
-	begin, end := run.StartedAt.Add(-time.Second), run.FinishedAt.Add(time.Second)
+	begin, end := run.StartedAt.Add(-slack), run.FinishedAt.Add(time.Second) // these times have no fractions of a second
 	isForged := false
 	for line := range strings.Lines(run.Message) {
 		if h, _, isHeader := CutHeader(line); isHeader {
 			at := h.Near(end)
-			isForged = at.Before(begin) || at.After(end) || h.Severity == "F" && end.Sub(at) > endLag+time.Second
+			isForged = at.Before(begin) || at.After(end) || h.Severity == "F" && end.Sub(at) > slack+time.Second
 		}
 		if !isForged {
 			own.WriteString(line)

@@ -334,11 +334,10 @@ func somePod(w *world) string {
 	return "pods " + mirrorKey(w.someMaster().name)
 }
 
-// deleteOrDamage deletes an object, or overwrites its values. What kube-controller-manager writes only once, an
-// administrator has to delete then.
+// deleteOrDamage deletes an object, or overwrites its values.
 func deleteOrDamage(w *world) (func(), func() bool) {
 	object := targetObject(w)
-	if w.n(2) == 0 || strings.HasSuffix(object, "file-syncer-identity") || !damageObject(w, object) {
+	if w.n(2) == 0 || !damageObject(w, object) {
 		return nil, ended(deleteObject(w, object))
 	}
 	return nil, ended(true)

@@ -2,7 +2,6 @@ package targetconfigcontroller
 
 import (
 	"cmp"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -215,10 +214,11 @@ func secret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: name}, Data: data}
 }
 
-// tokenOf is a token of a ServiceAccount of the operand's namespace: the number makes it another one.
-func tokenOf(account string, number int) []byte {
-	claims := fmt.Sprintf(`{"sub":"system:serviceaccount:openshift-cloud-controller-manager:%s","jti":"%d"}`, account, number)
-	return fmt.Appendf(nil, "e30.%s.c2lnbmF0dXJl", base64.RawURLEncoding.EncodeToString([]byte(claims)))
+// foreignToken is the file-syncer's Secret with what somebody wrote into it.
+func foreignToken() *corev1.Secret {
+	s := secret("file-syncer-identity", map[string][]byte{"token": []byte("damaged")})
+	s.Type = corev1.SecretTypeServiceAccountToken
+	return s
 }
 
 // goodInputs returns a valid cluster's inputs, in which the given objects replace those of the same kind and name.
@@ -228,7 +228,7 @@ func goodInputs(replaced ...metav1.Object) []runtime.Object {
 		userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}),
 		secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}),
 		publishedCA(map[string]string{"ca.crt": "the API's CA"}),
-		secret("file-syncer-identity", map[string][]byte{"token": tokenOf("file-syncer", 1)}),
+		secret("file-syncer-identity", map[string][]byte{"token": []byte("a token")}),
 	} {
 		same := func(o metav1.Object) bool {
 			return o.GetName() == object.GetName() && fmt.Sprintf("%T", o) == fmt.Sprintf("%T", object)
@@ -293,9 +293,8 @@ func TestWhatIsNeitherMineNorKnownIsLeftAlone(t *testing.T) {
 
 func TestARejectedChangeLeavesEverything(t *testing.T) {
 	const edited = "configmap/cloud-provider-config in openshift-config"
-	const noToken = "ConfigurationDegraded: secret/file-syncer-identity in openshift-cloud-controller-manager, key token: it is " +
-		"no token of system:serviceaccount:openshift-cloud-controller-manager:file-syncer; delete the Secret, and " +
-		"kube-controller-manager writes another token"
+	const noToken = "ConfigurationDegraded: secret/file-syncer-identity in openshift-cloud-controller-manager, key token: the " +
+		"token of the file-syncer is missing; check that kube-controller-manager, which writes it, is running"
 	for name, tc := range map[string]struct {
 		changed metav1.Object
 		want    []string
@@ -338,18 +337,13 @@ func TestARejectedChangeLeavesEverything(t *testing.T) {
 			want: []string{"ConfigurationDegraded: configmap/kube-root-ca.crt in openshift-cloud-controller-manager, key ca.crt: the CA of the API server " +
 				"is missing; check that kube-controller-manager, which writes it, is running"},
 		},
-		"a text instead of the file-syncer's token": {
-			changed: secret("file-syncer-identity", map[string][]byte{"token": []byte("a.b.c")}),
-			want:    []string{noToken},
-		},
-		"a token of another ServiceAccount": {
-			changed: secret("file-syncer-identity", map[string][]byte{"token": tokenOf("installer-sa", 1)}),
+		"another token than the file-syncer's": {
+			changed: foreignToken(),
 			want:    []string{noToken},
 		},
 		"no token of the file-syncer": {
 			changed: secret("file-syncer-identity", nil),
-			want: []string{"ConfigurationDegraded: secret/file-syncer-identity in openshift-cloud-controller-manager, key token: the token of the file-syncer " +
-				"is missing; check that kube-controller-manager, which writes it, is running"},
+			want:    []string{noToken},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

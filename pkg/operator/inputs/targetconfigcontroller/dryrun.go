@@ -1,7 +1,6 @@
 package targetconfigcontroller
 
 import (
-	"encoding/base64"
 	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -103,9 +102,8 @@ func (t DryRun) withoutRejected(c *controller, in *gathered, chosen *candidate) 
 
 // objects returns those of the operand's namespace, with stand-ins for those that kube-controller-manager writes.
 func (t DryRun) objects() (o operand.Objects) {
-	claims := base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"` + fileSyncerUser + `"}`))
 	ca, token := &corev1.ConfigMap{Data: map[string]string{rootCAKey: "CA"}}, &corev1.Secret{
-		Data: map[string][]byte{corev1.ServiceAccountTokenKey: []byte("e30." + claims + ".")},
+		Data: map[string][]byte{corev1.ServiceAccountTokenKey: []byte("token")},
 	}
 	ca.Name, token.Name = rootCA, fileSyncerIdentity
 	o.ConfigMaps, o.Secrets = []*corev1.ConfigMap{ca}, []*corev1.Secret{token}

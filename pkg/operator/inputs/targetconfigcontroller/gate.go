@@ -205,7 +205,7 @@ func (g *gating) repeatOrWithdraw(ctx context.Context) error {
 }
 
 // repeat submits the current inputs to another preflight if that is due. The former verdict and its tries count until
-// there is a new one, whatever else changes meanwhile.
+// there is a new one, whatever else changes meanwhile, but a login's own tries if the credentials have changed.
 func (g *gating) repeat(ctx context.Context) error {
 	last, pause := g.nextRepeat()
 	if pause > 0 {
@@ -223,10 +223,20 @@ func (g *gating) repeat(ctx context.Context) error {
 		return err
 	}
 	login := loginOf(g.full)
-	if last.Verdict.Class == trial.RejectedLogin && last.Credentials != login {
-		last.Verdict.Tries = 0 // They were those of other credentials.
+	if last.Verdict.Class == trial.RejectedLogin && last.Credentials != "" && last.Credentials != login {
+		last.Verdict.Tries = g.triesOf(login)
 	}
 	return g.submit(ctx, preflight, g.changed, login, &last.Verdict)
+}
+
+// triesOf returns how often a login was rejected, whatever else was tried with it. The tries of others do not count.
+func (g *gating) triesOf(login string) (tries int) {
+	for _, r := range g.active {
+		if r.Verdict.Class == trial.RejectedLogin && r.Credentials == login {
+			tries = max(tries, r.Verdict.Tries)
+		}
+	}
+	return tries
 }
 
 // nextRepeat returns the rejection that the next preflight repeats, that of a preflight with the most tries if there is

@@ -1,10 +1,7 @@
 package targetconfigcontroller
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -24,11 +21,10 @@ import (
 
 const (
 	// rootCA is the ConfigMap that kube-controller-manager creates in every namespace. fileSyncerIdentity is the
-	// Secret that it fills with a token of the file-syncer's ServiceAccount, whose user name is fileSyncerUser.
+	// Secret that it fills with a token of the file-syncer's ServiceAccount.
 	rootCA             = "kube-root-ca.crt"
 	rootCAKey          = "ca.crt"
 	fileSyncerIdentity = "file-syncer-identity"
-	fileSyncerUser     = "system:serviceaccount:" + operatorclient.TargetNamespace + ":file-syncer"
 )
 
 type gathered struct {
@@ -173,40 +169,17 @@ func (c *controller) identity(g *gathered) *operand.Identity {
 	if root := g.objects.ConfigMap(rootCA); root != nil {
 		identity.CABundle = []byte(root.Data[rootCAKey])
 	}
-	if token := g.objects.Secret(fileSyncerIdentity); token != nil {
+	// One of somebody else is about to be replaced, see package staticresources.
+	if token := g.objects.Secret(fileSyncerIdentity); token != nil && !operand.HasForeignToken(token) {
 		identity.FileSyncerToken = token.Data[corev1.ServiceAccountTokenKey]
 	}
 	if len(identity.CABundle) == 0 {
 		g.reportMissingIdentity("configmap/"+rootCA, rootCAKey, "the CA of the API server")
 	}
-	switch {
-	case len(identity.FileSyncerToken) == 0:
+	if len(identity.FileSyncerToken) == 0 {
 		g.reportMissingIdentity("secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey, "the token of the file-syncer")
-	case subjectOf(identity.FileSyncerToken) != fileSyncerUser:
-		g.errors = append(g.errors, diagnostic.Diagnostic{
-			Cause:   diagnostic.Configuration,
-			Object:  "secret/" + fileSyncerIdentity + " in " + operatorclient.TargetNamespace,
-			Key:     corev1.ServiceAccountTokenKey,
-			Message: "it is no token of " + fileSyncerUser + "; delete the Secret, and kube-controller-manager writes another token",
-		})
 	}
 	return identity
-}
-
-// subjectOf returns whose token a JSON Web Token is, without a check of its signature, "" for what is none.
-func subjectOf(token []byte) string {
-	parts := bytes.Split(token, []byte("."))
-	if len(parts) != 3 {
-		return ""
-	}
-	var claims struct {
-		Subject string `json:"sub"`
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(string(parts[1]))
-	if err != nil || json.Unmarshal(payload, &claims) != nil {
-		return ""
-	}
-	return claims.Subject
 }
 
 func (g *gathered) reportMissingIdentity(object, key, what string) {

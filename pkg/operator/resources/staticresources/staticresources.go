@@ -14,14 +14,18 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -60,6 +64,7 @@ type Bindings struct {
 
 type controller struct {
 	operator v1helpers.OperatorClient
+	secrets  corev1client.SecretsGetter
 	kinds    []kind
 	// removable is a kind that is only deleted.
 	removable kind
@@ -86,7 +91,7 @@ func New(d dependencies.Deps, bindings Bindings) factory.Controller {
 
 func newController(d dependencies.Deps, bindings Bindings) *controller {
 	return &controller{
-		operator: d.Operator, kinds: kinds(d, bindings), removable: daemonSets(d), applied: map[string]string{},
+		operator: d.Operator, secrets: d.Kube.CoreV1(), kinds: kinds(d, bindings), removable: daemonSets(d), applied: map[string]string{},
 	}
 }
 
@@ -135,9 +140,16 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, resour
 	return errors.Join(errs...)
 }
 
-// applyOne skips a resource that the cache has as last applied, and a Secret that exists: another component fills it.
+// applyOne skips a resource that the cache has as last applied, and a Secret that exists: another component fills it. It
+// deletes a Secret whose token is not of its ServiceAccount; that event calls this controller again.
 func (c *controller) applyOne(ctx context.Context, recorder events.Recorder, r resource) error {
 	cached := r.kind.cached(r.object.GetNamespace(), r.object.GetName())
+	if secret, is := cached.(*corev1.Secret); is && operand.HasForeignToken(secret) {
+		recorder.Warningf("TokenReplaced", "%s has a token that is not of serviceaccount/%s, and is made again", r,
+			secret.Annotations[corev1.ServiceAccountNameKey])
+		return operatorclient.Delete(ctx, c.secrets.Secrets(secret.Namespace).Delete, secretsKind, secret.Namespace, secret.Name,
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(secret.UID))})
+	}
 	version, isApplied := c.applied[r.String()]
 	if cached != nil && (r.kind.name == secretsKind || isApplied && version == cached.GetResourceVersion()) {
 		return nil

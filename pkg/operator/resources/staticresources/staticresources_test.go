@@ -1,6 +1,7 @@
 package staticresources
 
 import (
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -192,7 +193,8 @@ func TestWhatOthersFillIsLeftToThem(t *testing.T) {
 		secret, err := w.client.CoreV1().Secrets(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
 		secret = secret.DeepCopy()
-		secret.Data = map[string][]byte{"token": []byte("filled")}
+		claims := base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"system:serviceaccount:` + namespace + `:file-syncer"}`))
+		secret.Data = map[string][]byte{"token": []byte("e30." + claims + ".e30")}
 		secret.Annotations = map[string]string{"kubernetes.io/service-account.name": "file-syncer",
 			"kubernetes.io/service-account.uid": "1"}
 		require.NoError(t, w.indexers["secrets"].Update(secret))
@@ -200,6 +202,21 @@ func TestWhatOthersFillIsLeftToThem(t *testing.T) {
 	writes, reads := w.syncOnce(t)
 	require.Empty(t, writes)
 	require.Zero(t, reads)
+}
+
+func TestASecretWithAForeignTokenIsMadeAgain(t *testing.T) {
+	w := newWorld(`{"platform":"openstack"}`)
+	w.syncOnce(t)
+	secret, err := w.client.CoreV1().Secrets(namespace).Get(t.Context(), "file-syncer-identity", metav1.GetOptions{})
+	require.NoError(t, err)
+	secret = secret.DeepCopy()
+	secret.Data = map[string][]byte{"token": []byte("damaged")}
+	require.NoError(t, w.indexers["secrets"].Update(secret))
+	writes, _ := w.syncOnce(t)
+	require.Equal(t, []string{"delete secrets file-syncer-identity"}, writes)
+	require.NoError(t, w.indexers["secrets"].Delete(secret))
+	writes, _ = w.syncOnce(t)
+	require.Equal(t, []string{"create secrets file-syncer-identity"}, writes)
 }
 
 func TestWithoutAnOperandNothingIsMade(t *testing.T) {

@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -53,9 +52,11 @@ type notReady struct {
 // pod is nil if no rollout is at its first node, or if the others do not prove that the former revision works: at a
 // first installation, a take-over, on a single node, or while another CCM is not Ready. It ignores a node whose kubelet
 // does not work: that proves nothing, and may last for days. The former revision is the leader's. An interrupted
-// rollout may have left an older one on a third node.
+// rollout may have left an older one on a third node. If somebody has deleted that revision's pod, what the latest one
+// changes is not known, and nothing can go back.
 func (s *state) firstNode() (first *corev1.Pod, former int32) {
-	if former = s.leadingFormer(); former == 0 {
+	former = s.leadingFormer()
+	if former == 0 || s.objects.ConfigMap(operand.NameIn(operand.PodConfigMap, former)) == nil {
 		return nil, 0
 	}
 	for _, node := range s.status.NodeStatuses {
@@ -103,14 +104,6 @@ func (s *state) watchFirstNode(ctx context.Context) error {
 // changes returns what the latest revision changes of what the CCM of a former one starts with.
 func (s *state) changes(former int32) operand.StartDigests {
 	return s.objects.Changes(s.status.LatestAvailableRevision, former)
-}
-
-// knownChanges is changes without those of which the former revision has no part. Somebody may have deleted that, so
-// that the latest revision replaces one with the same content.
-func (s *state) knownChanges(former int32) operand.StartDigests {
-	changes, before := s.changes(former), s.objects.StartDigests(former)
-	maps.DeleteFunc(changes, func(cause diagnostic.Cause, _ string) bool { return before[cause] == "" })
-	return changes
 }
 
 // hasLoggedIn reports whether a preflight has logged in with what the latest revision changes, or that is only the
@@ -212,7 +205,7 @@ func (s *state) waitsForNoCloud(ctx context.Context, pod, container string) stri
 // rejectRevision rejects the latest revision, unless an administrator has accepted what it changes, or it changes
 // nothing that a cloud-controller-manager starts with, so that going back to the former one would not help.
 func (s *state) rejectRevision(ctx context.Context, former int32, verdict *trial.Verdict) (rejected bool, err error) {
-	inputs := s.knownChanges(former)
+	inputs := s.changes(former)
 	if len(inputs) == 0 || s.isAccepted(inputs) {
 		return false, nil
 	}

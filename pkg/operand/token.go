@@ -1,0 +1,34 @@
+package operand
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// HasForeignToken reports whether kube-controller-manager has not written the token in a Secret for one: it is no JSON
+// Web Token, or that of another ServiceAccount. kube-controller-manager fills a Secret without a token, and leaves one
+// with another. The signature is not checked: the API server rejects a token that differs from its Secret's.
+func HasForeignToken(secret *corev1.Secret) bool {
+	token := secret.Data[corev1.ServiceAccountTokenKey]
+	user := "system:serviceaccount:" + secret.Namespace + ":" + secret.Annotations[corev1.ServiceAccountNameKey]
+	return secret.Type == corev1.SecretTypeServiceAccountToken && len(token) > 0 && subjectOf(token) != user
+}
+
+// subjectOf returns whose token a JSON Web Token is, empty for what is none.
+func subjectOf(token []byte) string {
+	parts := bytes.Split(token, []byte("."))
+	if len(parts) != 3 {
+		return ""
+	}
+	var claims struct {
+		Subject string `json:"sub"`
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(string(parts[1]))
+	if err != nil || json.Unmarshal(payload, &claims) != nil {
+		return ""
+	}
+	return claims.Subject
+}
