@@ -77,14 +77,14 @@ func Genuine(stamped string, isComplete bool) string {
 	return genuine.String()
 }
 
-// slack is how long the kubelet's times may be off: a busy runtime notes a start late, and after its fatal line a process
-// flushes klog's log for up to ten seconds.
+// slack is how long the kubelet's times may be off: a busy runtime notes a start late, and after its fatal line a
+// process flushes klog's log for up to ten seconds.
 const slack = 10 * time.Second
 
 // OfRun returns a termination message without the lines that are only part of a value. The kubelet takes the message
-// from the end of the log, without its timestamps, so OfRun recognizes fewer of them than Genuine: a header whose time is
-// not within the run, and that of a fatal line unless the process ended then. Its result is for texts, and for what they
-// advise: the operator does nothing because of it.
+// from the end of the log, without its timestamps, so OfRun recognizes fewer of them than Genuine: a header whose time
+// is not within the run, and that of a fatal line unless the process ended then. Its result is for texts, and for what
+// they advise: the operator does nothing because of it.
 func OfRun(run *corev1.ContainerStateTerminated) string {
 	if run.StartedAt.IsZero() || run.FinishedAt.Before(&run.StartedAt) {
 		return run.Message // The times are not known, or the clock was set back.

@@ -1,4 +1,4 @@
-// Package admissiontest evaluates ValidatingAdmissionPolicies with the API server's own code, but without an API server.
+// Package admissiontest evaluates ValidatingAdmissionPolicies with the API server's own code, without an API server.
 package admissiontest
 
 import (

@@ -91,7 +91,8 @@ func New(d dependencies.Deps, bindings Bindings) factory.Controller {
 
 func newController(d dependencies.Deps, bindings Bindings) *controller {
 	return &controller{
-		operator: d.Operator, secrets: d.Kube.CoreV1(), kinds: kinds(d, bindings), removable: daemonSets(d), applied: map[string]string{},
+		operator: d.Operator, secrets: d.Kube.CoreV1(), kinds: kinds(d, bindings), removable: daemonSets(d),
+		applied: map[string]string{},
 	}
 }
 
@@ -140,15 +141,15 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, resour
 	return errors.Join(errs...)
 }
 
-// applyOne skips a resource that the cache has as last applied, and a Secret that exists: another component fills it. It
-// deletes a Secret whose token is not of its ServiceAccount; that event calls this controller again.
+// applyOne skips a resource that the cache has as last applied, and a Secret that exists: another component fills it.
+// It deletes a Secret whose token is not of its ServiceAccount; that event calls this controller again.
 func (c *controller) applyOne(ctx context.Context, recorder events.Recorder, r resource) error {
 	cached := r.kind.cached(r.object.GetNamespace(), r.object.GetName())
 	if secret, is := cached.(*corev1.Secret); is && operand.HasForeignToken(secret) {
 		recorder.Warningf("TokenReplaced", "%s has a token that is not of serviceaccount/%s, and is made again", r,
 			secret.Annotations[corev1.ServiceAccountNameKey])
-		return operatorclient.Delete(ctx, c.secrets.Secrets(secret.Namespace).Delete, secretsKind, secret.Namespace, secret.Name,
-			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(secret.UID))})
+		return operatorclient.Delete(ctx, c.secrets.Secrets(secret.Namespace).Delete, secretsKind, secret.Namespace,
+			secret.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(secret.UID))})
 	}
 	version, isApplied := c.applied[r.String()]
 	if cached != nil && (r.kind.name == secretsKind || isApplied && version == cached.GetResourceVersion()) {

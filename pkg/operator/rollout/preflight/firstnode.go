@@ -52,11 +52,9 @@ type notReady struct {
 // pod is nil if no rollout is at its first node, or if the others do not prove that the former revision works: at a
 // first installation, a take-over, on a single node, or while another CCM is not Ready. It ignores a node whose kubelet
 // does not work: that proves nothing, and may last for days. The former revision is the leader's. An interrupted
-// rollout may have left an older one on a third node. If somebody has deleted that revision's pod, what the latest one
-// changes is not known, and nothing can go back.
+// rollout may have left an older one on a third node.
 func (s *state) firstNode() (first *corev1.Pod, former int32) {
-	former = s.leadingFormer()
-	if former == 0 || s.objects.ConfigMap(operand.NameIn(operand.PodConfigMap, former)) == nil {
+	if former = s.wayBack(); former == 0 {
 		return nil, 0
 	}
 	for _, node := range s.status.NodeStatuses {
@@ -231,7 +229,7 @@ func (s *state) rejectedLate() (former int32) {
 	if s.record.Verdict.Result != trial.Failed || len(s.record.Inputs) == 0 {
 		return 0
 	}
-	former = s.leadingFormer()
+	former = s.wayBack()
 	isAccepted := func(r trial.Rejection) bool { return s.isAccepted(r.Inputs) }
 	if former == 0 || !s.changes(former).Matches(s.record.Inputs) || s.isAccepted(s.record.Inputs) ||
 		slices.ContainsFunc(s.record.Rejected, isAccepted) {
@@ -245,6 +243,16 @@ func (s *state) leadingFormer() int32 {
 	holder := s.view.Holder()
 	former := s.view.Revisions(holder.Node).CurrentRevision
 	if holder.State != controlplane.Leading || former == s.status.LatestAvailableRevision {
+		return 0
+	}
+	return former
+}
+
+// wayBack returns the revision that a node with a rejected latest one goes back to, 0 if there is none. If somebody has
+// deleted the pod of the former one, what the latest one changes is not known, and no node can go back.
+func (s *state) wayBack() (former int32) {
+	former = s.leadingFormer()
+	if s.objects.ConfigMap(operand.NameIn(operand.PodConfigMap, former)) == nil {
 		return 0
 	}
 	return former
