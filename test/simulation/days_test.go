@@ -111,7 +111,7 @@ func (a *tally) playLong(t *testing.T, long time.Duration) {
 		}
 	}
 	if deadline, limited := t.Deadline(); limited {
-		ctx, cancel := context.WithDeadline(r.ctx, deadline.Add(-10*time.Second))
+		ctx, cancel := context.WithDeadline(r.ctx, deadline.Add(-time.Minute))
 		defer cancel()
 		r.ctx = ctx
 	}
