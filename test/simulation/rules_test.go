@@ -378,12 +378,23 @@ func (r *rules) progress(f facts) {
 		excuse{"the cloud rejects the former login, and a new one is tried ever more rarely", !w.cloud.accepts(f.leads.password)},
 		excuse{"a person has to decide", r.asksPerson}, excuse{"a disk is full", f.isFull},
 		excuse{"somebody wrote the lease", !f.now.After(r.excused)},
+		excuse{"a leader ended because somebody wrote the lease, and its proof is held", r.isProofHeld(f)},
 		excuse{"requests of the operator fail", w.network.hinders()}) && text == r.text
 	r.text = text
 	if r.exceeds("a rollout stands still", r.lasts("moves", free, f.now), bound) {
 		w.violate("a rollout stands still", "for more than %s, all Ready %v: %s; Progressing %v, Degraded %v", bound, f.allReady,
 			f.state.nodes, f.state.conditions["Progressing"], f.state.conditions["Degraded"])
 	}
+}
+
+// proofHold is how long a revision is held whose leader ended as in an outage, and the start of that.
+const proofHold = 12 * time.Minute
+
+// isProofHeld reports whether a leader may have lost the lease to somebody who wrote it, and Progressing says until when
+// its revision is held.
+func (r *rules) isProofHeld(f facts) bool {
+	return f.now.Sub(r.leaseWritten) < proofHold &&
+		strings.Contains(f.state.conditions["Progressing"].message, "no other node gets revision")
 }
 
 // forbidden reports whether the operator's rights are away.
