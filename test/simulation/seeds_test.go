@@ -25,9 +25,9 @@ const (
 	tallyVariable    = "SIMULATION_TALLY"
 )
 
-// fixedSeeds run in the ordinary tests: those of the first 5000 that add most pairs of kinds, 126 of 561. What a seed
+// fixedSeeds run in the ordinary tests: of the first 5000, they add most pairs of kinds, 84 of 561. What a seed
 // draws changes with the list of kinds.
-var fixedSeeds = []uint64{6, 15, 100, 120, 1215, 3354}
+var fixedSeeds = []uint64{6, 15, 1215, 3354}
 
 // busyDays is a kind of its own: its seeds draw changes only.
 const busyDays = "busy-day"
