@@ -214,7 +214,7 @@ func secret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: name}, Data: data}
 }
 
-// foreignToken is the file-syncer's Secret with what somebody wrote into it.
+// foreignToken is the file-syncer's Secret with a text instead of a token.
 func foreignToken() *corev1.Secret {
 	s := secret("file-syncer-identity", map[string][]byte{"token": []byte("damaged")})
 	s.Type = corev1.SecretTypeServiceAccountToken

@@ -169,7 +169,7 @@ func (c *controller) identity(g *gathered) *operand.Identity {
 	if root := g.objects.ConfigMap(rootCA); root != nil {
 		identity.CABundle = []byte(root.Data[rootCAKey])
 	}
-	// One of somebody else is about to be replaced, see package staticresources.
+	// StaticResourcesController replaces a foreign token.
 	if token := g.objects.Secret(fileSyncerIdentity); token != nil && !operand.HasForeignToken(token) {
 		identity.FileSyncerToken = token.Data[corev1.ServiceAccountTokenKey]
 	}

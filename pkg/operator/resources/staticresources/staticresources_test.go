@@ -210,10 +210,12 @@ func TestASecretWithAForeignTokenIsMadeAgain(t *testing.T) {
 	secret, err := w.client.CoreV1().Secrets(namespace).Get(t.Context(), "file-syncer-identity", metav1.GetOptions{})
 	require.NoError(t, err)
 	secret = secret.DeepCopy()
-	secret.Data = map[string][]byte{"token": []byte("damaged")}
+	secret.Data, secret.UID = map[string][]byte{"token": []byte("damaged")}, "1"
 	require.NoError(t, w.indexers["secrets"].Update(secret))
 	writes, _ := w.syncOnce(t)
 	require.Equal(t, []string{"delete secrets file-syncer-identity"}, writes)
+	deletion := w.client.Actions()[0].(clienttesting.DeleteActionImpl)
+	require.Equal(t, metav1.NewUIDPreconditions("1"), deletion.DeleteOptions.Preconditions)
 	require.NoError(t, w.indexers["secrets"].Delete(secret))
 	writes, _ = w.syncOnce(t)
 	require.Equal(t, []string{"create secrets file-syncer-identity"}, writes)

@@ -248,8 +248,8 @@ func (s *state) leadingFormer() int32 {
 	return former
 }
 
-// wayBack returns the revision that a node with a rejected latest one goes back to, 0 if there is none. If somebody has
-// deleted the pod of the former one, what the latest one changes is not known, and no node can go back.
+// wayBack returns the revision that a node with a rejected latest one goes back to, 0 if there is none. Without the pod
+// ConfigMap of the former revision, what the latest one changes is not known, and no node can go back.
 func (s *state) wayBack() (former int32) {
 	former = s.leadingFormer()
 	if s.objects.ConfigMap(operand.NameIn(operand.PodConfigMap, former)) == nil {

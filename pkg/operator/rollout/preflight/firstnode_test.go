@@ -205,13 +205,8 @@ func TestARevisionIsNotRejectedForWhatTheFormerOneLacks(t *testing.T) {
 	for name, isDeleted := range map[string]bool{"it has everything": false, "it lacks its pod": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newRollout(t, "m0", "m1", "m2")
-			require.NoError(t, w.caches.Core().V1().Secrets().Informer().GetStore().Add(&corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-config-3"},
-			}))
 			if isDeleted {
-				require.NoError(t, w.caches.Core().V1().ConfigMaps().Informer().GetStore().Delete(&corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager-pod-3"},
-				}))
+				w.deletesFormerPod(t)
 			}
 			w.crashes("m1", inUse)
 			w.renews(t, 11*time.Minute)
@@ -417,6 +412,7 @@ func TestAPreflightThatFailsWhileItsChangeRollsOutTakesTheRevisionBack(t *testin
 		"nothing leads":                    func(_ *testing.T, w *world) { w.clock.SetTime(controlplanetest.At(200)) },
 		"an administrator has accepted it": func(_ *testing.T, w *world) { w.accepts = true },
 		"the revision has something else":  func(t *testing.T, w *world) { w.sameConfig(t) },
+		"the former one has lost its pod":  func(t *testing.T, w *world) { w.deletesFormerPod(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := late(t)
@@ -457,6 +453,18 @@ func (w *world) killed(node string) {
 func (w *world) restarts(node string) {
 	w.crashes(node, lookedUp)
 	w.Container(node).LastTerminationState.Terminated.Reason = "Unknown"
+}
+
+// deletesFormerPod deletes the pod of revision 3, of which the cloud configuration is left.
+func (w *world) deletesFormerPod(t *testing.T) {
+	t.Helper()
+	core := w.caches.Core().V1()
+	require.NoError(t, core.Secrets().Informer().GetStore().Add(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-config-3"},
+	}))
+	require.NoError(t, core.ConfigMaps().Informer().GetStore().Delete(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager-pod-3"},
+	}))
 }
 
 // sameConfig gives the revision what the former one has.
