@@ -74,6 +74,9 @@ type suite struct {
 	dynamic  dynamic.Interface
 	operands *operands
 	figures  []string
+	// late is the most by which await saw its condition late: the longest time from a look that did not see it, or from
+	// the begin, to the end of the look that did.
+	late time.Duration
 	// size is the number of control-plane nodes.
 	size int
 
@@ -149,6 +152,8 @@ func (s *suite) figure(format string, args ...any) {
 }
 
 func (s *suite) printFigures() {
+	s.figures = append(s.figures, fmt.Sprintf("the harness saw no condition more than %s late, of %s that limits add",
+		s.late.Round(10*time.Millisecond), harness))
 	fmt.Fprintf(os.Stderr, "measured:\n  %s\n", strings.Join(s.figures, "\n  "))
 }
 
@@ -159,10 +164,13 @@ func rounded(since time.Time) time.Duration { return time.Since(since).Round(100
 func (s *suite) await(t *testing.T, what string, limit time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
+	former, latest := time.Now(), time.Now()
 	err := wait.PollUntilContextTimeout(t.Context(), interval, limit, true, func(ctx context.Context) (bool, error) {
+		former, latest = latest, time.Now()
 		last = check(ctx)
 		return last == nil, nil
 	})
+	s.late = max(s.late, time.Since(former))
 	if err != nil {
 		require.Failf(t, "timed out", "waiting %[2]s for %[1]s: %[3]v\n%s", what, limit, last, s.describe())
 	}
