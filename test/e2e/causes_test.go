@@ -28,10 +28,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
-// namedLimit is how long a cause may stay unnamed: half a minute until a node counts, half a minute until the log is
-// read again, a minute until a silent leader counts, and five until another component's taint does.
-const namedLimit = 6 * time.Minute
-
 // causes is a cluster with a worker that waits, and why.
 type causes struct {
 	*suite
@@ -85,8 +81,10 @@ type aCause struct {
 	inject func(c *causes, t *testing.T) (end func())
 	// again injects it again where it may come late, nil elsewhere.
 	again func(c *causes, t *testing.T)
-	// says is what NodeInitializationNotices must say about the worker, or about the object of a drift.
-	says string
+	// says is what NodeInitializationNotices must say about the worker, or about the object of a drift, and counts after
+	// how long, if that is more than half a minute.
+	says   string
+	counts time.Duration
 	// never are the platforms on which it cannot be caused, and why.
 	never map[configv1.PlatformType]string
 }
@@ -170,7 +168,7 @@ func (c *causes) run(t *testing.T, cause *aCause) {
 // awaitNamed waits until the notice names the cause, and injects it again if the worker was initialized in spite of it.
 func (c *causes) awaitNamed(t *testing.T, cause *aCause) (message string) {
 	t.Helper()
-	c.await(t, cause.says, namedLimit, func(ctx context.Context) error {
+	c.await(t, cause.says, namedLimit+cause.counts, func(ctx context.Context) error {
 		if cause.again != nil && c.workerInitialized(ctx) == nil {
 			cause.again(c, t)
 		}
@@ -361,7 +359,8 @@ func causesOfTheCluster() []aCause {
 				c.setTaints(t, corev1.Taint{Key: taint, Effect: corev1.TaintEffectNoSchedule})
 				return func() { c.setTaints(t) }
 			},
-			says: `initialized, but the taint "node.cilium.io/agent-not-ready" of another component keeps pods away`,
+			counts: 5 * time.Minute,
+			says:   `initialized, but the taint "node.cilium.io/agent-not-ready" of another component keeps pods away`,
 		},
 	}
 }

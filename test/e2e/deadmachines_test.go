@@ -111,7 +111,7 @@ func (d *deadMachines) testMostAreGone(t *testing.T) {
 	d.monitor.Expect(monitor.Degraded(d.workers[0], "so many silent kubelets may be a failure of the network"))
 	d.figure("%d of %d machines ended to their Nodes deleted: %s", workersGone, nodes+workersGone,
 		d.end(t, massGoneLimit, d.workers...))
-	d.awaitReason(t, "AsExpected")
+	d.awaitReason(t, "AsExpected", cleanLimit)
 }
 
 // testDeadDuringRollout: the rollout does not wait for the dead machine, nor its Node for the rollout. withOperator is

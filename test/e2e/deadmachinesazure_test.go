@@ -58,7 +58,7 @@ func TestOnAzureTheNodesOfDeadMachinesGoOneInTenMinutes(t *testing.T) {
 	d.await(t, "the other Node to be deleted", turn+goneLimit, func(ctx context.Context) error { return d.left(ctx, 0) })
 	d.figure("from one deleted Node to the next: %s", rounded(first))
 	require.Greater(t, time.Since(began), turn, "the ten minutes begin with the permission of the first one")
-	d.awaitReason(t, "AsExpected")
+	d.awaitReason(t, "AsExpected", cleanLimit)
 }
 
 // left returns nil if so many Nodes of the workers exist.

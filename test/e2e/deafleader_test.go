@@ -60,7 +60,7 @@ func (s *suite) testDeafLeader(t *testing.T) {
 	s.await(t, "the node to be initialized", briefly, func(ctx context.Context) error { return s.initialized(ctx, waiting) })
 	s.figure("uninitialized node to initialized, the deaf leader replaced: %s", rounded(began))
 	s.requireOneLeader(t)
-	s.await(t, "the notice to end", briefly, func(ctx context.Context) error {
+	s.await(t, "the notice to end", cleanLimit, func(ctx context.Context) error {
 		if condition, err := s.deafCondition(ctx); err != nil || condition.Status != operatorv1.ConditionFalse {
 			return fmt.Errorf("%v, %w", condition, err)
 		}
@@ -224,7 +224,7 @@ func (s *suite) waitFor(t *testing.T, deaf string) (waiting *node.Node, began ti
 // awaitDeaf waits for the notice about the deaf leader.
 func (s *suite) awaitDeaf(t *testing.T, reason string, waiting *node.Node) {
 	t.Helper()
-	s.await(t, "DeafLeaderNotices", briefly, func(ctx context.Context) error {
+	s.await(t, "DeafLeaderNotices", namedLimit, func(ctx context.Context) error {
 		condition, err := s.deafCondition(ctx)
 		if err != nil {
 			return err

@@ -64,9 +64,6 @@ func TestAFailedRevisionGoesBack(t *testing.T) {
 	}
 }
 
-// fallbackLimit is how long the first node may have a revision that fails.
-const fallbackLimit = time.Minute + harness
-
 func (s *suite) testLateFault(t *testing.T, fault *lateFault) {
 	leader := s.requireOneLeader(t)
 	s.awaitSettledLeader(t)

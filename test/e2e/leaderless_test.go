@@ -35,7 +35,7 @@ func TestCloudControllerManagersThatEndWhenTheyLeadAreNamed(t *testing.T) {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	began := time.Now()
-	s.awaitDegraded(t, time.Minute, "CrashLoopDegraded", "Failed to create an OpenStack LoadBalancer client",
+	s.awaitDegraded(t, namedLimit, "CrashLoopDegraded", "Failed to create an OpenStack LoadBalancer client",
 		"set enabled = false in [LoadBalancer] of the cloud configuration, or install Octavia")
 	s.figure("each process that leads ends: named after %s", rounded(began))
 	s.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionFalse, 2*time.Minute)

@@ -121,20 +121,20 @@ func (s *suite) testBadLeader(t *testing.T, b badLeader) {
 		monitor.NewLeader("the leader's node goes back"))
 	sample, began := s.sampleLeaders(t), time.Now()
 	b.change(t)
-	s.await(t, "the revision", briefly, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
+	s.await(t, "the revision", goodLimit, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
 	if b.meanwhile != nil {
 		b.meanwhile(true)
 		t.Cleanup(func() { b.meanwhile(false) })
 	}
 	revised := time.Now()
-	s.await(t, "the revision to be rejected", briefly, func(ctx context.Context) error {
+	s.await(t, "the revision to be rejected", namedLimit, func(ctx context.Context) error {
 		return s.degradedWith(ctx, fmt.Sprintf("the cloud-controller-manager of revision %d on node/", before+1), b.says,
 			fmt.Sprintf("the nodes go back to what revision %d has", before))
 	})
 	rejected := time.Now()
 	require.LessOrEqual(t, s.operands.reached(before+1), 1, "only the first node has it")
 	s.figure("%s: rejected %s after the revision", b.name, rejected.Sub(revised).Round(100*time.Millisecond))
-	s.await(t, "the first node with what works", rolloutLimit, func(ctx context.Context) error {
+	s.await(t, "the first node with what works", fallbackLimit, func(ctx context.Context) error {
 		_, err := s.wentBack(ctx, before+2)
 		return err
 	})

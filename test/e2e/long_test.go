@@ -219,7 +219,7 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	})
 	require.NoError(t, err)
 	s.setCloudConfig(t, s.cloudConfig(t)+"internal-lb = true\n")
-	s.await(t, "the operator to write the first part and to say what it cannot write", briefly, func(ctx context.Context) error {
+	s.await(t, "the operator to write the first part and to say what it cannot write", namedLimit, func(ctx context.Context) error {
 		secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, "cloud-config", metav1.GetOptions{})
 		if err != nil {
 			return err

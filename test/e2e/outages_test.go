@@ -27,6 +27,9 @@ const (
 	// slowPull is longer than a preflight's process may take, and shorter than the runtime's patience.
 	slowPull  = 3 * time.Minute
 	slowImage = "localhost/devcluster/slow:1"
+	// againLimit is how long a change may wait after its cloud is back: after the fourth try, a preflight is repeated
+	// every five minutes.
+	againLimit = 5*time.Minute + goodLimit
 	// backOffLimit is the kubelet's longest pause before it starts a container again, and the start.
 	backOffLimit = 5*time.Minute + rolloutLimit
 )
@@ -91,8 +94,7 @@ func (s *suite) testChangeInOutage(t *testing.T) {
 	s.expectRollout("the cloud is back")
 	end()
 	began := time.Now()
-	// After the fourth try, a preflight is repeated every five minutes.
-	s.await(t, "a revision", backOffLimit, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
+	s.await(t, "a revision", againLimit, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
 	s.figure("the cloud back to the revision: %s", rounded(began))
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 	s.requireOneLeader(t)
@@ -104,7 +106,7 @@ func (s *suite) testOutageInRollout(t *testing.T) {
 	// Its kubelet backs off, so the revision is not proved.
 	s.monitor.Expect(monitor.Degraded("", "a process that starts in an outage ends"))
 	s.setArgument(t, "min-resync-period", "12h4m")
-	s.await(t, "a revision", briefly, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
+	s.await(t, "a revision", goodLimit, func(ctx context.Context) error { return s.isRevision(ctx, before+1) })
 	end := s.beginOutage(t)
 	s.holdsFor(t, outage, before+1)
 	end()

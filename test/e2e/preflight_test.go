@@ -37,7 +37,7 @@ func (s *suite) testPreflight(t *testing.T) {
 		calls := len(s.Cloud().Calls())
 		began := time.Now()
 		s.setCredentials(t, mistake.line.ReplaceAll(clouds, []byte("$1 wrong-6c1f0a9d")))
-		s.awaitDegraded(t, time.Minute, "secret/openstack-cloud-credentials", "the cloud rejects the credentials")
+		s.awaitDegraded(t, namedLimit, "secret/openstack-cloud-credentials", "the cloud rejects the credentials")
 		s.figure("%s to Degraded=True with the cause: %s", mistake.what, rounded(began))
 		s.requireOnlyReads(t, calls)
 		s.requirePreflightGone(t)

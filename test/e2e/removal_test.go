@@ -37,7 +37,7 @@ func TestRemoval(t *testing.T) {
 	s.await(t, "the end of the removal", briefly, s.removed)
 	s.figure("the last node initialized to everything removed from %d nodes: %s", nodes, rounded(began))
 	s.requireNothingLeft(t)
-	s.await(t, "a clean ClusterOperator", briefly, s.clean)
+	s.await(t, "a clean ClusterOperator", cleanLimit, s.clean)
 
 	s.monitor.Expect(monitor.Unavailable("", "it is not yet back").Times(3), monitor.Rollout("it is back"),
 		monitor.NewLeader("it is back"))
@@ -72,8 +72,8 @@ func (s *suite) requireBlocked(t *testing.T) {
 	require.NoError(t, err)
 	containers := s.operands.containers()
 	s.setManagement(t, operatorv1.Removed)
-	s.awaitCondition(t, "Removing", operatorv1.ConditionFalse, briefly, "node/"+ghost, "set spec.removalPolicy to Force")
-	s.awaitCondition(t, "RemovalDegraded", operatorv1.ConditionTrue, briefly, "node/"+ghost)
+	s.awaitCondition(t, "Removing", operatorv1.ConditionFalse, namedLimit, "node/"+ghost, "set spec.removalPolicy to Force")
+	s.awaitCondition(t, "RemovalDegraded", operatorv1.ConditionTrue, namedLimit, "node/"+ghost)
 	require.Equal(t, containers, s.operands.containers())
 }
 

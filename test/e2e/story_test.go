@@ -609,7 +609,7 @@ func (s *cloudStory) testDeletedInstance(t *testing.T) {
 
 // noticed is how long the cloud-controller-manager may take to act on what it notices: in the second of two passes, if
 // the operator has to permit it after the first.
-func (s *cloudStory) noticed() time.Duration { return 2*s.looksEvery + briefly }
+func (s *cloudStory) noticed() time.Duration { return max(goneLimit, 2*s.looksEvery+harness) }
 
 // cloudTokens is the Secret with the federated tokens.
 const cloudTokens = "cloud-tokens"

@@ -44,7 +44,7 @@ func (s *cloudStory) testLie(t *testing.T) {
 		}
 		return nil
 	})
-	s.awaitReason(t, reason)
+	s.awaitReason(t, reason, lieNamedLimit)
 	s.figure("every machine denied to reason %s: %s", reason, rounded(began))
 	require.Equal(t, leader, s.requireOneLeader(t))
 
@@ -53,7 +53,7 @@ func (s *cloudStory) testLie(t *testing.T) {
 		restore(t, worker) // Only the kubelet's report refutes there what the cloud-controller-manager said.
 	}
 	began = time.Now()
-	s.awaitReason(t, "AsExpected")
+	s.awaitReason(t, "AsExpected", cleanLimit)
 	s.figure("every machine known again to condition False: %s", rounded(began))
 	if !s.hasNodeManager {
 		restore(t, worker)

@@ -52,7 +52,7 @@ func (s *suite) testHungLeadersKubelet(t *testing.T) {
 	began := s.setSharedBalancers(t, "max-shared-lb = 2")
 	s.awaitOthers(t, leader, revision)
 	s.figure("change while the leader's kubelet hangs to the other nodes at the revision: %s", rounded(began))
-	s.awaitCondition(t, progressing, operatorv1.ConditionTrue, briefly,
+	s.awaitCondition(t, progressing, operatorv1.ConditionTrue, namedLimit,
 		fmt.Sprintf("revision %d is not on node/%s: its kubelet is silent", revision, leader))
 	s.figure("change to Progressing naming the silent node: %s", rounded(began))
 	require.Equal(t, leader, s.requireOneLeader(t), "its process runs on, and leads")
@@ -76,7 +76,7 @@ func (s *suite) testDeadMachine(t *testing.T) {
 	require.NoError(t, dying.Kill())
 	s.awaitOthers(t, dying.Name(), revision)
 	s.figure("death of a machine in its installation to the other nodes at the revision: %s", rounded(began))
-	s.awaitCondition(t, progressing, operatorv1.ConditionTrue, briefly,
+	s.awaitCondition(t, progressing, operatorv1.ConditionTrue, namedLimit,
 		fmt.Sprintf("revision %d is not on node/%s: its kubelet is silent", revision, dying.Name()))
 	began = time.Now()
 	require.NoError(t, dying.Restart(t.Context()))

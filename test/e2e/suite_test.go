@@ -54,14 +54,17 @@ const (
 	// asks for it every 60 to 132 s.
 	leaderLimit = 10 * time.Minute
 	// harness is what a test adds to what it measures: it asks five times a second, and answers take seconds on two busy
-	// cores.
+	// cores. Each suite measures it, see suite.late, and prints it with its figures.
 	harness = 5 * time.Second
-	// cleanLimit is how long what a fault has left may last after it was fixed, goodLimit how long a good change may wait
-	// for its preflight, and repairLimit how long a damaged file may stay.
-	cleanLimit, goodLimit, repairLimit = time.Minute + harness, 20*time.Second + harness, time.Minute + harness
+	// The product's promises. namedLimit is how long a cause may stay unnamed: half a minute until it counts, and half a
+	// minute until the log is read again. cleanLimit is how long what a fault has left may last after it was fixed,
+	// goodLimit how long a good change may wait for its preflight, fallbackLimit how long a node may have a revision that
+	// fails, and repairLimit how long a damaged file may stay.
+	namedLimit, cleanLimit, goodLimit = visibleLimit + harness, time.Minute + harness, 20*time.Second + harness
+	fallbackLimit, repairLimit        = time.Minute + harness, time.Minute + harness
 	// moveLimit is how long two processes may start at the same time while the lead moves in a rollout.
 	moveLimit = 15*time.Second + harness
-	// briefly is the timeout of operations that take seconds.
+	// briefly is the timeout of what takes seconds and promises nothing: what a test itself does or prepares.
 	briefly  = 2 * time.Minute
 	interval = 200 * time.Millisecond
 )

@@ -88,7 +88,7 @@ func (s *takeover) testTakeover(t *testing.T) {
 	}
 	require.NoError(t, s.InstallPayload(t.Context()))
 	s.awaitCondition(t, "TakingOver", "True", briefly, "deployment/"+s.OperandTag(), "keeps running until the static pods stand by")
-	s.awaitDegraded(t, briefly, "cloud-provider-config")
+	s.awaitDegraded(t, namedLimit, "cloud-provider-config")
 	s.awaitPredecessor(t)
 
 	s.monitor.Begin("the take-over")
@@ -117,7 +117,7 @@ func (s *takeover) testTakeover(t *testing.T) {
 func (s *takeover) testRejectedLogin(t *testing.T, accepted time.Time) time.Time {
 	t.Helper()
 	s.monitor.Expect(monitor.Degraded(s.secret, "the cloud rejects the credentials"))
-	s.awaitDegraded(t, briefly, s.secret, "a cloud-controller-manager with the changed inputs")
+	s.awaitDegraded(t, namedLimit, s.secret, "a cloud-controller-manager with the changed inputs")
 	s.figure("configuration accepted to the rejection of the login: %s", rounded(accepted))
 	s.awaitCondition(t, "TakingOver", "True", briefly, "deployment/"+s.OperandTag(), "keeps running until the static pods stand by")
 	s.awaitPredecessor(t)

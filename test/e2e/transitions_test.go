@@ -43,7 +43,7 @@ func TestTransitions(t *testing.T) {
 		r.play(t, transitions.Rollout, func() { s.reconfigure(t, i); s.awaitRevision(t, int32(i)+2) })
 		r.play(t, transitions.Rejected, func() {
 			s.setCredentials(t, passwordLine.ReplaceAll(s.Cloud().CloudsYAML(), []byte("$1 wrong-6c1f0a9d")))
-			s.awaitDegraded(t, time.Minute, "the cloud rejects the credentials")
+			s.awaitDegraded(t, namedLimit, "the cloud rejects the credentials")
 			<-time.After(transitions.Afterwards)
 			s.setCredentials(t, s.Cloud().CloudsYAML())
 		})

@@ -61,7 +61,7 @@ func TestUpgrade(t *testing.T) {
 	s.monitor.Expect(monitor.Degraded("cloud-provider-config", "the configuration is broken"))
 	good := s.cloudConfig(t)
 	s.setCloudConfig(t, "[Global\n")
-	s.awaitDegraded(t, briefly, "cloud-provider-config")
+	s.awaitDegraded(t, namedLimit, "cloud-provider-config")
 
 	s.monitor.Begin("the upgrade")
 	s.expectRollout("the next release")
@@ -106,7 +106,7 @@ func TestUpgrade(t *testing.T) {
 	s.monitor.Begin("the way back")
 	s.expectRollout("the former release")
 	s.upgrade(t, s.Release(), "")
-	s.awaitDegraded(t, briefly, "cloud-provider-config")
+	s.awaitDegraded(t, namedLimit, "cloud-provider-config")
 	s.requireRelease(t, formerError, nextError)
 
 	s.monitor.Begin("the next release again")
@@ -116,7 +116,7 @@ func TestUpgrade(t *testing.T) {
 
 	s.monitor.Begin("the configuration is mended")
 	s.setCloudConfig(t, good)
-	s.awaitSettled(t, 1, briefly)
+	s.awaitSettled(t, 1, cleanLimit)
 	s.requireOneLeader(t)
 
 	s.testUnwatchedPreflight(t, s.Release(), "")

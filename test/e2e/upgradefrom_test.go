@@ -49,13 +49,13 @@ func TestUpgradeFrom(t *testing.T) {
 	s.monitor.Expect(monitor.Degraded("secret/openstack-cloud-credentials", "a wrong password"))
 	clouds := s.Cloud().CloudsYAML()
 	s.setCredentials(t, passwordLine.ReplaceAll(clouds, []byte("$1 "+wrongPassword)))
-	s.awaitDegraded(t, visibleLimit, "the cloud rejects the credentials")
+	s.awaitDegraded(t, namedLimit, "the cloud rejects the credentials")
 	for _, to := range []devcluster.Release{former, s.Release()} {
 		s.monitor.Begin("the release " + to.Version + ", whose operator is killed")
 		s.expectRollout("its image")
 		s.monitor.Expect(monitor.Degraded("secret/openstack-cloud-credentials", "a wrong password").Times(3))
 		s.testKilledUpgrade(t, to)
-		s.awaitDegraded(t, goodLimit+briefly, "the cloud rejects the credentials")
+		s.awaitDegraded(t, namedLimit, "the cloud rejects the credentials")
 		s.requireNowhere(t, wrongPassword)
 	}
 	s.setCredentials(t, clouds)

@@ -52,7 +52,7 @@ func (s *suite) testUnwatchedPreflight(t *testing.T, to devcluster.Release, flag
 		return err
 	})
 	s.upgrade(t, to, flag)
-	s.awaitDegraded(t, goodLimit+briefly, "secret/openstack-cloud-credentials", "the cloud rejects the credentials")
+	s.awaitDegraded(t, namedLimit, "secret/openstack-cloud-credentials", "the cloud rejects the credentials")
 	s.requirePreflightGone(t)
 	s.requireNowhere(t, password)
 	began = time.Now()
