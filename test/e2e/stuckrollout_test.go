@@ -113,7 +113,7 @@ func (s *suite) testRepairBesideAStuckNode(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(other.Root(), manifestPath)))
 	s.await(t, "the event NodeFilesRepaired", visibleLimit, func(ctx context.Context) error {
 		list, err := s.kube.CoreV1().Events(operatorNamespace).List(
-			ctx, metav1.ListOptions{FieldSelector: "reason=NodeFilesRepaired"},
+			ctx, metav1.ListOptions{FieldSelector: "reason=" + nodeFilesRepaired},
 		)
 		if err != nil {
 			return err

@@ -15,6 +15,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 )
 
+const nodeFilesRepaired = "NodeFilesRepaired"
+
 // testEditedManifest edits the static pod's manifest on a node that does not lead.
 func (s *suite) testEditedManifest(t *testing.T) {
 	s.testRepair(t, "manifest", func(t *testing.T, _ *node.Node, manifest string) (repaired func() error) {
@@ -33,24 +35,24 @@ func (s *suite) testRepair(t *testing.T, why string, damage func(t *testing.T, n
 	t.Helper()
 	leader, revision := s.requireOneLeader(t), s.revision(t)
 	n := s.follower(t, leader)
-	before := s.repairs(t)
+	before := s.messages(t, nodeFilesRepaired)
 	began := time.Now()
 	repaired := damage(t, n, filepath.Join(n.Root(), "etc/kubernetes/manifests/cloud-controller-manager-pod.yaml"))
 	s.await(t, "the files to be repaired", repairLimit, func(context.Context) error { return repaired() })
 	require.Equal(t, revision, s.awaitSettled(t, revision, briefly))
 	took := rounded(began)
 	require.Equal(t, leader, s.requireOneLeader(t))
-	after := s.repairs(t)
+	after := s.messages(t, nodeFilesRepaired)
 	require.Len(t, after, len(before)+1)
 	require.Contains(t, after[len(before)], "node/"+n.Name())
 	require.Contains(t, after[len(before)], why)
 	s.figure("damaged files of a node to repaired: %s: %s", took, after[len(before)])
 }
 
-// repairs returns the messages of the events about repairs, the oldest first.
-func (s *suite) repairs(t *testing.T) []string {
+// messages returns those of the operator's events with a reason, the oldest first.
+func (s *suite) messages(t *testing.T, reason string) []string {
 	t.Helper()
-	events, err := s.kube.CoreV1().Events(operatorNamespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=NodeFilesRepaired"})
+	events, err := s.kube.CoreV1().Events(operatorNamespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
 	require.NoError(t, err)
 	var messages []string
 	for _, event := range events.Items {
