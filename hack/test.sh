@@ -32,7 +32,7 @@ for module in "${order[@]}"; do
 	# They mostly wait. Each has a control plane, of about a gigabyte.
 	[[ "$module" != test/integration ]] || flags+=(-parallel=3)
 	[[ "$module" != test/e2e ]] || flags+=(-parallel=2)
-	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=5h)
+	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=16h)
 	# These tests run the built cloud-controller-managers, which the test cache does not track either.
 	[[ "$module" != test/conformance ]] || flags+=(-count=1)
 	if (cd "$module" && go test "${flags[@]}" ./...); then
