@@ -40,9 +40,9 @@ const (
 	backOffLimit = 5*time.Minute + rolloutLimit
 )
 
-// TestGoodChangesOutlastOutages makes good changes before, during and after an outage of the cloud of ten minutes, while
-// the cloud throttles, and in an outage that ends the process that proves a revision, and upgrades to an image whose pull
-// takes three minutes. Each reaches every node, and none is blamed.
+// TestGoodChangesOutlastOutages makes good changes before, during and after an outage of the cloud of ten minutes,
+// while the cloud throttles, and in an outage that ends the process that proves a revision. It also upgrades to an
+// image whose pull takes three minutes. Each reaches every node, and none is blamed.
 func TestGoodChangesOutlastOutages(t *testing.T) {
 	if os.Getenv("E2E_LONG") == "" {
 		t.Skip("E2E_LONG is not set: this takes an hour and a half")
@@ -159,8 +159,8 @@ func (s *suite) testThrottledChange(t *testing.T) {
 	s.requireOneLeader(t)
 }
 
-// testBalancersDownInProof: only the new revision needs the load-balancer API, so one of the former leads meanwhile. The
-// revision then leads once more.
+// testBalancersDownInProof: only the new revision needs the load-balancer API, so one of the former leads meanwhile.
+// The revision then leads once more.
 func (s *suite) testBalancersDownInProof(t *testing.T) {
 	const why = "the load-balancer API is down in its proof"
 	config := s.cloudConfig(t)
@@ -189,7 +189,8 @@ func (s *suite) testBalancersDownInProof(t *testing.T) {
 	require.Empty(t, s.unproved(t, former+1))
 }
 
-// testCloudDownInProof: neither the former leader, which has ended for the proof, nor another process can lead meanwhile.
+// testCloudDownInProof: neither the former leader, which has ended for the proof, nor another process can lead
+// meanwhile.
 func (s *suite) testCloudDownInProof(t *testing.T) {
 	const why, often = "no process can start in an outage", 50
 	revision := s.revision(t) + 1
@@ -237,8 +238,8 @@ func (s *suite) awaitHeldRevision(t *testing.T, revision int32) time.Time {
 	})
 	held := time.Now()
 	s.figure("the end of the process to RevisionHeld: %s", rounded(began))
-	s.awaitCondition(t, progressing, operatorv1.ConditionTrue, namedLimit, text, "the cloud's API answers with a server error",
-		"; to roll it out unproved, run: oc annotate")
+	s.awaitCondition(t, progressing, operatorv1.ConditionTrue, namedLimit, text,
+		"the cloud's API answers with a server error", "; to roll it out unproved, run: oc annotate")
 	require.LessOrEqual(t, s.operands.reached(revision), 1, "only the first node has it")
 	return held
 }

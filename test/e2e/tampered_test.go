@@ -52,7 +52,8 @@ func (s *suite) testRepair(t *testing.T, why string, damage func(t *testing.T, n
 // messages returns those of the operator's events with a reason, the oldest first.
 func (s *suite) messages(t *testing.T, reason string) []string {
 	t.Helper()
-	events, err := s.kube.CoreV1().Events(operatorNamespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+	events, err := s.kube.CoreV1().Events(operatorNamespace).List(t.Context(),
+		metav1.ListOptions{FieldSelector: "reason=" + reason})
 	require.NoError(t, err)
 	var messages []string
 	for _, event := range events.Items {
