@@ -44,9 +44,9 @@ type Proof struct {
 	Accept string `json:"accept,omitempty"`
 	// Hangs means that it led, but did not start its controllers in time.
 	Hangs bool `json:"hangs,omitempty"`
-	// End is the verdict, in the state Held, about a process that led and then ended as in an outage of its cloud.
+	// End is the verdict, in the state Held, about a process that led and then ended, perhaps not because of the change.
 	End *Verdict `json:"end,omitempty"`
-	// Again means that the revision leads for the second time: its first process ended as in an outage.
+	// Again means that the revision leads for the second time: its first process had such an end.
 	Again bool `json:"again,omitempty"`
 }
 

@@ -26,12 +26,12 @@
 //	| none             | the same, and no preflight has                                                | Unproved   |
 //	| none             | the first node has settled, and others have a former revision                 | Awaited    |
 //	| Held             | an administrator has accepted what the revision changes                       | Unproved   |
-//	| Held             | it ended as in an outage, and one of the former leads well 10 min later       | Awaited    |
+//	| Held             | its process led and ended, and one of the former leads well 10 min later      | Awaited    |
 //	| Held             | the same, for the second time                                                 | Failed     |
 //	| Held             | it hung, and a former process has started what it had not                     | Failed     |
 //	| Held             | it has lasted for 10 min                                                      | Unproved   |
-//	| Awaited, Leads   | its process led and was killed within 40 s, so it did not hang                | Awaited    |
 //	| Awaited, Leads   | its process led and ended, because of the change                              | Failed     |
+//	| Awaited, Leads   | it led and was killed within 40 s, and within 3 min of the proof's start      | Awaited    |
 //	| Awaited, Leads   | it led and ended, and nothing tells that the change was to blame              | Held       |
 //	| Leads            | it has led for 15 s with the former leader's controllers, or for 130 s untold | Proven     |
 //	| Leads            | another process has the lead within 1 min, and 3 min of the proof's start     | Awaited    |

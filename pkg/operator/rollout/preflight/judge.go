@@ -276,8 +276,13 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 			"ready: %q; check the API server", terminationmessage.Cut(text))
 	}
 	verdict := e.failed(text)
-	if controlplane.Signal(end) != 0 || end.Reason == "OOMKilled" || controlplane.IsLost(end) {
-		verdict.Result = trial.Inconclusive // The kernel, the kubelet or a shutdown ended it.
+	if controlplane.Signal(end) == 0 && end.Reason != "OOMKilled" && !controlplane.IsLost(end) {
+		return verdict
+	}
+	verdict.Result = trial.Inconclusive
+	if verdict.Class == crash { // Its last words are unrelated.
+		verdict.Message = fmt.Sprintf("it ended with exit code %d and reason %q; find what ended it: its kubelet by a probe, "+
+			"the kernel without memory, or a person", end.ExitCode, end.Reason)
 	}
 	return verdict
 }

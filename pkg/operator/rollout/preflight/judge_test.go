@@ -279,13 +279,15 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		"the kernel kills it": {
 			state:  corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}},
 			result: trial.Inconclusive, class: "Crash",
-			message: `it failed: "it ended with exit code 137 and reason \"OOMKilled\", without a message"; correct what was changed`,
+			message: `it ended with exit code 137 and reason "OOMKilled"; find what ended it: its kubelet by a probe, the kernel ` +
+				`without memory, or a person`,
 		},
 		"its node restarts": {
 			state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Unknown",
 				Message: errorAt + "a warning of long ago\n"}},
 			result: trial.Inconclusive, class: "Crash",
-			message: `it failed: "a warning of long ago"; correct what was changed`,
+			message: `it ended with exit code 255 and reason "Unknown"; find what ended it: its kubelet by a probe, the kernel ` +
+				`without memory, or a person`,
 		},
 		"it ends itself with the last exit code": {
 			state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Error",

@@ -74,15 +74,13 @@ func (p *proving) next() (*trial.Proof, *trial.Verdict) {
 	switch {
 	case proof.State == trial.ProofHeld:
 		return p.held(age)
-	case p.end != nil && p.end.Class == killed:
-		return proof.In(trial.ProofAwaited, "", p.now), nil // It has shown nothing, and leads once more.
 	case p.end != nil && p.end.Result == trial.Failed:
 		return proof.In(trial.ProofFailed, p.end.Message, p.now), p.end
+	case p.end != nil && p.end.Class == killed && p.isRecent():
+		return proof.In(trial.ProofAwaited, "", p.now), nil // It has shown nothing, and leads once more.
 	case p.end != nil:
 		next := p.hold(p.end.Message)
-		if slices.ContainsFunc(transient, func(c nodecause.Class) bool { return c.String() == p.end.Class }) {
-			next.End = p.end // A mistake may look like that. A signal is the node's.
-		}
+		next.End = p.end
 		return next, nil
 	case proof.State == trial.ProofLeads:
 		return p.leads(age), nil
@@ -96,6 +94,10 @@ func (p *proving) next() (*trial.Proof, *trial.Verdict) {
 	}
 	return proof, nil
 }
+
+// isRecent reports whether the revision may lead once more at once. A process that is killed again and again may end
+// because of the change.
+func (p *proving) isRecent() bool { return p.now.Sub(p.proof.Began.Time) < moveTimeout }
 
 func (p *proving) staysAway() string {
 	switch {
@@ -115,9 +117,10 @@ func (p *proving) leads(age time.Duration) *trial.Proof {
 	switch {
 	case p.wellFor >= wellPeriod, p.leadsUntold() && age >= unlistedPeriod:
 		return proof.In(trial.Proven, "", p.now)
-	case p.isElsewhere && age < robbedTimeout && p.now.Sub(proof.Began.Time) < moveTimeout:
+	case p.isElsewhere && age < robbedTimeout && p.isRecent():
 		return proof.In(trial.ProofAwaited, "", p.now) // It has shown nothing, and leads once more.
 	case p.isElsewhere:
+		// A client has written the lease. A process that does not renew it ends: itself, or by its liveness probe.
 		return p.hold("another process has taken the lead")
 	case age >= startTimeout && p.tells() && !p.hasStarted():
 		next := p.hold(p.hangs())
@@ -153,7 +156,7 @@ func (p *proving) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 	case p.accepted:
 		return proof.In(trial.Unproved, acceptedByAdmin, p.now), nil
 	case proof.End != nil && age >= trial.ProofHoldPeriod && p.formerLeads():
-		return p.endedAsInOutage()
+		return p.leadsAgain()
 	case proof.Hangs && len(proof.Controllers) > 0 && p.formerStarts():
 		verdict := &trial.Verdict{Result: trial.Failed, Class: hang, Node: proof.Node, Message: fmt.Sprintf(
 			"%s; one of revision %d has started them since", proof.Why, proof.Former)}
@@ -168,11 +171,11 @@ func (p *proving) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 	return proof, nil
 }
 
-// endedAsInOutage is next for a revision whose process ended as in an outage, if a process of the former revision leads
-// with all its controllers at the end of the hold. The first time, the revision leads once more, because the outage may
-// be over. The second time, it has failed: a mistake may look like an outage, and tenants can write into the log that
-// distinguishes them.
-func (p *proving) endedAsInOutage() (*trial.Proof, *trial.Verdict) {
+// leadsAgain is next for a revision whose process led and ended, if a process of the former revision leads with all its
+// controllers at the end of the hold. The first time, the revision leads once more: an outage, or what else ended its
+// process, may be over. The second time, it has failed: a mistake may look like an outage, or like a fault of the node,
+// and tenants can write into the log that distinguishes them.
+func (p *proving) leadsAgain() (*trial.Proof, *trial.Verdict) {
 	proof := p.proof
 	if !proof.Again {
 		next := proof.In(trial.ProofAwaited, "", p.now)

@@ -25,7 +25,7 @@ var documentedStates = regexp.MustCompile(`(?m)^//\t\| ([A-Z][A-Za-z, ]*?) +\| .
 func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 	const begin = 1000
 	failed := &trial.Verdict{Result: trial.Failed, Message: "it failed"}
-	byOthers := &trial.Verdict{Result: trial.Inconclusive, Class: killed}
+	byOthers := &trial.Verdict{Result: trial.Inconclusive, Class: killed, Message: "it was killed"}
 	unclear := &trial.Verdict{Result: trial.Inconclusive, Message: "the cloud does not answer"}
 	seen := map[[2]string]bool{}
 	for name, tc := range map[string]struct {
@@ -52,20 +52,25 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		"it was killed before it was seen": {
 			trial.ProofAwaited, 5, func(p *proving) { p.end = byOthers }, trial.ProofAwaited, "", false,
 		},
-		"it leads and is killed":               {trial.ProofLeads, 5, func(p *proving) { p.end = byOthers }, trial.ProofAwaited, "", false},
+		"it leads and is killed": {trial.ProofLeads, 179, func(p *proving) { p.end = byOthers }, trial.ProofAwaited, "", false},
+		"it leads and is killed again and again": {
+			trial.ProofLeads, 180, func(p *proving) { p.end = byOthers }, trial.ProofHeld, "it was killed", false,
+		},
+		"it leads and is killed again and again before it was seen": {
+			trial.ProofAwaited, 180, func(p *proving) { p.end = byOthers }, trial.ProofHeld, "it was killed", false,
+		},
 		"it led and its cloud was down":        {trial.ProofLeads, 5, func(p *proving) { p.end = unclear }, trial.ProofHeld, "the cloud does not answer", false},
 		"it leads and ends":                    {trial.ProofLeads, 5, func(p *proving) { p.end = failed }, trial.ProofFailed, "it failed", true},
 		"it has led with everything for long":  {trial.ProofLeads, 20, func(p *proving) { p.started, p.wellFor = all, 15*time.Second }, trial.Proven, "", false},
 		"it has led with everything for a bit": {trial.ProofLeads, 20, func(p *proving) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false},
 		"somebody has given its lease away": {
-			trial.ProofLeads, 59, func(p *proving) { p.isElsewhere, p.proof.Began = true, p.proof.Since }, trial.ProofAwaited, "", false,
+			trial.ProofLeads, 59, func(p *proving) { p.isElsewhere = true }, trial.ProofAwaited, "", false,
 		},
 		"somebody gives its lease away again and again": {trial.ProofLeads, 59, func(p *proving) {
 			p.isElsewhere, p.proof.Began = true, metav1.NewTime(p.now.Add(-3*time.Minute))
 		}, trial.ProofHeld, "another process has taken the lead", false},
-		"another process has taken the lead": {trial.ProofLeads, 60, func(p *proving) {
-			p.isElsewhere, p.proof.Began = true, p.proof.Since
-		}, trial.ProofHeld, "another process has taken the lead", false},
+		"another process has taken the lead": {trial.ProofLeads, 60, func(p *proving) { p.isElsewhere = true }, trial.ProofHeld,
+			"another process has taken the lead", false},
 		"it has not started everything in time": {trial.ProofLeads, 120, nil, trial.ProofHeld, "within 2m0s, it did not start cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller; correct what was changed", false},
 		"it has started everything just in time, or an operator has just begun to look": {
 			trial.ProofLeads, 120, func(p *proving) { p.started, p.wellFor = all, 14*time.Second }, trial.ProofLeads, "", false,
@@ -116,7 +121,7 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			since := metav1.NewTime(controlplanetest.At(begin))
 			p := &proving{now: controlplanetest.At(begin + tc.after), answers: true,
-				proof: &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: tc.state, Since: since, Controllers: all}}
+				proof: &trial.Proof{Revision: 4, Former: 3, Node: "m1", State: tc.state, Began: since, Since: since, Controllers: all}}
 			if tc.is != nil {
 				tc.is(p)
 			}
@@ -124,6 +129,9 @@ func TestTheStatesOfTheProofOfARevision(t *testing.T) {
 			require.Equal(t, tc.want, next.State)
 			require.Contains(t, next.Why, tc.why)
 			require.Equal(t, tc.fails, verdict != nil)
+			if p.end != nil && tc.want == trial.ProofHeld {
+				require.Same(t, p.end, next.End, "whatever ended it, the former revision is asked later")
+			}
 			if next.State == tc.state && verdict == nil && p.end == nil {
 				require.Same(t, p.proof, next, "nothing is written")
 			} else {

@@ -275,29 +275,66 @@ func TestARevisionIsHeldWhoseCloudIsDownWhenItLeads(t *testing.T) {
 		"not led well on node/m1: it was held for 10m0s: the cloud's API")
 }
 
-// A person, or the kernel, ends the process.
-func TestARevisionLeadsOnceMoreWhoseProcessWasKilledWhileItLed(t *testing.T) {
+// A person ends the process, or a defect of it that nothing else shows.
+func TestARevisionWhoseProcessIsKilledWhileItLeadsLeadsOnceMoreAtOnce(t *testing.T) {
+	w := newFirst(t)
+	kills := 0
+	for ; w.record(t).State != trial.ProofHeld && kills < 20; kills++ {
+		require.Equal(t, trial.ProofAwaited, w.record(t).State)
+		w.ended(t, "m1", 2, corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", Message: lookedUp})
+	}
+	require.Equal(t, trial.ProofHeld, w.record(t).State, "not for ever")
+	require.Greater(t, kills, 10)
+	require.Nil(t, w.rejected(t))
+}
+
+// ended lets the process of a node lead for some seconds, and its kubelet report this end.
+func (w *world) ended(t *testing.T, node string, led int, end corev1.ContainerStateTerminated) {
+	t.Helper()
+	second := int(w.clock.Since(controlplanetest.Begin).Seconds()) + 10
+	w.takesLead(node, second)
+	w.pass(t, 0)
+	w.Exit(node, second+1+led, end.Message)
+	last := w.Container(node).LastTerminationState.Terminated
+	last.ExitCode, last.Reason = end.ExitCode, end.Reason
+	w.clock.SetTime(controlplanetest.At(second + 1 + led))
+	w.observeLeader()
+	w.pass(t, time.Second)
+}
+
+// What ends a process that hangs as it leads, or needs more memory, looks like the node's fault.
+func TestARevisionWhoseLeaderEndsTwiceIsTakenBackWhateverEndedIt(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		led    int
-		want   trial.ProofState
+		led  int
+		end  corev1.ContainerStateTerminated
+		says string
 	}{
-		"soon after it began":                 {"Error", 2, trial.ProofAwaited},
-		"by the kubelet, because it hung":     {"Error", 61, trial.ProofHeld},
-		"because it had used too much memory": {"OOMKilled", 2, trial.ProofHeld},
+		"the kernel, without memory": {2, corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"},
+			`it ended with exit code 137 and reason "OOMKilled"; find what ended it: its kubelet by a probe, the kernel without ` +
+				`memory, or a person; it ended twice`},
+		"its kubelet, because it hung": {61, corev1.ContainerStateTerminated{
+			ExitCode: 137, Reason: "Error", Message: "I1125 19:00:00.000000       1 a.go:1] unrelated\n",
+		}, `it ended with exit code 137 and reason "Error"; find what`},
+		"the API server, or it was too busy to renew the lease": {133, corev1.ContainerStateTerminated{
+			ExitCode: 1, Reason: "Error", Message: errorAt + "leaderelection lost\n",
+		}, `it did not reach the API server, or that was not ready: "leaderelection lost"; check the API server; it ended twice`},
+		"its node, which restarted": {61, corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Unknown"},
+			`it ended with exit code 255 and reason "Unknown"; find what`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFirst(t)
-			w.takesLead("m1", 10)
-			w.pass(t, 0)
-			w.Exit("m1", 11+tc.led, "I1125 19:00:00.000000       1 node_controller.go:1] Update 5 nodes status took 12ms.\n")
-			end := w.Container("m1").LastTerminationState.Terminated
-			end.ExitCode, end.Reason = 137, tc.reason
-			w.clock.SetTime(controlplanetest.At(11 + tc.led))
-			w.observeLeader()
-			w.pass(t, time.Second)
-			require.Equal(t, tc.want, w.record(t).State)
-			require.Nil(t, w.rejected(t))
+			for range 2 {
+				w.ended(t, "m1", tc.led, tc.end)
+				require.Equal(t, trial.ProofHeld, w.record(t).State)
+				require.Empty(t, w.rejected(t))
+				now := int(w.clock.Since(controlplanetest.Begin).Seconds())
+				w.Start("m1", now)
+				w.takesLead("m0", now+2)
+				w.renews(t, 10*time.Minute+30*time.Second)
+			}
+			require.Equal(t, trial.ProofFailed, w.record(t).State)
+			require.Len(t, w.rejected(t), 1)
+			require.Contains(t, w.rejected(t)[0].Verdict.Message, tc.says)
 		})
 	}
 }
@@ -305,10 +342,10 @@ func TestARevisionLeadsOnceMoreWhoseProcessWasKilledWhileItLed(t *testing.T) {
 // endsAsInAnOutage lets the process of a node lead and end, and then the one of m0 lead.
 func (w *world) endsAsInAnOutage(t *testing.T, node string) {
 	t.Helper()
-	second := int(w.clock.Since(controlplanetest.Begin).Seconds()) + 10
-	w.fails(t, node, second, "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n")
+	const down = "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n"
+	w.ended(t, node, 1, corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Error", Message: down})
 	require.Equal(t, trial.ProofHeld, w.record(t).State)
-	w.takesLead("m0", second+4)
+	w.takesLead("m0", int(w.clock.Since(controlplanetest.Begin).Seconds())+2)
 }
 
 // A wrong port looks like an outage. Without this, every node would get the revision, and nobody would lead. A real
@@ -631,21 +668,6 @@ func TestARevisionThatAnAdministratorHasAcceptedIsReportedOnce(t *testing.T) {
 	require.Nil(t, w.rejected(t))
 	require.Equal(t, trial.Unproved, w.record(t).State)
 	require.Len(t, w.events(), 1)
-}
-
-// The kernel, or a person, may have ended it.
-func TestARevisionWhoseLeaderASignalHasEndedRollsOutAfterItsHold(t *testing.T) {
-	w := newFirst(t)
-	w.takesLead("m1", 10)
-	w.pass(t, 0)
-	w.endsLead("m1", 12, "")
-	w.Container("m1").LastTerminationState.Terminated.Reason = "OOMKilled"
-	w.pass(t, time.Second)
-	require.Equal(t, trial.ProofHeld, w.record(t).State)
-	w.takesLead("m0", 14)
-	w.renews(t, 10*time.Minute+10*time.Second)
-	require.Equal(t, trial.Unproved, w.record(t).State)
-	require.Nil(t, w.rejected(t))
 }
 
 func TestARevisionStaysWhoseLeadersEndForAnotherReason(t *testing.T) {
