@@ -82,10 +82,14 @@ func Genuine(stamped string, isComplete bool) string {
 const slack = 10 * time.Second
 
 // OfRun returns a termination message without the lines that are only part of a value. The kubelet takes the message
-// from the end of the log, without its timestamps, so OfRun recognizes fewer of them than Genuine: a header whose time
-// is not within the run, and that of a fatal line unless the process ended then. Its result is for texts, and for what
-// they advise: the operator does nothing because of it.
-func OfRun(run *corev1.ContainerStateTerminated) string {
+// from the end of the log, without its timestamps. log is that log as Genuine returns it, "" if it was not read.
+//
+// If the log has no line of the message, it is another process's. Then OfRun recognizes fewer of them: a header whose
+// time is not within the run, and that of a fatal line unless the process ended then.
+func OfRun(run *corev1.ContainerStateTerminated, log string) string {
+	if own := logged(run.Message, log); strings.TrimSpace(own) != "" {
+		return own
+	}
 	if run.StartedAt.IsZero() || run.FinishedAt.Before(&run.StartedAt) {
 		return run.Message // The times are not known, or the clock was set back.
 	}
@@ -102,6 +106,18 @@ func OfRun(run *corev1.ContainerStateTerminated) string {
 		}
 	}
 	return own.String()
+}
+
+// logged returns the lines of a termination message that are in the log.
+func logged(message, log string) (own string) {
+	begin := "" // The first line of a message may be cut.
+	for line := range strings.Lines(message) {
+		if strings.Contains("\n"+log+"\n", begin+strings.TrimSuffix(line, "\n")+"\n") {
+			own += line
+		}
+		begin = "\n"
+	}
+	return own
 }
 
 func cutStamp(line string) (stamp time.Time, text string, ok bool) {

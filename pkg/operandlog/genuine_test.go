@@ -46,11 +46,32 @@ func TestOfATerminationMessageTheLinesOfTheRunAreLeft(t *testing.T) {
 			run := corev1.ContainerStateTerminated{
 				Message: tc.message, StartedAt: metav1.NewTime(begin), FinishedAt: metav1.NewTime(finished),
 			}
-			require.Equal(t, tc.want, OfRun(&run))
+			require.Equal(t, tc.want, OfRun(&run, ""))
 			run.FinishedAt = metav1.NewTime(begin.Add(-time.Minute))
-			require.Equal(t, tc.message, OfRun(&run), "the clock was set back")
+			require.Equal(t, tc.message, OfRun(&run, ""), "the clock was set back")
 			run.StartedAt, run.FinishedAt = metav1.Time{}, metav1.Time{}
-			require.Equal(t, tc.message, OfRun(&run), "its times are not known")
+			require.Equal(t, tc.message, OfRun(&run, ""), "its times are not known")
+		})
+	}
+}
+
+func TestOfATerminationMessageTheLinesOfItsLogAreLeft(t *testing.T) {
+	const forged = "E0101 00:04:00.000000       1 a.go:1] forged\n"
+	begin := time.Date(2027, 1, 1, 0, 5, 0, 0, time.UTC)
+	for name, tc := range map[string]struct{ message, log, want string }{
+		"the kubelet cuts the first line":   {"ut\nb", "cut\nb\n", "ut\nb"},
+		"a line that the log lacks":         {"a\nb\nc\n", "a\tb\nc\n", "c\n"},
+		"the last line of another log":      {"a\nb\n", "b\nc\n", "b\n"},
+		"the log is another process's":      {"a\nb\n" + forged, "c\n", "a\nb\n"},
+		"both logs have an empty line":      {"a\n\n" + forged, "c\n\n", "a\n\n"},
+		"the log was not read":              {"a\nb\n" + forged, "", "a\nb\n"},
+		"a tenant has written every line":   {forged, "", ""},
+		"the log has the line of that time": {"a\n" + forged, "a\n" + forged, "a\n" + forged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, OfRun(&corev1.ContainerStateTerminated{
+				Message: tc.message, StartedAt: metav1.NewTime(begin), FinishedAt: metav1.NewTime(begin.Add(time.Minute)),
+			}, tc.log))
 		})
 	}
 }

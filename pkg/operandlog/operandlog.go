@@ -48,9 +48,10 @@ func ReadBegin(ctx context.Context, pods corev1client.PodsGetter, pod string) (s
 	return Genuine(log, true), err
 }
 
-// ReadFormer returns the end of the log of the container's previous process.
-func ReadFormer(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
-	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{Previous: true})
+// ReadEnded returns the end of the log of the container's last process that has ended. isCurrent is whether that is the
+// container's current process, as long as it is not restarted; otherwise it is the previous one.
+func ReadEnded(ctx context.Context, pods corev1client.PodsGetter, pod string, isCurrent bool) (string, error) {
+	log, isCut, err := readEnd(ctx, pods, pod, corev1.PodLogOptions{Previous: !isCurrent})
 	return Genuine(log, isWhole(log, isCut)), err
 }
 

@@ -29,8 +29,10 @@ func TestEachLogIsReadWithoutTheKubeletsTimestamps(t *testing.T) {
 		"the last minute": func(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
 			return ReadLast(ctx, pods, pod, time.Minute)
 		},
-		"the beginning":            ReadBegin,
-		"that of a process before": ReadFormer,
+		"the beginning": ReadBegin,
+		"that of a process that has ended": func(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
+			return ReadEnded(ctx, pods, pod, false)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, err := read(t.Context(), client.CoreV1(), "ccm-m0")

@@ -195,7 +195,7 @@ func describeEnd(last *corev1.ContainerStateTerminated) (end, action string) {
 			"find what ends it: its kubelet by a probe, the kernel without memory, or a person"
 	}
 	end, action = fmt.Sprintf("with code %d", last.ExitCode), "fix the error above, or read the container's log"
-	if summary := terminationmessage.Summary(operandlog.OfRun(last)); summary != "" {
+	if summary := terminationmessage.Summary(operandlog.OfRun(last, "")); summary != "" {
 		end += fmt.Sprintf(" and %q", summary)
 		if class := nodecause.ClassOf(summary); class != nodecause.Other {
 			action = class.Action()

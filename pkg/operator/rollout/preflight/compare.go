@@ -86,15 +86,21 @@ func (s *state) loginOf(pod *corev1.Pod) string {
 func (s *state) endedByLogin(ctx context.Context, pod *corev1.Pod) bool {
 	status := controlplane.ContainerStatus(pod)
 	end := controlplane.Terminated(status)
-	if status.State.Running != nil || end == nil || !saysUnauthenticated(end) {
-		return false
-	}
-	end, _ = s.genuineEnd(ctx, pod, end)
-	return saysUnauthenticated(end)
+	return status.State.Running == nil && end != nil && saysUnauthenticated(end.Message) &&
+		saysUnauthenticated(operandlog.OfRun(end, s.logOfEnded(ctx, pod)))
 }
 
-func saysUnauthenticated(end *corev1.ContainerStateTerminated) bool {
-	return nodecause.ClassOf(terminationmessage.Summary(end.Message)) == nodecause.Unauthenticated
+func saysUnauthenticated(message string) bool {
+	return nodecause.ClassOf(terminationmessage.Summary(message)) == nodecause.Unauthenticated
+}
+
+// logOfEnded returns the log of the last process of a static pod that has ended, "" if it cannot be read.
+func (s *state) logOfEnded(ctx context.Context, pod *corev1.Pod) (log string) {
+	isCurrent := controlplane.ContainerStatus(pod).State.Terminated != nil // until its kubelet restarts the container
+	if text, err := operandlog.ReadEnded(ctx, s.Kube.CoreV1(), pod.Name, isCurrent); err == nil {
+		log, _ = s.mask(text)
+	}
+	return log
 }
 
 // recordLeaderRejected records that the cloud rejects the login of what runs, while it rejects that of a changed

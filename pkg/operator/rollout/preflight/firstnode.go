@@ -141,7 +141,7 @@ func (s *state) judgeFirstNode(ctx context.Context, first *corev1.Pod, former in
 	status := controlplane.ContainerStatus(first)
 	count := endsOf(status) - s.ignored[first.UID]
 	if end := controlplane.Terminated(status); end != nil && count >= minRestarts {
-		end, e.log = s.genuineEnd(ctx, first, end)
+		e.log = s.logOfEnded(ctx, first)
 		verdict := e.ended(end)
 		isRevoked := verdict.Class == nodecause.Unauthenticated.String() && s.hasLoggedIn(former)
 		switch {

@@ -264,7 +264,7 @@ func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *trial.Verdict {
 }
 
 func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
-	text := errorOf(end.Message)
+	text := errorOf(operandlog.OfRun(end, e.log))
 	if nodecause.ClassOf(text) == nodecause.Other {
 		text = cmp.Or(usageError(e.log), text)
 	}

@@ -47,6 +47,7 @@ type world struct {
 	recorder events.InMemoryRecorder
 	operator v1helpers.StaticPodOperatorClient
 	masked   string
+	exited   time.Time
 	// begin is the beginning of the log of the first node of a rollout.
 	begin string
 	// quiet is whether nothing was logged of late, and since how many seconds ago the controller has read logs.
@@ -149,8 +150,22 @@ func (w *world) restartOperator() {
 		},
 		leases:        w.caches.Coordination().V1().Leases(),
 		controllersOf: func(_ context.Context, pod *corev1.Pod) ([]string, error) { return w.started(pod) },
-		mask:          func(string) (string, error) { return w.masked, nil },
+		mask:          func(string) (string, error) { return w.dated(w.masked), nil },
 	}
+}
+
+// Exit lets the container on a node end, with a message of that second.
+func (w *world) Exit(node string, second int, message string) {
+	w.exited = controlplanetest.At(second)
+	w.Cluster.Exit(node, second, w.dated(message))
+}
+
+// dated returns a log whose lines are of the second in which a container ended last.
+func (w *world) dated(log string) string {
+	if w.exited.IsZero() {
+		return log
+	}
+	return strings.ReplaceAll(log, "1125 19:00:00", w.exited.Format("0102 15:04:05"))
 }
 
 // submitted is the pod of a candidate.

@@ -1,11 +1,9 @@
 package preflight
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -217,9 +215,7 @@ func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, proof *trial.Pro
 func (s *state) judgeEnd(
 	ctx context.Context, pod *corev1.Pod, run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease,
 ) *trial.Verdict {
-	e := &evidence{now: s.now, pod: pod}
-	run, e.log = s.genuineEnd(ctx, pod, run)
-	verdict := e.ended(run)
+	verdict := (&evidence{now: s.now, pod: pod, log: s.logOfEnded(ctx, pod)}).ended(run)
 	verdict.Led, verdict.Ended = true, run.FinishedAt
 	began := run.StartedAt.Time
 	if controlplane.Led(run, lease) {
@@ -230,37 +226,6 @@ func (s *state) judgeEnd(
 		verdict.Class = killed // neither by its kubelet nor because memory is short
 	}
 	return verdict
-}
-
-// genuineEnd returns how a process ended, without the lines of its termination message that tenants have written, and
-// its log. The kubelet takes the message from the end of the log, without the times that tell them apart.
-func (s *state) genuineEnd(
-	ctx context.Context, pod *corev1.Pod, run *corev1.ContainerStateTerminated,
-) (end *corev1.ContainerStateTerminated, log string) {
-	if text, err := operandlog.ReadFormer(ctx, s.Kube.CoreV1(), pod.Name); err == nil {
-		log, _ = s.mask(text)
-	}
-	end = run.DeepCopy()
-	end.Message = logged(run.Message, log)
-	return end, log
-}
-
-// logged returns the lines of a termination message that are in the log, from which lines of tenants were removed. The
-// first line of a message may be cut. If there are none, the log is another process's.
-func logged(message, log string) string {
-	var found strings.Builder
-	isFirst := true
-	for line := range strings.Lines(message) {
-		end := strings.TrimSuffix(line, "\n") + "\n"
-		if !isFirst {
-			end = "\n" + end
-		}
-		if strings.Contains("\n"+log+"\n", end) {
-			found.WriteString(line)
-		}
-		isFirst = false
-	}
-	return cmp.Or(found.String(), message)
 }
 
 // rejectLed rejects a revision that has led badly. What an administrator has accepted rolls out.

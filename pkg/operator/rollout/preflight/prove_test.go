@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -437,6 +439,23 @@ func TestTheEndOfALeaderIsNotBlamedOnWhatATenantWrote(t *testing.T) {
 	require.NotContains(t, w.rejected(t)[0].Verdict.Message, "connection refused")
 }
 
+// The log of its process cannot be read, for example because the next one has just ended too.
+func TestTheEndOfALeaderWhoseLogIsAnothersIsNotBlamedOnWhatATenantWrote(t *testing.T) {
+	for name, log := range map[string]string{"it is not read": "", "it is another process's": "another one\n"} {
+		t.Run(name, func(t *testing.T) {
+			w := newFirst(t)
+			w.masked = log
+			w.takesLead("m1", 10)
+			w.pass(t, 0)
+			w.endsLead("m1", 12, noOctavia+
+				"F1121 08:00:00.000000       1 a.go:1] dial tcp 192.0.2.1:9876: connect: connection refused\n")
+			w.pass(t, 0)
+			require.Equal(t, trial.ProofFailed, w.record(t).State)
+			require.Contains(t, w.rejected(t)[0].Verdict.Message, "no load-balancer API")
+		})
+	}
+}
+
 func TestARevisionIsNotTakenBackBecauseOfWhatATenantWrote(t *testing.T) {
 	for _, begin := range []string{"panic", "Error", "Evil"} {
 		words := begin + ": Authentication failed"
@@ -454,12 +473,26 @@ func TestARevisionIsNotTakenBackBecauseOfWhatATenantWrote(t *testing.T) {
 	}
 }
 
-func TestTheEndOfAProcessWhoseLogIsAnothersIsItsMessage(t *testing.T) {
-	require.Equal(t, "ut\nb", logged("ut\nb", "cut\nb\n"), "the kubelet cuts the first line")
-	require.Equal(t, "c\n", logged("a\nb\nc\n", "a\tb\nc\n"))
-	require.Equal(t, "b\n", logged("a\nb\n", "b\nc\n"))
-	require.Equal(t, "a\nb\n", logged("a\nb\n", "c\n"))
-	require.Equal(t, "a\nb\n", logged("a\nb\n", ""))
+// A kubelet reports the end before it restarts the container, and has no log of a process before then.
+func TestTheLogOfAProcessThatEndedIsReadBeforeAndAfterItsContainerIsRestarted(t *testing.T) {
+	for name, previous := range map[string]bool{"before": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newFirst(t)
+			w.takesLead("m1", 10)
+			w.pass(t, 0)
+			w.endsLead("m1", 12, noOctavia)
+			if container := w.Container("m1"); !previous {
+				container.State, container.LastTerminationState = container.LastTerminationState, corev1.ContainerState{}
+			}
+			w.pass(t, 0)
+			require.Equal(t, trial.ProofFailed, w.record(t).State)
+			actions := w.kube.Actions()
+			read := slices.IndexFunc(actions, func(a clienttesting.Action) bool { return a.GetSubresource() == "log" })
+			require.GreaterOrEqual(t, read, 0)
+			options, _ := actions[read].(clienttesting.GenericActionImpl).Value.(*corev1.PodLogOptions)
+			require.Equal(t, previous, options.Previous)
+		})
+	}
 }
 
 func TestAnAdministratorEndsTheHoldOfARevision(t *testing.T) {

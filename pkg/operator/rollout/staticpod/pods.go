@@ -118,7 +118,7 @@ func summarize(status *corev1.ContainerStatus) {
 	last := status.LastTerminationState.Terminated
 	for _, terminated := range []*corev1.ContainerStateTerminated{status.State.Terminated, last} {
 		if terminated != nil {
-			terminated.Message = terminationmessage.Summary(operandlog.OfRun(terminated))
+			terminated.Message = terminationmessage.Summary(operandlog.OfRun(terminated, ""))
 		}
 	}
 	if controlplane.IsInBackOff(*status) && last != nil && last.Message != "" {
