@@ -151,7 +151,8 @@ func begin(s *snapshot.Snapshot) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &walk{&Explanation{Taken: status.Taken, Unread: s.Unread}, s, s.Operator(), platform.Platform{}, status}
+	operator := snapshot.Get[ccmv1.CloudControllerManager](s, "", operatorclient.Instance)
+	e := &walk{&Explanation{Taken: status.Taken, Unread: s.Unread}, s, operator, platform.Platform{}, status}
 	_, e.platform = observedConfig(e.operator)
 	if status.Operator.Problem != "" {
 		e.step(false, "%s: its conditions are of %s at the latest", status.Operator.Problem,
@@ -203,11 +204,10 @@ func (e *walk) leads() (controlplane.Holder, bool) {
 
 // kubelet adds the steps of a Node. If the Nodes could not be read, it ends the explanation.
 func (e *walk) kubelet(name string) *corev1.Node {
-	nodes := e.shot.Nodes()
-	if i := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == name }); i >= 0 {
-		e.step(true, "node/%s exists since %s", name, stamp(nodes[i].CreationTimestamp.Time))
-		e.step(controlplane.KubeletOf(nodes[i]) == controlplane.KubeletReady, "its kubelet is %s", kubelet(nodes[i]))
-		return nodes[i]
+	if node := snapshot.Get[corev1.Node](e.shot, "", name); node != nil {
+		e.step(true, "node/%s exists since %s", name, stamp(node.CreationTimestamp.Time))
+		e.step(controlplane.KubeletOf(node) == controlplane.KubeletReady, "its kubelet is %s", kubelet(node))
+		return node
 	}
 	if !e.unread(e.shot.Missing(allNodes), "node/"+name, "the Node", "it in the cluster: oc get node "+name) {
 		e.step(false, "node/%s does not exist", name)
@@ -371,7 +371,7 @@ func (e *walk) onNode(node Node) bool {
 }
 
 func installerOf(s *snapshot.Snapshot, node string, revision int32) *corev1.Pod {
-	installers := slices.DeleteFunc(s.Pods(operand.Namespace), func(pod *corev1.Pod) bool {
+	installers := slices.DeleteFunc(podsOf(s), func(pod *corev1.Pod) bool {
 		return !controlplane.Installs(pod, node, revision)
 	})
 	if len(installers) == 0 {

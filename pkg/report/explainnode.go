@@ -227,7 +227,7 @@ func lastAnnouncement(s *snapshot.Snapshot, node *corev1.Node) time.Time {
 		}
 	}
 	var last time.Time
-	for _, event := range s.Events(nodedeletion.EventNamespace) {
+	for _, event := range snapshot.List[corev1.Event](s, nodedeletion.EventNamespace) {
 		of, at := event.InvolvedObject, event.LastTimestamp.Time
 		isOf := of.Kind == "Node" && of.Name == node.Name && of.UID == node.UID
 		if isOf && event.Source.Component == nodedeletion.EventSource && at.After(last) &&

@@ -24,7 +24,7 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	if err != nil {
 		return nil, err
 	}
-	service := s.Service(namespace, name)
+	service := snapshot.Get[corev1.Service](s, namespace, name)
 	// A dump has all Services.
 	object := fmt.Sprintf("service/%s in %s", name, namespace)
 	if service == nil && e.unread(cmp.Or(s.Missing(object), s.Missing("services")), object, "the Service",
@@ -134,7 +134,7 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	if deleted := service.DeletionTimestamp; deleted != nil && deleted.After(since) {
 		since = deleted.Time
 	}
-	events := e.shot.Events(service.Namespace)
+	events := snapshot.List[corev1.Event](e.shot, service.Namespace)
 	logged := nodecause.Logged(e.shot.Log.Text, service.Namespace+"/"+service.Name)
 	isForged := func(event *corev1.Event) bool { return !logged.Has(loadbalancer.TextOf(event)) }
 	// No Event of a tenant hides one of the cloud-controller-manager.
@@ -202,7 +202,7 @@ var answers = []nodecause.Class{
 var noNodes = regexp.MustCompile(`no available nodes for |EnsureLoadBalancer\(\) with no hosts`)
 
 func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
-	nodes, class := withoutProviderID(s), nodecause.ClassOf(message)
+	waiting, class := withoutProviderID(s), nodecause.ClassOf(message)
 	gotError := "the cloud-controller-manager got an error: " + terminationmessage.Summary(message)
 	if action := loadbalancer.Remedy(message); action != "" {
 		return gotError, action
@@ -212,9 +212,9 @@ func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 		return class.Cause(), class.Action()
 	case class == nodecause.Unauthorized:
 		return class.Cause(), "permit them what the quoted error names"
-	case len(nodes) > 0 && strings.Contains(message, "ProviderID"):
+	case len(waiting) > 0 && strings.Contains(message, "ProviderID"):
 		return "a Node has no providerID, so the cloud-controller-manager does not find the members of a load balancer: " +
-			diagnostic.Few(nodes), "explain node " + nodes[0]
+			diagnostic.Few(waiting), "explain node " + waiting[0]
 	case noNodes.MatchString(message):
 		return "no node counts as a member of a load balancer: a member is Ready, has no label " +
 				corev1.LabelNodeExcludeBalancers + ", which control-plane nodes may have, and no taint of the cluster autoscaler",
@@ -229,7 +229,7 @@ func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 // creates no load balancer (applyNodeSecurityGroupIDForLB).
 func withoutProviderID(s *snapshot.Snapshot) []string {
 	var names []string
-	for _, node := range s.Nodes() {
+	for _, node := range nodes(s) {
 		if node.Spec.ProviderID == "" {
 			names = append(names, node.Name)
 		}

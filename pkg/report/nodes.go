@@ -11,6 +11,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/cert"
@@ -57,8 +58,18 @@ type Credentials struct {
 	Outdated bool `json:"outdated,omitempty"`
 }
 
+func nodes(s *snapshot.Snapshot) []*corev1.Node { return snapshot.List[corev1.Node](s, "") }
+
+func podsOf(s *snapshot.Snapshot) []*corev1.Pod {
+	return snapshot.List[corev1.Pod](s, operand.Namespace)
+}
+
+func infrastructure(s *snapshot.Snapshot) configv1.InfrastructureStatus {
+	return cmp.Or(snapshot.Get[configv1.Infrastructure](s, "", operatorclient.Instance), &configv1.Infrastructure{}).Status
+}
+
 func staticPods(s *snapshot.Snapshot) []*corev1.Pod {
-	return slices.DeleteFunc(s.Pods(operand.Namespace), func(p *corev1.Pod) bool { return !controlplane.IsOperand(p) })
+	return slices.DeleteFunc(podsOf(s), func(p *corev1.Pod) bool { return !controlplane.IsOperand(p) })
 }
 
 func podOn(node string, pods []*corev1.Pod) *corev1.Pod {
@@ -72,13 +83,12 @@ func podOn(node string, pods []*corev1.Pod) *corev1.Pod {
 // that renews, so the holder counts until its lease expires.
 func leaderOf(s *snapshot.Snapshot) controlplane.Holder {
 	seen := controlplane.Lease{}
-	if lease := s.Lease(operand.Namespace, operand.Lease); lease != nil {
+	if lease := snapshot.Get[coordinationv1.Lease](s, operand.Namespace, operand.Lease); lease != nil {
 		seen.See(lease, s.Taken)
 	}
-	infrastructure := cmp.Or(s.Infrastructure(), &configv1.Infrastructure{})
 	view := controlplane.NewView(controlplane.State{
-		Now: s.Taken, Record: seen.Record(), Topology: infrastructure.Status.ControlPlaneTopology,
-		Pods: s.Pods(operand.Namespace),
+		Now: s.Taken, Record: seen.Record(), Topology: infrastructure(s).ControlPlaneTopology,
+		Pods: podsOf(s),
 	})
 	return view.Holder()
 }
@@ -89,7 +99,7 @@ func (s *Status) controlPlane(shot *snapshot.Snapshot, operator *ccmv1.CloudCont
 	s.Images = images(pods)
 	byName := map[string]*corev1.Node{}
 	names := []string{}
-	for _, node := range shot.Nodes() {
+	for _, node := range nodes(shot) {
 		byName[node.Name] = node
 		if _, is := node.Labels[operatorclient.MasterLabel]; is {
 			names = append(names, node.Name)
@@ -209,7 +219,7 @@ func sinceRevision(s *snapshot.Snapshot, revision int32) (since int, known bool)
 
 // kept returns what is kept of a Secret, empty if it does not exist.
 func kept(s *snapshot.Snapshot, name string) *corev1.Secret {
-	return cmp.Or(s.Secret(name), &corev1.Secret{})
+	return cmp.Or(snapshot.Get[corev1.Secret](s, operand.Namespace, name), &corev1.Secret{})
 }
 
 // Input is an input that an administrator or another operator writes.
@@ -264,7 +274,7 @@ func inputsOf(
 	if err != nil {
 		return nil
 	}
-	accepted := inputs.SummariesOf(s.Secret(operand.AcceptedInputsSecret), p.Name)
+	accepted := inputs.SummariesOf(kept(s, operand.AcceptedInputsSecret), p.Name)
 	trust := none
 	if len(gathered.Trust) > 0 {
 		trust = gathered.Trust[0].Source
@@ -308,7 +318,8 @@ func expiriesOf(s *snapshot.Snapshot) []Expiry {
 	if at := servingcert.Expiry(kept(s, operand.ServingCertSecret)); !at.IsZero() {
 		found = append(found, Expiry{"serving certificate", "secret/" + operand.ServingCertSecret, at.UTC()})
 	}
-	bundle := cmp.Or(s.ConfigMap(operand.ServingCAConfigMap), &corev1.ConfigMap{})
+	bundle := cmp.Or(snapshot.Get[corev1.ConfigMap](s, operand.Namespace, operand.ServingCAConfigMap),
+		&corev1.ConfigMap{})
 	if signers, err := cert.ParseCertsPEM([]byte(bundle.Data["ca-bundle.crt"])); err == nil {
 		last := slices.MaxFunc(signers, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 		found = append(found, Expiry{"its signer", "configmap/" + operand.ServingCAConfigMap, last.NotAfter.UTC()})

@@ -14,6 +14,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/config/clusteroperator/v1helpers"
 	operatorv1helpers "github.com/openshift/library-go/pkg/operator/v1helpers"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -99,7 +100,7 @@ func (s *Status) Settled() bool {
 
 // StatusOf returns the status in a snapshot.
 func StatusOf(s *snapshot.Snapshot) (*Status, error) {
-	operator := s.Operator()
+	operator := snapshot.Get[ccmv1.CloudControllerManager](s, "", operatorclient.Instance)
 	if operator == nil {
 		if why := s.Missing("cloudcontrollermanager/" + operatorclient.Instance); why != "" {
 			return nil, fmt.Errorf("cloudcontrollermanager/%s: %s", operatorclient.Instance, why)
@@ -108,13 +109,14 @@ func StatusOf(s *snapshot.Snapshot) (*Status, error) {
 			"cluster was asked; check the kubeconfig", operatorclient.Instance)
 	}
 	status := &Status{Taken: s.Taken.UTC(), Unread: s.Unread, Revision: operator.Status.LatestAvailableRevision}
-	status.Infrastructure = cmp.Or(s.Infrastructure(), &configv1.Infrastructure{}).Status.InfrastructureName
-	status.summarize(cmp.Or(s.ClusterOperator(), &configv1.ClusterOperator{}))
+	status.Infrastructure = infrastructure(s).InfrastructureName
+	clusterOperator := snapshot.Get[configv1.ClusterOperator](s, "", operatorclient.ClusterOperator)
+	status.summarize(cmp.Or(clusterOperator, &configv1.ClusterOperator{}))
 	config, observed := observedConfig(operator)
 	status.Platform, status.Managed = config.Platform, observed.Managed()
 	status.Operator = processOf(s, operator)
 	status.sortConditions(operator.Status.Conditions)
-	for _, node := range s.Nodes() {
+	for _, node := range nodes(s) {
 		if controlplane.IsUninitialized(node) {
 			status.Uninitialized = append(status.Uninitialized, node.Name)
 		}
@@ -229,7 +231,7 @@ func processOf(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) Pro
 		p.LastStatus = ptr.Deref(last.Time, metav1.Time{}).UTC()
 	}
 	what := "lease/" + snapshot.OperatorLock + " in " + operatorclient.OperatorNamespace
-	lock := s.Lease(operatorclient.OperatorNamespace, snapshot.OperatorLock)
+	lock := snapshot.Get[coordinationv1.Lease](s, operatorclient.OperatorNamespace, snapshot.OperatorLock)
 	if lock == nil {
 		if s.Missing(what) == "" {
 			p.Problem = what + " does not exist: no process of the operator has run"

@@ -109,7 +109,7 @@ func TestANameThatNoFileCanHaveIsWrittenAndReadBack(t *testing.T) {
 	require.NoError(t, err)
 	read, err := ReadDirectory(dir, nil)
 	require.NoError(t, err)
-	require.Equal(t, name, read.Events("tenant")[0].Name)
+	require.Equal(t, name, List[corev1.Event](read, "tenant")[0].Name)
 }
 
 func TestALongTextIsOmittedAndAShortOneIsMasked(t *testing.T) {
@@ -123,7 +123,7 @@ func TestALongTextIsOmittedAndAShortOneIsMasked(t *testing.T) {
 	s, err := client.Read(t.Context(), nil, Everything()...)
 	require.NoError(t, err)
 	texts := map[string]string{}
-	for _, event := range s.Events("tenant") {
+	for _, event := range List[corev1.Event](s, "tenant") {
 		texts[event.Name] = event.Message
 	}
 	require.Equal(t, map[string]string{"short": "refused <password>", "long": "<65536 bytes omitted>"}, texts)

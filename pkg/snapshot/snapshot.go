@@ -6,18 +6,15 @@ package snapshot
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/tokens"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
@@ -57,8 +54,17 @@ type Unread struct {
 	Why  string `json:"why"`
 }
 
-// of returns the objects of a kind in a namespace, sorted by name, as far as they can be decoded. name may be "".
-func of[T any](s *Snapshot, kind, namespace, name string) []*T {
+// List returns the objects of the type T in a namespace, sorted by name, as far as they can be decoded. That of
+// cluster-scoped objects is "". The name of the type is the kind.
+func List[T any](s *Snapshot, namespace string) []*T { return decoded[T](s, namespace, "") }
+
+// Get returns an object, nil if it does not exist.
+func Get[T any](s *Snapshot, namespace, name string) *T {
+	return append(decoded[T](s, namespace, name), nil)[0]
+}
+
+func decoded[T any](s *Snapshot, namespace, name string) []*T {
+	kind := reflect.TypeFor[T]().Name()
 	var found []*T
 	for _, o := range s.objects {
 		typed := new(T)
@@ -68,60 +74,6 @@ func of[T any](s *Snapshot, kind, namespace, name string) []*T {
 		}
 	}
 	return found
-}
-
-func get[T any](s *Snapshot, kind, namespace, name string) *T {
-	return append(of[T](s, kind, namespace, name), nil)[0]
-}
-
-// The methods for single objects return nil if the object does not exist.
-
-// Operator returns the operator's resource.
-func (s *Snapshot) Operator() *ccmv1.CloudControllerManager {
-	return get[ccmv1.CloudControllerManager](s, ccmv1.Kind.Kind, "", operatorclient.Instance)
-}
-
-// ClusterOperator returns the operator's ClusterOperator.
-func (s *Snapshot) ClusterOperator() *configv1.ClusterOperator {
-	return get[configv1.ClusterOperator](s, "ClusterOperator", "", operatorclient.ClusterOperator)
-}
-
-// Infrastructure returns the cluster's Infrastructure.
-func (s *Snapshot) Infrastructure() *configv1.Infrastructure {
-	return get[configv1.Infrastructure](s, "Infrastructure", "", operatorclient.Instance)
-}
-
-// Nodes returns all Nodes.
-func (s *Snapshot) Nodes() []*corev1.Node { return of[corev1.Node](s, "Node", "", "") }
-
-// Pods returns the Pods of a namespace.
-func (s *Snapshot) Pods(namespace string) []*corev1.Pod {
-	return of[corev1.Pod](s, "Pod", namespace, "")
-}
-
-// Events returns the Events of a namespace.
-func (s *Snapshot) Events(namespace string) []*corev1.Event {
-	return of[corev1.Event](s, "Event", namespace, "")
-}
-
-// Service returns a Service.
-func (s *Snapshot) Service(namespace, name string) *corev1.Service {
-	return get[corev1.Service](s, "Service", namespace, name)
-}
-
-// Secret returns what is kept of a Secret in the operand's namespace.
-func (s *Snapshot) Secret(name string) *corev1.Secret {
-	return get[corev1.Secret](s, "Secret", operand.Namespace, name)
-}
-
-// ConfigMap returns a ConfigMap in the operand's namespace.
-func (s *Snapshot) ConfigMap(name string) *corev1.ConfigMap {
-	return get[corev1.ConfigMap](s, "ConfigMap", operand.Namespace, name)
-}
-
-// Lease returns a Lease.
-func (s *Snapshot) Lease(namespace, name string) *coordinationv1.Lease {
-	return get[coordinationv1.Lease](s, "Lease", namespace, name)
 }
 
 func (s *Snapshot) add(object *unstructured.Unstructured) {

@@ -56,7 +56,7 @@ func TestADumpIsADirectoryThatTheOtherCommandsRead(t *testing.T) {
 	read, err := snapshot.ReadDirectory(filepath.Join(dir, "out"), nil)
 	require.NoError(t, err)
 	require.Equal(t, cluster.Now, read.Taken)
-	require.Equal(t, "worker-1", read.Nodes()[0].Name)
+	require.Equal(t, "worker-1", snapshot.List[corev1.Node](read, "")[0].Name)
 
 	code, _, stderr = run("out")
 	require.Equal(t, 2, code)
