@@ -91,7 +91,7 @@ func wordsOf(names map[string]string) []string {
 			words = append(words, secret)
 		}
 	}
-	slices.SortFunc(words, func(a, b string) int { return cmp.Or(longestFirst(len(a), len(b)), strings.Compare(a, b)) })
+	slices.SortFunc(words, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
 	return words
 }
 
@@ -99,8 +99,8 @@ func wordsOf(names map[string]string) []string {
 type secretIndex struct {
 	// names maps the spellings to the names of the secrets.
 	names map[string]string
-	// lengths maps the first minEmbedded bytes of the spellings to their lengths, longest first.
-	lengths map[string][]int
+	// byStart maps the first minEmbedded bytes to the spellings that start with them, each before its prefixes.
+	byStart map[string][]string
 	sorted  []string
 }
 
@@ -111,25 +111,18 @@ type secretSpan struct {
 }
 
 func newSecretIndex(names map[string]string) secretIndex {
-	index := secretIndex{names: map[string]string{}, lengths: map[string][]int{}}
+	index := secretIndex{names: map[string]string{}, byStart: map[string][]string{}}
 	for _, secret := range slices.Sorted(maps.Keys(names)) {
 		for _, spelling := range spellings(secret) {
-			index.add(spelling, names[secret])
+			index.names[spelling] = cmp.Or(index.names[spelling], names[secret])
 		}
 	}
 	index.sorted = slices.Sorted(maps.Keys(index.names))
+	for _, spelling := range slices.Backward(index.sorted) { // a prefix of another one sorts before it
+		start := spelling[:minEmbedded]
+		index.byStart[start] = append(index.byStart[start], spelling)
+	}
 	return index
-}
-
-func (i secretIndex) add(spelling, name string) {
-	if len(spelling) < minEmbedded || i.names[spelling] != "" {
-		return
-	}
-	i.names[spelling] = name
-	lengths := i.lengths[spelling[:minEmbedded]]
-	if at, found := slices.BinarySearchFunc(lengths, len(spelling), longestFirst); !found {
-		i.lengths[spelling[:minEmbedded]] = slices.Insert(lengths, at, len(spelling))
-	}
 }
 
 // minLine is the minimum length of a line of a key that is itself a secret. A base64 line of PEM has 64 characters.
@@ -175,23 +168,21 @@ func inJSON(text string, escapeHTML bool) string {
 
 func unquoted(text string) string { return text[1 : len(text)-1] }
 
-func longestFirst(a, b int) int { return cmp.Compare(b, a) }
-
 // find returns the spans of the text that secrets cover, in order and without overlaps.
 func (i secretIndex) find(text string) []secretSpan {
 	var spans []secretSpan
 	for at := 0; at+minEmbedded <= len(text); at++ {
-		for _, length := range i.lengths[text[at:at+minEmbedded]] {
-			end := at + length
-			if end > len(text) || i.names[text[at:end]] == "" {
+		for _, spelling := range i.byStart[text[at:at+minEmbedded]] {
+			if !strings.HasPrefix(text[at:], spelling) {
 				continue
 			}
+			end := at + len(spelling)
 			if last := len(spans) - 1; last >= 0 && at < spans[last].end {
 				spans[last].end = max(spans[last].end, end)
 			} else {
-				spans = append(spans, secretSpan{start: at, end: end, name: i.names[text[at:end]]})
+				spans = append(spans, secretSpan{start: at, end: end, name: i.names[spelling]})
 			}
-			break // the others with this start are shorter
+			break // the others that match here are shorter
 		}
 	}
 	return spans
