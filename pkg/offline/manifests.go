@@ -2,6 +2,8 @@ package offline
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
@@ -61,6 +64,70 @@ func (m Manifest) Source() string {
 	}
 	return m.File + ": " + m.String()
 }
+
+// Decode decodes the object and ignores unknown fields, which a newer installer may write.
+func (m Manifest) Decode(into any) error {
+	if m.defect != nil {
+		m.defect.reported = true
+		return m.defect.err
+	}
+	err := utiljson.Unmarshal(m.json, into)
+	var wrongType *json.UnmarshalTypeError
+	var notBase64 base64.CorruptInputError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrongType):
+		return m.wrongType(wrongType)
+	case errors.As(err, &notBase64):
+		return m.notBase64()
+	}
+	// A type's own error quotes the value.
+	return fmt.Errorf("%s: a value does not have the form of its field: correct it", m.Source())
+}
+
+func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
+	path := pathAt(m.json, wrong.Offset)
+	is, wants := confdoc.JSONTypes(wrong)
+	action := "correct it"
+	if wrong.Type.Kind() == reflect.String {
+		if is != "a mapping" && is != "a list" {
+			action = "put it in quotes"
+		} else if m.GVK.Group == "" {
+			action = fmt.Sprintf("write %q and indent the text below it", path[len(path)-1]+": |")
+		}
+	}
+	return m.failf(path, "%s in %s is %s, but must be %s: %s", strings.Join(path, "."), m, is, wants, action)
+}
+
+func (m Manifest) notBase64() error {
+	tree, action := confdoc.Tree(m.json), "encode it"
+	if m.GVK.Kind == secretKind {
+		action += ", or write it under stringData"
+	}
+	for _, field := range []string{"data", "binaryData"} {
+		for _, e := range tree.Get(field).Members() { // in order
+			path := []string{field, e.Name}
+			if _, err := base64.StdEncoding.DecodeString(e.Value.Text); err != nil && isBase64(m, path) {
+				if isBroken(e.Value.Text) {
+					action = "it is cut off, or has a space or a line break: encode it again, in one line (base64 -w0)"
+				}
+				return m.failf(path, "%s.%s in %s is not base64: %s", field, e.Name, m, action)
+			}
+		}
+	}
+	return fmt.Errorf("%s: a value is not base64: encode it", m.Source())
+}
+
+// isBroken reports whether a text is base64 except for whitespace or a missing end.
+func isBroken(text string) bool {
+	joined := strings.TrimRight(strings.Join(strings.Fields(text), ""), "=")
+	_, err := base64.RawStdEncoding.DecodeString(joined[:len(joined)-len(joined)%4])
+	return err == nil && len(joined) >= minBroken
+}
+
+// minBroken is the length of a text that is hardly base64 by chance.
+const minBroken = 40
 
 // manifests are objects without duplicates.
 type manifests []Manifest
@@ -246,15 +313,13 @@ const (
 )
 
 // ReadFile reads a regular file, or standard input.
-func ReadFile(name string) ([]byte, error) {
+func ReadFile(name string) (data []byte, err error) {
 	if name == Stdin {
-		data, err := io.ReadAll(io.LimitReader(os.Stdin, maxFileBytes))
-		if err != nil {
-			return nil, ReadError(StdinName, err)
-		}
-		return data, nil
+		name = StdinName
+		data, err = io.ReadAll(io.LimitReader(os.Stdin, maxFileBytes))
+	} else {
+		data, err = regularfile.Read(name, maxFileBytes)
 	}
-	data, err := regularfile.Read(name, maxFileBytes)
 	if err != nil {
 		return nil, ReadError(name, err)
 	}

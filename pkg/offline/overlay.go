@@ -28,8 +28,7 @@ type Live func(group, kind, namespace, name string) ([]byte, error)
 type Overlay struct {
 	*Cluster
 
-	given  *Manifest
-	places places
+	given *Manifest
 }
 
 // NewOverlay reads the files of a request, if any. All other objects are read with live.
@@ -166,15 +165,12 @@ func (o *Overlay) GatherWithoutSecrets(
 
 // Locate returns the diagnostics with their severity and, if they are about a file, its name and their position in it.
 func (o *Overlay) Locate(severity diagnostic.Severity, diagnostics []diagnostic.Diagnostic) []diagnostic.Diagnostic {
-	o.places.manifests = o.objects
-	var located []diagnostic.Diagnostic
-	for _, d := range diagnostics {
-		if _, _, isInFile := o.places.find(d); isInFile {
-			located = append(located, o.places.locate(severity, d))
-			continue
+	files, located := places{manifests: o.objects}, slices.Clone(diagnostics)
+	for i, d := range located {
+		located[i].Severity = severity
+		if _, _, isInFile := files.find(d); isInFile {
+			located[i] = files.locate(severity, d)
 		}
-		d.Severity = severity
-		located = append(located, d)
 	}
-	return slices.Clip(located)
+	return located
 }

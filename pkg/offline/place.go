@@ -1,14 +1,18 @@
 package offline
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
@@ -133,4 +137,60 @@ func (m Manifest) see(path []string, line int) string {
 
 func isBase64(m Manifest, path []string) bool {
 	return m.GVK.Group == "" && len(path) > 0 && (path[0] == "binaryData" || m.GVK.Kind == "Secret" && path[0] == "data")
+}
+
+// find returns the value at a path in the object, and the position in the file of its key or of the nearest parent. An
+// object of a cluster has no positions.
+func (m Manifest) find(path ...string) (value *confdoc.Node, at position, found bool) {
+	if m.document == nil {
+		return nil, position{}, false
+	}
+	value, at, found = m.document.tree().Find(slices.Concat(m.item, path)...)
+	return value, m.document.inFile(at), found
+}
+
+func (m Manifest) place(path ...string) position {
+	_, at, _ := m.find(path...)
+	return at
+}
+
+func (m Manifest) has(path ...string) bool {
+	_, _, found := m.find(path...)
+	return found
+}
+
+func (m Manifest) failf(path []string, format string, args ...any) error {
+	at := m.place(path...)
+	return fmt.Errorf("%s:%d:%d: "+format, append([]any{m.File, at.Line, at.Column}, args...)...)
+}
+
+// pathAt returns the path of the value at an offset of an object in JSON.
+func pathAt(data []byte, offset int64) []string {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var path []string
+	var visit func() bool
+	visit = func() bool {
+		token, err := decoder.Token()
+		if err != nil || decoder.InputOffset() >= offset {
+			return true
+		}
+		for i := 0; (token == json.Delim('{') || token == json.Delim('[')) && decoder.More(); i++ {
+			name := strconv.Itoa(i)
+			if token == json.Delim('{') {
+				key, _ := decoder.Token()
+				name, _ = key.(string)
+			}
+			path = append(path, name)
+			if visit() {
+				return true
+			}
+			path = path[:len(path)-1]
+		}
+		if token == json.Delim('{') || token == json.Delim('[') {
+			_, err = decoder.Token() // the closing bracket
+		}
+		return err != nil
+	}
+	visit()
+	return path
 }
