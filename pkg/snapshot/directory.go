@@ -57,17 +57,12 @@ func (s *Snapshot) Write(dir, version string) (files int, err error) {
 		}
 		files++
 	}
-	written := map[string]bool{}
 	for _, object := range s.objects {
 		data, err := yaml.Marshal(object.Object)
 		if err != nil {
 			return files, fmt.Errorf("%s/%s: %w", object.GetKind(), object.GetName(), err)
 		}
 		path := pathOf(object)
-		if written[path] {
-			continue // an Event that two queries returned
-		}
-		written[path] = true
 		if err := write(root, path, data); err != nil {
 			return files, err
 		}

@@ -37,14 +37,13 @@ const (
 type mustGather struct {
 	root   *os.Root
 	images []string
-	seen   map[string]bool
 	s      *Snapshot
 }
 
 // readMustGather returns nil if the directory is no must-gather. Its time is derived only from what status reads,
 // because tenants can write the other objects.
 func readMustGather(root *os.Root, choose func(*Snapshot) string, more []Query) (*Snapshot, error) {
-	m := &mustGather{root: root, seen: map[string]bool{}, s: &Snapshot{}}
+	m := &mustGather{root: root, s: &Snapshot{}}
 	for _, dir := range append([]string{"."}, m.entries(".")...) {
 		names := m.entries(dir)
 		if slices.Contains(names, clusterScoped) || slices.Contains(names, namespaced) {
@@ -57,6 +56,7 @@ func readMustGather(root *os.Root, choose func(*Snapshot) string, more []Query) 
 	if err := m.read(statusQueries); err != nil {
 		return nil, err
 	}
+	m.s.sort()
 	m.s.Taken = m.taken()
 	if err := m.read(more); err != nil {
 		return nil, err
@@ -88,7 +88,8 @@ func (m *mustGather) read(queries []Query) error {
 			for _, object := range objects {
 				if query.selects(object) {
 					found = true
-					m.add(object)
+					messages(object, func(text string) string { return text })
+					m.s.add(object)
 				}
 			}
 		}
@@ -159,16 +160,6 @@ func (m *mustGather) objects(name string) ([]*unstructured.Unstructured, error) 
 		items = append(items, item)
 	}
 	return items, nil
-}
-
-// add keeps the first copy of an object, because several images gather the same objects.
-func (m *mustGather) add(object *unstructured.Unstructured) {
-	id := object.GetKind() + "/" + object.GetNamespace() + "/" + object.GetName()
-	if !m.seen[id] {
-		m.seen[id] = true
-		messages(object, func(text string) string { return text })
-		m.s.add(object)
-	}
 }
 
 // timestampFormat is the format of must-gather's file timestamp, which contains its start and its end.

@@ -82,12 +82,15 @@ func (s *Snapshot) add(object *unstructured.Unstructured) {
 	}
 }
 
-// sort sorts the objects, so that equal clusters yield equal reports.
+// sort sorts the objects, so that equal clusters yield equal reports. It keeps the first copy of each: two queries may
+// return an Event, and a must-gather has the copies of several images.
 func (s *Snapshot) sort() {
-	slices.SortFunc(s.objects, func(a, b *unstructured.Unstructured) int {
+	byName := func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetNamespace(), b.GetNamespace()),
 			cmp.Compare(a.GetName(), b.GetName()))
-	})
+	}
+	slices.SortStableFunc(s.objects, byName)
+	s.objects = slices.CompactFunc(s.objects, func(a, b *unstructured.Unstructured) bool { return byName(a, b) == 0 })
 	slices.SortFunc(s.Unread, func(a, b Unread) int { return cmp.Compare(a.What, b.What) })
 }
 

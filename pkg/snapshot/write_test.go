@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestOnlyAPrivateDirectoryIsWrittenTo(t *testing.T) {
@@ -49,6 +50,17 @@ func TestOnlyAPrivateDirectoryIsWrittenTo(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, entries)
+}
+
+func TestOfTheCopiesOfAnObjectTheFirstIsKept(t *testing.T) {
+	event := func(name, message string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Event", "message": message, "metadata": map[string]any{"namespace": "a", "name": name},
+		}}
+	}
+	s := &Snapshot{objects: []*unstructured.Unstructured{event("b", "1"), event("a", "2"), event("b", "3"), event("a", "4")}}
+	s.sort()
+	require.Equal(t, []*unstructured.Unstructured{event("a", "2"), event("b", "1")}, s.objects)
 }
 
 // Another user of the machine may create these between two files, or a process of the same user.
