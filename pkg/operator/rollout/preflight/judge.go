@@ -3,8 +3,10 @@ package preflight
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -264,16 +266,18 @@ func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *trial.Verdict {
 }
 
 func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
-	text := errorOf(operandlog.OfRun(end, e.log))
+	own := operandlog.OfRun(end, e.log)
+	last := terminationmessage.Reason(evident(own))
+	if slices.ContainsFunc(ofAPIServer, func(words string) bool { return strings.Contains(last, words) }) {
+		return e.verdict(trial.Inconclusive, notStarted, "it did not reach the API server, or that was not "+
+			"ready: %q; check the API server", terminationmessage.Cut(last))
+	}
+	text := errorOf(own)
 	if nodecause.ClassOf(text) == nodecause.Other {
 		text = cmp.Or(usageError(e.log), text)
 	}
 	if text == "" {
 		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, end.Reason)
-	}
-	if slices.ContainsFunc(ofAPIServer, func(words string) bool { return strings.Contains(text, words) }) {
-		return e.verdict(trial.Inconclusive, notStarted, "it did not reach the API server, or that was not "+
-			"ready: %q; check the API server", terminationmessage.Cut(text))
 	}
 	verdict := e.failed(text)
 	if controlplane.Signal(end) == 0 && end.Reason != "OOMKilled" && !controlplane.IsLost(end) {
@@ -281,8 +285,8 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 	}
 	verdict.Result = trial.Inconclusive
 	if verdict.Class == crash { // Its last words are unrelated.
-		verdict.Message = fmt.Sprintf("it ended with exit code %d and reason %q; find what ended it: its kubelet by a probe, "+
-			"the kernel without memory, or a person", end.ExitCode, end.Reason)
+		verdict.Message = fmt.Sprintf("it ended with exit code %d and reason %q; find what ended it: its kubelet by a "+
+			"probe, the kernel without memory, or a person", end.ExitCode, end.Reason)
 	}
 	return verdict
 }
@@ -309,12 +313,12 @@ func (e *evidence) verdict(result trial.Result, class, format string, args ...an
 // errorOf returns why the process of a log failed: the last error of a known class, or else what terminationmessage
 // selects. A provider often logs its cloud's answer, and ends with an error without it.
 func errorOf(log string) string {
-	lines := slices.DeleteFunc(strings.SplitAfter(log, "\n"), isDenied)
-	reason := terminationmessage.Reason(strings.Join(lines, ""))
+	log = evident(log)
+	reason := terminationmessage.Reason(log)
 	if nodecause.ClassOf(reason) != nodecause.Other {
 		return reason
 	}
-	for _, line := range slices.Backward(lines) {
+	for _, line := range slices.Backward(strings.SplitAfter(log, "\n")) {
 		header, _, _ := operandlog.CutHeader(line)
 		isError := header.Severity == "E" || header.Severity == "W"
 		if isError && nodecause.ClassOf(strings.TrimSpace(line)) != nodecause.Other {
@@ -324,10 +328,30 @@ func errorOf(log string) string {
 	return reason
 }
 
-// isDenied reports whether the API server denied something to a preflight, whose identity has other rights than the
-// operand's.
-func isDenied(line string) bool {
-	return strings.Contains(line, "system:serviceaccount:"+operand.Namespace+":"+operand.PreflightName)
+// aboutService matches lines about a Service or an Event: of service/controller.go in k8s.io/cloud-provider, of the
+// providers' files for load balancers, and of client-go's recorders. They quote names, annotations and messages that
+// tenants have chosen.
+var aboutService = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[IWE][^\]]* (?:event\w*|service_controller|\w*load_?balancer\w*)\.go:\d+\]|` +
+		`^[IWE].*\berror processing service `)
+})
+
+// evident returns a log without the messages that do not tell why a process failed: those about Services, and what the
+// API server denied to a preflight, whose identity has other rights than the operand's. Their headers stay, because
+// what follows without a header belongs to them.
+func evident(log string) string {
+	lines := strings.SplitAfter(log, "\n")
+	for i, line := range lines {
+		isDenied := strings.Contains(line, "system:serviceaccount:"+operand.Namespace+":"+operand.PreflightName)
+		if !isDenied && !aboutService().MatchString(line) {
+			continue
+		}
+		lines[i] = ""
+		if _, message, ok := operandlog.CutHeader(line); ok {
+			lines[i] = strings.TrimSuffix(line, message) + "\n"
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 // usageError returns the error that a program prints before its usage, "" if there is none. Some

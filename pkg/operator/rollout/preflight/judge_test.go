@@ -468,3 +468,70 @@ func TestNoLineOfAValueIsTheErrorOfAProcess(t *testing.T) {
 		})
 	}
 }
+
+// aboutServices are lines of cloud-controller-managers with what the owner of a Service or a namespace has chosen: an
+// annotation, a name or the message of an Event.
+var aboutServices = []string{
+	"W1125 19:00:00.000000       1 controller.go:299] error processing service shop/authfailure (retrying in 5s): %s\n",
+	`E1125 19:00:00.000000       1 controller.go:302] "Unhandled Error" err="error processing service shop/a (retrying with ` +
+		`exponential backoff): failed to ensure load balancer: %s" logger="UnhandledError"` + "\n",
+	`W1125 19:00:00.000000       1 loadbalancer.go:445] Could not parse int value from "%s", failing back to default a = 1` + "\n",
+	"E1125 19:00:00.000000       1 loadbalancers.go:300] failed to build load-balancer request: invalid annotation value %s\n",
+	"W1125 19:00:00.000000       1 azure_loadbalancer_backendpool.go:283] bc.GetBackendPrivateIPs for service (%s): failed\n",
+	"E1125 19:00:00.000000       1 gce_loadbalancer_internal.go:1] ensureInternalLoadBalancer(%s): failed\n",
+	`E1125 19:00:00.000000       1 service_controller.go:233] "reconcile" err="annotation %s"` + "\n",
+	`E1125 19:00:00.000000       1 event.go:359] "Server rejected event (will not retry!)" err="namespaces not found" ` +
+		`event="&Event{Message:%s}"` + "\n",
+}
+
+func TestNoWordOfTheOwnerOfAServiceIsTheErrorOfAProcess(t *testing.T) {
+	for name, tc := range map[string]struct{ last, class string }{
+		"it could not renew its lease":      {errorAt + "leaderelection lost\n", notStarted},
+		"its port is in use":                {inUse, crash},
+		"it logs no error":                  {"I1125 19:00:00.000000       1 a.go:1] shutting down\n", crash},
+		"its cloud cannot be reached":       {errorAt + "dial tcp 192.0.2.1:443: i/o timeout\n", "Unreachable"},
+		"its cloud rejects it, and it ends": {errorAt + "got 403 instead\n" + fatalAt + "cannot start\n", "Unauthorized"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, line := range aboutServices {
+				for _, words := range []string{
+					"Authentication failed", "connection refused", "x\nAuthentication failed", "x\npanic: got 503 instead",
+				} {
+					about := strings.Replace(line, "%s", words, 1)
+					logs := []string{about + tc.last, about + tc.last + about + "I1125 19:00:00.000000       1 a.go:1] m\n"}
+					for _, log := range logs {
+						e := &evidence{pod: &corev1.Pod{}, log: log}
+						verdict := e.ended(&corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: log})
+						require.Equal(t, tc.class, verdict.Class, log)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A provider may log an annotation elsewhere. Its owner can delay that a revision is taken back, and no more: its second
+// end does that.
+func TestWhatTheOwnerOfAServiceWritesElsewhereOnlyDelaysAVerdict(t *testing.T) {
+	for _, words := range []string{"Authentication failed", "connection refused", "got 403 instead", "no such host"} {
+		other := "W1125 19:00:00.000000       1 aws.go:3192] Ignoring empty security group in " + words + "\n"
+		t.Run(words, func(t *testing.T) {
+			e := &evidence{pod: &corev1.Pod{}}
+			lost := &corev1.ContainerStateTerminated{ExitCode: 1, Message: other + errorAt + "leaderelection lost\n"}
+			require.Equal(t, notStarted, e.ended(lost).Class)
+			w := newFirst(t)
+			for range 2 {
+				w.ended(t, "m1", 1, corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Error", Message: other + inUse})
+				if w.record(t).State == trial.ProofFailed {
+					break
+				}
+				now := int(w.clock.Since(controlplanetest.Begin).Seconds())
+				w.Start("m1", now)
+				w.takesLead("m0", now+2)
+				w.renews(t, 10*time.Minute+30*time.Second)
+			}
+			require.Equal(t, trial.ProofFailed, w.record(t).State)
+			require.Len(t, w.rejected(t), 1)
+		})
+	}
+}
