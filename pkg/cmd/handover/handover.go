@@ -146,25 +146,35 @@ func (o *options) prepare(ctx context.Context) (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if holder := leaseholder.Identity(lease); holder != o.holder {
+	switch holder := leaseholder.Identity(lease); holder {
+	case o.holder:
+		return address, nil
+	case "":
+		return "", fmt.Errorf("nobody holds lease/%s", operand.Lease)
+	default:
 		return "", fmt.Errorf("the holder of lease/%s is %q", operand.Lease, holder)
 	}
-	return address, nil
 }
 
 func (o *options) awaitSuccessor(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, successorPatience)
 	defer cancel()
 	name := operand.Name + "-" + o.successor
+	var unread error
 	err := wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
 		_, err := o.Client.CoreV1().Pods(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
-		return apierrors.IsNotFound(err), nil // retry all other errors
+		unread = err // The API server may answer the next time.
+		return apierrors.IsNotFound(err), nil
 	})
-	if err != nil {
-		return fmt.Errorf("pod/%s has not ended, so its node is not ready to lead: %w", name, err)
+	switch {
+	case err == nil:
+		<-o.after(nodepod.CleanupPeriod)
+		return nil
+	case unread != nil:
+		return fmt.Errorf("whether pod/%s has ended within %s is not known: %w", name, successorPatience, unread)
+	default:
+		return fmt.Errorf("pod/%s has not ended within %s, so its node is not ready to lead", name, successorPatience)
 	}
-	<-o.after(nodepod.CleanupPeriod)
-	return nil
 }
 
 // awaitHandover waits until the holder has lost the lease, on the holder's node until another process has acquired it.

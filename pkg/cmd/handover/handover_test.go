@@ -2,6 +2,7 @@ package handover
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -309,6 +310,26 @@ func TestTheLeaderDoesNotEndBeforeTheSuccessorWaits(t *testing.T) {
 	n.requireBack(t)
 }
 
+func TestASuccessorThatDoesNotEndIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"it runs": {want: "pod/cloud-controller-manager-master-1 has not ended within 30s, so its node is not ready to lead"},
+		"it cannot be read": {
+			errors.New("the server is busy"), "whether pod/cloud-controller-manager-master-1 has ended within 30s is not known: the server is busy",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, "master-0")
+			n.kube.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &corev1.Pod{}, tc.err })
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			require.EqualError(t, n.awaitSuccessor(ctx), tc.want)
+		})
+	}
+}
+
 func TestNothingIsTakenAwayIf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, n *testNode)
@@ -317,6 +338,13 @@ func TestNothingIsTakenAwayIf(t *testing.T) {
 		"another process leads already": {
 			change: func(_ *testing.T, n *testNode) { n.holder = "master-0_former" },
 			want:   `the holder of lease/cloud-controller-manager is "master-0_first"`,
+		},
+		"nobody leads": {
+			change: func(t *testing.T, n *testNode) {
+				require.NoError(t, n.kube.Tracker().Update(coordinationv1.SchemeGroupVersion.WithResource("leases"), leaseOf(""),
+					operand.Namespace))
+			},
+			want: `nobody holds lease/cloud-controller-manager`,
 		},
 		"the lease cannot be read": {
 			change: func(t *testing.T, n *testNode) {
