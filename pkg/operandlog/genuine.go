@@ -56,17 +56,21 @@ func CutHeader(line string) (h Header, message string, ok bool) {
 func Genuine(stamped string, isComplete bool) string {
 	var genuine strings.Builder
 	var c chronology
-	isForged := !isComplete
+	isForged, zone := !isComplete, time.Duration(0)
 	if begin, _, ok := cutStamp(stamped); ok && !isComplete {
 		c = chronology{written: begin, stamp: begin, misfit: begin}
 	}
 	for line := range strings.Lines(stamped) {
 		stamp, text, ok := cutStamp(line)
 		if !ok && c.stamp.IsZero() {
-			return stamped // the server does not stamp lines; a value cannot be the first line of a log
+			return stamped // the server does not stamp lines
 		}
 		if h, _, isHeader := CutHeader(text); isHeader {
-			isForged = !c.fits(h.Near(stamp), stamp)
+			at := h.Near(stamp)
+			if isComplete && c == (chronology{}) {
+				zone = zoneOf(stamp.Sub(at)) // a value cannot be the first line of a log
+			}
+			isForged = !c.fits(at.Add(zone), stamp)
 		} else if ok {
 			c.written = later(c.written, stamp.Add(-c.lag))
 		}
@@ -93,19 +97,40 @@ func OfRun(run *corev1.ContainerStateTerminated, log string) string {
 	if run.StartedAt.IsZero() || run.FinishedAt.Before(&run.StartedAt) {
 		return run.Message // The times are not known, or the clock was set back.
 	}
-	var own strings.Builder
+	own, last, isAny := linesWithin(run, 0)
+	if !isAny {
+		// A tenant who can write all headers of a message has no use for another time zone.
+		own, _, _ = linesWithin(run, zoneOf(run.FinishedAt.Sub(last)))
+	}
+	return own
+}
+
+// linesWithin returns the lines of a termination message that are within the run, if the container's clock is behind
+// UTC by that much. last is the time in the last header, and isAny whether any header is within the run.
+func linesWithin(run *corev1.ContainerStateTerminated, zone time.Duration) (own string, last time.Time, isAny bool) {
 	begin, end := run.StartedAt.Add(-slack), run.FinishedAt.Add(time.Second) // these times have no fractions of a second
 	isForged := false
 	for line := range strings.Lines(run.Message) {
 		if h, _, isHeader := CutHeader(line); isHeader {
-			at := h.Near(end)
+			last = h.Near(end)
+			at := last.Add(zone)
 			isForged = at.Before(begin) || at.After(end) || h.Severity == "F" && end.Sub(at) > slack+time.Second
+			isAny = isAny || !isForged
 		}
 		if !isForged {
-			own.WriteString(line)
+			own += line
 		}
 	}
-	return own.String()
+	return own, last, isAny
+}
+
+// zoneOf returns how much a container's clock is behind UTC if a header is that much behind its time: a time zone is at
+// most 14 hours and a multiple of a quarter of an hour away.
+func zoneOf(lag time.Duration) time.Duration {
+	if zone := lag.Round(15 * time.Minute); zone.Abs() <= 14*time.Hour {
+		return zone
+	}
+	return 0
 }
 
 // logged returns the lines of a termination message that are in the log.

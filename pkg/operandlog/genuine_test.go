@@ -30,6 +30,19 @@ func TestOfATerminationMessageTheLinesOfTheRunAreLeft(t *testing.T) {
 			message: line("E", begin.Add(-10*time.Second-time.Microsecond), "forged") + "forged too\n" + line("E", last, "own"),
 			want:    line("E", last, "own"),
 		},
+		"those of a clock in Nepal": {
+			message: line("E", begin.Add(345*time.Minute), "first") + line("F", last.Add(345*time.Minute), "last"),
+			want:    line("E", begin.Add(345*time.Minute), "first") + line("F", last.Add(345*time.Minute), "last"),
+		},
+		"those of a clock in Brazil, without one from before the run": {
+			message: line("E", begin.Add(-191*time.Minute), "forged") + line("F", last.Add(-180*time.Minute), "last"),
+			want:    line("F", last.Add(-180*time.Minute), "last"),
+		},
+		"no line of another zone beside one of the run": {
+			message: line("F", last.Add(-time.Hour), "forged") + line("E", last, "own") + line("F", last.Add(-time.Hour), "forged"),
+			want:    line("E", last, "own"),
+		},
+		"no line of a day before": {message: line("F", last.Add(-24*time.Hour), "forged")},
 		"no line from after it": {
 			message: line("E", finished.Add(time.Second+time.Microsecond), "forged") + "Error: forged too\n",
 		},
