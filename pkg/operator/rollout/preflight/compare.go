@@ -109,8 +109,8 @@ func (s *state) logOfEnded(ctx context.Context, pod *corev1.Pod) (log string) {
 func (s *state) recordLeaderRejected(ctx context.Context) error {
 	var last time.Time
 	var rejected []int32
-	for _, r := range trial.Remembered(s.record.Rejected, 0, s.now) {
-		if r.Verdict.AwaitsLeader(s.status.LatestAvailableRevision) && r.Verdict.Ended.After(last) {
+	for _, r := range trial.Remembered(s.record.Rejected, 0, s.view.Now()) {
+		if r.Verdict.AwaitsLeader(s.view.Status().LatestAvailableRevision) && r.Verdict.Ended.After(last) {
 			last = r.Verdict.Ended.Time
 		}
 		rejected = append(rejected, r.Verdict.Revision)
@@ -119,10 +119,10 @@ func (s *state) recordLeaderRejected(ctx context.Context) error {
 		return nil
 	}
 	s.after(logInterval)
-	if !s.isRejectedToo(ctx, s.now.Sub(last), rejected...) {
+	if !s.isRejectedToo(ctx, s.view.Now().Sub(last), rejected...) {
 		return nil
 	}
-	s.record.MarkLeaderRejected(s.status.LatestAvailableRevision)
+	s.record.MarkLeaderRejected(s.view.Status().LatestAvailableRevision)
 	return s.record.Save(ctx, s.Kube.CoreV1())
 }
 

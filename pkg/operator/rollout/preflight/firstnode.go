@@ -57,9 +57,9 @@ func (s *state) firstNode() (first *corev1.Pod, former int32) {
 	if former = s.wayBack(); former == 0 {
 		return nil, 0
 	}
-	for _, node := range s.status.NodeStatuses {
+	for _, node := range s.view.Status().NodeStatuses {
 		pod := s.view.StaticPod(node.NodeName)
-		switch isFirst := pod != nil && controlplane.HasRevision(pod, s.status.LatestAvailableRevision); {
+		switch isFirst := pod != nil && controlplane.HasRevision(pod, s.view.Status().LatestAvailableRevision); {
 		case isFirst && first != nil:
 			return nil, 0
 		case isFirst:
@@ -80,7 +80,7 @@ func (s *state) firstNode() (first *corev1.Pod, former int32) {
 // static pod needs, and not every platform has one.
 func (s *state) watchFirstNode(ctx context.Context) error {
 	first, former := s.firstNode()
-	if first == nil || s.record.IsRejected(s.status.LatestAvailableRevision) {
+	if first == nil || s.record.IsRejected(s.view.Status().LatestAvailableRevision) {
 		s.notReady = notReady{}
 		return nil
 	}
@@ -101,7 +101,7 @@ func (s *state) watchFirstNode(ctx context.Context) error {
 
 // changes returns what the latest revision changes of what the CCM of a former one starts with.
 func (s *state) changes(former int32) operand.StartDigests {
-	return s.objects.Changes(s.status.LatestAvailableRevision, former)
+	return s.objects.Changes(s.view.Status().LatestAvailableRevision, former)
 }
 
 // hasLoggedIn reports whether a preflight has logged in with what the latest revision changes, or that is only the
@@ -119,7 +119,7 @@ func (s *state) ignoreSettledRestarts(pod *corev1.Pod) {
 	if controlplane.IsReady(pod) {
 		ready = status.ContainerID
 	}
-	hasSettled := s.now.Sub(s.ready.See(ready, s.now)) >= controlplane.SettleTime && ready != ""
+	hasSettled := s.view.Now().Sub(s.ready.See(ready, s.view.Now())) >= controlplane.SettleTime && ready != ""
 	run := controlplane.Terminated(status)
 	if hasSettled || run != nil && controlplane.EndedByMove(run, pod.Spec.NodeName, s.view.Moves()) {
 		s.ignored = map[types.UID]int{pod.UID: endsOf(status)}
@@ -137,7 +137,7 @@ func endsOf(status corev1.ContainerStatus) int {
 // judgeFirstNode judges a revision that is not Ready on its first node, nil if there is no verdict yet. A cloud that
 // may be down, or that rejects a login which it accepted before, only pauses the rollout.
 func (s *state) judgeFirstNode(ctx context.Context, first *corev1.Pod, former int32) *trial.Verdict {
-	e := &evidence{now: s.now, pod: first, since: s.unready.See(string(first.UID), s.now)}
+	e := &evidence{now: s.view.Now(), pod: first, since: s.unready.See(string(first.UID), s.view.Now())}
 	status := controlplane.ContainerStatus(first)
 	count := endsOf(status) - s.ignored[first.UID]
 	if end := controlplane.Terminated(status); end != nil && count >= minRestarts {
@@ -189,7 +189,7 @@ func (s *state) waitsForNoCloud(ctx context.Context, pod, container string) stri
 	case err != nil:
 		return ""
 	case strings.TrimSpace(text) == "":
-		if s.now.Sub(s.emptyLog.See(container, s.now)) < lookInterval {
+		if s.view.Now().Sub(s.emptyLog.See(container, s.view.Now())) < lookInterval {
 			s.lastLogRead = time.Time{}
 			return ""
 		}
@@ -212,7 +212,7 @@ func (s *state) rejectRevision(ctx context.Context, former int32, verdict *trial
 		isSame := func(r trial.Rejection) bool { return inputs.Matches(r.Inputs) }
 		s.record.Rejected = slices.DeleteFunc(s.record.Rejected, isSame)
 	}
-	verdict.Tries, verdict.Revision, verdict.Former = 1, s.status.LatestAvailableRevision, former
+	verdict.Tries, verdict.Revision, verdict.Former = 1, s.view.Status().LatestAvailableRevision, former
 	verdict.LoggedIn = s.hasLoggedIn(former)
 	s.record.Inputs = inputs
 	s.record.Conclude(verdict)
@@ -242,7 +242,7 @@ func (s *state) rejectedLate() (former int32) {
 func (s *state) leadingFormer() int32 {
 	holder := s.view.Holder()
 	former := s.view.Revisions(holder.Node).CurrentRevision
-	if holder.State != controlplane.Leading || former == s.status.LatestAvailableRevision {
+	if holder.State != controlplane.Leading || former == s.view.Status().LatestAvailableRevision {
 		return 0
 	}
 	return former

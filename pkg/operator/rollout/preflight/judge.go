@@ -109,10 +109,10 @@ type evidence struct {
 	// since is when this process of the operator first saw the pod, startedAt the container run, and ledAt the lease held,
 	// zero if it has not: the clocks of the nodes differ.
 	since, startedAt, ledAt time.Time
-	// held is how long the process had held the lease at its last renewal, by the clock of its node, and holder another
+	// heldFor is how long the process had held the lease at its last renewal, by the clock of its node, and holder another
 	// process that holds the lease.
-	held   time.Duration
-	holder string
+	heldFor time.Duration
+	holder  string
 	// nodes is how many Nodes there are, 0 until lookupTimeout is over.
 	nodes int
 	// changesImage is whether the candidate changes the image.
@@ -179,7 +179,7 @@ func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 		return verdict, ""
 	}
 	switch {
-	case e.unread != "" && e.held >= unseenPeriod:
+	case e.unread != "" && e.heldFor >= unseenPeriod:
 		return e.verdict(trial.Successful, "", "it led for %s; its log was not read: %s", unseenPeriod, e.unread), ""
 	case e.now.Sub(e.startedAt) < e.lookupLimit():
 		return nil, "its look-up of the nodes"
@@ -190,7 +190,7 @@ func (e *evidence) running() (verdict *trial.Verdict, waitsFor string) {
 	case e.unread != "":
 		// Its machine may have ended, which the pod's status does not show.
 		return e.verdict(trial.Inconclusive, notStarted, "it led for %s, and its log was not read: %s; check "+
-			"the kubelet of node/%s", e.held.Round(time.Second), e.unread, e.pod.Spec.NodeName), ""
+			"the kubelet of node/%s", e.heldFor.Round(time.Second), e.unread, e.pod.Spec.NodeName), ""
 	}
 	return e.overdue(led), ""
 }

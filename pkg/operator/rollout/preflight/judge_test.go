@@ -208,11 +208,11 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			waitsFor: "its look-up of the nodes",
 		},
 		"its machine ends once it leads": {
-			state: running, runs: 44, leads: 43, change: func(e *evidence) { e.unread, e.held = "no route to host", 2*time.Second },
+			state: running, runs: 44, leads: 43, change: func(e *evidence) { e.unread, e.heldFor = "no route to host", 2*time.Second },
 			waitsFor: "its look-up of the nodes",
 		},
 		"its machine ended once it led": {
-			state: running, runs: 45, leads: 44, change: func(e *evidence) { e.unread, e.held = "no route to host", 2*time.Second },
+			state: running, runs: 45, leads: 44, change: func(e *evidence) { e.unread, e.heldFor = "no route to host", 2*time.Second },
 			result: trial.Inconclusive, class: "NotStarted",
 			message: "it led for 2s, and its log was not read: no route to host; check the kubelet of node/m1",
 		},
@@ -368,8 +368,8 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 				},
 			}
 			if tc.leads >= 0 && tc.state.Running != nil {
-				e.held = time.Duration(tc.leads) * time.Second
-				e.ledAt = e.now.Add(-e.held)
+				e.heldFor = time.Duration(tc.leads) * time.Second
+				e.ledAt = e.now.Add(-e.heldFor)
 			}
 			if tc.change != nil {
 				tc.change(e)

@@ -31,7 +31,7 @@ func (s *state) report(ctx context.Context, verdict *trial.Verdict, waitsFor str
 			texts = append([]string{verdict.Describe()}, texts...)
 		}
 	}
-	if waitsFor != "" && s.now.Sub(s.lasts.See(s.record.Digest, s.now)) >= quietPeriod {
+	if waitsFor != "" && s.view.Now().Sub(s.lasts.See(s.record.Digest, s.view.Now())) >= quietPeriod {
 		texts = append(texts, "the preflight of the changed inputs waits for "+waitsFor+s.whatHappens(s.record.Inputs, ""))
 		reason = "PreflightWaiting"
 	}

@@ -87,7 +87,7 @@ func (s *state) create(ctx context.Context) (*trial.Verdict, string, error) {
 	created, err := s.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		s.podSeen.See(string(created.UID), s.now)
+		s.podSeen.See(string(created.UID), s.view.Now())
 	case !apierrors.IsAlreadyExists(err):
 		return nil, "", fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 	}
@@ -125,14 +125,14 @@ func (s *state) isUnwatched() bool {
 	if hasEnded && s.podSeen.Value() != string(s.pod.UID) {
 		return true
 	}
-	s.podSeen.See(string(s.pod.UID), s.now)
+	s.podSeen.See(string(s.pod.UID), s.view.Now())
 	return hasEnded && s.pod.Status.Reason == deadlineExceeded
 }
 
 // runAgain replaces a pod that no operator watched, once: each run logs in to the cloud.
 func (s *state) runAgain(ctx context.Context) (*trial.Verdict, string, error) {
 	if s.pod.Annotations[operand.PreflightAgainAnnotation] != "" {
-		e := &evidence{now: s.now, pod: s.pod, since: s.now}
+		e := &evidence{now: s.view.Now(), pod: s.pod, since: s.view.Now()}
 		return e.verdict(trial.Inconclusive, notStarted, "pod/%s ended twice while no operator watched it; check the pods "+
 			"of the operator", s.pod.Name), "", nil
 	}
@@ -148,17 +148,18 @@ func (s *state) runAgain(ctx context.Context) (*trial.Verdict, string, error) {
 func (s *state) evidence(ctx context.Context) (*evidence, error) {
 	uid := string(s.pod.UID)
 	e := &evidence{
-		now: s.now, pod: s.pod, since: s.podSeen.See(uid, s.now), changesImage: s.record.Inputs[diagnostic.Image] != "",
+		now: s.view.Now(), pod: s.pod, since: s.podSeen.See(uid, s.view.Now()),
+		changesImage: s.record.Inputs[diagnostic.Image] != "",
 	}
 	state := controlplane.ContainerStatus(s.pod).State
 	if state.Running == nil && state.Terminated == nil {
 		return e, nil
 	}
 	if state.Running != nil {
-		e.startedAt = s.containerStarted.See(uid, s.now)
+		e.startedAt = s.containerStarted.See(uid, s.view.Now())
 	}
 	if leads(s.lease, s.pod) {
-		e.ledAt, e.held = s.leaseAcquired.See(uid, s.now), leaseholder.HeldFor(s.lease)
+		e.ledAt, e.heldFor = s.leaseAcquired.See(uid, s.view.Now()), leaseholder.HeldFor(s.lease)
 	} else if s.lease != nil {
 		e.holder = leaseholder.Identity(s.lease)
 	}
@@ -167,7 +168,7 @@ func (s *state) evidence(ctx context.Context) (*evidence, error) {
 		e.unread = unread.Error()
 	}
 	var err error
-	if state.Running != nil && s.now.Sub(e.startedAt) >= lookupTimeout {
+	if state.Running != nil && s.view.Now().Sub(e.startedAt) >= lookupTimeout {
 		if e.nodes, err = s.countNodes(ctx); err != nil {
 			return nil, err
 		}
@@ -191,7 +192,7 @@ func (s *state) deletePod(ctx context.Context) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.pod.UID))}
 	isForced := s.pod.DeletionTimestamp != nil
 	if isForced {
-		if s.now.Sub(s.podEnding.See(string(s.pod.UID), s.now)) < endTimeout || s.forced == s.pod.UID {
+		if s.view.Now().Sub(s.podEnding.See(string(s.pod.UID), s.view.Now())) < endTimeout || s.forced == s.pod.UID {
 			return nil
 		}
 		options.GracePeriodSeconds = ptr.To[int64](0)

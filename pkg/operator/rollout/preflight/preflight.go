@@ -79,8 +79,6 @@ func isOfPreflight(obj any) bool {
 type state struct {
 	*controller
 	syncCtx factory.SyncContext
-	now     time.Time
-	status  *operatorv1.StaticPodOperatorStatus
 	// acceptance has the values that an administrator has accepted, see operatorclient.IsAccepted.
 	acceptance string
 	view       controlplane.View
@@ -95,7 +93,6 @@ func (c *controller) observe(syncCtx factory.SyncContext) (s *state, err error) 
 	if s.view, err = c.View(); err != nil {
 		return nil, err
 	}
-	s.now, s.status = s.view.Now(), s.view.Status()
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
 		return nil, err
@@ -195,10 +192,11 @@ func (s *state) endConcluded(ctx context.Context) error {
 // worksSince reports whether every node has the latest revision with the candidate's changes, and a process that
 // acquired the lease since then has settled. That has the change, because an installation ends the process of its node.
 func (s *state) worksSince(verdict time.Time) bool {
-	latest := s.status.LatestAvailableRevision
+	latest := s.view.Status().LatestAvailableRevision
 	isBehind := func(n operatorv1.NodeStatus) bool { return n.CurrentRevision != latest }
 	return s.view.Holder().State == controlplane.Leading && s.view.Record().HeldSince.After(verdict) &&
-		!slices.ContainsFunc(s.status.NodeStatuses, isBehind) && s.objects.StartDigests(latest).Matches(s.record.Inputs)
+		!slices.ContainsFunc(s.view.Status().NodeStatuses, isBehind) &&
+		s.objects.StartDigests(latest).Matches(s.record.Inputs)
 }
 
 // end deletes what a preflight leaves, and reports its verdict, if any, and what waits.
@@ -211,7 +209,7 @@ func (s *state) end(ctx context.Context, verdict *trial.Verdict) error {
 		return err
 	}
 	if s.pod != nil && s.pod.DeletionTimestamp != nil {
-		s.after(max(lookInterval, s.podEnding.At().Add(endTimeout).Sub(s.now)))
+		s.after(max(lookInterval, s.podEnding.At().Add(endTimeout).Sub(s.view.Now())))
 	}
 	return s.report(ctx, verdict, "")
 }

@@ -36,11 +36,11 @@ type proofMemory struct {
 // prove lets the first node of a rollout lead before a second node gets the revision: package leadership moves the
 // lead, and the rollout waits. When every node has the revision, it counts the leaders that end.
 func (s *state) prove(ctx context.Context) error {
-	latest, proof := s.status.LatestAvailableRevision, s.record.Proof
+	latest, proof := s.view.Status().LatestAvailableRevision, s.record.Proof
 	switch {
 	case proof.HasFailed(latest) && !s.record.IsRejected(latest) &&
 		s.isAccepted(s.changes(proof.Former)):
-		return s.writeProof(ctx, proof.In(trial.Unproved, acceptedByAdmin, s.now))
+		return s.writeProof(ctx, proof.In(trial.Unproved, acceptedByAdmin, s.view.Now()))
 	case proof.HasEnded(latest):
 		return s.takeBackIfLeadersEnd(ctx)
 	case proof.IsOpen(latest) && s.hasFirstNode(proof):
@@ -63,7 +63,7 @@ func (s *state) hasFirstNode(p *trial.Proof) bool {
 func (s *state) continueProof(ctx context.Context) error {
 	look, present := lookInterval, s.record.Proof
 	if present.State == trial.ProofHeld && !present.Hangs {
-		look = max(lookInterval, present.Since.Add(trial.ProofHoldPeriod).Sub(s.now)) // Time or an event ends it.
+		look = max(lookInterval, present.Since.Add(trial.ProofHoldPeriod).Sub(s.view.Now())) // Time or an event ends it.
 	}
 	s.after(look)
 	p := s.observeProof(ctx, present)
@@ -82,9 +82,9 @@ func (s *state) continueProof(ctx context.Context) error {
 // beginProof returns the proof of a rollout whose first node has the revision, nil if it needs none. Changes of only
 // credentials and CAs need no proof, but their leaders are watched if the former revision leads.
 func (s *state) beginProof(ctx context.Context) *trial.Proof {
-	latest, now := s.status.LatestAvailableRevision, metav1.NewTime(s.now)
+	latest, now := s.view.Status().LatestAvailableRevision, metav1.NewTime(s.view.Now())
 	begun := &trial.Proof{Revision: latest, State: trial.ProofAwaited, Began: now, Since: now}
-	begun.Node, begun.Former = s.view.Halfway(s.status)
+	begun.Node, begun.Former = s.view.Halfway(s.view.Status())
 	first, former := s.view.StaticPod(begun.Node), s.record.Proof
 	begun.Again = former.IsOpen(latest) && former.Again // The machine of its first node was replaced.
 	if begun.Former == 0 || first == nil || !controlplane.IsReady(first) ||
@@ -129,7 +129,7 @@ func (s *state) startedOn(ctx context.Context, node string) (started []string, a
 func (s *state) observeProof(ctx context.Context, proof *trial.Proof) *proving {
 	holder, changes := s.view.Holder(), s.changes(proof.Former)
 	p := &proving{
-		now: s.now, proof: proof, changed: changes.Causes(),
+		now: s.view.Now(), proof: proof, changed: changes.Causes(),
 		accepted: s.isAccepted(changes), accept: s.acceptCommand(changes),
 	}
 	holds := holder.State.Runs() // It may hang, or its machine may be dead, until the lease expires.
@@ -157,19 +157,19 @@ func (s *state) observeProof(ctx context.Context, proof *trial.Proof) *proving {
 // another node's process has been missing. A client that has written the lease keeps the lead from moving until that is
 // released or expires. One that goes on renewing it may be another operator's.
 func (s *state) observeLosses(p *proving, holds bool) {
-	if s.view.Holder().State == controlplane.Other && s.now.Sub(p.proof.Began.Time) < trial.ProofHoldPeriod {
+	if s.view.Holder().State == controlplane.Other && s.view.Now().Sub(p.proof.Began.Time) < trial.ProofHoldPeriod {
 		s.memory.unled, s.memory.awaits = patience.Since[bool]{}, patience.Since[int64]{}
 	} else {
-		p.awaited = s.now.Sub(s.memory.awaits.See(p.proof.Since.Unix(), s.now))
-		if since := s.memory.unled.See(!holds, s.now); !holds {
-			p.unled = s.now.Sub(since)
+		p.awaited = s.view.Now().Sub(s.memory.awaits.See(p.proof.Since.Unix(), s.view.Now()))
+		if since := s.memory.unled.See(!holds, s.view.Now()); !holds {
+			p.unled = s.view.Now().Sub(since)
 		}
 	}
 	isLost := slices.ContainsFunc(s.view.StaticPods(), func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName != p.proof.Node && s.keepsEnding(pod)
 	})
-	if since := s.memory.lost.See(isLost, s.now); isLost {
-		p.lost = s.now.Sub(since)
+	if since := s.memory.lost.See(isLost, s.view.Now()); isLost {
+		p.lost = s.view.Now().Sub(since)
 	}
 }
 
@@ -186,10 +186,10 @@ func (s *state) observeStart(ctx context.Context, p *proving, first *corev1.Pod)
 	if p.hasStarted() {
 		well = p.container
 	}
-	if since := s.memory.well.See(well, s.now); well != "" {
-		p.wellFor = s.now.Sub(since)
+	if since := s.memory.well.See(well, s.view.Now()); well != "" {
+		p.wellFor = s.view.Now().Sub(since)
 	}
-	if s.now.Sub(p.proof.Since.Time) >= startTimeout {
+	if s.view.Now().Sub(p.proof.Since.Time) >= startTimeout {
 		text, _, _ := operandlog.Read(ctx, s.Kube.CoreV1(), first.Name)
 		p.log, _ = s.mask(text) // It only explains.
 	}
@@ -215,7 +215,7 @@ func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, proof *trial.Pro
 func (s *state) judgeEnd(
 	ctx context.Context, pod *corev1.Pod, run *corev1.ContainerStateTerminated, lease *coordinationv1.Lease,
 ) *trial.Verdict {
-	verdict := (&evidence{now: s.now, pod: pod, log: s.logOfEnded(ctx, pod)}).ended(run)
+	verdict := (&evidence{now: s.view.Now(), pod: pod, log: s.logOfEnded(ctx, pod)}).ended(run)
 	verdict.Led, verdict.Ended = true, run.FinishedAt
 	began := run.StartedAt.Time
 	if controlplane.Led(run, lease) {
@@ -235,7 +235,7 @@ func (s *state) rejectLed(ctx context.Context, failed *trial.Proof, verdict *tri
 	if err != nil || rejected {
 		return err
 	}
-	return s.writeProof(ctx, failed.In(trial.Unproved, acceptedByAdmin, s.now))
+	return s.writeProof(ctx, failed.In(trial.Unproved, acceptedByAdmin, s.view.Now()))
 }
 
 // writeProof writes the proof of a revision, and reports a new state.
@@ -284,7 +284,7 @@ func (s *state) takeBackIfLeadersEnd(ctx context.Context) error {
 	if len(m.ends) < minRestarts || len(s.changes(present.Former)) == 0 {
 		return nil // The former revision may be pruned: then there is nothing to go back to.
 	}
-	failed := present.In(trial.ProofFailed, verdict.Message, s.now)
+	failed := present.In(trial.ProofFailed, verdict.Message, s.view.Now())
 	failed.Node = process.Node
 	return s.rejectLed(ctx, failed, verdict)
 }
@@ -292,7 +292,7 @@ func (s *state) takeBackIfLeadersEnd(ctx context.Context) error {
 // noEndCounts reports whether the leaders that have ended so far do not count against a revision.
 func (s *state) noEndCounts(proof *trial.Proof) bool {
 	return s.view.Holder().State == controlplane.Leading || proof.State == trial.ProofFailed ||
-		proof.Why == acceptedByAdmin || s.now.Sub(proof.Began.Time) >= watchPeriod
+		proof.Why == acceptedByAdmin || s.view.Now().Sub(proof.Began.Time) >= watchPeriod
 }
 
 // endOfLeader returns the verdict about a process of the revision that ended, because of it, before it settled, or nil.

@@ -537,6 +537,65 @@ func TestARevisionThatHangsWhenItLeadsIsRejectedOnceAFormerOneHasStarted(t *test
 		"cloud-node-lifecycle-controller, service-lb-controller")
 }
 
+// forbids is what a process logs that may not list a resource of which its provider waits for the cache.
+func forbids(resource string) string {
+	return `E1125 19:00:00.000000       1 reflector.go:204] "Failed to watch" err="failed to list: ` + resource + ` is forbidden: ` +
+		`User \"system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager\" cannot list resource"` + "\n"
+}
+
+// The lines are those of the providers' sources. Each standby with these changes is healthy.
+func TestWhatOnlyALeaderStartsIsJudged(t *testing.T) {
+	const runs = "F1125 19:00:00.000000       1 controllermanager.go:224] error running controllers: "
+	for name, tc := range map[string]struct {
+		log   string
+		hangs bool
+		says  string
+	}{
+		"AWS: the tagging controller without tags": {"F1125 19:00:00.000000       1 tagging_controller_wrapper.go:39] Tagging " +
+			"controller inputs are not properly set: --tags must not be empty and must be a form of key=value\n", false,
+			`it failed: "Tagging controller inputs are not properly set: --tags must not be empty`},
+		"AWS: --configure-cloud-routes without a cluster CIDR": {
+			runs + `failed to parse cidr value:"" with error:invalid CIDR address: ` + "\n", false,
+			`it failed: "error running controllers: failed to parse cidr value`,
+		},
+		"Google Cloud: nodeipam without --allocate-node-cidrs": {
+			runs + "the AllocateNodeCIDRs is not enabled\n", false,
+			`it failed: "error running controllers: the AllocateNodeCIDRs is not enabled"`,
+		},
+		"Azure: a cloud configuration that is no JSON": {
+			`E1125 19:00:00.000000       1 controllermanager.go:363] "Cloud provider azure could not be initialized" err="error ` +
+				`converting YAML to JSON: yaml: line 2: did not find expected ',' or '}'" logger="Run"` + "\n", false,
+			`it failed: "\"Cloud provider azure could not be initialized\" err=\"error converting YAML to JSON`,
+		},
+		"Nutanix: it may not list ConfigMaps":     {forbids("configmaps"), true, "configmaps is forbidden"},
+		"DigitalOcean: it may not list Services":  {forbids("services"), true, "services is forbidden"},
+		"Nutanix or DigitalOcean, without a word": {"", true, "it did not start cloud-node-controller"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFirst(t)
+			w.started = func(pod *corev1.Pod) ([]string, error) {
+				return map[bool][]string{true: all}[pod.Spec.NodeName == "m0"], nil
+			}
+			w.masked = tc.log
+			w.takesLead("m1", 10)
+			if !tc.hangs {
+				w.pass(t, 0)
+				w.endsLead("m1", 12, tc.log)
+				w.pass(t, 0)
+			} else {
+				w.renews(t, 2*time.Minute+2*time.Second)
+				require.Equal(t, trial.ProofHeld, w.record(t).State)
+				require.Contains(t, w.record(t).Why, tc.says)
+				w.takesLead("m0", 150)
+				w.pass(t, time.Second)
+			}
+			require.Equal(t, trial.ProofFailed, w.record(t).State)
+			require.Len(t, w.rejected(t), 1)
+			require.Contains(t, w.rejected(t)[0].Verdict.Message, tc.says)
+		})
+	}
+}
+
 // A firewall may keep the operator from the port of another node.
 func TestARevisionThatLeadsAndCannotBeAskedIsNotRejected(t *testing.T) {
 	w := newFirst(t)
