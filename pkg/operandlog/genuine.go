@@ -50,7 +50,7 @@ func CutHeader(line string) (h Header, message string, ok bool) {
 // Lines of a value without a header remain, because they may belong to an error. Only what follows the last header can
 // be the last words of a process; see package terminationmessage.
 //
-// A log that is not complete may start within a value.
+// A log that is not complete may start within a value. The first line of a complete one shows the time zone.
 //
 // A tenant who guesses the millisecond can still forge a line: an action because of a log needs a second source too.
 func Genuine(stamped string, isComplete bool) string {
@@ -89,7 +89,8 @@ const slack = 10 * time.Second
 // from the end of the log, without its timestamps. log is that log as Genuine returns it, "" if it was not read.
 //
 // If the log has no line of the message, it is another process's. Then OfRun recognizes fewer of them: a header whose
-// time is not within the run, and that of a fatal line unless the process ended then.
+// time is not within the run, and that of a fatal line unless the process ended then. If no time is, the container may
+// have another time zone.
 func OfRun(run *corev1.ContainerStateTerminated, log string) string {
 	if own := logged(run.Message, log); strings.TrimSpace(own) != "" {
 		return own
