@@ -84,6 +84,10 @@ func (o rewriter) checkValues() {
 	}
 }
 
+// keystonePorts are Keystone's own, its former one for administrators, the one that TripleO's proxy serves with TLS, and
+// those of a web server, where Keystone usually has a path.
+var keystonePorts = []string{"5000", "35357", "13000", "443", "80"}
+
 // checkKeystone reports an auth-url that would send the login of clouds.yaml to another server: the provider reads the
 // address from cloud.conf and the secret from clouds.yaml. Messages contain no values of clouds.yaml.
 func (o rewriter) checkKeystone() {
@@ -101,7 +105,7 @@ func (o rewriter) checkKeystone() {
 		kind, difference, effect = diagnostic.Redirected, "names another host", would
 	case clouds.IsTLS(secret) && !clouds.IsTLS(named):
 		kind, difference, effect = diagnostic.Redirected, "uses TLS", would
-	case clouds.PortOf(named) != clouds.PortOf(secret):
+	case clouds.PortOf(named) != clouds.PortOf(secret) && !slices.Contains(keystonePorts, clouds.PortOf(named)):
 		kind, difference = diagnostic.Doubtful, "names another port"
 		effect = "sends its credentials there; remove the line, unless both are Keystone's"
 	default:

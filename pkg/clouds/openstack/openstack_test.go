@@ -475,15 +475,18 @@ func TestASecretInTheConfigMapReachesNoNode(t *testing.T) {
 	require.Contains(t, string(trustee.Config), cloudtest.SecretValue, "the provider logs in with it")
 }
 
-// Another service of the same host would get the credentials. Keystones have several ports, so it is a warning.
+// Another service of the same host would get the credentials. A Keystone has several ports, which are known.
 func TestAnotherPortOfKeystonesHostIsReported(t *testing.T) {
 	for address, want := range map[string][]string{
 		"https://keystone.example.com:5000":         nil,
 		"https://keystone.example.com:5000/v3/":     nil,
 		"https://KEYSTONE.example.com:5000/other":   nil,
-		"https://keystone.example.com:13000/v3":     {another("https://keystone.example.com:13000/v3")},
-		"https://keystone.example.com/identity/v3":  {another("https://keystone.example.com/identity/v3")},
-		"https://keystone.example.com:443/identity": {another("https://keystone.example.com:443/identity")},
+		"https://keystone.example.com:13000/v3":     nil,
+		"https://keystone.example.com:35357/v3":     nil,
+		"https://keystone.example.com/identity/v3":  nil,
+		"https://keystone.example.com:443/identity": nil,
+		"https://keystone.example.com:8443/v3":      {another("https://keystone.example.com:8443/v3")},
+		"https://keystone.example.com:8774/v2.1":    {another("https://keystone.example.com:8774/v2.1")},
 	} {
 		t.Run(address, func(t *testing.T) {
 			result := openstack.Rewrite(clouds.Source{Config: []byte("[Global]\nauth-url = " + address + "\n"), Paths: paths,
