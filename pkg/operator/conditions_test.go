@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -8,7 +9,9 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
@@ -42,6 +45,43 @@ func TestAConditionOfAnotherReleaseGoesAndTheOwnOnesStay(t *testing.T) {
 			left = append(left, condition.Type)
 		}
 		require.Equal(t, own, left)
+	})
+}
+
+// A release applies its conditions under the names of its controllers. Another release may have other names, and the API
+// server keeps each field that a former name has applied and no other one applies.
+func TestOfWhatAFormerFieldManagerAppliedNothingIsLeftInAnyCondition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWorld(t)
+		defer func() {
+			synctest.Wait()
+			w.stop()
+			require.NoError(t, <-w.ended)
+		}()
+		<-time.After(5 * time.Minute)
+		want := w.conditions(t)
+		var former []any
+		for i := range want {
+			former = append(former, map[string]any{
+				"type": want[i].Type, "status": "Unknown", "reason": "Former", "message": "left by a former release",
+				"lastTransitionTime": "2100-01-01T00:00:00Z",
+			})
+			want[i].LastTransitionTime = metav1.Time{}
+		}
+		body, err := json.Marshal(map[string]any{
+			"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager",
+			"metadata": map[string]any{"name": "cluster"}, "status": map[string]any{"conditions": former},
+		})
+		require.NoError(t, err)
+		require.NoError(t, w.kube.CoreV1().RESTClient().Patch(types.ApplyPatchType).
+			AbsPath("/apis/operator.openshift.io/v1/cloudcontrollermanagers/cluster/status").
+			Param("fieldManager", "former").Param("force", "true").Body(body).Do(t.Context()).Error())
+		<-time.After(10 * time.Minute)
+		left := w.conditions(t)
+		for i := range left {
+			left[i].LastTransitionTime = metav1.Time{}
+		}
+		require.Equal(t, want, left)
 	})
 }
 

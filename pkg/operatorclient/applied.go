@@ -60,7 +60,7 @@ func (d *decoded) of(obj *unstructured.Unstructured) (*operatorv1.KubeScheduler,
 	return scheduler, nil
 }
 
-// appliedStatus returns the part of the status that fieldManager applied, or nil; see addForeignMessages. The caller
+// appliedStatus returns the part of the status that fieldManager applied, or nil; see addForeignTexts. The caller
 // may sort its lists, as library-go does.
 func (d *decoded) appliedStatus(
 	obj *unstructured.Unstructured, fieldManager string,
@@ -80,7 +80,7 @@ func (d *decoded) appliedStatus(
 		}
 		if applied.Status != nil {
 			status = &applied.Status.StaticPodOperatorStatusApplyConfiguration
-			addForeignMessages(status.Conditions, scheduler.Status.Conditions)
+			addForeignTexts(status.Conditions, scheduler.Status.Conditions)
 		}
 		d.byManager[fieldManager] = status
 	}
@@ -115,16 +115,19 @@ func reduced(scheduler *operatorv1.KubeScheduler, fieldManager string) *operator
 	return &own
 }
 
-// addForeignMessages adds the messages that another manager, such as a former release under another name, has applied
-// to the conditions of this one. Then an apply without a message is a change that takes the message over. Otherwise the
-// message of a resolved error would stay beside the new reason.
-func addForeignMessages(applied []Condition, stored []operatorv1.OperatorCondition) {
+// addForeignTexts adds the reasons and messages that another manager, such as a former release under another name, has
+// applied to the conditions of this one. Then an apply without one is a change that takes it over. Otherwise the message
+// of a resolved error would stay beside the new reason.
+func addForeignTexts(applied []Condition, stored []operatorv1.OperatorCondition) {
 	for i := range applied {
-		if applied[i].Message != nil {
+		found := v1helpers.FindOperatorCondition(stored, ptr.Deref(applied[i].Type, ""))
+		if found == nil {
 			continue
 		}
-		found := v1helpers.FindOperatorCondition(stored, ptr.Deref(applied[i].Type, ""))
-		if found != nil && found.Message != "" {
+		if applied[i].Reason == nil && found.Reason != "" {
+			applied[i].Reason = ptr.To(found.Reason)
+		}
+		if applied[i].Message == nil && found.Message != "" {
 			applied[i].Message = ptr.To(found.Message)
 		}
 	}

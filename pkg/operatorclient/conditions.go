@@ -40,10 +40,11 @@ const maxMessage = 4096
 // Bounded limits a text for a status to 4096 characters, so that no Node, tenant or cloud can make it too large.
 func Bounded(message string) string { return printable.Cut(message, maxMessage) }
 
-// boundConditions bounds the applied conditions, including library-go's. It applies empty messages explicitly: an
-// omitted message would leave that of another field manager.
+// boundConditions bounds the applied conditions, including library-go's. It applies empty reasons and messages
+// explicitly: an omitted one would leave that of another field manager.
 func boundConditions(conditions []Condition) {
 	for i := range conditions {
+		conditions[i].Reason = ptr.To(ptr.Deref(conditions[i].Reason, ""))
 		conditions[i].Message = ptr.To(Bounded(ptr.Deref(conditions[i].Message, "")))
 	}
 }

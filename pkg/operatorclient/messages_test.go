@@ -47,17 +47,21 @@ const healed = `{
 		{"manager": "other", "operation": "Apply", "apiVersion": "operator.openshift.io/v1", "fieldsType": "FieldsV1",
 			"subresource": "status", "fieldsV1": {"f:status": {"f:conditions": {
 			"k:{\"type\":\"OtherDegraded\"}": {".": {}, "f:type": {}, "f:status": {}, "f:reason": {}, "f:message": {},
-				"f:lastTransitionTime": {}}}}}}
+				"f:lastTransitionTime": {}}}}}},
+		{"manager": "library-go", "operation": "Apply", "apiVersion": "operator.openshift.io/v1", "fieldsType": "FieldsV1",
+			"subresource": "status", "fieldsV1": {"f:status": {"f:conditions": {
+			"k:{\"type\":\"InstallerDegraded\"}": {".": {}, "f:type": {}, "f:status": {}, "f:lastTransitionTime": {}}}}}}
 	]},
 	"status": {"conditions": [
 		{"type": "CloudConfigDegraded", "status": "False", "reason": "AsExpected", "message": "unknown section",
 			"lastTransitionTime": "2026-01-01T00:00:00Z"},
 		{"type": "OtherDegraded", "status": "False", "reason": "AsExpected", "message": "",
-			"lastTransitionTime": "2026-01-01T00:00:00Z"}
+			"lastTransitionTime": "2026-01-01T00:00:00Z"},
+		{"type": "InstallerDegraded", "status": "False", "reason": "Error", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 	]}
 }`
 
-func TestAConditionWithoutAMessageReplacesThatOfAFormerManager(t *testing.T) {
+func TestAConditionWithoutATextReplacesThatOfAFormerManager(t *testing.T) {
 	applied := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -96,6 +100,12 @@ func TestAConditionWithoutAMessageReplacesThatOfAFormerManager(t *testing.T) {
 			want: `[{"type": "CloudConfigDegraded", "status": "False", "reason": "AsExpected", "message": "",
 				"lastTransitionTime": "2026-01-01T00:00:00Z"}]`,
 		},
+		"the reason of a former manager, which library-go's controllers omit too": {
+			manager: "library-go", condition: applyoperatorv1.OperatorCondition().WithType("InstallerDegraded").
+					WithStatus(operatorv1.ConditionFalse),
+			want: `[{"type": "InstallerDegraded", "status": "False", "reason": "", "message": "",
+				"lastTransitionTime": "2026-01-01T00:00:00Z"}]`,
+		},
 		"an empty message of its own is not applied again": {
 			manager: "other", condition: operatorclient.AsExpected("OtherDegraded"),
 		},
@@ -107,7 +117,7 @@ func TestAConditionWithoutAMessageReplacesThatOfAFormerManager(t *testing.T) {
 				require.Empty(t, applied)
 				return
 			}
-			require.NotEmpty(t, applied, "nothing was applied, so the message stays")
+			require.NotEmpty(t, applied, "nothing was applied, so the text stays")
 			var got struct {
 				Status struct {
 					Conditions json.RawMessage `json:"conditions"`
