@@ -48,8 +48,8 @@ func TestAConditionOfAnotherReleaseGoesAndTheOwnOnesStay(t *testing.T) {
 	})
 }
 
-// A release applies its conditions under the names of its controllers. Another release may have other names, and the API
-// server keeps each field that a former name has applied and no other one applies.
+// A release applies its conditions under the names of its controllers. Another release may have other names, and the
+// API server keeps each field that a former name has applied and no other one applies.
 func TestOfWhatAFormerFieldManagerAppliedNothingIsLeftInAnyCondition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := startWorld(t)

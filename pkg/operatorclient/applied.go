@@ -116,8 +116,8 @@ func reduced(scheduler *operatorv1.KubeScheduler, fieldManager string) *operator
 }
 
 // addForeignTexts adds the reasons and messages that another manager, such as a former release under another name, has
-// applied to the conditions of this one. Then an apply without one is a change that takes it over. Otherwise the message
-// of a resolved error would stay beside the new reason.
+// applied to the conditions of this one. Then an apply without one is a change that takes it over. Otherwise the
+// message of a resolved error would stay beside the new reason.
 func addForeignTexts(applied []Condition, stored []operatorv1.OperatorCondition) {
 	for i := range applied {
 		found := v1helpers.FindOperatorCondition(stored, ptr.Deref(applied[i].Type, ""))

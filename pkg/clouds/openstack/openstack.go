@@ -84,8 +84,8 @@ func (o rewriter) checkValues() {
 	}
 }
 
-// keystonePorts are Keystone's own, its former one for administrators, the one that TripleO's proxy serves with TLS, and
-// those of a web server, where Keystone usually has a path.
+// keystonePorts are Keystone's own, its former one for administrators, the one that TripleO's proxy serves with TLS,
+// and those of a web server, where Keystone usually has a path.
 var keystonePorts = []string{"5000", "35357", "13000", "443", "80"}
 
 // checkKeystone reports an auth-url that would send the login of clouds.yaml to another server: the provider reads the
