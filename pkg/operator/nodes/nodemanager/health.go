@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 const (
@@ -108,13 +109,13 @@ func inspect(pod *corev1.Pod, now time.Time) *possibleFailure {
 			return s
 		}
 		if waiting := container.State.Waiting; waiting != nil {
-			s.failure = failure{fmt.Sprintf("%s (%s)", where, waiting.Reason), adviceFor(waiting.Reason)}
+			s.failure = failure{fmt.Sprintf("%s (%s)", where, short(waiting.Reason)), adviceFor(waiting.Reason)}
 			return s
 		}
 	}
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
-		s.failure = failure{fmt.Sprintf("%s (%s)", where, cmp.Or(pod.Status.Reason, "Failed")), readEvents}
+		s.failure = failure{fmt.Sprintf("%s (%s)", where, short(cmp.Or(pod.Status.Reason, "Failed"))), readEvents}
 	case corev1.PodPending:
 		s.failure = failure{where + " (Pending)", readEvents}
 	default:
@@ -122,6 +123,9 @@ func inspect(pod *corev1.Pod, now time.Time) *possibleFailure {
 	}
 	return s
 }
+
+// short limits a reason, which is a word, because a kubelet can write any text.
+func short(reason string) string { return printable.Cut(reason, 64) }
 
 // crashLoops reports whether a container crashed repeatedly, and recently soon after a start. A reboot is no crash: the
 // kubelet reports the reason Unknown afterwards.

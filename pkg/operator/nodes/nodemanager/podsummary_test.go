@@ -1,6 +1,7 @@
 package nodemanager
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -110,5 +111,20 @@ func TestAdviceFollowsTheReason(t *testing.T) {
 		"CrashLoopBackOff": readLog, "CreateContainerConfigError": readEvents,
 	} {
 		require.Equal(t, want, adviceFor(reason), reason)
+	}
+}
+
+// The kubelet of a worker writes the status of its pods.
+func TestTheReasonOfAKubeletIsShort(t *testing.T) {
+	huge := strings.Repeat("9", 1<<20)
+	for name, tc := range map[string]func(*corev1.Pod){
+		"a container waits": waiting(huge, now),
+		"the pod has failed": func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, huge
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Less(t, len(inspect(pod("a", tc), now).text), 200)
+		})
 	}
 }
