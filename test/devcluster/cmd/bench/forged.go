@@ -24,6 +24,9 @@ const (
 	// forgedTime is how long the operator has for forged objects. It reads the Events of a Service every 30 seconds.
 	forgedTime = 65 * time.Second
 
+	// forgedGrowth is the most that an attack may add to the memory at rest, in MiB. The record has up to 5.
+	forgedGrowth = 10
+
 	// forgedBytes is close to the limit of the API server's requests, 1.5 MiB.
 	forgedBytes = 1_200_000
 
@@ -64,6 +67,9 @@ func (s *starter) measureForged(ctx context.Context, o options, pid int) error {
 		}
 		o.row("operator "+a.what, "%s (%+.0f); peak %.0f MiB (%+.0f)", after, after.resident-atRest.resident, after.peak,
 			after.peak-atRest.peak)
+		if after.resident > atRest.resident+forgedGrowth {
+			return fmt.Errorf("%s: the operator takes more than %d MiB over rest", a.what, forgedGrowth)
+		}
 	}
 	return s.measureDump(ctx, o)
 }
