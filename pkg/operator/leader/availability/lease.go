@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // outages decides when a failure has lasted long enough to be an outage. Its zero value is ready for use.
@@ -205,8 +206,10 @@ func waitingText(pods []*corev1.Pod) string {
 	for _, pod := range pods {
 		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			if controlplane.IsStuck(status) {
+				// A name of a container and a reason are short, and a kubelet can write any text.
 				waiting = append(waiting, fmt.Sprintf("container %s of pod/%s with image %s is in %s",
-					status.Name, pod.Name, status.Image, status.State.Waiting.Reason))
+					printable.Cut(status.Name, 63), pod.Name, printable.Cut(status.Image, 200),
+					printable.Cut(status.State.Waiting.Reason, 64)))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package availability
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -141,4 +142,13 @@ func TestTheStateOfTheOperand(t *testing.T) {
 			require.Equal(t, tc.message, got.message)
 		})
 	}
+}
+
+// The kubelet of a worker may create a mirror pod that looks like one of the operand.
+func TestWhatAKubeletWritesAboutAContainerIsShort(t *testing.T) {
+	huge := strings.Repeat("9", 1<<20)
+	pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		Name: huge, Image: huge, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: huge}},
+	}}}}
+	require.Less(t, len(waitingText([]*corev1.Pod{pod})), 500)
 }

@@ -266,7 +266,7 @@ func startFailureOf(pod *corev1.Pod) string {
 	}
 	waiting := pod.Status.ContainerStatuses[i].State.Waiting
 	return fmt.Sprintf("pod/%s in %s does not start: %s", pod.Name, operand.Namespace,
-		cmp.Or(terminationmessage.Summary(waiting.Message), waiting.Reason))
+		cmp.Or(terminationmessage.Summary(waiting.Message), terminationmessage.Cut(waiting.Reason)))
 }
 
 func failureOf(pod *corev1.Pod) string {
@@ -276,7 +276,7 @@ func failureOf(pod *corev1.Pod) string {
 		}
 	}
 	if pod.Status.Message != "" {
-		return pod.Status.Message
+		return terminationmessage.Cut(pod.Status.Message)
 	}
 	return "read its log"
 }

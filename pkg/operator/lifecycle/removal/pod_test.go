@@ -2,6 +2,7 @@ package removal
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,4 +57,13 @@ func TestWhyARemovalPodFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, failureOf(&corev1.Pod{Status: tc.status})) })
 	}
+}
+
+func TestWhatAKubeletWritesAboutAPodIsShort(t *testing.T) {
+	huge := strings.Repeat("9", 1<<20)
+	pod := &corev1.Pod{Status: corev1.PodStatus{Message: huge, ContainerStatuses: []corev1.ContainerStatus{{
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: huge}},
+	}}}}
+	require.Less(t, len(failureOf(pod)), 400)
+	require.Less(t, len(startFailureOf(pod)), 400)
 }

@@ -254,5 +254,6 @@ var backOff = sync.OnceValue(func() *regexp.Regexp {
 // kubeletError returns why the container does not start, the same during and after a pull: otherwise each pull would
 // change the condition. An error may quote any answer of the registry, such as a signed URL.
 func kubeletError(waiting *corev1.ContainerStateWaiting) string {
-	return cmp.Or(terminationmessage.Summary(backOff().ReplaceAllString(waiting.Message, "")), waiting.Reason)
+	return cmp.Or(terminationmessage.Summary(backOff().ReplaceAllString(waiting.Message, "")),
+		terminationmessage.Cut(waiting.Reason))
 }
