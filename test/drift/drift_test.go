@@ -166,6 +166,17 @@ func TestAFlagThatACloudControllerManagerDoesNotHaveIsARow(t *testing.T) {
 	require.False(t, names["kubeconfig"])
 }
 
+func TestADefaultThatTheCodeAssumesAndAProgramDoesNotHaveIsARow(t *testing.T) {
+	ccm := program(t, "vsphere-cloud-controller-manager", "      --concurrent-node-syncs int32  Number of workers. (default 3)\n"+
+		"      --node-status-update-frequency duration   How often. (default 5m0s)\n")
+	rows, err := drift.Compare(root, ccm)
+	require.NoError(t, err)
+	rows = slices.DeleteFunc(rows, func(row drift.Row) bool { return row.Kind == "flag or gate" })
+	require.Len(t, rows, 1)
+	require.Equal(t, "default of a flag\tconcurrent-node-syncs=1\t3", strings.Join([]string{rows[0].Kind, rows[0].Here, rows[0].There}, "\t"))
+	require.Regexp(t, `bindata/assets/platforms/vsphere/config\.yaml:\d+$`, rows[0].Place)
+}
+
 func TestAProgramThatNoPodRunsIsAnError(t *testing.T) {
 	_, err := drift.Compare(root, program(t, "other", ""))
 	require.EqualError(t, err, "no pod of ours runs other")

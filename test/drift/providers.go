@@ -18,10 +18,12 @@ import (
 )
 
 var (
-	arguments  = regexp.MustCompile(`(?m)^ +- args:\n((?: +- --.*\n)+) +command:\n +- (\S+)$`)
-	argument   = regexp.MustCompile(`(?m)^ +- --([\w-]+)(?:=(.*))?$`)
-	helpFlag   = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+)`)
-	helpGate   = regexp.MustCompile(`\b([A-Z]\w+)=true\|false`)
+	arguments = regexp.MustCompile(`(?m)^ +- args:\n((?: +- --.*\n)+) +command:\n +- (\S+)$`)
+	argument  = regexp.MustCompile(`(?m)^ +- --([\w-]+)(?:=(.*))?$`)
+	helpFlag  = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+)(?:.*\(default "?([^")]*)"?\)$)?`)
+	helpGate  = regexp.MustCompile(`\b([A-Z]\w+)=true\|false()`)
+	// remains is the comment of a configuration in bindata about a flag whose default the code relies on.
+	remains    = regexp.MustCompile(`(?m)^ +# ([\w-]+) remains (\w+):`)
 	helpTime   = 20 * time.Second
 	goldenPods = "pkg/operand/testdata/*/*.golden.yaml"
 	rightsFile = "manifests/0000_26_cloud-controller-manager-operator_05_operand.rbac.yaml"
@@ -41,7 +43,7 @@ func flags(root, program string) ([]Row, error) {
 		return nil, err
 	}
 	var rows []Row
-	runs := false
+	platforms := map[string]bool{}
 	for _, pod := range pods {
 		content, err := os.ReadFile(pod)
 		if err != nil {
@@ -51,10 +53,10 @@ func flags(root, program string) ([]Row, error) {
 			if filepath.Base(container[2]) != filepath.Base(program) {
 				continue
 			}
-			runs = true
+			platforms[filepath.Base(filepath.Dir(pod))] = true
 			for _, match := range argument.FindAllStringSubmatch(container[1], -1) {
 				for _, name := range append(gatesOf(match[1], match[2]), match[1]) {
-					if !there[name] {
+					if _, known := there[name]; !known {
 						place := fmt.Sprintf("%s:%d", pod, lineOf(string(content), match[0]))
 						rows = append(rows, Row{"flag or gate", name, "not known to " + program, place})
 					}
@@ -62,24 +64,47 @@ func flags(root, program string) ([]Row, error) {
 			}
 		}
 	}
-	if !runs {
+	if len(platforms) == 0 {
 		return nil, fmt.Errorf("no pod of ours runs %s", filepath.Base(program))
+	}
+	others, err := defaults(root, platforms, there)
+	return append(rows, others...), err
+}
+
+// defaults compares the defaults that the code relies on with those of a program, which runs on these platforms.
+func defaults(root string, platforms map[string]bool, there map[string]string) ([]Row, error) {
+	paths := []string{filepath.Join(root, "bindata/assets/config/default.yaml")}
+	for platform := range platforms {
+		paths = append(paths, filepath.Join(root, "bindata/assets/platforms", platform, "config.yaml"))
+	}
+	var rows []Row
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, match := range remains.FindAllStringSubmatch(string(content), -1) {
+			if value, known := there[match[1]]; known && value != match[2] {
+				place := fmt.Sprintf("%s:%d", path, lineOf(string(content), match[0]))
+				rows = append(rows, Row{"default of a flag", match[1] + "=" + match[2], value, place})
+			}
+		}
 	}
 	return rows, nil
 }
 
-// listedBy returns the flags and the feature gates that a program lists.
-func listedBy(program string) (map[string]bool, error) {
+// listedBy returns the feature gates that a program lists, and its flags with their defaults.
+func listedBy(program string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), helpTime)
 	defer cancel()
 	help, err := exec.CommandContext(ctx, program, "--help").CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("%s --help: %w", program, err)
 	}
-	listed := map[string]bool{}
+	listed := map[string]string{}
 	for _, expression := range []*regexp.Regexp{helpFlag, helpGate} {
 		for _, match := range expression.FindAllStringSubmatch(string(help), -1) {
-			listed[match[1]] = true
+			listed[match[1]] = match[2]
 		}
 	}
 	return listed, nil
