@@ -168,7 +168,7 @@ func TestAFlagThatACloudControllerManagerDoesNotHaveIsARow(t *testing.T) {
 
 func TestADefaultThatTheCodeAssumesAndAProgramDoesNotHaveIsARow(t *testing.T) {
 	ccm := program(t, "vsphere-cloud-controller-manager", "      --concurrent-node-syncs int32  Number of workers. (default 3)\n"+
-		"      --node-status-update-frequency duration   How often. (default 5m0s)\n")
+		"      --node-status-update-frequency duration   How often. (default 5m0s)\nEOF\nexit 2\ncat <<'EOF'\n")
 	rows, err := drift.Compare(root, ccm)
 	require.NoError(t, err)
 	rows = slices.DeleteFunc(rows, func(row drift.Row) bool { return row.Kind == "flag or gate" })

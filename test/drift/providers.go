@@ -97,15 +97,16 @@ func defaults(root string, platforms map[string]bool, there map[string]string) (
 func listedBy(program string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), helpTime)
 	defer cancel()
+	// Some exit with 2 after their help.
 	help, err := exec.CommandContext(ctx, program, "--help").CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("%s --help: %w", program, err)
-	}
 	listed := map[string]string{}
 	for _, expression := range []*regexp.Regexp{helpFlag, helpGate} {
 		for _, match := range expression.FindAllStringSubmatch(string(help), -1) {
 			listed[match[1]] = match[2]
 		}
+	}
+	if err != nil && len(listed) == 0 {
+		return nil, fmt.Errorf("%s --help: %w", program, err)
 	}
 	return listed, nil
 }
