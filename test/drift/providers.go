@@ -194,6 +194,7 @@ var helperRoles = regexp.MustCompile(`:cloud-controller-manager:(installer|file-
 // roleFiles are the manifests of roles that providers ship.
 var roleFiles = []string{
 	"deploy/packages/default/manifest.yaml",
+	"deploy/v2/cloud-controller-manager.yaml",
 	"examples/existing-cluster/base/cluster-role.yaml",
 	"examples/out-of-tree/cloud-controller-manager.yaml",
 	"manifests/controller-manager/cloud-controller-manager-roles.yaml",
