@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
@@ -75,8 +76,8 @@ func inPhase(in Inputs, pod *corev1.Pod) (*corev1.Pod, error) {
 // two preflights that differ only in the former's pinned flags are equal.
 func withPinned(former, rendered []string, pinned map[string][]string) []string {
 	nameOf := func(arg string) string {
-		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		return strings.ReplaceAll(name, "_", "-")
+		name, _ := customccm.FlagOf(arg)
+		return name
 	}
 	isPinned := func(arg string) bool { return pinned[nameOf(arg)] != nil }
 	isOther := func(arg string) bool { return !isPinned(arg) }

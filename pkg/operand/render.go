@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -189,7 +188,7 @@ func (c *config) compareWithout(layers [][]byte) {
 	c.overridesCustom = !equality.Semantic.DeepEqual(below.Custom, c.Custom)
 	former, present := arguments(&config{Config: below}), arguments(c)
 	for _, flag := range protectedFlags {
-		if valueOf(flag, former) != valueOf(flag, present) {
+		if !customccm.SameValue(valueOf(flag, former), valueOf(flag, present)) {
 			c.overriddenFlags = append(c.overriddenFlags, flag)
 		}
 	}
@@ -202,31 +201,19 @@ var protectedFlags = []string{
 	"leader-elect", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace",
 }
 
-// valueOf returns the value of a flag in args, in any spelling. Like the CCM's parser, it treats an underscore as a
-// dash, and the last value wins. The result is normalized, because an override may repeat the effective value.
+// valueOf returns the value of a flag in args, in any spelling. An argument with too many dashes, with which the CCM
+// exits, is not equal to any value.
 func valueOf(flag string, args []string) string {
-	value := ""
-	if flag == "leader-elect-resource-lock" {
-		value = "leases" // the default in k8s.io/component-base/config
+	isInvalid := func(arg string) bool {
+		name, _ := customccm.FlagOf(arg)
+		return name == flag && strings.HasPrefix(arg, "---")
 	}
-	for _, arg := range args {
-		name, given, found := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if strings.ReplaceAll(name, "_", "-") != flag {
-			continue
-		}
-		if strings.HasPrefix(arg, "---") {
-			return arg // invalid: not equal to any value
-		}
-		value = given
-		if !found {
-			value = "true"
-		}
+	if i := slices.IndexFunc(args, isInvalid); i >= 0 {
+		return args[i]
 	}
-	if flag != "leader-elect" && flag != "use-service-account-credentials" {
-		return value
-	}
-	if enabled, err := strconv.ParseBool(value); err == nil {
-		value = strconv.FormatBool(enabled)
+	value, given := customccm.FlagValue(args, flag)
+	if !given && flag == "leader-elect-resource-lock" {
+		return "leases" // the default in k8s.io/component-base/config
 	}
 	return value
 }

@@ -228,7 +228,7 @@ func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, d
 	}
 	for i, arg := range spec.Args {
 		known := slices.ContainsFunc(defaults, func(a string) bool {
-			name, _ := flagOf(a)
+			name, _ := FlagOf(a)
 			return arg == "--"+name
 		})
 		if known {
@@ -242,14 +242,14 @@ func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, d
 // container runs.
 func (r *report) checkElection(c CCM, words []string, candidate Candidate) {
 	for _, name := range electionFlags {
-		want, required := flagValue(candidate.Container.Args, name)
+		want, required := FlagValue(candidate.Container.Args, name)
 		if !required || slices.Contains(c.Fixed, name) {
 			continue
 		}
-		got, given := flagValue(words, name)
-		if given && !sameValue(got, want) {
+		got, given := FlagValue(words, name)
+		if given && !SameValue(got, want) {
 			field := at("args")
-			if _, isArg := flagValue(c.Spec.Args, name); !isArg {
+			if _, isArg := FlagValue(c.Spec.Args, name); !isArg {
 				field = at("command")
 			}
 			r.reject(field, "--%s is %s, but the operator detects the leader by %s; "+
@@ -280,8 +280,8 @@ func (r *report) checkEnvironment(spec *operatorv1.CustomCloudControllerManager,
 
 // checkProbe rejects probes of a port on which the cloud-controller-manager does not listen.
 func (r *report) checkProbe(spec *operatorv1.CustomCloudControllerManager, words, defaults []string) {
-	served, _ := flagValue(defaults, "secure-port")
-	moved, given := flagValue(words, "secure-port")
+	served, _ := FlagValue(defaults, "secure-port")
+	moved, given := FlagValue(words, "secure-port")
 	if given && moved != served && (spec.Probe == nil || spec.Probe.Port == 0) {
 		r.reject(at("probe.port"), "--secure-port is %s, but the default probe uses port %s and would restart the "+
 			"cloud-controller-manager repeatedly; set the probe's port", moved, served)

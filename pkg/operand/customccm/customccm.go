@@ -69,7 +69,7 @@ func (c CCM) arguments(defaults []string) []string {
 	}
 	args := slices.Clone(defaults)
 	for _, arg := range c.withoutFixed(c.Spec.Args, defaults) {
-		name, _ := flagOf(arg)
+		name, _ := FlagOf(arg)
 		i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--"+name+"=") })
 		if name != "" && strings.HasPrefix(arg, "--") && i >= 0 {
 			args[i] = arg
@@ -97,7 +97,7 @@ func (c CCM) withoutFixed(words, defaults []string) []string {
 }
 
 func isBoolean(name string, defaults []string) bool {
-	value, _ := flagValue(defaults, name)
+	value, _ := FlagValue(defaults, name)
 	_, err := strconv.ParseBool(value)
 	return err == nil
 }
@@ -127,8 +127,8 @@ func at(format string, args ...any) string { return Field + "." + fmt.Sprintf(fo
 // dash.
 func nameOf(flag string) string { return strings.ReplaceAll(strings.TrimLeft(flag, "-"), "_", "-") }
 
-// flagOf splits an argument of the form --name=value. It returns empty strings for any other argument.
-func flagOf(arg string) (name, value string) {
+// FlagOf splits an argument of the form --name=value. It returns empty strings for any other argument.
+func FlagOf(arg string) (name, value string) {
 	name, value, found := strings.Cut(arg, "=")
 	if !found || !strings.HasPrefix(name, "-") {
 		return "", ""
@@ -136,10 +136,10 @@ func flagOf(arg string) (name, value string) {
 	return nameOf(name), value
 }
 
-// flagValue returns the last value of a flag in args, also as a separate argument, and whether args has the flag.
-func flagValue(args []string, name string) (value string, found bool) {
+// FlagValue returns the last value of a flag in args, also as a separate argument, and whether args has the flag.
+func FlagValue(args []string, name string) (value string, found bool) {
 	for i, arg := range args {
-		if n, v := flagOf(arg); n == name {
+		if n, v := FlagOf(arg); n == name {
 			value, found = v, true
 		}
 		if !strings.HasPrefix(arg, "-") || nameOf(arg) != name {
@@ -154,8 +154,8 @@ func flagValue(args []string, name string) (value string, found bool) {
 	return value, found
 }
 
-// sameValue reports whether two values of a flag are equal. A boolean has several spellings.
-func sameValue(a, b string) bool {
+// SameValue reports whether two values of a flag are equal. A boolean has several spellings.
+func SameValue(a, b string) bool {
 	left, leftErr := strconv.ParseBool(a)
 	right, rightErr := strconv.ParseBool(b)
 	return a == b || leftErr == nil && rightErr == nil && left == right
