@@ -94,16 +94,18 @@ func IsOwnSecret(name string) bool {
 	if slices.Contains([]string{AcceptedInputsSecret, PreflightName, "file-syncer-identity"}, name) {
 		return true
 	}
-	base := revisionSuffix.ReplaceAllString(name, "")
+	return isDelivered(Secret, name)
+}
+
+func withoutRevision(name string) string { return revisionSuffix.ReplaceAllString(name, "") }
+
+func isDelivered(kind Kind, name string) bool {
 	return slices.ContainsFunc(Delivered(), func(o Object) bool {
-		return o.Kind == Secret && (o.Name == name || o.Name == base)
+		return o.Kind == kind && (o.Name == name || o.Name == withoutRevision(name))
 	})
 }
 
 // IsOwnConfigMap reports whether a ConfigMap with this name in Namespace is delivered, or belongs to a revision.
 func IsOwnConfigMap(name string) bool {
-	base := revisionSuffix.ReplaceAllString(name, "")
-	return base != name && base == "revision-status" || slices.ContainsFunc(Delivered(), func(o Object) bool {
-		return o.Kind == ConfigMap && (o.Name == name || o.Name == base)
-	})
+	return name != "revision-status" && withoutRevision(name) == "revision-status" || isDelivered(ConfigMap, name)
 }

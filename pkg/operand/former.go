@@ -28,7 +28,7 @@ func FormerOf(podConfigMap *corev1.ConfigMap) (*Former, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !hasOperandContainer(pod) {
+	if operandContainer(pod) == nil {
 		return nil, fmt.Errorf("configmap/%s in %s, key %s: no container %s", podConfigMap.Name, Namespace, manifestKey, Name)
 	}
 	return &Former{pod: pod, renderedBy: podConfigMap.Annotations[RenderedByAnnotation]}, nil
@@ -60,16 +60,13 @@ func (f *Former) instead(in Inputs, c *config, rendered *corev1.Pod) (*corev1.Po
 
 // inPhase applies the patches of this phase and of the platform in this phase again.
 func inPhase(in Inputs, pod *corev1.Pod) (*corev1.Pod, error) {
-	patch, err := platformAsset(in.Platform.Name, in.Phase.Name+"-patch.yaml")
-	if err != nil {
-		return nil, err
-	}
 	base, err := yaml.Marshal(pod)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the pod of phase %s: %w", in.Phase.Name, err)
 	}
 	patched := &corev1.Pod{}
-	return patched, merge("pod", patched, base, in.Phase.PodPatch, patch)
+	return patched, merge("pod", patched, base, in.Phase.PodPatch,
+		platformAsset(in.Platform.Name, in.Phase.Name+"-patch.yaml"))
 }
 
 // withPinned returns the former arguments, but the pinned flags from the rendered ones, sorted like rendered arguments:

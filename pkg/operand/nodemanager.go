@@ -41,23 +41,15 @@ var NodeManagerLabels = sync.OnceValue(func() labels.Set {
 	return daemonSet.Spec.Selector.MatchLabels
 })
 
-// nodeManagerAlone returns what a platform with a cloud-node-manager needs before the operator runs: the DaemonSet and
-// the objects that the operator writes later, but no static pod. The cloud-controller-manager initializes no node
-// there: since v1.27, cloud-provider-azure starts its cloud-node-controller without workers
-// (kubernetes-sigs/cloud-provider-azure#6498).
-func nodeManagerAlone(in Inputs, c *config, files []deliveredFile, checked *checkedInputs) (*Resources, error) {
-	resources := &Resources{
-		ConfigMaps: []*corev1.ConfigMap{newConfigMap(TrustedCAConfigMap, files)},
-		Config:     c.merged,
-		Kept:       checked.cloud.Kept,
-		Warnings:   checked.warnings,
-	}
-	return resources.withNodeManager(in, c, checked)
-}
-
+// withNodeManager adds the platform's cloud-node-manager, if there is one: the DaemonSet, and the Secret that it reads.
 func (r *Resources) withNodeManager(in Inputs, c *config, checked *checkedInputs) (*Resources, error) {
+	if in.Platform.NodeManagerImage == "" {
+		return r, nil
+	}
+	if files := checked.cloud.NodeManager; len(files) > 0 {
+		r.NodeManagerConfig = newSecret(NodeManagerConfigSecret, files)
+	}
 	var err error
-	r.NodeManagerConfig = nodeManagerConfig(in, checked.cloud.NodeManager)
 	if r.NodeManager, err = buildNodeManager(in, c, r); err != nil {
 		return nil, fmt.Errorf("building the cloud-node-manager of platform %s: %w", in.Platform.Name, err)
 	}
@@ -79,26 +71,13 @@ func NodeManagerManifests() map[string][]byte {
 	return manifests
 }
 
-// nodeManagerConfig returns the Secret with the files that the cloud-node-manager reads, or nil.
-func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
-	if in.Platform.NodeManagerImage == "" || len(files) == 0 {
-		return nil
-	}
-	return newSecret(NodeManagerConfigSecret, files)
-}
-
-// buildNodeManager applies the platform's patch and the configuration to the base DaemonSet. It returns nil on a
-// platform without a cloud-node-manager. The pods read the objects of r.
+// buildNodeManager applies the platform's patch and the configuration to the base DaemonSet. The pods read the objects
+// of r.
 func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, error) {
-	if in.Platform.NodeManagerImage == "" {
-		return nil, nil
-	}
-	patch, err := platformAsset(in.Platform.Name, "node-manager-patch.yaml")
-	if err != nil {
-		return nil, err
-	}
 	daemonSet := &appsv1.DaemonSet{}
-	if err := merge("daemonset", daemonSet, bindata.MustRead("assets/node-manager/daemonset.yaml"), patch); err != nil {
+	err := merge("daemonset", daemonSet, bindata.MustRead("assets/node-manager/daemonset.yaml"),
+		platformAsset(in.Platform.Name, "node-manager-patch.yaml"))
+	if err != nil {
 		return nil, err
 	}
 	pod := &daemonSet.Spec.Template

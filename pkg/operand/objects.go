@@ -67,14 +67,9 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 		r.Secrets = append(r.Secrets, newSecret(name, dataOf(Secret, name, files)))
 	}
 	podConfigMap := newConfigMap(PodConfigMap, nil)
-	tokens, err := json.Marshal(r.Tokens)
-	if err != nil {
-		return nil, fmt.Errorf("writing the annotation %s: %w", TokensAnnotation, err)
-	}
-	kept, err := json.Marshal(r.Kept)
-	if err != nil {
-		return nil, fmt.Errorf("writing the annotation %s: %w", keptAnnotation, err)
-	}
+	// Strings can be encoded.
+	tokens, _ := json.Marshal(r.Tokens)
+	kept, _ := json.Marshal(r.Kept)
 	// library-go merges annotations: an omitted one would keep the value of an earlier candidate.
 	podConfigMap.Annotations = map[string]string{
 		AcceptedInputAnnotation:      InputDigest(in),
@@ -124,21 +119,13 @@ func dataOf(kind Kind, object string, files []deliveredFile) map[string][]byte {
 	return data
 }
 
-func withoutStatus(pod *corev1.Pod) (map[string]any, error) {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+// installedPod returns the pod as JSON for the installer, and for library-go's missing-static-pod controller.
+func (r *Resources) installedPod() ([]byte, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Pod)
 	if err != nil {
 		return nil, fmt.Errorf("writing pod.yaml: %w", err)
 	}
 	delete(object, "status")
-	return object, nil
-}
-
-// installedPod returns the pod as JSON for the installer, and for library-go's missing-static-pod controller.
-func (r *Resources) installedPod() ([]byte, error) {
-	object, err := withoutStatus(r.Pod)
-	if err != nil {
-		return nil, err
-	}
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)
 	encoder.SetEscapeHTML(false)
@@ -151,15 +138,11 @@ func (r *Resources) installedPod() ([]byte, error) {
 
 // PodYAML returns the static pod as YAML.
 func (r *Resources) PodYAML() ([]byte, error) {
-	object, err := withoutStatus(r.Pod)
+	data, err := r.installedPod()
 	if err != nil {
 		return nil, err
 	}
-	data, err := yaml.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("writing pod.yaml: %w", err)
-	}
-	return data, nil
+	return yaml.JSONToYAML(data)
 }
 
 // InputDigest returns the digest of the cloud configuration. A likely mistake is rejected only in a changed

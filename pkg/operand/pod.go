@@ -28,17 +28,10 @@ func basePod(in Inputs) (*corev1.Pod, error) {
 	if known, found := basePods.Get(key); found {
 		return known.(*corev1.Pod).DeepCopy(), nil
 	}
-	platformPatch, err := platformAsset(in.Platform.Name, "pod-patch.yaml")
-	if err != nil {
-		return nil, err
-	}
 	pod := &corev1.Pod{}
-	inPhase, err := platformAsset(in.Platform.Name, in.Phase.Name+"-patch.yaml")
+	err := merge("pod", pod, bindata.MustRead("assets/pod/pod.yaml"), platformAsset(in.Platform.Name, "pod-patch.yaml"),
+		in.Phase.PodPatch, platformAsset(in.Platform.Name, in.Phase.Name+"-patch.yaml"))
 	if err != nil {
-		return nil, err
-	}
-	base := bindata.MustRead("assets/pod/pod.yaml")
-	if err := merge("pod", pod, base, platformPatch, in.Phase.PodPatch, inPhase); err != nil {
 		return nil, err
 	}
 	basePods.Add(key, pod.DeepCopy())
@@ -81,13 +74,14 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	return pod, nil
 }
 
+// operandContainer returns nil for a pod without one, which only a person makes.
 func operandContainer(pod *corev1.Pod) *corev1.Container {
-	isOperand := func(c corev1.Container) bool { return c.Name == Name }
-	return &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, isOperand)]
-}
-
-func hasOperandContainer(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == Name })
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == Name {
+			return &pod.Spec.Containers[i]
+		}
+	}
+	return nil
 }
 
 // mountsNamedBy returns the operand's mounts that appear in an init container's arguments. Such a container prepares

@@ -103,7 +103,7 @@ func (o Objects) StartDigests(revision int32) StartDigests {
 		return digests
 	}
 	pod, err := StaticPodOf(podConfigMap)
-	if err != nil || !hasOperandContainer(pod) {
+	if err != nil || operandContainer(pod) == nil {
 		return digests // it was edited by hand; the next revision replaces it
 	}
 	container := *operandContainer(pod)

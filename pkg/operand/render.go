@@ -2,9 +2,7 @@ package operand
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -36,15 +34,17 @@ func Render(in Inputs) (*Resources, error) {
 	if err != nil {
 		return nil, err
 	}
+	resources := &Resources{Config: config.merged, Kept: checked.cloud.Kept, Warnings: checked.warnings}
 	if in.Phase.Files.onHost() && in.Platform.NodeManagerImage != "" {
-		return nodeManagerAlone(in, config, files, checked)
+		// Before the operator runs, the cloud-node-manager alone initializes the nodes: since v1.27, cloud-provider-azure
+		// starts its cloud-node-controller without workers (kubernetes-sigs/cloud-provider-azure#6498).
+		resources.ConfigMaps = []*corev1.ConfigMap{newConfigMap(TrustedCAConfigMap, files)}
+		return resources.withNodeManager(in, config, checked)
 	}
-	pod, err := buildPod(in, base, config, files)
-	if err != nil {
+	resources.Tokens, resources.Untried = checked.cloud.Tokens, checked.cloud.Untried
+	if resources.Pod, err = buildPod(in, base, config, files); err != nil {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
-	resources := &Resources{Pod: pod, Config: config.merged, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept,
-		Untried: checked.cloud.Untried, Warnings: checked.warnings}
 	if in.Phase.Files != nil {
 		resources.Files = in.Phase.Files.files(files)
 		return resources, nil
@@ -101,17 +101,10 @@ const configurationSource = customccm.Object
 // mergeConfig merges, in this order: defaults, platform, phase, the platform in this phase, observed configuration,
 // overrides, and what the phase pins.
 func mergeConfig(in Inputs) (*config, error) {
-	platformConfig, err := platformAsset(in.Platform.Name, "config.yaml")
-	if err != nil {
-		return nil, err
+	layers := [][]byte{
+		bindata.MustRead("assets/config/default.yaml"), platformAsset(in.Platform.Name, "config.yaml"), in.Phase.Config,
+		platformAsset(in.Platform.Name, in.Phase.Name+"-config.yaml"), in.Config,
 	}
-	// A platform has this file if the phase needs other flags for its cloud-controller-manager.
-	inPhase, err := platformAsset(in.Platform.Name, in.Phase.Name+"-config.yaml")
-	if err != nil {
-		return nil, err
-	}
-	layers := [][]byte{bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase,
-		in.Config}
 	pinned, err := pinnedBy(in, append(layers, in.Overrides))
 	if err != nil {
 		return nil, err
@@ -147,9 +140,9 @@ func mergeAndDecode(layers ...[]byte) ([]byte, *operandconfig.Config, error) {
 // pinnedBy returns what the phase pins over the layers of a candidate. A platform may pin more in a file. That file
 // applies only if the candidate starts the controllers that it names, so that it rejects no other candidate.
 func pinnedBy(in Inputs, layers [][]byte) ([]byte, error) {
-	onPlatform, err := platformAsset(in.Platform.Name, in.Phase.Name+"-pinned.yaml")
-	if err != nil || onPlatform == nil {
-		return in.Phase.Pinned, err
+	onPlatform := platformAsset(in.Platform.Name, in.Phase.Name+"-pinned.yaml")
+	if onPlatform == nil {
+		return in.Phase.Pinned, nil
 	}
 	_, candidate, err := mergeAndDecode(layers...)
 	if err != nil {
@@ -218,12 +211,10 @@ func valueOf(flag string, args []string) string {
 	return value
 }
 
-func platformAsset(platform, file string) ([]byte, error) {
-	data, err := bindata.Read("assets/platforms/" + platform + "/" + file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
+// platformAsset returns an embedded file of a platform, nil if the platform needs none.
+func platformAsset(platform, file string) []byte {
+	data, _ := bindata.Read("assets/platforms/" + platform + "/" + file)
+	return data
 }
 
 type checkedInputs struct {
