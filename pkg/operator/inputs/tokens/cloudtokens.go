@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -28,13 +27,6 @@ import (
 // 12 hours tolerate any clock skew. Without the operator, the cloud stays usable for eight hours.
 const cloudTokenLifetime = 12 * time.Hour
 
-// cloudTokens maintains the Secret cloud-tokens: the federated tokens of the candidate, the reloaded keys of
-// spec.custom's Secrets, and the keys of revisions that are installed or may be rolled back to.
-type cloudTokens struct {
-	dependencies.Deps
-	issuer Issuer
-}
-
 type wanted struct {
 	// audiences are the tokens' audiences by key. If a revision differs from the candidate, the candidate wins.
 	audiences map[string]string
@@ -44,7 +36,9 @@ type wanted struct {
 	kept []string
 }
 
-func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
+// syncCloud maintains the Secret cloud-tokens: the federated tokens of the candidate, the reloaded keys of spec.custom's
+// Secrets, and the keys of revisions that are installed or may be rolled back to.
+func (c *controller) syncCloud(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
 	current, err := c.Secret(operand.CloudTokensSecret)
 	if err != nil || current == nil {
 		// staticresources creates the Secret and reports errors; the Secret's event requeues.
@@ -55,7 +49,7 @@ func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, acc
 		return unreadable
 	}
 	for key, audience := range wanted.audiences {
-		if _, reason := c.due(current, key, account, audience); reason == "" {
+		if _, reason := c.cloudDue(current, key, account, audience); reason == "" {
 			continue
 		}
 		if current, err = live(ctx, c.Kube, operand.CloudTokensSecret); err != nil || current == nil {
@@ -69,7 +63,7 @@ func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, acc
 }
 
 // wanted returns the required content, nil if it is unknown. An error beside the content is about a part of it.
-func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
+func (c *controller) wanted(current *corev1.Secret) (*wanted, error) {
 	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		return nil, err
@@ -95,7 +89,7 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 
 // delivered returns the keys from spec.custom's Secrets. complete is false if one of these has an error, which
 // targetconfigcontroller reports. The previous files stay then: a stale file is better than a missing one.
-func (c *cloudTokens) delivered(spec *operatorv1.OperatorSpec) (delivered map[string][]byte, complete bool, err error) {
+func (c *controller) delivered(spec *operatorv1.OperatorSpec) (delivered map[string][]byte, complete bool, err error) {
 	observed, err := observedplatform.Config(spec)
 	if err != nil {
 		return nil, false, err
@@ -134,19 +128,19 @@ func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bo
 	return audiences, known && len(errs) == 0, errors.Join(errs...)
 }
 
-// due returns the reason to issue a token now, or the time until then.
-func (c *cloudTokens) due(
+// cloudDue returns the reason to issue a token now, or the time until then.
+func (c *controller) cloudDue(
 	current *corev1.Secret, key string, account *corev1.ServiceAccount, audience string,
 ) (wait time.Duration, reason string) {
 	token, exists := current.Data[key]
 	if !exists {
 		return 0, "there was none"
 	}
-	return c.issuer.Due(RecordsOf(current)[key], token, account, audience)
+	return c.cloudIssuer.Due(RecordsOf(current)[key], token, account, audience)
 }
 
 // update returns the time until the next change, 0 for never. If a token cannot be issued, the previous one stays.
-func (c *cloudTokens) update(
+func (c *controller) update(
 	ctx context.Context, recorder events.Recorder, current *corev1.Secret, account *corev1.ServiceAccount, w *wanted,
 ) (time.Duration, error) {
 	data, records := w.otherKeys(current), Records{}
@@ -159,16 +153,16 @@ func (c *cloudTokens) update(
 		if token, exists := current.Data[key]; exists {
 			data[key], records[key] = token, old[key]
 		}
-		wait, reason := c.due(current, key, account, audience)
+		wait, reason := c.cloudDue(current, key, account, audience)
 		if reason != "" {
-			token, record, err := c.issuer.Issue(ctx, account, audience)
+			token, record, err := c.cloudIssuer.Issue(ctx, account, audience)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("issuing key %s of secret/%s in %s: %w",
 					key, current.Name, current.Namespace, err))
 				continue
 			}
 			data[key], records[key] = token, record
-			wait, _ = c.issuer.Due(record, token, account, audience)
+			wait, _ = c.cloudIssuer.Due(record, token, account, audience)
 			issued = append(issued, fmt.Sprintf("key %s of secret/%s in %s has a new token for the audience %q, "+
 				"valid until %s, because %s", key, current.Name, current.Namespace, audience, record.ExpiresAt, reason))
 		}

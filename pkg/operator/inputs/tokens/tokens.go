@@ -24,6 +24,12 @@ const (
 
 	kubeTokenDegraded   = "KubeTokenDegraded"
 	cloudTokensDegraded = "CloudTokensDegraded"
+
+	// defaultKubeTokenLifetime is the requested lifetime. It must outlast a period without refreshes: a stopped operator,
+	// or a control plane that is switched off overnight.
+	defaultKubeTokenLifetime = 48 * time.Hour
+
+	kubeTokenKey = "token"
 )
 
 // Inertia declares the inertia of the conditions.
@@ -34,6 +40,8 @@ var Inertia = operatorclient.Inertia{
 
 type controller struct {
 	dependencies.Deps
+	kubeIssuer, cloudIssuer Issuer
+	// kube and cloud retry their own conflicts, independently of each other.
 	kube, cloud factory.SyncFunc
 }
 
@@ -54,17 +62,13 @@ func New(d dependencies.Deps, lifetime time.Duration) factory.Controller {
 }
 
 func newController(d dependencies.Deps, lifetime time.Duration) *controller {
-	c := &controller{Deps: d}
-	kube := &kubeToken{Deps: d, issuer: c.issuer(cmp.Or(lifetime, defaultKubeTokenLifetime))}
-	cloud := &cloudTokens{Deps: d, issuer: c.issuer(cloudTokenLifetime)}
-	// Each sync retries its own conflicts, independently of the other.
-	c.kube = reconciler.Retried(c.withAccount(kube.sync))
-	c.cloud = reconciler.Retried(c.withAccount(cloud.sync))
+	issuer := Issuer{Client: d.Kube.CoreV1(), Clock: d.Clock}
+	c := &controller{Deps: d, kubeIssuer: issuer, cloudIssuer: issuer}
+	c.kubeIssuer.Lifetime = cmp.Or(lifetime, defaultKubeTokenLifetime)
+	c.cloudIssuer.Lifetime = cloudTokenLifetime
+	c.kube = reconciler.Retried(c.withAccount(c.syncKube))
+	c.cloud = reconciler.Retried(c.withAccount(c.syncCloud))
 	return c
-}
-
-func (c *controller) issuer(lifetime time.Duration) Issuer {
-	return Issuer{Client: c.Kube.CoreV1(), Clock: c.Clock, Lifetime: lifetime}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -103,4 +107,44 @@ func (c *controller) withAccount(
 func isPodConfigMap(obj any) bool {
 	configMap, ok := obj.(*corev1.ConfigMap)
 	return ok && (configMap.Name == operand.PodConfigMap || strings.HasPrefix(configMap.Name, operand.PodConfigMap+"-"))
+}
+
+// syncKube maintains the Secret kube-token.
+func (c *controller) syncKube(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
+	if account == nil {
+		return nil
+	}
+	current, err := c.Secret(operand.KubeTokenSecret)
+	if err != nil {
+		return err
+	}
+	wait, reason := c.kubeDue(current, account)
+	if reason != "" {
+		if current, err = live(ctx, c.Kube, operand.KubeTokenSecret); err != nil {
+			return err
+		}
+		wait, reason = c.kubeDue(current, account)
+	}
+	if reason == "" {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, wait)
+		return nil
+	}
+	token, record, err := c.kubeIssuer.Issue(ctx, account, "")
+	if err != nil {
+		return err
+	}
+	data, records := map[string][]byte{kubeTokenKey: token}, Records{kubeTokenKey: record}
+	if err := apply(ctx, c.Kube.CoreV1(), syncCtx.Recorder(), operand.KubeTokenSecret, data, records); err != nil {
+		return err
+	}
+	syncCtx.Recorder().Eventf("KubeTokenIssued", "secret/%s in %s has a new token, valid until %s, because %s",
+		operand.KubeTokenSecret, operand.Namespace, record.ExpiresAt, reason)
+	return nil
+}
+
+func (c *controller) kubeDue(current *corev1.Secret, account *corev1.ServiceAccount) (wait time.Duration, reason string) {
+	if current == nil {
+		return 0, "there was none"
+	}
+	return c.kubeIssuer.Due(RecordsOf(current)[kubeTokenKey], current.Data[kubeTokenKey], account, "")
 }
