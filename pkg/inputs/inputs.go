@@ -135,15 +135,13 @@ func CustomSecrets(r Reader, observed *operandconfig.Config) (customccm.Secrets,
 	if observed.Custom == nil || len(observed.Custom.Secrets) == 0 {
 		return customccm.Secrets{}, nil
 	}
-	get := func(name string) (customccm.SourceSecret, error) {
+	return customccm.Gather(observed.Custom, operand.IsOwnSecret, func(name string) (string, map[string][]byte, error) {
 		secret, source, err := read(r.Secret, r, "secret", operand.Namespace, name)
-		found := customccm.SourceSecret{Source: source}
-		if secret != nil {
-			found.Data = nonNil(secret.Data)
+		if secret == nil {
+			return source, nil, err
 		}
-		return found, err
-	}
-	return customccm.Gather(observed.Custom, customccm.Reader{IsReserved: operand.IsOwnSecret, Get: get})
+		return source, nonNil(secret.Data), err
+	})
 }
 
 // credentials prefers the operand's Secret, which does not exist before cloud-credential-operator has run, to the root

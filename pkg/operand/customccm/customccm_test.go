@@ -41,11 +41,9 @@ func customInputs(
 	require.NoError(t, yaml.UnmarshalStrict([]byte(custom), spec))
 	asJSON, err := yaml.YAMLToJSON([]byte(custom))
 	require.NoError(t, err)
-	get := func(name string) (customccm.SourceSecret, error) {
-		source := "secret/" + name + " in openshift-cloud-controller-manager"
-		return customccm.SourceSecret{Source: source, Data: secrets[name]}, nil
-	}
-	gathered, err := customccm.Gather(spec, customccm.Reader{IsReserved: operand.IsOwnSecret, Get: get})
+	gathered, err := customccm.Gather(spec, operand.IsOwnSecret, func(name string) (string, map[string][]byte, error) {
+		return "secret/" + name + " in openshift-cloud-controller-manager", secrets[name], nil
+	})
 	require.NoError(t, err)
 	in := operand.Inputs{
 		Phase:    phase,

@@ -38,43 +38,32 @@ type Secrets struct {
 	Missing []string
 }
 
-// SourceSecret is a Secret that spec.custom names.
-type SourceSecret struct {
-	// Source is the object's name, for example "secret/acme in openshift-cloud-controller-manager".
-	Source string
-	// Data is nil if the Secret does not exist.
-	Data map[string][]byte
-}
-
-// Reader gets the Secrets of spec.custom.
-type Reader struct {
-	// IsReserved reports whether a name is that of one of the operator's own Secrets.
-	IsReserved func(name string) bool
-	// Get returns the Secret with the name in the operand's namespace.
-	Get func(name string) (SourceSecret, error)
-}
-
-// Gather reads the Secrets of spec.custom and merges those with the same delivery. spec may be nil.
-func Gather(spec *operatorv1.CustomCloudControllerManager, r Reader) (Secrets, error) {
+// Gather reads the Secrets of spec.custom and merges those with the same delivery. spec may be nil. isReserved reports
+// whether the operator uses a name itself. get returns a Secret's data, nil if it does not exist, and its name for
+// messages.
+func Gather(
+	spec *operatorv1.CustomCloudControllerManager, isReserved func(name string) bool,
+	get func(name string) (source string, data map[string][]byte, err error),
+) (Secrets, error) {
 	s := Secrets{ReadOnce: map[string][]byte{}, Sources: map[string]string{}, Reloaded: map[string][]byte{}}
 	if spec == nil {
 		return s, nil
 	}
 	reloadedSources := map[string]string{}
 	for _, wanted := range spec.Secrets {
-		if r.IsReserved(wanted.Name) {
+		if isReserved(wanted.Name) {
 			s.Diagnostics = append(s.Diagnostics, newDiagnostic(at("secrets[%s]", wanted.Name),
 				"the operator uses this name; put the keys into a Secret with another name"))
 			continue
 		}
-		secret, err := r.Get(wanted.Name)
+		source, data, err := get(wanted.Name)
 		if err != nil {
 			return Secrets{}, err
 		}
 		if wanted.Delivery == operatorv1.CustomCloudControllerManagerSecretDeliveryReloaded {
-			s.add(secret, s.Reloaded, reloadedSources)
+			s.add(source, data, s.Reloaded, reloadedSources)
 		} else {
-			s.add(secret, s.ReadOnce, s.Sources)
+			s.add(source, data, s.ReadOnce, s.Sources)
 		}
 	}
 	s.checkSize(operatorv1.CustomCloudControllerManagerSecretDeliveryReadOnce, s.ReadOnce)
@@ -85,27 +74,26 @@ func Gather(spec *operatorv1.CustomCloudControllerManager, r Reader) (Secrets, e
 	return s, nil
 }
 
-// add merges the keys of a Secret into those with the same delivery, and records their source.
-func (s *Secrets) add(secret SourceSecret, into map[string][]byte, sources map[string]string) {
-	d := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: secret.Source}
+func (s *Secrets) add(source string, data, into map[string][]byte, sources map[string]string) {
+	d := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: source}
 	const named = "spec.custom.secrets of cloudcontrollermanager/cluster"
 	switch {
-	case secret.Data == nil:
-		s.Missing = append(s.Missing, secret.Source)
+	case data == nil:
+		s.Missing = append(s.Missing, source)
 		d.Message = "it does not exist, but " + named + " names it; create it, or remove it from the list"
 		s.Diagnostics = append(s.Diagnostics, d)
-	case len(secret.Data) == 0:
+	case len(data) == 0:
 		d.Message = "it has no keys, so no file is delivered; add a key, or remove the Secret from " + named
 		s.Diagnostics = append(s.Diagnostics, d)
 	}
-	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
 		if other, taken := sources[key]; taken {
 			d.Key = key
 			d.Message = other + " also has this key with the same delivery; rename the key in one of them"
 			s.Diagnostics = append(s.Diagnostics, d)
 			continue
 		}
-		into[key], sources[key] = bytes.Clone(secret.Data[key]), secret.Source
+		into[key], sources[key] = bytes.Clone(data[key]), source
 	}
 }
 
