@@ -142,7 +142,7 @@ const (
 
 // decideAll sets the state of every Node whose kubelet is not ready, without probes in the order of their turns.
 func (m *memory) decideAll(o *observation) {
-	used := m.usedBudget(o)
+	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return o.now.Sub(at) >= turnPeriod })
 	for _, n := range o.notReady() {
 		r := n.record
 		limit := m.limitFor(o, n)
@@ -152,15 +152,13 @@ func (m *memory) decideAll(o *observation) {
 			former = undecided // Its turn is over: the CCM had time for a pass, and found the machine.
 			r.lived = o.now
 		}
-		r.state, r.hold = next(former, m.evidenceFor(o, n, !counts && limit.nodes <= used[limit.window]))
+		r.state, r.hold = next(former, m.evidenceFor(o, n, !counts && limit.nodes <= m.confirmedWithin(limit.window, o.now)))
 		if former == confirmed || r.state != confirmed {
 			continue
 		}
 		r.written = ""
 		if !counts {
 			m.confirmations = append(m.confirmations, o.now)
-			used[paceWindow]++
-			used[turnPeriod]++
 		}
 		r.confirmedAt = o.now
 	}

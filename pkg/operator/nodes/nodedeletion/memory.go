@@ -2,6 +2,7 @@ package nodedeletion
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -58,6 +59,11 @@ type record struct {
 	// Without probes: awayAt is when the kubelet fell silent, even before the operator started, and lived when the CCM
 	// last found the machine since, as a pass without a denial shows.
 	awayAt, lived time.Time
+}
+
+// isOpen reports whether the passage of time or a probe may change the state.
+func (r *record) isOpen() bool {
+	return slices.Contains([]state{settling, undecided, held, confirmed}, r.state)
 }
 
 // announcement is the CCM's last Event about the deletion of a Node: when the controller saw it, and how long after the

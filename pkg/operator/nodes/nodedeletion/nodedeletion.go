@@ -145,13 +145,8 @@ func (m *memory) lookAgain(o *observation) time.Duration {
 		if n.hasTaint || n.permission == Confirmed {
 			return lookSoon
 		}
-		if n.record == nil {
-			continue
-		}
-		switch n.record.state {
-		case settling, undecided, held, confirmed:
+		if n.record != nil && n.record.isOpen() {
 			after = lookLater
-		case idle, uninitialized, allowed, known:
 		}
 	}
 	return after

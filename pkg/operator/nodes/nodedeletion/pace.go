@@ -115,15 +115,13 @@ func (m *memory) passTime() time.Duration {
 	return pass
 }
 
-func (m *memory) usedBudget(o *observation) map[time.Duration]int {
-	m.confirmations = slices.DeleteFunc(m.confirmations, func(at time.Time) bool { return o.now.Sub(at) >= turnPeriod })
-	used := map[time.Duration]int{turnPeriod: len(m.confirmations)}
+func (m *memory) confirmedWithin(window time.Duration, now time.Time) (count int) {
 	for _, at := range m.confirmations {
-		if o.now.Sub(at) < paceWindow {
-			used[paceWindow]++
+		if now.Sub(at) < window {
+			count++
 		}
 	}
-	return used
+	return count
 }
 
 // inheritConfirmations counts the Nodes that the CCM deleted before the operator started: its Events outlive them.

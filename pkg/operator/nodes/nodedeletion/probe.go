@@ -113,17 +113,9 @@ func (m *memory) startProbe(o *observation) {
 func (m *memory) due(o *observation) []*node {
 	var due []*node
 	for _, n := range o.nodes {
-		if n.record == nil {
-			continue
-		}
-		switch n.record.state {
-		case settling, undecided, held:
+		r := n.record
+		if r != nil && r.isOpen() && (r.state != confirmed || o.now.Sub(r.probed) >= confirmationLife) {
 			due = append(due, n)
-		case confirmed:
-			if o.now.Sub(n.record.probed) >= confirmationLife {
-				due = append(due, n)
-			}
-		case idle, uninitialized, allowed, known:
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *node) int { return a.record.probed.Compare(b.record.probed) })

@@ -34,10 +34,9 @@ type finding struct {
 // investigation is what is known about the waiting nodes. It ends when no node waits.
 type investigation struct {
 	findings map[string]finding
-	// readAt is when the log of leader was last read. noNodeController reports that this process runs no node controller.
-	readAt           time.Time
-	leader           string
-	noNodeController bool
+	// readAt is when the log of leader was last read. withoutNodeController is the leader if it runs no node controller.
+	readAt                        time.Time
+	leader, withoutNodeController string
 	// idle is the leader whose node controller has started without an attempt, since when this was seen.
 	idle patience.Since[string]
 	// leads is the leader, since when it was seen.
@@ -78,7 +77,7 @@ func (c *controller) readFindings(
 	maps.DeleteFunc(former, func(_ string, f finding) bool {
 		return f.class == nodecause.NoLeader || f.class == nodecause.NoNodeController
 	})
-	c.investigation.noNodeController = false
+	c.investigation.withoutNodeController = ""
 	log, complete, err := operandlog.Read(ctx, c.Kube.CoreV1(), pod.Name)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The cause of uninitialized nodes is not known", "err", err)
@@ -99,7 +98,9 @@ func (c *controller) readFindings(
 			evidence.NoNodeController = true
 		}
 	}
-	c.investigation.noNodeController = evidence.NoNodeController
+	if evidence.NoNodeController {
+		c.investigation.withoutNodeController = leader.Identity
+	}
 	c.investigation.findings = map[string]finding{}
 	for _, node := range nodes {
 		if !evidence.NoNodeController {
@@ -177,13 +178,6 @@ func (f finding) after(former finding) finding {
 		return former
 	}
 	return f
-}
-
-func (i *investigation) leaderWithoutNodeController() string {
-	if !i.noNodeController {
-		return ""
-	}
-	return i.leader
 }
 
 func (i *investigation) byClass(nodes []string) [][]string {

@@ -127,7 +127,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		next = patience.Sooner(next, logInterval)
 	}
 	c.Report(c.investigation.waiting(nodes, waiting))
-	c.NodeController.See(c.investigation.leaderWithoutNodeController(), nodes, c.Clock.Now())
+	c.NodeController.See(c.investigation.withoutNodeController, nodes, c.Clock.Now())
 	drifts, nextDrift := c.drifts(wrong)
 	reconciler.After(syncCtx, patience.Sooner(next, nextDrift))
 	err = operatorclient.ApplyConditions(ctx, c.Operator, name,

@@ -76,12 +76,9 @@ func (s *store) isRelevant(node *corev1.Node) bool {
 }
 
 func stripped(node *corev1.Node) *corev1.Node {
-	return &corev1.Node{
+	kept := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:              node.Name,
-			ResourceVersion:   node.ResourceVersion,
-			CreationTimestamp: node.CreationTimestamp,
-			Annotations:       nodeIP(node),
+			Name: node.Name, ResourceVersion: node.ResourceVersion, CreationTimestamp: node.CreationTimestamp,
 		},
 		Spec: corev1.NodeSpec{Taints: node.Spec.Taints, ProviderID: node.Spec.ProviderID},
 		Status: corev1.NodeStatus{
@@ -90,6 +87,10 @@ func stripped(node *corev1.Node) *corev1.Node {
 			Addresses:  internalIP(node),
 		},
 	}
+	if ip, found := node.Annotations[NodeIPAnnotation]; found {
+		kept.Annotations = map[string]string{NodeIPAnnotation: ip}
+	}
+	return kept
 }
 
 func internalIP(node *corev1.Node) []corev1.NodeAddress {
@@ -97,13 +98,6 @@ func internalIP(node *corev1.Node) []corev1.NodeAddress {
 		if address.Type == corev1.NodeInternalIP {
 			return []corev1.NodeAddress{address}
 		}
-	}
-	return nil
-}
-
-func nodeIP(node *corev1.Node) map[string]string {
-	if ip, found := node.Annotations[NodeIPAnnotation]; found {
-		return map[string]string{NodeIPAnnotation: ip}
 	}
 	return nil
 }
