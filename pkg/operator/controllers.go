@@ -204,11 +204,7 @@ func (w *wiring) services() []factory.Controller {
 
 func (w *wiring) lifecycle() []factory.Controller {
 	return []factory.Controller{
-		takeover.New(w.deps(), takeover.Options{
-			Deployments: w.informers.target.Apps().V1().Deployments(),
-			Namespaces:  w.informers.namespace.Core().V1().Namespaces(),
-			InTree:      takeover.InTree(w.dynamic),
-		}),
+		takeover.New(w.deps(), w.informers.namespace.Core().V1().Namespaces(), takeover.InTree(w.dynamic)),
 		removal.New(w.deps(), w.removal()),
 		unmanaged.New(w.deps()),
 	}

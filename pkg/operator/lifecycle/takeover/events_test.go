@@ -25,16 +25,12 @@ func TestEachEventCallsTheController(t *testing.T) {
 	kube := informers.NewSharedInformerFactory(client, 0)
 	lease, err := controlplane.NewLease(kube.Coordination().V1().Leases(), clock)
 	require.NoError(t, err)
-	core := kube.Core().V1()
 	var watched controllertest.Watched
 	infrastructures := controlplanetest.Infrastructures("")
 	go infrastructures.Informer().Run(t.Context().Done())
 	controller := New(controllertest.Complete(t, dependencies.Deps{
 		Infrastructures: infrastructures, Operator: watched.Operator(), Lease: lease, Kube: client, Target: kube, Clock: clock,
-	}), Options{
-		Deployments: kube.Apps().V1().Deployments(), Namespaces: core.Namespaces(),
-		InTree: func(context.Context) (bool, error) { return false, nil },
-	})
+	}), kube.Core().V1().Namespaces(), func(context.Context) (bool, error) { return false, nil })
 	kube.Start(t.Context().Done())
 	watched.Run(t, controller, map[*clienttesting.Fake]int{&client.Fake: 5})
 

@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	appsinformers "k8s.io/client-go/informers/apps/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -56,30 +55,26 @@ const (
 	waitingForLeader     = "WaitingForLeader"
 )
 
-// Options are what New needs besides the Deps; all are required.
-type Options struct {
-	// Deployments watches the operand's namespace, Namespaces the namespace itself.
-	Deployments appsinformers.DeploymentInformer
-	Namespaces  corev1informers.NamespaceInformer
-	// InTree reports whether kube-controller-manager runs the cloud controllers.
-	InTree func(context.Context) (bool, error)
-}
-
 type controller struct {
 	dependencies.Deps
-	Options
+	namespaces corev1informers.NamespaceInformer
+	inTree     func(context.Context) (bool, error)
 	// externalOnly is set once kube-controller-manager does not run the cloud controllers. It never does so again.
 	externalOnly bool
 }
 
-// New returns the controller that writes the condition TakingOver on managed platforms.
-func New(d dependencies.Deps, o Options) factory.Controller {
-	dependencies.Require(d, o)
+// New returns the controller that writes the condition TakingOver on managed platforms. namespaces watches the operand's
+// namespace, and inTree reports whether kube-controller-manager runs the cloud controllers.
+func New(
+	d dependencies.Deps, namespaces corev1informers.NamespaceInformer, inTree func(context.Context) (bool, error),
+) factory.Controller {
+	dependencies.Require(d, namespaces, inTree)
 	f := factory.New().
-		WithInformers(o.Deployments.Informer(), d.Target.Core().V1().Pods().Informer(), d.Nodes.Informer(),
-			o.Namespaces.Informer(), d.Lease).
+		WithInformers(d.Target.Apps().V1().Deployments().Informer(), d.Target.Core().V1().Pods().Informer(),
+			d.Nodes.Informer(), namespaces.Informer(), d.Lease).
 		WithBareInformers(d.Infrastructures.Informer())
-	return reconciler.From(f, name, d.Operator, d.Recorder, (&controller{Deps: d, Options: o}).sync)
+	c := &controller{Deps: d, namespaces: namespaces, inTree: inTree}
+	return reconciler.From(f, name, d.Operator, d.Recorder, c.sync)
 }
 
 // step is the state of the take-over; its zero value is the end.
@@ -142,12 +137,12 @@ type view struct {
 func (c *controller) view(ctx context.Context) (v *view, err error) {
 	v = &view{}
 	if !c.externalOnly {
-		if v.inTree, err = c.InTree(ctx); err != nil {
+		if v.inTree, err = c.inTree(ctx); err != nil {
 			return nil, err
 		}
 		c.externalOnly = !v.inTree
 	}
-	if v.deployments, err = predecessor.Deployments(c.Deployments.Lister()); err != nil {
+	if v.deployments, err = predecessor.Deployments(c.Target.Apps().V1().Deployments().Lister()); err != nil {
 		return nil, err
 	}
 	v.View, err = c.View()
@@ -335,7 +330,7 @@ func release(lease *coordinationv1.Lease) action {
 const runLevel = "openshift.io/run-level"
 
 func dropRunLevel(ctx context.Context, c *controller) error {
-	namespace, err := operatorclient.Find(c.Namespaces.Lister(), "namespace", "", operand.Namespace)
+	namespace, err := operatorclient.Find(c.namespaces.Lister(), "namespace", "", operand.Namespace)
 	if err != nil || namespace == nil {
 		return err
 	}

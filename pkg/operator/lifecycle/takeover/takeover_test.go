@@ -106,10 +106,7 @@ func newCluster(t *testing.T, flag string, nodes []string, occupied ...string) *
 		},
 		Lease: &controlplane.Lease{}, Kube: kube, Target: c.caches,
 		Infrastructures: controlplanetest.Infrastructures(topologies[len(nodes)]), Clock: clock, Recorder: c.recorder,
-	}), Options: Options{
-		Deployments: c.caches.Apps().V1().Deployments(), Namespaces: core.Namespaces(),
-		InTree: func(context.Context) (bool, error) { return c.inTree, nil },
-	}}
+	}), namespaces: core.Namespaces(), inTree: func(context.Context) (bool, error) { return c.inTree, nil }}
 	for _, node := range nodes {
 		c.status.NodeStatuses = append(c.status.NodeStatuses, operatorv1.NodeStatus{NodeName: node})
 		c.add(t, &corev1.Node{
@@ -417,7 +414,7 @@ func TestTheTakeOverGoesOnFromWhatExists(t *testing.T) {
 		"pod/openstack-cloud-controller-manager-m0 on node/m0, pod/openstack-cloud-controller-manager-m1 on node/m1 to "+
 		"end", c.sync(t))
 	// A deletion in the foreground goes on, which the cache shows before it shows the end of the pods.
-	deleted, err := c.Deployments.Lister().Deployments(namespace).Get(old)
+	deleted, err := c.caches.Apps().V1().Deployments().Lister().Deployments(namespace).Get(old)
 	require.NoError(t, err)
 	deleted = deleted.DeepCopy()
 	deleted.DeletionTimestamp = ptr.To(metav1.NewTime(begin))
@@ -556,7 +553,7 @@ func TestTheLeaseOfASingleNodeIsReleasedAsLongAsItLasts(t *testing.T) {
 
 func TestWithoutAPredecessorNothingChanges(t *testing.T) {
 	c := newCluster(t, "", []string{"m0"})
-	require.NoError(t, c.Namespaces.Informer().GetStore().Update(
+	require.NoError(t, c.namespaces.Informer().GetStore().Update(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	c.standBy(t, "m0")
 	c.lead(t, "m0", begin.Add(-time.Hour))
