@@ -79,7 +79,6 @@ func (c *checkedInputs) checkFlags(in Inputs, config *config) {
 	}
 }
 
-// paths returns the paths that exist for the operand below the directories of delivered files.
 func (c *checkedInputs) paths(in Inputs) customccm.Paths {
 	paths := customccm.Paths{Roots: []string{resourceDir, certDir}}
 	for _, o := range Delivered() {

@@ -133,7 +133,6 @@ func (l *FileLayout) name(f deliveredFile) string {
 
 func (l *FileLayout) onHost() bool { return l != nil && l.Volume == "" }
 
-// items adds the volume with every delivered file at its path below resourceDir.
 func (l *FileLayout) items(pod *corev1.Pod, delivered []deliveredFile) {
 	secret := &corev1.SecretVolumeSource{SecretName: PreflightName}
 	for _, f := range delivered {
@@ -146,7 +145,6 @@ func (l *FileLayout) items(pod *corev1.Pod, delivered []deliveredFile) {
 	})
 }
 
-// mount mounts every delivered file of the host at its path in the container.
 func (l *FileLayout) mount(pod *corev1.Pod, container *corev1.Container, delivered []deliveredFile) {
 	if !l.onHost() {
 		l.items(pod, delivered)

@@ -58,7 +58,6 @@ func (f *Former) instead(in Inputs, c *config, rendered *corev1.Pod) (*corev1.Po
 	return pod, nil
 }
 
-// inPhase applies the patches of this phase and of the platform in this phase again.
 func inPhase(in Inputs, pod *corev1.Pod) (*corev1.Pod, error) {
 	base, err := yaml.Marshal(pod)
 	if err != nil {

@@ -328,7 +328,6 @@ func located(d diagnostic.Diagnostic, in Inputs) diagnostic.Diagnostic {
 	return d
 }
 
-// hasRejected reports whether the same place was already rejected.
 func (c *checkedInputs) hasRejected(d diagnostic.Diagnostic) bool {
 	return slices.ContainsFunc(c.diagnostics, func(r diagnostic.Diagnostic) bool {
 		return r.Object == d.Object && r.Key == d.Key && r.Line == d.Line

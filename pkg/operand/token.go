@@ -17,7 +17,6 @@ func HasForeignToken(secret *corev1.Secret) bool {
 	return secret.Type == corev1.SecretTypeServiceAccountToken && len(token) > 0 && subjectOf(token) != user
 }
 
-// subjectOf returns whose token a JSON Web Token is, empty for what is none.
 func subjectOf(token []byte) string {
 	parts := bytes.Split(token, []byte("."))
 	if len(parts) != 3 {

@@ -64,7 +64,6 @@ func (v *rewriter) wantedVCenters() []vCenter {
 	return wanted
 }
 
-// useVCenters replaces the user's vCenters with Infrastructure's, if it has any.
 func (v *rewriter) useVCenters() {
 	v.moveGlobalServer()
 	users, wanted := slices.Clone(v.vCenters()), v.wantedVCenters()

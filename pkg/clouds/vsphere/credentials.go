@@ -157,7 +157,6 @@ func (v *rewriter) sessionKeys(server string) []string {
 
 func (v *rewriter) hasNoValue(key string) bool { return len(bytes.TrimSpace(v.Credentials[key])) == 0 }
 
-// servers returns the vCenters in use, or none if they are unknown.
 func (v *rewriter) servers() []string {
 	var servers []string
 	for _, e := range v.vCenters() {

@@ -57,7 +57,6 @@ func (v *rewriter) useNodeNetworks() {
 // infrastructureDecides reports whether Infrastructure decides the node networks, even where its fields are empty.
 func (v *rewriter) infrastructureDecides() bool { return v.Cluster.Spec.VSphere != nil }
 
-// foreignAddresses returns the addresses of the API, of ingress and of OVN-Kubernetes in a cluster with IPv6.
 func (v *rewriter) foreignAddresses() []string {
 	if !slices.Contains(v.Cluster.IPFamilies(), clouds.IPv6) {
 		return nil
@@ -121,7 +120,6 @@ func (v *rewriter) checkNetworks(n nodeNetwork, wanted []string) bool {
 	return len(*v.Findings) == before
 }
 
-// path returns the path of the field in Infrastructure.
 func (n nodeNetwork) path() string { return platformSpec + ".nodeNetworking." + n.field }
 
 func (n nodeNetwork) source() string { return n.path() + " of " + clouds.Infrastructure }
@@ -145,7 +143,6 @@ func (v *rewriter) networkReason(n nodeNetwork, was []string) string {
 	return strings.Join(reasons, "; ")
 }
 
-// useLabels sets OpenShift's tag categories for regions and zones if there are several failure domains.
 func (v *rewriter) useLabels() {
 	spec := v.Cluster.Spec.VSphere
 	if spec == nil || len(spec.FailureDomains) < 2 {

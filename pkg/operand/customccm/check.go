@@ -278,7 +278,6 @@ func (r *report) checkEnvironment(spec *operatorv1.CustomCloudControllerManager,
 	}
 }
 
-// checkProbe rejects probes of a port on which the cloud-controller-manager does not listen.
 func (r *report) checkProbe(spec *operatorv1.CustomCloudControllerManager, words, defaults []string) {
 	served, _ := FlagValue(defaults, "secure-port")
 	moved, given := FlagValue(words, "secure-port")
@@ -310,7 +309,6 @@ func (r *report) checkPaths(c CCM, candidate Candidate) {
 	}
 }
 
-// in returns the paths below the roots that a value contains.
 func (p Paths) in(value string) []string {
 	var found []string
 	isSeparator := func(r rune) bool { return strings.ContainsRune(" \t\n=,;:\"'", r) }

@@ -109,7 +109,6 @@ func isPodConfigMap(obj any) bool {
 	return ok && (configMap.Name == operand.PodConfigMap || strings.HasPrefix(configMap.Name, operand.PodConfigMap+"-"))
 }
 
-// syncKube maintains the Secret kube-token.
 func (c *controller) syncKube(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
 	if account == nil {
 		return nil

@@ -114,7 +114,6 @@ func (c *controller) view() (*view, error) {
 	return v, nil
 }
 
-// observe records the holder, and starts the timers.
 func (c *controller) observe(seen controlplane.View) *view {
 	v := &view{View: seen, holder: seen.Holder(), moves: movePodsOf(seen.Moves())}
 	if record := v.Record(); record.Exists {

@@ -288,7 +288,6 @@ func takingBackWanted(v *view) move {
 	})}
 }
 
-// proofIs reports whether the proof of the latest revision is open and in this state.
 func (v *view) proofIs(state trial.ProofState) bool {
 	return v.proof.IsOpen(v.Status().LatestAvailableRevision) && !predecessor.Remains(v.Status().Conditions) &&
 		v.proof.State == state
