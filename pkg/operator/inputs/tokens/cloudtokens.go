@@ -36,8 +36,8 @@ type wanted struct {
 	kept []string
 }
 
-// syncCloud maintains the Secret cloud-tokens: the federated tokens of the candidate, the reloaded keys of spec.custom's
-// Secrets, and the keys of revisions that are installed or may be rolled back to.
+// syncCloud maintains the Secret cloud-tokens: the federated tokens of the candidate, the reloaded keys of the Secrets
+// of spec.custom, and the keys of revisions that are installed or may be rolled back to.
 func (c *controller) syncCloud(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
 	current, err := c.Secret(operand.CloudTokensSecret)
 	if err != nil || current == nil {

@@ -141,7 +141,7 @@ func (c *controller) syncKube(ctx context.Context, syncCtx factory.SyncContext, 
 	return nil
 }
 
-func (c *controller) kubeDue(current *corev1.Secret, account *corev1.ServiceAccount) (wait time.Duration, reason string) {
+func (c *controller) kubeDue(current *corev1.Secret, account *corev1.ServiceAccount) (time.Duration, string) {
 	if current == nil {
 		return 0, "there was none"
 	}
