@@ -60,10 +60,10 @@ func (v *View) CannotJoin(node *operatorv1.NodeStatus) bool {
 // while a node is being installed or has no revision, and unless some nodes have the latest revision and some do not.
 // A repair with a former revision does not count, nor does a node that cannot get the latest one, for which no rollout
 // waits.
-func (v *View) Halfway(status *operatorv1.StaticPodOperatorStatus) (first string, former int32) {
-	latest, leader := status.LatestAvailableRevision, v.LeaseNode(status)
+func (v *View) Halfway() (first string, former int32) {
+	latest, leader := v.Status().LatestAvailableRevision, v.LeaseNode()
 	var behind []operatorv1.NodeStatus
-	for _, node := range status.NodeStatuses {
+	for _, node := range v.Status().NodeStatuses {
 		switch {
 		case v.CannotJoin(&node), node.CurrentRevision != latest && KubeletOf(v.Node(node.NodeName)) == KubeletSilent:
 		case isChanging(&node, latest) || node.CurrentRevision == 0:
@@ -90,15 +90,15 @@ func formerOf(behind []operatorv1.NodeStatus, leader string, hasSettled bool) in
 	}).CurrentRevision
 }
 
-// LeaseNode returns the node of a status that the lease names, "" if it names none, whatever the state of the process:
-// it may lead again.
-func (v *View) LeaseNode(status *operatorv1.StaticPodOperatorStatus) string {
+// LeaseNode returns the node of the operator's status that the lease names, "" if it names none, whatever the state of
+// the process: it may lead again.
+func (v *View) LeaseNode() string {
 	record := &v.state.Record
 	if record.Lease == nil || !record.Exists {
 		return ""
 	}
 	var names []string
-	for _, node := range status.NodeStatuses {
+	for _, node := range v.Status().NodeStatuses {
 		names = append(names, node.NodeName)
 	}
 	return leaseholder.Node(record.Lease, names)

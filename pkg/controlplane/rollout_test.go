@@ -94,7 +94,7 @@ func TestARolloutThatIsHalfway(t *testing.T) {
 				c.Renew(0)
 			}
 			view := c.View(0)
-			first, former := view.Halfway(c.Status)
+			first, former := view.Halfway()
 			require.Equal(t, tc.first, first)
 			require.Equal(t, tc.former, former)
 		})

@@ -84,7 +84,7 @@ func (s *state) continueProof(ctx context.Context) error {
 func (s *state) beginProof(ctx context.Context) *trial.Proof {
 	latest, now := s.view.Status().LatestAvailableRevision, metav1.NewTime(s.view.Now())
 	begun := &trial.Proof{Revision: latest, State: trial.ProofAwaited, Began: now, Since: now}
-	begun.Node, begun.Former = s.view.Halfway(s.view.Status())
+	begun.Node, begun.Former = s.view.Halfway()
 	first, former := s.view.StaticPod(begun.Node), s.record.Proof
 	begun.Again = former.IsOpen(latest) && former.Again // The machine of its first node was replaced.
 	if begun.Former == 0 || first == nil || !controlplane.IsReady(first) ||

@@ -36,29 +36,32 @@ import (
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 	next *nextNode
-	// chosen is what the controller was last shown. nodes, version and latest are of the resource that it was made from.
+	// chosen is what the controller is shown during a sync. view and version are of the resource that it was made from.
 	chosen  choice
-	nodes   []operatorv1.NodeStatus
+	view    controlplane.View
 	version string
-	latest  int32
 }
 
 // maxConflicts limits how often a status is applied again after a conflict.
 const maxConflicts = 10
 
+// choose begins a sync. The version is read first: one that is newer than the nodes would hide that a node has changed.
+func (c *installerClient) choose() (err error) {
+	if _, _, c.version, err = c.StaticPodOperatorClient.GetStaticPodOperatorState(); err != nil {
+		return err
+	}
+	if c.view, err = c.next.View(); err != nil {
+		return err
+	}
+	c.chosen, err = c.next.choose(c.view)
+	return err
+}
+
 // GetStaticPodOperatorState returns the status with only the node that the controller may act upon.
 func (c *installerClient) GetStaticPodOperatorState() (
 	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
 ) {
-	spec, status, resourceVersion, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
-	if err != nil {
-		return nil, nil, "", err
-	}
-	if c.chosen, err = c.next.choose(status); err != nil {
-		return nil, nil, "", err
-	}
-	c.nodes, c.version, c.latest = status.NodeStatuses, resourceVersion, status.LatestAvailableRevision
-	status = status.DeepCopy()
+	status := c.view.Status().DeepCopy()
 	status.LatestAvailableRevision, status.NodeStatuses = c.chosen.latest, nil
 	if c.chosen.node != nil {
 		node := *c.chosen.node.DeepCopy()
@@ -67,7 +70,7 @@ func (c *installerClient) GetStaticPodOperatorState() (
 		}
 		status.NodeStatuses = append(status.NodeStatuses, node)
 	}
-	return spec, status, resourceVersion, nil
+	return c.view.Spec(), status, c.version, nil
 }
 
 // ApplyStaticPodOperatorStatus writes all nodes, because what the controller applies replaces what it applied before.
@@ -81,14 +84,14 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 		return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, nil)
 	}
 	var nodes []applyoperatorv1.NodeStatusApplyConfiguration
-	for i := range c.nodes {
-		node := c.merged(&c.nodes[i], status.NodeStatuses)
+	for _, current := range c.view.Status().NodeStatuses {
+		node := c.merged(&current, status.NodeStatuses)
 		clearPastFailure(node)
 		nodes = append(nodes, *node)
 	}
 	status.NodeStatuses = nodes
 	status.Conditions = withoutConclusions(status.Conditions)
-	if c.latest == 0 {
+	if c.view.Status().LatestAvailableRevision == 0 {
 		clearMissingRevision(status.Conditions)
 	}
 	return c.applyUnlessNodesChanged(ctx, fieldManager, status)
@@ -109,7 +112,7 @@ func (c *installerClient) applyUnlessNodesChanged(
 		if readErr != nil {
 			return readErr
 		}
-		if !equality.Semantic.DeepEqual(live.NodeStatuses, c.nodes) {
+		if !equality.Semantic.DeepEqual(live.NodeStatuses, c.view.Status().NodeStatuses) {
 			return err
 		}
 		version = latest
@@ -146,16 +149,8 @@ func (c *installerClient) merged(
 // abandon deletes installers that the kubelets of abandoned nodes have not started: such a kubelet would start one
 // later, while another node is being installed. A started one finishes, so that its node keeps a static pod.
 func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGetter) error {
-	view, err := c.next.View()
-	if err != nil {
-		return err
-	}
-	next, err := c.next.choose(view.Status())
-	if err != nil {
-		return err
-	}
-	for _, node := range next.abandoned {
-		for _, pod := range view.Installers() {
+	for _, node := range c.chosen.abandoned {
+		for _, pod := range c.view.Installers() {
 			if !controlplane.Installs(pod, node.NodeName, node.TargetRevision) || hasStarted(pod) ||
 				pod.DeletionTimestamp != nil {
 				continue

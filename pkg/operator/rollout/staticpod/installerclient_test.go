@@ -21,6 +21,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
 
+func viewOf(status operatorv1.StaticPodOperatorStatus) controlplane.View {
+	return controlplane.NewView(controlplane.State{Status: &status})
+}
+
 func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 	failedAt := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 0, 0, time.Local))
 	for name, tc := range map[string]struct {
@@ -40,12 +44,11 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 				WithTargetRevision(tc.target).
 				WithLastFailedRevision(3).WithLastFailedReason("OperandFailed").WithLastFailedCount(2).WithLastFallbackCount(1).
 				WithLastFailedTime(failedAt).WithLastFailedRevisionErrors("no route to host")
-			require.NoError(
-				t,
-				(&installerClient{StaticPodOperatorClient: operator, nodes: shown}).ApplyStaticPodOperatorStatus(
-					t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node),
-				),
-			)
+			client := &installerClient{StaticPodOperatorClient: operator, view: viewOf(operatorv1.StaticPodOperatorStatus{
+				NodeStatuses: shown,
+			})}
+			require.NoError(t, client.ApplyStaticPodOperatorStatus(
+				t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node)))
 
 			_, status, _, err := operator.GetStaticPodOperatorState()
 			require.NoError(t, err)
@@ -83,7 +86,9 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 				lease.See(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: tc.holder}}, time.Unix(0, 0))
 			}
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-			deps := controllertest.Complete(t, dependencies.Deps{Lease: &lease, Clock: clock})
+			status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1}}
+			operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, status, nil, nil)
+			deps := controllertest.Complete(t, dependencies.Deps{Operator: operator, Lease: &lease, Clock: clock})
 			pods := deps.Target.Core().V1().Pods().Informer().GetStore()
 			for _, node := range tc.predecessors {
 				require.NoError(t, pods.Add(&corev1.Pod{
@@ -95,23 +100,20 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 				}))
 			}
 			nodes := deps.Nodes.Informer().GetStore()
-			status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1}}
 			for _, node := range []string{"m0", "m1", "m2"} {
 				status.NodeStatuses = append(status.NodeStatuses, operatorv1.NodeStatus{NodeName: node})
 				require.NoError(t, nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
 			}
-			next := &nextNode{Deps: deps}
+			client := &installerClient{StaticPodOperatorClient: operator, next: &nextNode{Deps: deps}}
 			var order []string
 			for range status.NodeStatuses {
-				chosen, err := next.choose(status)
-				require.NoError(t, err)
-				clock.SetTime(clock.Now().Add(chosen.wait))
-				if chosen.node == nil { // A leader that has not settled
-					chosen, err = next.choose(status)
-					require.NoError(t, err)
+				require.NoError(t, client.choose())
+				clock.SetTime(clock.Now().Add(client.chosen.wait))
+				if client.chosen.node == nil { // A leader that has not settled
+					require.NoError(t, client.choose())
 				}
-				order = append(order, chosen.node.NodeName)
-				chosen.node.CurrentRevision = 1
+				order = append(order, client.chosen.node.NodeName)
+				client.chosen.node.CurrentRevision = 1
 			}
 			require.Equal(t, tc.want, order)
 		})
@@ -149,6 +151,7 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 				StaticPodOperatorClient: operator,
 				next:                    &nextNode{Deps: controllertest.Complete(t, dependencies.Deps{Operator: operator})},
 			}
+			require.NoError(t, client.choose())
 			_, status, version, err := client.GetStaticPodOperatorState()
 			require.NoError(t, err)
 			status.LatestAvailableRevision += tc.made
@@ -175,7 +178,7 @@ func TestWhatTheInstallerControllerConcludesIsNotWritten(t *testing.T) {
 	operator := v1helpers.NewFakeStaticPodOperatorClient(
 		&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}, nil, nil,
 	)
-	client := &installerClient{StaticPodOperatorClient: operator}
+	client := &installerClient{StaticPodOperatorClient: operator, view: viewOf(operatorv1.StaticPodOperatorStatus{})}
 	status := applyoperatorv1.StaticPodOperatorStatus()
 	for _, name := range []string{
 		"StaticPodsAvailable", "NodeInstallerProgressing", "NodeInstallerDegraded", "InstallerControllerDegraded",
@@ -217,12 +220,11 @@ func TestWhatHappensBetweenTheReadAndTheWriteOfTheInstallerController(t *testing
 			client := &installerClient{StaticPodOperatorClient: operator, next: &nextNode{
 				Deps: controllertest.Complete(t, dependencies.Deps{Operator: operator}),
 			}}
-			_, _, _, err := client.GetStaticPodOperatorState()
-			require.NoError(t, err)
+			require.NoError(t, client.choose())
 			for i, applied := range tc.happens {
 				require.NoError(t, operator.ApplyStaticPodOperatorStatus(t.Context(), fmt.Sprintf("other-%d", i), applied))
 			}
-			err = client.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus())
+			err := client.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus())
 			require.Equal(t, tc.conflict, apierrors.IsConflict(err), "%v", err)
 			if !tc.conflict {
 				require.NoError(t, err)

@@ -78,32 +78,31 @@ type nodeState struct {
 
 // rollout is what a choice is made from.
 type rollout struct {
-	status *operatorv1.StaticPodOperatorStatus
+	controlplane.View
 	latest int32
 	nodes  []nodeState
 	// leader is the node that the lease names, see controlplane.View.LeaseNode.
 	leader  string
 	objects operand.Objects
 	proof   *trial.Proof
-	view    controlplane.View
-	now     time.Time
 }
 
-func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, error) {
-	r, err := n.observe(status)
+func (n *nextNode) choose(view controlplane.View) (choice, error) {
+	objects, err := n.Objects()
 	if err != nil {
 		return choice{}, err
 	}
+	r := rolloutOf(view, objects)
 	// A rollout reaches the leader's node only after it has led for a moment: a lead that moves again before it has
 	// settled is no lead, and the lease of a leader that was not seen to renew it cannot be freed.
-	n.led.See(r.leader, r.now)
+	n.led.See(r.leader, r.Now())
 	chosen := choice{latest: r.latest}
 	behind := r.behind()
 	for _, node := range r.nodes {
 		if node.TargetRevision == 0 {
 			continue
 		}
-		abandons, wait := n.abandons(node, behind, r.now)
+		abandons, wait := n.abandons(node, behind, r.Now())
 		if !abandons {
 			chosen.node, chosen.wait = node.NodeStatus, wait
 			chosen.latest = r.revisionFor(node, n.proofWait(r) > 0)
@@ -132,7 +131,7 @@ func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
 		return 0
 	}
 	if r.leader == next.NodeName && next.works && len(r.nodes) > 1 {
-		if wait := n.led.At().Add(controlplane.SettleTime).Sub(r.now); wait > 0 {
+		if wait := n.led.At().Add(controlplane.SettleTime).Sub(r.Now()); wait > 0 {
 			return wait
 		}
 	}
@@ -146,14 +145,14 @@ func (n *nextNode) waits(r rollout, next nodeState) time.Duration {
 // first one, 0 if it does not wait. Only a process that leads shows what a leader starts. No time ends the wait for one
 // that has failed: going back does, a correction, or an administrator who accepts it.
 func (n *nextNode) proofWait(r rollout) time.Duration {
-	_, former := r.view.Halfway(r.status)
+	_, former := r.Halfway()
 	if former == 0 || !r.proof.NeedsProof(r.objects, r.latest, former) {
 		return 0
 	}
 	if r.proof.HasFailed(r.latest) {
 		return proofTimeout
 	}
-	return max(0, n.proving.See(r.latest, r.now).Add(proofTimeout).Sub(r.now))
+	return max(0, n.proving.See(r.latest, r.Now()).Add(proofTimeout).Sub(r.Now()))
 }
 
 // abandons reports whether the rollout goes on without the node that it is at, or else after which time it may.
@@ -169,9 +168,9 @@ func (n *nextNode) abandons(at nodeState, behind []nodeState, now time.Time) (ab
 
 // moveWait returns how long the lead may still be moving: a move removes up to two static pods, and a rollout the last.
 func (r rollout) moveWait() (left time.Duration) {
-	for _, pod := range r.view.Moves() {
+	for _, pod := range r.Moves() {
 		if !controlplane.HasEnded(pod) {
-			left = max(left, pod.CreationTimestamp.Add(controlplane.MoveTimeout).Sub(r.now))
+			left = max(left, pod.CreationTimestamp.Add(controlplane.MoveTimeout).Sub(r.Now()))
 		}
 	}
 	return left
@@ -215,20 +214,15 @@ func (n *nodeState) rank() []int {
 	}
 }
 
-func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollout, err error) {
-	r = rollout{status: status, latest: status.LatestAvailableRevision}
-	if r.view, err = n.View(); err != nil {
-		return r, err
+func rolloutOf(view controlplane.View, objects operand.Objects) rollout {
+	r := rollout{
+		View: view, latest: view.Status().LatestAvailableRevision, leader: view.LeaseNode(),
+		objects: objects, proof: trial.Of(objects.Secret(operand.PreflightName)).Proof,
 	}
-	if r.objects, err = n.Objects(); err != nil {
-		return r, err
-	}
-	r.now, r.proof = r.view.Now(), trial.Of(r.objects.Secret(operand.PreflightName)).Proof
-	r.leader = r.view.LeaseNode(status)
-	last, installers := r.last(), r.view.Installers()
-	for i := range status.NodeStatuses {
-		state := nodeState{NodeStatus: &status.NodeStatuses[i]}
-		state.kubelet = controlplane.KubeletOf(r.view.Node(state.NodeName))
+	last, installers := r.last(), r.Installers()
+	for i := range r.Status().NodeStatuses {
+		state := nodeState{NodeStatus: &r.Status().NodeStatuses[i]}
+		state.kubelet = controlplane.KubeletOf(r.Node(state.NodeName))
 		state.last = 1 + slices.Index(last, state.NodeName)
 		state.failed = r.proof.HasFailed(state.CurrentRevision)
 		state.unproved = state.failed || r.proof.IsOpen(state.CurrentRevision) && state.NodeName != r.leader
@@ -236,7 +230,7 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 			slices.ContainsFunc(installers, func(pod *corev1.Pod) bool {
 				return controlplane.Installs(pod, state.NodeName, r.latest) && pod.DeletionTimestamp == nil
 			})
-		if static := r.view.StaticPod(state.NodeName); static != nil {
+		if static := r.StaticPod(state.NodeName); static != nil {
 			container := controlplane.ContainerStatus(static)
 			state.works, state.starts = container.Ready, !container.Ready && !controlplane.IsInBackOff(container)
 			if container.State.Running != nil {
@@ -245,10 +239,10 @@ func (n *nextNode) observe(status *operatorv1.StaticPodOperatorStatus) (r rollou
 		}
 		r.nodes = append(r.nodes, state)
 	}
-	if record := r.view.Record(); record.IsUnrenewed(r.now) {
+	if record := r.Record(); record.IsUnrenewed(r.Now()) {
 		r.markWatching()
 	}
-	return r, nil
+	return r
 }
 
 // markWatching marks the standby that has waited the longest for a lease that is not renewed: client-go counts the
@@ -272,7 +266,7 @@ func (r rollout) markWatching() {
 // occupy the port of the static pod, and the leader's. The lead then changes hands once, to a process that has the
 // new revision. A node that becomes the leader meanwhile is last too.
 func (r rollout) last() (last []string) {
-	for _, pod := range r.view.Predecessors() {
+	for _, pod := range r.Predecessors() {
 		if pod.Spec.NodeName != r.leader {
 			last = append(last, pod.Spec.NodeName)
 		}

@@ -119,6 +119,9 @@ func newInstallerController(o options, pods nodePods) factory.Controller {
 		WithInstallerPodMutationFn(pullImages(core.ConfigMaps().Lister().ConfigMaps(operand.Namespace), o.image)).
 		WithInstallerPodMutationFn(nameHolder(o.Lease))
 	sync := func(ctx context.Context, syncCtx factory.SyncContext) error {
+		if err := client.choose(); err != nil {
+			return err
+		}
 		if err := client.abandon(ctx, pods); err != nil {
 			return err
 		}
