@@ -139,12 +139,13 @@ type assessor struct {
 	worked  bool
 	history nodeHistory
 	loops   crashLoops
-	planned plannedEnds
-	silent  unresponsive
+	// silent is since when containers have run without being Ready.
+	silent patience.Each[containerOn, bool]
 }
 
 func newAssessor() *assessor {
-	return &assessor{loops: crashLoops{}, planned: plannedEnds{}, silent: unresponsive{patience.Each[containerOn, bool]{}}}
+	loops := crashLoops{map[containerOn]*crashLoop{}, map[containerOn]time.Time{}}
+	return &assessor{loops: loops, silent: patience.Each[containerOn, bool]{}}
 }
 
 type input struct {
@@ -210,12 +211,12 @@ func (a *assessor) observe(v view) (in *input, next time.Duration) {
 	leader := in.state.leader
 	a.worked = a.worked || in.state.works()
 	next = patience.Sooner(patience.Sooner(leader.ExpiresIn, leader.SettlesIn), leader.SilentIn)
-	next = patience.Sooner(next, a.loops.observe(pods, in.expected, a.planned, v.Moves(), v.Now()))
+	next = patience.Sooner(next, a.loops.observe(v, pods, in.expected))
 	if a.outages.fails(leader) {
 		in.leaderless = a.outages.works.At()
 		in.state = in.state.withoutLeader(in.leaderless, a.loops.lastEnd(in.leaderless))
 	}
-	a.silent.observe(pods, v.Now())
+	a.observeSilent(pods, v.Now())
 	return in, next
 }
 

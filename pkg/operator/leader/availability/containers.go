@@ -37,7 +37,11 @@ const (
 
 // crashLoops are the containers that keep exiting. The kubelet's status does not suffice: a crash-looping container is
 // Running between two exits, and its restart count includes restarts of months ago.
-type crashLoops map[containerOn]*crashLoop
+type crashLoops struct {
+	series map[containerOn]*crashLoop
+	// planned are the last ends that moves of the lead have caused: a kubelet's status outlives the moves' pods.
+	planned map[containerOn]time.Time
+}
 
 // containerOn is a container of the static pod on a node. Two failing revisions in a row are one crash loop.
 type containerOn struct{ node, container string }
@@ -67,32 +71,24 @@ type crashLoop struct {
 	stays bool
 }
 
-// plannedEnds are the last ends that moves of the lead have caused: a kubelet's status outlives the moves' pods.
-type plannedEnds map[containerOn]time.Time
-
-func (p plannedEnds) have(key containerOn, last *corev1.ContainerStateTerminated, moves []*corev1.Pod) bool {
-	if controlplane.EndedByMove(last, key.node, moves) {
-		p[key] = last.FinishedAt.Time
-	}
-	return p[key].Equal(last.FinishedAt.Time)
-}
-
 // observe records the exits that no move has caused, and returns the time until a series may end, 0 for never.
-func (c crashLoops) observe(
-	pods []*corev1.Pod, expected expectedNodes, planned plannedEnds, moves []*corev1.Pod, now time.Time,
-) (next time.Duration) {
-	reported, exists := map[string]bool{}, map[containerOn]bool{}
+func (c crashLoops) observe(v view, pods []*corev1.Pod, expected expectedNodes) (next time.Duration) {
+	reported, exists, moves := map[string]bool{}, map[containerOn]bool{}, v.Moves()
 	for _, pod := range pods {
 		for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			key := containerOn{pod.Spec.NodeName, container.Name}
 			reported[key.node], exists[key] = true, true
-			if last := container.LastTerminationState.Terminated; last != nil && planned.have(key, last, moves) {
+			last := container.LastTerminationState.Terminated
+			if last != nil && controlplane.EndedByMove(last, key.node, moves) {
+				c.planned[key] = last.FinishedAt.Time
+			}
+			if last != nil && c.planned[key].Equal(last.FinishedAt.Time) {
 				container.LastTerminationState.Terminated = nil
 			}
-			next = patience.Sooner(next, c.record(key, pod.Name, container, now))
+			next = patience.Sooner(next, c.record(key, pod.Name, container, v.Now()))
 		}
 	}
-	maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
+	maps.DeleteFunc(c.series, func(key containerOn, _ *crashLoop) bool {
 		return !slices.Contains(expected.present, key.node) || reported[key.node] && !exists[key]
 	})
 	return next
@@ -103,20 +99,20 @@ func (c crashLoops) observe(
 func (c crashLoops) record(key containerOn, pod string, container corev1.ContainerStatus, now time.Time) time.Duration {
 	// LastTerminationState has only exits after which the kubelet restarts the container, not the exit of a replaced pod.
 	last, running, ended := container.LastTerminationState.Terminated, container.State.Running, container.State.Terminated
-	loop, stableAfter := c[key], c[key].runToEnd(last)
+	loop, stableAfter := c.series[key], c.series[key].runToEnd(last)
 	var left time.Duration
 	if running != nil {
 		left = stableAfter - now.Sub(loop.runningSince(last, running))
 	}
 	if running != nil && left <= 0 || ended != nil && ended.ExitCode == 0 && container.Ready {
 		// The container is stable, or is an init container that has completed.
-		delete(c, key)
+		delete(c.series, key)
 		return 0
 	}
 	if isShort(last) {
 		if loop == nil {
 			loop = &crashLoop{since: last.FinishedAt.Time}
-			c[key] = loop
+			c.series[key] = loop
 		}
 		loop.add(pod, container.Name, last, now)
 		loop.stableAfter = stableAfter
@@ -212,8 +208,8 @@ func (l *crashLoop) endedSince(key containerOn, lost time.Time) bool {
 }
 
 func (c crashLoops) lastEnd(since time.Time) (last *crashLoop) {
-	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
-		if loop := c[key]; loop.endedSince(key, since) && (last == nil || loop.seen.After(last.seen)) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.series), containerOn.compare) {
+		if loop := c.series[key]; loop.endedSince(key, since) && (last == nil || loop.seen.After(last.seen)) {
 			last = loop
 		}
 	}
@@ -231,8 +227,8 @@ func crashLooping(in *input) (found result) {
 		reported = previous.Message
 	}
 	var texts, actions []string
-	for _, key := range slices.SortedFunc(maps.Keys(in.loops), containerOn.compare) {
-		loop := in.loops[key]
+	for _, key := range slices.SortedFunc(maps.Keys(in.loops.series), containerOn.compare) {
+		loop := in.loops.series[key]
 		left := crashLoopAfter - in.Now().Sub(loop.since)
 		switch {
 		case loop.stays:
@@ -256,13 +252,9 @@ func crashLooping(in *input) (found result) {
 // until it has probed them, for up to ten seconds.
 const unresponsiveAfter = 15 * time.Second
 
-// unresponsive is since when containers have run without being Ready. library-go reports such a container only after
+// observeSilent records the containers that run without being Ready. library-go reports such a container only after
 // five minutes, and meanwhile a hanging leader keeps its lease.
-type unresponsive struct {
-	patience.Each[containerOn, bool]
-}
-
-func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
+func (a *assessor) observeSilent(pods []*corev1.Pod, now time.Time) {
 	present := map[containerOn]bool{}
 	for _, pod := range pods {
 		for _, container := range pod.Status.ContainerStatuses {
@@ -271,17 +263,17 @@ func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
 				ptr.Deref(container.Started, false) {
 				key := containerOn{pod.Spec.NodeName, container.Name}
 				present[key] = true
-				u.See(key, true, now)
+				a.silent.See(key, true, now)
 			}
 		}
 	}
-	maps.DeleteFunc(u.Each, func(key containerOn, _ *patience.Since[bool]) bool { return !present[key] })
+	maps.DeleteFunc(a.silent, func(key containerOn, _ *patience.Since[bool]) bool { return !present[key] })
 }
 
 func notResponding(in *input) (found result) {
 	var texts []string
-	for _, key := range slices.SortedFunc(maps.Keys(in.silent.Each), containerOn.compare) {
-		if left := unresponsiveAfter - in.Now().Sub(in.silent.Each[key].At()); left > 0 {
+	for _, key := range slices.SortedFunc(maps.Keys(in.silent), containerOn.compare) {
+		if left := unresponsiveAfter - in.Now().Sub(in.silent[key].At()); left > 0 {
 			found.next = patience.Sooner(found.next, left)
 			continue
 		}

@@ -280,12 +280,9 @@ func TestAnInitContainerThatSucceedsInTheEndIsNoCrashLoop(t *testing.T) {
 		Name: "init", Ready: true, LastTerminationState: corev1.ContainerState{Terminated: run(1)},
 		State: corev1.ContainerState{Terminated: run(0)},
 	}}
-	loops := crashLoops{}
-	require.Zero(
-		t,
-		loops.observe([]*corev1.Pod{c.Pods["m1"]}, expectedNodes{present: []string{"m1"}}, plannedEnds{}, nil, begin.Add(time.Hour)),
-	)
-	require.Empty(t, loops)
+	loops := newAssessor().loops
+	require.Zero(t, loops.observe(c.view(3600), []*corev1.Pod{c.Pods["m1"]}, expectedNodes{present: []string{"m1"}}))
+	require.Empty(t, loops.series)
 }
 
 func TestASeriesIsForgottenWithItsContainer(t *testing.T) {
@@ -303,11 +300,12 @@ func TestASeriesIsForgottenWithItsContainer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			loops := crashLoops{{"m1", gone}: {}, {"m1", stays}: {}, {"m2", gone}: {}}
-			pod := threeMasters().Pods["m1"]
+			loops, c := newAssessor().loops, threeMasters()
+			maps.Copy(loops.series, map[containerOn]*crashLoop{{"m1", gone}: {}, {"m1", stays}: {}, {"m2", gone}: {}})
+			pod := c.Pods["m1"]
 			pod.Status.ContainerStatuses = tc.containers
-			loops.observe([]*corev1.Pod{pod}, expectedNodes{present: []string{"m1", "m2"}}, plannedEnds{}, nil, begin)
-			require.Equal(t, tc.want, slices.SortedFunc(maps.Keys(loops), containerOn.compare))
+			loops.observe(c.view(0), []*corev1.Pod{pod}, expectedNodes{present: []string{"m1", "m2"}})
+			require.Equal(t, tc.want, slices.SortedFunc(maps.Keys(loops.series), containerOn.compare))
 		})
 	}
 }
@@ -334,9 +332,9 @@ func TestOneExitIsNoCrashLoopHoweverLongTheRunWas(t *testing.T) {
 
 func TestTheListOfCrashLoopsIsBounded(t *testing.T) {
 	for count, want := range map[int]string{5: "", 6: "; 1 more"} {
-		loops := crashLoops{}
+		loops := newAssessor().loops
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"}[:count] {
-			loops[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 3, subject: name, end: "with code 1", action: "fix it"}
+			loops.series[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 3, subject: name, end: "with code 1", action: "fix it"}
 		}
 		got := crashLooping(&input{assessor: &assessor{loops: loops}, view: view{View: controlplane.NewView(controlplane.State{
 			Now: begin.Add(crashLoopAfter), Status: &operatorv1.StaticPodOperatorStatus{},

@@ -36,7 +36,6 @@ type outages struct {
 	granted time.Time
 }
 
-// see records the lease.
 func (o *outages) see(v controlplane.View) {
 	lease := v.Record()
 	if o.heldUntil.IsZero() {
@@ -55,7 +54,13 @@ func (o *outages) observe(v controlplane.View, state operandState) time.Time {
 	now := v.Now()
 	unready := o.ready.See(state.ready, now)
 	works := state.leader.State == controlplane.Leading || state.leader.State == controlplane.Predecessor
-	o.follow(works, state.leader, now)
+	o.works.See(works, now)
+	if works {
+		o.taken = o.lease.Transitions()
+	}
+	if works && o.lease.Observed {
+		o.heldUntil, o.granted = now.Add(state.leader.ExpiresIn), time.Time{}
+	}
 	byReadiness, byLease := unready.Add(state.gracePeriod), o.heldUntil.Add(state.gracePeriod)
 	if state.leader.State == controlplane.Starting {
 		byLease = o.grant(state.leader.Acquired, byLease)
@@ -63,24 +68,10 @@ func (o *outages) observe(v controlplane.View, state operandState) time.Time {
 	if minute := o.works.At().Add(leaderlessGrace); o.fails(state.leader) && minute.Before(byLease) {
 		byLease = minute
 	}
-	switch {
-	case works:
-		return byReadiness
-	case state.ready || byLease.Before(byReadiness):
+	if !works && (state.ready || byLease.Before(byReadiness)) {
 		return byLease
-	default:
-		return byReadiness
 	}
-}
-
-func (o *outages) follow(works bool, leader controlplane.Holder, now time.Time) {
-	if works && o.lease.Observed {
-		o.heldUntil, o.granted = now.Add(leader.ExpiresIn), time.Time{}
-	}
-	if works {
-		o.taken = o.lease.Transitions()
-	}
-	o.works.See(works, now)
+	return byReadiness
 }
 
 // leaderlessGrace is how long no process may lead while each that acquires the lease ends.
