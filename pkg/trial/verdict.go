@@ -135,12 +135,6 @@ func Remembered(rejections []Rejection, latest int32, now time.Time) []Rejection
 // Waits reports whether the inputs wait for a verdict and are not known to be wrong.
 func (r *Rejection) Waits() bool { return r.Verdict.Result == Inconclusive }
 
-// AppliesTo reports whether a candidate with these digests, some of them changed, contains what was rejected.
-func (r *Rejection) AppliesTo(digests, changed operand.StartDigests) bool {
-	changes := func(cause diagnostic.Cause) bool { return changed[cause] != "" }
-	return digests.Matches(r.Inputs) && slices.ContainsFunc(r.Inputs.Causes(), changes)
-}
-
 // update takes the verdict of a repeated preflight. An inconclusive verdict does not refute a failure.
 func (r *Rejection) update(present *Rejection) {
 	if present.Waits() && !r.Waits() {

@@ -108,14 +108,6 @@ func TestARejectionIsForTheRevisionThatFailed(t *testing.T) {
 	require.False(t, (&trial.Rejection{}).IsFor(0), "it is about a preflight")
 }
 
-func TestACandidateThatChangesNothingOfWhatWasRejectedIsNotConcerned(t *testing.T) {
-	rejection := trial.Rejection{Inputs: operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b"}}
-	has := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b", diagnostic.Image: "c"}
-	require.True(t, rejection.AppliesTo(has, operand.StartDigests{diagnostic.Credentials: "b"}))
-	require.False(t, rejection.AppliesTo(has, operand.StartDigests{diagnostic.Image: "c"}))
-	require.False(t, rejection.AppliesTo(operand.StartDigests{diagnostic.CloudConfig: "a"}, operand.StartDigests{diagnostic.CloudConfig: "a"}))
-}
-
 func TestWhatAVerdictRejects(t *testing.T) {
 	login := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b"}
 	withImage := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b", diagnostic.Image: "c"}

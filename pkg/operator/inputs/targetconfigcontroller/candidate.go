@@ -49,7 +49,7 @@ func (c *controller) choose(in *gathered) (*candidate, error) {
 	if current.AcceptedWarnings, err = c.acceptedWarnings(in, current); err != nil {
 		return nil, err
 	}
-	resources, rejected, err := renderBy(c.rendered, current.Inputs, in.errors)
+	resources, rejected, err := render(c.rendered, current.Inputs, in.errors)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,8 @@ func (c *controller) contradictions(
 	if in.First || kept == nil || isSame || isAccepted {
 		return nil, nil
 	}
-	former, rejected, err := render(c.withAccepted(in, current, []diagnostic.Cause{diagnostic.Credentials}).Inputs, nil)
+	withFormer := c.withAccepted(in, current, []diagnostic.Cause{diagnostic.Credentials}).Inputs
+	former, rejected, err := render(operand.Render, withFormer, nil)
 	if err != nil || rejected != nil {
 		return nil, err // The accepted credentials cannot be rendered either.
 	}
@@ -112,14 +113,12 @@ func (c *controller) contradictions(
 }
 
 // replaced renders the accepted versions of rejected inputs. The result has no resources if that is not possible.
-func (c *controller) replaced(
-	in *gathered, current *attempt, rejected *operand.InputError,
-) (*candidate, error) {
+func (c *controller) replaced(in *gathered, current *attempt, rejected *operand.InputError) (*candidate, error) {
 	for _, a := range c.replacements(in, current, rejected.Diagnostics) {
 		others := slices.DeleteFunc(slices.Clone(in.errors), func(d diagnostic.Diagnostic) bool {
 			return slices.Contains(a.replaced, d.Cause)
 		})
-		resources, stillRejected, err := render(a.Inputs, others)
+		resources, stillRejected, err := render(operand.Render, a.Inputs, others)
 		if err != nil {
 			return nil, err
 		}
@@ -153,20 +152,18 @@ func (c *controller) current(in *gathered) *attempt {
 
 func (c *controller) acceptedTrust(in *gathered) (*operand.TrustSource, string) {
 	if kept := in.accepted.TrustedCA; kept != nil {
-		return &kept.Input, trustFallback(kept)
+		return &kept.Input, trustFallback(kept.Source, kept.Since)
 	}
 	revision := in.copies()
 	if in.accepted.Known && !in.accepted.TrustOmitted || revision == nil {
 		return nil, ""
 	}
 	trust := revision.Trust()
-	return &trust, trustFallback(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
+	return &trust, trustFallback(trust.Source, time.Time{})
 }
 
 // replacements returns the attempts to make for rejected inputs, the closest to the current inputs first.
-func (c *controller) replacements(
-	in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic,
-) []*attempt {
+func (c *controller) replacements(in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic) []*attempt {
 	var rejected []diagnostic.Cause // causes whose accepted version may be stored
 	for _, cause := range []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA} {
 		if slices.ContainsFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Cause == cause }) {
@@ -207,26 +204,15 @@ func (c *controller) withAccepted(in *gathered, current *attempt, causes []diagn
 		Inputs: current.Inputs, proxy: current.proxy, replaced: causes, fallbacks: in.acceptedFallbacks(current),
 	}
 	for _, cause := range causes {
-		switch cause {
-		case diagnostic.CloudConfig:
-			kept := in.accepted.CloudConfig
-			if kept == nil {
-				return nil
-			}
-			a.CloudConfig = kept.Input
-		case diagnostic.Credentials:
-			kept := in.accepted.Credentials
-			if kept == nil {
-				return nil
-			}
-			a.Credentials, a.Custom = kept.Input.Credentials, kept.Input.Custom(in.Custom)
-		case diagnostic.TrustedCA:
-			kept := in.accepted.TrustedCA
-			if kept == nil {
-				return nil
-			}
-			a.proxy, a.Trust = &kept.Input, c.withSystemTrust([]operand.TrustSource{kept.Input})
-		case diagnostic.Image, diagnostic.Configuration: // only a former pod replaces these
+		switch kept := in.accepted; {
+		case cause == diagnostic.CloudConfig && kept.CloudConfig != nil:
+			a.CloudConfig = kept.CloudConfig.Input
+		case cause == diagnostic.Credentials && kept.Credentials != nil:
+			a.Credentials, a.Custom = kept.Credentials.Input.Credentials, kept.Credentials.Input.Custom(in.Custom)
+		case cause == diagnostic.TrustedCA && kept.TrustedCA != nil:
+			a.proxy, a.Trust = &kept.TrustedCA.Input, c.withSystemTrust([]operand.TrustSource{kept.TrustedCA.Input})
+		default:
+			return nil
 		}
 	}
 	a.Policy = in.policy(a.Inputs)
@@ -243,7 +229,7 @@ func (g *gathered) acceptedFallbacks(current *attempt) map[diagnostic.Cause]stri
 		fallbacks[diagnostic.Credentials] = fallbackText(kept.Since)
 	}
 	if kept := g.accepted.TrustedCA; kept != nil {
-		fallbacks[diagnostic.TrustedCA] = trustFallback(kept)
+		fallbacks[diagnostic.TrustedCA] = trustFallback(kept.Source, kept.Since)
 	}
 	return fallbacks
 }
@@ -274,7 +260,7 @@ func (c *controller) withRevision(
 	if slices.Contains(causes, diagnostic.TrustedCA) {
 		trust := revision.Trust()
 		a.proxy, a.Trust = &trust, c.withSystemTrust([]operand.TrustSource{trust})
-		a.fallbacks[diagnostic.TrustedCA] = trustFallback(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
+		a.fallbacks[diagnostic.TrustedCA] = trustFallback(trust.Source, time.Time{})
 	}
 	return a
 }
@@ -348,9 +334,9 @@ func fallbackText(since time.Time) string {
 }
 
 // trustFallback names the revision's object if the trusted CA was taken from one.
-func trustFallback(kept *inputs.Version[operand.TrustSource]) string {
-	if strings.HasSuffix(kept.Source, " in "+operatorclient.TargetNamespace) {
-		return fmt.Sprintf("until then, the content of %s stays in use", kept.Source)
+func trustFallback(source string, since time.Time) string {
+	if strings.HasSuffix(source, " in "+operatorclient.TargetNamespace) {
+		return fmt.Sprintf("until then, the content of %s stays in use", source)
 	}
-	return fallbackText(kept.Since)
+	return fallbackText(since)
 }

@@ -91,9 +91,7 @@ type controller struct {
 // New returns the controller. confirm reports whether spec.observedConfig matches the current state of the cluster. If
 // not, the observers are about to update it or report why they do not. The controller does nothing while the platform
 // is unknown or unmanaged. API errors become TargetConfigControllerDegraded.
-func New(
-	d dependencies.Deps, confirm func(*operatorv1.OperatorSpec) (bool, error), o Options,
-) factory.Controller {
+func New(d dependencies.Deps, confirm func(*operatorv1.OperatorSpec) (bool, error), o Options) factory.Controller {
 	dependencies.Require(d, confirm, o)
 	core := d.Target.Core().V1()
 	f := factory.New().
@@ -107,9 +105,7 @@ func New(
 		newController(d, confirm, o).sync)
 }
 
-func newController(
-	d dependencies.Deps, confirm func(*operatorv1.OperatorSpec) (bool, error), o Options,
-) *controller {
+func newController(d dependencies.Deps, confirm func(*operatorv1.OperatorSpec) (bool, error), o Options) *controller {
 	reader := inputs.Listers{
 		UserConfig:    o.UserConfig.Lister(),
 		ManagedConfig: o.ManagedConfig.Lister(),
@@ -152,7 +148,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	if confirmed, err := c.confirm(&spec.OperatorSpec); err != nil || !confirmed {
 		// An update by the observers requeues. If they have nothing to write, the timer does.
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), userGracePeriod)
+		reconciler.After(syncCtx, userGracePeriod)
 		return err
 	}
 	return c.syncCandidate(ctx, syncCtx, spec, status, observed)
@@ -171,7 +167,7 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 	}
 	if wait := c.remainingGracePeriod(in.absent, in.live); wait > 0 {
 		// An event or the timer requeues.
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+		reconciler.After(syncCtx, wait)
 		return nil
 	}
 	chosen, err := c.choose(in)
@@ -229,14 +225,10 @@ func (c *controller) remainingGracePeriod(absent map[string]time.Duration, live 
 }
 
 // render returns the resources, or an *operand.InputError that includes the given errors, which Render cannot detect.
-func render(in operand.Inputs, diagnostics []diagnostic.Diagnostic) (*operand.Resources, *operand.InputError, error) {
-	return renderBy(operand.Render, in, diagnostics)
-}
-
-func renderBy(
-	render func(operand.Inputs) (*operand.Resources, error), in operand.Inputs, diagnostics []diagnostic.Diagnostic,
+func render(
+	by func(operand.Inputs) (*operand.Resources, error), in operand.Inputs, diagnostics []diagnostic.Diagnostic,
 ) (*operand.Resources, *operand.InputError, error) {
-	resources, err := render(in)
+	resources, err := by(in)
 	var rejected *operand.InputError
 	switch {
 	case errors.As(err, &rejected):

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -22,9 +24,10 @@ import (
 type gating struct {
 	*controller
 	syncCtx factory.SyncContext
-	status  *operatorv1.StaticPodOperatorStatus
-	in      *gathered
-	record  *trial.Record
+	// latest is the latest revision, and working the one that a change could break, 0 if there is none.
+	latest, working int32
+	in              *gathered
+	record          *trial.Record
 	// full is the candidate of the current inputs. digests cover what its cloud-controller-manager starts with; changed
 	// are those that differ from the last candidate.
 	full             *candidate
@@ -36,10 +39,8 @@ type gating struct {
 	// rejected ones. byAdmin are changed inputs that an administrator has accepted, nil if there are none.
 	active, remembered, failed []trial.Rejection
 	byAdmin                    operand.StartDigests
-	// working is the revision that a change could break, 0 if there is none.
-	working int32
-	// held continues the controller's hold timer.
-	held patience.Since[bool]
+	// waits reports whether anything waits for a verdict. Otherwise the hold timer starts anew.
+	waits bool
 }
 
 // gate decides whether a candidate that changes what the cloud-controller-manager starts with becomes a revision, see
@@ -48,8 +49,12 @@ type gating struct {
 func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	status *operatorv1.StaticPodOperatorStatus, in *gathered, chosen *candidate,
 ) (*candidate, error) {
-	g := &gating{controller: c, syncCtx: syncCtx, status: status, in: in, full: chosen, held: c.held}
-	c.held = patience.Since[bool]{} // Reset the timer of what no longer waits.
+	g := &gating{controller: c, syncCtx: syncCtx, latest: status.LatestAvailableRevision, in: in, full: chosen}
+	defer func() {
+		if !g.waits {
+			c.held = patience.Since[bool]{}
+		}
+	}()
 	if chosen.resources == nil {
 		return chosen, nil
 	}
@@ -70,7 +75,10 @@ func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 // take carries out the step that follows from the evidence, and returns what gate does.
 func (g *gating) take(ctx context.Context, next *candidate, e *evidence) (*candidate, error) {
 	step, unproved := e.next()
-	g.tellUnproved(e.changed.Changed(g.byAdmin), unproved)
+	if changed := e.changed.Changed(g.byAdmin); len(changed) > 0 && unproved != "" {
+		g.syncCtx.Recorder().Warningf("PreflightUnproved", "nothing has proved the change of %v: %s",
+			changed.Causes(), unproved)
+	}
 	switch step {
 	case pause:
 		if err := g.repeatOrWithdraw(ctx); err != nil {
@@ -107,9 +115,9 @@ func (g *gating) classify() (err error) {
 		g.accept(g.record.Inputs)
 	}
 	for _, r := range g.record.Rejected {
-		isWanted := r.AppliesTo(g.digests, g.changed) || g.isRollingOut(&r)
+		isRollingOut := r.IsFor(g.latest) && g.digests.Matches(r.Inputs) // and has failed on its first node
 		switch {
-		case !isWanted || g.logsInAnew(&r):
+		case !isRollingOut && !contains(g.digests, g.changed, r.Inputs), g.logsInAnew(&r):
 			g.remember(r)
 		case g.accept(r.Inputs):
 		case g.isReplaced(&r):
@@ -135,7 +143,7 @@ func (g *gating) accept(inputs operand.StartDigests) bool {
 	if len(inputs) == 0 || !operatorclient.IsAccepted(g.in.acceptance, inputs.Value()) {
 		return false
 	}
-	if (&trial.Rejection{Inputs: inputs}).AppliesTo(g.digests, g.changed) {
+	if contains(g.digests, g.changed, inputs) {
 		if g.byAdmin == nil {
 			g.byAdmin = operand.StartDigests{}
 		}
@@ -144,19 +152,18 @@ func (g *gating) accept(inputs operand.StartDigests) bool {
 	return true
 }
 
+// contains reports whether a candidate with these digests, some of them changed, has what was rejected or accepted.
+func contains(digests, changed, judged operand.StartDigests) bool {
+	return digests.Matches(judged) && slices.ContainsFunc(judged.Causes(), func(cause diagnostic.Cause) bool {
+		return changed[cause] != ""
+	})
+}
+
 // undoes reports whether the candidate is the working revision, unless that is rejected: a rejected revision may lead.
 func (g *gating) undoes() bool {
 	isRejected := func(r trial.Rejection) bool { return r.IsFor(g.working) }
 	return len(g.changed) > 0 && g.working != 0 && !slices.ContainsFunc(g.active, isRejected) &&
 		g.in.objects.StartDigests(g.working).Matches(g.digests)
-}
-
-// tellUnproved records an event for a change that becomes a revision without a verdict.
-func (g *gating) tellUnproved(changed operand.StartDigests, why string) {
-	if len(changed) == 0 || why == "" {
-		return
-	}
-	g.syncCtx.Recorder().Warningf("PreflightUnproved", "nothing has proved the change of %v: %s", changed.Causes(), why)
 }
 
 // changes returns the digests of what the candidate's cloud-controller-manager starts with, and those that differ from
@@ -172,7 +179,7 @@ func (g *gating) changes(next *candidate) (digests, changed operand.StartDigests
 // lastComplete returns the last candidate, or the latest revision if that is edited or not fully applied.
 func (g *gating) lastComplete() int32 {
 	if g.in.objects.CopiesMatch(operand.Candidate) != nil {
-		return g.status.LatestAvailableRevision
+		return g.latest
 	}
 	return operand.Candidate
 }
@@ -195,12 +202,11 @@ func (g *gating) repeatOrWithdraw(ctx context.Context) error {
 		return err
 	}
 	now := g.Clock.Now()
-	latest := g.status.LatestAvailableRevision
-	left := &trial.Record{Rejected: trial.Remembered(g.remembered, latest, now), Secret: g.record.Secret}
-	if g.record.Proof.Counts(latest, now) {
+	left := &trial.Record{Rejected: trial.Remembered(g.remembered, g.latest, now), Secret: g.record.Secret}
+	if g.record.Proof.Counts(g.latest, now) {
 		left.Proof = g.record.Proof
 	}
-	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), trial.RememberPeriod)
+	reconciler.After(g.syncCtx, trial.RememberPeriod)
 	return left.Save(ctx, g.secrets)
 }
 
@@ -210,7 +216,7 @@ func (g *gating) repeat(ctx context.Context) error {
 	last, pause := g.nextRepeat()
 	if pause > 0 {
 		if pause != trial.Never {
-			g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), pause)
+			reconciler.After(g.syncCtx, pause)
 		}
 		if tried := g.record.Inputs; len(tried) > 0 && g.digests.Matches(tried) {
 			return nil
@@ -269,7 +275,7 @@ func (g *gating) submit(
 	next := &trial.Record{
 		Digest: preflight.Annotations[operand.PreflightDigestAnnotation],
 		Inputs: changed, Credentials: login, Verdict: verdict,
-		Rejected: slices.Concat(trial.Remembered(g.remembered, g.status.LatestAvailableRevision, g.Clock.Now()), g.active),
+		Rejected: slices.Concat(trial.Remembered(g.remembered, g.latest, g.Clock.Now()), g.active),
 		Proof:    g.record.Proof, Files: preflight.Data, Secret: g.record.Secret,
 	}
 	return next.Save(ctx, g.secrets)

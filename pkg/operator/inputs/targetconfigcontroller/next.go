@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
@@ -92,7 +93,9 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	if e.digests, e.changed = g.changes(next); len(e.changed) == 0 {
 		return e, nil
 	}
-	e.isBack, e.isPaused = g.goesBack(e.digests), g.isPaused(e)
+	back := g.formerRevision()
+	e.isBack = back != 0 && g.in.objects.StartDigests(back).Matches(e.digests)
+	e.isPaused = g.isPaused(e)
 	if e.isBack || e.isPaused || e.isAccepted {
 		return e, nil
 	}
@@ -124,7 +127,7 @@ func (g *gating) isPaused(e *evidence) bool {
 			r.Credentials == e.login && r.Verdict.RepeatIn(g.Clock.Now()) > 0
 	}
 	return slices.ContainsFunc(g.active, isPaused) || slices.ContainsFunc(g.remembered, func(r trial.Rejection) bool {
-		return r.AppliesTo(e.digests, e.changed) && isPaused(r)
+		return contains(e.digests, e.changed, r.Inputs) && isPaused(r)
 	})
 }
 
@@ -153,14 +156,14 @@ func (g *gating) withoutWaiting(changed operand.StartDigests) (*candidate, error
 func (g *gating) waited() time.Duration {
 	now := g.Clock.Now()
 	waited := now.Sub(g.held.See(g.working != 0, now))
-	g.controller.held = g.held
+	g.waits = true
 	again := holdTimeout // until a cloud-controller-manager may work, or no longer
 	if g.working != 0 && waited < holdAllTimeout {
 		again = min(holdTimeout, holdAllTimeout-waited)
 	} else if waited < holdTimeout {
 		again = holdTimeout - waited
 	}
-	g.syncCtx.Queue().AddAfter(g.syncCtx.QueueKey(), again)
+	reconciler.After(g.syncCtx, again)
 	return waited
 }
 

@@ -83,3 +83,12 @@ func TestACandidateWhoseLoginWasJustRejectedWaitsAlsoIfOthersAreWanted(t *testin
 	clock.Step(time.Minute)
 	require.False(t, g.isPaused(candidate("former", "old")), "the pause is over")
 }
+
+func TestACandidateThatChangesNothingOfWhatWasRejectedIsNotConcerned(t *testing.T) {
+	rejected := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b"}
+	has := operand.StartDigests{diagnostic.CloudConfig: "a", diagnostic.Credentials: "b", diagnostic.Image: "c"}
+	require.True(t, contains(has, operand.StartDigests{diagnostic.Credentials: "b"}, rejected))
+	require.False(t, contains(has, operand.StartDigests{diagnostic.Image: "c"}, rejected))
+	config := operand.StartDigests{diagnostic.CloudConfig: "a"}
+	require.False(t, contains(config, config, rejected))
+}

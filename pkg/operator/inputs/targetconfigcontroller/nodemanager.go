@@ -103,8 +103,6 @@ type cachedDaemonSets struct {
 
 func (d cachedDaemonSets) DaemonSets(string) appsv1client.DaemonSetInterface { return d }
 
-func (d cachedDaemonSets) Get(
-	ctx context.Context, name string, options metav1.GetOptions,
-) (*appsv1.DaemonSet, error) {
+func (d cachedDaemonSets) Get(ctx context.Context, name string, options metav1.GetOptions) (*appsv1.DaemonSet, error) {
 	return d.get(ctx, name, options)
 }

@@ -15,11 +15,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
 )
 
-// isRollingOut reports whether the latest revision has failed on its first node, and is still the candidate.
-func (g *gating) isRollingOut(r *trial.Rejection) bool {
-	return r.IsFor(g.status.LatestAvailableRevision) && g.digests.Matches(r.Inputs)
-}
-
 // logsInAnew reports whether the candidate has another login than the revision whose login was rejected, and the cloud
 // has not rejected that, too: the former one may have been revoked while the revision rolled out, and what it changes
 // was not to blame.
@@ -49,17 +44,11 @@ func (g *gathered) hasCredentialsApart() bool {
 func (g *gating) formerRevision() int32 {
 	last := g.in.objects.StartDigests(g.lastComplete())
 	for _, r := range slices.Concat(g.active, g.failed) {
-		if g.isRollingOut(&r) || r.IsFor(g.status.LatestAvailableRevision) && last.Matches(r.Inputs) {
+		if r.IsFor(g.latest) && (g.digests.Matches(r.Inputs) || last.Matches(r.Inputs)) {
 			return r.Verdict.Former
 		}
 	}
 	return 0
-}
-
-// goesBack reports whether the nodes that the failed latest revision has not reached run this candidate.
-func (g *gating) goesBack(digests operand.StartDigests) bool {
-	back := g.formerRevision()
-	return back != 0 && g.in.objects.StartDigests(back).Matches(digests)
 }
 
 // withoutRejected replaces rejected inputs by accepted ones, and a rejected image or flags by the last candidate's. If
@@ -233,7 +222,7 @@ func (g *gathered) nameAcceptance(next *candidate, in operand.Inputs, isContradi
 	value := g.contradictionValue(in)
 	if !isContradiction {
 		value, in.Policy = g.checkedValue(in), diagnostic.Lenient
-		if _, rejected, err := render(in, g.errors); err != nil || rejected != nil {
+		if _, rejected, err := render(operand.Render, in, g.errors); err != nil || rejected != nil {
 			return err
 		}
 	}
