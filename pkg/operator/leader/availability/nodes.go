@@ -86,8 +86,10 @@ func (d *departures) names() []string {
 }
 
 func (h *nodeHistory) observe(v view) expectedNodes {
-	now := h.members(v)
-	minimum := minimums[v.Topology()]
+	now, minimum := map[string]bool{}, minimums[v.Topology()]
+	for _, node := range v.Nodes() {
+		now[node.Name] = h.seen[node.Name] || v.Revisions(node.Name).CurrentRevision > 0
+	}
 	if h.seen == nil {
 		// A Node may have been deleted between two processes of the operator.
 		h.seen, h.vanished = map[string]bool{}, patience.Each[string, bool]{}
@@ -135,27 +137,16 @@ func (h *nodeHistory) forgetGone(v view, minimum int) {
 	if len(h.seen) < minimum {
 		return
 	}
+	record := v.Record()
 	for name, since := range h.vanished {
-		isGone := v.Now().Sub(since.At()) >= goneTimeout && !holdsLease(v, name)
+		// Also one that has expired or was deleted, for which the View has no holder.
+		holdsLease := record.Lease != nil && leaseholder.Node(record.Lease, []string{name}) != ""
+		isGone := v.Now().Sub(since.At()) >= goneTimeout && !holdsLease
 		if isGone || slices.Contains(v.leaving, name) {
 			delete(h.vanished, name)
 			h.installed--
 		}
 	}
-}
-
-// holdsLease also counts a lease that has expired or was deleted, for which the View has no holder.
-func holdsLease(v view, node string) bool {
-	record := v.Record()
-	return record.Lease != nil && leaseholder.Node(record.Lease, []string{node}) != ""
-}
-
-func (h *nodeHistory) members(v view) map[string]bool {
-	now := map[string]bool{}
-	for _, node := range v.Nodes() {
-		now[node.Name] = h.seen[node.Name] || v.Revisions(node.Name).CurrentRevision > 0
-	}
-	return now
 }
 
 // nodesMissing is violated by static pods on Nodes that lost the role, and by vanished or missing Nodes.
