@@ -14,20 +14,19 @@ import (
 func HasForeignToken(secret *corev1.Secret) bool {
 	token := secret.Data[corev1.ServiceAccountTokenKey]
 	user := "system:serviceaccount:" + secret.Namespace + ":" + secret.Annotations[corev1.ServiceAccountNameKey]
-	return secret.Type == corev1.SecretTypeServiceAccountToken && len(token) > 0 && subjectOf(token) != user
-}
-
-func subjectOf(token []byte) string {
-	parts := bytes.Split(token, []byte("."))
-	if len(parts) != 3 {
-		return ""
-	}
 	var claims struct {
 		Subject string `json:"sub"`
 	}
-	payload, err := base64.RawURLEncoding.DecodeString(string(parts[1]))
-	if err != nil || json.Unmarshal(payload, &claims) != nil {
-		return ""
+	return secret.Type == corev1.SecretTypeServiceAccountToken && len(token) > 0 &&
+		(!ReadClaims(token, &claims) || claims.Subject != user)
+}
+
+// ReadClaims decodes the claims of a JSON Web Token, and reports whether it is one.
+func ReadClaims(token []byte, claims any) bool {
+	parts := bytes.Split(token, []byte("."))
+	if len(parts) != 3 {
+		return false
 	}
-	return claims.Subject
+	payload, err := base64.RawURLEncoding.DecodeString(string(parts[1]))
+	return err == nil && json.Unmarshal(payload, claims) == nil
 }

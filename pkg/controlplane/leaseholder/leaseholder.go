@@ -29,9 +29,7 @@ func Node(lease *coordinationv1.Lease, nodes []string) string { return NodeOf(Id
 
 // Release frees a lease, unless it has changed since it was read. In client-go's leader election, the first process
 // that tries acquires a lease without a holder, regardless of its times.
-func Release(
-	ctx context.Context, client coordinationv1client.LeasesGetter, lease *coordinationv1.Lease,
-) error {
+func Release(ctx context.Context, client coordinationv1client.LeasesGetter, lease *coordinationv1.Lease) error {
 	lease = lease.DeepCopy()
 	lease.Spec.HolderIdentity = ptr.To("")
 	if _, err := client.Leases(lease.Namespace).Update(ctx, lease, metav1.UpdateOptions{}); err != nil {

@@ -1,8 +1,6 @@
 package staticpod
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +32,10 @@ func missingTokens(objects operand.Objects) (string, error) {
 	}
 	var missing []string
 	for _, token := range needed {
-		if !slices.Contains(audiencesOf(secret.Data[token.Key]), token.Audience) {
+		var claims struct {
+			Audiences []string `json:"aud"`
+		}
+		if !operand.ReadClaims(secret.Data[token.Key], &claims) || !slices.Contains(claims.Audiences, token.Audience) {
 			missing = append(missing, token.Key)
 		}
 	}
@@ -48,22 +49,4 @@ func missingTokens(objects operand.Objects) (string, error) {
 	}
 	return fmt.Sprintf("secret/%s in %s does not have %s, which the cloud-controller-manager reads",
 		operand.CloudTokensSecret, operand.Namespace, strings.Join(missing, ", ")), nil
-}
-
-func audiencesOf(token []byte) []string {
-	parts := strings.Split(string(token), ".")
-	if len(parts) != 3 {
-		return nil
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return nil
-	}
-	var claims struct {
-		Audiences []string `json:"aud"`
-	}
-	if err := json.Unmarshal(payload, &claims); err != nil {
-		return nil
-	}
-	return claims.Audiences
 }

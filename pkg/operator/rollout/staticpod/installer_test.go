@@ -14,16 +14,13 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/controllertest"
 )
@@ -49,21 +46,11 @@ func newInstaller(
 	}
 	nodes := informers.NewSharedInformerFactory(kube, 0)
 	for _, node := range status.NodeStatuses {
-		require.NoError(
-			t,
-			nodes.Core().V1().Nodes().Informer().GetStore().Add(
-				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.NodeName}},
-			),
-		)
+		require.NoError(t, nodes.Core().V1().Nodes().Informer().GetStore().Add(
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.NodeName}}))
 	}
-	var lease controlplane.Lease
 	for _, object := range objects {
-		switch o := object.(type) {
-		case *corev1.Pod:
-			require.NoError(t, caches.Core().V1().Pods().Informer().GetStore().Add(o))
-		case *coordinationv1.Lease:
-			lease.See(o, clock.Now())
-		}
+		require.NoError(t, caches.Core().V1().Pods().Informer().GetStore().Add(object))
 	}
 	operator := v1helpers.NewFakeStaticPodOperatorClient(
 		&operatorv1.StaticPodOperatorSpec{
@@ -71,7 +58,7 @@ func newInstaller(
 		}, status, nil, nil)
 	o := options{
 		Deps: controllertest.Complete(t, dependencies.Deps{
-			Operator: operator, Kube: kube, Target: caches, Nodes: nodes.Core().V1().Nodes(), Clock: clock, Lease: &lease,
+			Operator: operator, Kube: kube, Target: caches, Nodes: nodes.Core().V1().Nodes(), Clock: clock,
 			Recorder: events.NewInMemoryRecorder("test", clock),
 		}),
 		configMaps: kube.CoreV1(), secrets: kube.CoreV1(), image: "operator",
@@ -101,95 +88,6 @@ func TestARolloutGoesOnWhenTheStaticPodHasStayedReady(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{0, settlePeriod}, calls)
 	require.Equal(t, []int32{0, 1}, currentAt)
-}
-
-func TestARolloutBeginsOnANodeThatDoesNotLead(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
-	status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 2}}
-	objects := []runtime.Object{&coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager"},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("master-0_uuid")},
-	}}
-	for _, node := range []string{"master-0", "master-1", "master-2"} {
-		status.NodeStatuses = append(status.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: 1})
-		running := staticPod(node, true)
-		running.Name = "cloud-controller-manager-" + node
-		objects = append(objects, running)
-	}
-	controller, operator, _ := newInstaller(t, clock, status, objects...)
-	require.NoError(
-		t, controller.Sync(t.Context(), controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock))),
-	)
-	_, status, _, err := operator.GetStaticPodOperatorState()
-	require.NoError(t, err)
-	var targets []string
-	for _, node := range status.NodeStatuses {
-		targets = append(targets, fmt.Sprintf("%s: %d", node.NodeName, node.TargetRevision))
-	}
-	require.ElementsMatch(t, []string{"master-0: 0", "master-1: 2", "master-2: 0"}, targets)
-}
-
-// A container that was restarted a moment ago has not stayed Ready yet.
-func TestARolloutDoesNotBeginWithALeaderThatWasRestarted(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
-	status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 2}}
-	objects := []runtime.Object{&coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager"},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("master-0_uuid")},
-	}}
-	var pods []*corev1.Pod
-	for _, node := range []string{"master-0", "master-1"} {
-		status.NodeStatuses = append(status.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: 2})
-		running := staticPod(node, true)
-		running.Name, running.Spec.NodeName = "cloud-controller-manager-"+node, node
-		pods, objects = append(pods, running), append(objects, running)
-	}
-	controller, operator, _ := newInstaller(t, clock, status, objects...)
-	syncCtx := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock))
-	require.NoError(t, controller.Sync(t.Context(), syncCtx))
-	clock.SetTime(clock.Now().Add(time.Minute))
-	pods[0].Status.ContainerStatuses[1].ContainerID = "restarted"
-	_, status, version, err := operator.GetStaticPodOperatorState()
-	require.NoError(t, err)
-	for i := range status.NodeStatuses {
-		status.NodeStatuses[i].CurrentRevision = 1
-	}
-	_, err = operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
-	require.NoError(t, err)
-	require.NoError(t, controller.Sync(t.Context(), syncCtx))
-	_, status, _, err = operator.GetStaticPodOperatorState()
-	require.NoError(t, err)
-	for _, node := range status.NodeStatuses {
-		require.Equal(t, node.NodeName == "master-1", node.TargetRevision == 2, node)
-	}
-}
-
-// The node repair sets such a target. library-go's controller would do nothing, and could not lower the revision.
-func TestARevisionIsInstalledAgainOnANodeThatIsAtIt(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
-	again := operatorv1.NodeStatus{NodeName: "master-0", CurrentRevision: 1, TargetRevision: 1}
-	controller, operator, kube := newInstaller(t, clock, &operatorv1.StaticPodOperatorStatus{
-		OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1},
-		NodeStatuses:   []operatorv1.NodeStatus{again},
-	}, staticPod("1", true))
-	sync := func() operatorv1.NodeStatus {
-		_, err := controllertest.NewTimer(
-			clock, events.NewInMemoryRecorder("test", clock),
-		).Run(t.Context(), controller.Sync, settlePeriod)
-		require.NoError(t, err)
-		_, status, _, err := operator.GetStaticPodOperatorState()
-		require.NoError(t, err)
-		require.Len(t, status.NodeStatuses, 1)
-		return status.NodeStatuses[0]
-	}
-	require.Equal(t, again, sync())
-	installing, err := kube.CoreV1().Pods(target).Get(t.Context(), "installer-1-master-0", metav1.GetOptions{})
-	require.NoError(t, err)
-
-	installing.Status.Phase = corev1.PodSucceeded
-	_, err = kube.CoreV1().Pods(target).UpdateStatus(t.Context(), installing, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	require.Equal(t, operatorv1.NodeStatus{NodeName: "master-0", CurrentRevision: 1}, sync())
 }
 
 // library-go's controller reports its errors itself, and before the first revision that is corrected.

@@ -32,7 +32,7 @@ import (
 //   - It installs only a target that is newer than the node's revision, and goes on to the latest revision at once. So
 //     a node that is to get its own revision again is shown without a revision, and with no later one.
 //
-// The controller's conclusions about the cluster are not written, see withoutConclusions.
+// The controller's conclusions about the cluster are not written.
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 	next *nextNode
@@ -90,7 +90,9 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 		nodes = append(nodes, *node)
 	}
 	status.NodeStatuses = nodes
-	status.Conditions = withoutConclusions(status.Conditions)
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c operatorclient.Condition) bool {
+		return slices.Contains(conclusions, ptr.Deref(c.Type, ""))
+	})
 	if c.view.Status().LatestAvailableRevision == 0 {
 		clearMissingRevision(status.Conditions)
 	}
@@ -184,12 +186,6 @@ var conclusions = []string{
 	condition.StaticPodsAvailableConditionType,
 	condition.NodeInstallerProgressingConditionType,
 	condition.NodeInstallerDegradedConditionType,
-}
-
-func withoutConclusions(conditions []operatorclient.Condition) []operatorclient.Condition {
-	return slices.DeleteFunc(conditions, func(c operatorclient.Condition) bool {
-		return slices.Contains(conclusions, ptr.Deref(c.Type, ""))
-	})
 }
 
 // clearPastFailure clears the last failure of a node that has this revision or a newer one: the controller never does.

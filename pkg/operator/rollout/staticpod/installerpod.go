@@ -73,9 +73,7 @@ func imagePulls(staticPod *corev1.Pod, operatorImage string) []corev1.Container 
 // newImagePuller returns an init container that runs the image-puller, with the user and the capabilities of the static
 // pod's containers: root, as the pod says, and none. So it can start in each image in which they can, whatever the
 // owners and modes of the image's files. As root it may also write to the volume.
-func newImagePuller(
-	name, image string, policy corev1.PullPolicy, command []string, readOnly bool,
-) corev1.Container {
+func newImagePuller(name, image string, policy corev1.PullPolicy, command []string, readOnly bool) corev1.Container {
 	return corev1.Container{
 		Name:            name,
 		Image:           image,

@@ -177,9 +177,7 @@ type original struct {
 	workqueue.TypedRateLimitingInterface[any]
 }
 
-func newOriginal(
-	t *testing.T, latest int32, nodes []operatorv1.NodeStatus, objects ...runtime.Object,
-) *original {
+func newOriginal(t *testing.T, latest int32, nodes []operatorv1.NodeStatus, objects ...runtime.Object) *original {
 	t.Helper()
 	kube := fake.NewClientset(objects...)
 	o := &original{

@@ -158,9 +158,7 @@ func TestTheRolloutGoesOnByItselfWhenTheKubeletStaysNotReady(t *testing.T) {
 	s.revision(2)
 	s.run(2 * time.Second)
 	s.ready("m0", corev1.ConditionFalse)
-	_, err := controllertest.NewTimer(s.clock, s.recorder).Run(
-		t.Context(), s.controller.Sync, notReadyTimeout-time.Second,
-	)
+	_, err := controllertest.NewTimer(s.clock, s.recorder).Run(t.Context(), s.controller.Sync, notReadyTimeout-time.Second)
 	require.NoError(t, err)
 	require.Equal(t, "m0 1 to 2, m1 1", s.revisions())
 	calls, err := controllertest.NewTimer(s.clock, s.recorder).Run(t.Context(), s.controller.Sync, time.Second)

@@ -145,9 +145,7 @@ func (p nodePods) List(_ context.Context, options metav1.ListOptions) (*corev1.P
 	return list, nil
 }
 
-func (p nodePods) Create(
-	ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions,
-) (*corev1.Pod, error) {
+func (p nodePods) Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error) {
 	server, err := p.server()
 	if err != nil {
 		return nil, err

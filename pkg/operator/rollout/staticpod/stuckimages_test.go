@@ -221,15 +221,6 @@ func TestAnImageThatKeepsARevisionFromBeingInstalledIsReported(t *testing.T) {
 	}
 }
 
-func TestAnImageIsReportedByTheOperatorsClockWithoutAnEvent(t *testing.T) {
-	i := newInstallation(t, changing("master-0"))
-	i.store(t, waitingInstaller("installer-2-master-0", "ErrImagePull", "manifest unknown"))
-	calls, err := controllertest.NewTimer(i.clock, events.NewInMemoryRecorder("test", i.clock)).
-		Run(t.Context(), i.sync, time.Hour)
-	require.NoError(t, err)
-	require.Equal(t, []time.Duration{0, imagePullGracePeriod}, calls)
-}
-
 func TestAnImageIsReportedWhileTheInstallerWaitsForIt(t *testing.T) {
 	const reported = "True ImageNotPulled: " + stuckPrefix + "manifest unknown" + stuckKeeps + stuckAction
 	i := newInstallation(t, changing("master-0"))
