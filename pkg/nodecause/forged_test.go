@@ -182,8 +182,6 @@ func TestALogIsGenuineAlsoWhere(t *testing.T) {
 	for name, tc := range map[string]struct{ log, want string }{
 		"the server stamps nothing":             {"I1127 03:00:00.000000       1 a.go:1] m\nE1127 09:00:00.000000       1 a.go:1] m\n", "I1127 03:00:00.000000       1 a.go:1] m\nE1127 09:00:00.000000       1 a.go:1] m\n"},
 		"the kubelet has another time zone":     {line("2026-11-27T05:00:00.000200000+02:00", "1127 03:00:00.000000"), plain},
-		"the container has another time zone":   {line("2026-11-27T23:00:00.1Z", "1128 04:45:00.000000") + line("2026-11-27T23:00:00.2Z", "1127 23:00:00.190000"), "I1128 04:45:00.000000       1 a.go:1] m\n"},
-		"a value is logged before any header":   {"2026-11-27T03:00:00.1Z x\n" + line("2026-11-27T03:00:00.1Z", "1127 02:00:00.100000"), "x\n"},
 		"the year ends":                         {line("2027-01-01T00:00:00.000100000Z", "1231 23:59:59.999900"), "I1231 23:59:59.999900       1 a.go:1] m\n"},
 		"the runtime was slow":                  {line("2026-11-27T03:00:01.9Z", "1127 03:00:00.000000"), plain},
 		"the clock was set back":                {line("2026-11-27T04:00:00.1Z", "1127 04:00:00.000000") + line("2026-11-27T03:00:00.1Z", "1127 03:00:00.000000"), "I1127 04:00:00.000000       1 a.go:1] m\n" + plain},

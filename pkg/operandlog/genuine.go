@@ -50,27 +50,23 @@ func CutHeader(line string) (h Header, message string, ok bool) {
 // Lines of a value without a header remain, because they may belong to an error. Only what follows the last header can
 // be the last words of a process; see package terminationmessage.
 //
-// A log that is not complete may start within a value. The first line of a complete one shows the time zone.
+// A log that is not complete may start within a value.
 //
 // A tenant who guesses the millisecond can still forge a line: an action because of a log needs a second source too.
 func Genuine(stamped string, isComplete bool) string {
 	var genuine strings.Builder
 	var c chronology
-	isForged, zone := !isComplete, time.Duration(0)
+	isForged := !isComplete
 	if begin, _, ok := cutStamp(stamped); ok && !isComplete {
 		c = chronology{written: begin, stamp: begin, misfit: begin}
 	}
 	for line := range strings.Lines(stamped) {
 		stamp, text, ok := cutStamp(line)
 		if !ok && c.stamp.IsZero() {
-			return stamped // the server does not stamp lines
+			return stamped // the server does not stamp lines; a value cannot be the first line of a log
 		}
 		if h, _, isHeader := CutHeader(text); isHeader {
-			at := h.Near(stamp)
-			if isComplete && c == (chronology{}) {
-				zone = zoneOf(stamp.Sub(at)) // a value cannot be the first line of a log
-			}
-			isForged = !c.fits(at.Add(zone), stamp)
+			isForged = !c.fits(h.Near(stamp), stamp)
 		} else if ok {
 			c.written = later(c.written, stamp.Add(-c.lag))
 		}
