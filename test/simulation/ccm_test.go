@@ -41,6 +41,7 @@ type process struct {
 	m        *machine
 	identity string
 	lease    string
+	image    string
 	inputs   inputs
 	flags    map[string]string
 	// token is the file of its token, "" for a preflight, whose token lasts as long as it does.
@@ -53,6 +54,8 @@ type process struct {
 
 	// serves is when it began to answer probes.
 	started, serves, ended time.Time
+	// skew is what the clock of its machine was ahead when it started.
+	skew time.Duration
 	// code is its exit code. A process that somebody ends has that of a signal.
 	code                        int32
 	exited, isHealthy, isFrozen bool
@@ -120,7 +123,7 @@ func (m *machine) newProcess(lease string, pod *corev1.Pod) *process {
 	m.serial++
 	container := containerOf(pod, operand.Name)
 	p := &process{
-		world: m.world, m: m, identity: fmt.Sprintf("%s_%08d", m.name, m.serial), lease: lease, started: time.Now(),
+		world: m.world, m: m, identity: fmt.Sprintf("%s_%08d", m.name, m.serial), lease: lease, image: container.Image, started: time.Now(), skew: m.skew(),
 		tries: map[string]time.Duration{}, next: map[string]time.Time{},
 		flags: flagsOf(slices.Concat(container.Command, container.Args)),
 	}
@@ -154,6 +157,29 @@ func (n processNetwork) Pass(user string, r apitest.Request) apitest.Passage {
 }
 
 func (p *process) frozen() bool { return locked(&p.mutex, func() bool { return p.isFrozen }) }
+
+// skewLease gives the lease that a process writes the time of its machine: the process knows no other.
+func (w *world) skewLease(by string, before, after object) {
+	if after["kind"] != "Lease" || !strings.HasPrefix(by, ccmUser) {
+		return
+	}
+	spec, _ := after["spec"].(map[string]any)
+	was, _ := before["spec"].(map[string]any)
+	fields := []string{"acquireTime", "renewTime"}
+	if was["holderIdentity"] == spec["holderIdentity"] {
+		spec["acquireTime"], fields = was["acquireTime"], fields[1:]
+	}
+	s := w.skewed.Load()
+	if s == nil || !strings.HasPrefix(holderOf(after), s.machine+"_") {
+		return
+	}
+	w.shifted.Add(1)
+	for _, field := range fields {
+		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(spec[field])); err == nil {
+			spec[field] = at.Add(s.by).Format(metav1.RFC3339Micro)
+		}
+	}
+}
 
 // say logs a line.
 func (p *process) say(level, file, format string, args ...any) {
@@ -261,6 +287,11 @@ func (p *process) strike() {
 func (p *process) live() error {
 	if !pause(p.ctx, p.between(500*time.Millisecond, time.Second)) {
 		return p.ctx.Err()
+	}
+	for p.operator.isMissing(p.image) && pause(p.ctx, time.Second) {
+	}
+	if strings.HasSuffix(p.image, fmt.Sprint(":", wrongImage)) {
+		return &fatal{128, "runtime", "exec: \"openstack-cloud-controller-manager\": stat: no such file or directory"}
 	}
 	p.say("I", "controllermanager.go", "Version: v1.36")
 	if err := p.login(); err != nil {

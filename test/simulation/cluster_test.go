@@ -14,8 +14,10 @@ import (
 	"github.com/openshift/library-go/pkg/crypto"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
@@ -58,7 +60,7 @@ var skipped = []string{
 	"CustomResourceDefinition", "PrometheusRule", "ServiceMonitor", "CredentialsRequest", "Deployment",
 }
 
-// install creates what the cluster-version-operator and the installer of the cluster create.
+// install creates what the cluster-version-operator and the installer of the cluster create, if it is missing.
 func (w *world) install() {
 	files, err := filepath.Glob("../../manifests/*.yaml")
 	require.NoError(w, err)
@@ -75,11 +77,18 @@ func (w *world) install() {
 			if kind == "" || slices.Contains(skipped, kind) || isOfFormerRelease {
 				continue
 			}
-			w.api.Put("cluster-version-operator", apitest.Decode(o))
+			w.putMissing("cluster-version-operator", apitest.Decode(o))
 		}
 	}
 	for _, o := range w.given() {
-		w.api.Put("installer", w.api.Encode(o))
+		w.putMissing("installer", w.api.Encode(o))
+	}
+}
+
+func (w *world) putMissing(user string, o object) {
+	kind := schema.FromAPIVersionAndKind(fmt.Sprint(o["apiVersion"]), fmt.Sprint(o["kind"]))
+	if r, _ := meta.UnsafeGuessKindToResource(kind); w.api.Get(r, apitest.Key(o)) == nil {
+		w.api.Put(user, o)
 	}
 }
 
@@ -151,6 +160,7 @@ var authority = sync.OnceValue(func() string {
 // configure changes the cloud configuration, which cluster-config-operator copies.
 func (w *world) configure(network int) {
 	w.note("CHANGE the cloud configuration names network %d", network)
+	w.configured = network
 	set := func(user, key, name string) {
 		w.api.Edit(user, configMaps, key, func(o object) bool {
 			o["data"] = map[string]any{name: fmt.Sprintf(cloudConf, networkID(network))}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -53,13 +54,28 @@ var kinds = map[string]fault{
 	"status-wiped":       {"", wipeStatus},
 	"manifest-damaged":   {"", damage},
 	"cloud-down":         {"cloud", cloudFails},
-	"cloud-rejects":      {"cloud", misleading(func(c *cloud, is bool) { c.rejects = is })},
+	"cloud-rejects":      {"cloud", misleading(func(c *cloud, is bool) { c.fails = map[bool]error{true: errReject}[is] })},
 	"cloud-denies":       {"cloud", misleading(func(c *cloud, is bool) { c.denies = is })},
 	"config-change":      {"change", changeConfig},
 	"credentials-rotate": {"credentials", rotateValid},
 	"credentials-lag":    {"credentials", credentialsLag},
 	"config-kills":       {"change", configKills},
 	"node-joins":         {"machine", rejoin},
+}
+
+// rareKinds are drawn only if KIND names them: the record of the long runs is older.
+var rareKinds = map[string]fault{
+	"clock-wrong":   {"clock", wrongClock},
+	"image-missing": {"operator", missImage},
+	"nodes-join":    {"machine", joinNodes},
+}
+
+// faultOf returns a kind by its name.
+func faultOf(kind string) fault {
+	if k, isRare := rareKinds[kind]; isRare {
+		return k
+	}
+	return kinds[kind]
 }
 
 // ended is for a fault that has ended already, with an effect or not.
@@ -93,8 +109,9 @@ func (w *world) someMaster() *machine {
 
 func pick[T any](w *world, from ...T) T { return from[w.n(len(from))] }
 
-func hang(w *world) (func(), func() bool) {
-	m := w.someMaster()
+func hang(w *world) (func(), func() bool) { return hangCCM(w, w.someMaster()) }
+
+func hangCCM(w *world, m *machine) (func(), func() bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if m.static == nil || m.static.ccm.exited {
@@ -149,9 +166,11 @@ func powerOff(w *world) (func(), func() bool) {
 }
 
 // fillDisk has an effect if an installer fails because of it.
-func fillDisk(w *world, m *machine) (func(), func() bool) {
-	w.note("FAULT the disk of %s is full", m.name)
-	return during(func(is bool) { locked(&w.mutex, func() bool { m.isFull = is; return is }) },
+func fillDisk(w *world, m *machine) (func(), func() bool) { return failDisk(w, m, syscall.ENOSPC) }
+
+func failDisk(w *world, m *machine, problem error) (func(), func() bool) {
+	w.note("FAULT the disk of %s: %v", m.name, problem)
+	return during(func(is bool) { locked(&w.mutex, func() bool { m.disk = map[bool]error{true: problem}[is]; return is }) },
 		counted(&w.mutex, &m.unwritten))
 }
 
@@ -407,9 +426,9 @@ func cloudFails(w *world) (func(), func() bool) {
 		w.note("each answer of the cloud takes %s", takes)
 		return cloudFault(func(c *cloud, is bool) { c.takes = map[bool]time.Duration{true: takes}[is] })(w)
 	}
-	throttles := w.n(2) == 0
-	w.note("the cloud throttles: %v", throttles)
-	return cloudFault(func(c *cloud, is bool) { c.throttles, c.down = is && throttles, is && !throttles })(w)
+	answer := pick(w, errDown, errThrottled)
+	w.note("the cloud answers: %v", answer)
+	return cloudFault(func(c *cloud, is bool) { c.fails = map[bool]error{true: answer}[is] })(w)
 }
 
 func cloudFault(set func(c *cloud, is bool)) func(w *world) (func(), func() bool) {
@@ -502,6 +521,45 @@ func configKills(w *world) (func(), func() bool) {
 			w.configure(w.number())
 		}
 	}, counted(&w.mutex, &w.lacking))
+}
+
+// wrongClock moves the clock of a machine. It has an effect if a process there writes the lease meanwhile.
+func wrongClock(w *world) (func(), func() bool) {
+	s := &skew{w.someMaster().name, pick(w, -5*time.Minute, -30*time.Second, 30*time.Second, 2*time.Hour)}
+	w.note("FAULT the clock of %s is %s ahead", s.machine, s.by)
+	return during(func(is bool) { w.skewed.Store(map[bool]*skew{true: s}[is]) }, func() int { return int(w.shifted.Load()) })
+}
+
+// missImage upgrades to an image that no registry has, and back.
+func missImage(w *world) (func(), func() bool) {
+	before := locked(&w.mutex, func() int { return w.unpulled })
+	w.operator.install(missingImage, 1, 2*time.Second)
+	return func() { w.operator.install(-missingImage, 1, 2*time.Second) }, func() bool { return w.unpulled > before }
+}
+
+// joinNodes adds a hundred machines, whose Nodes somebody deletes with them.
+func joinNodes(w *world) (func(), func() bool) {
+	w.note("FAULT a hundred nodes join")
+	var joined []*machine
+	for i := range 100 {
+		joined = append(joined, w.addMachine(fmt.Sprintf("w%d", 100+i)))
+	}
+	are := func() bool {
+		return !slices.ContainsFunc(joined, func(m *machine) bool { return !w.isNodeReady(m.name) })
+	}
+	isReady := false
+	return func() {
+		isReady = are()
+		for _, m := range joined {
+			m.vanish()
+			w.api.Remove("machine-api", nodes, "/"+m.name)
+		}
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		for _, m := range joined {
+			delete(w.machines, m.name)
+		}
+	}, func() bool { return isReady }
 }
 
 func rejoin(w *world) (func(), func() bool) {

@@ -15,7 +15,7 @@ import (
 // kubeControllerManager runs until the world ends.
 //
 //	a Node is Unknown after silence, and its pods are not Ready       node_lifecycle_controller.go
-//	a Secret for a ServiceAccount's token gets one                    serviceaccount/tokens_controller.go
+//	a Secret for a ServiceAccount's token gets one, and goes with it  serviceaccount/tokens_controller.go
 //	pods without a Node are deleted                                   podgc/gc_controller.go
 //	Events live for an hour                                           kube-apiserver --event-ttl
 func (w *world) kubeControllerManager() {
@@ -67,12 +67,23 @@ func (w *world) monitorNodes() {
 func (w *world) issueTokens() {
 	for _, o := range w.api.List(secrets) {
 		data, _ := o["data"].(map[string]any)
-		if o["type"] != string(corev1.SecretTypeServiceAccountToken) || data["token"] != nil {
+		if o["type"] != string(corev1.SecretTypeServiceAccountToken) {
+			continue
+		}
+		uid := annotation(o, corev1.ServiceAccountUIDKey)
+		account := w.api.Get(resource("", "serviceaccounts"), target+"/"+annotation(o, corev1.ServiceAccountNameKey))
+		if account == nil || uid != "" && uid != apitest.Meta(account)["uid"] {
+			w.api.Remove("kube-controller-manager", secrets, apitest.Key(o))
+			continue
+		}
+		if data["token"] != nil {
 			continue
 		}
 		w.api.Edit("kube-controller-manager", secrets, apitest.Key(o), func(o object) bool {
 			encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 			claims := fmt.Sprintf(`{"sub":"%s%s:%s"}`, serviceAccount, target, annotation(o, corev1.ServiceAccountNameKey))
+			annotations, _ := apitest.Meta(o)["annotations"].(map[string]any)
+			annotations[corev1.ServiceAccountUIDKey] = apitest.Meta(account)["uid"]
 			o["data"] = map[string]any{
 				"token":  encode("e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".e30"),
 				"ca.crt": encode("ca"), "namespace": encode(target),

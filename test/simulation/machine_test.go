@@ -40,9 +40,11 @@ type machine struct {
 	// exists in the cloud. isOff is without power, isHung has a kubelet that does nothing. isCut has no network either, and
 	// what runs goes on.
 	exists, isOff, isHung, isCut bool
-	// root is the directory of its disk. isFull has its installers fail, which unwritten counts.
+	// isStalled has a kubelet whose container runtime hangs: it renews its Node only.
+	isStalled bool
+	// root is the directory of its disk. disk has its installers fail, which unwritten counts.
 	root      string
-	isFull    bool
+	disk      error
 	unwritten int
 	boots     int
 	// missed counts the rounds that a hung kubelet owes somebody.
@@ -83,12 +85,29 @@ func (w *world) addMachine(name string) *machine {
 	return m
 }
 
+// skew is a machine whose clock is ahead of the others.
+type skew struct {
+	machine string
+	by      time.Duration
+}
+
+// skew returns what the machine's clock is ahead.
+func (m *machine) skew() time.Duration {
+	if s := m.skewed.Load(); s != nil && s.machine == m.name {
+		return s.by
+	}
+	return 0
+}
+
+// clock is the time on the machine.
+func (m *machine) clock() time.Time { return time.Now().Add(m.skew()) }
+
 func (m *machine) isMaster() bool { return strings.HasPrefix(m.name, "m") }
 
 // powerOn requires the mutex.
 func (m *machine) powerOn() {
 	m.boot, m.off = context.WithCancel(m.ctx)
-	m.isOff, m.isHung, m.isCut, m.seen = false, false, false, time.Now()
+	m.isOff, m.isHung, m.isCut, m.isStalled, m.seen = false, false, false, false, time.Now()
 	m.register()
 	go m.kubelet(m.boot)
 }
@@ -205,10 +224,14 @@ func (m *machine) kubelet(ctx context.Context) {
 	for pause(ctx, 500*time.Millisecond+m.between(0, 50*time.Millisecond)) {
 		m.mutex.Lock()
 		if !m.isHung && !m.isOff {
-			m.superviseStatic()
+			if !m.isStalled {
+				m.superviseStatic()
+			}
 			if !m.network.down() {
 				m.seen = time.Now()
-				m.superviseOrdinary()
+				if !m.isStalled {
+					m.superviseOrdinary()
+				}
 				m.renewNode()
 			}
 		}

@@ -29,6 +29,13 @@ type network struct {
 	rightsBack  time.Time
 	// refuses answers a request of the operator: webhooks, quotas, priority and fairness.
 	refuses func(r apitest.Request) int
+	// slow is how long the API server takes to answer anybody, and throttles the share of the requests of the operator and
+	// its operand that it has no time for.
+	slow      time.Duration
+	throttles float64
+	// frozen is a process that hangs until it thaws: its requests wait.
+	frozen string
+	thaws  time.Time
 	// lag is how late events of a resource reach the watches of the operator.
 	lag map[string]time.Duration
 	// refused and failed count what the faults have done.
@@ -50,10 +57,21 @@ func (n *network) Pass(user string, r apitest.Request) (p apitest.Passage) {
 	defer n.mutex.Unlock()
 	p.Before = time.Duration(1+n.rng.IntN(10)) * time.Millisecond
 	p.After = time.Duration(n.rng.IntN(5)) * time.Millisecond
+	if n.slow > 0 { // A seed draws nothing for what it does not have.
+		p.Before += time.Duration(n.rng.Int64N(int64(n.slow)))
+	}
 	switch {
+	case user == n.frozen && time.Now().Before(n.thaws):
+		n.late++
+		p.Before = time.Until(n.thaws)
+		return p
 	case n.isDown:
 		n.failed++
 		p.Error = errRefused
+		return p
+	case n.throttles > 0 && strings.HasPrefix(user, serviceAccount) && n.rng.Float64() < n.throttles:
+		n.refused++
+		p.Code = http.StatusTooManyRequests
 		return p
 	case !isOperator(user):
 		return p
@@ -149,9 +167,9 @@ func (n *network) forbid(is bool) {
 // cloud is what the CCMs ask.
 type cloud struct {
 	mutex sync.Mutex
-	// down answers nothing, throttles answers that there are too many requests, rejects refuses every login, denies knows
-	// no machine.
-	down, throttles, rejects, denies bool
+	// fails is the answer to every request, nil if it works. denies knows no machine.
+	fails  error
+	denies bool
 	// takes is how long each answer takes.
 	takes time.Duration
 	// valid are the passwords that it accepts, nil for all.
@@ -170,7 +188,12 @@ var (
 	errThrottled = errors.New("Expected HTTP response code [200 204] when accessing [GET " + //nolint:staticcheck // See above.
 		"https://nova.example.com:8774/v2.1/servers/detail], but got 429 instead: Too Many Requests")
 
-	errDown   = errors.New("dial tcp 192.0.2.1:8774: connect: connection refused")
+	errDown        = errors.New("dial tcp 192.0.2.1:8774: connect: connection refused")
+	errUnavailable = errors.New("Expected HTTP response code [200 204] when accessing [GET " + //nolint:staticcheck // As above.
+		"https://nova.example.com:8774/v2.1/servers/detail], but got 503 instead: Service Unavailable")
+	errUnresolved = errors.New("dial tcp: lookup keystone.example.com on 10.0.0.2:53: no such host")
+	errExpired    = errors.New("tls: failed to verify certificate: x509: certificate has expired or is not yet valid")
+
 	errReject = errors.New("Authentication failed") //nolint:staticcheck // Keystone's words.
 	//nolint:staticcheck // gophercloud's words.
 	err401 = errors.New("Expected HTTP response code [200 201 202 204 300] when accessing " +
@@ -197,7 +220,7 @@ func (c *cloud) accept(passwords ...int) {
 // accepts reports whether the cloud accepts a password and answers.
 func (c *cloud) accepts(password string) bool {
 	return locked(&c.mutex, func() bool {
-		return !c.down && !c.throttles && !c.rejects && (c.valid == nil || c.valid[password])
+		return c.fails == nil && (c.valid == nil || c.valid[password])
 	})
 }
 
@@ -206,7 +229,7 @@ const tooSlow = 30 * time.Second
 
 // isWell reports whether the cloud answers whoever has valid credentials.
 func (c *cloud) isWell() bool {
-	return locked(&c.mutex, func() bool { return !c.down && !c.throttles && !c.rejects && !c.denies && c.takes < tooSlow })
+	return locked(&c.mutex, func() bool { return c.fails == nil && !c.denies && c.takes < tooSlow })
 }
 
 // wait takes as long as an answer.
@@ -228,15 +251,9 @@ func (c *cloud) login(password string) error {
 	}
 	c.logins[password]++
 	switch {
-	case c.down:
+	case c.fails != nil:
 		c.asked++
-		return errDown
-	case c.throttles:
-		c.asked++
-		return errThrottled
-	case c.rejects:
-		c.asked++
-		return errReject
+		return c.fails
 	case c.valid != nil && !c.valid[password]:
 		c.asked++
 		return err401

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/controllercmd"
@@ -37,8 +39,10 @@ type deployment struct {
 	mutex    sync.Mutex
 	release  int
 	image    int
-	serial   int
-	pod      *operatorPod
+	// isPublished is set once the registry has the image that was missing.
+	isPublished atomic.Bool
+	serial      int
+	pod         *operatorPod
 	// since is when the process that acts began to, zero while none does.
 	since time.Time
 	ran   int
@@ -57,6 +61,7 @@ type operatorPod struct {
 
 // operatorProcess is one process.
 type operatorProcess struct {
+	user  string
 	link  *apitest.Link
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -93,9 +98,10 @@ func (p *operatorPod) key() string { return operatorclient.OperatorNamespace + "
 func (d *deployment) run(pod *operatorPod) {
 	w := d.world
 	d.serial++
-	link := w.api.Connect(fmt.Sprintf("%s#%d", operatorUser, d.serial), w.network)
+	user := fmt.Sprintf("%s#%d", operatorUser, d.serial)
+	link := w.api.Connect(user, w.network)
 	ctx, stop := context.WithCancel(w.ctx)
-	process := &operatorProcess{link: link, stop: stop, ended: make(chan struct{})}
+	process := &operatorProcess{user: user, link: link, stop: stop, ended: make(chan struct{})}
 	pod.process = process
 	d.report(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}})
 	w.note("operator %d starts in pod %s: release %d, image %d", d.serial, pod.name, d.release, d.image)
@@ -204,6 +210,17 @@ func (d *deployment) configuration(
 // imageName requires the mutex.
 func (d *deployment) imageName() string { return fmt.Sprintf("registry.example.com/ccm:%d", d.image) }
 
+// The numbers of images that are no cloud-controller-manager: one that no registry has, and one without the program.
+const (
+	missingImage = 900
+	wrongImage   = 901
+)
+
+// isMissing reports whether no registry has an image.
+func (d *deployment) isMissing(image string) bool {
+	return !d.isPublished.Load() && strings.HasSuffix(image, fmt.Sprint(":", missingImage))
+}
+
 // workingClock lets work take time. Without it, time would stand still for a controller that library-go wakes at the
 // moment that it waits for, and that waits for a moment after it: installer_controller.go, "Backing off".
 type workingClock struct {
@@ -294,6 +311,13 @@ func (d *deployment) overlap(after time.Duration) {
 	d.start()
 	<-time.After(after)
 	pod.process.exit()
+}
+
+// freeze has the requests of the process wait.
+func (d *deployment) freeze(lasts time.Duration) {
+	user := d.current().process.user
+	d.world.note("FAULT the operator hangs for %s", lasts)
+	d.world.network.set(func() { d.world.network.frozen, d.world.network.thaws = user, time.Now().Add(lasts) })
 }
 
 // upgrade replaces the pod by one of a later release.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,6 +38,8 @@ type ordinaryPod struct {
 	started, ended time.Time
 	ccm            *process
 	shown          string
+	// missing is a container whose image the kubelet has not got.
+	missing string
 }
 
 // end is SIGKILL.
@@ -138,8 +139,11 @@ func (p *ordinaryPod) run(pod *corev1.Pod) {
 			return
 		}
 	}
+	if !p.pull(pod) {
+		return
+	}
 	m.mutex.Lock()
-	p.phase, p.started = corev1.PodRunning, time.Now()
+	p.phase, p.started = corev1.PodRunning, m.clock()
 	m.mutex.Unlock()
 	if pod.Labels["app"] == operand.PreflightName || predecessor.IsPod(pod) {
 		p.serve(pod)
@@ -148,10 +152,29 @@ func (p *ordinaryPod) run(pod *corev1.Pod) {
 	err := p.command(pod)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	p.phase, p.ended = corev1.PodSucceeded, time.Now()
+	p.phase, p.ended = corev1.PodSucceeded, m.clock()
 	if err != nil {
 		p.phase, p.message = corev1.PodFailed, err.Error()
 		m.note("pod %s has failed: %v", p.key, err)
+	}
+}
+
+// pull waits for the images of the pod, and reports whether it has them.
+func (p *ordinaryPod) pull(pod *corev1.Pod) bool {
+	m := p.m
+	for backOff := 10 * time.Second; ; backOff = min(5*time.Minute, 2*backOff) {
+		m.mutex.Lock()
+		p.missing = ""
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			if m.operator.isMissing(c.Image) {
+				p.missing, m.unpulled = c.Name, m.unpulled+1
+			}
+		}
+		has := p.missing == ""
+		m.mutex.Unlock()
+		if has || !pause(p.ctx, backOff) {
+			return has
+		}
 	}
 }
 
@@ -188,14 +211,13 @@ func (p *ordinaryPod) command(pod *corev1.Pod) error {
 	}
 	pause(p.ctx, m.between(100*time.Millisecond, 400*time.Millisecond)) // The process starts.
 	m.mutex.Lock()
-	isFull := m.isFull && args[0] == "installer"
-	if isFull {
+	disk := m.disk
+	if disk != nil && args[0] == "installer" {
 		m.unwritten++
+		m.mutex.Unlock()
+		return fmt.Errorf("writing the revision: %w", disk)
 	}
 	m.mutex.Unlock()
-	if isFull {
-		return fmt.Errorf("writing the revision: %w", syscall.ENOSPC)
-	}
 	config := p.link.Config()
 	config.Timeout = 15 * time.Second
 	client, err := kubernetes.NewForConfig(config)
@@ -216,11 +238,11 @@ func (p *ordinaryPod) command(pod *corev1.Pod) error {
 
 // show writes the status of the pod if it has changed. It requires the mutex.
 func (p *ordinaryPod) show() {
-	text := string(p.phase) + p.message
+	text := string(p.phase) + p.message + p.missing
 	if p.ccm != nil {
 		text += fmt.Sprint(p.ccm.isHealthy, p.ccm.exited)
 	}
-	if text == p.shown || p.phase == corev1.PodPending {
+	if text == p.shown || p.phase == corev1.PodPending && p.missing == "" {
 		return
 	}
 	p.shown = text
@@ -235,6 +257,9 @@ func (p *ordinaryPod) show() {
 
 func (p *ordinaryPod) status(pod *corev1.Pod) corev1.PodStatus {
 	started := seconds(p.started)
+	if p.missing != "" {
+		return p.waiting(pod)
+	}
 	status := corev1.PodStatus{Phase: p.phase, StartTime: &started, HostIP: p.m.ip}
 	completed := func(code int32, reason, message string, end time.Time) *corev1.ContainerStateTerminated {
 		return &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message,
@@ -248,7 +273,7 @@ func (p *ordinaryPod) status(pod *corev1.Pod) corev1.PodStatus {
 		s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, ContainerID: "containerd://" + p.uid + c.Name}
 		switch {
 		case p.ccm != nil && p.ccm.exited:
-			s.State.Terminated = completed(p.ccm.code, "Error", p.ccm.message(), p.ccm.ended)
+			s.State.Terminated = completed(p.ccm.code, "Error", p.ccm.message(), p.ccm.ended.Add(p.m.skew()))
 			status.Phase = corev1.PodFailed
 		case p.phase == corev1.PodRunning:
 			s.State.Running = &corev1.ContainerStateRunning{StartedAt: started}
@@ -260,5 +285,25 @@ func (p *ordinaryPod) status(pod *corev1.Pod) corev1.PodStatus {
 		}
 		status.ContainerStatuses = append(status.ContainerStatuses, s)
 	}
+	return status
+}
+
+// waiting is the status of a pod that waits for an image: pkg/kubelet/images/image_manager.go.
+func (p *ordinaryPod) waiting(pod *corev1.Pod) corev1.PodStatus {
+	status := corev1.PodStatus{Phase: corev1.PodPending, HostIP: p.m.ip, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue},
+	}}
+	of := func(containers []corev1.Container) (all []corev1.ContainerStatus) {
+		for _, c := range containers {
+			waits := &corev1.ContainerStateWaiting{Reason: "PodInitializing"}
+			if c.Name == p.missing {
+				waits = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
+					Message: fmt.Sprintf("Back-off pulling image %q: ErrImagePull: not found", c.Image)}
+			}
+			all = append(all, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: corev1.ContainerState{Waiting: waits}})
+		}
+		return all
+	}
+	status.InitContainerStatuses, status.ContainerStatuses = of(pod.Spec.InitContainers), of(pod.Spec.Containers)
 	return status
 }

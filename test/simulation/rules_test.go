@@ -190,8 +190,8 @@ func (w *world) facts() facts {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	for _, m := range w.machines {
-		f.up = f.up && !m.isOff && !m.isHung
-		f.isFull = f.isFull || m.isFull
+		f.up = f.up && !m.isOff && !m.isHung && !m.isStalled
+		f.isFull = f.isFull || m.disk != nil
 		f.hangs = f.hangs || m.static != nil && m.static.ccm.isFrozen
 	}
 	for _, m := range w.machines {
@@ -403,7 +403,7 @@ func (n *network) forbidden() bool { return locked(&n.mutex, func() bool { retur
 // hinders reports whether a fault delays or refuses some requests or events of the operator.
 func (n *network) hinders() bool {
 	return locked(&n.mutex, func() bool {
-		return n.fails > 0 || n.refuses != nil || slices.ContainsFunc(slices.Collect(maps.Values(n.lag)),
+		return n.fails > 0 || n.throttles > 0 || n.refuses != nil || slices.ContainsFunc(slices.Collect(maps.Values(n.lag)),
 			func(d time.Duration) bool { return d > 0 })
 	})
 }

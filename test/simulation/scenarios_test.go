@@ -291,6 +291,17 @@ func TestAMachineOfTheControlPlaneIsReplaced(t *testing.T) {
 	}
 }
 
+// A rollout begins just then.
+func TestAHundredNodesThatJoinAtOnceAreInitialized(t *testing.T) {
+	scenario(t, func(w *world) {
+		w.configure(1)
+		end, had := joinNodes(w)
+		w.pass(90*time.Second, nil)
+		end()
+		require.True(w, had(), "they are not Ready")
+	})
+}
+
 func TestASecondOperatorWaitsForTheFirst(t *testing.T) {
 	scenario(t, func(w *world) {
 		first := w.operator.serial
@@ -437,7 +448,7 @@ func TestALoginThatTheCloudRejectsIsNotTriedEverySecond(t *testing.T) {
 			w.configure(1)
 		}()
 		w.pass(8*time.Second, nil)
-		w.cloud.set(func() { w.cloud.rejects = true })
+		w.cloud.set(func() { w.cloud.fails = errReject })
 		w.pass(2*time.Minute, nil)
 		runs := 0
 		for _, c := range w.writes {
@@ -445,7 +456,7 @@ func TestALoginThatTheCloudRejectsIsNotTriedEverySecond(t *testing.T) {
 				runs++
 			}
 		}
-		w.cloud.set(func() { w.cloud.rejects = false })
+		w.cloud.set(func() { w.cloud.fails = nil })
 		require.LessOrEqual(w, runs, 6)
 	})
 }

@@ -189,14 +189,14 @@ type effect struct {
 func (w *world) play(steps []step) {
 	groups := map[string]turns{}
 	for _, s := range steps {
-		if group := kinds[s.kind].group; groups[group] == nil {
+		if group := faultOf(s.kind).group; groups[group] == nil {
 			groups[group] = newTurns()
 		}
 	}
 	for _, s := range steps {
 		go func() {
 			w.await(s)
-			k := kinds[s.kind]
+			k := faultOf(s.kind)
 			if k.group != "" {
 				defer groups[k.group].take()()
 			}

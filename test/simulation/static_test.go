@@ -99,7 +99,7 @@ func (m *machine) startStatic(manifest *file) {
 	}
 	pod.Name = operand.Name + "-" + m.name
 	pod.Spec.NodeName = m.name
-	m.static = &staticPod{m: m, pod: pod, hash: manifest.hash, started: time.Now()}
+	m.static = &staticPod{m: m, pod: pod, hash: manifest.hash, started: m.clock()}
 	m.static.startCCM()
 	m.static.startSyncer()
 	m.static.show()
@@ -176,7 +176,7 @@ func (s *staticPod) supervise() {
 		s.m.exits = append(s.m.exits, p.ended)
 		s.last = &corev1.ContainerStateTerminated{
 			ExitCode: p.code, Reason: "Error", Message: p.message(), ContainerID: s.container,
-			StartedAt: seconds(p.started), FinishedAt: seconds(p.ended),
+			StartedAt: seconds(p.started.Add(p.skew)), FinishedAt: seconds(p.ended.Add(s.m.skew())),
 		}
 		if p.ended.Sub(p.started) > 10*time.Minute {
 			s.backOff = 0
@@ -208,8 +208,10 @@ func (s *staticPod) isReady() bool {
 // state returns the state of the CCM's container.
 func (s *staticPod) state() corev1.ContainerState {
 	switch {
+	case s.m.operator.isMissing(s.ccm.image):
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "not found"}}
 	case !s.ccm.exited:
-		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: seconds(s.ccm.started)}}
+		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: seconds(s.ccm.started.Add(s.ccm.skew))}}
 	case s.next.Sub(s.ccm.ended) <= time.Second && s.last != nil:
 		return corev1.ContainerState{Terminated: s.last}
 	}
@@ -234,7 +236,7 @@ func (s *staticPod) show() {
 		return
 	}
 	s.shown = now
-	transition := metav1.Now()
+	transition := metav1.NewTime(m.clock())
 	for _, c := range conditionList(exists) {
 		if at, err := time.Parse(time.RFC3339, fmt.Sprint(c["lastTransitionTime"])); err == nil &&
 			c["type"] == "Ready" && c["status"] == string(ready) {

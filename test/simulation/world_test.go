@@ -110,10 +110,18 @@ type world struct {
 	// tokenLifetime is that of the CCMs' tokens, and validity that of certificates: the operator's defaults if zero.
 	tokenLifetime time.Duration
 	validity      servingcert.Validity
+	// configured is the network that the configuration names.
+	configured int
 	// changes numbers what administrators write.
 	changes int
 	// expired counts the requests with a token that has expired, and expiredAt is the second of the last one.
 	expired, expiredAt atomic.Int64
+	// skewed has a wrong clock, nil for none.
+	skewed atomic.Pointer[skew]
+	// shifted counts the writes of the lease with another time.
+	shifted atomic.Int64
+	// unpulled counts the pulls of an image that have failed.
+	unpulled int
 	// lacking counts the processes that ended because the cloud lacks an API.
 	lacking int
 	// deaths are when a process that led ended by itself.
@@ -260,7 +268,10 @@ func newWorld(ctx context.Context, t *testing.T, seed uint64, directory string) 
 	w.api.Log = w.logOf
 	rights := newRights(w)
 	w.policies = newPolicies(w, rights)
-	w.api.Admit = w.policies.admit
+	w.api.Admit = func(user string, r apitest.Request, before, after object) error {
+		w.skewLease(user, before, after)
+		return w.policies.admit(user, r, before, after)
+	}
 	w.api.Authorize = rights.authorize
 	w.api.Observe(w.changed)
 	return w
