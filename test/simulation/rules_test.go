@@ -387,14 +387,15 @@ func (r *rules) progress(f facts) {
 	}
 }
 
-// proofHold is how long a revision is held whose leader ended as in an outage, and the start of that.
-const proofHold = 12 * time.Minute
+// proofHold is how long a revision is held whose leader has lost the lease, and the starts of its two proofs.
+const proofHold = 16 * time.Minute
 
 // isProofHeld reports whether a leader may have lost the lease to somebody who wrote it, and Progressing says until when
-// its revision is held.
+// its revision is held, or that it is to lead once more.
 func (r *rules) isProofHeld(f facts) bool {
+	says := f.state.conditions["Progressing"].message
 	return f.now.Sub(r.leaseWritten) < proofHold &&
-		strings.Contains(f.state.conditions["Progressing"].message, "no other node gets revision")
+		(strings.Contains(says, "no other node gets revision") || strings.Contains(says, "once more, to prove it"))
 }
 
 // forbidden reports whether the operator's rights are away.
