@@ -42,10 +42,14 @@ func ReadLast(ctx context.Context, pods corev1client.PodsGetter, pod string, las
 	return Genuine(log, isWhole(log, isCut)), err
 }
 
-// ReadBegin returns the beginning of the log.
+// ReadBegin returns the beginning of the log. It is an error if there is one, and no line of it can be the process's.
 func ReadBegin(ctx context.Context, pods corev1client.PodsGetter, pod string) (string, error) {
 	log, _, err := read(ctx, pods, pod, corev1.PodLogOptions{})
-	return Genuine(log, true), err
+	begin := Genuine(log, true)
+	if begin == "" && log != "" {
+		err = fmt.Errorf("the log of pod/%s in %s has another time zone", pod, operand.Namespace)
+	}
+	return begin, err
 }
 
 // ReadEnded returns the end of the log of the container's last process that has ended. isCurrent is whether that is the

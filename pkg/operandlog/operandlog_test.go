@@ -41,3 +41,15 @@ func TestEachLogIsReadWithoutTheKubeletsTimestamps(t *testing.T) {
 		})
 	}
 }
+
+// An administrator may set the time zone of a custom cloud-controller-manager. Nobody may say that it has logged nothing.
+func TestABeginningInAnotherTimeZoneIsUnknown(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &runtime.Unknown{Raw: []byte("2026-11-27T03:00:00.100000000Z " +
+			"I1127 04:00:00.099000       1 leaderelection.go:258] Attempting to acquire leader lease...\n")}, nil
+	})
+	log, err := ReadBegin(t.Context(), client.CoreV1(), "ccm-m0")
+	require.Empty(t, log)
+	require.EqualError(t, err, "the log of pod/ccm-m0 in openshift-cloud-controller-manager has another time zone")
+}
