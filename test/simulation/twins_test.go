@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -41,8 +40,8 @@ var twins = map[string][]twin{
 	"objects": objectTwins, "outages": outageTwins, "clocks": clockTwins,
 }
 
-// longTwins are groups whose faults the seeds draw, too: API outages, processes that end or hang.
-var longTwins = []string{"outages", "operand"}
+// quickTwins is the group that make test plays.
+const quickTwins = "cloud"
 
 // scenarioTwins are the rows that a scenario plays, or another row.
 var scenarioTwins = map[string][]string{
@@ -85,9 +84,6 @@ var scenarioTwins = map[string][]string{
 	},
 }
 
-// untwinned are the rows about which simulated time says nothing, and why.
-var untwinned = map[string]string{}
-
 func TestTwins(t *testing.T) {
 	selected := regexp.MustCompile(os.Getenv(rowVariable))
 	for group, rows := range twins {
@@ -96,7 +92,7 @@ func TestTwins(t *testing.T) {
 			continue
 		}
 		t.Run(group, func(t *testing.T) {
-			if os.Getenv(rowVariable) == "" && slices.Contains(longTwins, group) {
+			if os.Getenv(rowVariable) == "" && group != quickTwins {
 				t.Skip(rowVariable + " is not set: make test has 6 CPU minutes for all simulations")
 			}
 			simulate(t, 1, func(w *world) {
@@ -128,7 +124,7 @@ func (w *world) playTwin(row twin) {
 	}
 }
 
-// A new row of TestFaults needs a twin, a scenario that plays it, or a reason.
+// A new row of TestFaults needs a twin, or a scenario that plays it.
 func TestEachRowOfTheFaultsHasATwin(t *testing.T) {
 	known := map[string]string{}
 	for _, rows := range twins {
@@ -143,10 +139,6 @@ func TestEachRowOfTheFaultsHasATwin(t *testing.T) {
 			require.Empty(t, known[row], row)
 			known[row] = by
 		}
-	}
-	for row, why := range untwinned {
-		require.Empty(t, known[row], row)
-		known[row] = cmp.Or(why, t.Name())
 	}
 	rows := rowsOfFaults(t)
 	require.Greater(t, len(rows), 50)
