@@ -84,9 +84,9 @@ const slack = 10 * time.Second
 // OfRun returns a termination message without the lines that are only part of a value. The kubelet takes the message
 // from the end of the log, without its timestamps. log is that log as Genuine returns it, "" if it was not read.
 //
-// If the log has no line of the message, it is another process's. Then OfRun recognizes fewer of them: a header whose
-// time is not within the run, and that of a fatal line unless the process ended then. If no time is, the container may
-// have another time zone.
+// If the log has none of the message's headers, it is another process's. Then OfRun recognizes fewer of them: a
+// header whose time is not within the run, and that of a fatal line unless the process ended then. If no time is, the
+// container may have another time zone.
 func OfRun(run *corev1.ContainerStateTerminated, log string) string {
 	if own := logged(run.Message, log); strings.TrimSpace(own) != "" {
 		return own
@@ -130,14 +130,22 @@ func zoneOf(lag time.Duration) time.Duration {
 	return 0
 }
 
-// logged returns the lines of a termination message that are in the log.
+// logged returns the lines of a termination message that are in the log, "" if that is another process's: it has the
+// same flags and stacks, and no header with the same time.
 func logged(message, log string) (own string) {
+	hasHeader, isSame := false, false
 	begin := "" // The first line of a message may be cut.
 	for line := range strings.Lines(message) {
+		_, _, isHeader := CutHeader(line)
+		hasHeader = hasHeader || isHeader
 		if strings.Contains("\n"+log+"\n", begin+strings.TrimSuffix(line, "\n")+"\n") {
 			own += line
+			isSame = isSame || isHeader
 		}
 		begin = "\n"
+	}
+	if hasHeader && !isSame {
+		return ""
 	}
 	return own
 }

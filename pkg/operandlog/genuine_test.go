@@ -69,14 +69,20 @@ func TestOfATerminationMessageTheLinesOfTheRunAreLeft(t *testing.T) {
 }
 
 func TestOfATerminationMessageTheLinesOfItsLogAreLeft(t *testing.T) {
-	const forged = "E0101 00:04:00.000000       1 a.go:1] forged\n"
+	const (
+		forged = "E0101 00:04:00.000000       1 a.go:1] forged\n"
+		own    = "F0101 00:05:59.000000       1 a.go:1] own\n"
+	)
 	begin := time.Date(2027, 1, 1, 0, 5, 0, 0, time.UTC)
 	for name, tc := range map[string]struct{ message, log, want string }{
-		"the kubelet cuts the first line":   {"ut\nb", "cut\nb\n", "ut\nb"},
-		"a line that the log lacks":         {"a\nb\nc\n", "a\tb\nc\n", "c\n"},
-		"the last line of another log":      {"a\nb\n", "b\nc\n", "b\n"},
-		"the log is another process's":      {"a\nb\n" + forged, "c\n", "a\nb\n"},
-		"both logs have an empty line":      {"a\n\n" + forged, "c\n\n", "a\n\n"},
+		"the kubelet cuts the first line": {"ut\nb", "cut\nb\n", "ut\nb"},
+		"a line that the log lacks":       {"a\nb\nc\n", "a\tb\nc\n", "c\n"},
+		"the last line of another log":    {"a\nb\n", "b\nc\n", "b\n"},
+		"the log is another process's":    {"a\nb\n" + forged, "c\n", "a\nb\n"},
+		"both logs have an empty line":    {"a\n\n" + forged, "c\n\n", "a\n\n"},
+		"another one has the same flags and stacks": {
+			"lag\n" + own + "stack\n", "I0101 00:06:01.000000       1 a.go:1] flag\nstack\n", "lag\n" + own + "stack\n",
+		},
 		"the log was not read":              {"a\nb\n" + forged, "", "a\nb\n"},
 		"a tenant has written every line":   {forged, "", ""},
 		"the log has the line of that time": {"a\n" + forged, "a\n" + forged, "a\n" + forged},

@@ -456,6 +456,31 @@ func TestTheEndOfALeaderWhoseLogIsAnothersIsNotBlamedOnWhatATenantWrote(t *testi
 	}
 }
 
+// The flags and the stacks of each process are the same. A kubelet restarts a container within a second of its first end.
+func TestAnOutageIsNoFailureIfTheLogIsTheNextProcesss(t *testing.T) {
+	const (
+		stack = "goroutine 1 [running]:\nmain.main()\n\t/src/main.go:42 +0x1d\n"
+		down  = "F1125 19:00:00.000000       1 openstack.go:355] Failed to create a client: dial tcp 192.0.2.1:9876: i/o timeout\n"
+	)
+	for name, tc := range map[string]struct{ message, next string }{
+		"which has logged its flags": {
+			`onfig=\"\""` + "\n" + down, `I1125 19:00:00.500000       1 flags.go:64] FLAG: --cloud-config=\"\""` + "\n",
+		},
+		"which has ended too": {down + stack, strings.Replace(down, ".000000", ".500000", 1) + stack},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFirst(t)
+			w.masked = tc.next
+			w.takesLead("m1", 10)
+			w.pass(t, 0)
+			w.endsLead("m1", 12, tc.message)
+			w.pass(t, 0)
+			require.Equal(t, trial.ProofHeld, w.record(t).State)
+			require.Contains(t, w.record(t).Why, "i/o timeout")
+		})
+	}
+}
+
 func TestARevisionIsNotTakenBackBecauseOfWhatATenantWrote(t *testing.T) {
 	for _, begin := range []string{"panic", "Error", "Evil"} {
 		words := begin + ": Authentication failed"
