@@ -268,13 +268,16 @@ func (e *evidence) lookupsFailed(lookups nodecause.Lookups) *trial.Verdict {
 func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 	own := operandlog.OfRun(end, e.log)
 	last := terminationmessage.Reason(evident(own))
+	if nodecause.ClassOf(last) == nodecause.Other {
+		last = cmp.Or(usageError(e.log), last)
+	}
 	if slices.ContainsFunc(ofAPIServer, func(words string) bool { return strings.Contains(last, words) }) {
 		return e.verdict(trial.Inconclusive, notStarted, "it did not reach the API server, or that was not "+
 			"ready: %q; check the API server", terminationmessage.Cut(last))
 	}
 	text := errorOf(own)
 	if nodecause.ClassOf(text) == nodecause.Other {
-		text = cmp.Or(usageError(e.log), text)
+		text = last
 	}
 	if text == "" {
 		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, end.Reason)

@@ -101,6 +101,17 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 			result: trial.Failed, class: crash,
 			message: `it failed: "Error: unknown flag: --regoin"; correct what was changed`,
 		},
+		"the API server is not ready, and its usage is longer than its last words": {
+			state: ended("  --vmodule moduleSpec   comma-separated list of pattern=N settings\n"), runs: 1, leads: 0,
+			change: func(e *evidence) {
+				e.log = "Error: unable to load configmap based request-header-client-ca-file: the server is currently unable to " +
+					"handle the request (get configmaps extension-apiserver-authentication)\nUsage:\n  azure [flags]\n"
+			},
+			result: trial.Inconclusive, class: notStarted,
+			message: `it did not reach the API server, or that was not ready: "Error: unable to load configmap based ` +
+				`request-header-client-ca-file: the server is currently unable to handle the request (get configmaps ` +
+				`extension-apiserver-authentication)"; check the API server`,
+		},
 		"its last words are long, and name the cause last": {
 			state: ended(fatalAt + "could not init cloud provider: " + strings.Repeat("x", 500) + " x509: unknown authority"),
 			runs:  1, leads: 0, result: trial.Failed, class: "Certificate",
