@@ -336,7 +336,8 @@ func errorOf(log string) string {
 // tenants have chosen.
 var aboutService = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[IWE][^\]]* (?:event\w*|service_controller|\w*load_?balancer\w*)\.go:\d+\]|` +
-		`^[IWE].*\berror processing service `)
+		`^[IWE].*\b(?:error processing|failed to update load balancer hosts for|` +
+		`failed to check if load balancer exists for) service `)
 })
 
 // evident returns a log without the messages that do not tell why a process failed: those about Services, and what the

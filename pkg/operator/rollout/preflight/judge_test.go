@@ -486,6 +486,10 @@ var aboutServices = []string{
 	"W1125 19:00:00.000000       1 controller.go:299] error processing service shop/authfailure (retrying in 5s): %s\n",
 	`E1125 19:00:00.000000       1 controller.go:302] "Unhandled Error" err="error processing service shop/a (retrying with ` +
 		`exponential backoff): failed to ensure load balancer: %s" logger="UnhandledError"` + "\n",
+	`E1125 19:00:00.000000       1 controller.go:762] "Unhandled Error" err="failed to update load balancer hosts for service ` +
+		`shop/a: %s" logger="UnhandledError"` + "\n",
+	`E1125 19:00:00.000000       1 controller.go:853] "Unhandled Error" err="failed to check if load balancer exists for ` +
+		`service shop/a: %s" logger="UnhandledError"` + "\n",
 	`W1125 19:00:00.000000       1 loadbalancer.go:445] Could not parse int value from "%s", failing back to default a = 1` + "\n",
 	"E1125 19:00:00.000000       1 loadbalancers.go:300] failed to build load-balancer request: invalid annotation value %s\n",
 	"W1125 19:00:00.000000       1 azure_loadbalancer_backendpool.go:283] bc.GetBackendPrivateIPs for service (%s): failed\n",
