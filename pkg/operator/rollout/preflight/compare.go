@@ -87,7 +87,7 @@ func (s *state) endedByLogin(ctx context.Context, pod *corev1.Pod) bool {
 	status := controlplane.ContainerStatus(pod)
 	end := controlplane.Terminated(status)
 	return status.State.Running == nil && end != nil && saysUnauthenticated(end.Message) &&
-		saysUnauthenticated(operandlog.OfRun(end, s.logOfEnded(ctx, pod)))
+		saysUnauthenticated(evident(operandlog.OfRun(end, s.logOfEnded(ctx, pod))))
 }
 
 func saysUnauthenticated(message string) bool {

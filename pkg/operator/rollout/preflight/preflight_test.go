@@ -959,6 +959,8 @@ func TestARejectedLoginIsTriedAgainAtOnceWhenNoOtherProcessCanLogIn(t *testing.T
 	const (
 		own    = "F1125 19:00:00.000000       1 a.go:1] no route to host\n"
 		forged = "F1125 19:00:00.000000       1 a.go:1] Authentication failed\n"
+		// It is the last error, because a kernel without memory has ended the process.
+		byOwner = `W1125 19:00:00.000000       1 loadbalancer.go:445] Could not parse int value from "Authentication failed"` + "\n"
 	)
 	for name, tc := range map[string]struct {
 		message, password string
@@ -969,8 +971,9 @@ func TestARejectedLoginIsTriedAgainAtOnceWhenNoOtherProcessCanLogIn(t *testing.T
 		"a tenant wrote that the login is rejected": {
 			own + forged, "its", 5 * time.Minute, own,
 		},
-		"its credentials are not the leader's": {"could not init cloud provider: Authentication failed\n", "another", 5 * time.Minute, ""},
-		"a process ended for another reason":   {"could not init cloud provider: no route to host\n", "its", 5 * time.Minute, ""},
+		"the owner of a Service wrote that the login is rejected": {byOwner, "its", 5 * time.Minute, byOwner},
+		"its credentials are not the leader's":                    {"could not init cloud provider: Authentication failed\n", "another", 5 * time.Minute, ""},
+		"a process ended for another reason":                      {"could not init cloud provider: no route to host\n", "its", 5 * time.Minute, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "m0", "m1", "m2")
