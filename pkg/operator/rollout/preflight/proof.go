@@ -120,7 +120,7 @@ func (p *proving) leads(age time.Duration) *trial.Proof {
 	case p.isElsewhere && age < robbedTimeout && p.isRecent():
 		return proof.In(trial.ProofAwaited, "", p.now) // It has shown nothing, and leads once more.
 	case p.isElsewhere:
-		// A client has written the lease. A process that does not renew it ends: itself, or by its liveness probe.
+		// A client has written the lease, or its kubelet has not reported yet how the process ended.
 		return p.hold("another process has taken the lead")
 	case age >= startTimeout && p.tells() && !p.hasStarted():
 		next := p.hold(p.hangs())
@@ -151,6 +151,7 @@ func (p *proving) hold(why string) *trial.Proof {
 // held is next for a revision that is held. A revision that hangs has failed if a process of the former revision
 // starts the controllers that it did not start.
 func (p *proving) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
+	p.proof = p.withLateEnd()
 	proof := p.proof
 	switch {
 	case p.accepted:
@@ -169,6 +170,17 @@ func (p *proving) held(age time.Duration) (*trial.Proof, *trial.Verdict) {
 		return proof.In(trial.Unproved, why, p.now), nil
 	}
 	return proof, nil
+}
+
+// withLateEnd returns the proof with the end of a process that its kubelet has reported after another one took the
+// lead.
+func (p *proving) withLateEnd() *trial.Proof {
+	if p.end == nil || p.proof.AwaitsFormer() {
+		return p.proof
+	}
+	ended := *p.proof
+	ended.End = p.end
+	return &ended
 }
 
 // leadsAgain is next for a revision whose process led and ended, if a process of the former revision leads with all its

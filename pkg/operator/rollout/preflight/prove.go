@@ -204,7 +204,9 @@ func (s *state) endOfLead(ctx context.Context, pod *corev1.Pod, proof *trial.Pro
 		return nil
 	}
 	// It led if the proof has seen that, or by the lease: it may have ended before the operator looked.
-	isRecorded := proof.State == trial.ProofLeads && run.ContainerID == proof.Container
+	hasLed := proof.State == trial.ProofLeads || proof.State == trial.ProofHeld && !proof.AwaitsFormer() &&
+		!controlplane.EndedByMove(run, proof.Node, s.view.Moves())
+	isRecorded := hasLed && run.ContainerID == proof.Container
 	process := s.view.Record().Process
 	if !isRecorded && (process.Node != proof.Node || !controlplane.Led(run, lease) || !s.Lease.EndOf(s.view).Proven) {
 		return nil
