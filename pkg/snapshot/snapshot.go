@@ -54,21 +54,23 @@ type Unread struct {
 	Why  string `json:"why"`
 }
 
-// List returns the objects of the type T in a namespace, sorted by name, as far as they can be decoded. That of
-// cluster-scoped objects is "". The name of the type is the kind.
-func List[T any](s *Snapshot, namespace string) []*T { return decoded[T](s, namespace, "") }
+// List returns the objects of the type T in a namespace, sorted by name, as far as they can be decoded. The name of the
+// type is their kind. The namespace of cluster-scoped objects is "".
+func List[T any](s *Snapshot, namespace string) []*T {
+	return decoded[T](s, namespace, func(string) bool { return true })
+}
 
 // Get returns an object, nil if it does not exist.
 func Get[T any](s *Snapshot, namespace, name string) *T {
-	return append(decoded[T](s, namespace, name), nil)[0]
+	return append(decoded[T](s, namespace, func(other string) bool { return other == name }), nil)[0]
 }
 
-func decoded[T any](s *Snapshot, namespace, name string) []*T {
+func decoded[T any](s *Snapshot, namespace string, isWanted func(name string) bool) []*T {
 	kind := reflect.TypeFor[T]().Name()
 	var found []*T
 	for _, o := range s.objects {
 		typed := new(T)
-		if o.GetKind() == kind && o.GetNamespace() == namespace && (name == "" || name == o.GetName()) &&
+		if o.GetKind() == kind && o.GetNamespace() == namespace && isWanted(o.GetName()) &&
 			runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed) == nil {
 			found = append(found, typed)
 		}

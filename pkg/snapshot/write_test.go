@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -58,9 +59,21 @@ func TestOfTheCopiesOfAnObjectTheFirstIsKept(t *testing.T) {
 			"apiVersion": "v1", "kind": "Event", "message": message, "metadata": map[string]any{"namespace": "a", "name": name},
 		}}
 	}
-	s := &Snapshot{objects: []*unstructured.Unstructured{event("b", "1"), event("a", "2"), event("b", "3"), event("a", "4")}}
+	s := &Snapshot{objects: []*unstructured.Unstructured{
+		event("b", "1"), event("a", "2"), event("b", "3"), event("a", "4"),
+	}}
 	s.sort()
 	require.Equal(t, []*unstructured.Unstructured{event("a", "2"), event("b", "1")}, s.objects)
+}
+
+func TestNoObjectIsWithoutAName(t *testing.T) {
+	node := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "m0"},
+	}}
+	s := &Snapshot{objects: []*unstructured.Unstructured{node}}
+	require.NotNil(t, Get[corev1.Node](s, "", "m0"))
+	require.Nil(t, Get[corev1.Node](s, "", ""), "explain node ''")
+	require.Len(t, List[corev1.Node](s, ""), 1)
 }
 
 // Another user of the machine may create these between two files, or a process of the same user.
