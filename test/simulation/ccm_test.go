@@ -54,7 +54,7 @@ type process struct {
 
 	// serves is when it began to answer probes.
 	started, serves, ended time.Time
-	// skew is what the clock of its machine was ahead when it started.
+	// skew is how far the clock of its machine was ahead when the process started.
 	skew time.Duration
 	// code is its exit code. A process that somebody ends has that of a signal.
 	code                        int32
@@ -123,7 +123,8 @@ func (m *machine) newProcess(lease string, pod *corev1.Pod) *process {
 	m.serial++
 	container := containerOf(pod, operand.Name)
 	p := &process{
-		world: m.world, m: m, identity: fmt.Sprintf("%s_%08d", m.name, m.serial), lease: lease, image: container.Image, started: time.Now(), skew: m.skew(),
+		world: m.world, m: m, identity: fmt.Sprintf("%s_%08d", m.name, m.serial), lease: lease,
+		image: container.Image, started: time.Now(), skew: m.skew(),
 		tries: map[string]time.Duration{}, next: map[string]time.Time{},
 		flags: flagsOf(slices.Concat(container.Command, container.Args)),
 	}
@@ -158,7 +159,7 @@ func (n processNetwork) Pass(user string, r apitest.Request) apitest.Passage {
 
 func (p *process) frozen() bool { return locked(&p.mutex, func() bool { return p.isFrozen }) }
 
-// skewLease gives the lease that a process writes the time of its machine: the process knows no other.
+// skewLease changes the times in a lease that a process writes to those of its machine's clock.
 func (w *world) skewLease(by string, before, after object) {
 	if after["kind"] != "Lease" || !strings.HasPrefix(by, ccmUser) {
 		return
@@ -288,7 +289,10 @@ func (p *process) live() error {
 	if !pause(p.ctx, p.between(500*time.Millisecond, time.Second)) {
 		return p.ctx.Err()
 	}
-	for p.operator.isMissing(p.image) && pause(p.ctx, time.Second) {
+	for p.operator.isMissing(p.image) {
+		if !pause(p.ctx, time.Second) {
+			return p.ctx.Err()
+		}
 	}
 	if strings.HasSuffix(p.image, fmt.Sprint(":", wrongImage)) {
 		return &fatal{128, "runtime", "exec: \"openstack-cloud-controller-manager\": stat: no such file or directory"}

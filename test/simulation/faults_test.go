@@ -63,7 +63,7 @@ var kinds = map[string]fault{
 	"node-joins":         {"machine", rejoin},
 }
 
-// rareKinds are drawn only if KIND names them: the record of the long runs is older.
+// rareKinds are drawn only if KIND names them, because the record of the long runs is older.
 var rareKinds = map[string]fault{
 	"clock-wrong":   {"clock", wrongClock},
 	"image-missing": {"operator", missImage},
@@ -532,12 +532,13 @@ func wrongClock(w *world) (func(), func() bool) {
 
 // missImage upgrades to an image that no registry has, and back.
 func missImage(w *world) (func(), func() bool) {
-	before := locked(&w.mutex, func() int { return w.unpulled })
+	failed := counted(&w.mutex, &w.unpulled)
+	before := failed()
 	w.operator.install(missingImage, 1, 2*time.Second)
-	return func() { w.operator.install(-missingImage, 1, 2*time.Second) }, func() bool { return w.unpulled > before }
+	return func() { w.operator.install(-missingImage, 1, 2*time.Second) }, func() bool { return failed() > before }
 }
 
-// joinNodes adds a hundred machines, whose Nodes somebody deletes with them.
+// joinNodes adds a hundred machines, and removes them with their Nodes.
 func joinNodes(w *world) (func(), func() bool) {
 	w.note("FAULT a hundred nodes join")
 	var joined []*machine

@@ -40,9 +40,9 @@ type machine struct {
 	// exists in the cloud. isOff is without power, isHung has a kubelet that does nothing. isCut has no network either, and
 	// what runs goes on.
 	exists, isOff, isHung, isCut bool
-	// isStalled has a kubelet whose container runtime hangs: it renews its Node only.
+	// isStalled has a container runtime that hangs: its kubelet only renews the Node.
 	isStalled bool
-	// root is the directory of its disk. disk has its installers fail, which unwritten counts.
+	// root is the directory of its disk. disk is the error with which installers fail, and unwritten counts those.
 	root      string
 	disk      error
 	unwritten int
@@ -85,13 +85,13 @@ func (w *world) addMachine(name string) *machine {
 	return m
 }
 
-// skew is a machine whose clock is ahead of the others.
+// skew is by how much the clock of a machine is ahead of the others.
 type skew struct {
 	machine string
 	by      time.Duration
 }
 
-// skew returns what the machine's clock is ahead.
+// skew returns by how much the machine's clock is ahead.
 func (m *machine) skew() time.Duration {
 	if s := m.skewed.Load(); s != nil && s.machine == m.name {
 		return s.by
@@ -99,7 +99,7 @@ func (m *machine) skew() time.Duration {
 	return 0
 }
 
-// clock is the time on the machine.
+// clock returns the time of the machine's clock.
 func (m *machine) clock() time.Time { return time.Now().Add(m.skew()) }
 
 func (m *machine) isMaster() bool { return strings.HasPrefix(m.name, "m") }

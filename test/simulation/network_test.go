@@ -29,11 +29,11 @@ type network struct {
 	rightsBack  time.Time
 	// refuses answers a request of the operator: webhooks, quotas, priority and fairness.
 	refuses func(r apitest.Request) int
-	// slow is how long the API server takes to answer anybody, and throttles the share of the requests of the operator and
-	// its operand that it has no time for.
+	// slow is the longest time that the API server takes for an answer. throttles is the share of the requests of the
+	// operator and its operand that it answers with 429.
 	slow      time.Duration
 	throttles float64
-	// frozen is a process that hangs until it thaws: its requests wait.
+	// frozen is the user of a process that hangs until thaws: its requests wait.
 	frozen string
 	thaws  time.Time
 	// lag is how late events of a resource reach the watches of the operator.
@@ -57,7 +57,7 @@ func (n *network) Pass(user string, r apitest.Request) (p apitest.Passage) {
 	defer n.mutex.Unlock()
 	p.Before = time.Duration(1+n.rng.IntN(10)) * time.Millisecond
 	p.After = time.Duration(n.rng.IntN(5)) * time.Millisecond
-	if n.slow > 0 { // A seed draws nothing for what it does not have.
+	if n.slow > 0 { // Without a draw, the recorded seeds keep their numbers.
 		p.Before += time.Duration(n.rng.Int64N(int64(n.slow)))
 	}
 	switch {
@@ -167,7 +167,7 @@ func (n *network) forbid(is bool) {
 // cloud is what the CCMs ask.
 type cloud struct {
 	mutex sync.Mutex
-	// fails is the answer to every request, nil if it works. denies knows no machine.
+	// fails is the error in each answer, nil if the cloud works. denies reports whether it knows no machine.
 	fails  error
 	denies bool
 	// takes is how long each answer takes.

@@ -210,7 +210,7 @@ func (d *deployment) configuration(
 // imageName requires the mutex.
 func (d *deployment) imageName() string { return fmt.Sprintf("registry.example.com/ccm:%d", d.image) }
 
-// The numbers of images that are no cloud-controller-manager: one that no registry has, and one without the program.
+// missingImage is the number of an image that no registry has, and wrongImage that of one without the program.
 const (
 	missingImage = 900
 	wrongImage   = 901
@@ -313,7 +313,7 @@ func (d *deployment) overlap(after time.Duration) {
 	pod.process.exit()
 }
 
-// freeze has the requests of the process wait.
+// freeze makes the requests of the current process wait.
 func (d *deployment) freeze(lasts time.Duration) {
 	user := d.current().process.user
 	d.world.note("FAULT the operator hangs for %s", lasts)

@@ -38,7 +38,7 @@ type ordinaryPod struct {
 	started, ended time.Time
 	ccm            *process
 	shown          string
-	// missing is a container whose image the kubelet has not got.
+	// missing is a container whose image the kubelet cannot pull, "" for none.
 	missing string
 }
 
@@ -288,7 +288,7 @@ func (p *ordinaryPod) status(pod *corev1.Pod) corev1.PodStatus {
 	return status
 }
 
-// waiting is the status of a pod that waits for an image: pkg/kubelet/images/image_manager.go.
+// waiting returns the status of a pod that waits for an image: pkg/kubelet/images/image_manager.go.
 func (p *ordinaryPod) waiting(pod *corev1.Pod) corev1.PodStatus {
 	status := corev1.PodStatus{Phase: corev1.PodPending, HostIP: p.m.ip, Conditions: []corev1.PodCondition{
 		{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue},

@@ -291,7 +291,7 @@ func TestAMachineOfTheControlPlaneIsReplaced(t *testing.T) {
 	}
 }
 
-// A rollout begins just then.
+// A rollout begins at the same time.
 func TestAHundredNodesThatJoinAtOnceAreInitialized(t *testing.T) {
 	scenario(t, func(w *world) {
 		w.configure(1)

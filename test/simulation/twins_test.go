@@ -27,14 +27,14 @@ import (
 // rowVariable selects twins by a regular expression.
 const rowVariable = "SIMULATION_ROW"
 
-// twin plays a row of TestFaults of test/e2e on a cluster that is well. The world's rules, and its recovery, are what
-// the row has as invariants.
+// twin plays a row of TestFaults of test/e2e on a cluster that is well. Instead of the row's invariants, the world's
+// rules hold, and the world must recover.
 type twin struct {
 	row  string
 	play func(w *world)
 }
 
-// twins are in groups that share a cluster, as a rest takes longer than a row.
+// twins are groups of rows. A group shares a cluster, because the rest at its end takes longer than a row.
 var twins = map[string][]twin{
 	"operand": operandTwins, "cloud": cloudTwins, "machines": machineTwins, "reboots": rebootTwins, "files": fileTwins,
 	"objects": objectTwins, "outages": outageTwins, "clocks": clockTwins,
@@ -43,7 +43,7 @@ var twins = map[string][]twin{
 // quickTwins is the group that make test plays.
 const quickTwins = "cloud"
 
-// scenarioTwins are the rows that a scenario plays, or another row.
+// scenarioTwins are the rows that a scenario or another row plays, by the name of that.
 var scenarioTwins = map[string][]string{
 	"TestARolloutGoesOnWhereverTheOperatorDies": {
 		"the operator is killed when a rollout begins",
@@ -181,6 +181,7 @@ func functions(t *testing.T, pattern string) map[string]bool {
 	return names
 }
 
+// parse calls see with each node of the syntax trees of some files.
 func parse(t *testing.T, pattern string, see func(ast.Node)) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -291,11 +292,12 @@ var operandTwins = []twin{
 		w.cloud.set(func() { w.cloud.fails = nil })
 	}},
 	{"an image cannot be pulled until the kubelet waits for minutes", func(w *world) {
-		was, failed := w.state().latest, w.unpulled
+		was, pulls := w.state().latest, counted(&w.mutex, &w.unpulled)
+		failed := pulls()
 		go w.operator.install(missingImage, 0, 2*time.Second)
 		w.awaitCondition("ImageDegraded", "the former image stays in use", 2*visible)
 		w.pass(4*time.Minute, nil)
-		require.Greater(w, w.unpulled, failed+1, "no pull has failed")
+		require.Greater(w, pulls(), failed+1, "no pull has failed")
 		require.Equal(w, was, w.state().latest, "it has rolled out")
 		w.operator.isPublished.Store(true)
 		w.must("the rollout", 4*time.Minute+visible, func() bool { return w.state().latest > was && w.healthy() })
@@ -309,7 +311,7 @@ var operandTwins = []twin{
 	}},
 }
 
-// waitsFor is a row with a node that waits for the cloud, and what the operator says meanwhile.
+// waitsFor is a row in which a node waits for the cloud. The operator must say the words meanwhile.
 func waitsFor(row, words string, set func(c *cloud, is bool)) twin {
 	return twin{row, func(w *world) {
 		w.cloud.set(func() { set(w.cloud, true) })
@@ -319,12 +321,12 @@ func waitsFor(row, words string, set func(c *cloud, is bool)) twin {
 	}}
 }
 
-// answers lets the cloud answer with an error.
-func answers(problem error) func(c *cloud, is bool) {
+// answersWith returns a function that makes the cloud answer with an error, or not any more.
+func answersWith(problem error) func(c *cloud, is bool) {
 	return func(c *cloud, is bool) { c.fails = map[bool]error{true: problem}[is] }
 }
 
-// startsWithout is a row in which the leading process ends and starts while the cloud answers with an error.
+// startsWithout is a row in which the leading process ends, and starts again while the cloud answers with an error.
 func startsWithout(row, words string, problem error) twin {
 	return twin{row, func(w *world) {
 		// Several leaders that end one after the other are another fault.
@@ -340,14 +342,14 @@ func startsWithout(row, words string, problem error) twin {
 var cloudTwins = []twin{
 	startsWithout("the cloud is down when the leading process ends", "Service Unavailable", errUnavailable),
 	waitsFor("the cloud is down while a node waits for it",
-		"the cloud's API answers with a server error", answers(errUnavailable)),
+		"the cloud's API answers with a server error", answersWith(errUnavailable)),
 	waitsFor("the cloud asks for patience while a node waits for it",
-		"the cloud throttles requests", answers(errThrottled)),
+		"the cloud throttles requests", answersWith(errThrottled)),
 	waitsFor("the cloud answers from before the machine of a node that waits for it",
 		"the cloud does not know the machine",
 		func(c *cloud, is bool) { c.denies = is }),
 	waitsFor("the certificate of the cloud has expired while a node waits for it",
-		"the certificate of the cloud's API is not trusted", answers(errExpired)),
+		"the certificate of the cloud's API is not trusted", answersWith(errExpired)),
 	{"the cloud is down when a rollout begins", func(w *world) {
 		w.cloud.set(func() { w.cloud.fails = errUnavailable })
 		w.configure(w.number())
@@ -455,7 +457,7 @@ var machineTwins = []twin{
 	}},
 }
 
-// deleteInstaller deletes the pod of the installer on a machine that works.
+// deleteInstaller removes the pod of the installer that works on a machine.
 func (w *world) deleteInstaller(m *machine, remove func(key string) bool) bool {
 	for _, o := range w.api.List(pods) {
 		key := apitest.Key(o)
@@ -469,7 +471,7 @@ func (w *world) deleteInstaller(m *machine, remove func(key string) bool) bool {
 	return false
 }
 
-// drainAway cordons a node, and waits until its process does not lead.
+// drainAway cordons a node, and waits until another process leads.
 func (w *world) drainAway(m *machine) {
 	for _, o := range w.api.List(pods) { // The lead does not leave a Node twice in a quarter of an hour.
 		if key := apitest.Key(o); strings.HasPrefix(key, target+"/handover-") {
@@ -520,7 +522,7 @@ const (
 	synced    = resources + "/cloud-controller-manager-certs"
 )
 
-// damageFile damages a file of a node, and waits until it is as before.
+// damageFile damages a file of a node, and waits until it has the former content.
 func (w *world) damageFile(m *machine, path string, damage func(path string) error) {
 	w.Helper()
 	path = filepath.Join(m.root, path)
@@ -542,7 +544,7 @@ func (w *world) damageFile(m *machine, path string, damage func(path string) err
 
 func overwrite(path string) error { return os.WriteFile(path, []byte("damaged"), 0o600) }
 
-// revisionDirectory is that of a revision on a node.
+// revisionDirectory returns the directory of a revision on a node.
 func revisionDirectory(revision int64) string {
 	return fmt.Sprintf("%s/cloud-controller-manager-pod-%d", resources, revision)
 }
@@ -551,13 +553,12 @@ func revisionDirectory(revision int64) string {
 var fileTwins = []twin{
 	{"an installer fails until the operator waits for minutes", func(w *world) {
 		m := w.standby()
-		failed := m.unwritten
+		failures := counted(&w.mutex, &m.unwritten)
+		failed := failures()
 		end, _ := failDisk(w, m, syscall.EROFS)
 		w.configure(w.number())
 		w.awaitCondition("NodeInstallerDegraded", "read-only file system", 4*time.Minute)
-		w.must("the sixth failure", 8*time.Minute, func() bool {
-			return locked(&w.mutex, func() bool { return m.unwritten >= failed+6 })
-		})
+		w.must("the sixth failure", 8*time.Minute, func() bool { return failures() >= failed+6 })
 		end()
 	}},
 	{"a directory of the next revision was half written by another process", func(w *world) {
@@ -633,7 +634,7 @@ var fileTwins = []twin{
 	}},
 }
 
-// deleted deletes objects at once.
+// deleted is a row in which objects are deleted at once, and must exist again soon.
 func deleted(row string, objects func(w *world) []string) twin {
 	return twin{row, func(w *world) {
 		for _, object := range objects(w) {
@@ -647,8 +648,8 @@ func deleted(row string, objects func(w *world) []string) twin {
 	}}
 }
 
-// these returns a function that returns the objects.
-func these(objects ...string) func(*world) []string { return func(*world) []string { return objects } }
+// always returns a function that returns the objects.
+func always(objects ...string) func(*world) []string { return func(*world) []string { return objects } }
 
 // copiesOf returns a function that returns the copies of objects in the latest revision.
 func copiesOf(objects ...string) func(*world) []string {
@@ -660,7 +661,7 @@ func copiesOf(objects ...string) func(*world) []string {
 	}
 }
 
-// withoutInput is a row in which an input, and its copy, are away until the operator says so.
+// withoutInput is a row in which an input and its copy are missing until the operator says so.
 func withoutInput(row, name, words string, inputs ...string) twin {
 	return twin{row, func(w *world) {
 		var saved []object
@@ -676,7 +677,7 @@ func withoutInput(row, name, words string, inputs ...string) twin {
 	}}
 }
 
-// fresh returns what creates an object again.
+// fresh returns an object as a client creates it again.
 func fresh(o object) object {
 	again := maps.Clone(o)
 	again["metadata"] = map[string]any{"name": apitest.Meta(o)["name"], "namespace": apitest.Meta(o)["namespace"]}
@@ -690,13 +691,13 @@ var objectTwins = []twin{
 	deleted("the status of the running revision is deleted, and with it everything that it owns",
 		copiesOf("configmaps revision-status")),
 	deleted("the objects that revisions are made of are deleted",
-		these("secrets cloud-config", "secrets cloud-credentials",
+		always("secrets cloud-config", "secrets cloud-credentials",
 			"secrets accepted-inputs", "configmaps cloud-controller-manager-pod", "configmaps cloud-config",
 			"configmaps kubeconfigs", "configmaps trusted-ca")),
-	deleted("the serving certificate's signer, its CA and the token are deleted", these("secrets serving-cert",
+	deleted("the serving certificate's signer, its CA and the token are deleted", always("secrets serving-cert",
 		targetObjects[len(targetObjects)-1], "configmaps serving-ca", "secrets kube-token")),
 	deleted("the ServiceAccounts are deleted",
-		these("serviceaccounts cloud-controller-manager", "serviceaccounts file-syncer",
+		always("serviceaccounts cloud-controller-manager", "serviceaccounts file-syncer",
 			"serviceaccounts installer-sa")),
 	{"the lease is deleted", func(w *world) {
 		holder := w.leader()
@@ -756,7 +757,7 @@ var objectTwins = []twin{
 	}},
 }
 
-// slowly plays a row while the API server takes up to half a second for each answer.
+// slowly is a row in which the API server takes up to half a second for each answer.
 func slowly(row string, play func(w *world)) twin {
 	return twin{row, func(w *world) {
 		w.network.set(func() { w.network.slow = 500 * time.Millisecond })
@@ -765,7 +766,7 @@ func slowly(row string, play func(w *world)) twin {
 	}}
 }
 
-// withoutAPI is a row in which nobody reaches the API server while the first node installs.
+// withoutAPI is a row with an outage of the API server while the first node installs.
 func withoutAPI(row string, outage time.Duration) twin {
 	return twin{row, func(w *world) {
 		w.awaitInstaller(false)
@@ -789,11 +790,12 @@ var outageTwins = []twin{
 		w.must("a leader with the credentials", 2*time.Minute, func() bool { return w.facts().leads.password == password(n) })
 	}),
 	{"the API server answers the operator and the operand with 429 during a rollout", func(w *world) {
-		refused := w.network.refused
+		refusals := w.network.counted(&w.network.refused)
+		refused := refusals()
 		w.network.set(func() { w.network.throttles = 0.5 })
 		w.rollOut()
 		w.network.set(func() { w.network.throttles = 0 })
-		require.Greater(w, w.network.refused, refused+10)
+		require.Greater(w, refusals(), refused+10)
 	}},
 }
 
@@ -811,7 +813,7 @@ func skewedRollout(row string, by time.Duration) twin {
 	}}
 }
 
-// clockTwins are those of nodes with another clock.
+// clockTwins are those of nodes with a wrong clock.
 var clockTwins = []twin{
 	skewedRollout("the clock of the leader's node is two hours ahead during a rollout", 2*time.Hour),
 	skewedRollout("the clock of the leader's node is five minutes behind during a rollout", -5*time.Minute),

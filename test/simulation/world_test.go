@@ -110,15 +110,15 @@ type world struct {
 	// tokenLifetime is that of the CCMs' tokens, and validity that of certificates: the operator's defaults if zero.
 	tokenLifetime time.Duration
 	validity      servingcert.Validity
-	// configured is the network that the configuration names.
+	// configured is the number of the network that the cloud configuration names.
 	configured int
 	// changes numbers what administrators write.
 	changes int
 	// expired counts the requests with a token that has expired, and expiredAt is the second of the last one.
 	expired, expiredAt atomic.Int64
-	// skewed has a wrong clock, nil for none.
+	// skewed is the machine with a wrong clock, nil for none.
 	skewed atomic.Pointer[skew]
-	// shifted counts the writes of the lease with another time.
+	// shifted counts the writes of a lease by the wrong clock.
 	shifted atomic.Int64
 	// unpulled counts the pulls of an image that have failed.
 	unpulled int
