@@ -81,8 +81,8 @@ type aCause struct {
 	inject func(c *causes, t *testing.T) (end func())
 	// again injects it again where it may come late, nil elsewhere.
 	again func(c *causes, t *testing.T)
-	// says is what NodeInitializationNotices must say about the worker, or about the object of a drift, and counts after
-	// how long, if that is more than half a minute.
+	// says is what NodeInitializationNotices must say about the worker, or about the object of a drift.
+	// counts is after how long the cause counts, zero for the half minute that namedLimit includes.
 	says   string
 	counts time.Duration
 	// never are the platforms on which it cannot be caused, and why.

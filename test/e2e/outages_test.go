@@ -138,7 +138,7 @@ func (s *suite) testOutageAfterRollout(t *testing.T) {
 	s.requireOneLeader(t)
 }
 
-// testThrottledChange changes a flag while the cloud throttles, which ends without anybody's help.
+// testThrottledChange changes a flag while the cloud throttles, which a timer ends.
 func (s *suite) testThrottledChange(t *testing.T) {
 	before := s.revision(t)
 	end := s.beginOutage(t, http.StatusTooManyRequests)
@@ -209,7 +209,7 @@ func (s *suite) testCloudDownInProof(t *testing.T) {
 	s.blamesNothingFor(t, trial.ProofHoldPeriod-time.Since(held), revision)
 	s.awaitRolledOut(t, revision, held)
 	// The kubelet of the first node may still back off then.
-	s.figure("... unproved: %q", s.unproved(t, revision))
+	s.figure("why revision %d is not proved: %q", revision, s.unproved(t, revision))
 }
 
 // endInProof makes a change, and takes the load-balancer API away between its preflight and its proof. It returns when

@@ -56,15 +56,22 @@ const (
 	// harness is what a test adds to what it measures: it asks five times a second, and answers take seconds on two busy
 	// cores. Each suite measures it, see suite.late, and prints it with its figures.
 	harness = 5 * time.Second
-	// The product's promises. namedLimit is how long a cause may stay unnamed: half a minute until it counts, and half a
-	// minute until the log is read again. cleanLimit is how long what a fault has left may last after it was fixed,
-	// goodLimit how long a good change may wait for its preflight, fallbackLimit how long a node may have a revision that
-	// fails, and repairLimit how long a damaged file may stay.
-	namedLimit, cleanLimit, goodLimit = visibleLimit + harness, time.Minute + harness, 20*time.Second + harness
-	fallbackLimit, repairLimit        = time.Minute + harness, time.Minute + harness
+	// The following limits are the product's promises.
+	//
+	// namedLimit is how long a cause may stay unnamed: half a minute until it counts, and half a minute until the log is
+	// read again.
+	namedLimit = visibleLimit + harness
+	// cleanLimit is how long the effects of a fault may outlast its repair.
+	cleanLimit = time.Minute + harness
+	// goodLimit is how long a good change may wait for its preflight.
+	goodLimit = 20*time.Second + harness
+	// fallbackLimit is how long a node may have a revision that fails.
+	fallbackLimit = time.Minute + harness
+	// repairLimit is how long a damaged file may stay.
+	repairLimit = time.Minute + harness
 	// moveLimit is how long two processes may start at the same time while the lead moves in a rollout.
 	moveLimit = 15*time.Second + harness
-	// briefly is the timeout of what takes seconds and promises nothing: what a test itself does or prepares.
+	// briefly is the timeout of operations that take seconds and that no promise limits: those of the tests themselves.
 	briefly  = 2 * time.Minute
 	interval = 200 * time.Millisecond
 )
@@ -77,8 +84,8 @@ type suite struct {
 	dynamic  dynamic.Interface
 	operands *operands
 	figures  []string
-	// late is the most by which await saw its condition late: the longest time from a look that did not see it, or from
-	// the begin, to the end of the look that did.
+	// late is the longest time by which await may have seen a condition late: from the start of the last look without it,
+	// or from the call, to the end of the look with it.
 	late time.Duration
 	// size is the number of control-plane nodes.
 	size int
@@ -155,7 +162,7 @@ func (s *suite) figure(format string, args ...any) {
 }
 
 func (s *suite) printFigures() {
-	s.figures = append(s.figures, fmt.Sprintf("the harness saw no condition more than %s late, of %s that limits add",
+	s.figures = append(s.figures, fmt.Sprintf("the harness saw each condition at most %s late; limits add %s",
 		s.late.Round(10*time.Millisecond), harness))
 	fmt.Fprintf(os.Stderr, "measured:\n  %s\n", strings.Join(s.figures, "\n  "))
 }

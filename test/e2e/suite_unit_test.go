@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What became true right after the first look is seen when the second one ends.
+// A condition that becomes true right after a look began is seen when the next look ends.
 func TestASuiteMeasuresHowLateItSeesACondition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const first, second = 300 * time.Millisecond, time.Second

@@ -49,7 +49,7 @@ func (s *suite) testRepair(t *testing.T, why string, damage func(t *testing.T, n
 	s.figure("damaged files of a node to repaired: %s: %s", took, after[len(before)])
 }
 
-// messages returns those of the operator's events with a reason, the oldest first.
+// messages returns the messages of the operator's events with this reason, the oldest first.
 func (s *suite) messages(t *testing.T, reason string) []string {
 	t.Helper()
 	events, err := s.kube.CoreV1().Events(operatorNamespace).List(t.Context(),
