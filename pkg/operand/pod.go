@@ -74,7 +74,7 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	return pod, nil
 }
 
-// operandContainer returns nil for a pod without one, which only a person makes.
+// operandContainer returns the container of the cloud-controller-manager, nil if there is none: a person edited the pod.
 func operandContainer(pod *corev1.Pod) *corev1.Container {
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Name == Name {

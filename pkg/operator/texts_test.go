@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// bait is what the texts of others consist of. Nothing else has many of it.
+	// bait is the character of which the texts of other clients consist. Ordinary messages have few of it.
 	bait = "9"
-	// maxBait is how much of it one message may have: a few values of at most 300 characters.
+	// maxBait is how many of it one message may have: those of a few values with at most 300 characters.
 	maxBait = 1 << 10
 )
 
-// fill sets each empty string of an object to the text, adds an item to each empty list, and an entry to each map.
+// fill sets each empty string of an object to the text, and adds an item to each empty list and an entry to each map.
 func fill(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -62,7 +62,7 @@ func fill(v reflect.Value, text string) {
 	}
 }
 
-// isIdentity reports whether the API server, and not a client, determines a field, or validates it.
+// isIdentity reports whether the API server sets or validates a field, so that a client cannot write any text into it.
 func isIdentity(field string) bool {
 	return slices.Contains([]string{"TypeMeta", "Name", "Namespace", "UID", "ResourceVersion", "GenerateName", "SelfLink",
 		"OwnerReferences", "ManagedFields", "NodeName"}, field)
@@ -74,8 +74,8 @@ func filled[T any](object *T, text string) *T {
 	return object
 }
 
-// baited calls see with each message that the operator has written.
-func (w *world) baited(see func(of, message string)) {
+// eachMessage calls see with each message that the operator has written.
+func (w *world) eachMessage(see func(of, message string)) {
 	var walk func(of string, value any)
 	walk = func(of string, value any) {
 		switch value := value.(type) {
@@ -106,9 +106,9 @@ func (w *world) baited(see func(of, message string)) {
 	}
 }
 
-// Each object is of somebody who may write any text: a kubelet, a tenant, a cloud by the log of its CCM, or the CCM.
-// What is larger than an ordinary object is not read at all, so a size that is read is tried, too.
-func TestOfTheTextsOfOthersLittleIsInAnyMessage(t *testing.T) {
+// Each object has a writer that may choose any text: a kubelet, a tenant, an administrator, the CCM, or a cloud through
+// the CCM's log. The operator does not read objects that are too large, so the test also has a size that it reads.
+func TestNoMessageHasMuchOfTheTextsOfOthers(t *testing.T) {
 	for name, size := range map[string]int{"2 KB": 2 << 10, "1 MB": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestOfTheTextsOfOthersLittleIsInAnyMessage(t *testing.T) {
 				<-time.After(15 * time.Minute)
 
 				seen := ""
-				w.baited(func(of, message string) {
+				w.eachMessage(func(of, message string) {
 					require.Less(t, strings.Count(message, bait), maxBait, of)
 					seen += message + "\n"
 				})

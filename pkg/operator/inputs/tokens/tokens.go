@@ -141,7 +141,10 @@ func (c *controller) syncKube(ctx context.Context, syncCtx factory.SyncContext, 
 	return nil
 }
 
-func (c *controller) kubeDue(current *corev1.Secret, account *corev1.ServiceAccount) (time.Duration, string) {
+// kubeDue returns the reason to issue a token now, or the time until then.
+func (c *controller) kubeDue(
+	current *corev1.Secret, account *corev1.ServiceAccount,
+) (wait time.Duration, reason string) {
 	if current == nil {
 		return 0, "there was none"
 	}

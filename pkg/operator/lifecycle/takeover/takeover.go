@@ -63,8 +63,8 @@ type controller struct {
 	externalOnly bool
 }
 
-// New returns the controller that writes the condition TakingOver on managed platforms. namespaces watches that of the
-// operand, and inTree reports whether kube-controller-manager runs the cloud controllers.
+// New returns the controller that writes the condition TakingOver on managed platforms. namespaces must watch the
+// namespace of the operand. inTree reports whether kube-controller-manager runs the cloud controllers.
 func New(
 	d dependencies.Deps, namespaces corev1informers.NamespaceInformer, inTree func(context.Context) (bool, error),
 ) factory.Controller {
