@@ -300,7 +300,7 @@ var operandTwins = []twin{
 		require.Greater(w, pulls(), failed+1, "no pull has failed")
 		require.Equal(w, was, w.state().latest, "it has rolled out")
 		w.operator.isPublished.Store(true)
-		w.must("the rollout", 4*time.Minute+visible, func() bool { return w.state().latest > was && w.healthy() })
+		w.must("the rollout", 5*time.Minute+recovery, func() bool { return w.state().latest > was && w.healthy() })
 	}},
 	{"the image of a new revision has no cloud-controller-manager", func(w *world) {
 		was := w.state().latest
