@@ -53,9 +53,10 @@ const (
 	// leaderLimit exceeds the time until another process leads: on a single node the lease lasts 270 s, and a standby
 	// asks for it every 60 to 132 s.
 	leaderLimit = 10 * time.Minute
-	// harness is what a test adds to what it measures: it asks five times a second, and answers take seconds on two busy
-	// cores. Each suite measures it, see suite.late, and prints it with its figures.
-	harness = 5 * time.Second
+	// harness is what a test adds to what it measures: it asks five times a second, and answers take longer on busy cores.
+	// Each suite measures it, see suite.late, and prints it with its figures: usually half a second, and 1.3 s at a load
+	// of 50 on two cores.
+	harness = 2 * time.Second
 	// The following limits are the product's promises.
 	//
 	// namedLimit is how long a cause may stay unnamed: half a minute until it counts, and half a minute until the log is
