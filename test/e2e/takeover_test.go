@@ -25,8 +25,9 @@ const (
 	ofPredecessor = "--v=1"
 	// runLevel is the predecessor's label on the namespaces.
 	runLevel = "openshift.io/run-level"
-	// takeoverLimit is how long nobody may lead while the static pods take over.
-	takeoverLimit = 30 * time.Second
+	// takeoverLimit is how long nobody may lead while the static pods take over: until the next attempt of a standby, 57
+	// seconds at most, and until the predecessor has ended before.
+	takeoverLimit = time.Minute + harness
 )
 
 // takeover is a cluster that the predecessor runs.
