@@ -54,8 +54,8 @@ const (
 	// asks for it every 60 to 132 s.
 	leaderLimit = 10 * time.Minute
 	// harness is what a test adds to what it measures: it asks five times a second, and answers take longer on busy cores.
-	// Each suite measures it, see suite.late, and prints it with its figures: usually half a second, and 1.3 s at a load
-	// of 50 on two cores.
+	// Each suite measures it, see suite.late, and prints it with its figures: usually half a second, and 1.8 s on two
+	// busy cores.
 	harness = 2 * time.Second
 	// The following limits are the product's promises.
 	//
