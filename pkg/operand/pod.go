@@ -74,7 +74,7 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	return pod, nil
 }
 
-// operandContainer returns the container of the cloud-controller-manager, nil if there is none: a person edited the pod.
+// operandContainer returns the container of the cloud-controller-manager, nil if a person removed it.
 func operandContainer(pod *corev1.Pod) *corev1.Container {
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Name == Name {

@@ -98,6 +98,24 @@ func (h *nodeHistory) observe(v view) expectedNodes {
 		}
 	}
 	h.installed = max(h.installed, len(h.seen))
+	h.compare(v, now)
+	h.forgetGone(v, minimum)
+	if len(h.vanished) == 0 || len(now) >= max(h.installed, minimum) {
+		h.vanished, h.installed = patience.Each[string, bool]{}, len(now)
+	}
+	expected := expectedNodes{
+		installed: max(h.installed, minimum), minimum: minimum,
+		present:     slices.Sorted(maps.Keys(now)),
+		vanished:    slices.Sorted(maps.Keys(h.vanished)),
+		left:        slices.DeleteFunc(slices.Clone(v.leaving), func(name string) bool { _, is := now[name]; return is }),
+		withoutRole: slices.Sorted(slices.Values(v.withoutRole)),
+	}
+	h.short.See(expected.areShort(), v.Now())
+	return expected
+}
+
+// compare notes which of the Nodes that were seen before have vanished, and which are back.
+func (h *nodeHistory) compare(v view, now map[string]bool) {
 	for name, ran := range h.seen {
 		_, is := now[name]
 		switch {
@@ -112,19 +130,6 @@ func (h *nodeHistory) observe(v view) expectedNodes {
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(now)), v.withoutRole) {
 		delete(h.vanished, name)
 	}
-	h.forgetGone(v, minimum)
-	if len(h.vanished) == 0 || len(now) >= max(h.installed, minimum) {
-		h.vanished, h.installed = patience.Each[string, bool]{}, len(now)
-	}
-	expected := expectedNodes{
-		installed: max(h.installed, minimum), minimum: minimum,
-		present:     slices.Sorted(maps.Keys(now)),
-		vanished:    slices.Sorted(maps.Keys(h.vanished)),
-		left:        slices.DeleteFunc(slices.Clone(v.leaving), func(name string) bool { _, is := now[name]; return is }),
-		withoutRole: slices.Sorted(slices.Values(v.withoutRole)),
-	}
-	h.short.See(expected.areShort(), v.Now())
-	return expected
 }
 
 // areShort reports whether Nodes are missing whose names are unknown.

@@ -101,6 +101,13 @@ func (c *controller) readFindings(
 	if evidence.NoNodeController {
 		c.investigation.withoutNodeController = leader.Identity
 	}
+	return c.find(nodes, attempts, evidence, former)
+}
+
+// find replaces the findings by those of the attempts.
+func (c *controller) find(
+	nodes []string, attempts map[string]nodecause.Attempt, evidence nodecause.Evidence, former map[string]finding,
+) error {
 	c.investigation.findings = map[string]finding{}
 	for _, node := range nodes {
 		if !evidence.NoNodeController {
