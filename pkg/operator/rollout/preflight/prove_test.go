@@ -343,30 +343,41 @@ func TestARevisionWhoseLeaderEndsTwiceIsTakenBackWhateverEndedIt(t *testing.T) {
 
 // The machine is so busy that its kubelet reports the end only after the lease has expired.
 func TestAnEndThatIsReportedOnceAnotherProcessLeadsCounts(t *testing.T) {
-	w := newFirst(t)
-	w.started = func(pod *corev1.Pod) ([]string, error) {
-		if pod.Spec.NodeName == "m1" {
-			return nil, errors.New("no answer")
-		}
-		return all, nil
+	for name, want := range map[string]trial.ProofState{"its own": trial.ProofFailed, "that of a move": trial.Unproved} {
+		t.Run(name, func(t *testing.T) {
+			isMoved := name == "that of a move"
+			w := newFirst(t)
+			w.started = func(pod *corev1.Pod) ([]string, error) {
+				if pod.Spec.NodeName == "m1" {
+					return nil, errors.New("no answer")
+				}
+				return all, nil
+			}
+			for range 2 {
+				second := int(w.clock.Since(controlplanetest.Begin).Seconds()) + 10
+				w.takesLead("m1", second)
+				w.pass(t, time.Second)
+				require.Equal(t, trial.ProofLeads, w.record(t).State)
+				w.pass(t, 80*time.Second)
+				w.takesLead("m0", second+140)
+				w.pass(t, time.Second)
+				require.Equal(t, trial.ProofHeld, w.record(t).State)
+				w.Exit("m1", second+150, "")
+				w.Container("m1").LastTerminationState.Terminated.ExitCode = 137
+				w.clock.SetTime(controlplanetest.At(second + 150))
+				if isMoved {
+					w.move(t, second+150, true)
+				}
+				w.pass(t, 0)
+				w.Start("m1", second+160)
+				w.renews(t, 10*time.Minute+30*time.Second)
+				if isMoved {
+					break
+				}
+			}
+			require.Equal(t, want, w.record(t).State)
+		})
 	}
-	for range 2 {
-		second := int(w.clock.Since(controlplanetest.Begin).Seconds()) + 10
-		w.takesLead("m1", second)
-		w.pass(t, time.Second)
-		require.Equal(t, trial.ProofLeads, w.record(t).State)
-		w.pass(t, 80*time.Second)
-		w.takesLead("m0", second+140)
-		w.pass(t, time.Second)
-		require.Equal(t, trial.ProofHeld, w.record(t).State)
-		w.Exit("m1", second+150, "")
-		w.Container("m1").LastTerminationState.Terminated.ExitCode = 137
-		w.clock.SetTime(controlplanetest.At(second + 150))
-		w.pass(t, 0)
-		w.Start("m1", second+160)
-		w.renews(t, 10*time.Minute+30*time.Second)
-	}
-	require.Equal(t, trial.ProofFailed, w.record(t).State)
 }
 
 // endsAsInAnOutage lets the process of a node lead and end, and then the one of m0 lead.
