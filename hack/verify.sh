@@ -67,7 +67,7 @@ check_architecture() { go test -count=1 ./test/architecture/...; }
 
 # computes are tests that wait for nothing, in packages that have goroutines: they take a minute each with the race
 # detector.
-computes='^(TestThePaceOfALargeCluster|TestTheTableOfTheGate|TestOneNodeCannotFillTheStatus)$'
+computes='^(TestThePaceOfALargeCluster|TestTheTableOfTheGate|TestOneNodeCannotFillTheStatus|TestNoMessageHasMuchOfTheTextsOfOthers)$'
 
 # check_races runs the tests of packages that have goroutines or timers with the race detector. The other packages only
 # compute, and some take many minutes with it. So do the simulated rollouts of staticpod.

@@ -66,9 +66,12 @@ func mayAsCustom(_ context.Context, a authorizer.Attributes) (authorizer.Decisio
 // isReady makes the kubelet report that it is ready.
 func isReady(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue }
 
+// inRack7 sets a label as an administrator does.
+func inRack7(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "rack-7" }
+
 // isProbed adds the taint with which the operator asks about a machine.
 func isProbed(n *corev1.Node) {
-	n.Labels["topology.kubernetes.io/zone"] = "rack-7"
+	inRack7(n)
 	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
 		Key: uninitializedTaint, Value: "known-to-the-cloud", Effect: corev1.TaintEffectPreferNoSchedule,
 	})
@@ -112,6 +115,17 @@ func TestACloudControllerManagerWritesWhatTheCloudSaysOfANode(t *testing.T) {
 			annotate("oci.oraclecloud.com/compartment-id")(n)
 			n.Spec.ProviderID, n.Spec.Taints = "ocid1.instance.x", n.Spec.Taints[1:]
 		}},
+		"a label that an initialized node lacks": {providerID: "openstack:///x", change: label("topology.kubernetes.io/zone")},
+		"the old name of a label gets the new one's value": {
+			providerID: "openstack:///x", old: label("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+			change: func(n *corev1.Node) { n.Labels["failure-domain.beta.kubernetes.io/zone"] = "rack-7" },
+		},
+		"Alibaba Cloud's follows the machine": {
+			providerID: "cn-hangzhou.i-0", old: inRack7, change: label("topology.kubernetes.io/zone"),
+		},
+		"a custom one follows the machine": {
+			custom: true, providerID: "hcloud://4", old: inRack7, change: label("topology.kubernetes.io/zone"),
+		},
 		"a machine is shut down": {providerID: "openstack:///x", change: func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, shutdown)
 		}},
@@ -185,6 +199,11 @@ func TestACloudControllerManagerWritesNothingElseOfANode(t *testing.T) {
 		},
 		"a label of a Node that the operator asks about": {
 			providerID: "openstack:///x", old: isProbed, change: label("topology.kubernetes.io/zone"),
+			denied: []string{foreignLabels + "topology.kubernetes.io/zone"},
+		},
+		"a label of a Node in a second answer": {
+			providerID: "openstack:///x", old: inRack7,
+			change: label("beta.kubernetes.io/instance-type", "topology.kubernetes.io/region", "topology.kubernetes.io/zone"),
 			denied: []string{foreignLabels + "topology.kubernetes.io/zone"},
 		},
 		"a foreign label": {
