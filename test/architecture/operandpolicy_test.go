@@ -116,15 +116,19 @@ func TestACloudControllerManagerWritesWhatTheCloudSaysOfANode(t *testing.T) {
 			n.Spec.ProviderID, n.Spec.Taints = "ocid1.instance.x", n.Spec.Taints[1:]
 		}},
 		"a label that an initialized node lacks": {providerID: "openstack:///x", change: label("topology.kubernetes.io/zone")},
-		"the old name of a label gets the new one's value": {
-			providerID: "openstack:///x", old: label("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
-			change: func(n *corev1.Node) { n.Labels["failure-domain.beta.kubernetes.io/zone"] = "rack-7" },
+		"a label gets the value of its former name": {
+			providerID: "openstack:///x",
+			old:        func(n *corev1.Node) { inRack7(n); n.Labels["failure-domain.beta.kubernetes.io/zone"] = "x" },
+			change:     label("topology.kubernetes.io/zone"),
 		},
 		"Alibaba Cloud's follows the machine": {
 			providerID: "cn-hangzhou.i-0", old: inRack7, change: label("topology.kubernetes.io/zone"),
 		},
 		"a custom one follows the machine": {
-			custom: true, providerID: "hcloud://4", old: inRack7, change: label("topology.kubernetes.io/zone"),
+			custom: true, providerID: "openstack:///x", old: inRack7, change: label("topology.kubernetes.io/zone"),
+		},
+		"one of a cloud that is not known here follows the machine": {
+			providerID: "hcloud://4", old: inRack7, change: label("topology.kubernetes.io/zone"),
 		},
 		"a machine is shut down": {providerID: "openstack:///x", change: func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, shutdown)
@@ -202,9 +206,11 @@ func TestACloudControllerManagerWritesNothingElseOfANode(t *testing.T) {
 			denied: []string{foreignLabels + "topology.kubernetes.io/zone"},
 		},
 		"a label of a Node in a second answer": {
-			providerID: "openstack:///x", old: inRack7,
-			change: label("beta.kubernetes.io/instance-type", "topology.kubernetes.io/region", "topology.kubernetes.io/zone"),
-			denied: []string{foreignLabels + "topology.kubernetes.io/zone"},
+			providerID: "openstack:///x",
+			old:        func(n *corev1.Node) { inRack7(n); n.Labels["failure-domain.beta.kubernetes.io/zone"] = "rack-7" },
+			change: label(
+				"topology.kubernetes.io/region", "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
+			denied: []string{"the cloud-controller-manager may not change these labels of an initialized Node: topology.kubernetes.io/zone"},
 		},
 		"a foreign label": {
 			providerID: "openstack:///x", change: label("example.com/x"), denied: []string{foreignLabels + "example.com/x"},

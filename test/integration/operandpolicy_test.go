@@ -157,8 +157,11 @@ func operandNodePatches() map[string]patchCase {
 	both, object, status := []string{"", "status"}, []string{""}, []string{"status"}
 	label := func(key, value string) string { return fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, key, value) }
 	return map[string]patchCase{
-		"a label of the cloud is allowed": {label("topology.kubernetes.io/zone", `"y"`), both, ""},
-		"a label of AWS is allowed":       {label("topology.k8s.aws/zone-id", `"y"`), both, ""},
+		"a label of AWS is allowed": {label("topology.k8s.aws/zone-id", `"y"`), both, ""},
+		"another zone is rejected": {
+			label("topology.kubernetes.io/zone", `"y"`), both,
+			"the cloud-controller-manager may not change these labels of an initialized Node: topology.kubernetes.io/zone",
+		},
 		"a control-plane label is rejected": {
 			label("node-role.kubernetes.io/master", `""`), both,
 			labels + "node-role.kubernetes.io/master",
