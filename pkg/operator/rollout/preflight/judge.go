@@ -128,8 +128,8 @@ func (e *evidence) judge() (verdict *trial.Verdict, waitsFor string) {
 	case status.State.Terminated != nil && e.pod.Status.Reason == "":
 		return e.ended(status.State.Terminated), ""
 	case controlplane.HasEnded(e.pod):
-		return e.verdict(trial.Inconclusive, notStarted, "the kubelet ended pod/%s: %s %s", e.pod.Name,
-			e.pod.Status.Reason, e.pod.Status.Message), ""
+		return e.verdict(trial.Inconclusive, notStarted, "the kubelet ended pod/%s: %s", e.pod.Name,
+			terminationmessage.Cut(e.pod.Status.Reason+" "+e.pod.Status.Message)), ""
 	case status.State.Running == nil:
 		return e.starting(status)
 	}
@@ -140,7 +140,7 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*trial.Verdict, stri
 	waitsFor := fmt.Sprintf("the start of pod/%s on node/%s", e.pod.Name, e.pod.Spec.NodeName)
 	waiting := ptr.Deref(status.State.Waiting, corev1.ContainerStateWaiting{})
 	if waiting.Message != "" {
-		waitsFor += fmt.Sprintf(" (%s: %s)", waiting.Reason, terminationmessage.Summary(waiting.Message))
+		waitsFor += fmt.Sprintf(" (%s: %s)", terminationmessage.Cut(waiting.Reason), terminationmessage.Summary(waiting.Message))
 	}
 	limit := podStartTimeout
 	if slices.ContainsFunc(e.pod.Status.Conditions, hasSandbox) {
@@ -279,8 +279,9 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 	if nodecause.ClassOf(text) == nodecause.Other {
 		text = last
 	}
+	reason := terminationmessage.Cut(end.Reason)
 	if text == "" {
-		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, end.Reason)
+		text = fmt.Sprintf("it ended with exit code %d and reason %q, without a message", end.ExitCode, reason)
 	}
 	verdict := e.failed(text)
 	if controlplane.Signal(end) == 0 && end.Reason != "OOMKilled" && !controlplane.IsLost(end) {
@@ -289,7 +290,7 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 	verdict.Result = trial.Inconclusive
 	if verdict.Class == crash { // Its last words are unrelated.
 		verdict.Message = fmt.Sprintf("it ended with exit code %d and reason %q; find what ended it: its kubelet by a "+
-			"probe, the kernel without memory, or a person", end.ExitCode, end.Reason)
+			"probe, the kernel without memory, or a person", end.ExitCode, reason)
 	}
 	return verdict
 }

@@ -398,6 +398,29 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 	}
 }
 
+func TestAVerdictHasLittleOfWhatAKubeletWrites(t *testing.T) {
+	huge := strings.Repeat("x", 1<<20)
+	for name, status := range map[string]corev1.PodStatus{
+		"its pod's":         {Phase: corev1.PodFailed, Reason: huge, Message: huge},
+		"of a start":        statusOf(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: huge, Message: huge}}),
+		"of an end":         statusOf(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: huge, ExitCode: 1}}),
+		"of a signal's end": statusOf(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: huge, ExitCode: 137}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &evidence{pod: &corev1.Pod{Status: status}}
+			verdict, text := e.judge()
+			if verdict != nil {
+				text += verdict.Message
+			}
+			require.Less(t, len(text), 1<<10)
+		})
+	}
+}
+
+func statusOf(state corev1.ContainerState) corev1.PodStatus {
+	return corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: operand.Name, State: state}}}
+}
+
 // The kubelet or the kernel ends a process by a signal, which shows nothing about the candidate.
 func TestAProcessThatASignalEndedShowsNothing(t *testing.T) {
 	for code, want := range map[int32]trial.Result{
