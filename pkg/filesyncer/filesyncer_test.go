@@ -97,7 +97,7 @@ func (n *node) awaitFile(t *testing.T, name, content string) {
 	require.Eventually(t, func() bool {
 		data, err := os.ReadFile(n.path(name))
 		return err == nil && string(data) == content
-	}, 30*time.Second, 5*time.Millisecond, "%s does not become %q", name, content)
+	}, time.Minute, 5*time.Millisecond, "%s does not become %q", name, content)
 }
 
 // events returns the types, reasons and messages of the events.
@@ -118,7 +118,7 @@ func (n *node) events(t *testing.T) []string {
 
 func (n *node) awaitEvents(t *testing.T, want ...string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(n.events(t)) >= len(want) }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(n.events(t)) >= len(want) }, time.Minute, 5*time.Millisecond)
 	require.Equal(t, want, n.events(t))
 }
 

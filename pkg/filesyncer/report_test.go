@@ -47,7 +47,7 @@ func (n *node) awaitReport(t *testing.T, want Report) {
 		}
 		last.At = want.At
 		return last == want
-	}, 30*time.Second, 5*time.Millisecond, "the report is %v", &last)
+	}, time.Minute, 5*time.Millisecond, "the report is %v", &last)
 }
 
 func TestWhatCannotBeReadIsReportedAsMissing(t *testing.T) {

@@ -316,7 +316,7 @@ func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
 				assert.Eventually(t, func() bool {
 					_, err := os.Stat(n.manifestFile())
 					return errors.Is(err, fs.ErrNotExist)
-				}, 30*time.Second, 10*time.Millisecond)
+				}, time.Minute, 10*time.Millisecond)
 				tc.kubelet(t, n)
 			}()
 			var cleanups []time.Duration

@@ -74,5 +74,5 @@ func TestAnEventCallsTheController(t *testing.T) {
 	require.NoError(t, announcements.Add(announcementOf(model.node("worker-1"), time.Now())))
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(kube.Actions(), func(a clienttesting.Action) bool { return a.Matches("patch", "nodes") })
-	}, 10*time.Second, 10*time.Millisecond, "the CCM is asked")
+	}, time.Minute, 10*time.Millisecond, "the CCM is asked")
 }

@@ -109,7 +109,7 @@ func TestAnErrorOfTheInstallerControllerIsNotReportedTwice(t *testing.T) {
 			}
 		}
 		return failed > 1
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	cancel()
 	running.Wait()
 	require.Contains(t, s.operator.condition(t, "InstallerControllerDegraded"), "True: missing required resources: ")

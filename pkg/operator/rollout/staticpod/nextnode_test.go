@@ -198,7 +198,7 @@ func TestAKubeletThatFallsSilentIsAnEvent(t *testing.T) {
 				require.Eventually(t, func() bool {
 					_, status, _, err := a.operator.GetStaticPodOperatorState()
 					return err == nil && reacts(status)
-				}, 10*time.Second, 10*time.Millisecond)
+				}, time.Minute, 10*time.Millisecond)
 			})
 		})
 	}
