@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// holdTimeout is how long changes wait for a verdict while no former cloud-controller-manager works. Then they become
-	// a revision without a verdict, because they may be the fix.
+	// holdTimeout is how long changes wait for a verdict while no former cloud-controller-manager works: when the lead moves,
+	// none does for some seconds. Then they become a revision without a verdict, because they may be the fix.
 	holdTimeout = 20 * time.Second
 
 	// holdAllTimeout is how long all changes wait for a preflight. Then only those that it tries wait.
@@ -47,9 +47,10 @@ type evidence struct {
 	// result is that of the preflight, "" if it has none; runs reports whether it runs.
 	result trial.Result
 	runs   bool
-	// works reports whether a former cloud-controller-manager works; waited is how long changes have waited.
-	works  bool
-	waited time.Duration
+	// works reports whether a former cloud-controller-manager works, worked whether none does and one did in the last
+	// holdTimeout; waited is how long changes have waited.
+	works, worked bool
+	waited        time.Duration
 }
 
 // decisions implements the table in doc.go. unproved is why a change becomes a revision without proof, if it does.
@@ -73,6 +74,7 @@ var decisions = []struct {
 		fmt.Sprintf("its preflight has no result after %s", holdTimeout),
 	},
 	{func(e *evidence) bool { return e.runs }, wait, ""},
+	{func(e *evidence) bool { return e.worked }, wait, ""},
 	{func(e *evidence) bool { return !e.works }, passAndRepeat, ""},
 }
 
@@ -86,7 +88,7 @@ func (e *evidence) next() (step step, unproved string) {
 }
 
 func (g *gating) observe(next *candidate) (e *evidence, err error) {
-	e = &evidence{works: g.working != 0, isAccepted: g.byAdmin != nil, login: loginOf(next)}
+	e = &evidence{works: g.working != 0, worked: g.worked(), isAccepted: g.byAdmin != nil, login: loginOf(next)}
 	if next.resources == nil || g.isUndone {
 		return e, nil
 	}
@@ -106,6 +108,20 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 		g.observeTrial(e)
 	}
 	return e, err
+}
+
+// worked reports whether no former cloud-controller-manager works, and one did in the last holdTimeout.
+func (g *gating) worked() bool {
+	now := g.Clock.Now()
+	if g.working == 0 && g.lead.At().IsZero() {
+		return false // This process has seen none work.
+	}
+	left := g.lead.See(g.working != 0, now).Add(holdTimeout).Sub(now)
+	if g.working != 0 || left <= 0 {
+		return false
+	}
+	reconciler.After(g.syncCtx, left)
+	return true
 }
 
 // loginOf returns the digest of the credentials. StartDigests lack those in a cloud configuration.
@@ -136,7 +152,7 @@ func (g *gating) isTried(preflight *corev1.Secret) bool {
 }
 
 // isReplaced reports whether accepted inputs replace these. They replace inconclusive ones while a former CCM works;
-// otherwise these may be the fix. During a hand-over, none works for some seconds, which holdTimeout covers.
+// otherwise these may be the fix.
 func (g *gating) isReplaced(r *trial.Rejection) bool {
 	return !r.Waits() || g.waited() < holdTimeout || g.working != 0
 }

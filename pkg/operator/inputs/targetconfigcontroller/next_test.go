@@ -18,7 +18,8 @@ import (
 // Each row changes the evidence of the row before it, so that the order counts.
 func TestTheFirstEvidenceThatAppliesDecides(t *testing.T) {
 	e := evidence{
-		isBack: true, isPaused: true, isAccepted: true, result: trial.Successful, runs: true, waited: holdTimeout,
+		isBack: true, isPaused: true, isAccepted: true, result: trial.Successful, runs: true, worked: true,
+		waited: holdTimeout,
 	}
 	for _, row := range []struct {
 		name   string
@@ -34,7 +35,8 @@ func TestTheFirstEvidenceThatAppliesDecides(t *testing.T) {
 		{"its preflight showed nothing", func() { e.result = trial.Inconclusive }, pass},
 		{"its preflight has run for long", func() { e.result = trial.Failed }, pass},
 		{"its preflight runs", func() { e.waited -= time.Second }, wait},
-		{"nothing can break", func() { e.runs = false }, passAndRepeat},
+		{"the lead may be moving", func() { e.runs = false }, wait},
+		{"nothing can break", func() { e.worked = false }, passAndRepeat},
 		{"it is tried", func() { e.works = true }, submit},
 	} {
 		row.change()

@@ -696,6 +696,7 @@ func TestAChangeOfWhatDoesNotWorkHasNoPreflight(t *testing.T) {
 	f.works = false
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
 	f.sees(t)
+	f.waits(t, holdTimeout)
 	require.Nil(t, f.submitted(t), "the verdict about the former candidate is void")
 	require.Equal(t, former, f.balancers(t))
 }
@@ -848,6 +849,7 @@ func TestOtherCredentialsAreTriedAtOnceBesideARejectedImage(t *testing.T) {
 	f.rotate(t, "renewed")
 	f.works = false
 	f.sees(t)
+	f.waits(t, holdTimeout)
 	require.Contains(t, f.password(t), "renewed", "they may be the cure")
 	f.sees(t)
 	require.True(t, trial.Of(f.submitted(t)).Runs())

@@ -184,11 +184,26 @@ var rows = map[string]func(*testing.T, *fixture){
 		require.Equal(t, []string{"nothing has proved the change of [CloudConfig]: its preflight has no result after 20s"},
 			f.unproved())
 	},
-	"no CCM works, so nothing can break": func(t *testing.T, f *fixture) {
+	"no CCM works, and one did in the last 20 s": func(t *testing.T, f *fixture) {
+		f.sees(t)
 		f.works = false
+		f.change(t)
+		f.waits(t, 19*time.Second)
+		require.Equal(t, former, f.balancers(t), "the lead may only change hands")
+		require.Nil(t, f.submitted(t))
+		f.works = true
+		f.sees(t)
+		require.True(t, trial.Of(f.submitted(t)).Runs())
+	},
+	"no CCM works, so nothing can break": func(t *testing.T, f *fixture) {
+		f.sees(t)
+		f.works = false
+		f.sees(t)
+		f.waits(t, 20*time.Second)
 		f.change(t)
 		require.Equal(t, changed, f.balancers(t))
 		require.Nil(t, f.submitted(t))
+		require.Empty(t, f.unproved())
 	},
 	"otherwise": func(t *testing.T, f *fixture) {
 		f.change(t)
