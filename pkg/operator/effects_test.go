@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,8 @@ type world struct {
 	kube  kubernetes.Interface
 	stop  context.CancelFunc
 	ended chan error
+	// holder replaces the process that renews the lease.
+	holder atomic.Pointer[string]
 }
 
 // startWorld must be called in a bubble.
@@ -51,7 +54,7 @@ func startWorld(t *testing.T) *world {
 	server := apitest.Start(t, addToScheme)
 	o, cc := assemble(t, server)
 	ctx, stop := context.WithCancel(t.Context())
-	w := &world{server, kubernetes.NewForConfigOrDie(server.Config), stop, make(chan error, 1)}
+	w := &world{Server: server, kube: kubernetes.NewForConfigOrDie(server.Config), stop: stop, ended: make(chan error, 1)}
 	resource := operatorResource()
 	resource.Object["spec"].(map[string]any)["observedConfig"] = map[string]any{"platform": "openstack"}
 	w.Set(t, resource, &configv1.Infrastructure{
@@ -72,6 +75,9 @@ func startWorld(t *testing.T) *world {
 	go func() {
 		for ctx.Err() == nil {
 			c.Lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
+			if holder := w.holder.Load(); holder != nil {
+				c.Lease.Spec.HolderIdentity = holder
+			}
 			w.Set(t, c.Lease.DeepCopy())
 			select {
 			case <-time.After(26 * time.Second):

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
@@ -154,14 +155,19 @@ func TestNoMessageHasMuchOfTheTextsOfOthers(t *testing.T) {
 				}, text), &corev1.ConfigMap{ObjectMeta: metaOf("openshift-config", "cloud-provider-config"),
 					Data: map[string]string{"config": "[Global]\n" + text + " = 1\nregion = " + text + "\n[" + text + "]\n"}})
 				<-time.After(15 * time.Minute)
-
 				seen := ""
-				w.eachMessage(func(of, message string) {
-					require.Less(t, strings.Count(message, bait), maxBait, of)
-					seen += message + "\n"
-				})
-				for _, other := range []string{"node/waiting", "node/huge", "node/drifted"} {
-					require.Contains(t, seen, other)
+				read := func() {
+					w.eachMessage(func(of, message string) {
+						require.Less(t, strings.Count(message, bait), maxBait, of)
+						seen += message + "\n"
+					})
+				}
+				read()
+				w.holder.Store(ptr.To(text + "_" + text))
+				<-time.After(5 * time.Minute)
+				read()
+				for _, quoted := range []string{"node/waiting", "node/huge", "node/drifted", "is held by \"" + bait} {
+					require.Contains(t, seen, quoted)
 				}
 			})
 		})
