@@ -65,9 +65,9 @@ check_types() { go test ./test/typecheck; }
 
 check_architecture() { go test -count=1 ./test/architecture/...; }
 
-# computes are tests that wait for nothing, in packages that have goroutines: they take a minute each with the race
-# detector.
-computes='^(TestThePaceOfALargeCluster|TestTheTableOfTheGate|TestOneNodeCannotFillTheStatus|TestNoMessageHasMuchOfTheTextsOfOthers)$'
+# slow_in_race are tests that compute much or copy large texts, which takes a minute or more with the race detector. Other
+# tests of their packages run the same goroutines.
+slow_in_race='^(TestThePaceOfALargeCluster|TestTheTableOfTheGate|TestOneNodeCannotFillTheStatus|TestNoMessageHasMuchOfTheTextsOfOthers)$'
 
 # check_races runs the tests of packages that have goroutines or timers with the race detector. The other packages only
 # compute, and some take many minutes with it. So do the simulated rollouts of staticpod.
@@ -76,7 +76,7 @@ check_races() {
 	local packages
 	packages="$(go list ./pkg/operator/... ./pkg/configobservation ./pkg/controlplane/... ./pkg/filesyncer ./pkg/nodefiles | grep -v '/rollout/staticpod$')"
 	# shellcheck disable=SC2086 # one argument a package
-	CGO_ENABLED=1 go test -race -timeout=45m -skip="$computes" $packages &&
+	CGO_ENABLED=1 go test -race -timeout=45m -skip="$slow_in_race" $packages &&
 		CGO_ENABLED=1 go test -race -timeout=45m -run '^(TestTheController|TestNoController|TestTheOperatorEnds)' \
 			./pkg/operator/rollout/staticpod
 }

@@ -124,8 +124,8 @@ func documented(t *testing.T) []string {
 	return rows
 }
 
-// patience is for a machine that does much else: the race detector runs beside the tests, at the lowest priority.
-const patience = 10 * time.Minute
+// eventually is how long a test waits for the controllers: the race detector may run beside it.
+const eventually = 10 * time.Minute
 
 func TestTheOperatorWatchesWhatTheDocumentSaysAndRunsEveryController(t *testing.T) {
 	server := apitest.Start(t, addToScheme)
@@ -143,7 +143,7 @@ func TestTheOperatorWatchesWhatTheDocumentSaysAndRunsEveryController(t *testing.
 	want := documented(t)
 	var have []string
 	var controllers []string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
+	for deadline := time.Now().Add(eventually); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
 		if have, controllers = watched(t, server), since(t, before); slices.Equal(have, want) &&
 			slices.Equal(controllers, allControllers) {
 			break
@@ -418,7 +418,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 			want := slices.Clone(tc.want)
 			slices.Sort(want)
 			var have []string
-			for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+			for deadline := time.Now().Add(eventually); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
 				if have = since(t, before); slices.Equal(have, want) {
 					break
 				}

@@ -108,8 +108,8 @@ func (w *world) eachMessage(see func(of, message string)) {
 }
 
 // Each object has a writer that may choose any text: a kubelet, a tenant, an administrator, the CCM, or a cloud through
-// the CCM's log. With the large text, each object has several MB, more than etcd stores. The operator does not read objects
-// that are too large, so the test also has a size that it reads.
+// the CCM's log. With the second size, each object has several MB, more than etcd stores. The operator skips objects that
+// are too large, so the first size is one that it reads.
 func TestNoMessageHasMuchOfTheTextsOfOthers(t *testing.T) {
 	for name, size := range map[string]int{"2 KB": 2 << 10, "256 KB": 256 << 10} {
 		t.Run(name, func(t *testing.T) {

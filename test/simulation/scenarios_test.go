@@ -107,6 +107,22 @@ func TestCredentialsThatBecomeValidLaterAreInUseSoonAfter(t *testing.T) {
 	})
 }
 
+// While the lead moves, nobody leads for some seconds. A change that comes then is tried like any other.
+func TestAChangeThatComesWhileTheLeadMovesIsTried(t *testing.T) {
+	scenario(t, func(w *world) {
+		w.configure(1)
+		require.True(w, w.pass(4*time.Minute, func() bool { return holderOf(w.api.Get(leases, leaseKey)) == "" }))
+		latest := w.state().latest
+		w.cloud.accept(0)
+		w.rotate(1)
+		w.pass(2*time.Minute, nil)
+		require.Equal(w, latest, w.state().latest)
+		require.Contains(w, w.state().conditions["Degraded"].message, "the cloud rejects the credentials")
+		w.rotate(0)
+		w.pass(time.Minute, nil)
+	})
+}
+
 // After an outage of the API nobody leads, so no preflight tries the new credentials first. The first node cannot go
 // back, as the former ones are revoked.
 func TestTheCredentialsOfARevisionThatBecomeValidLaterAreInUseSoonAfter(t *testing.T) {

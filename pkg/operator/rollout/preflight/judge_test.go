@@ -401,10 +401,16 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 func TestAVerdictHasLittleOfWhatAKubeletWrites(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
 	for name, status := range map[string]corev1.PodStatus{
-		"its pod's":         {Phase: corev1.PodFailed, Reason: huge, Message: huge},
-		"of a start":        statusOf(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: huge, Message: huge}}),
-		"of an end":         statusOf(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: huge, ExitCode: 1}}),
-		"of a signal's end": statusOf(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: huge, ExitCode: 137}}),
+		"the kubelet ended the pod": {Phase: corev1.PodFailed, Reason: huge, Message: huge},
+		"the container waits": statusOf(corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: huge, Message: huge},
+		}),
+		"the container ended": statusOf(corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Reason: huge, ExitCode: 1},
+		}),
+		"a signal ended the container": statusOf(corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Reason: huge, ExitCode: 137},
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &evidence{pod: &corev1.Pod{Status: status}}
