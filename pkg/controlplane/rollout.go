@@ -109,7 +109,8 @@ const PredecessorRevision = -1
 
 // WorkingRevision returns the revision that a change could break: the leader's, if a process of ours leads and another
 // node has a revision, too, unless there is one node only. Otherwise it returns 0, or PredecessorRevision while the
-// predecessor leads.
+// predecessor leads. A leader that does not renew counts until its lease expires: after an outage of the API, it renews
+// within its retry period.
 func (v *View) WorkingRevision() int32 {
 	holder := v.Holder()
 	if holder.State == Predecessor {
@@ -121,7 +122,7 @@ func (v *View) WorkingRevision() int32 {
 			installed++
 		}
 	}
-	if !holder.State.Renews() || len(v.predecessors) > 0 || installed < min(2, len(v.Status().NodeStatuses)) {
+	if !holder.State.Runs() || len(v.predecessors) > 0 || installed < min(2, len(v.Status().NodeStatuses)) {
 		return 0
 	}
 	return v.Revisions(holder.Node).CurrentRevision

@@ -35,6 +35,9 @@ func TestWhatWorksLeadsAndHasAStandby(t *testing.T) {
 			c.Seen.See(c.Lease, controlplanetest.At(0))
 		}, controlplane.PredecessorRevision},
 		"the leader's container ended": {func(c *controlplanetest.Cluster) { c.Exit("m0", 0, "") }, 0},
+		"the leader has not renewed for a while": {func(c *controlplanetest.Cluster) {
+			c.Seen.See(c.Lease, controlplanetest.At(-100))
+		}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := controlplanetest.New("m0", "m1", "m2")

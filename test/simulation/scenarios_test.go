@@ -123,17 +123,25 @@ func TestAChangeThatComesWhileTheLeadMovesIsTried(t *testing.T) {
 	})
 }
 
-// After an outage of the API nobody leads, so no preflight tries the new credentials first. The first node cannot go
-// back, as the former ones are revoked.
+// If nobody has led for 20 s, no preflight tries the new credentials first. The first node cannot go back, as the former
+// ones are revoked.
 func TestTheCredentialsOfARevisionThatBecomeValidLaterAreInUseSoonAfter(t *testing.T) {
 	scenario(t, func(w *world) {
-		w.network.set(func() { w.network.isDown = true })
-		w.pass(2*time.Minute, nil)
+		latest, led := w.state().latest, w.now()
+		require.True(w, w.pass(10*time.Minute, func() bool {
+			if w.leader() != nil {
+				led = w.now()
+			}
+			for _, m := range locked(&w.mutex, w.masters) {
+				m.kill9()
+			}
+			return w.now()-led > 25*time.Second
+		}))
 		w.cloud.accept()
 		w.rotate(1)
-		w.network.set(func() { w.network.isDown = false })
 		w.pass(2*time.Minute, nil)
-		require.Contains(w, w.state().conditions["Degraded"].message, "the cloud rejects the credentials")
+		require.Greater(w, w.state().latest, latest)
+		require.Contains(w, w.state().conditions["Degraded"].message, "Authentication failed")
 		w.cloud.accept(1)
 		w.pass(3*time.Minute, nil)
 	})

@@ -80,8 +80,8 @@ type controller struct {
 
 	// held is the hold timer: how long a change has waited while a former cloud-controller-manager works, or none does.
 	held patience.Since[bool]
-	// lead is since when a former cloud-controller-manager works, or none does any more.
-	lead patience.Since[bool]
+	// worked records whether a former cloud-controller-manager works, and since when, once this process has seen one work.
+	worked patience.Since[bool]
 
 	// absent is since when each absent input has been absent.
 	absent patience.Each[string, bool]

@@ -9,7 +9,8 @@
 // A cloud-controller-manager (CCM) starts with a cloud configuration, credentials, trusted CAs, an image and flags. A
 // change of these becomes a revision only after a preflight, in which a CCM runs with the change beside the one that
 // works: a process of ours, or of the predecessor, leads, and another node has a revision (View.WorkingRevision). The
-// gate decides whether the current inputs pass. Its only memory is the hold timer and the record of package trial.
+// gate decides whether the current inputs pass. It remembers the hold timer, since when a CCM works or none does, and the
+// record of package trial.
 //
 // First, accepted versions replace the inputs that the record rejects, and the others go on without them (classify,
 // withoutRejected):
@@ -35,7 +36,7 @@
 //	| their preflight has run for 20 s, and no CCM works         | passes them, and tells that nothing has proved them|
 //	| their preflight has run for 90 s                           | holds only them                                    |
 //	| their preflight runs                                       | holds everything                                   |
-//	| no CCM works, and one did in the last 20 s                 | holds everything, because the lead may be moving   |
+//	| no CCM works, and this process saw one until 20 s ago      | holds everything, because the lead may be moving   |
 //	| no CCM works, so nothing can break                         | passes them, without an event                      |
 //	| otherwise                                                  | submits them to a preflight, and holds them        |
 //

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// holdTimeout is how long changes wait for a verdict while no former cloud-controller-manager works: when the lead moves,
-	// none does for some seconds. Then they become a revision without a verdict, because they may be the fix.
+	// holdTimeout is how long changes wait once no former cloud-controller-manager works: none does for some seconds while
+	// the lead moves. After that, they become a revision without a verdict, because they may be the fix.
 	holdTimeout = 20 * time.Second
 
 	// holdAllTimeout is how long all changes wait for a preflight. Then only those that it tries wait.
@@ -30,7 +30,7 @@ const (
 	passAndRepeat step = "pass and repeat" // the preflight of what is rejected, or withdraw one that has ended
 	pause         step = "pause"           // until the preflight of what is rejected is repeated
 	submit        step = "submit"          // to a preflight, and wait
-	wait          step = "wait"            // for the verdict
+	wait          step = "wait"            // for the verdict, or until the lead has moved
 )
 
 // evidence is what is known about a candidate whose rejected inputs have been replaced.
@@ -47,10 +47,10 @@ type evidence struct {
 	// result is that of the preflight, "" if it has none; runs reports whether it runs.
 	result trial.Result
 	runs   bool
-	// works reports whether a former cloud-controller-manager works, worked whether none does and one did in the last
-	// holdTimeout; waited is how long changes have waited.
-	works, worked bool
-	waited        time.Duration
+	// works reports whether a former cloud-controller-manager works, isLeadMoving whether one did until less than
+	// holdTimeout ago. waited is how long changes have waited.
+	works, isLeadMoving bool
+	waited              time.Duration
 }
 
 // decisions implements the table in doc.go. unproved is why a change becomes a revision without proof, if it does.
@@ -74,7 +74,7 @@ var decisions = []struct {
 		fmt.Sprintf("its preflight has no result after %s", holdTimeout),
 	},
 	{func(e *evidence) bool { return e.runs }, wait, ""},
-	{func(e *evidence) bool { return e.worked }, wait, ""},
+	{func(e *evidence) bool { return e.isLeadMoving }, wait, ""},
 	{func(e *evidence) bool { return !e.works }, passAndRepeat, ""},
 }
 
@@ -88,7 +88,7 @@ func (e *evidence) next() (step step, unproved string) {
 }
 
 func (g *gating) observe(next *candidate) (e *evidence, err error) {
-	e = &evidence{works: g.working != 0, worked: g.worked(), isAccepted: g.byAdmin != nil, login: loginOf(next)}
+	e = &evidence{works: g.working != 0, isLeadMoving: g.isLeadMoving(), isAccepted: g.byAdmin != nil, login: loginOf(next)}
 	if next.resources == nil || g.isUndone {
 		return e, nil
 	}
@@ -101,7 +101,7 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	if e.isBack || e.isPaused || e.isAccepted {
 		return e, nil
 	}
-	if e.preflight, e.why, err = g.preflightOf(next); !e.works {
+	if e.preflight, e.why, err = g.preflightOf(next); !e.works && !e.isLeadMoving {
 		e.why = "" // Nothing can break.
 	}
 	if g.isTried(e.preflight) {
@@ -110,18 +110,23 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	return e, err
 }
 
-// worked reports whether no former cloud-controller-manager works, and one did in the last holdTimeout.
-func (g *gating) worked() bool {
+// isLeadMoving reports whether the last former cloud-controller-manager that this process has seen work stopped doing so
+// less than holdTimeout ago. It looks again while none works.
+func (g *gating) isLeadMoving() bool {
 	now := g.Clock.Now()
-	if g.working == 0 && g.lead.At().IsZero() {
-		return false // This process has seen none work.
-	}
-	left := g.lead.See(g.working != 0, now).Add(holdTimeout).Sub(now)
-	if g.working != 0 || left <= 0 {
+	if g.working == 0 && g.worked.At().IsZero() {
 		return false
 	}
-	reconciler.After(g.syncCtx, left)
-	return true
+	left := g.worked.See(g.working != 0, now).Add(holdTimeout).Sub(now)
+	if g.working != 0 {
+		return false
+	}
+	if left > 0 {
+		reconciler.After(g.syncCtx, left)
+		return true
+	}
+	reconciler.After(g.syncCtx, holdTimeout)
+	return false
 }
 
 // loginOf returns the digest of the credentials. StartDigests lack those in a cloud configuration.

@@ -18,7 +18,7 @@ import (
 // Each row changes the evidence of the row before it, so that the order counts.
 func TestTheFirstEvidenceThatAppliesDecides(t *testing.T) {
 	e := evidence{
-		isBack: true, isPaused: true, isAccepted: true, result: trial.Successful, runs: true, worked: true,
+		isBack: true, isPaused: true, isAccepted: true, result: trial.Successful, runs: true, isLeadMoving: true,
 		waited: holdTimeout,
 	}
 	for _, row := range []struct {
@@ -36,7 +36,7 @@ func TestTheFirstEvidenceThatAppliesDecides(t *testing.T) {
 		{"its preflight has run for long", func() { e.result = trial.Failed }, pass},
 		{"its preflight runs", func() { e.waited -= time.Second }, wait},
 		{"the lead may be moving", func() { e.runs = false }, wait},
-		{"nothing can break", func() { e.worked = false }, passAndRepeat},
+		{"nothing can break", func() { e.isLeadMoving = false }, passAndRepeat},
 		{"it is tried", func() { e.works = true }, submit},
 	} {
 		row.change()

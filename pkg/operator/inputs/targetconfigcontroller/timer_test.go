@@ -31,3 +31,13 @@ func TestItComesBackByItselfWhenTheObserversHaveNothingToWrite(t *testing.T) {
 	require.Equal(t, []time.Duration{0, userGracePeriod}, calls)
 	require.NotEmpty(t, f.writes())
 }
+
+// No event of the lease or of a pod wakes the controller, and the next time that none works counts from its own begin.
+func TestItComesBackByItselfWhileNoCloudControllerManagerWorks(t *testing.T) {
+	f := newWorking(t)
+	f.sees(t)
+	f.works = false
+	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), f.sync, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{0, 20 * time.Second, 40 * time.Second, time.Minute}, calls)
+}

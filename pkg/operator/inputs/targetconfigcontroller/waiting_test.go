@@ -184,7 +184,7 @@ var rows = map[string]func(*testing.T, *fixture){
 		require.Equal(t, []string{"nothing has proved the change of [CloudConfig]: its preflight has no result after 20s"},
 			f.unproved())
 	},
-	"no CCM works, and one did in the last 20 s": func(t *testing.T, f *fixture) {
+	"no CCM works, and this process saw one until 20 s ago": func(t *testing.T, f *fixture) {
 		f.sees(t)
 		f.works = false
 		f.change(t)
@@ -210,6 +210,17 @@ var rows = map[string]func(*testing.T, *fixture){
 		require.Equal(t, former, f.balancers(t))
 		require.True(t, trial.Of(f.submitted(t)).Runs())
 	},
+}
+
+// Another edit of a change that cannot be tried does not pass unnoticed either.
+func TestWhatCannotBeTriedIsToldWhileTheLeadMoves(t *testing.T) {
+	f := newWorking(t)
+	f.sees(t)
+	f.works = false
+	f.rotate(t, "hidden\n# "+strings.Repeat("x", 1<<20))
+	f.sees(t)
+	require.Contains(t, f.password(t), "xxx")
+	require.Len(t, f.unproved(), 1)
 }
 
 func TestTheTableOfTheGate(t *testing.T) {
