@@ -211,8 +211,9 @@ func (a *assessor) observe(v view) (in *input, next time.Duration) {
 	leader := in.state.leader
 	a.worked = a.worked || in.state.works()
 	next = patience.Sooner(patience.Sooner(leader.ExpiresIn, leader.SettlesIn), leader.SilentIn)
+	next = patience.Sooner(next, a.outages.unreported(leader, v.Now()))
 	next = patience.Sooner(next, a.loops.observe(v, pods, in.expected))
-	if a.outages.fails(leader) {
+	if a.outages.fails(leader, v.Now()) {
 		in.leaderless = a.outages.works.At()
 		in.state = in.state.withoutLeader(in.leaderless, a.loops.lastEnd(in.leaderless))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -77,10 +78,10 @@ func TestALeaseThatChangesHandsIsNoLeader(t *testing.T) {
 	require.Contains(t, available, "70s CloudControllerManagerAvailable=False NoLeader", "a minute after the last leader has ended")
 	require.Equal(t, "450s CloudControllerManagerAvailable=True AsExpected", available[len(available)-1])
 	require.Equal(t, []string{
-		"28s CrashLoopDegraded=True CrashLooping",
+		"30s CrashLoopDegraded=True CrashLooping",
 	}, of(series, CrashLoopCondition)[:1])
 	require.Equal(t, []string{
-		"28s CrashLoopDegraded=True", "70s CloudControllerManagerAvailable=False", "190s CloudControllerManagerDegraded=True",
+		"30s CrashLoopDegraded=True", "70s CloudControllerManagerAvailable=False", "190s CloudControllerManagerDegraded=True",
 	}, transitions(series)[:3])
 }
 
@@ -118,6 +119,16 @@ func TestAHandOverOrTwoAreNoOutage(t *testing.T) {
 			var deleted *coordinationv1.Lease
 			l.at(15, func(c *cluster, _ int) { deleted, c.Lease = c.Lease, nil })
 			l.at(16, func(c *cluster, _ int) { c.Lease = deleted })
+			l.renews(42, 300)
+		},
+		"a candidate that ends, and a successor that its kubelet reports late": func(l timeline) {
+			l.at(8, func(c *cluster, _ int) {
+				container := c.Container("m0")
+				container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+				container.LastTerminationState = corev1.ContainerState{}
+			})
+			l.fallsBack()
+			l.at(16, func(c *cluster, _ int) { c.Start("m0", 13) })
 			l.renews(42, 300)
 		},
 		"a candidate that ends, and a lease that somebody writes while its successor settles": func(l timeline) {

@@ -65,7 +65,7 @@ func (o *outages) observe(v controlplane.View, state operandState) time.Time {
 	if state.leader.State == controlplane.Starting {
 		byLease = o.grant(state.leader.Acquired, byLease)
 	}
-	if minute := o.works.At().Add(leaderlessGrace); o.fails(state.leader) && minute.Before(byLease) {
+	if minute := o.works.At().Add(leaderlessGrace); o.fails(state.leader, now) && minute.Before(byLease) {
 		byLease = minute
 	}
 	if !works && (state.ready || byLease.Before(byReadiness)) {
@@ -77,11 +77,23 @@ func (o *outages) observe(v controlplane.View, state operandState) time.Time {
 // leaderlessGrace is how long no process may lead while each that acquires the lease ends.
 const leaderlessGrace = time.Minute
 
+// reportDelay is how late a kubelet may report a container that has started and leads already.
+const reportDelay = 5 * time.Second
+
+// unreported returns for how long the container of a new holder may still be unreported, 0 if it is not.
+func (o *outages) unreported(leader controlplane.Holder, now time.Time) time.Duration {
+	if leader.State != controlplane.Ended {
+		return 0
+	}
+	return max(0, o.lease.HeldSince.Add(reportDelay).Sub(now))
+}
+
 // fails reports whether two holders have not settled since the operand worked. One may have been killed or rolled back.
-// The last one may still settle, also if somebody has written or deleted its lease.
-func (o *outages) fails(leader controlplane.Holder) bool {
+// The last one may still settle, also if a user has written or deleted its lease.
+func (o *outages) fails(leader controlplane.Holder, now time.Time) bool {
 	failed := o.lease.Transitions() - o.taken
-	if leader.State == controlplane.Starting || leader.State == controlplane.Other || !o.lease.Exists {
+	if leader.State == controlplane.Starting || leader.State == controlplane.Other || !o.lease.Exists ||
+		o.unreported(leader, now) > 0 {
 		failed--
 	}
 	return !o.works.Value() && failed > 1
