@@ -45,8 +45,8 @@ type gating struct {
 
 // gate decides whether a candidate that changes what the cloud-controller-manager starts with becomes a revision, see
 // doc.go. It returns the candidate to apply, with accepted inputs instead of failed ones, or nil while a verdict is
-// pending or the lead may be moving. Inputs stay rejected until one of them changes, an administrator accepts them, or a
-// preflight succeeds.
+// pending or the lead may be moving. Inputs stay rejected until one of them changes, an administrator accepts them, or
+// a preflight succeeds.
 func (c *controller) gate(ctx context.Context, syncCtx factory.SyncContext,
 	status *operatorv1.StaticPodOperatorStatus, in *gathered, chosen *candidate,
 ) (*candidate, error) {

@@ -88,7 +88,9 @@ func (e *evidence) next() (step step, unproved string) {
 }
 
 func (g *gating) observe(next *candidate) (e *evidence, err error) {
-	e = &evidence{works: g.working != 0, isLeadMoving: g.isLeadMoving(), isAccepted: g.byAdmin != nil, login: loginOf(next)}
+	e = &evidence{
+		works: g.working != 0, isLeadMoving: g.isLeadMoving(), isAccepted: g.byAdmin != nil, login: loginOf(next),
+	}
 	if next.resources == nil || g.isUndone {
 		return e, nil
 	}
@@ -110,8 +112,8 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	return e, err
 }
 
-// isLeadMoving reports whether the last former cloud-controller-manager that this process has seen work stopped doing so
-// less than holdTimeout ago. It looks again while none works.
+// isLeadMoving reports whether the last former cloud-controller-manager that this process has seen work stopped doing
+// so less than holdTimeout ago. It looks again while none works.
 func (g *gating) isLeadMoving() bool {
 	now := g.Clock.Now()
 	if g.working == 0 && g.worked.At().IsZero() {

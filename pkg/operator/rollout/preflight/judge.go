@@ -140,7 +140,8 @@ func (e *evidence) starting(status corev1.ContainerStatus) (*trial.Verdict, stri
 	waitsFor := fmt.Sprintf("the start of pod/%s on node/%s", e.pod.Name, e.pod.Spec.NodeName)
 	waiting := ptr.Deref(status.State.Waiting, corev1.ContainerStateWaiting{})
 	if waiting.Message != "" {
-		waitsFor += fmt.Sprintf(" (%s: %s)", terminationmessage.Cut(waiting.Reason), terminationmessage.Summary(waiting.Message))
+		reason := terminationmessage.Cut(waiting.Reason)
+		waitsFor += fmt.Sprintf(" (%s: %s)", reason, terminationmessage.Summary(waiting.Message))
 	}
 	limit := podStartTimeout
 	if slices.ContainsFunc(e.pod.Status.Conditions, hasSandbox) {
