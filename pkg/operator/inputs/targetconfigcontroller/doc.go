@@ -9,8 +9,8 @@
 // A cloud-controller-manager (CCM) starts with a cloud configuration, credentials, trusted CAs, an image and flags. A
 // change of these becomes a revision only after a preflight, in which a CCM runs with the change beside the one that
 // works: a process of ours, or of the predecessor, leads, and another node has a revision (View.WorkingRevision). The
-// gate decides whether the current inputs pass. It remembers the hold timer, since when a CCM works or none does, and
-// the record of package trial.
+// gate decides whether the current inputs pass. It remembers the hold timer, the time when the last CCM
+// began or ceased to work, and the record of package trial.
 //
 // First, accepted versions replace the inputs that the record rejects, and the others go on without them (classify,
 // withoutRejected):

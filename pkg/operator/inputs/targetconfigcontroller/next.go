@@ -123,12 +123,8 @@ func (g *gating) isLeadMoving() bool {
 	if g.working != 0 {
 		return false
 	}
-	if left > 0 {
-		reconciler.After(g.syncCtx, left)
-		return true
-	}
-	reconciler.After(g.syncCtx, holdTimeout)
-	return false
+	reconciler.After(g.syncCtx, cmp.Or(max(left, 0), holdTimeout))
+	return left > 0
 }
 
 // loginOf returns the digest of the credentials. StartDigests lack those in a cloud configuration.
