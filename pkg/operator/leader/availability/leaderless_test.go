@@ -122,11 +122,7 @@ func TestAHandOverOrTwoAreNoOutage(t *testing.T) {
 			l.renews(42, 300)
 		},
 		"a candidate that ends, and a successor that its kubelet reports late": func(l timeline) {
-			l.at(8, func(c *cluster, _ int) {
-				container := c.Container("m0")
-				container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
-				container.LastTerminationState = corev1.ContainerState{}
-			})
+			l.starts(8)
 			l.fallsBack()
 			l.at(16, func(c *cluster, _ int) { c.Start("m0", 13) })
 			l.renews(42, 300)
@@ -147,6 +143,22 @@ func TestAHandOverOrTwoAreNoOutage(t *testing.T) {
 			require.Empty(t, transitions(series))
 		})
 	}
+}
+
+// starts makes the kubelet create the static pod on m0 again, whose container has not started yet.
+func (l timeline) starts(second int) {
+	l.at(second, func(c *cluster, _ int) {
+		container := c.Container("m0")
+		container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+		container.LastTerminationState = corev1.ContainerState{}
+	})
+}
+
+func TestAHolderThatItsKubeletNeverReportsHasEnded(t *testing.T) {
+	events := timeline{}
+	events.starts(8)
+	events.fallsBack()
+	require.Contains(t, events.run(t, threeMasters, 30), "19s CrashLoopDegraded=True CrashLooping")
 }
 
 // The next process of the operator does not know since when nobody leads.
