@@ -170,6 +170,13 @@ func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 	}
 }
 
+// Shift moves the times at which the operator saw something.
+func (r *Record) Shift(by time.Duration) {
+	for _, at := range []*time.Time{&r.Since, &r.HeldSince, &r.Process.Since} {
+		*at = at.Add(by)
+	}
+}
+
 // Duration returns how long the lease lasts after a renewal by a process of ours. The duration in the lease is its
 // holder's, which may not be ours.
 func (r *Record) Duration(topology configv1.TopologyMode) time.Duration {
@@ -230,7 +237,7 @@ func renewed(lease *coordinationv1.Lease) time.Time {
 }
 
 // Remember returns what the next process of the operator needs to know about the lease, or nil if the holder is not a
-// process of ours that was seen to hold it. It must not be stored in the API server; see Recall.
+// process of ours that was seen to hold it. What is stored of it in the API server must be forgotten soon; see Recall.
 func (l *Lease) Remember() ([]byte, error) {
 	r := l.Record()
 	if !r.Exists || !r.Observed || r.Process.Identity == "" || r.Process.Identity != leaseholder.Identity(r.Lease) {
@@ -241,8 +248,8 @@ func (l *Lease) Remember() ([]byte, error) {
 
 // Recall restores what Remember returned, as if one process had watched the lease all the time. It must be called
 // before the informer starts. The memory is valid for the duration of a lease, in which no other process can have
-// acquired it: if etcd was restored meanwhile, the holder is that of the memory, or the lease has gone back. That is
-// why the memory must not be in etcd.
+// acquired it: if etcd was restored meanwhile, the holder is that of the memory, or the lease has gone back. A memory
+// from the etcd that was restored would not show that.
 func (l *Lease) Recall(data []byte) error {
 	var former Record
 	if err := json.Unmarshal(data, &former); err != nil {

@@ -122,7 +122,7 @@ func (v *View) WorkingRevision() int32 {
 			installed++
 		}
 	}
-	if !holder.State.Runs() || len(v.predecessors) > 0 || installed < min(2, len(v.Status().NodeStatuses)) {
+	if !holder.State.Runs() || installed < min(2, len(v.Status().NodeStatuses)) {
 		return 0
 	}
 	return v.Revisions(holder.Node).CurrentRevision

@@ -24,9 +24,11 @@ func TestWhatWorksLeadsAndHasAStandby(t *testing.T) {
 		"only the leader's node has a revision": {func(c *controlplanetest.Cluster) {
 			c.Status.NodeStatuses[1].CurrentRevision, c.Status.NodeStatuses[2].CurrentRevision = 0, 0
 		}, 0},
-		"there is one node":        {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = c.Status.NodeStatuses[:1] }, 3},
-		"nothing is installed":     {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = nil }, 0},
-		"the predecessor is there": {func(c *controlplanetest.Cluster) { c.Predecessor("m1") }, 0},
+		"there is one node":    {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = c.Status.NodeStatuses[:1] }, 3},
+		"nothing is installed": {func(c *controlplanetest.Cluster) { c.Status.NodeStatuses = nil }, 0},
+		"a pod of the predecessor has not ended yet, and one of ours leads": {
+			func(c *controlplanetest.Cluster) { c.Predecessor("m1") }, 3,
+		},
 		"the predecessor leads": {func(c *controlplanetest.Cluster) {
 			c.Predecessor("m1")
 			c.Status.NodeStatuses[2].CurrentRevision = 0

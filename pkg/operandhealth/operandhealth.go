@@ -26,6 +26,10 @@ const (
 
 	// maxAnswer is the maximum number of bytes that are read.
 	maxAnswer = 64 << 10
+
+	// maxControllers and maxName limit what is believed: messages have these names, and so has the record of a proof.
+	maxControllers = 50
+	maxName        = 63
 )
 
 // Dial is the type of net.Dialer.DialContext.
@@ -65,6 +69,7 @@ func Controllers(ctx context.Context, pod *corev1.Pod, bundle []byte, dial Dial)
 	return controllers(string(body)), nil
 }
 
+// controllers returns the names of the checks that are controllers, in their order.
 func controllers(health string) []string {
 	var found []string
 	for line := range strings.Lines(health) {
@@ -73,10 +78,10 @@ func controllers(health string) []string {
 			check, isCheck = strings.CutPrefix(line, "[-]")
 		}
 		name, _, _ := strings.Cut(check, " ")
-		if isCheck && !slices.Contains(others, name) {
+		if isCheck && !slices.Contains(others, name) && len(name) <= maxName {
 			found = append(found, name)
 		}
 	}
 	slices.Sort(found)
-	return found
+	return found[:min(len(found), maxControllers)]
 }

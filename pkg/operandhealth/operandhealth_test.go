@@ -2,10 +2,12 @@ package operandhealth
 
 import (
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,9 +25,19 @@ func TestTheControllersThatAProcessHasStarted(t *testing.T) {
 		"a check that fails":   {"[-]cloud-node-controller failed: reason withheld\n", []string{"cloud-node-controller"}},
 		"a standby":            {"[+]leaderElection ok\nhealthz check passed\n", nil},
 		"none that are listed": {"ok", nil},
+		"a name that no controller has": {"[+]" + strings.Repeat("9", maxName+1) + " ok\n[+]cloud-node-controller ok\n",
+			[]string{"cloud-node-controller"}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, controllers(tc.health)) })
 	}
+}
+
+func TestACompromisedProcessCannotListAnyNumberOfControllers(t *testing.T) {
+	health := ""
+	for i := range 1000 {
+		health += fmt.Sprintf("[+]controller-%d ok\n", i)
+	}
+	require.Len(t, controllers(health), maxControllers)
 }
 
 // The name of the certificate is checked, although the address is another one.

@@ -45,7 +45,7 @@ func TestAnOperatorGoesOnWithWhatTheFormerContainerSawOfTheLease(t *testing.T) {
 	require.NoError(t, nodefiles.ReplaceFile(file, data))
 
 	options, cc := assemble(t, apitest.Start(t, addToScheme))
-	options.LeaderMemory = file
+	options.LeaderMemory.File = file
 	w, err := newWiring(options, cc)
 	require.NoError(t, err)
 	w.lease.See(lease, now.Add(time.Second))

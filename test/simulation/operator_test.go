@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leadership"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/operatorlock"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/versions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -46,6 +47,9 @@ type deployment struct {
 	// since is when the process that acts began to, zero while none does.
 	since time.Time
 	ran   int
+	// remembered is what rememberedSince returns. hasLeft is set while no pod runs and the last one left its memory.
+	remembered time.Time
+	hasLeft    bool
 }
 
 // operatorPod is a pod of the operator, whose process may restart in it.
@@ -82,6 +86,10 @@ func (d *deployment) start() {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.serial++
+	if !d.hasLeft {
+		d.remembered = time.Now()
+	}
+	d.hasLeft = false
 	name := fmt.Sprintf("%s-%d", operatorName, d.serial)
 	d.pod = &operatorPod{name: name, started: time.Now(), memory: filepath.Join(d.world.directory, name+".json")}
 	d.world.api.Put("kubelet", d.world.api.Encode(&corev1.Pod{
@@ -107,7 +115,7 @@ func (d *deployment) run(pod *operatorPod) {
 	w.note("operator %d starts in pod %s: release %d, image %d", d.serial, pod.name, d.release, d.image)
 	cc, options := d.configuration(link, pod)
 	serial := d.serial
-	lock := operatorlock.Pod{Name: pod.name, UID: pod.uid, Exit: func(code int) {
+	lock := operatorlock.Pod{Name: pod.name, UID: pod.uid, Memory: options.LeaderMemory, Exit: func(code int) {
 		isOwn := ctx.Err() == nil
 		process.exit()
 		if isOwn {
@@ -173,13 +181,17 @@ func (d *deployment) current() *operatorPod {
 	return locked(&d.mutex, func() *operatorPod { return d.pod })
 }
 
-// podSince returns when the pod was created, whose processes share what they have seen of the CCMs' lease.
-func (d *deployment) podSince() time.Time {
-	if pod := d.current(); pod != nil {
-		return pod.started
-	}
-	return time.Time{}
+// rememberedSince returns since when the processes share what they have seen of the CCMs' lease: those of one pod, and
+// those of the next one if the former released the lock.
+func (d *deployment) rememberedSince() time.Time {
+	return locked(&d.mutex, func() time.Time { return d.remembered })
 }
+
+// lockKey is the operator's lock, and memoryAnnotation what a process leaves there for the next pod.
+const (
+	lockKey          = operatorclient.OperatorNamespace + "/" + operatorName + "-lock"
+	memoryAnnotation = "cloudcontrollermanager.operator.openshift.io/memory"
+)
 
 func (d *deployment) configuration(
 	link *apitest.Link, pod *operatorPod,
@@ -202,7 +214,7 @@ func (d *deployment) configuration(
 			OperandImages: map[string]string{
 				"openstack-cloud-controller-manager": d.imageName(),
 			},
-			LeaderMemory: pod.memory, Dial: w.dial, TokenLifetime: w.tokenLifetime,
+			LeaderMemory: leadership.Memory{File: pod.memory}, Dial: w.dial, TokenLifetime: w.tokenLifetime,
 			Validity: w.validity,
 		}
 }
@@ -294,6 +306,8 @@ func (d *deployment) replace(hasGrace bool, after time.Duration) {
 		d.world.note("CHANGE the operator's pod is replaced")
 		pod.process.stop()
 		<-pod.process.ended
+		left := annotation(d.world.api.Get(leases, lockKey), memoryAnnotation) != ""
+		locked(&d.mutex, func() bool { d.hasLeft = left; return left })
 	} else {
 		d.kill()
 	}

@@ -94,6 +94,10 @@ type rules struct {
 	changes map[string][]time.Time
 	// longest is the longest time without a leader.
 	longest time.Duration
+	// unwatched is what unwatchedFor returned when it looked last, and lastRenewal the renewal since which it counts.
+	unwatched   time.Duration
+	looked      time.Time
+	lastRenewal time.Time
 	// faults counts the faults that are active, and quiet is when the last one ended.
 	faults int
 	quiet  time.Time
@@ -269,14 +273,26 @@ func (r *rules) leaders(f facts) {
 		gap = 0
 	}
 	r.longest = max(r.longest, gap)
-	bound := r.limit("nobody leads")
-	if r.world.operator.podSince().After(f.renewed) {
-		bound += bounds["nobody leads, and the operator has not seen the renewal"].limit - bounds["nobody leads"].limit
+	bound := r.limit("nobody leads") + r.unwatchedFor(f)
+	if most := bounds["nobody leads, and the operator has not seen the renewal"].limit; bound > most ||
+		r.world.operator.rememberedSince().After(f.renewed) {
+		bound = most
 	}
 	if r.exceeds("nobody leads", gap, bound) {
 		r.world.violate("nobody leads", "for %s after the last renewal: Ready %v, Available %v, Degraded %v", gap, f.ready,
 			f.state.conditions["Available"], f.state.conditions["Degraded"])
 	}
+}
+
+// unwatchedFor returns how long no operator has watched the lease since its last renewal.
+func (r *rules) unwatchedFor(f facts) time.Duration {
+	if !f.renewed.Equal(r.lastRenewal) {
+		r.lastRenewal, r.unwatched = f.renewed, 0
+	} else if _, acts := r.world.operator.actsSince(); !acts {
+		r.unwatched += f.now.Sub(r.looked)
+	}
+	r.looked = f.now
+	return r.unwatched
 }
 
 // hands: the operator takes away one static pod for a rollout, and two to move the lead. Never the last one.

@@ -91,6 +91,25 @@ func TestALeaseThatNobodyRenewsEndsAlsoWhenEachRolloutRestartsTheStandbys(t *tes
 	})
 }
 
+// Each pod of the operator is younger than the last renewal, and knows it from the former one. Otherwise each would wait
+// from its own first look, and a standby from its own, up to 57 seconds after that renewal.
+func TestALeaseThatNobodyRenewsEndsAlsoWhenTheOperatorIsReplacedEachMinute(t *testing.T) {
+	scenario(t, func(w *world) {
+		w.pass(time.Minute, nil)
+		w.leader().turnOff()
+		last := w.operator.rememberedSince()
+		for range 3 {
+			w.pass(40*time.Second, nil)
+			go w.operator.replace(true, 2*time.Second)
+		}
+		require.True(w, w.pass(2*time.Minute, func() bool { return w.leader() != nil }), "nobody leads")
+		require.Equal(w, last, w.operator.rememberedSince(), "a pod has left nothing")
+		for _, m := range w.machines {
+			m.reboot()
+		}
+	})
+}
+
 // On AWS, this order is the usual one.
 func TestCredentialsThatBecomeValidLaterAreInUseSoonAfter(t *testing.T) {
 	scenario(t, func(w *world) {

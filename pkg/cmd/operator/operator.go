@@ -43,7 +43,8 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	pod := operatorlock.Pod{Name: os.Getenv("POD_NAME"), UID: types.UID(os.Getenv("POD_UID"))}
 	if pod.UID != "" {
 		// The Deployment's volume for temporary files lives as long as the pod.
-		options.LeaderMemory = filepath.Join(os.TempDir(), "leader-"+string(pod.UID)+".json")
+		options.LeaderMemory.File = filepath.Join(os.TempDir(), "leader-"+string(pod.UID)+".json")
+		pod.Memory = options.LeaderMemory
 	}
 	run := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
 		return operator.Run(ctx, options, cc)

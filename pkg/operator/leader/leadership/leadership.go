@@ -3,27 +3,21 @@
 // before that reboots, and from a process whose node controller is not running. In a rollout, it moves the lead to the
 // first node that has the revision, see package preflight. Without it, the next CCM leads when the lease expires.
 //
-// release.go is about the lease, move.go about moves of the lead and movepod.go about their pods, deaf.go about a
-// leader whose node controller is not running.
+// release.go is about the lease, memory.go about what the operator's next process needs to know of it, move.go about moves
+// of the lead and movepod.go about their pods, deaf.go about a leader whose node controller is not running.
 package leadership
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
-	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/trial"
@@ -39,14 +33,14 @@ type Options struct {
 	NodeController *controlplane.NodeController
 	// Replaced counts the leaders that were replaced because of NodeController.
 	Replaced func()
-	// Memory is the file in which this process keeps what it has seen of the lease, see Recall.
-	Memory string `optional:"without one, nothing is kept"`
+	// Memory is where this process keeps what it has seen of the lease.
+	Memory Memory `optional:"without a file, nothing is kept"`
 }
 
 type controller struct {
 	dependencies.Deps
 	Options
-	// kept is the content of Memory.
+	// kept is the content of Memory's file.
 	kept []byte
 	// restarted is the container that replaced the one that led and failed.
 	restarted patience.Since[string]
@@ -134,46 +128,4 @@ func (c *controller) observe(seen controlplane.View) *view {
 	v.cordonedSince = c.cordoned.See(cordoned, v.Now())
 	v.deafSince, v.waiting, v.isDeaf = c.NodeController.NotRunning(v.holder.Identity)
 	return v
-}
-
-// Recall initializes the lease with what the former process in this pod saw of it, according to its file, before the
-// lease's informer starts. Otherwise, a CCM that ended while no operator ran would keep the lease until it expires:
-// this process could not know that the holder is one of ours.
-func Recall(lease *controlplane.Lease, file string) {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) { // also without a name
-		return
-	}
-	if err == nil {
-		err = lease.Recall(data)
-	}
-	if err != nil {
-		klog.ErrorS(err, "Cannot continue with what the former process saw of the lease", "file", file)
-	}
-}
-
-// keep writes to Memory if it has changed. Without it, the next process releases no lease before it has seen a renewal.
-func (c *controller) keep() {
-	data, err := c.Lease.Remember()
-	switch {
-	case c.Memory == "" || err != nil || bytes.Equal(data, c.kept):
-	case data == nil:
-		err = c.forget()
-	default:
-		if err = nodefiles.ReplaceFile(c.Memory, data); err == nil {
-			c.kept = data
-		}
-	}
-	if err != nil {
-		klog.ErrorS(err, "Cannot keep what was seen of the lease for the next process", "file", c.Memory)
-	}
-}
-
-// forget removes the file: if etcd is restored, a released lease must not count as the holder's again.
-func (c *controller) forget() error {
-	c.kept = nil
-	if err := os.Remove(c.Memory); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forgetting the holder of lease/%s: %w", operand.Lease, err)
-	}
-	return nil
 }

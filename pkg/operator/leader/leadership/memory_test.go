@@ -3,7 +3,9 @@ package leadership
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +18,9 @@ import (
 func remembering(t *testing.T, c *cluster, file string) *releasing {
 	t.Helper()
 	r := newReleasing()
-	r.Memory = file
+	r.Memory.File = file
 	require.NoError(t, r.kube.Tracker().Add(c.Lease))
-	Recall(r.Lease, file)
+	r.Memory.Recall(r.Lease)
 	return r
 }
 
@@ -116,6 +118,88 @@ func TestANewOperatorWithoutAMemoryReleasesNothing(t *testing.T) {
 			require.Zero(t, remembering(t, c, file).untilReleased(t, c, 20, 60))
 		})
 	}
+}
+
+// The operator sees the renewal of second 0 in second 1, and its pod is replaced twice: each process counts on, but for
+// the seconds in which none runs. Without its memory, the last one would count from its own first look.
+func TestTheNextPodOfTheOperatorCountsOn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// skew is how far the clock of the next pods' nodes is ahead.
+		skew time.Duration
+		// away is for how long no process runs between two pods.
+		away int
+		want int
+	}{
+		"the clocks agree":                       {away: 5, want: 1 + 137 + 2*5},
+		"the clock of the next one is ahead":     {away: 5, skew: time.Minute, want: 1 + 137 + 2*5},
+		"the clock of the next one is behind":    {away: 5, skew: -time.Minute, want: 1 + 137 + 2*5},
+		"what was left is two minutes old":       {away: 120, want: 1 + 137 + 2*120},
+		"what was left is older":                 {away: 121, want: 100 + 2*121 + 137},
+		"what was left seems to be older":        {away: 5, skew: 116 * time.Second, want: 100 + 2*5 + 137},
+		"what was left seems to be of to-morrow": {away: 5, skew: -24 * time.Hour, want: 100 + 2*5 + 137},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := threeMasters()
+			r := remembering(t, c, filepath.Join(t.TempDir(), "leader.json"))
+			r.witness(t, c)
+			second, skew := 50, time.Duration(0)
+			for range 2 {
+				left, err := r.Memory.Leave(at(second).Add(skew))
+				require.NoError(t, err)
+				second += tc.away
+				skew += tc.skew
+				next := Memory{filepath.Join(t.TempDir(), "leader.json")}
+				require.NoError(t, next.Take(left, at(second).Add(skew)))
+				r = remembering(t, c, next.File)
+				r.skew = skew
+				require.NoError(t, r.observe(t, c, second))
+				second += 50
+			}
+			require.Equal(t, tc.want, r.untilReleased(t, c, second-49, 600))
+		})
+	}
+}
+
+func TestWhatAProcessLeavesIsBounded(t *testing.T) {
+	c := threeMasters()
+	c.Lease.Annotations = map[string]string{"a-tenant": strings.Repeat("x", legacyLimit)}
+	r := remembering(t, c, filepath.Join(t.TempDir(), "leader.json"))
+	r.witness(t, c)
+	left, err := r.Memory.Leave(at(10))
+	require.ErrorContains(t, err, "leaving what was seen of the lease: it has ")
+	require.ErrorContains(t, err, " bytes, and at most 8192 are left")
+	require.Empty(t, left)
+}
+
+func TestAProcessThatHasSeenNothingLeavesNothing(t *testing.T) {
+	for _, file := range []string{"", filepath.Join(t.TempDir(), "leader.json")} {
+		left, err := Memory{file}.Leave(at(10))
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
+func TestWhatTheFormerPodLeftDoesNotReplaceWhatThisPodHasSeen(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leader.json")
+	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
+	require.NoError(t, Memory{file}.Take(`{"left": "2026-05-01T12:00:00Z"}`, at(0)))
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(content))
+}
+
+func TestWhatSomebodyElseWroteIntoTheLockIsNotTaken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leader.json")
+	require.EqualError(t, Memory{file}.Take("{", at(0)),
+		"decoding what the former pod saw of the lease: unexpected end of JSON input")
+	require.NoFileExists(t, file)
+}
+
+func TestADamagedMemoryIsNotLeft(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leader.json")
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	_, err := Memory{file}.Leave(at(0))
+	require.EqualError(t, err, "leaving what was seen of the lease: decoding "+file+": unexpected end of JSON input")
 }
 
 func TestAMemoryThatIsNoneOfALeaseIsAnError(t *testing.T) {

@@ -37,7 +37,7 @@ var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, con
 //   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease names a former
 //     holder, while the process that led acts until 133 seconds after its last renewal. On a single control-plane node,
 //     that process could only be an earlier container of the same pod, so no write has to be seen. Writes that the
-//     former process of the operator in this pod saw count too, see controlplane.Lease.Recall.
+//     former process of the operator saw count too, see Memory.
 //   - The process has ended, see controlplane.Lease.EndOf.
 //   - Or an administrator, or a controller that fences nodes, has declared with the taint out-of-service (KEP-2268)
 //     that the node is shut down, and the kubelet and the holder are silent. Without that taint, the node may only be

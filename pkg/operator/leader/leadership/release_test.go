@@ -45,6 +45,8 @@ type releasing struct {
 	others []*corev1.Pod
 	// next is when the controller wants to be called.
 	next time.Duration
+	// skew is how far its clock is ahead.
+	skew time.Duration
 }
 
 func newReleasing() *releasing {
@@ -63,13 +65,13 @@ func newReleasing() *releasing {
 func (r *releasing) observe(t *testing.T, c *cluster, second int) error {
 	t.Helper()
 	if c.Lease != nil {
-		r.Lease.See(c.Lease, at(second))
+		r.Lease.See(c.Lease, at(second).Add(r.skew))
 	} else {
-		r.Lease.Deleted(r.Lease.Record().Lease, at(second))
+		r.Lease.Deleted(r.Lease.Record().Lease, at(second).Add(r.skew))
 	}
 	c.Others = r.others
 	var err error
-	r.next, err = r.keepLease(t.Context(), r.controller.observe(c.ViewOf(r.Lease.Record(), at(second))))
+	r.next, err = r.keepLease(t.Context(), r.controller.observe(c.ViewOf(r.Lease.Record(), at(second).Add(r.skew))))
 	return err
 }
 

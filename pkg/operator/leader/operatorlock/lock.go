@@ -20,12 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -50,9 +52,11 @@ import (
 //   - The update that acquires the lock fails if the lock has changed since it was read.
 type lock struct {
 	resourcelock.Interface
-	pod   Pod
-	pods  corev1client.PodInterface
-	clock clock.PassiveClock
+	pod    Pod
+	pods   corev1client.PodInterface
+	leases coordinationv1client.LeaseInterface
+	name   string
+	clock  clock.PassiveClock
 	// lasts is the duration of a lock of ours.
 	lasts time.Duration
 
@@ -104,6 +108,45 @@ func (l *lock) get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return record, raw, nil
 }
 
+// Update writes the record. With the one that releases the lock, it leaves the memory for the next process.
+func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity != "" || l.pod.Memory == nil {
+		return l.Interface.Update(ctx, record)
+	}
+	left, err := l.pod.Memory.Leave(l.clock.Now())
+	if err != nil {
+		klog.ErrorS(err, "The next process has to begin without what this one has seen")
+	}
+	lease, err := l.leases.Get(ctx, l.name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("releasing the lock: %w", err)
+	}
+	if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != l.Identity() {
+		return fmt.Errorf("releasing the lock: %s holds it", holder)
+	}
+	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, memoryAnnotation, left)
+	if left == "" {
+		delete(lease.Annotations, memoryAnnotation)
+	}
+	_, err = l.leases.Update(ctx, lease, metav1.UpdateOptions{})
+	return err
+}
+
+// take takes what the former process left. Without it, this process begins anew.
+func (l *lock) take(ctx context.Context) {
+	if l.pod.Memory == nil {
+		return
+	}
+	lease, err := l.leases.Get(ctx, l.name, metav1.GetOptions{})
+	if err == nil {
+		err = l.pod.Memory.Take(lease.Annotations[memoryAnnotation], l.clock.Now())
+	}
+	if err != nil {
+		klog.ErrorS(err, "Cannot begin with what the former process has seen")
+	}
+}
+
 // endOf returns what proves that the holder has ended, "" if nothing does.
 func (l *lock) endOf(ctx context.Context, record *resourcelock.LeaderElectionRecord) string {
 	silent := l.clock.Since(l.seen.At())
@@ -148,9 +191,22 @@ func hasTerminated(pod *corev1.Pod, acquired metav1.Time) bool {
 type Pod struct {
 	Name string
 	UID  types.UID
+	// Memory is what the lock takes from one pod to the next, nil for nothing.
+	Memory Memory
 	// Exit ends the process; nil is klog.FlushAndExit.
 	Exit func(code int)
 }
+
+// Memory is what a process knows and the next one cannot see, in a pod of its own.
+type Memory interface {
+	// Leave returns it when this process releases the lock, "" for nothing.
+	Leave(now time.Time) (string, error)
+	// Take gets what the former process left, before this one acts.
+	Take(left string, now time.Time) error
+}
+
+// memoryAnnotation is the lock's annotation with what the process that released it left.
+const memoryAnnotation = "cloudcontrollermanager.operator.openshift.io/memory"
 
 // Run calls run while this process holds the lock, and exits when the lock is lost or released. component names the
 // lock. As in library-go, the process exits with 1 if run returns by itself.
@@ -179,7 +235,7 @@ func Run(
 	}
 	own := &lock{
 		Interface: election.Lock, pod: pod, pods: kube.CoreV1().Pods(times.Namespace), clock: cc.Clock,
-		lasts: times.LeaseDuration.Duration,
+		leases: kube.CoordinationV1().Leases(times.Namespace), name: times.Name, lasts: times.LeaseDuration.Duration,
 	}
 	if pod.UID != "" {
 		election.Lock = own
@@ -187,6 +243,7 @@ func Run(
 	election.Callbacks.OnStartedLeading = func(ctx context.Context) {
 		own.leads.Store(true)
 		defer context.AfterFunc(ctx, cc.EventRecorder.Shutdown)()
+		own.take(ctx)
 		if err := run(ctx, cc); err != nil || ctx.Err() == nil {
 			klog.ErrorS(err, "The controllers ended")
 			pod.Exit(1)

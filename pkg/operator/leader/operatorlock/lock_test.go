@@ -64,7 +64,7 @@ func newElection(holder string) *election {
 			LockConfig: resourcelock.ResourceLockConfig{Identity: ours},
 		},
 		pod: Pod{Name: "operator-a", UID: "uid-a"}, pods: kube.CoreV1().Pods(namespace), clock: fixed,
-		lasts: 137 * time.Second,
+		leases: kube.CoordinationV1().Leases(namespace), name: name, lasts: 137 * time.Second,
 	}}
 }
 
@@ -166,6 +166,48 @@ func TestAPodThatCannotBeReadProvesNothing(t *testing.T) {
 	e.kube.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "operator-b", nil)
 	})
+	require.Equal(t, other, e.holder(t))
+}
+
+// memory is that of one process.
+type memory struct {
+	seen string
+	err  error
+}
+
+func (m *memory) Leave(time.Time) (string, error) { return m.seen, m.err }
+
+func (m *memory) Take(left string, _ time.Time) error { m.seen = left; return m.err }
+
+func TestTheLockTakesTheMemoryOfAProcessToTheNextOne(t *testing.T) {
+	e := newElection(ours)
+	for i, seen := range []string{"first", "second", ""} {
+		former, next := &memory{seen: seen}, &memory{seen: "nothing was taken"}
+		e.pod.Memory = former
+		require.Equal(t, ours, e.holder(t))
+		require.NoError(t, e.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaderTransitions: i}))
+		require.Empty(t, e.holder(t), "the lock is released")
+		e.pod.Memory = next
+		require.NoError(t, e.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: ours}))
+		e.take(t.Context())
+		require.Equal(t, seen, next.seen)
+	}
+}
+
+func TestALockIsReleasedThoughItsHolderCannotLeaveWhatItHasSeen(t *testing.T) {
+	e := newElection(ours)
+	e.pod.Memory = &memory{err: errors.New("the disk is broken")}
+	require.Equal(t, ours, e.holder(t))
+	require.NoError(t, e.Update(t.Context(), resourcelock.LeaderElectionRecord{}))
+	require.Empty(t, e.holder(t))
+	e.take(t.Context())
+}
+
+func TestALockThatAnotherProcessHoldsIsNotReleased(t *testing.T) {
+	e := newElection(other)
+	require.NoError(t, e.kube.Tracker().Add(podB("uid-b", runs)))
+	e.pod.Memory = &memory{}
+	require.EqualError(t, e.Update(t.Context(), resourcelock.LeaderElectionRecord{}), "releasing the lock: "+other+" holds it")
 	require.Equal(t, other, e.holder(t))
 }
 

@@ -247,7 +247,7 @@ func rolloutOf(view controlplane.View, objects operand.Objects) rollout {
 
 // markWatching marks the standby that has waited the longest for a lease that is not renewed: client-go counts the
 // duration of the lease from each process's own first look. If a rollout restarted that standby, too, the cluster would
-// have no leader for as long again, even if the operator was replaced and has seen nothing.
+// have no leader for as long again, even if the operator was killed and has seen nothing.
 func (r rollout) markWatching() {
 	var longest *nodeState
 	for i := range r.nodes {
