@@ -170,10 +170,10 @@ func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
 	}
 }
 
-// Shift moves the times at which the operator saw something.
-func (r *Record) Shift(by time.Duration) {
+// Rebase makes what the operator saw, by a clock that showed one time, as long ago by a clock that shows another one.
+func (r *Record) Rebase(from, to time.Time) {
 	for _, at := range []*time.Time{&r.Since, &r.HeldSince, &r.Process.Since} {
-		*at = at.Add(by)
+		*at = to.Add(-from.Sub(*at))
 	}
 }
 
@@ -236,11 +236,18 @@ func renewed(lease *coordinationv1.Lease) time.Time {
 	return ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
 }
 
-// Remember returns what the next process of the operator needs to know about the lease, or nil if the holder is not a
-// process of ours that was seen to hold it. What is stored of it in the API server must be forgotten soon; see Recall.
-func (l *Lease) Remember() ([]byte, error) {
+// Remembered returns the record if the next process of the operator needs it: the holder is a process of ours that was
+// seen to hold the lease.
+func (l *Lease) Remembered() (Record, bool) {
 	r := l.Record()
-	if !r.Exists || !r.Observed || r.Process.Identity == "" || r.Process.Identity != leaseholder.Identity(r.Lease) {
+	return r, r.Exists && r.Observed && r.Process.Identity != "" && r.Process.Identity == leaseholder.Identity(r.Lease)
+}
+
+// Remember returns Remembered for Recall, nil if there is nothing to remember. What is stored of it in the API server
+// must be forgotten soon; see Recall.
+func (l *Lease) Remember() ([]byte, error) {
+	r, known := l.Remembered()
+	if !known {
 		return nil, nil
 	}
 	return json.Marshal(r)
@@ -255,7 +262,7 @@ func (l *Lease) Recall(data []byte) error {
 	if err := json.Unmarshal(data, &former); err != nil {
 		return fmt.Errorf("decoding the memory of the lease: %w", err)
 	}
-	if former.Lease == nil {
+	if former.Lease == nil || former.Process.Lease == nil {
 		return errors.New("decoding the memory of the lease: it has no lease")
 	}
 	l.mutex.Lock()
@@ -271,6 +278,7 @@ func (l *Lease) recall(now time.Time) {
 	}
 	if age := now.Sub(l.former.Since); age >= 0 && age < l.former.Process.Duration {
 		l.record = *l.former
+		l.record.Rebase(now, now) // From now on, the clock may be set.
 	}
 	l.former = nil
 }

@@ -28,7 +28,7 @@ const goldenWiring = "testdata/wiring.txt"
 func TestEachConstructorGetsTheDependenciesOfTheGoldenFile(t *testing.T) {
 	o, cc := assemble(t, apitest.Start(t, addToScheme))
 	o.OperatorImage, o.OperatorVersion, o.OperandVersion = "the operator's image", "the operator's version", "the operand's version"
-	o.LeaderMemory.File, o.TokenLifetime, o.UninitializedThreshold = "the leader's memory", 1, 2
+	o.LeaderMemory, o.TokenLifetime, o.UninitializedThreshold = leadership.NewMemory(""), 1, 2
 	o.Validity.Signer, o.Validity.Leaf = 3, 4
 	o.SystemTrust.Source = "the system's trust"
 	w, err := newWiring(o, cc)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leadership"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
@@ -45,7 +46,7 @@ func TestAnOperatorGoesOnWithWhatTheFormerContainerSawOfTheLease(t *testing.T) {
 	require.NoError(t, nodefiles.ReplaceFile(file, data))
 
 	options, cc := assemble(t, apitest.Start(t, addToScheme))
-	options.LeaderMemory.File = file
+	options.LeaderMemory = leadership.NewMemory(file)
 	w, err := newWiring(options, cc)
 	require.NoError(t, err)
 	w.lease.See(lease, now.Add(time.Second))

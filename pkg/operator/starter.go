@@ -50,8 +50,8 @@ type Options struct {
 	// UninitializedThreshold is how long a node may stay uninitialized before the operator degrades.
 	UninitializedThreshold time.Duration
 
-	// LeaderMemory survives a restart of the operator's container.
-	LeaderMemory leadership.Memory `optional:"without one, the next process waits for a lease from its own start"`
+	// LeaderMemory survives the process.
+	LeaderMemory *leadership.Memory `optional:"without one, the next process waits for a lease from its own start"`
 
 	Dial operandhealth.Dial `optional:"nil for the network"`
 }
@@ -129,7 +129,9 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 	if err != nil {
 		return nil, err
 	}
-	o.LeaderMemory.Recall(lease)
+	if o.LeaderMemory != nil {
+		o.LeaderMemory.Recall(lease)
+	}
 	w := &wiring{
 		Options:           o,
 		ControllerContext: cc,

@@ -214,7 +214,7 @@ func (d *deployment) configuration(
 			OperandImages: map[string]string{
 				"openstack-cloud-controller-manager": d.imageName(),
 			},
-			LeaderMemory: leadership.Memory{File: pod.memory}, Dial: w.dial, TokenLifetime: w.tokenLifetime,
+			LeaderMemory: leadership.NewMemory(pod.memory), Dial: w.dial, TokenLifetime: w.tokenLifetime,
 			Validity: w.validity,
 		}
 }

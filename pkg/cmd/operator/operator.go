@@ -17,6 +17,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leadership"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/operatorlock"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
@@ -43,7 +44,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	pod := operatorlock.Pod{Name: os.Getenv("POD_NAME"), UID: types.UID(os.Getenv("POD_UID"))}
 	if pod.UID != "" {
 		// The Deployment's volume for temporary files lives as long as the pod.
-		options.LeaderMemory.File = filepath.Join(os.TempDir(), "leader-"+string(pod.UID)+".json")
+		options.LeaderMemory = leadership.NewMemory(filepath.Join(os.TempDir(), "leader-"+string(pod.UID)+".json"))
 		pod.Memory = options.LeaderMemory
 	}
 	run := func(ctx context.Context, cc *controllercmd.ControllerContext) error {

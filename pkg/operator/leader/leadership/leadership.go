@@ -34,13 +34,13 @@ type Options struct {
 	// Replaced counts the leaders that were replaced because of NodeController.
 	Replaced func()
 	// Memory is where this process keeps what it has seen of the lease.
-	Memory Memory `optional:"without a file, nothing is kept"`
+	Memory *Memory `optional:"without one, nothing is kept"`
 }
 
 type controller struct {
 	dependencies.Deps
 	Options
-	// kept is the content of Memory's file.
+	// kept is what this process has written to Memory's file.
 	kept []byte
 	// restarted is the container that replaced the one that led and failed.
 	restarted patience.Since[string]

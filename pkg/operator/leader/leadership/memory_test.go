@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,7 @@ import (
 func remembering(t *testing.T, c *cluster, file string) *releasing {
 	t.Helper()
 	r := newReleasing()
-	r.Memory.File = file
+	r.Memory = NewMemory(file)
 	require.NoError(t, r.kube.Tracker().Add(c.Lease))
 	r.Memory.Recall(r.Lease)
 	return r
@@ -148,9 +149,9 @@ func TestTheNextPodOfTheOperatorCountsOn(t *testing.T) {
 				require.NoError(t, err)
 				second += tc.away
 				skew += tc.skew
-				next := Memory{filepath.Join(t.TempDir(), "leader.json")}
-				require.NoError(t, next.Take(left, at(second).Add(skew)))
-				r = remembering(t, c, next.File)
+				file := filepath.Join(t.TempDir(), "leader.json")
+				require.NoError(t, NewMemory(file).Take(left, at(second).Add(skew)))
+				r = remembering(t, c, file)
 				r.skew = skew
 				require.NoError(t, r.observe(t, c, second))
 				second += 50
@@ -172,17 +173,87 @@ func TestWhatAProcessLeavesIsBounded(t *testing.T) {
 }
 
 func TestAProcessThatHasSeenNothingLeavesNothing(t *testing.T) {
-	for _, file := range []string{"", filepath.Join(t.TempDir(), "leader.json")} {
-		left, err := Memory{file}.Leave(at(10))
+	c := threeMasters()
+	file := filepath.Join(t.TempDir(), "leader.json")
+	for _, m := range []*Memory{NewMemory(file), remembering(t, c, file).Memory} {
+		left, err := m.Leave(at(10))
 		require.NoError(t, err)
 		require.Empty(t, left)
 	}
 }
 
+// It has seen a holder that the former process did not know.
+func TestAProcessLeavesNothingThatItHasSeenEnd(t *testing.T) {
+	c := threeMasters()
+	r := remembering(t, c, filepath.Join(t.TempDir(), "leader.json"))
+	r.witness(t, c)
+	left, err := r.Memory.Leave(at(5))
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "leader.json")
+	require.NoError(t, NewMemory(file).Take(left, at(7)))
+	r = remembering(t, c, file)
+	c.Lease.Spec.HolderIdentity = ptr.To("")
+	require.NoError(t, r.observe(t, c, 8))
+	require.NoFileExists(t, file)
+	left, err = r.Memory.Leave(at(9))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// The clock of a machine that has just started is set while the operator watches, or has watched: what a process has
+// seen has the reading of a clock that is never set, which JSON does not keep.
+func TestAClockThatIsSetEndsNoLeaseEarlier(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// before is by how much the clock is set before the first process leaves, and after once the second one has begun.
+		before, after time.Duration
+	}{
+		"forward after":  {after: 90 * time.Second},
+		"forward before": {before: 90 * time.Second},
+		"back after":     {after: -90 * time.Second},
+		"back before":    {before: -90 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began, second, set := time.Now(), 0, time.Duration(0)
+			now := func() time.Time { return afterSetting(began.Add(time.Duration(second)*time.Second), set) }
+			c := threeMasters()
+			file := filepath.Join(t.TempDir(), "leader.json")
+			r := remembering(t, c, file)
+			look := func() {
+				r.Lease.See(c.Lease, now())
+				_, err := r.keepLease(t.Context(), r.controller.observe(c.ViewOf(r.Lease.Record(), now())))
+				require.NoError(t, err)
+			}
+			c.Renew(-26)
+			look()
+			second = 1
+			c.Renew(0)
+			look()
+			second, set = 20, tc.before
+			left, err := r.Memory.Leave(now())
+			require.NoError(t, err)
+			file = filepath.Join(t.TempDir(), "leader.json")
+			require.NoError(t, NewMemory(file).Take(left, now()))
+			r = remembering(t, c, file)
+			look()
+			set += tc.after
+			for ; r.released() == nil; second++ {
+				look()
+			}
+			require.Equal(t, 1+137, second-1)
+		})
+	}
+}
+
+// afterSetting returns a time of a clock that was set forward by so many seconds. No function changes only one reading.
+func afterSetting(t time.Time, by time.Duration) time.Time {
+	*(*int64)(unsafe.Pointer(&t)) += int64(by/time.Second) << 30
+	return t
+}
+
 func TestWhatTheFormerPodLeftDoesNotReplaceWhatThisPodHasSeen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "leader.json")
 	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
-	require.NoError(t, Memory{file}.Take(`{"left": "2026-05-01T12:00:00Z"}`, at(0)))
+	require.NoError(t, NewMemory(file).Take(`{"left": "2026-05-01T12:00:00Z"}`, at(0)))
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "{}", string(content))
@@ -190,22 +261,16 @@ func TestWhatTheFormerPodLeftDoesNotReplaceWhatThisPodHasSeen(t *testing.T) {
 
 func TestWhatSomebodyElseWroteIntoTheLockIsNotTaken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "leader.json")
-	require.EqualError(t, Memory{file}.Take("{", at(0)),
+	require.EqualError(t, NewMemory(file).Take("{", at(0)),
 		"decoding what the former pod saw of the lease: unexpected end of JSON input")
 	require.NoFileExists(t, file)
-}
-
-func TestADamagedMemoryIsNotLeft(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "leader.json")
-	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
-	_, err := Memory{file}.Leave(at(0))
-	require.EqualError(t, err, "leaving what was seen of the lease: decoding "+file+": unexpected end of JSON input")
 }
 
 func TestAMemoryThatIsNoneOfALeaseIsAnError(t *testing.T) {
 	l := &controlplane.Lease{}
 	require.EqualError(t, l.Recall([]byte("{")), "decoding the memory of the lease: unexpected end of JSON input")
 	require.EqualError(t, l.Recall([]byte("{}")), "decoding the memory of the lease: it has no lease")
+	require.EqualError(t, l.Recall([]byte(`{"Lease": {}}`)), "decoding the memory of the lease: it has no lease")
 }
 
 // Only a process of ours that was seen to hold the lease is kept.

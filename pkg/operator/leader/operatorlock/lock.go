@@ -62,6 +62,8 @@ type lock struct {
 
 	// seen is the last record, and since when this process has seen it.
 	seen patience.Since[string]
+	// left is what the former process left, if it has released the lock.
+	left string
 	// leads is set once this process has acquired the lock.
 	leads atomic.Bool
 }
@@ -94,9 +96,14 @@ func (l *lock) get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		return nil, nil, err
 	}
 	l.seen.See(string(raw), l.clock.Now())
-	if record.HolderIdentity == "" || record.HolderIdentity == l.Identity() {
+	switch record.HolderIdentity {
+	case l.Identity():
+		return record, raw, nil
+	case "":
+		l.left = l.legacy(ctx)
 		return record, raw, nil
 	}
+	l.left = ""
 	if l.leads.Load() { // Somebody edited the lock. client-go would go on acting until the renewal deadline.
 		klog.InfoS("Another process has acquired the lock", "holder", record.HolderIdentity)
 		l.pod.Exit(0)
@@ -133,16 +140,28 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return err
 }
 
+// legacy returns what the process left that released the lock. It counts only while nobody has the lock.
+func (l *lock) legacy(ctx context.Context) string {
+	if l.pod.Memory == nil {
+		return ""
+	}
+	lease, err := l.leases.Get(ctx, l.name, metav1.GetOptions{})
+	if err != nil {
+		klog.ErrorS(err, "Cannot see what the former process left")
+		return ""
+	}
+	if ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
+		return ""
+	}
+	return lease.Annotations[memoryAnnotation]
+}
+
 // take takes what the former process left. Without it, this process begins anew.
-func (l *lock) take(ctx context.Context) {
+func (l *lock) take() {
 	if l.pod.Memory == nil {
 		return
 	}
-	lease, err := l.leases.Get(ctx, l.name, metav1.GetOptions{})
-	if err == nil {
-		err = l.pod.Memory.Take(lease.Annotations[memoryAnnotation], l.clock.Now())
-	}
-	if err != nil {
+	if err := l.pod.Memory.Take(l.left, l.clock.Now()); err != nil {
 		klog.ErrorS(err, "Cannot begin with what the former process has seen")
 	}
 }
@@ -243,7 +262,7 @@ func Run(
 	election.Callbacks.OnStartedLeading = func(ctx context.Context) {
 		own.leads.Store(true)
 		defer context.AfterFunc(ctx, cc.EventRecorder.Shutdown)()
-		own.take(ctx)
+		own.take()
 		if err := run(ctx, cc); err != nil || ctx.Err() == nil {
 			klog.ErrorS(err, "The controllers ended")
 			pod.Exit(1)

@@ -189,9 +189,25 @@ func TestTheLockTakesTheMemoryOfAProcessToTheNextOne(t *testing.T) {
 		require.Empty(t, e.holder(t), "the lock is released")
 		e.pod.Memory = next
 		require.NoError(t, e.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: ours}))
-		e.take(t.Context())
+		e.take()
 		require.Equal(t, seen, next.seen)
 	}
+}
+
+// A snapshot of etcd that has it is from the seconds in which no process had the lock.
+func TestWhatAProcessLeftCountsOnlyWhileNobodyHasTheLock(t *testing.T) {
+	e := newElection(ours)
+	e.pod.Memory = &memory{seen: "the lease of a former process"}
+	require.Equal(t, ours, e.holder(t))
+	require.NoError(t, e.Update(t.Context(), resourcelock.LeaderElectionRecord{}))
+	require.Empty(t, e.holder(t))
+	e.edit(t, func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = ptr.To(former) })
+	require.Empty(t, e.holder(t), "it has ended")
+	next := &memory{seen: "nothing was taken"}
+	e.pod.Memory = next
+	require.NoError(t, e.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: ours}))
+	e.take()
+	require.Empty(t, next.seen)
 }
 
 func TestALockIsReleasedThoughItsHolderCannotLeaveWhatItHasSeen(t *testing.T) {
@@ -200,7 +216,7 @@ func TestALockIsReleasedThoughItsHolderCannotLeaveWhatItHasSeen(t *testing.T) {
 	require.Equal(t, ours, e.holder(t))
 	require.NoError(t, e.Update(t.Context(), resourcelock.LeaderElectionRecord{}))
 	require.Empty(t, e.holder(t))
-	e.take(t.Context())
+	e.take()
 }
 
 func TestALockThatAnotherProcessHoldsIsNotReleased(t *testing.T) {
