@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	page = 250
+	// page is how many Pods or Nodes are in memory at once: a kubelet can make each of them megabytes large.
+	page = 50
 
 	// readOneByOne is how many Nodes are read one by one, which is cheaper than a list of thousands.
 	readOneByOne = 10
