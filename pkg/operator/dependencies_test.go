@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leadership"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
