@@ -132,9 +132,9 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 		return fmt.Errorf("releasing the lock: %s holds it", holder)
 	}
 	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, memoryAnnotation, left)
-	if left == "" {
-		delete(lease.Annotations, memoryAnnotation)
+	delete(lease.Annotations, memoryAnnotation)
+	if left != "" {
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, memoryAnnotation, left)
 	}
 	_, err = l.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	return err
