@@ -42,11 +42,7 @@ const (
 func NewCommand(ctx context.Context) *cobra.Command {
 	options := operator.Options{}
 	pod := operatorlock.Pod{Name: os.Getenv("POD_NAME"), UID: types.UID(os.Getenv("POD_UID"))}
-	if pod.UID != "" {
-		// The Deployment's volume for temporary files lives as long as the pod.
-		options.LeaderMemory = leadership.NewMemory(filepath.Join(os.TempDir(), "leader-"+string(pod.UID)+".json"))
-		pod.Memory = options.LeaderMemory
-	}
+	remember(&pod, &options)
 	run := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
 		return operator.Run(ctx, options, cc)
 	}
@@ -83,6 +79,15 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		return awaitAPIServer(ctx, cmd.Flag("kubeconfig").Value.String(), startLimit)
 	}
 	return cmd
+}
+
+// remember lets the operator and its lock share what is kept for the next process, in this pod or another one.
+func remember(pod *operatorlock.Pod, o *operator.Options) {
+	if pod.UID != "" {
+		// The Deployment's volume for temporary files lives as long as the pod.
+		memory := leadership.NewMemory(filepath.Join(os.TempDir(), "leader-"+string(pod.UID)+".json"))
+		pod.Memory, o.LeaderMemory = memory, memory
+	}
 }
 
 func complete(o *operator.Options) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/operatorlock"
 )
 
 func TestWhatTheDeploymentBrings(t *testing.T) {
@@ -23,6 +24,17 @@ func TestWhatTheDeploymentBrings(t *testing.T) {
 	require.Equal(t, "4.99.0", got.OperatorVersion)
 	require.Equal(t, "4.99.1", got.OperandVersion)
 	require.Equal(t, "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem of the operator's image", got.SystemTrust.Source)
+}
+
+func TestTheLockAndTheOperatorShareTheMemoryOfAPod(t *testing.T) {
+	pod, options := operatorlock.Pod{UID: "a"}, operator.Options{}
+	remember(&pod, &options)
+	require.NotNil(t, options.LeaderMemory)
+	require.Same(t, options.LeaderMemory, pod.Memory)
+
+	outside := operatorlock.Pod{}
+	remember(&outside, &options)
+	require.Equal(t, operatorlock.Pod{}, outside, "no pod, and no process that could follow it")
 }
 
 func TestTheImageAndTheVersionsAreRequired(t *testing.T) {
