@@ -3,8 +3,8 @@
 // before that reboots, and from a process whose node controller is not running. In a rollout, it moves the lead to the
 // first node that has the revision, see package preflight. Without it, the next CCM leads when the lease expires.
 //
-// release.go is about the lease, memory.go about what the operator's next process needs to know of it, move.go about moves
-// of the lead and movepod.go about their pods, deaf.go about a leader whose node controller is not running.
+// release.go is about the lease, memory.go about what the operator's next process needs to know of it, move.go about
+// moves of the lead and movepod.go about their pods, deaf.go about a leader whose node controller is not running.
 package leadership
 
 import (

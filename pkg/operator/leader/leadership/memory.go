@@ -26,10 +26,10 @@ const (
 	legacyLimit = 8 << 10
 )
 
-// Memory is what the processes of the operator have seen of the lease. A file keeps it for the next process in this pod,
-// and the operator's lock takes it to the next pod, see Leave. With it, the next process continues as if it had watched
-// the lease all the time. Without it, it does not know whether the holder is a process of ours, and waits for the lease
-// to expire from its own first look.
+// Memory is what the processes of the operator have seen of the lease. A file keeps it for the next process in this
+// pod, and the operator's lock takes it to the next pod, see Leave. With it, the next process continues as if it had
+// watched the lease all the time. Without it, it does not know whether the holder is a process of ours, and waits for
+// the lease to expire from its own first look.
 type Memory struct {
 	file  string
 	lease atomic.Pointer[controlplane.Lease]
@@ -104,7 +104,8 @@ func (m *Memory) Recall(lease *controlplane.Lease) {
 	}
 }
 
-// keep writes to the file what has changed. Without it, the next process releases no lease before it has seen a renewal.
+// keep writes to the file what has changed. Without it, the next process releases no lease before it has seen a
+// renewal.
 func (c *controller) keep() {
 	if c.Memory == nil {
 		return

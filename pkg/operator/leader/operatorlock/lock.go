@@ -27,7 +27,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -128,7 +127,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if err != nil {
 		return fmt.Errorf("releasing the lock: %w", err)
 	}
-	if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != l.Identity() {
+	if holder := leaseholder.Identity(lease); holder != l.Identity() {
 		return fmt.Errorf("releasing the lock: %s holds it", holder)
 	}
 	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
@@ -150,7 +149,7 @@ func (l *lock) legacy(ctx context.Context) string {
 		klog.ErrorS(err, "Cannot see what the former process left")
 		return ""
 	}
-	if ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
+	if leaseholder.Identity(lease) != "" {
 		return ""
 	}
 	return lease.Annotations[memoryAnnotation]
