@@ -286,7 +286,7 @@ func (r *rules) leaders(f facts) {
 
 // unwatchedFor returns how long no operator has watched the lease since its last renewal.
 func (r *rules) unwatchedFor(f facts) time.Duration {
-	if !f.renewed.Equal(r.lastRenewal) {
+	if !f.renewed.Equal(r.lastRenewal) || r.looked.IsZero() {
 		r.lastRenewal, r.unwatched = f.renewed, 0
 	} else if _, acts := r.world.operator.actsSince(); !acts {
 		r.unwatched += f.now.Sub(r.looked)
