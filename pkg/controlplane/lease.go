@@ -255,8 +255,8 @@ func (l *Lease) Remember() ([]byte, error) {
 
 // Recall restores what Remember returned, as if one process had watched the lease all the time. It must be called
 // before the informer starts. The memory is valid for the duration of a lease, in which no other process can have
-// acquired it: if etcd was restored meanwhile, the holder is that of the memory, or the lease has gone back. A memory
-// from the etcd that was restored would not show that.
+// acquired it. If etcd is restored meanwhile, the holder is that of the memory, or the lease has gone back. A memory
+// that is stored in etcd is restored too, and does not show that.
 func (l *Lease) Recall(data []byte) error {
 	var former Record
 	if err := json.Unmarshal(data, &former); err != nil {

@@ -181,8 +181,8 @@ func (d *deployment) current() *operatorPod {
 	return locked(&d.mutex, func() *operatorPod { return d.pod })
 }
 
-// rememberedSince returns since when the processes share what they have seen of the CCMs' lease: those of one pod, and
-// those of the next one if the former released the lock.
+// rememberedSince returns the start of the first process whose memory of the CCMs' lease the current one has. A process
+// passes its memory to the next one in its pod, and to the next pod if it releases the lock.
 func (d *deployment) rememberedSince() time.Time {
 	return locked(&d.mutex, func() time.Time { return d.remembered })
 }

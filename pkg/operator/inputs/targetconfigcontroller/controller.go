@@ -80,8 +80,8 @@ type controller struct {
 
 	// held is the hold timer: how long a change has waited while a former cloud-controller-manager works, or none does.
 	held patience.Since[bool]
-	// worked records since when a former cloud-controller-manager works, or does not work any more. It is zero until this
-	// process of the operator sees one that works.
+	// worked records whether a former cloud-controller-manager works, and since when. It is zero until this process of
+	// the operator sees one that works.
 	worked patience.Since[bool]
 
 	// absent is since when each absent input has been absent.

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// legacyPeriod is how old the legacy of another pod may be. Whoever restores etcd stops all API servers first, so that
-	// a snapshot from the seconds between two pods is older.
+	// legacyPeriod is the maximum age of a legacy. A restore of etcd takes longer, because an administrator stops all API
+	// servers first. So a restored legacy is too old.
 	legacyPeriod = 2 * time.Minute
 
 	// legacyLimit bounds the legacy, in bytes: what others write into the lease is part of it.
@@ -38,9 +38,9 @@ type Memory struct {
 // NewMemory returns the memory of a pod, with a file that lives as long as the pod.
 func NewMemory(file string) *Memory { return &Memory{file: file} }
 
-// legacy is what a process leaves for the next pod.
+// legacy is the record that a process leaves for the next pod.
 type legacy struct {
-	// Left is when, by the clock of the former pod's node.
+	// Left is the time at which the process left it, by the clock of its node.
 	Left   time.Time           `json:"left"`
 	Record controlplane.Record `json:"record"`
 }

@@ -169,7 +169,7 @@ func TestAPodThatCannotBeReadProvesNothing(t *testing.T) {
 	require.Equal(t, other, e.holder(t))
 }
 
-// memory is that of one process.
+// memory records what the lock passes to a process.
 type memory struct {
 	seen string
 	err  error
