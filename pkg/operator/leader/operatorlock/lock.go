@@ -114,57 +114,6 @@ func (l *lock) get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return record, raw, nil
 }
 
-// Update writes the record. With the one that releases the lock, it leaves the memory for the next process.
-func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	if record.HolderIdentity != "" || l.pod.Memory == nil {
-		return l.Interface.Update(ctx, record)
-	}
-	left, err := l.pod.Memory.Leave(l.clock.Now())
-	if err != nil {
-		klog.ErrorS(err, "The next process has to begin without what this one has seen")
-	}
-	lease, err := l.leases.Get(ctx, l.name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("releasing the lock: %w", err)
-	}
-	if holder := leaseholder.Identity(lease); holder != l.Identity() {
-		return fmt.Errorf("releasing the lock: %s holds it", holder)
-	}
-	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
-	delete(lease.Annotations, memoryAnnotation)
-	if left != "" {
-		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, memoryAnnotation, left)
-	}
-	_, err = l.leases.Update(ctx, lease, metav1.UpdateOptions{})
-	return err
-}
-
-// legacy returns what the process left that released the lock. It counts only while nobody has the lock.
-func (l *lock) legacy(ctx context.Context) string {
-	if l.pod.Memory == nil {
-		return ""
-	}
-	lease, err := l.leases.Get(ctx, l.name, metav1.GetOptions{})
-	if err != nil {
-		klog.ErrorS(err, "Cannot see what the former process left")
-		return ""
-	}
-	if leaseholder.Identity(lease) != "" {
-		return ""
-	}
-	return lease.Annotations[memoryAnnotation]
-}
-
-// take takes what the former process left. Without it, this process begins anew.
-func (l *lock) take() {
-	if l.pod.Memory == nil {
-		return
-	}
-	if err := l.pod.Memory.Take(l.left, l.clock.Now()); err != nil {
-		klog.ErrorS(err, "Cannot begin with what the former process has seen")
-	}
-}
-
 // endOf returns what proves that the holder has ended, "" if nothing does.
 func (l *lock) endOf(ctx context.Context, record *resourcelock.LeaderElectionRecord) string {
 	silent := l.clock.Since(l.seen.At())
@@ -214,17 +163,6 @@ type Pod struct {
 	// Exit ends the process; nil is klog.FlushAndExit.
 	Exit func(code int)
 }
-
-// Memory is what a process knows and the next one cannot see, in a pod of its own.
-type Memory interface {
-	// Leave returns it when this process releases the lock, "" for nothing.
-	Leave(now time.Time) (string, error)
-	// Take gets what the former process left, before this one acts.
-	Take(left string, now time.Time) error
-}
-
-// memoryAnnotation is the lock's annotation with what the process that released it left.
-const memoryAnnotation = "cloudcontrollermanager.operator.openshift.io/memory"
 
 // Run calls run while this process holds the lock, and exits when the lock is lost or released. component names the
 // lock. As in library-go, the process exits with 1 if run returns by itself.
