@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/freeport"
 )
 
 // binary is the operator, built once for all tests.
@@ -163,10 +164,9 @@ func (c *cluster) kubeconfig(t *testing.T, dir string) string {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Loopback()
 	require.NoError(t, err)
-	defer func() { require.NoError(t, listener.Close()) }()
-	return listener.Addr().String()
+	return net.JoinHostPort("127.0.0.1", port)
 }
 
 // buffer is a log with concurrent reads and writes.

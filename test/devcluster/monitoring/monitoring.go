@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/freeport"
 )
 
 // The files in the directory of a Prometheus.
@@ -59,14 +61,11 @@ type Prometheus struct {
 // Start starts a Prometheus. On an error nothing is left running.
 func Start(ctx context.Context, options Options) (*Prometheus, error) {
 	if options.Address == "" {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := freeport.Loopback()
 		if err != nil {
-			return nil, fmt.Errorf("free port: %w", err)
+			return nil, err
 		}
-		options.Address = listener.Addr().String()
-		if err := listener.Close(); err != nil {
-			return nil, fmt.Errorf("free port: %w", err)
-		}
+		options.Address = net.JoinHostPort("127.0.0.1", port)
 	}
 	if err := options.write(ctx); err != nil {
 		return nil, err

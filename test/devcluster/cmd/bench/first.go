@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/freeport"
 )
 
 const (
@@ -113,14 +113,14 @@ func newStarter(ctx context.Context, started *devcluster.Cluster, binary string)
 // start starts the operator with its Deployment's environment variables. It returns its process, and a function that
 // ends it.
 func (s *starter) start() (pid int, stop func() error, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Loopback()
 	if err != nil {
 		return 0, nil, err
 	}
 	config := filepath.Join(s.Dir(), "operator.yaml")
 	content := fmt.Sprintf("apiVersion: operator.openshift.io/v1alpha1\nkind: GenericOperatorConfig\nservingInfo:\n  "+
-		"bindAddress: %s\n", listener.Addr())
-	if err := errors.Join(listener.Close(), os.WriteFile(config, []byte(content), 0o600)); err != nil {
+		"bindAddress: 127.0.0.1:%s\n", port)
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
 		return 0, nil, err
 	}
 	log, err := os.Create(filepath.Join(s.Dir(), "logs", "operator.log"))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/freeport"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/process"
 )
 
@@ -70,18 +71,24 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 }
 
 func (c *ControlPlane) start(ctx context.Context) error {
-	ports, err := freePorts(3)
+	client, err := freeport.Loopback()
+	if err != nil {
+		return err
+	}
+	peers, err := freeport.Loopback()
 	if err != nil {
 		return err
 	}
 	if c.options.Port == "" {
-		c.options.Port = ports[2]
+		if c.options.Port, err = freeport.Loopback(); err != nil {
+			return err
+		}
 	}
-	c.etcdURL = "http://127.0.0.1:" + ports[0]
+	c.etcdURL = "http://127.0.0.1:" + client
 	if c.files, err = writeFiles(c.options, c.URL()); err != nil {
 		return err
 	}
-	if err := c.startEtcd(ctx, "http://127.0.0.1:"+ports[1]); err != nil {
+	if err := c.startEtcd(ctx, "http://127.0.0.1:"+peers); err != nil {
 		return err
 	}
 	if err := c.StartAPIServer(ctx); err != nil {
@@ -256,31 +263,6 @@ func (c *ControlPlane) client() (kubernetes.Interface, error) {
 	}
 	config.Timeout = 5 * time.Second
 	return kubernetes.NewForConfig(config)
-}
-
-// freePorts returns loopback ports that were free a moment ago.
-func freePorts(n int) ([]string, error) {
-	ports := make([]string, 0, n)
-	// All are closed at the end, so that no port occurs twice.
-	var listeners []net.Listener
-	defer func() {
-		for _, listener := range listeners {
-			_ = listener.Close()
-		}
-	}()
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("free port: %w", err)
-		}
-		listeners = append(listeners, listener)
-		_, port, err := net.SplitHostPort(listener.Addr().String())
-		if err != nil {
-			return nil, fmt.Errorf("free port: %w", err)
-		}
-		ports = append(ports, port)
-	}
-	return ports, nil
 }
 
 func writeFile(path string, content []byte, mode os.FileMode) error {
