@@ -13,6 +13,9 @@ TOOLS="$ROOT/_output/tools"
 # step prints a progress message, so that long steps are visible.
 step() { printf '==> %s\n' "$*"; }
 
+# What `time` prints below a step: the steps of .ci/run share its CPUs, so the elapsed time alone says little.
+TIMEFORMAT='    %0R s, %0U s of CPU and %0S s in the kernel'
+
 # modules prints the directory of every module, the root first.
 modules() { git ls-files --cached --others --exclude-standard -- 'go.mod' '**/go.mod' | xargs -n1 dirname | sort; }
 

@@ -13,7 +13,7 @@ fi
 # visibly.
 step "building what the development clusters run"
 (cd test/devcluster && go build -o ../../_output/bin/devcluster ./cmd/devcluster)
-_output/bin/devcluster build
+time _output/bin/devcluster build
 
 # Fast modules come first, so that a failing unit test shows before a cluster starts.
 order=(. test/alerts test/ote test/devcluster test/conformance test/integration test/e2e)
@@ -22,7 +22,6 @@ failed=()
 for module in "${order[@]}"; do
 	[[ -f "$module/go.mod" ]] || continue
 	step "testing module $module"
-	started=$SECONDS
 	# One package at a time: packages that start a cluster share a bridge.
 	flags=(-timeout=45m)
 	[[ "$module" == . ]] || flags+=(-p=1)
@@ -35,10 +34,10 @@ for module in "${order[@]}"; do
 	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=16h)
 	# These tests run the built cloud-controller-managers, which the test cache does not track either.
 	[[ "$module" != test/conformance ]] || flags+=(-count=1)
-	if (cd "$module" && go test "${flags[@]}" ./...); then
-		step "module $module passed in $((SECONDS - started)) s"
+	if time (cd "$module" && go test "${flags[@]}" ./...); then
+		step "module $module passed"
 	else
-		step "module $module FAILED after $((SECONDS - started)) s"
+		step "module $module FAILED"
 		failed+=("$module")
 	fi
 done

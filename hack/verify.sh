@@ -104,7 +104,7 @@ for_each() {
 failed=()
 run() {
 	step "$1"
-	"${@:2}" || failed+=("$1")
+	time "${@:2}" || failed+=("$1")
 }
 
 run "gofmt" check_format
