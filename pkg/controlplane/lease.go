@@ -232,6 +232,11 @@ func (r *Record) Transitions() int32 {
 
 func transitions(lease *coordinationv1.Lease) int32 { return ptr.Deref(lease.Spec.LeaseTransitions, 0) }
 
+// WasRenewedWithin reports whether the lease exists and was renewed at most a period ago, by the clock of the holder's node.
+func (r Record) WasRenewedWithin(period time.Duration, now time.Time) bool {
+	return r.Exists && now.Sub(renewed(r.Lease)).Abs() <= period
+}
+
 func renewed(lease *coordinationv1.Lease) time.Time {
 	return ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
 }

@@ -29,6 +29,7 @@ import (
 	"k8s.io/utils/clock"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/versions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
@@ -42,7 +43,7 @@ func metaOf(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-func target(name string) metav1.ObjectMeta { return metaOf(operatorclient.TargetNamespace, name) }
+func target(name string) metav1.ObjectMeta { return metaOf(operand.Namespace, name) }
 
 var resourceKind = ccmv1.Resource.GroupVersion().WithKind("CloudControllerManager")
 
@@ -351,7 +352,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 			[]string{"NodeManagerController", "TargetConfigController", "Versions"},
 		},
 		"the namespace": {
-			&corev1.Namespace{ObjectMeta: metaOf("", operatorclient.TargetNamespace)},
+			&corev1.Namespace{ObjectMeta: metaOf("", operand.Namespace)},
 			[]string{"Takeover", "TargetConfigController"},
 		},
 		"a control-plane Node": {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -98,7 +99,7 @@ var forges = map[string]forge{
 		var kept []any
 		for i := range 20 {
 			pod := &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: operatorclient.TargetNamespace, Name: fmt.Sprint(i), Labels: map[string]string{"app": large()}},
+				ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: fmt.Sprint(i), Labels: map[string]string{"app": large()}},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Args: []string{large()}}}},
 				Status:     corev1.PodStatus{Message: large()},
 			}
@@ -207,7 +208,7 @@ func TestAPodThatIsTooLargeIsNoneOfOurs(t *testing.T) {
 	pod := func(size int) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: operatorclient.TargetNamespace, Name: "a", UID: "u", ResourceVersion: "7",
+				Namespace: operand.Namespace, Name: "a", UID: "u", ResourceVersion: "7",
 				Labels: map[string]string{"app": "cloud-controller-manager"},
 			},
 			Status: corev1.PodStatus{Message: strings.Repeat("x", size)},
@@ -219,7 +220,7 @@ func TestAPodThatIsTooLargeIsNoneOfOurs(t *testing.T) {
 	}{
 		"an ordinary one is kept": {size: 1 << 10, want: pod(1 << 10)},
 		"of a larger one, no label is left": {size: maxPod, want: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: operatorclient.TargetNamespace, Name: "a", UID: "u", ResourceVersion: "7",
+			Namespace: operand.Namespace, Name: "a", UID: "u", ResourceVersion: "7",
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,9 +65,9 @@ type informerSet struct {
 func newInformerSet(kube kubernetes.Interface, config configclient.Interface) informerSet {
 	return informerSet{
 		target:    targetInformers(kube),
-		lease:     namespaced(kube, operatorclient.TargetNamespace, named(operand.Lease)),
-		preflight: namespaced(kube, operatorclient.TargetNamespace, named(operand.PreflightName)),
-		namespace: clusterScoped(kube, named(operatorclient.TargetNamespace)),
+		lease:     namespaced(kube, operand.Namespace, named(operand.Lease)),
+		preflight: namespaced(kube, operand.Namespace, named(operand.PreflightName)),
+		namespace: clusterScoped(kube, named(operand.Namespace)),
 		operator:  namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
 		userConfig: ondemand.NewConfigMaps(func(name string) cache.SharedIndexInformer {
 			return namespaced(kube, operatorclient.UserConfigNamespace, named(name)).Core().V1().ConfigMaps().Informer()
@@ -81,7 +81,7 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		policies: clusterScoped(kube, labelled(admissionpolicies.Selector)),
 		kubeSystemBindings: namespaced(
 			kube, operatorclient.KubeSystemNamespace, labelled(staticresources.Selector)),
-		nodeManager: namespaced(kube, operatorclient.TargetNamespace, named(operand.NodeManager)),
+		nodeManager: namespaced(kube, operand.Namespace, named(operand.NodeManager)),
 		allNodes: informers.NewSharedInformerFactoryWithOptions(
 			kube, resync, informers.WithTransform(nodedeletion.StripNode)),
 		pki: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
@@ -119,7 +119,7 @@ func (i informerSet) everyNode() cache.SharedIndexInformer {
 // on every Linux node: memory and the events of controllers that watch Pods would grow with the number of workers.
 func targetInformers(kube kubernetes.Interface) *maskedpods.Informers {
 	return maskedpods.NewInformers(informers.NewSharedInformerFactoryWithOptions(kube, resync,
-		informers.WithNamespace(operatorclient.TargetNamespace), informers.WithTweakListOptions(longWatch),
+		informers.WithNamespace(operand.Namespace), informers.WithTweakListOptions(longWatch),
 		informers.WithTransform(stripTarget)), labelled("k8s-app!="+operand.NodeManager))
 }
 

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/apitest"
 )
 
@@ -43,7 +42,7 @@ func workerPods(count int) []runtime.Object {
 	for i := range count {
 		pods = append(pods, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: operatorclient.TargetNamespace, Name: fmt.Sprintf("azure-cloud-node-manager-%d", i),
+				Namespace: operand.Namespace, Name: fmt.Sprintf("azure-cloud-node-manager-%d", i),
 				Labels: operand.NodeManagerLabels(), Annotations: map[string]string{"x": fmt.Sprintf("%01000d", i)},
 			},
 			Spec: corev1.PodSpec{NodeName: fmt.Sprintf("worker-%d", i), Containers: []corev1.Container{{
@@ -56,7 +55,7 @@ func workerPods(count int) []runtime.Object {
 
 func staticPod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: operatorclient.TargetNamespace, Name: name, Labels: map[string]string{"app": operand.Name},
+		Namespace: operand.Namespace, Name: name, Labels: map[string]string{"app": operand.Name},
 	}}
 }
 

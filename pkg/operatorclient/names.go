@@ -12,9 +12,6 @@ const (
 	// OperatorNamespace is the namespace of the operator.
 	OperatorNamespace = "openshift-cloud-controller-manager-operator"
 
-	// TargetNamespace is the namespace of the operand and of the objects from which it is rendered.
-	TargetNamespace = "openshift-cloud-controller-manager"
-
 	// UserConfigNamespace contains the objects that administrators edit.
 	UserConfigNamespace = "openshift-config"
 

@@ -128,12 +128,22 @@ func TestCredentialsThatBecomeValidLaterAreInUseSoonAfter(t *testing.T) {
 
 // While the lead moves, nobody leads for some seconds. A change that comes then is tried like any other.
 func TestAChangeThatComesWhileTheLeadMovesIsTried(t *testing.T) {
+	testChangeWhileTheLeadMoves(t, func(*world) {})
+}
+
+// The next process of the operator has seen no leader.
+func TestAChangeThatComesWhileTheLeadMovesIsTriedAlsoByAnotherOperator(t *testing.T) {
+	testChangeWhileTheLeadMoves(t, func(w *world) { w.operator.replace(true, time.Second) })
+}
+
+func testChangeWhileTheLeadMoves(t *testing.T, and func(*world)) {
 	scenario(t, func(w *world) {
 		w.configure(1)
 		require.True(w, w.pass(4*time.Minute, func() bool { return holderOf(w.api.Get(leases, leaseKey)) == "" }))
 		latest := w.state().latest
 		w.cloud.accept(0)
 		w.rotate(1)
+		and(w)
 		w.pass(2*time.Minute, nil)
 		require.Equal(w, latest, w.state().latest)
 		require.Contains(w, w.state().conditions["Degraded"].message, "the cloud rejects the credentials")

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	target   = operatorclient.TargetNamespace
+	target   = operand.Namespace
 	leaseKey = target + "/" + operand.Lease
 )
 

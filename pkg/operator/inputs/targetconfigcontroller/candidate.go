@@ -335,7 +335,7 @@ func fallbackText(since time.Time) string {
 
 // trustFallback names the revision's object if the trusted CA was taken from one.
 func trustFallback(source string, since time.Time) string {
-	if strings.HasSuffix(source, " in "+operatorclient.TargetNamespace) {
+	if strings.HasSuffix(source, " in "+operand.Namespace) {
 		return fmt.Sprintf("until then, the content of %s stays in use", source)
 	}
 	return fallbackText(since)

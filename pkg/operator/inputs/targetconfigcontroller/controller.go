@@ -27,7 +27,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/reconciler"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -255,8 +254,8 @@ func (c *controller) applySecret(ctx context.Context, recorder events.Recorder, 
 // checkNamespace reports a missing or terminating operand namespace instead of the credentials that go with it.
 func (c *controller) checkNamespace() (*diagnostic.Diagnostic, error) {
 	const writer = "the cluster-version-operator"
-	d := &diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: "namespace/" + operatorclient.TargetNamespace}
-	namespace, err := c.Namespaces.Lister().Get(operatorclient.TargetNamespace)
+	d := &diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: "namespace/" + operand.Namespace}
+	namespace, err := c.Namespaces.Lister().Get(operand.Namespace)
 	switch {
 	case apierrors.IsNotFound(err):
 		d.Message = "it does not exist, so no configuration can be rolled out; check that " + writer +

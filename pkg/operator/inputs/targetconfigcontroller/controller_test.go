@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -59,6 +60,8 @@ type fixture struct {
 	// scribbled makes confirm report that the observed configuration is not the observers'.
 	scribbled bool
 
+	// lease is what the process has seen of the operand's lease.
+	lease controlplane.Lease
 	// leads is what works returns instead of 1, if it is not 0.
 	leads int32
 	// works is whether works returns revision 1, with worksErr.
@@ -117,7 +120,7 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 // start starts a process of the operator. Its client reads from the API: a test refreshes the caches when it wants to.
 func (f *fixture) start(o Options) {
 	f.controller = newController(dependencies.Deps{
-		Operator: f.operator, Kube: f.kube, Target: f.target, Clock: f.clock, Recorder: f.recorder,
+		Operator: f.operator, Kube: f.kube, Target: f.target, Clock: f.clock, Recorder: f.recorder, Lease: &f.lease,
 	}, func(*operatorv1.OperatorSpec) (bool, error) { return !f.scribbled, nil }, o)
 	f.configMaps, f.secrets = f.kube.CoreV1(), f.kube.CoreV1()
 	f.workingRevision = func() (int32, error) {

@@ -36,7 +36,7 @@
 //	| their preflight has run for 20 s, and no CCM works         | passes them, and tells that nothing has proved them|
 //	| their preflight has run for 90 s                           | holds only them                                    |
 //	| their preflight runs                                       | holds everything                                   |
-//	| no CCM works, and this process saw one until 20 s ago      | holds everything, because the lead may be moving   |
+//	| no CCM works, and one may have until 20 s ago              | holds everything, because the lead may be moving   |
 //	| no CCM works, so nothing can break                         | passes them, without an event                      |
 //	| otherwise                                                  | submits them to a preflight, and holds them        |
 //

@@ -186,7 +186,7 @@ func (g *gathered) reportMissingIdentity(object, key, what string) {
 	g.absent[object] = componentGracePeriod
 	g.errors = append(g.errors, diagnostic.Diagnostic{
 		Cause:   diagnostic.Configuration,
-		Object:  object + " in " + operatorclient.TargetNamespace,
+		Object:  object + " in " + operand.Namespace,
 		Key:     key,
 		Message: what + " is missing; check that kube-controller-manager, which writes it, is running",
 	})

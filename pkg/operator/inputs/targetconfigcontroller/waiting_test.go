@@ -12,10 +12,12 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/internal/dependencies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -184,7 +186,7 @@ var rows = map[string]func(*testing.T, *fixture){
 		require.Equal(t, []string{"nothing has proved the change of [CloudConfig]: its preflight has no result after 20s"},
 			f.unproved())
 	},
-	"no CCM works, and this process saw one until 20 s ago": func(t *testing.T, f *fixture) {
+	"no CCM works, and one may have until 20 s ago": func(t *testing.T, f *fixture) {
 		f.sees(t)
 		f.works = false
 		f.change(t)
@@ -210,6 +212,34 @@ var rows = map[string]func(*testing.T, *fixture){
 		require.Equal(t, former, f.balancers(t))
 		require.True(t, trial.Of(f.submitted(t)).Runs())
 	},
+}
+
+func TestAProcessThatStartsWhileTheLeadMovesPassesNothingForTwentySeconds(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		age   time.Duration
+		waits time.Duration
+	}{
+		{"somebody renewed the lease a moment before", time.Second, holdTimeout},
+		{"somebody whose clock is ahead renewed it", -time.Second, holdTimeout},
+		{"nobody has renewed it for long", 21 * time.Second, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := newWorking(t)
+			f.restart()
+			f.works = false
+			f.lease.See(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
+				RenewTime: ptr.To(metav1.NewMicroTime(f.clock.Now().Add(-row.age))),
+			}}, f.clock.Now())
+			f.change(t)
+			if row.waits > 0 {
+				f.waits(t, row.waits-time.Second)
+				require.Equal(t, former, f.balancers(t))
+				f.waits(t, time.Second)
+			}
+			require.Equal(t, changed, f.balancers(t))
+		})
+	}
 }
 
 // Another edit of a change that cannot be tried does not pass unnoticed either.
