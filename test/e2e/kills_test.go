@@ -72,7 +72,8 @@ func (s *suite) testSlowCloudIsNotDeaf(t *testing.T) {
 	s.awaitSettled(t, 1, rolloutLimit)
 }
 
-// testVanishedOperator ends the operator while its kubelet hangs, so nothing reports that it has ended.
+// testVanishedOperator ends the operator while its kubelet hangs, so nothing reports that it has ended. The scheduler
+// does not know yet that the kubelet hangs, so the node is cordoned until the next pod has another one.
 func (s *suite) testVanishedOperator(t *testing.T) {
 	holder, err := s.operatorHolder(t.Context())
 	require.NoError(t, err)
@@ -82,10 +83,21 @@ func (s *suite) testVanishedOperator(t *testing.T) {
 	pod := pods.Items[0]
 	host := s.Node(pod.Spec.NodeName)
 	s.signalKubelet(t, host, syscall.SIGSTOP)
+	s.setCordoned(t, host, true)
 	s.killOperator(t)
 	began := time.Now()
 	require.NoError(t, s.kube.CoreV1().Pods(operatorNamespace).Delete(t.Context(), pod.Name,
 		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
+	s.await(t, "the next pod to be scheduled", briefly, func(ctx context.Context) error {
+		pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{
+			FieldSelector: "spec.nodeName!=,spec.nodeName!=" + host.Name(),
+		})
+		if err == nil && len(pods.Items) == 0 {
+			err = errors.New("there is none")
+		}
+		return err
+	})
+	s.setCordoned(t, host, false)
 	s.await(t, "the next operator to lead", vanishedLimit, func(ctx context.Context) error {
 		now, err := s.operatorHolder(ctx)
 		if err == nil && (now == "" || now == holder) {
