@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -110,10 +112,23 @@ func (s *suite) testVanishedOperator(t *testing.T) {
 	s.awaitSettled(t, 1, rolloutLimit)
 }
 
+// neverKilled returns a node that does not lead, and whose cloud-controller-manager no former step has killed.
+func (s *suite) neverKilled(t *testing.T, leader string) string {
+	t.Helper()
+	for _, pod := range s.staticPods(t) {
+		isKilled := func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 }
+		if pod.Spec.NodeName != leader && !slices.ContainsFunc(pod.Status.ContainerStatuses, isKilled) {
+			return pod.Spec.NodeName
+		}
+	}
+	require.Fail(t, "each cloud-controller-manager leads or was killed")
+	return ""
+}
+
 func (s *suite) testKills(t *testing.T) {
 	leader, _, err := s.leader(t.Context())
 	require.NoError(t, err)
-	victim := s.follower(t, leader).Name()
+	victim := s.neverKilled(t, leader)
 	kill := func() { require.NoError(t, syscall.Kill(s.operandOn(t, victim), syscall.SIGKILL)) }
 	began := time.Now()
 	for range 2 {
