@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 // TestAnErrorFromTheFieldHasItsClass has errors of public threads, shortened, with other names and numbers, and of the
@@ -222,10 +223,74 @@ func TestAnErrorFromTheFieldHasItsClass(t *testing.T) {
 		{"proxmox-cloud-controller-manager#111", `provided node ip for node "m1" is not valid: failed to get node address from cloud provider that ` +
 			"matches ip: 192.0.2.3", nodecause.AddressMismatch},
 		{"digitalocean-cloud-controller-manager#639", "There are no available nodes for LoadBalancer", nodecause.Other},
+		{"gatekeeper's webhook", `admission webhook "validation.gatekeeper.sh" denied the request: [node-labels] you must provide labels`,
+			nodecause.Denied},
+		{"oci-cloud-controller-manager, with another time", "Http Status Code: 401. Error Code: NotAuthenticated. Message: Date 'Sat, 21 Nov 2026 " +
+			"08:52:46 UTC' is not within allowed clock skew.", nodecause.WrongClock},
+		{"Entra ID, for a moment", `RESPONSE 400 Bad Request {"error":"temporarily_unavailable","error_description":"AADSTS90033: A transient error ` +
+			`has occurred."}`, nodecause.Unavailable},
+		{"DigitalOcean's limit", `POST https://api.digitalocean.com/v2/load_balancers: 403 (request "1") You have reached the load balancer limit for ` +
+			"your account.", nodecause.QuotaExceeded},
+		{"Hetzner Cloud's limit", "limit of 3600 requests per hour reached (rate_limit_exceeded)", nodecause.Throttled},
 		{"a port that looks like a status", `Get "https://nova.example.com:503/": unexpected answer`, nodecause.Other},
 	} {
 		t.Run(tc.thread, func(t *testing.T) {
 			require.Equal(t, tc.want.String(), nodecause.ClassOf(tc.text).String(), tc.text)
+		})
+	}
+}
+
+func TestAnErrorHasItsOwnRemedy(t *testing.T) {
+	const (
+		ofClass = ""
+		path    = "correct the scheme, the port and the path"
+		logsIn  = "wait: the cloud-controller-manager logs in again"
+		project = "the project and the domains"
+		account = "enable the region for the account"
+		ciphers = "enable TLS 1.2 or 1.3"
+	)
+	keystone := func(text string) string { return `Post "https://keystone.example.com:5000/v3/auth/tokens": ` + text }
+	for text, want := range map[string]string{
+		`failed calling webhook "a": failed to call webhook: Post "https://a.a.svc:443/a": context deadline exceeded`:    "repair the admission webhook",
+		`Patch "https://api-int.example.com:6443/api/v1/nodes/m1": dial tcp 192.0.2.5:6443: connect: connection refused`: "check the API servers",
+		`Operation cannot be fulfilled on nodes "m1": the object has been modified; please apply your changes`:           "what else changes the object",
+		"api error AuthFailure: AWS was not able to validate the provided access credentials":                            "chronyc tracking there: it may be five minutes off",
+		"failed to refresh cached credentials, RegionDisabledException: STS is not activated in this region":             "activate STS in the region",
+		"StatusCode: 401, api error OptInRequired: You are not subscribed to this service.":                              account,
+		"StatusCode: 403, api error SubscriptionRequiredException: The AWS Access Key Id needs a subscription":           account,
+		"AADSTS53003: Access has been blocked by Conditional Access policies.":                                           "exclude the identity from the policy",
+		"AADSTS700024: Client assertion is not within its valid time range. Current time: 2026-11-21T09:00:00Z":          "compare the current time in the error",
+		"AADSTS90033: A transient error has occurred. Please try again.":                                                 "check the state of Entra ID",
+		`admission webhook "validation.gatekeeper.sh" denied the request: [node-labels] you must provide labels`:         "correct the policy of the webhook",
+		"AADSTS7000222: The provided client secret keys for app are expired.":                                            ofClass,
+		"ServerFaultCode: The session is not authenticated.":                                                             logsIn,
+		"NotAuthenticated":      logsIn,
+		"Authentication failed": project,
+		"Successfully re-authenticated, but got error executing request: Authentication failed":                        ofClass,
+		"googleapi: Error 403: Request had insufficient authentication scopes.":                                        "the scope cloud-platform",
+		"failed to get node address from cloud provider that matches ip: 2600:1f14::7":                                 "NodeIPFamilies",
+		"failed to get node address from cloud provider that matches ip: 192.0.2.3":                                    ofClass,
+		keystone("remote error: tls: handshake failure"):                                                               ciphers,
+		keystone("remote error: tls: protocol version not supported"):                                                  ciphers,
+		"No supported version available from endpoint https://keystone.example.com:5000/":                              path,
+		`Resource not found: [POST https://keystone.example.com/auth/tokens], error message: {"error": {"code": 404}}`: path,
+		keystone("http: server gave HTTP response to HTTPS client"):                                                    path,
+		`Post "keystone.example.com:5000/v3/auth/tokens": unsupported protocol scheme "keystone.example.com"`:          path,
+		keystone("tls: first record does not look like a TLS handshake"):                                               path,
+		keystone("proxyconnect tcp: tls: first record does not look like a TLS handshake"):                             ofClass,
+	} {
+		t.Run(text, func(t *testing.T) {
+			_, action, found := nodecause.Remedy(text)
+			require.Contains(t, action, want)
+			require.Equal(t, want != ofClass, found)
+			class := nodecause.ClassOf(text)
+			_, explained := class.Explain(text, platform.Lookup{})
+			if !found {
+				action = class.Action()
+			}
+			require.Equal(t, action, explained)
+			_, ofOther := nodecause.NoLeader.Explain(text, platform.Lookup{})
+			require.Equal(t, nodecause.NoLeader.Action(), ofOther)
 		})
 	}
 }

@@ -14,8 +14,11 @@ import (
 // googleapi, and the providers themselves.
 var patterns = sync.OnceValue(func() []classPattern {
 	return []classPattern{
-		// By RBAC, or by an admission policy.
-		{Denied, anyOf(`\bis forbidden: (?:User \\*"[^"\\]+\\*" cannot|ValidatingAdmissionPolicy) `)},
+		// By RBAC, by an admission policy, or by an admission webhook.
+		{Denied, anyOf(
+			`\bis forbidden: (?:User \\*"[^"\\]+\\*" cannot|ValidatingAdmissionPolicy) `,
+			`\badmission webhook \\*"[^"\\]+\\*" denied the request\b`,
+		)},
 		{AddressMismatch, anyOf(
 			`provided node ip for node .* is not valid`, `failed to get node address from cloud provider that matches ip`,
 			`failed to find kubelet node IP from cloud provider`, // before Kubernetes 1.26
@@ -47,6 +50,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bin a reasonable timeframe\b`, // Google Cloud
 			`\bAADSTS700024\b`,              // Azure
 			`\bInvalidTimeStamp\b`,          // Alibaba Cloud
+			`\ballowed clock skew\b`,        // Oracle Cloud
 		)},
 		// The certificate is the proxy's.
 		{ProxyRefused, anyOf(`\bproxyconnect tcp: (?:tls: failed to verify certificate: )?x509: `)},
@@ -67,12 +71,13 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bquota has been met\b`,   // Octavia, with a 403
 			`\b(?:Instance|Address|(?:RulesPer)?SecurityGroup|NetworkInterface)LimitExceeded\b`, // AWS
 			`\bTooMany(?:LoadBalancers|Listeners|TargetGroups|Targets)\b`,                       // AWS
-			`\b\w*CountLimitReached\b`,       // Azure
-			`\breached .{0,20}quota limit\b`, // Alibaba Cloud
-			`\bover_quota\b`,                 // IBM Cloud
+			`\b\w*CountLimitReached\b`,            // Azure
+			`\breached .{0,20}quota limit\b`,      // Alibaba Cloud
+			`\bover_quota\b`,                      // IBM Cloud
+			`\breached the load balancer limit\b`, // DigitalOcean, with a 403
 		)},
 		{Throttled, anyOf(
-			status(`429`), `too ?many ?requests`, `\bRequestLimitExceeded`, `\bThrottling`, `rate ?limit ?exceeded`,
+			status(`429`), `too ?many ?requests`, `\bRequestLimitExceeded`, `\bThrottling`, `rate[ _]?limit[ _]?exceeded`,
 			`RequestsThrottled\b`, `\bcloud provider (?:rate limited|throttled)`, // Azure, and its provider's own limit
 		)},
 		{Unreachable, anyOf(
@@ -86,6 +91,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`internal server error`, `unable to handle the request due to a temporary`,
 			// Keystone has issued a token, and the API does not accept it.
 			`successfully re-authenticated, but .*(?:\bgot 401|authentication failed)`,
+			`\bAADSTS90033\b`, // Azure
 		)},
 		// Errors of federated logins. The SDKs of AWS wrap each of them in the words of a rejected login.
 		{NotTrusted, anyOf(

@@ -1,0 +1,91 @@
+package nodecause
+
+import (
+	"regexp"
+	"sync"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// remedies are errors whose cause or action differs from that of their class. The first match wins. They change only
+// what a person reads: the operator acts on classes.
+var remedies = sync.OnceValue(func() []remedy {
+	const wait = "wait: the cloud-controller-manager tries again; "
+	return []remedy{
+		// The API server's errors (admission/plugin/webhook, rest.Request, registry.Store), also about a webhook's cloud.
+		{anyOf(`\bfailed calling webhook\b`), "an admission webhook of the cluster does not answer",
+			"repair the admission webhook that the error names: its pods, its Service and its certificate"},
+		{anyOf(`\badmission webhook \\*"[^"\\]+\\*" denied the request\b`),
+			"an admission webhook of the cluster denies the cloud-controller-manager a request",
+			"correct the policy of the webhook that the error names, or exempt the cloud-controller-manager there"},
+		{anyOf(`\\*"https://[^"/\s]+:6443/apis?/`),
+			"the cloud-controller-manager does not reach the cluster's own API server",
+			"check the API servers, and the name, the address and the certificate of the URL in the error"},
+		{anyOf(`\bthe object has been modified\b`), "another component changed the object at the same time",
+			wait + "if it lasts, find out what else changes the object that the error names"},
+		// EC2 answers this also for a signature of another time.
+		{anyOf(`\bAuthFailure\b`), "the cloud rejects the credentials, or the time of the control plane",
+			"check the time of the control-plane nodes first, with chronyc tracking there: it may be five minutes off at " +
+				"most; if it is right, replace the credentials"},
+		{anyOf(`\bRegionDisabledException\b`), "the account has not activated STS in the region",
+			"activate STS in the region, in the account settings of IAM, or correct the region of the cloud configuration"},
+		{anyOf(`\bOptInRequired\b`, `\bSubscriptionRequired`), "the account may not use the service in the region",
+			"enable the region for the account, complete the account's registration, or correct the region of the cloud " +
+				"configuration"},
+		{anyOf(`\bAADSTS53003\b`), "a Conditional Access policy of the tenant blocks the login",
+			"exclude the identity from the policy, or permit the control plane's addresses there"},
+		{anyOf(`\bAADSTS90033\b`), Unavailable.Cause(), wait + "if it lasts, check the state of Entra ID"},
+		// The assertion is the service account's token; its times are those of the API server's node.
+		{anyOf(`\bAADSTS700024\b`), "the service account's token has expired, or the clocks of the control plane and of " +
+			"the cloud differ",
+			"compare the current time in the error with that of the control-plane nodes, which chronyc tracking shows there; " +
+				"correct theirs if they differ; otherwise see the conditions CloudTokensDegraded and NodeFilesDegraded"},
+		// vSphere's provider logs in again with its next request (pkg/common/vclib/connection.go).
+		{anyOf(`\bsession is not authenticated\b`, `^NotAuthenticated$`), "the vCenter has ended the session",
+			"wait: the cloud-controller-manager logs in again; if it lasts, check the vCenter, or restart the static pod that " +
+				"holds the lease: " + restart},
+		// gophercloud's error for a 401 of Keystone.
+		{anyOf(`^Authentication failed$`, `\bOpenStack client: Authentication failed$`), "the cloud rejects the credentials",
+			"check the user, the password, the project and the domains in the credentials, and correct what is wrong"},
+		{anyOf(`\binsufficient authentication scopes\b`),
+			"the access token of the control plane's instances lacks an OAuth scope",
+			"stop one of the instances after the other, give each the scope cloud-platform (gcloud compute instances " +
+				"set-service-account --scopes=cloud-platform), and start it again"},
+		{anyOf(`\bmatches ip: [0-9a-f]*:`), AddressMismatch.Cause(),
+			"let the cloud configuration select IPv6 (on AWS NodeIPFamilies, by default ipv4 only), or correct the kubelet's " +
+				"--node-ip, or the instance's addresses"},
+		{anyOf(`\bremote error: tls: (?:handshake failure|protocol version not supported)`),
+			"the cloud's API and the cloud-controller-manager have no version or cipher suite of TLS in common",
+			"enable TLS 1.2 or 1.3 at the cloud's API, or at the proxy or load balancer before it"},
+		{anyOf(
+			`\bNo supported version available from endpoint\b`, `POST \S+/auth/tokens\](?:, but got 404\b|.*"code": 404\b)`,
+			`\bserver gave HTTP response to HTTPS client\b`, `\bunsupported protocol scheme\b`,
+			`\\*": tls: first record does not look like a TLS handshake`,
+		), "the URL of the cloud's API is wrong",
+			"correct the scheme, the port and the path of the URL in the cloud configuration and in the credentials (on " +
+				"OpenStack auth-url, which ends in /v3)"},
+	}
+})
+
+type remedy struct {
+	errors        *regexp.Regexp
+	cause, action string
+}
+
+// Remedy returns the cause and the action of an error that its class does not explain.
+func Remedy(text string) (cause, action string, found bool) {
+	for _, r := range remedies() {
+		if r.errors.MatchString(text) {
+			return r.cause, r.action, true
+		}
+	}
+	return "", "", false
+}
+
+// Explain returns the cause of an error of the class, and the action about it for these machines.
+func (c Class) Explain(text string, by platform.Lookup, machines ...Machine) (cause, action string) {
+	if cause, action, found := Remedy(text); found && c == ClassOf(text) {
+		return cause, action
+	}
+	return c.Cause(), c.ActionFor(by, machines...)
+}
