@@ -2,10 +2,13 @@ package nodecause
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 )
@@ -49,7 +52,11 @@ const (
 	nodeNotFound  = "node not found"
 )
 
-type reasons struct{ client, lookup string }
+type reasons struct {
+	client, lookup string
+	// discovered are the errors of vSphere's own lookups, by node.
+	discovered map[string]string
+}
 
 func (r *reasons) note(message string) {
 	r.client = cmp.Or(noClient(message), r.client)
@@ -60,8 +67,22 @@ func (r *reasons) note(message string) {
 	}
 }
 
+// noteDiscovery notes why vSphere's provider has not found a node before the node controller asks for it.
+func (r *reasons) noteDiscovery(message string) {
+	if rest, failed := strings.CutPrefix(message, discoveryFailed); failed {
+		node, text, _ := strings.Cut(rest, ": ")
+		if r.discovered == nil {
+			r.discovered = map[string]string{}
+		}
+		r.discovered[node] = text
+	}
+}
+
 // of returns the logged reason of an error that has none, otherwise the error itself.
-func (r *reasons) of(text string) string {
+func (r *reasons) of(node, text string) string {
+	if strings.HasPrefix(text, uncached) {
+		return cmp.Or(r.discovered[node], text)
+	}
 	switch text {
 	case noInstances:
 		return cmp.Or(r.client, text)
@@ -118,32 +139,117 @@ func alibabaFailure(message string) (nodes []string, text string, ok bool) {
 }
 
 // Attempts returns the last attempt for each node in the log of a CCM.
-func Attempts(log string) map[string]Attempt {
+func Attempts(log string) map[string]Attempt { return attemptsIn(log, nil) }
+
+// PresentAttempts returns the attempts from which a person learns the cause, and on which nothing acts: with all lines
+// of an error, without what the log has about a former Node of the name, and without an error that is overtaken.
+// created are the times at which the Nodes began to wait.
+func PresentAttempts(log string, now time.Time, created map[string]time.Time) map[string]Attempt {
+	return attemptsIn(log, &present{now, created})
+}
+
+func attemptsIn(log string, p *present) map[string]Attempt {
 	attempts := map[string]Attempt{}
 	var logged reasons
 	for line := range strings.Lines(log) {
+		log = log[len(line):]
 		message, ok := messageOf(line)
 		if !ok {
 			continue
 		}
 		logged.note(message)
+		if p != nil {
+			logged.noteDiscovery(message)
+			message = whole(message, log)
+		}
 		if nodes, text, failed := failure(message); failed {
 			for _, node := range nodes {
-				attempts[node] = Attempt{Error: logged.of(text)}
+				if !p.isOld(node, line) {
+					attempts[node] = Attempt{Error: logged.of(node, text)}
+				}
 			}
 		} else if node, is := between(message, begins, withCloud); is {
 			if !isUnderWay(attempts) {
 				logged.lookup = ""
 			}
-			// The former error remains the best known reason until this attempt ends.
-			attempts[node] = Attempt{Error: attempts[node].Error, Pending: true}
+			attempt := Attempt{Pending: true}
+			if !p.hangs(line) {
+				attempt.Error = attempts[node].Error // It remains the best known reason until this attempt ends.
+			}
+			if !p.isOld(node, line) {
+				attempts[node] = attempt
+			}
 		} else if node, is := between(message, succeeds, withCloud); is {
-			attempts[node] = Attempt{Succeeded: true}
+			p.overtake(attempts)
+			if !p.isOld(node, line) {
+				attempts[node] = Attempt{Succeeded: true}
+			}
 		} else if node, is := between(message, skips, becauseOf); is {
 			attempts[node] = Attempt{Error: strings.TrimSpace(becauseOf)}
 		}
 	}
 	return attempts
+}
+
+const (
+	// hanging is longer than a cloud that responds needs for an attempt.
+	hanging = 2 * time.Minute
+	// maxSkew is how much earlier than the API server's the clock of the leader's node may be.
+	maxSkew = 5 * time.Minute
+	// maxError limits an error of several lines.
+	maxError = 8 << 10
+)
+
+// present has the times by which a line of a log is about the present state. Nil takes every line for present.
+type present struct {
+	now     time.Time
+	created map[string]time.Time
+}
+
+func (p *present) at(line string) time.Time {
+	header, _, _ := operandlog.CutHeader(line)
+	return header.Near(p.now)
+}
+
+func (p *present) isOld(node, line string) bool {
+	return p != nil && p.at(line).Before(p.created[node].Add(-maxSkew))
+}
+
+func (p *present) hangs(line string) bool { return p != nil && p.now.Sub(p.at(line)) > hanging }
+
+// ofLogin are the classes of errors that no node gets while another one is initialized with the same login.
+var ofLogin = []Class{
+	Unauthenticated, NoIdentityProvider, NotTrusted, NoToken, NoCredentials, NoRegion, WrongClock, Certificate,
+	ProxyRefused,
+}
+
+// overtake drops the errors of the login when a node was initialized: the others wait for their next attempt.
+func (p *present) overtake(attempts map[string]Attempt) {
+	for node, attempt := range attempts {
+		if p != nil && attempt.Error != "" && slices.Contains(ofLogin, ClassOf(attempt.Error)) {
+			attempts[node] = Attempt{Pending: true}
+		}
+	}
+}
+
+// whole returns the message of a failed attempt with its other lines, which have no header: Genuine leaves none that
+// follows a forged header.
+func whole(message, rest string) string {
+	if !strings.HasPrefix(message, fails) || strings.HasSuffix(message, requeuing) {
+		return message
+	}
+	joined := message
+	for line := range strings.Lines(rest) {
+		_, _, isHeader := operandlog.CutHeader(line)
+		if isHeader || !strings.HasSuffix(line, "\n") || len(joined) > maxError {
+			break
+		}
+		joined = strings.TrimSuffix(joined+" "+strings.TrimSpace(line), " ")
+		if text, isEnd := strings.CutSuffix(joined, requeuing); isEnd {
+			return strings.TrimSpace(text) + requeuing
+		}
+	}
+	return message
 }
 
 func isUnderWay(attempts map[string]Attempt) bool {
@@ -168,6 +274,29 @@ func failure(message string) (nodes []string, text string, ok bool) {
 	text = strings.TrimSuffix(text, requeuing)
 	text = strings.TrimPrefix(text, metadata+node+": ")
 	return []string{node}, strings.TrimPrefix(text, modifiers), true
+}
+
+// The messages of k8s.io/cloud-provider/controllers/nodelifecycle for a silent Node that it does not delete.
+const (
+	existenceUnknown = "error checking if node %s exists: "
+	shutdownUnknown  = "error checking if node %s is shutdown: "
+)
+
+// DeletionError returns the last error since then with which the cloud answered whether the machine of a silent Node
+// exists, "" if there is none.
+func DeletionError(log, node string, since time.Time) (text string) {
+	for line := range strings.Lines(log) {
+		message, ok := messageOf(line)
+		if header, _, _ := operandlog.CutHeader(line); !ok || header.Near(since).Before(since) {
+			continue
+		}
+		for _, format := range []string{existenceUnknown, shutdownUnknown} {
+			if found, is := strings.CutPrefix(message, fmt.Sprintf(format, node)); is {
+				text = found
+			}
+		}
+	}
+	return text
 }
 
 func between(message, prefix, suffix string) (string, bool) {

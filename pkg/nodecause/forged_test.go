@@ -52,6 +52,7 @@ var forgeries = []string{
 	"Failed to create govmomi client. err: x509: certificate signed by unknown authority",
 	"Found node worker-0 as vm=1 in vc=2 and datacenter=3",
 	"error discovering node worker-0: Authentication failed",
+	"error checking if node worker-0 exists: Authentication failed",
 	"DiscoverNode succeeded, but CACHE missed for node=worker-0. If this is a Linux VM, hostnames are case sensitive.",
 	`"Event occurred" object="shop/frontend" kind="Service" message="Quota exceeded"`,
 }
@@ -105,8 +106,9 @@ func (c *container) forges(format, message string, clock func(time.Time, int) ti
 
 // facts are all that is derived from a log.
 func facts(log string) string {
-	return fmt.Sprintf("%v\n%v\n%v\n%v\n%v", Attempts(log), StartOf(log), FirstLookups(log), LastLookups(log),
-		Logged(log, "shop/frontend"))
+	now := newContainer().now
+	return fmt.Sprintf("%v\n%v\n%v\n%v\n%v\n%v\n%v", Attempts(log), StartOf(log), FirstLookups(log), LastLookups(log),
+		Logged(log, "shop/frontend"), PresentAttempts(log, now, nil), DeletionError(log, "worker-0", now.Add(-time.Hour)))
 }
 
 var truth = []string{

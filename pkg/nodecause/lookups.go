@@ -58,7 +58,7 @@ func FirstLookups(log string) Lookups {
 			case strings.HasPrefix(text, uncached):
 				d.awaited++
 			case !strings.HasPrefix(text, labelsDenied):
-				l.Failed, l.Error = l.Failed+1, logged.of(text)
+				l.Failed, l.Error = l.Failed+1, logged.of("", text)
 			}
 		} else if parts := roundEnds.FindStringSubmatch(message); parts != nil {
 			l.Ended = true

@@ -3,6 +3,7 @@ package nodecause_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -403,6 +404,75 @@ func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, nodecause.Attempts(tc.log)) })
+	}
+}
+
+func TestAPresentAttemptIsOfThisNodeAndNotOvertaken(t *testing.T) {
+	now := time.Date(2026, 11, 24, 12, 5, 0, 0, time.UTC)
+	line := func(at, message string) string {
+		return "I1124 " + at + ".123456       1 node_controller.go:236] " + message + "\n"
+	}
+	begin := func(at, node string) string { return line(at, "Initializing node "+node+" with cloud provider") }
+	end := func(at, node string) string {
+		return line(at, "Successfully initialized node "+node+" with cloud provider")
+	}
+	fail := func(at, text string) string {
+		return line(at, "error syncing 'm1': failed to get instance metadata for node m1: "+text)
+	}
+	const (
+		rejected  = "got 401 instead: {}"
+		retries   = ", requeuing"
+		forbidden = "oauth2/google: status code 403: {"
+		uncached  = "cannot find node with providerID vsphere://1 in nodeUUIDMap"
+	)
+	pending := nodecause.Attempt{Pending: true}
+	for name, tc := range map[string]struct {
+		log  string
+		want nodecause.Attempt
+	}{
+		"an error": {fail("12:04:00", rejected+retries), nodecause.Attempt{Error: rejected}},
+		"an error, and the login of another node succeeds": {
+			fail("12:04:00", rejected+retries) + begin("12:04:01", "m2") + end("12:04:02", "m2"), pending,
+		},
+		"an error after the login of another node": {
+			end("12:04:00", "m2") + fail("12:04:01", rejected+retries), nodecause.Attempt{Error: rejected},
+		},
+		"an error of the node itself, and another one is initialized": {
+			fail("12:04:00", "failed to find object"+retries) + end("12:04:02", "m2"), nodecause.Attempt{Error: "failed to find object"},
+		},
+		"an attempt that goes on": {
+			fail("12:03:10", rejected+retries) + begin("12:03:30", "m1"), nodecause.Attempt{Error: rejected, Pending: true},
+		},
+		"an attempt that hangs":     {fail("12:02:00", rejected+retries) + begin("12:02:30", "m1"), pending},
+		"an error of a former Node": {fail("11:50:00", rejected+retries), nodecause.Attempt{}},
+		"a success of a former Node": {
+			begin("11:50:00", "m1") + end("11:50:01", "m1"), nodecause.Attempt{},
+		},
+		"an error by a clock that is a little behind": {fail("11:57:00", rejected+retries), nodecause.Attempt{Error: rejected}},
+		"an error of several lines": {
+			fail("12:04:00", forbidden) + "  \"message\": \"iam.serviceAccounts.getAccessToken denied\"\n}\n, requeuing\n",
+			nodecause.Attempt{Error: forbidden + ` "message": "iam.serviceAccounts.getAccessToken denied" }`},
+		},
+		"an error of several lines without an end": {
+			fail("12:04:00", forbidden) + "\"got 401 instead\"\n" + line("12:04:01", "x"+retries), nodecause.Attempt{Error: forbidden},
+		},
+		"lines of another message": {
+			line("12:03:00", "x") + "error syncing 'm1': got 401 instead, requeuing\n" + fail("12:04:00", "y"+retries) + "got 401 instead, requeuing\n",
+			nodecause.Attempt{Error: "y"},
+		},
+		"vSphere's provider has logged why it has not discovered the node": {
+			line("12:03:00", "error discovering node m1: VM Guest hostname is empty") + line("12:03:00", "error discovering node m2: x") +
+				fail("12:04:00", uncached+retries),
+			nodecause.Attempt{Error: "VM Guest hostname is empty"},
+		},
+		"vSphere's provider has logged it about another node": {
+			line("12:03:00", "error discovering node m2: x") + fail("12:04:00", uncached+retries), nodecause.Attempt{Error: uncached},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			created := map[string]time.Time{"m1": now.Add(-5 * time.Minute)}
+			require.Equal(t, tc.want, nodecause.PresentAttempts(tc.log, now, created)["m1"])
+		})
 	}
 }
 
