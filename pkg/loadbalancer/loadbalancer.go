@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,15 @@ var finalizers = []string{Finalizer, "service.k8s.alibaba/resources", "service.k
 // EventSource is the component in the service controller's Events. The reasons of its Warnings are
 // SyncLoadBalancerFailed, also for a deletion, UpdateLoadBalancerFailed and UnAvailableLoadBalancer.
 const EventSource = "service-controller"
+
+// Quotable joins the lines of a message if the last one has no word, such as the end of an answer in JSON.
+func Quotable(message string) string {
+	text := strings.TrimSpace(message)
+	if strings.ContainsFunc(text[strings.LastIndex(text, "\n")+1:], unicode.IsLetter) {
+		return message
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
 
 // LastWarning returns the service controller's last Warning about a Service since the given time, or nil.
 func LastWarning(events []*corev1.Event, name string, uid types.UID, since time.Time) *corev1.Event {
@@ -58,8 +68,8 @@ var gone = sync.OnceValue(func() *regexp.Regexp {
 	)
 })
 
-// IsGone reports whether a Warning of the service controller means that the cloud has lost a load balancer or its
-// parts.
+// IsGone reports whether a Warning of the service controller means that the cloud has lost a load balancer, or
+// something that the deletion looks up.
 func IsGone(message string) bool { return gone().MatchString(message) }
 
 // remedies are what to do about errors that do not say it. The first match wins.
@@ -73,7 +83,9 @@ var remedies = sync.OnceValue(func() []remedy {
 			`\btimeout waiting for the loadbalancer`,
 			`while it processes previous actions`, `\bload-balancer is currently being created\b`,
 			`\bServiceIsConfiguring\b`, `\bOperationConflict\b`,
-			`\bLoadBalancer is busy\b`, `\bload balancer (?:is )?not ready: `,
+			`\bLoadBalancer is busy\b`, `\bload balancer (?:is )?not ready: `, `\bstatus is '\w+_PENDING'`,
+			// Vultr, Google Cloud, Oracle Cloud.
+			`\bload-balancer is not yet active\b`, `, resourceNotReady\b`, `\bhas other work requests in progress\b`,
 		), "wait: the cloud has not completed an earlier change, and the cloud-controller-manager tries again; if it " +
 			"lasts, find out in the cloud what holds that change up"},
 		// OpenStack, AWS, Google Cloud.

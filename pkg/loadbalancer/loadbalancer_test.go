@@ -107,6 +107,11 @@ func TestAnErrorThatDoesNotSayWhatToDoHasARemedy(t *testing.T) {
 		{"DigitalOcean's provider, at first", "failed to ensure load balancer: load-balancer is currently being created", wait},
 		{"terraform-provider-alicloud#1233", "SDKError: StatusCode: 400 Code: ServiceIsConfiguring", wait},
 
+		{"IBM Cloud's API, while the cloud works", "The load balancer with ID 'r006-1' cannot be updated because its status is 'UPDATE_PENDING'.", wait},
+		{"vultr-cloud-controller-manager, at first", "load-balancer is not yet active - current status: pending", wait},
+		{"Google Cloud's target pool, at first", "googleapi: Error 400: The resource 'projects/p/regions/r/targetPools/a' is not ready, resourceNotReady", wait},
+		{"oci-cloud-controller-manager, while the cloud works", "Load balancer ocid1 has other work requests in progress: Service error:Conflict.", wait},
+
 		{"kserve#2179", "TooManyLoadBalancers: Exceeded quota of account 1", ""},
 		{"AKS#1945", "RESPONSE 403: 403 Forbidden ERROR CODE: LinkedAuthorizationFailed", ""},
 		{"digitalocean-cloud-controller-manager#639", "There are no available nodes for LoadBalancer", ""},
@@ -118,6 +123,16 @@ func TestAnErrorThatDoesNotSayWhatToDoHasARemedy(t *testing.T) {
 			}
 			require.Contains(t, Remedy(tc.message), tc.want)
 		})
+	}
+}
+
+func TestAMessageOfSeveralLinesIsQuotable(t *testing.T) {
+	for message, want := range map[string]string{
+		"status code 403: {\n  \"error\": {\n    \"code\": 403\n  }\n}\n":        `status code 403: { "error": { "code": 403 } }`,
+		"PUT https://management.azure.com/\nRESPONSE 429: 429 Too Many Requests": "PUT https://management.azure.com/\nRESPONSE 429: 429 Too Many Requests",
+		"": "",
+	} {
+		require.Equal(t, want, Quotable(message))
 	}
 }
 

@@ -200,7 +200,7 @@ func (c *controller) readQuotes(
 		if err != nil {
 			return err
 		}
-		if text := terminationmessage.Summary(masked); text != "" && !terminationmessage.Alike(text, last.text) {
+		if text := terminationmessage.Summary(loadbalancer.Quotable(masked)); text != "" && !terminationmessage.Alike(text, last.text) {
 			last.text = text
 		}
 		c.quotes[service] = last
