@@ -101,7 +101,12 @@ func (c *controller) readFindings(
 	if evidence.NoNodeController {
 		c.investigation.withoutNodeController = leader.Identity
 	}
-	return c.find(nodes, attempts, evidence, former)
+	created := map[string]time.Time{}
+	waiting, _, _ := c.store.snapshot()
+	for node, w := range waiting {
+		created[node] = w.since
+	}
+	return c.find(nodes, nodecause.PresentAttempts(log, c.Clock.Now(), created), evidence, former)
 }
 
 // find replaces the findings by those of the attempts.
@@ -225,7 +230,8 @@ func (i *investigation) explain(group []string, waiting map[string]wait, by init
 	for i, node := range group {
 		machines[i] = waiting[node].machine
 	}
-	return fmt.Sprintf(": %s%s; %s", f.class.Cause(), quote, f.class.ActionFor(by.lookup, machines...))
+	cause, action := f.class.Explain(f.quote, by.lookup, machines...)
+	return fmt.Sprintf(": %s%s; %s", cause, quote, action)
 }
 
 // label has the time since when a node waits: a duration would change with every sync.

@@ -49,6 +49,37 @@ func TestTheCauseIsNamedWithTheLeadersWords(t *testing.T) {
 				`node/b (since 2026-11-21T08:59:00Z): the cloud throttles requests ("got 429 instead:"); ` +
 				`find what else calls the cloud's API with this account, or raise the limit`,
 		},
+		"an error with an action of its own": {
+			change: func(c *cluster) { c.log = attempt("a", `failed calling webhook "b": context deadline exceeded`) },
+			nodes:  []string{"a"},
+			want: `node/a (since 2026-11-21T08:59:00Z): an admission webhook of the cluster does not answer ` +
+				`("failed calling webhook \"b\": context deadline exceeded"); repair the admission webhook that the error names: its ` +
+				`pods, its Service and its certificate`,
+		},
+		"an error before the login of another node": {
+			change: func(c *cluster) {
+				c.log = attempt("a", "got 401 instead: {}") +
+					"I1124 09:03:05.123456       1 node_controller.go:500] Successfully initialized node b with cloud provider\n"
+			},
+			nodes: []string{"a"},
+			want: `node/a (since 2026-11-21T08:59:00Z): the cloud has not answered the cloud-controller-manager yet; check that ` +
+				`the cloud's API responds`,
+		},
+		"an error of several lines": {
+			change: func(c *cluster) {
+				c.log = attempt("a", "status code 403: {\n  \"message\": \"iam.serviceAccounts.getAccessToken\"\n}\n")
+			},
+			nodes: []string{"a"},
+			want: `node/a (since 2026-11-21T08:59:00Z): the role or identity in the cloud does not trust the ` +
+				`cloud-controller-manager's service account ("status code 403: { \"message\": \"iam.serviceAccounts.getAccessToken\" }"); ` +
+				nodecause.NotTrusted.Action(),
+		},
+		"an error of a former Node of the name": {
+			change: func(c *cluster) { c.log = strings.ReplaceAll(attempt("a", "got 401 instead: {}"), "1124 ", "1120 ") },
+			nodes:  []string{"a"},
+			want: `node/a (since 2026-11-21T08:59:00Z; no providerID): the cloud-controller-manager has logged nothing about the ` +
+				`node; ` + nodecause.NotAsked.Action(),
+		},
 		"an error of no class is quoted": {
 			change: func(c *cluster) { c.log = attempt("a", "\x1b[31mflavor has no \u202ename") },
 			nodes:  []string{"a"},
