@@ -92,6 +92,14 @@ func TestASiblingOfACaseIsExplained(t *testing.T) {
 			"error StatusCode: 400, RequestID: 1, api error InvalidInstanceID.Malformed: Invalid id"),
 		"gcp-name-with-a-domain": node("gcp", "worker-1.c.project.internal", "googleapi: Error 400: Invalid value for field 'instance': "+
 			"'worker-1.c.project.internal'. Must be a match of regex '[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?', invalid"),
+		"admission-webhook-does-not-answer": node("openstack", "worker-1", `Internal error occurred: failed calling webhook "a.example.com": failed to `+
+			`call webhook: Post "https://a.a.svc:443/mutate?timeout=10s": dial tcp 172.30.5.6:443: connect: connection refused`),
+		"api-server-is-not-reached": node("openstack", "worker-1", `Patch "https://api-int.example.com:6443/api/v1/nodes/worker-1": dial tcp `+
+			"192.0.2.5:6443: connect: connection refused"),
+		"aws-clock-of-another-time": node("aws", "ip-10-0-144-157.ec2.internal", "https response error StatusCode: 401, RequestID: 1, api error "+
+			"AuthFailure: AWS was not able to validate the provided access credentials"),
+		"aws-address-of-another-family": node("aws", "ip-10-0-144-157.ec2.internal", `provided node ip for node "ip-10-0-144-157.ec2.internal" is not `+
+			"valid: failed to get node address from cloud provider that matches ip: 2600:1f14::7"),
 		"node-on-nutanix": node("nutanix", "worker-1", `{"errorGroup":"VM_NOT_FOUND"}`),
 		"bare-metal-worker-without-a-taint": func(w *world) (*report.Explanation, error) {
 			on("vsphere")(w)
@@ -114,6 +122,14 @@ func TestASiblingOfACaseIsExplained(t *testing.T) {
 			warned(w, `Error syncing load balancer: failed to ensure load balancer: services "frontend" is forbidden: User `+
 				`"system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager" cannot patch resource "services/status" `+
 				`in API group "" in the namespace "shop"`)
+		}),
+		"error-in-json": service(on("gcp"), func(w *world) {
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: oauth2/google: status code 403: {\n  \"error\": {\n    \"message\": "+
+				"\"Permission 'iam.serviceAccounts.getAccessToken' denied on resource.\"\n  }\n}\n")
+		}),
+		"webhook-without-a-certificate": service(func(w *world) {
+			warned(w, `Error syncing load balancer: failed to add load balancer cleanup finalizer: Internal error occurred: failed calling webhook `+
+				`"a.example.com": failed to call webhook: Post "https://a.a.svc:443/mutate?timeout=10s": x509: certificate signed by unknown authority`)
 		}),
 		"deletion-of-a-balancer-that-failed": service(warnedAbout("Error syncing load balancer: failed to delete load balancer: load balancer " +
 			"9476c89a is not ACTIVE, current provisioning status: ERROR")),

@@ -140,6 +140,11 @@ func announced(w *world) {
 	})
 }
 
+// asked is what the leader logs if the cloud does not tell whether the machine of worker-3 exists.
+func asked(answer string) string {
+	return "E1121 08:59:10.123456       1 node_lifecycle_controller.go:156] error checking if node worker-3 " + answer + "\n"
+}
+
 func TestADeletionIsExplained(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"kubelet-reports":   func(w *world) { w.worker("worker-3") },
@@ -175,6 +180,25 @@ func TestADeletionIsExplained(t *testing.T) {
 			silentWorker(w)
 			announced(w)
 			w.plane.Acquire("master-1", "second", 30)
+		},
+		"the-cloud-rejects-the-question": func(w *world) {
+			silentWorker(w)
+			w.Logs["cloud-controller-manager-master-0"] = asked("exists: got 401 instead: {}")
+		},
+		"the-cloud-does-not-know-the-question": func(w *world) {
+			silentWorker(w)
+			w.Logs["cloud-controller-manager-master-0"] = asked("exists: got 401 instead: {}") + asked("is shutdown: instance not found")
+		},
+		"the-cloud-rejected-the-question-before-the-kubelet-came-back": func(w *world) {
+			silentWorker(w).Status.Conditions[0].LastTransitionTime = metav1.NewTime(now)
+			w.Logs["cloud-controller-manager-master-0"] = asked("exists: got 401 instead: {}")
+		},
+		"the-machine-runs-under-another-name": func(w *world) {
+			silentWorker(w)
+			w.worker("worker-4").Spec.ProviderID = "openstack:///worker-3"
+		},
+		"the-machine-is-stopped": func(w *world) {
+			silentWorker(w).Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/shutdown", Effect: corev1.TaintEffectNoSchedule}}
 		},
 		"another-is-held": func(w *world) {
 			silentWorker(w)

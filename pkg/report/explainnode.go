@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +98,8 @@ func (e *walk) attempt(node *corev1.Node, leader controlplane.Holder, leads bool
 	evidence := nodecause.Evidence{Leaderless: !leads, NoNodeController: leads && e.lacksNodeController()}
 	log, why := e.shot.Log, ""
 	if leads && log.Pod != "" {
-		evidence.Attempt = nodecause.Attempts(log.Text)[node.Name]
+		created := map[string]time.Time{node.Name: node.CreationTimestamp.Time}
+		evidence.Attempt = nodecause.PresentAttempts(log.Text, e.shot.Taken, created)[node.Name]
 		evidence.Complete = log.Complete && leader.State == controlplane.Leading
 		why = e.ofLog(log, evidence)
 	}
@@ -105,15 +107,15 @@ func (e *walk) attempt(node *corev1.Node, leader controlplane.Holder, leads bool
 	if class == nodecause.Unknown {
 		return false
 	}
-	cause := class.Cause()
 	machine := nodeinitialization.MachineOf(node)
+	cause, action := class.Explain(evidence.Attempt.Error, e.platform.Lookup, machine)
 	if described := class.Describe(machine, e.platform.Lookup); described != "" {
 		cause += fmt.Sprintf(" (%s)", described)
 	}
 	if why != "" {
 		cause += fmt.Sprintf(" (%q)", why)
 	}
-	e.withCause(cause, class.ActionFor(e.platform.Lookup, machine))
+	e.withCause(cause, action)
 	return true
 }
 
@@ -167,6 +169,16 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		"no cloud-controller-manager has initialized it: it has no providerID") {
 		return e.withCause("no cloud-controller-manager may delete a Node that none has initialized", deleteByHand(name)), nil
 	}
+	isSuccessor := func(other *corev1.Node) bool {
+		return other.Name != name && other.Spec.ProviderID == node.Spec.ProviderID &&
+			controlplane.KubeletOf(other) == controlplane.KubeletReady
+	}
+	if i := slices.IndexFunc(nodes(s), isSuccessor); i >= 0 {
+		successor := "node/" + nodes(s)[i].Name
+		e.step(false, "%s has the same providerID, and its kubelet reports", successor)
+		return e.withCause("the machine runs as "+successor+", so the cloud knows it", "keep the machine; only the Node "+
+			"object is stale: oc delete node "+name), nil
+	}
 	if e.unmanaged("no controller deletes Nodes on this platform", deleteByHand(name)) {
 		return e.Explanation, nil
 	}
@@ -198,9 +210,17 @@ func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
 			"them in the cluster: oc get events -n "+nodedeletion.EventNamespace) {
 		return e.Explanation
 	}
+	if announced.IsZero() && e.unanswered(node) {
+		return e.Explanation
+	}
 	if !e.platform.Deletions.Unannounced && !e.either(!announced.IsZero(),
 		"the cloud-controller-manager announced at "+stamp(announced)+" that it wants to delete it",
 		"the cloud-controller-manager has not announced that it wants to delete it") {
+		if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == shutdownTaint }) {
+			e.step(false, "it has the taint %s", shutdownTaint)
+			return e.withCause("the cloud-controller-manager does not want to delete it: the machine is stopped, not deleted",
+				"start the machine, or delete it in the cloud")
+		}
 		return e.withCause("the cloud-controller-manager does not want to delete it: the cloud knows the machine, or the "+
 			"kubelet has been silent for less than a minute", "check that the machine is deleted in the cloud")
 	}
@@ -212,6 +232,48 @@ func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
 		"ask again in a minute; then read the leader's log")
 }
 
+// shutdownTaint is k8s.io/cloud-provider/api.TaintNodeShutdown: a cloud-controller-manager sets it, and removes it when
+// the kubelet reports.
+const shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
+
+// lastAsked limits the age of an error: the leader asks every few seconds, and logs no success.
+const lastAsked = 10 * time.Minute
+
+// unanswered ends the explanation if the leader got an error when it asked the cloud about a silent Node's machine, and
+// reports whether it did.
+func (e *walk) unanswered(node *corev1.Node) bool {
+	since := silentSince(node)
+	if recently := e.shot.Taken.Add(-lastAsked); recently.After(since) {
+		since = recently
+	}
+	text := nodecause.DeletionError(e.shot.Log.Text, node.Name, since)
+	if text == "" {
+		return false
+	}
+	e.step(false, "the log of pod/%s: %s", e.shot.Log.Pod, terminationmessage.Summary(text))
+	cause, action := "the cloud-controller-manager cannot tell whether the machine exists, so it does not delete the Node",
+		deleteByHand(node.Name)
+	_, _, hasRemedy := nodecause.Remedy(text)
+	if class := nodecause.ClassOf(text); hasRemedy || class == nodecause.Unauthorized || slices.Contains(answers, class) {
+		var why string
+		why, action = class.Explain(text, e.platform.Lookup)
+		cause += ": " + why
+	}
+	e.withCause(cause, action)
+	return true
+}
+
+// silentSince returns when the kubelet got its present state, at the earliest when the Node was created.
+func silentSince(node *corev1.Node) time.Time {
+	since := node.CreationTimestamp.Time
+	for _, ready := range controlplane.ReadyConditions(node) {
+		if ready.LastTransitionTime.After(since) {
+			since = ready.LastTransitionTime.Time
+		}
+	}
+	return since
+}
+
 // deleteByHand returns the action to delete a Node whose kubelet is silent: pods may still run there.
 func deleteByHand(name string) string {
 	return "check that its machine is gone, then delete the Node: oc delete node " + name
@@ -221,10 +283,8 @@ func deleteByHand(name string) string {
 // since the kubelet has its present state: a kubelet that reported refutes what was announced before.
 func lastAnnouncement(s *snapshot.Snapshot, node *corev1.Node) time.Time {
 	since := leaderOf(s).Acquired
-	for _, ready := range controlplane.ReadyConditions(node) {
-		if ready.LastTransitionTime.After(since) {
-			since = ready.LastTransitionTime.Time
-		}
+	if silent := silentSince(node); silent.After(since) {
+		since = silent
 	}
 	var last time.Time
 	for _, event := range snapshot.List[corev1.Event](s, nodedeletion.EventNamespace) {

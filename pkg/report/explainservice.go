@@ -151,12 +151,11 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 		return e.withCause("the cloud-controller-manager has not reported a failure: the cloud may take minutes",
 			"ask again in a minute; then read the leader's log")
 	}
-	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time),
-		terminationmessage.Summary(event.Message))
+	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time), summary(event.Message))
 	cause, action := causeOf(e.shot, event.Message)
 	if service.DeletionTimestamp != nil && loadbalancer.IsGone(event.Message) {
-		cause, action = "the cloud no longer has the load balancer or what belongs to it, and the cloud-controller-manager "+
-			"cannot end the deletion", removeFinalizer(service)
+		cause, action = "the cloud no longer has the load balancer, or something else that the cloud-controller-manager "+
+			"looks up to delete it", removeFinalizer(service)
 	}
 	if isForged(event) {
 		action = e.unwitnessed(service.Namespace) + action
@@ -183,8 +182,9 @@ func (e *walk) unwitnessed(namespace string) string {
 func removeFinalizer(service *corev1.Service) string {
 	i := loadbalancer.CleanupIndex(service)
 	at := fmt.Sprintf("/metadata/finalizers/%d", i)
-	return fmt.Sprintf("check in the cloud that the load balancer and its addresses, such as a floating IP, are gone, "+
-		"then remove the finalizer: oc patch service %s -n %s --type=json -p "+
+	return fmt.Sprintf("check in the cloud that the load balancer and its addresses, such as a floating IP, are gone; if "+
+		"the load balancer still exists, delete it first; then remove the finalizer: "+
+		`oc patch service %s -n %s --type=json -p `+
 		`'[{"op": "test", "path": %q, "value": %q}, {"op": "remove", "path": %q}]'`,
 		service.Name, service.Namespace, at, service.Finalizers[i], at)
 }
@@ -201,11 +201,18 @@ var answers = []nodecause.Class{
 // ("for LoadBalancer"), IBM Cloud ("for this load balancer") and Google Cloud.
 var noNodes = regexp.MustCompile(`no available nodes for |EnsureLoadBalancer\(\) with no hosts`)
 
+func summary(message string) string {
+	return terminationmessage.Summary(loadbalancer.Quotable(message))
+}
+
 func causeOf(s *snapshot.Snapshot, message string) (cause, action string) {
 	waiting, class := withoutProviderID(s), nodecause.ClassOf(message)
-	gotError := "the cloud-controller-manager got an error: " + terminationmessage.Summary(message)
+	gotError := "the cloud-controller-manager got an error: " + summary(message)
 	if action := loadbalancer.Remedy(message); action != "" {
 		return gotError, action
+	}
+	if cause, action, found := nodecause.Remedy(message); found {
+		return cause, action
 	}
 	switch {
 	case slices.Contains(answers, class):
