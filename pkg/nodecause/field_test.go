@@ -266,6 +266,8 @@ func TestAnErrorHasItsOwnRemedy(t *testing.T) {
 		"ServerFaultCode: The session is not authenticated.":                                                             logsIn,
 		"NotAuthenticated":      logsIn,
 		"Authentication failed": project,
+		"when accessing [POST https://keystone.example.com:5000/v3/auth/tokens], but got 401 instead: {}":              project,
+		"when accessing [GET https://nova.example.com/servers], but got 401 instead: {}":                               ofClass,
 		"Successfully re-authenticated, but got error executing request: Authentication failed":                        ofClass,
 		"googleapi: Error 403: Request had insufficient authentication scopes.":                                        "the scope cloud-platform",
 		"failed to get node address from cloud provider that matches ip: 2600:1f14::7":                                 "NodeIPFamilies",

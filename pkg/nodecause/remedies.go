@@ -44,8 +44,8 @@ var remedies = sync.OnceValue(func() []remedy {
 		{anyOf(`\bsession is not authenticated\b`, `^NotAuthenticated$`), "the vCenter has ended the session",
 			"wait: the cloud-controller-manager logs in again; if it lasts, check the vCenter, or restart the static pod that " +
 				"holds the lease: " + restart},
-		// gophercloud's error for a 401 of Keystone.
-		{anyOf(`^Authentication failed$`, `\bOpenStack client: Authentication failed$`), "the cloud rejects the credentials",
+		// gophercloud's errors for a 401 of Keystone, before and since 2.0.
+		{anyOf(`^Authentication failed$`, `\[POST \S+/auth/tokens\], but got 401\b`), Unauthenticated.Cause(),
 			"check the user, the password, the project and the domains in the credentials, and correct what is wrong"},
 		{anyOf(`\binsufficient authentication scopes\b`),
 			"the access token of the control plane's instances lacks an OAuth scope",
