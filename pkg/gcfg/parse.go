@@ -283,7 +283,7 @@ func (p *parser) value(key string) (string, bool) {
 }
 
 // isCut reports whether a comment starts here that looks like a part of the value: "net#1", or "#1" without whitespace
-// after the mark. A value that ends with a quote is complete.
+// after the mark. A value that ends with a quote is complete, and "a; b" has a comment.
 func (p *parser) isCut(valueFrom int) bool {
 	rest := p.src[p.offset:]
 	if len(rest) < 2 || rest[0] != '#' && rest[0] != ';' {
@@ -292,7 +292,8 @@ func (p *parser) isCut(valueFrom int) bool {
 	if p.offset == valueFrom {
 		return !bytes.ContainsAny(rest[1:2], " \t\r\n#;-=*")
 	}
-	return !bytes.ContainsAny(p.src[p.offset-1:p.offset], " \t\r\"")
+	isSentence := rest[0] == ';' && (rest[1] == ' ' || rest[1] == '\t')
+	return !isSentence && !bytes.ContainsAny(p.src[p.offset-1:p.offset], " \t\r\"")
 }
 
 func (p *parser) valueEnds(quoted bool) bool {

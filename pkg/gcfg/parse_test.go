@@ -31,6 +31,7 @@ func TestParseReadsSectionsAndEntries(t *testing.T) {
 func TestParseFindsCommentsThatLookLikeAPartOfTheValue(t *testing.T) {
 	for written, column := range map[string]int{
 		"a#b": 5, "a;b": 5, "#b": 4, `"a"b#c`: 8,
+		"a; b": 0, "a;\tb": 0, "a;": 5, "a# b": 5,
 		"a # b": 0, "a #b": 0, "# b": 0, "#": 0, "a#": 5, "## b": 0, `"a#b"`: 0, `"a"#b`: 0, "a": 0,
 	} {
 		sections, errs := gcfg.Parse([]byte("[s]\nk =" + written + "\n"))
