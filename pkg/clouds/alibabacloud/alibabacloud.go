@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -22,11 +25,24 @@ const (
 var alibabaFields = []confdoc.Field{{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
 	[]confdoc.Field{{Name: "accessKeyID", Secret: true}, {Name: "accessKeySecret", Secret: true}},
 	confdoc.FieldsOf(confdoc.Text, "uid", "clusterID", "kubernetesClusterTag", "region", "vpcid", "zoneid", "vswitchid",
-		"serviceBackendType", "routeTableIDs", "privateZoneId", "featureGates", "resourceGroupID"),
+		"routeTableIDs", "privateZoneId", "resourceGroupID"),
+	[]confdoc.Field{
+		{Name: "serviceBackendType", Values: []string{"ecs", "eni"}, Fallback: "ecs"},
+		{Name: "featureGates", Valid: areGates, Hint: "gates of the form name=true, separated by commas"},
+	},
 	confdoc.FieldsOf(confdoc.Bool, "disablePublicSLB"),
 	confdoc.FieldsOf(confdoc.Int, "nodeMonitorPeriod", "nodeAddrSyncPeriod", "privateZoneRecordTTL",
 		"serviceMaxConcurrentReconciles", "nodeMaxConcurrentReconciles", "routeMaxConcurrentReconciles"),
 )}}
+
+// areGates reports whether BindFeatureGates in pkg/config/feature_gates.go can read the text.
+func areGates(text string) bool {
+	return !slices.ContainsFunc(strings.Split(text, ","), func(gate string) bool {
+		_, enabled, _ := strings.Cut(gate, "=")
+		_, err := strconv.ParseBool(strings.TrimSpace(enabled))
+		return gate != "" && err != nil
+	})
+}
 
 // Rewrite checks the configuration of cloud-provider-alibaba-cloud and merges the credentials into it.
 //
@@ -90,9 +106,19 @@ func (a rewriter) checkAccessKey() {
 			"so the cloud-controller-manager ignores the other: write both or none")
 	}
 	for _, key := range []string{"accessKeyID", "accessKeySecret"} {
-		if _, err := base64.StdEncoding.DecodeString(a.Text("Global", key)); err != nil {
-			a.Rejectf(a.Value("Global", key),
+		named := a.Value("Global", key)
+		plain, err := base64.StdEncoding.DecodeString(named.String())
+		isForeign := func(r rune) bool { return r <= ' ' || r >= unicode.MaxASCII }
+		switch {
+		case err != nil:
+			a.Rejectf(named,
 				"Global.%s is not base64: encode it, or put the plain value into the credentials Secret", key)
+		case named == nil || named.Line == 0: // the Secret's, which is checked
+		case confdoc.IsBase64(plain):
+			a.Reportf(named, diagnostic.Typo, "Global.%s is in base64 once too often: encode the plain value once", key)
+		case bytes.ContainsFunc(plain, isForeign):
+			a.Reportf(named, diagnostic.Typo, "Global.%s is not the base64 of an access key alone: encode the plain value, "+
+				"without a line break", key)
 		}
 	}
 }
