@@ -15,6 +15,7 @@ import (
 // token is the one required key of the Secret. The values of the other keys below are checked.
 const (
 	token        = "access-token"
+	region       = "region"
 	rateLimit    = "api-rate-limit-qps"
 	balancerType = "default-lb-type"
 	firewallName = "public-access-firewall-name"
@@ -26,7 +27,7 @@ const (
 // DEFAULT_LB_TYPE, PUBLIC_ACCESS_FIREWALL_NAME and PUBLIC_ACCESS_FIREWALL_TAGS (cloud-controller-manager/do/cloud.go
 // and metadata.go of digitalocean-cloud-controller-manager at commit 70d527e38456). No Go module proxy has a release of
 // the provider to compare with.
-var keys = []string{token, "region", "cluster-id", "cluster-vpc-id", rateLimit, balancerType, firewallName,
+var keys = []string{token, region, "cluster-id", "cluster-vpc-id", rateLimit, balancerType, firewallName,
 	firewallTags}
 
 // balancerTypes are the load balancer types that the provider knows, its default first.
@@ -71,8 +72,13 @@ func Rewrite(src clouds.Source) clouds.Result {
 // checkSettings rejects values with which the provider exits (newCloud in cloud-controller-manager/do/cloud.go), and
 // reports those that it ignores.
 func checkSettings(run clouds.Run, values map[string]string) {
-	if _, err := strconv.ParseFloat(values[rateLimit], 64); err != nil && values[rateLimit] != "" {
-		run.RejectCredentials(rateLimit, "the value is not a number: write the requests per second")
+	// With 0 or less the provider's client makes one request, and then none.
+	if limit, err := strconv.ParseFloat(values[rateLimit], 64); values[rateLimit] != "" && (err != nil || !(limit > 0)) {
+		run.RejectCredentials(rateLimit, "the value is not a number above 0: write the requests per second")
+	}
+	if strings.ToLower(values[region]) != values[region] {
+		run.RejectCredentials(region, "the value has capitals, but no region of DigitalOcean does: write it in lower "+
+			"case, such as nyc3")
 	}
 	if text := values[balancerType]; text != "" && !slices.Contains(balancerTypes, text) {
 		run.ReportCredentials(balancerType, diagnostic.Doubtful, "the cloud-controller-manager ignores the value and "+
