@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"encoding/base64"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -49,6 +50,8 @@ func TestAWSRefusesCredentialsThatCannotServe(t *testing.T) {
 			"credentials credentials: there is no profile [default], which is the one that the cloud-controller-manager uses: there is only [profile default], [Default]; rename the right one"},
 		"a file with a byte-order mark": {map[string]string{"credentials": "\ufeff[default]\n" + id + key},
 			"credentials credentials:1:1: the text starts with a byte-order mark, which hides the first line: save it as UTF-8 without one"},
+		"a file in base64": {map[string]string{"credentials": base64.StdEncoding.EncodeToString([]byte("[default]\n" + id + key))},
+			"credentials credentials: it is in base64 once too often: write the text itself"},
 		"a profile with half a pair": {map[string]string{"credentials": "[default]\n" + key},
 			"credentials credentials:2:1: profile [default] has aws_secret_access_key but no aws_access_key_id: add it"},
 		"a profile with the other half": {map[string]string{"credentials": "[default]\n" + id},
@@ -92,6 +95,7 @@ const role = "arn:aws:iam::123456789012:role/ccm"
 func TestAWSReportsCredentialsThatAWSRejects(t *testing.T) {
 	const key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 	const placeholder = "it is a placeholder: write the key that AWS gave"
+	const variable = "it starts with the name of a variable: write only the value"
 	const swapped = "it is the ID of a key: write the secret here, and the ID in aws_access_key_id"
 	const temporary = "it is the ID of a temporary key, and the session token that AWS wants with it is not delivered: " +
 		"write a permanent key, or a role"
@@ -109,6 +113,8 @@ func TestAWSReportsCredentialsThatAWSRejects(t *testing.T) {
 			"credentials aws_access_key_id: " + placeholder, "credentials aws_secret_access_key: " + placeholder}},
 		"halves that are exchanged": {secret: pair(key, "AKIAIOSFODNN7EXAMPLE"), typos: []string{
 			"credentials aws_secret_access_key: " + swapped}},
+		"lines of a shell's script": {secret: pair("AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE", "aws_secret_access_key="+key), typos: []string{
+			"credentials aws_access_key_id: " + variable, "credentials aws_secret_access_key: " + variable}},
 		"a temporary key": {secret: pair("ASIAIOSFODNN7EXAMPLE", key), doubted: []string{
 			"credentials aws_access_key_id: " + temporary}},
 		"placeholders in a file": {

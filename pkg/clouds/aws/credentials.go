@@ -103,12 +103,17 @@ func keyProblem(text string) string {
 // (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids).
 var keyIDPattern = regexp.MustCompile(`^A[KS]IA[A-Z0-9]{16}$`)
 
+// assignment matches a line of a shell's script. No key of AWS has an underscore.
+var assignment = regexp.MustCompile(`^(?i)aws_\w+=`)
+
 var account = regexp.MustCompile(`^\d{12}$`)
 
 // keyMistake returns why AWS will probably reject a half of a key pair, which has no session token.
 func keyMistake(half, text string) (kind diagnostic.Kind, mistake string) {
 	isID := keyIDPattern.MatchString(text)
 	switch {
+	case assignment.MatchString(text):
+		return diagnostic.Typo, "it starts with the name of a variable: write only the value"
 	case confdoc.IsPlaceholder(text):
 		return diagnostic.Typo, "it is a placeholder: write the key that AWS gave"
 	case half == secretKey && isID:
@@ -129,6 +134,10 @@ func (a *rewriter) sharedFile(text string) (map[string][]byte, []clouds.Token) {
 	if strings.HasPrefix(text, "\ufeff") {
 		file.ReportAt(confdoc.Position{Line: 1, Column: 1}, diagnostic.Invalid,
 			"the text starts with a byte-order mark, which hides the first line: save it as UTF-8 without one")
+		return nil, nil
+	}
+	if confdoc.IsBase64([]byte(text)) {
+		a.RejectCredentials(credentialsFile, confdoc.TooMuchBase64)
 		return nil, nil
 	}
 	profiles := readProfiles(text)

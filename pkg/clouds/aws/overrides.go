@@ -75,7 +75,7 @@ func (a *rewriter) checkOverrides() {
 // checkURL reports an endpoint that is not AWS's, or without TLS, or that rejects the signatures of another region.
 func (a *rewriter) checkURL(e *confdoc.Entry) {
 	service, address, at := serviceOf(e), e.Value.String("URL"), e.Value.Get("URL")
-	signing, host := strings.TrimSpace(e.Value.String("SigningRegion")), clouds.HostOf(address)
+	signing, host := e.Value.String("SigningRegion"), clouds.HostOf(address) // the provider does not trim it here
 	labels := strings.Split(host, ".")
 	region := slices.IndexFunc(labels, regionName.MatchString)
 	switch {
