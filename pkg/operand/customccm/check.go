@@ -300,6 +300,11 @@ func (r *report) checkPaths(c CCM, candidate Candidate) {
 				r.reject(v.field, "the file %s does not exist%s", named, paths.near(named))
 			}
 		}
+		name, file := FlagOf(v.value)
+		isFile := slices.Contains([]string{"cloud-config", "kubeconfig"}, name) && !slices.Contains(c.Fixed, name)
+		if isFile && path.IsAbs(file) && len(paths.in(file)) == 0 {
+			r.warn(v.field, "the pod mounts nothing at %s, unless the image has this file%s", file, paths.near(file))
+		}
 	}
 	for _, named := range paths.in(string(candidate.CloudConfig)) {
 		if !paths.exists(named) {

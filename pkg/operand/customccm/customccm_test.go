@@ -511,6 +511,28 @@ func TestPathsAreNotCheckedWithoutTheSecrets(t *testing.T) {
 	require.Empty(t, checked.Diagnostics)
 }
 
+func TestAPathThatThePodDoesNotMountGetsAWarning(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--cloud-config=/etc/acme/cloud.yaml":       "/etc/acme/cloud.yaml",
+		"--kubeconfig=/etc/kubernetes/kubeconfig":   "/etc/kubernetes/kubeconfig",
+		"--cloud-config=":                           "",
+		"--cloud-config=cloud.yaml":                 "",
+		"--plugins=/usr/libexec/acme":               "",
+		"--cloud_config=/etc/kubernetes/cloud.conf": "/etc/kubernetes/cloud.conf",
+	} {
+		var warnings []string
+		for _, w := range renderCustom(t, operand.OperatorPhase(), `{image: registry/ccm:1, args: ["`+arg+`"]}`, nil).Warnings {
+			warnings = append(warnings, w.String())
+		}
+		wanted := []string{rightsNotice}
+		if want != "" {
+			wanted = []string{resource + ", key spec.custom.args[0]: the pod mounts nothing at " + want + ", unless the image " +
+				"has this file; correct the path, or add the key to a Secret of spec.custom.secrets", rightsNotice}
+		}
+		require.Equal(t, wanted, warnings, arg)
+	}
+}
+
 func TestReplacedArgumentsWithoutTheLeaseGetAWarning(t *testing.T) {
 	resources := renderCustom(t, operand.OperatorPhase(),
 		`{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-election-id=x]}`, nil)
