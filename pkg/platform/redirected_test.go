@@ -48,8 +48,8 @@ func azureConfig(more string) string {
 }
 
 func ibmConfig(more string) string {
-	return "[global]\nversion = 1.1.0\n[provider]\naccountID = a\nclusterID = c\ncluster-default-provider = " +
-		"g2\nregion = r\n" +
+	return "[global]\nversion = 1.1.0\n[provider]\naccountID = a\ng2workerServiceAccountID = a\n" +
+		"clusterID = c\ncluster-default-provider = g2\nregion = r\n" +
 		"g2ResourceGroupName = g\ng2VpcName = v\ng2VpcSubnetNames = n\n" + more
 }
 
@@ -123,24 +123,24 @@ var redirections = map[string]redirection{
 		config: ibmConfig("iamEndpointOverride = https://private.iam.cloud.ibm.com\n")},
 	"IBM Cloud: another endpoint": {rewrite: ibm.Rewrite, credentials: ibmAPIKey, status: onIBM,
 		config: ibmConfig("iamEndpointOverride = https://iam.example.net\n"),
-		want: `cloud config:11:23: iamEndpointOverride is "https://iam.example.net", which is neither IBM Cloud's nor in status.platformStatus.ibmcloud.serviceEndpoints of ` +
+		want: `cloud config:12:23: iamEndpointOverride is "https://iam.example.net", which is neither IBM Cloud's nor in status.platformStatus.ibmcloud.serviceEndpoints of ` +
 			"infrastructure.config.openshift.io/cluster: the cloud-controller-manager would send its API key or a " +
 			"token to it; remove the line, or add it to Infrastructure"},
 	"IBM Cloud: a customer's application": {rewrite: ibm.Rewrite, credentials: ibmAPIKey, status: onIBM,
 		config: ibmConfig("iamEndpointOverride = https://iam.1abc2def.us-south.codeengine.appdomain.cloud\n"),
-		want: `cloud config:11:23: iamEndpointOverride is "https://iam.1abc2def.us-south.codeengine.appdomain.cloud", which is neither IBM Cloud's nor in ` +
+		want: `cloud config:12:23: iamEndpointOverride is "https://iam.1abc2def.us-south.codeengine.appdomain.cloud", which is neither IBM Cloud's nor in ` +
 			"status.platformStatus.ibmcloud.serviceEndpoints of infrastructure.config.openshift.io/cluster: " +
 			"the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to " +
 			"Infrastructure"},
 	"IBM Cloud: another service of IBM's": {rewrite: ibm.Rewrite, credentials: ibmAPIKey, status: onIBM,
 		config: ibmConfig("iamEndpointOverride = https://us-south.functions.cloud.ibm.com\n"),
-		want: `cloud config:11:23: iamEndpointOverride is "https://us-south.functions.cloud.ibm.com", which is neither IBM Cloud's nor in ` +
+		want: `cloud config:12:23: iamEndpointOverride is "https://us-south.functions.cloud.ibm.com", which is neither IBM Cloud's nor in ` +
 			"status.platformStatus.ibmcloud.serviceEndpoints of infrastructure.config.openshift.io/cluster: " +
 			"the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to " +
 			"Infrastructure"},
 	"IBM Cloud: IBM's endpoint without TLS": {rewrite: ibm.Rewrite, credentials: ibmAPIKey, status: onIBM,
 		config: ibmConfig("rmEndpointOverride = http://resource-controller.cloud.ibm.com\n"),
-		want: `cloud config:11:22: rmEndpointOverride is "http://resource-controller.cloud.ibm.com", which is neither IBM Cloud's nor in status.platformStatus.ibmcloud.serviceEndpoints of ` +
+		want: `cloud config:12:22: rmEndpointOverride is "http://resource-controller.cloud.ibm.com", which is neither IBM Cloud's nor in status.platformStatus.ibmcloud.serviceEndpoints of ` +
 			"infrastructure.config.openshift.io/cluster: the cloud-controller-manager would send its API key or a " +
 			"token to it; remove the line, or add it to Infrastructure"},
 }

@@ -3,6 +3,7 @@ package ibm
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -32,6 +33,7 @@ type rewriter struct {
 // endpoints from Infrastructure. Unknown keys are kept because a newer provider may know them. Comments are dropped.
 func Rewrite(src clouds.Source) clouds.Result {
 	i := newRewriter(src, ibmSchema, "status.platformStatus.ibmcloud.")
+	i.checkWorkers()
 	if status := src.Cluster.Status.IBMCloud; status != nil {
 		i.contradicts("region", "location", status.Location)
 		i.contradicts("g2ResourceGroupName", "resourceGroupName", status.ResourceGroupName)
@@ -95,6 +97,17 @@ func (i *rewriter) checkAccount() {
 	if id := i.Value("provider", "accountID"); id.String() != "" && !accountID.MatchString(id.Text) {
 		i.Reportf(id, diagnostic.Doubtful, "accountID is %s, which is not the ID of an account, such as "+
 			"0123456789abcdef0123456789abcdef: write the ID", confdoc.Quoted(id.Text))
+	}
+}
+
+// checkWorkers reports nodes of another account, which the provider does not look up (newVpcSdkClient in
+// ibm/ibm_vpc_client.go). That of Power VS looks them up elsewhere.
+func (i *rewriter) checkWorkers() {
+	provider := i.Value("provider")
+	id := provider.String("accountID")
+	if workers := provider.Get("g2workerServiceAccountID"); id != "" && workers.String() != id {
+		i.Reportf(cmp.Or(workers, provider), diagnostic.Typo, "g2workerServiceAccountID is not the value of accountID, "+
+			"%s: the cloud-controller-manager initializes no node; write the ID of the account in both", confdoc.Quoted(id))
 	}
 }
 
@@ -190,16 +203,17 @@ func (i *rewriter) useKeyFile() {
 		"the API key of the credentials Secret is delivered there", "provider", "g2Credentials")
 }
 
-var versionSuffix = regexp.MustCompile(`(/v\d+)+/?$`)
-
 // useEndpoint checks an endpoint against Infrastructure, or defaults it from there if it is unset.
 func (i *rewriter) useEndpoint(endpoint ibmEndpoint) {
 	fact := i.overrides[endpoint.service]
 	named := i.Text("provider", endpoint.key)
+	if endpoint.adds == "" && named != "" {
+		named = withScheme(named)
+	}
 	if named != "" && !clouds.IsEndpoint(named) {
 		return // reported
 	}
-	named, fact = i.omitVersion(endpoint, named, fact)
+	named, fact = i.omitPath(endpoint, named, fact)
 	switch {
 	case fact == "" && named != "" && i.overrides != nil && !clouds.IsSecureUnder(named, domains...):
 		i.Reportf(i.Value("provider", endpoint.key), diagnostic.Redirected,
@@ -214,19 +228,22 @@ func (i *rewriter) useEndpoint(endpoint ibmEndpoint) {
 	}
 }
 
-// omitVersion removes the versions that the provider appends itself from an endpoint of the cloud configuration, which
-// it also rewrites, and from Infrastructure's, and returns both.
-func (i *rewriter) omitVersion(endpoint ibmEndpoint, named, fact string) (withoutNamed, withoutFact string) {
+// omitPath removes what the provider appends itself from an endpoint of the cloud configuration, which it also
+// rewrites, and from Infrastructure's, and returns both. Other paths may belong to a gateway.
+func (i *rewriter) omitPath(endpoint ibmEndpoint, named, fact string) (withoutNamed, withoutFact string) {
+	all, reason := pathSuffix, "the cloud-controller-manager adds "+endpoint.adds+" itself"
 	if endpoint.adds == "" {
-		return named, fact
+		all, reason = slashSuffix, "the cloud-controller-manager takes the slash at the end for a part of the host"
 	}
-	without := versionSuffix.ReplaceAllString(named, "")
-	if without != named && (endpoint.versioned || clouds.SameEndpoint(named, fact)) {
-		i.Put(confdoc.NewText(without), diagnostic.Rewritten, "the cloud-controller-manager adds "+endpoint.adds+" itself",
-			"provider", endpoint.key)
-		named = without
+	ends := endpoint.always
+	if clouds.SameEndpoint(named, fact) || clouds.IsSecureUnder(named, domains...) {
+		ends = all
 	}
-	return named, versionSuffix.ReplaceAllString(fact, "")
+	if ends != nil && ends.MatchString(named) {
+		named = ends.ReplaceAllString(named, "")
+		i.Put(confdoc.NewText(named), diagnostic.Rewritten, reason, "provider", endpoint.key)
+	}
+	return named, all.ReplaceAllString(fact, "")
 }
 
 func (i *rewriter) credentials() map[string][]byte {

@@ -91,11 +91,12 @@ func TestIBMCloudReportsIDsInsteadOfNames(t *testing.T) {
 		{"mycluster-vpc", `"a; b, c"`}: nil,
 		{"r018-vpc", "0797-subnet"}:    nil,
 		{"r018-1a2b3c4d-0000-1111-2222-333344445555", "a"}: {
-			`cloud config:8:13: g2VpcName has "r018-1a2b3c4d-0000-1111-2222-333344445555"` + warning},
+			`cloud config:9:13: g2VpcName has "r018-1a2b3c4d-0000-1111-2222-333344445555"` + warning},
 		{"vpc", "a,0797-1a2b3c4d-0000-1111-2222-333344445555 02c7-1a2b3c4d-0000-1111-2222-333344445555"}: {
-			`cloud config:9:20: g2VpcSubnetNames has "0797-1a2b3c4d-0000-1111-2222-333344445555"` + warning},
+			`cloud config:10:20: g2VpcSubnetNames has "0797-1a2b3c4d-0000-1111-2222-333344445555"` + warning},
 	} {
-		config := "[global]\nversion = 1.1.0\n[provider]\naccountID = 0123456789abcdef0123456789abcdef\nclusterID = c\nregion = eu-gb\n" +
+		config := "[global]\nversion = 1.1.0\n[provider]\naccountID = 0123456789abcdef0123456789abcdef\n" +
+			"g2workerServiceAccountID = 0123456789abcdef0123456789abcdef\nclusterID = c\nregion = eu-gb\n" +
 			"cluster-default-provider = g2\ng2VpcName = " + names[0] + "\ng2VpcSubnetNames = " + names[1] +
 			"\ng2ResourceGroupName = g\npowerVSRegion = r\npowerVSZone = z\n" +
 			"powerVSCloudInstanceID = 11111111-2222-3333-4444-555555555555\n"

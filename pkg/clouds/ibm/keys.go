@@ -1,8 +1,11 @@
 package ibm
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
@@ -19,8 +22,20 @@ var powerVSSchema = slices.Concat(commonSections, []confdoc.Field{
 	{Name: "provider", Is: confdoc.Object, Fields: slices.Concat(providerKeys,
 		confdoc.FieldsOf(confdoc.Text, "powerVSCloudInstanceID", "powerVSCloudInstanceName"),
 		confdoc.Field{Required: noPowerVS}.For("powerVSRegion", "powerVSZone"),
-		confdoc.Field{Schemes: webSchemes}.For("powerVSEndpointOverride", "rcEndpointOverride"))},
+		confdoc.Field{Valid: isHostOrURL, Hint: "a URL of the form https://host"}.For("powerVSEndpointOverride"),
+		confdoc.Field{Schemes: webSchemes}.For("rcEndpointOverride"))},
 })
+
+// isHostOrURL reports whether the text is what NewIBMPISession of github.com/IBM-Cloud/power-go-client takes: a URL, or
+// a host that it calls with TLS.
+func isHostOrURL(text string) bool { return clouds.IsEndpoint(withScheme(text)) }
+
+func withScheme(address string) string {
+	if strings.Contains(address, "://") {
+		return address
+	}
+	return "https://" + address
+}
 
 // noPowerVS is the message for keys without which the provider treats the nodes as VPC instances. noVPC is the message
 // for keys without which it can look up neither load balancers nor nodes (ConfigVpc.validate in
@@ -63,15 +78,22 @@ var providerKeys = slices.Concat(
 
 // ibmEndpoints maps the services in Infrastructure whose endpoints can be overridden to keys of [provider].
 var ibmEndpoints = []ibmEndpoint{
-	{service: "IAM", key: "iamEndpointOverride", adds: "/identity/token"},
+	{service: "IAM", key: "iamEndpointOverride", adds: "/identity/token", always: tokenSuffix},
 	{service: "ResourceManager", key: "rmEndpointOverride", adds: "/v2"},
-	{service: "VPC", key: "g2EndpointOverride", adds: "/v1", versioned: true},
+	{service: "VPC", key: "g2EndpointOverride", adds: "/v1", always: versionSuffix},
 }
 
 var powerVSEndpoints = slices.Concat(ibmEndpoints, []ibmEndpoint{
-	{service: "Power", key: "powerVSEndpointOverride"},
+	{service: "Power", key: "powerVSEndpointOverride", always: slashSuffix},
 	{service: "ResourceController", key: "rcEndpointOverride", adds: "/v2"},
 })
+
+var (
+	versionSuffix = regexp.MustCompile(`(/v\d+)+/?$`)
+	tokenSuffix   = regexp.MustCompile(`/identity/token/?$`)
+	slashSuffix   = regexp.MustCompile(`/+$`)
+	pathSuffix    = regexp.MustCompile(`(/v\d+|/identity/token)+/?$`)
+)
 
 // domains are the domains of the services that the providers use, including regional and private endpoints: identity,
 // the VPC (https://cloud.ibm.com/docs/vpc?topic=vpc-service-endpoints-for-vpc), the resource manager and controller
@@ -83,10 +105,10 @@ var domains = []string{"iam.cloud.ibm.com", "iaas.cloud.ibm.com", "resource-cont
 
 type ibmEndpoint struct {
 	service, key string
-	// adds is the path that the provider appends to the endpoint, empty if none. An endpoint in Infrastructure may end in
-	// a version; a cluster with the feature gate DyanmicServiceEndpointIBMCloud accepts no other.
+	// adds is the path that the provider appends to the endpoint, empty if it takes all of the endpoint for a host. An
+	// endpoint in Infrastructure may end in a version; a cluster with the feature gate DyanmicServiceEndpointIBMCloud
+	// accepts no other.
 	adds string
-	// versioned means that a version at the end of the key's value is the one that the provider appends. In other
-	// endpoints it may belong to a gateway.
-	versioned bool
+	// always matches the end of the key's value that is wrong even in the URL of a gateway; nil if there is none.
+	always *regexp.Regexp
 }

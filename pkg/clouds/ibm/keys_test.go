@@ -19,7 +19,8 @@ func TestPowerVSKeysGolden(t *testing.T) {
 }
 
 func TestIBMWritesOnlyKeysThatTheProviderReads(t *testing.T) {
-	config := "[global]\nversion=1.1.0\n[provider]\naccountID=a\nclusterID=c\ncluster-default-provider=g2\nregion=r\n" +
+	config := "[global]\nversion=1.1.0\n[provider]\naccountID=a\ng2workerServiceAccountID=a\n" +
+		"clusterID=c\ncluster-default-provider=g2\nregion=r\n" +
 		"g2ResourceGroupName=g\ng2VpcName=v\ng2VpcSubnetNames=s\nzone=z\n"
 	endpoints := []configv1.IBMCloudServiceEndpoint{{Name: "IAM", URL: "https://i"}, {Name: "VPC", URL: "https://v"},
 		{Name: "ResourceManager", URL: "https://r"}}
