@@ -92,6 +92,10 @@ var redirections = map[string]redirection{
 		config: azureConfig(`, "resourceManagerEndpoint": "https://management.example.net"`),
 		want: `cloud config:1:161: resourceManagerEndpoint is "https://management.example.net", which is not Microsoft's, and infrastructure.config.openshift.io/cluster names none: ` +
 			"the cloud-controller-manager would send its credentials to the login endpoint that it names; remove the line"},
+	"Azure: Microsoft's resource manager without TLS": {rewrite: azure.Rewrite, credentials: azureSecret,
+		status: azureStatus(""), config: azureConfig(`, "resourceManagerEndpoint": "http://management.azure.com/"`),
+		want: `cloud config:1:161: resourceManagerEndpoint is "http://management.azure.com/", without TLS: ` +
+			"anyone between the nodes and Azure can name another login endpoint; remove the line"},
 	"Azure: another tenant": {rewrite: azure.Rewrite, credentials: azureSecret,
 		config: `{"subscriptionId": "66666666-7777-8888-9999-000000000000", "resourceGroup": "r", "tenantId": "t"}`,
 		want: "cloud config:1:94: tenantId differs from azure_tenant_id of the credentials Secret: the " +

@@ -109,7 +109,7 @@ func (a *rewriter) nodeManagerConfig() []byte {
 
 func readAzure(src clouds.Source, stack bool) *rewriter {
 	a := &rewriter{stack: stack, Run: clouds.NewRun(src, confdoc.Reader{
-		Format: confdoc.YAMLAsJSON, Fields: fieldsOf(src.Cluster.Status.Azure),
+		Format: confdoc.YAMLAsJSON, Fields: fieldsOf(src),
 		Empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup",
 	}), status: ptr.Deref(src.Cluster.Status.Azure, configv1.AzurePlatformStatus{})}
 	a.useCredentials()
@@ -223,6 +223,11 @@ func (a *rewriter) checkHub(sku string) {
 		a.Reportf(a.Value("useInstanceMetadata"), diagnostic.Doubtful, "useInstanceMetadata is true, but the metadata "+
 			"service of an Azure Stack Hub does not have what the cloud-controller-manager reads: write false")
 	}
+	const adfs = "adfs"
+	if system := a.Value("identitySystem"); strings.EqualFold(system.String(), adfs) && a.Text("tenantId") != adfs {
+		a.Reportf(system, diagnostic.Doubtful, "identitySystem is adfs, which the cloud-controller-manager does not read: "+
+			"write adfs in tenantId, and in %s of the credentials Secret if it has that key", tenantIDKey)
+	}
 }
 
 // checkVMType reports combinations with which the provider exits, and a type that OpenShift's machines do not have.
@@ -232,6 +237,10 @@ func (a *rewriter) checkVMType(vmType string) {
 			"finds only machines of flexible scale sets, and asks for the deletion of all other nodes that are not ready, "+
 			"such as those that OpenShift creates: write standard or remove the line")
 	}
+	if isAvailabilitySet(vmType) {
+		a.Reportf(a.Value("vmType"), diagnostic.Doubtful, "vmType is %s, which the cloud-controller-manager does not know "+
+			"and takes for standard: write standard or remove the line", confdoc.Quoted(vmType))
+	}
 	if a.IsTrue("disableAvailabilitySetNodes") && vmType != "vmss" {
 		a.Rejectf(a.Value("disableAvailabilitySetNodes"),
 			"disableAvailabilitySetNodes is true, but vmType is %s: it requires vmType vmss", confdoc.Quoted(vmType))
@@ -239,10 +248,12 @@ func (a *rewriter) checkVMType(vmType string) {
 }
 
 // checkNetwork reports missing names without which the provider finds no security group (NewSecurityGroupRepo in
-// pkg/provider/securitygroup) or no subnet (reconcileFrontendIPConfigs in pkg/provider/azure_loadbalancer.go). The
-// network is in the cluster's resource group unless vnetResourceGroup names another one.
+// pkg/provider/securitygroup) or no subnet (reconcileFrontendIPConfigs in pkg/provider/azure_loadbalancer.go), or Azure
+// creates neither public IP address nor load balancer. The network is in the cluster's resource group unless
+// vnetResourceGroup names another one.
 func (a *rewriter) checkNetwork() {
 	for key, action := range map[string]string{
+		"location":          "Services of type LoadBalancer get no load balancer",
 		"securityGroupName": "Services of type LoadBalancer get no load balancer",
 		"vnetName":          "Services with an internal load balancer get none",
 		"subnetName":        "Services with an internal load balancer get none",
@@ -251,6 +262,15 @@ func (a *rewriter) checkNetwork() {
 			a.Reportf(a.Value(key), diagnostic.Doubtful, "there is no %s: without it %s; add it", key, action)
 		}
 	}
+	location := a.Text("location")
+	if name := strings.ToLower(strings.ReplaceAll(location, " ", "")); name != location && !a.stack {
+		a.Reportf(a.Value("location"), diagnostic.Doubtful, "location is %s, for which the cloud-controller-manager finds "+
+			"no zones: write %s", confdoc.Quoted(location), name)
+	}
+	if a.Text("extendedLocationName") != "" && a.Text("extendedLocationType") == "" {
+		a.Reportf(a.Value("extendedLocationName"), diagnostic.Doubtful, "extendedLocationName is ignored without "+
+			"extendedLocationType: write EdgeZone there, or remove the line")
+	}
 	group := a.status.NetworkResourceGroupName
 	if a.Text("vnetResourceGroup") == "" && group != "" && !strings.EqualFold(group, a.Text("resourceGroup")) {
 		a.Reportf(a.Value("vnetName"), diagnostic.Doubtful, "there is no vnetResourceGroup, but "+statusField+
@@ -258,19 +278,27 @@ func (a *rewriter) checkNetwork() {
 	}
 }
 
-// checkNames reports load balancers that have no set of virtual machines, or the name or set of an earlier one.
+// checkNames reports load balancers that have no set of virtual machines, or the name or set of an earlier one, and
+// that none has the cluster's name (reconcileMultipleStandardLoadBalancerConfigurations in
+// pkg/provider/azure_loadbalancer.go). The provider ignores case.
 func (a *rewriter) checkNames(several []*confdoc.Node) {
+	isCluster := func(item *confdoc.Node) bool { return strings.EqualFold(item.String("name"), a.Cluster.Name) }
+	if a.Cluster.Name != "" && !slices.ContainsFunc(several, isCluster) {
+		a.Reportf(a.Value(multiple), diagnostic.Typo, "none of the load balancers has the name of the cluster, %s, so "+
+			"that no Service gets a load balancer: rename one of them", confdoc.Quoted(a.Cluster.Name))
+	}
 	used := sets.New[string]()
 	for _, item := range several {
 		for _, key := range []string{"name", "primaryVMSet"} {
 			value := item.String(key)
+			id := key + strings.ToLower(value)
 			if key == "primaryVMSet" && value == "" {
 				a.Rejectf(item, "this load balancer has no primaryVMSet: "+
 					"write the set of virtual machines that are always behind it")
-			} else if used.Has(key + value) {
+			} else if used.Has(id) {
 				a.Rejectf(item, "the %s %s is already used by a load balancer above: write another one", key, confdoc.Quoted(value))
 			}
-			used.Insert(key + value)
+			used.Insert(id)
 		}
 	}
 }
@@ -309,12 +337,22 @@ func (a *rewriter) checkEndpoints() {
 	reader := confdoc.Reader{Format: confdoc.JSON, Fields: slices.Clone(endpointsFields), Input: diagnostic.CloudConfig,
 		DataKey: endpointsKey, Empty: empty}
 	required := []string{"resourceManagerEndpoint", "tokenAudience", "activeDirectoryEndpoint"}
+	isAsked := a.Text("resourceManagerEndpoint") != ""
 	for i, field := range reader.Fields {
-		if a.Text("resourceManagerEndpoint") == "" && slices.Contains(required, field.Name) {
+		if !isAsked && slices.Contains(required, field.Name) {
 			reader.Fields[i].Required = "the cloud-controller-manager would use the public cloud's; write the Azure Stack Hub's"
 		}
 	}
-	a.checkStack(reader.Read(text, a.Findings))
+	endpoints := reader.Read(text, a.Findings)
+	a.checkStack(endpoints)
+	// GetAzureCloudConfigAndEnvConfig in azclient's cloud.go uses these two only together.
+	for _, key := range required[:2] {
+		if isAsked && endpoints.Readable && endpoints.Text(key) == "" {
+			endpoints.Reportf(endpoints.Value(key), diagnostic.Doubtful, "there is no %s: the cloud-controller-manager uses "+
+				"the public cloud's unless the name in the Azure Stack Hub's metadata is %s; write the Azure Stack Hub's", key,
+				stackCloud)
+		}
+	}
 }
 
 // Microsoft's own endpoints in every cloud: resourceManagerEndpoint and activeDirectoryEndpoint in
@@ -336,6 +374,11 @@ func (a *rewriter) checkResourceManager() {
 	named := a.Value("resourceManagerEndpoint")
 	if a.stack || a.Cluster.Status.Azure == nil || a.status.ARMEndpoint != "" || clouds.HostOf(named.String()) == "" ||
 		clouds.IsSecureUnder(named.Text, resourceManagers...) {
+		return
+	}
+	if clouds.IsUnder(clouds.HostOf(named.Text), resourceManagers...) {
+		a.Reportf(named, diagnostic.Redirected, "resourceManagerEndpoint is %s, without TLS: anyone between the nodes and "+
+			"Azure can name another login endpoint; remove the line", confdoc.Quoted(named.Text))
 		return
 	}
 	a.Reportf(named, diagnostic.Redirected, "resourceManagerEndpoint is %s, which is not Microsoft's, and %s names none: "+

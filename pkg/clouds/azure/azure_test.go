@@ -87,6 +87,15 @@ func TestAzureReportsValuesThatAzureRejectsOrThatFindNoNodes(t *testing.T) {
 		"flexible scale sets": {`"vmType": "VmssFlex"`, diagnostic.Doubtful, []string{"vmType is vmssflex, with which the " +
 			"cloud-controller-manager finds only machines of flexible scale sets, and asks for the deletion of all other nodes " +
 			"that are not ready, such as those that OpenShift creates: write standard or remove the line"}},
+		"another name of availability sets": {`"vmType": "availabilitySet"`, diagnostic.Doubtful, []string{
+			`vmType is "availabilitySet", which the cloud-controller-manager does not know and takes for standard: ` +
+				"write standard or remove the line"}},
+		"another name of availability sets is no typo": {`"vmType": "VMAS"`, diagnostic.Typo, nil},
+		"the type of the configuration in capitals":    {`"cloudConfigType": "File"`, diagnostic.Typo, nil},
+		"the display name of the location": {`"location": "West Europe"`, diagnostic.Doubtful, []string{
+			`location is "West Europe", for which the cloud-controller-manager finds no zones: write westeurope`}},
+		"an extended location without its type": {`"extendedLocationName": "losangeles"`, diagnostic.Doubtful, []string{
+			"extendedLocationName is ignored without extendedLocationType: write EdgeZone there, or remove the line"}},
 		"uniform scale sets": {`"vmType": "vmss"`, diagnostic.Doubtful, nil},
 		"a port that is too large": {`"` + port + `": 102560`, diagnostic.Typo, []string{
 			port + " is 102560, but must be a number from 1 to 65535"}},
@@ -100,6 +109,9 @@ func TestAzureReportsValuesThatAzureRejectsOrThatFindNoNodes(t *testing.T) {
 				`01234567-89ab-cdef-0123-456789abcdef`}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(c.setting, "location\"") {
+				c.setting += `, "location": "westeurope"`
+			}
 			config := "{" + c.setting + `, "vnetName": "v", "subnetName": "s", "securityGroupName": "g", ` + smallAzureConfig[1:]
 			result := azure.Rewrite(clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(azureLogin)})
 			require.Empty(t, result.Errors(diagnostic.Lenient))
@@ -112,6 +124,20 @@ func TestAzureReportsValuesThatAzureRejectsOrThatFindNoNodes(t *testing.T) {
 	}
 }
 
+func TestAzureWantsALoadBalancerWithTheClustersName(t *testing.T) {
+	for name, want := range map[string][]string{
+		"": nil, "demo-x7k2p": nil, "Demo-x7k2p": nil,
+		"other": {"cloud config:1:102: none of the load balancers has the name of the cluster, \"other\", so that no " +
+			"Service gets a load balancer: rename one of them"},
+	} {
+		config := strings.Replace(smallAzureConfig, "{", `{"loadBalancerBackendPoolConfigurationType": "nodeIP", `+
+			`"multipleStandardLoadBalancerConfigurations": [{"name": "demo-x7k2p", "primaryVMSet": "a"}], `, 1)
+		result := azure.Rewrite(clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(azureLogin),
+			Cluster: clouds.Cluster{Name: name}})
+		require.Equal(t, want, cloudtest.Messages(result, diagnostic.Typo), name)
+	}
+}
+
 func TestAzureComparesTheSecretWithTheConfiguration(t *testing.T) {
 	login := maps.Clone(azureLogin)
 	login["azure_subscription_id"] = "77777777-7777-8888-9999-000000000000"
@@ -119,6 +145,8 @@ func TestAzureComparesTheSecretWithTheConfiguration(t *testing.T) {
 	require.Equal(t, []string{"cloud config:1:20: subscriptionId differs from azure_subscription_id of the credentials Secret: write the same in both"},
 		cloudtest.Messages(azure.Rewrite(src), diagnostic.Ambiguous))
 	delete(login, "azure_subscription_id")
+	login["azure_region"] = "West Europe"
+	src.Config = []byte(strings.Replace(smallAzureConfig, "{", `{"location": "westeurope", `, 1))
 	src.Credentials = cloudtest.SecretOf(login)
 	require.Empty(t, cloudtest.Messages(azure.Rewrite(src), diagnostic.Ambiguous))
 }

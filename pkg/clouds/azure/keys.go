@@ -1,11 +1,11 @@
 package azure
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
-	configv1 "github.com/openshift/api/config/v1"
-
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
@@ -13,12 +13,19 @@ import (
 var cloudNames = []string{publicCloud, "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud",
 	"AzureUSGovernment"}
 
-// fieldsOf returns azureFields for a cluster. The cloud that Infrastructure names is valid even if it is unknown here.
-func fieldsOf(status *configv1.AzurePlatformStatus) []confdoc.Field {
+// fieldsOf returns azureFields for a cluster. The cloud that Infrastructure names is valid even if it is unknown here,
+// and so is any client secret that the credentials Secret replaces.
+func fieldsOf(src clouds.Source) []confdoc.Field {
 	fields := slices.Clone(azureFields)
+	field := func(name string) *confdoc.Field {
+		return &fields[slices.IndexFunc(fields, func(f confdoc.Field) bool { return f.Name == name })]
+	}
+	status := src.Cluster.Status.Azure
 	if status != nil && status.CloudName != "" && !slices.Contains(cloudNames, string(status.CloudName)) {
-		i := slices.IndexFunc(fields, func(f confdoc.Field) bool { return f.Name == "cloud" })
-		fields[i].Values = append(slices.Clone(cloudNames), string(status.CloudName))
+		field("cloud").Values = append(slices.Clone(cloudNames), string(status.CloudName))
+	}
+	if !src.CredentialsUnknown && len(bytes.TrimSpace(src.Credentials[clientSecretKey])) > 0 {
+		field("aadClientSecret").Is = confdoc.Any
 	}
 	return fields
 }
@@ -35,6 +42,15 @@ func isName(text string) bool { return !strings.Contains(text, "/") }
 
 // isGUID reports whether the text has the form of a subscription ID: the resource manager rejects any other form.
 func isGUID(text string) bool { return confdoc.IsUUID(text) && strings.Contains(text, "-") }
+
+// isVMType reports whether the text is a type that the provider knows, or another name of standard.
+func isVMType(text string) bool {
+	return slices.Contains([]string{"standard", "vmss", "vmssflex"}, strings.ToLower(text)) || isAvailabilitySet(text)
+}
+
+func isAvailabilitySet(vmType string) bool {
+	return slices.Contains([]string{"availabilityset", "vmas"}, strings.ToLower(vmType))
+}
 
 func areTags(text string) bool {
 	isNone := func(tag string) bool {
@@ -76,7 +92,8 @@ const legacyLimit = "the cloud-controller-manager has no rate limits per resourc
 var azureFields = slices.Concat(
 	[]confdoc.Field{
 		{Name: "cloud", FoldValues: true, TrimValues: true, Fallback: publicCloud, Values: cloudNames},
-		{Name: "vmType", FoldValues: true, Fallback: "standard", Values: []string{"standard", "vmss", "vmssflex"}},
+		{Name: "vmType", Valid: isVMType, Passed: true,
+			Hint: "standard, vmss or vmssflex: the cloud-controller-manager uses standard instead"},
 		{Name: "loadBalancerSku", FoldValues: true, Fallback: "basic", Values: []string{"standard", "basic", "service"}},
 		{Name: "preConfiguredBackendPoolLoadBalancerTypes", FoldValues: true, Fallback: "none of them",
 			Values: []string{"internal", "external", "all"}},
@@ -94,7 +111,7 @@ var azureFields = slices.Concat(
 			Hint: "the client ID or the full resource ID of a managed identity"},
 		{Name: "aadClientSecret", Secret: true},
 		{Name: "aadClientCertPassword", Secret: true},
-		{Name: "cloudConfigType", Values: []string{"file", "secret", "merge"}},
+		{Name: "cloudConfigType", FoldValues: true, Values: []string{"file", "secret", "merge"}},
 		{Name: poolType, FoldValues: true, Values: []string{"nodeIPConfiguration", "nodeIP", "podIP"}},
 		{Name: probeMode, FoldValues: true, Values: []string{"shared", "servicenodeport"}},
 		{Name: "clusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Passed: true, Bits: 32,

@@ -57,7 +57,8 @@ func (a *rewriter) useCredentials() {
 // is not known which of the two is right.
 func (a *rewriter) compareWithSecret(key, secretKey string) {
 	named, secret := a.Text(key), a.SecretTexts(secretKey)[secretKey]
-	if named == "" || secret == "" || strings.EqualFold(strings.ReplaceAll(named, " ", ""), secret) { // "West Europe"
+	withoutSpaces := strings.NewReplacer(" ", "").Replace // "West Europe"
+	if named == "" || secret == "" || strings.EqualFold(withoutSpaces(named), withoutSpaces(secret)) {
 		return
 	}
 	a.Reportf(a.Value(key), diagnostic.Ambiguous, "%s differs from %s of the credentials Secret: write the same in both",
