@@ -32,8 +32,7 @@ var nutanixFields = []confdoc.Field{
 				Required: "write the port of Prism Central, which usually is 9440"},
 			{Name: "insecure", Is: confdoc.Bool},
 			{Name: "additionalTrustBundle", Is: confdoc.Object, Fields: []confdoc.Field{
-				{Name: "kind", Values: []string{"String", "ConfigMap"},
-					Required: "write String, with data, or ConfigMap, with name"},
+				{Name: "kind", Required: "write String, with data, or ConfigMap, with name"},
 				{Name: "data"}, {Name: "name"}, {Name: "namespace"},
 			}},
 			{Name: "credentialRef", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "kind", "name", "namespace")},
@@ -128,7 +127,7 @@ func (n rewriter) checkReference() {
 			"the cloud-controller-manager reads its credentials from Secret %s in %s", nutanixSecret, operandNamespace)
 		return
 	}
-	for _, wanted := range readable {
+	for _, wanted := range readable[1:] { // prism-go-client does not read the kind
 		key, named := wanted[0], reference.String(wanted[0])
 		if named == wanted[1] || named == "" && key != "name" {
 			continue
@@ -139,30 +138,24 @@ func (n rewriter) checkReference() {
 	}
 }
 
-// checkTrustBundle reports CA certificates that the provider does not find or does not accept.
+// checkTrustBundle reports CA certificates that the provider does not find.
 //
 // With a bundle, prism-go-client does not verify the certificate of Prism Central at all, because the clients of API v4
-// take no bundle (v4/cache.go, also in OpenShift's fork). What the operator delivers as SSL_CERT_FILE is verified.
+// take no bundle (v4/cache.go, also in OpenShift's fork). Therefore nothing parses the bundle. What the operator
+// delivers as SSL_CERT_FILE is verified.
 func (n rewriter) checkTrustBundle() {
 	bundle := n.Value("prismCentral", "additionalTrustBundle")
 	if bundle != nil && bundle.Kind == confdoc.MapNode {
 		n.Reportf(bundle, diagnostic.Insecure, "prismCentral.additionalTrustBundle is set, and with it the "+
 			"cloud-controller-manager does not check the certificate of Prism Central: "+unchecked+"remove it")
 	}
-	switch bundle.String("kind") {
-	case "String":
-		data := cmp.Or(bundle.Get("data"), bundle)
-		count, broken := clouds.Certificates([]byte(data.Text))
-		if count == len(broken) {
-			n.Rejectf(data, `prismCentral.additionalTrustBundle.data contains no PEM certificate: `+
-				`write the CA certificates in PEM format, with \n for each line break`)
-		} else if len(broken) > 0 {
-			n.Reportf(data, diagnostic.Typo, "%d of the certificates in prismCentral.additionalTrustBundle.data "+
-				"cannot be parsed: replace or remove them", len(broken))
+	if kind := bundle.Get("kind"); kind.String() != "" && kind.Text != "String" {
+		if !strings.EqualFold(kind.Text, "ConfigMap") {
+			n.Reportf(kind, diagnostic.Typo, "prismCentral.additionalTrustBundle.kind is %s, and the "+
+				"cloud-controller-manager uses ConfigMap instead: write String or ConfigMap", confdoc.Quoted(kind.Text))
 		}
-	case "ConfigMap":
 		if bundle.String("name") == "" {
-			n.Rejectf(bundle, "prismCentral.additionalTrustBundle has the kind ConfigMap, but no name: "+
+			n.Rejectf(bundle, "prismCentral.additionalTrustBundle has neither the kind String nor a name: "+
 				"write the name of the ConfigMap in "+operandNamespace)
 		}
 		if namespace := bundle.String("namespace"); namespace != "" && namespace != operandNamespace {
@@ -243,9 +236,12 @@ func checkLogin(login *confdoc.Document, entry *confdoc.Node) {
 	case "":
 		login.Rejectf(entry, "the entry has no type: write basic_auth")
 		return
-	default:
+	case "api_key": // later versions of prism-go-client know it
 		login.Reportf(entry.Get("type"), diagnostic.Typo,
 			"the type is %s, which not every cloud-controller-manager knows: write basic_auth", confdoc.Quoted(kind))
+		return
+	default:
+		login.Rejectf(entry.Get("type"), "the type is %s, but must be basic_auth", confdoc.Quoted(kind))
 		return
 	}
 	for _, key := range []string{"username", "password"} {
