@@ -92,6 +92,16 @@ func (v *rewriter) useVCenters() {
 	v.Set(rebuilt, "vcenter")
 }
 
+// checkPlaceholders reports the vCenter that the Assisted Installer writes until the administrator names another one.
+func (v *rewriter) checkPlaceholders() {
+	for _, e := range v.vCenters() {
+		if strings.EqualFold(serverOf(e), "vcenterplaceholder") {
+			v.ReportAt(e.Position, diagnostic.Doubtful, "vCenter %s is a placeholder of the Assisted Installer, with which the "+
+				"cloud-controller-manager initializes no node: complete the vSphere connection", confdoc.Quoted(serverOf(e)))
+		}
+	}
+}
+
 // moveGlobalServer moves the single vCenter of the oldest configurations, the global server, to an entry of vcenter.
 // The provider ignores the global server if there is an entry for it.
 func (v *rewriter) moveGlobalServer() {

@@ -33,6 +33,12 @@ func (v *rewriter) credentials() map[string][]byte {
 	files, needed := map[string][]byte{}, sets.New[string]()
 	for _, server := range servers {
 		login := v.loginKeys(keys, server)
+		if other := v.similarServer(keys, server); other != "" && len(secret[login[0]]) == 0 {
+			v.RejectCredentials(serverPrefix+other, "it must be exactly %s, the server of the vCenter: upper and lower case and "+
+				"line breaks count", confdoc.Quoted(server))
+			needed.Insert(secondForm(other)...)
+			continue
+		}
 		if !isKey(login[0]) {
 			v.RejectCredentials("", "the credentials Secret has no keys for vCenter %s, whose address cannot be part of a key: "+
 				"add the keys %s", confdoc.Quoted(server), neededKeys(server))
@@ -172,12 +178,30 @@ func (v *rewriter) servers() []string {
 // contains the server. The second form is for IPv6 addresses, which cannot be part of a key.
 func (v *rewriter) loginKeys(keys []string, server string) []string {
 	for _, key := range keys {
-		suffix, found := strings.CutPrefix(key, "server_")
+		suffix, found := strings.CutPrefix(key, serverPrefix)
 		if found && suffix != "" && string(v.Credentials[key]) == server {
-			return []string{key, "username_" + suffix, "password_" + suffix}
+			return secondForm(suffix)
 		}
 	}
 	return []string{server + ".username", server + ".password"}
+}
+
+const serverPrefix = "server_"
+
+func secondForm(suffix string) []string {
+	return []string{serverPrefix + suffix, "username_" + suffix, "password_" + suffix}
+}
+
+// similarServer returns the x of a key server_x whose value differs from the server only in case and whitespace.
+func (v *rewriter) similarServer(keys []string, server string) string {
+	for _, key := range keys {
+		text := string(v.Credentials[key])
+		suffix, found := strings.CutPrefix(key, serverPrefix)
+		if found && text != server && strings.EqualFold(strings.TrimSpace(text), server) {
+			return suffix
+		}
+	}
+	return ""
 }
 
 // otherKey returns the end of the message about a missing key: what the Secret has instead, and the action.

@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -118,6 +119,98 @@ func (v *rewriter) checkNetworks(n nodeNetwork, wanted []string) bool {
 		}
 	}
 	return len(*v.Findings) == before
+}
+
+// checkNodeNetworks reports settings with which nodes get no InternalIP, or no address at all: the provider applies the
+// exclusions first, and if it finds one kind of address, it does not need the other (discoverIPs in
+// pkg/cloudprovider/vsphere/nodemanager.go).
+func (v *rewriter) checkNodeNetworks() {
+	for _, n := range []nodeNetwork{{name: "internalVmNetworkName", field: "internal.network"},
+		{name: "externalVmNetworkName", field: "external.network"}} {
+		if name := v.Text("nodes", n.name); strings.HasPrefix(name, "/") {
+			v.reportNodes(n, diagnostic.Doubtful, "it is %s, but the cloud-controller-manager compares the names of networks "+
+				"without a path: write the part after the last slash", confdoc.Quoted(name))
+		}
+	}
+	v.checkExclusions()
+	isSet := func(names ...string) bool { return v.Text("nodes", names[0])+v.Text("nodes", names[1]) != "" }
+	if isSet("externalVmNetworkName", "externalNetworkSubnetCidr") &&
+		!isSet("internalVmNetworkName", "internalNetworkSubnetCidr") {
+		n := nodeNetwork{name: "externalNetworkSubnetCidr", field: "external"}
+		if v.Text("nodes", n.name) == "" {
+			n.name = "externalVmNetworkName"
+		}
+		v.reportNodes(n, diagnostic.Doubtful, "only the network of external addresses is set, so nodes in it get no "+
+			"InternalIP: set that of internal addresses too, such as internalNetworkSubnetCidr or, in Infrastructure, "+
+			"internal.networkSubnetCidr")
+	}
+}
+
+func (v *rewriter) checkExclusions() {
+	n := nodeNetwork{name: "excludeInternalNetworkSubnetCidr", field: "internal.excludeNetworkSubnetCidr"}
+	internal, external := v.networks(n.name), v.networks("excludeExternalNetworkSubnetCidr")
+	machines := []netip.Prefix(nil)
+	if spec := v.Cluster.Spec.VSphere; spec != nil {
+		for _, network := range spec.MachineNetworks {
+			machines = append(machines, prefixes(string(network))...)
+		}
+	}
+	families := cmp.Or(v.Value("global", "ipFamily"), confdoc.NewTexts([]string{clouds.IPv4})).Texts()
+	for _, family := range families {
+		all, isOfOther := prefixes("0.0.0.0/0"), netip.Addr.Is6
+		if family == clouds.IPv6 {
+			all, isOfOther = prefixes("::/0"), netip.Addr.Is4
+		}
+		of := func(networks []netip.Prefix) []netip.Prefix {
+			return slices.DeleteFunc(slices.Clone(networks), func(p netip.Prefix) bool { return isOfOther(p.Addr()) })
+		}
+		hasNone := func(excluded []netip.Prefix) bool {
+			return contain(excluded, all) || contain(excluded, of(machines))
+		}
+		switch {
+		case hasNone(internal) && hasNone(external):
+			v.reportNodes(n, diagnostic.Typo, "it excludes all %s addresses of the nodes, as that of external addresses does: "+
+				"the cloud-controller-manager initializes no node; exclude only addresses that no node has", family)
+		case hasNone(internal), contain(internal, of(v.networks("internalNetworkSubnetCidr"))):
+			v.reportNodes(n, diagnostic.Doubtful, "it excludes all %s addresses of the nodes that could be internal ones, so "+
+				"the nodes may get no InternalIP: exclude only addresses that no node has", family)
+		}
+	}
+}
+
+// contain reports whether each of the networks, of which there is at least one, is in one that is excluded.
+func contain(excluded, networks []netip.Prefix) bool {
+	isExcluded := func(n netip.Prefix) bool {
+		return slices.ContainsFunc(excluded, func(e netip.Prefix) bool {
+			return e.Bits() <= n.Bits() && e.Contains(n.Addr())
+		})
+	}
+	isLeft := func(n netip.Prefix) bool { return !isExcluded(n) }
+	return len(networks) > 0 && !slices.ContainsFunc(networks, isLeft)
+}
+
+// networks returns those of a setting that can be parsed; the others are reported.
+func (v *rewriter) networks(name string) []netip.Prefix {
+	return prefixes(split(confdoc.NewText(v.Text("nodes", name))).Texts()...)
+}
+
+func prefixes(texts ...string) []netip.Prefix {
+	var networks []netip.Prefix
+	for _, text := range texts {
+		if network, err := netip.ParsePrefix(text); err == nil {
+			networks = append(networks, network)
+		}
+	}
+	return networks
+}
+
+// reportNodes reports a setting where the administrator edits it.
+func (v *rewriter) reportNodes(n nodeNetwork, kind diagnostic.Kind, format string, args ...any) {
+	if v.infrastructureDecides() {
+		v.ReportInfrastructure(n.path(), kind, format, args...)
+		return
+	}
+	v.Reportf(v.Value("nodes", n.name), kind, v.Shown("nodes", n.name)+": "+format, args...)
 }
 
 func (n nodeNetwork) path() string { return platformSpec + ".nodeNetworking." + n.field }

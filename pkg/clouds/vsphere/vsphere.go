@@ -57,11 +57,28 @@ func newRewriter(src clouds.Source) *rewriter {
 }
 
 func (v *rewriter) useCluster() {
+	v.allowUnusedThumbprints()
 	v.useVCenters()
+	v.checkPlaceholders()
 	v.useLabels()
 	v.useIPFamilies()
 	v.useNodeNetworks()
+	v.checkNodeNetworks()
 	sortEntries(v.Root, confdoc.Field{Fields: tree.Fields})
+}
+
+// allowUnusedThumbprints makes a mistake in a thumbprint only doubtful where insecureFlag is true: govmomi looks at the
+// thumbprint only after it has not trusted the certificate (dialTLSContext in vim25/soap/client.go of v0.53.0).
+func (v *rewriter) allowUnusedThumbprints() {
+	for _, path := range v.everywhere("thumbprint") {
+		at, owner := v.Value(path...).Position, v.Value(path[:len(path)-1]...)
+		isInsecure := v.IsTrue("global", "insecureFlag") || owner.String("insecureFlag") == "true"
+		for i, d := range *v.Findings {
+			if isInsecure && d.Kind == diagnostic.Typo && d.Line == at.Line && d.Column == at.Column {
+				(*v.Findings)[i].Kind = diagnostic.Doubtful
+			}
+		}
+	}
 }
 
 // sortEntries sorts the entries of an object in the order of its fields, so that equal settings yield equal bytes.

@@ -99,7 +99,8 @@ func requireVSphere(t *testing.T, src clouds.Source) {
 		for _, f := range again.Diagnostics {
 			// What is unknown is kept; a spare key of the Secret, Infrastructure and a contradiction to it are no matter of the
 			// configuration.
-			kinds := []diagnostic.Kind{diagnostic.Adapted, diagnostic.Unknown, diagnostic.Typo, diagnostic.Contradictory}
+			kinds := []diagnostic.Kind{diagnostic.Adapted, diagnostic.Unknown, diagnostic.Typo, diagnostic.Doubtful,
+				diagnostic.Contradictory}
 			if f.Object == "" && !slices.Contains(kinds, f.Kind) {
 				t.Errorf("the rewritten configuration gets a remark of its own: %s: %s\n%s", f.Kind, cloudtest.Shown(f), result.Config)
 			}
@@ -248,6 +249,100 @@ func TestVSphereIPFamilies(t *testing.T) {
 	}
 }
 
+func TestVSphereChecksThumbprintsThatAreUsed(t *testing.T) {
+	const insecure, lower = "insecureFlag: true\n", "thumbprint: b1:c4:d5:f6:aa:bb:cc:dd:ee:ff:00:11:22:33:44:55:66:77:88:99\n"
+	for name, c := range map[string]struct {
+		config   string
+		warnings int
+		errors   int
+	}{
+		"in lower case":                                  {config: oneVCenter + "    " + lower, errors: 1},
+		"in lower case, unused by any vCenter":           {config: "global:\n  " + insecure + oneVCenter + "    " + lower, warnings: 1},
+		"in lower case, unused by its vCenter":           {config: oneVCenter + "    " + insecure + "    " + lower, warnings: 1},
+		"in lower case, for a vCenter that might use it": {config: "global:\n  " + lower + oneVCenter + "    " + insecure, errors: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := vsphere.Rewrite(source(c.config))
+			require.Len(t, cloudtest.Messages(result, diagnostic.Doubtful), c.warnings)
+			require.Len(t, cloudtest.Messages(result, diagnostic.Typo), c.errors)
+		})
+	}
+}
+
+func TestVSphereNodeNetworksThatLeaveNoAddress(t *testing.T) {
+	const (
+		networking = "infrastructure.config.openshift.io/cluster, spec.platformSpec.vsphere.nodeNetworking."
+		noInternal = "it excludes all ipv4 addresses of the nodes that could be internal ones, so the nodes may get no " +
+			"InternalIP: exclude only addresses that no node has"
+		none = "it excludes all ipv4 addresses of the nodes, as that of external addresses does: the cloud-controller-manager " +
+			"initializes no node; exclude only addresses that no node has"
+		onlyExternal = "only the network of external addresses is set, so nodes in it get no InternalIP: set that of internal " +
+			"addresses too, such as internalNetworkSubnetCidr or, in Infrastructure, internal.networkSubnetCidr"
+		path = `it is "/dc1/network/VM Network", but the cloud-controller-manager compares the names of networks without a ` +
+			"path: write the part after the last slash"
+	)
+	type spec = configv1.VSpherePlatformNodeNetworkingSpec
+	for name, c := range map[string]struct {
+		nodes              string
+		internal, external *spec
+		errors, warnings   []string
+	}{
+		"everything is excluded": {
+			nodes:  "{excludeInternalNetworkSubnetCidr: 0.0.0.0/0, excludeExternalNetworkSubnetCidr: 0.0.0.0/0}",
+			errors: []string{"cloud config:4:43: nodes.excludeInternalNetworkSubnetCidr: " + none}},
+		"everything of another family is excluded": {
+			nodes: "{excludeInternalNetworkSubnetCidr: '::/0', excludeExternalNetworkSubnetCidr: '::/0'}"},
+		"all external addresses are excluded": {nodes: "{excludeExternalNetworkSubnetCidr: 0.0.0.0/0}"},
+		"the internal network is excluded": {
+			nodes:    "{internalNetworkSubnetCidr: 192.0.2.0/24, excludeInternalNetworkSubnetCidr: '192.0.2.0/24,fe80::1/128'}",
+			warnings: []string{"cloud config:4:84: nodes.excludeInternalNetworkSubnetCidr: " + noInternal}},
+		"one of two internal networks is excluded": {nodes: "{internalNetworkSubnetCidr: '192.0.2.0/24,10.0.0.0/24', " +
+			"excludeInternalNetworkSubnetCidr: 192.0.2.0/24}"},
+		"the machine network is excluded": {
+			internal: &spec{ExcludeNetworkSubnetCIDR: []string{"192.168.10.0/24"}},
+			external: &spec{ExcludeNetworkSubnetCIDR: []string{"192.168.0.0/16"}},
+			errors:   []string{networking + "internal.excludeNetworkSubnetCidr: " + none}},
+		"the machine network is excluded from internal addresses": {
+			internal: &spec{ExcludeNetworkSubnetCIDR: []string{"192.168.10.0/24"}}, external: &spec{},
+			warnings: []string{networking + "internal.excludeNetworkSubnetCidr: " + noInternal}},
+		"only a virtual IP is excluded": {
+			internal: &spec{NetworkSubnetCIDR: []string{"192.168.10.0/24"}, ExcludeNetworkSubnetCIDR: []string{"192.168.10.2/32"}},
+			external: &spec{NetworkSubnetCIDR: []string{"192.168.10.0/24"}, ExcludeNetworkSubnetCIDR: []string{"192.168.10.2/32"}}},
+		"only the external network is named": {nodes: "{externalVmNetworkName: VM Network}",
+			warnings: []string{"cloud config:4:32: nodes.externalVmNetworkName: " + onlyExternal}},
+		"Infrastructure has only an external subnet": {
+			internal: &spec{}, external: &spec{NetworkSubnetCIDR: []string{"192.168.10.0/24"}},
+			warnings: []string{networking + "external: " + onlyExternal}},
+		"a path instead of a name": {nodes: "{internalVmNetworkName: /dc1/network/VM Network}",
+			warnings: []string{"cloud config:4:32: nodes.internalVmNetworkName: " + path}},
+		"a path instead of a name in Infrastructure": {
+			internal: &spec{Network: "/dc1/network/VM Network"}, external: &spec{},
+			warnings: []string{networking + "internal.network: " + path}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := source(oneVCenter)
+			if c.nodes != "" {
+				src = source(oneVCenter + "nodes: " + c.nodes + "\n")
+			}
+			if c.internal != nil {
+				src.Cluster.Spec.VSphere = &configv1.VSpherePlatformSpec{MachineNetworks: []configv1.CIDR{"192.168.10.0/24"},
+					NodeNetworking: configv1.VSpherePlatformNodeNetworking{Internal: *c.internal, External: *c.external}}
+			}
+			result := vsphere.Rewrite(src)
+			require.Empty(t, result.Errors(diagnostic.Lenient))
+			require.Equal(t, c.errors, cloudtest.Messages(result, diagnostic.Typo))
+			require.Equal(t, c.warnings, cloudtest.Messages(result, diagnostic.Doubtful))
+		})
+	}
+}
+
+func TestVSpherePlaceholdersOfTheAssistedInstaller(t *testing.T) {
+	result := vsphere.Rewrite(source("[VirtualCenter \"vcenterplaceholder\"]\ndatacenters = \"datacenterplaceholder\"\n"))
+	require.Equal(t, []string{`cloud config:1:1: vCenter "vcenterplaceholder" is a placeholder of the Assisted Installer, ` +
+		"with which the cloud-controller-manager initializes no node: complete the vSphere connection"},
+		cloudtest.Messages(result, diagnostic.Doubtful))
+}
+
 func TestVSphereCAFile(t *testing.T) {
 	bundle := cloudtest.CABundle(t)
 	with := func(file string) string { return "global:\n  caFile: " + file + "\n" + oneVCenter }
@@ -308,6 +403,10 @@ func TestVSphereCredentials(t *testing.T) {
 		"the password is empty": {
 			secret: map[string][]byte{"vcenter1.example.com.username": []byte("u"), "vcenter1.example.com.password": []byte("\n")},
 			errors: []string{`credentials vcenter1.example.com.password: it is empty, but vCenter "vcenter1.example.com" needs it: write the value`}},
+		"the server of the second form has another case and a line break": {
+			secret: map[string][]byte{"server_a": []byte("VCenter1.example.com\n"), "username_a": []byte("u@v"), "password_a": []byte("p")},
+			errors: []string{`credentials server_a: it must be exactly "vcenter1.example.com", the server of the vCenter: ` +
+				`upper and lower case and line breaks count`}},
 		"they are those of another server": {
 			secret: map[string][]byte{"vc.example.org.username": []byte("u"), "vc.example.org.password": []byte("p")},
 			errors: []string{
