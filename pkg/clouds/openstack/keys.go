@@ -44,6 +44,8 @@ var schema = []confdoc.Field{
 			{Name: "secret-namespace", Legacy: legacyCredentials, Only: new("kube-system")},
 			{Name: "kubeconfig-path", Legacy: legacyCredentials, Only: new("")},
 		},
+		confdoc.Dropped("the cloud-controller-manager takes the project from the clouds.yaml of the credentials Secret",
+			"project-id", "project-name", "project-domain-id", "project-domain-name"),
 	)},
 	{Name: "LoadBalancer", Is: confdoc.Object, Fields: slices.Concat(
 		loadBalancerClassKeys,
@@ -78,7 +80,8 @@ var schema = []confdoc.Field{
 		{Name: "search-order", Valid: isSearchOrder, Hint: "configDrive, metadataService or both, separated by a comma"},
 		{Name: "request-timeout", Is: confdoc.Duration},
 	}},
-	{Name: "Route", Is: confdoc.Object, Fields: confdoc.UUIDs("router-id")},
+	// The cloud-controller-manager runs without routes, so any router-id has no effect.
+	{Name: "Route", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "router-id")},
 	{Name: "BlockStorage", Legacy: "the Cinder CSI driver manages volumes and has its own configuration"},
 }
 

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -73,6 +74,12 @@ func (o rewriter) checkValues() {
 		o.Rejectf(balancer.Get("lb-version"), "lb-version is %s, but only v2 is supported: remove the line",
 			confdoc.Quoted(version))
 	}
+	// The timeout applies to all requests (NewOpenStack in pkg/openstack/openstack.go).
+	timeout := o.Value("Metadata", "request-timeout")
+	if named, err := time.ParseDuration(timeout.String()); err == nil && named > 0 && named < time.Second {
+		o.Reportf(timeout, diagnostic.Doubtful, "request-timeout is %s, within which few requests to OpenStack end: "+
+			"write 1s or more", named)
+	}
 	switch insecure := o.Text("Global", "tls-insecure"); {
 	case insecure == "true":
 		o.Reportf(o.Value("Global", "tls-insecure"), diagnostic.Insecure, "tls-insecure is true: "+
@@ -120,6 +127,10 @@ func (o rewriter) checkKeystone() {
 // project of clouds.yaml has no endpoints there, it exits once it leads. Messages contain no values of clouds.yaml.
 func (o rewriter) checkRegion() {
 	named, secret := o.Text("Global", "region"), o.login.entry.String("region_name")
+	if regions := o.login.entry.Get("regions"); named+secret == "" && regions != nil && len(regions.Items) > 0 {
+		o.login.Reportf(regions, diagnostic.Doubtful, "the cloud-controller-manager does not read this list, and without a "+
+			"region it uses the first endpoint of any: write region_name")
+	}
 	if named == "" || secret == "" || named == secret {
 		return
 	}
@@ -234,19 +245,32 @@ func (o rewriter) checkEndpointType() {
 }
 
 // checkScope reports a user without a project. Such a login gets no catalog of services unless the user has a default
-// project, and then the provider exits once it leads.
+// project, and then the provider exits once it leads. With auth in clouds.yaml, gophercloud ignores the project of
+// cloud.conf (AuthOptions in clientconfig). A password precedes an application credential, but has no scope beside one.
 func (o rewriter) checkScope() {
 	auth := o.login.entry.Get("auth")
 	namesProject := slices.ContainsFunc(o.login.settings(), func(e *confdoc.Entry) bool {
 		return e.Value.Text != "" && slices.Contains([]string{"project_id", "project_name"}, readName(e.Name))
 	})
+	const finds = "unless the user has a default project, the login finds no services, and the cloud-controller-manager " +
+		"exits once it leads; "
+	ofConf := cmp.Or(o.Value("Global", "tenant-id"), o.Value("Global", "tenant-name"))
 	switch {
-	case namesProject, o.Text("Global", "tenant-id") != "", o.Text("Global", "tenant-name") != "",
-		o.Text("Global", "trust-id") != "", auth.String("password") == "", o.login.auth().hasApplicationCredential(),
-		o.login.asksKeystoneV2():
+	case o.Text("Global", "trust-id") != "", o.login.asksKeystoneV2():
+	case auth.String("token") != "":
+		o.login.Reportf(auth.Get("token"), diagnostic.Doubtful, "the token expires, and the cloud-controller-manager cannot "+
+			"renew it: use an application credential instead")
+	case auth.String("password") == "":
+	case o.login.auth().hasApplicationCredential():
+		o.login.Reportf(auth.Get("password"), diagnostic.Doubtful, "auth has both a password and an application "+
+			"credential, and the cloud-controller-manager uses the password without a project: "+finds+"remove password and "+
+			"username")
+	case namesProject:
+	case ofConf.String() != "":
+		o.login.Reportf(auth, diagnostic.Doubtful, "auth names no project, and the cloud-controller-manager ignores that of "+
+			"[Global]: "+finds+"move it to auth as project_id or project_name")
 	default:
-		o.login.Reportf(auth, diagnostic.Doubtful, "auth names no project: unless the user has a default one, the login "+
-			"finds no services, and the cloud-controller-manager exits once it leads; add project_id")
+		o.login.Reportf(auth, diagnostic.Doubtful, "auth names no project: "+finds+"add project_id")
 	}
 }
 

@@ -184,6 +184,80 @@ func TestOpenStackTakesWhatTheProviderTakes(t *testing.T) {
 	}
 }
 
+func TestOpenStackWarnsOfWhatHardlyWorks(t *testing.T) {
+	const (
+		login = "    auth: {auth_url: 'https://keystone.example.com', username: u, user_domain_id: d, password: "
+		finds = "unless the user has a default project, the login finds no services, and the cloud-controller-manager exits " +
+			"once it leads; "
+		unread = "the cloud-controller-manager does not read this "
+	)
+	for name, c := range map[string]struct{ config, entry, want string }{
+		"an application credential beside a password": {"[Global]\n",
+			login + "w, project_id: p, application_credential_id: a, application_credential_secret: b}\n",
+			"credentials clouds.yaml:3:96: auth has both a password and an application credential, and the " +
+				"cloud-controller-manager uses the password without a project: " + finds + "remove password and username"},
+		"no project": {"[Global]\n", login + "w}\n",
+			"credentials clouds.yaml:3:11: auth names no project: " + finds + "add project_id"},
+		"a project in the configuration only": {"[Global]\ntenant-id = p\n", login + "w}\n",
+			"credentials clouds.yaml:3:11: auth names no project, and the cloud-controller-manager ignores that of [Global]: " +
+				finds + "move it to auth as project_id or project_name"},
+		"a token": {"[Global]\n", "    auth: {auth_url: 'https://k', token: t, project_id: p}\n",
+			"credentials clouds.yaml:3:42: the token expires, and the cloud-controller-manager cannot renew it: use an " +
+				"application credential instead"},
+		"a region below auth": {"[Global]\n", login + "w, project_id: p, region_name: one}\n",
+			"credentials clouds.yaml:3:114: " + unread + "region_name: write it beside auth"},
+		"verify below auth": {"[Global]\n", login + "w, project_id: p, verify: False}\n",
+			"credentials clouds.yaml:3:114: " + unread + "verify: it verifies certificates; put those of the CA under the key " +
+				"ca-bundle.pem beside the cloud configuration"},
+		"a list of regions only": {"[Global]\n", login + "w, project_id: p}\n    regions: [one, two]\n",
+			"credentials clouds.yaml:4:14: the cloud-controller-manager does not read this list, and without a region it uses " +
+				"the first endpoint of any: write region_name"},
+		"a list of regions beside a region": {"[Global]\nregion = one\n", login + "w, project_id: p}\n    regions: [one, two]\n", ""},
+		"a timeout of milliseconds": {"[Metadata]\nrequest-timeout = 30ms\n", login + "w, project_id: p}\n",
+			"cloud config:2:19: request-timeout is 30ms, within which few requests to OpenStack end: write 1s or more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := source(c.config)
+			src.Credentials = cloudsYAML("clouds:\n  openstack:\n" + c.entry)
+			result := openstack.Rewrite(src)
+			require.Empty(t, result.Errors(diagnostic.Strict))
+			var want []string
+			if c.want != "" {
+				want = []string{c.want}
+			}
+			require.Equal(t, want, cloudtest.Messages(result, diagnostic.Doubtful))
+		})
+	}
+}
+
+func TestOpenStackNetworksThatNoNodeHas(t *testing.T) {
+	for name, c := range map[string]struct {
+		config           string
+		errors, warnings []string
+	}{
+		"empty names": {"internal-network-name = \"\"\npublic-network-name = \"\"\n", []string{
+			"cloud config:2:25: internal-network-name is empty, which is the name of no network, so nodes get no address: " +
+				"remove the line"}, nil},
+		"an empty name beside another": {"internal-network-name =\ninternal-network-name = nodes\n", nil, []string{
+			"cloud config:2:24: internal-network-name is empty, which is the name of no network, so nodes get no address: " +
+				"remove the line"}},
+		"an empty name before the list is emptied": {"internal-network-name = \"\"\ninternal-network-name\n", nil, nil},
+		"names with commas": {"internal-network-name = a,b\npublic-network-name = c,d\n", []string{
+			`cloud config:2:25: internal-network-name is "a,b", which is one name: for several networks, write several lines`},
+			[]string{`cloud config:3:23: public-network-name is "c,d", which is one name: for several networks, write several lines`}},
+		"whitespace": {"internal-network-name = \" net \"\n", []string{
+			`cloud config:2:25: internal-network-name is " net ", whose whitespace is part of the name: remove it`}, nil},
+		"keys without values": {"internal-network-name\npublic-network-name\n", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := openstack.Rewrite(source("[Networking]\n" + c.config))
+			require.Empty(t, result.Errors(diagnostic.Lenient))
+			require.Equal(t, c.errors, cloudtest.Messages(result, diagnostic.Typo))
+			require.Equal(t, c.warnings, cloudtest.Messages(result, diagnostic.Doubtful))
+		})
+	}
+}
+
 func TestOpenStackReportsUnknownNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		config         string
@@ -332,12 +406,10 @@ func TestOpenStackAcceptsEveryFormOfCloudsYAML(t *testing.T) {
 	for name, text := range map[string]string{
 		"a user and password": "clouds:\n  openstack:\n    auth: {auth_url: 'http://k:5000', " +
 			"username: u, user_domain_id: d, password: 12345, project_id: p}\n",
-		"a token": "clouds: {openstack: {auth: {auth_url: 'http://k', token: t, " +
-			"project_id: p}, verify: true}}\n",
 		"regions as names and mappings": goodClouds +
 			"    regions:\n    - one\n    - name: two\n      values: {verify: true}\n",
 		"unknown keys": goodClouds + "    compute_api_version: [1]\nother: 1\n",
-		"anchors and merge keys": "x: &x\n  auth: &a {auth_url: 'http://k', token: t, project_id: p}\n" +
+		"anchors and merge keys": "x: &x\n  auth: &a {auth_url: 'http://k', user_id: u, password: w, project_id: p}\n" +
 			"clouds:\n  openstack:\n    <<: *x\n  other:\n    auth: *a\n",
 		"further clouds":                 goodClouds + "  other:\n    region_name: x\n",
 		"a cacert in the image's store":  goodClouds + "    cacert: /etc/pki/tls/certs/ca-bundle.crt\n",

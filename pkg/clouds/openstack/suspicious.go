@@ -98,22 +98,47 @@ func (o rewriter) checkMonitor() {
 	}
 }
 
-// checkNetworks reports networks that are given by ID or as a list: the provider compares whole values with names
+// checkNetworks reports networks that are given by ID or as a list: the provider compares whole values with names, and
+// if internal-network-name has any value, even an empty one, nodes get no address in other networks
 // (pkg/openstack/instances_addresses.go). It also reports a missing IP family.
 func (o rewriter) checkNetworks() {
 	if o.IsTrue("Networking", "ipv6-support-disabled") {
 		o.CheckIPFamilies(o.Value("Networking", "ipv6-support-disabled"), diagnostic.Ambiguous,
 			"ipv6-support-disabled is true", "remove the line", clouds.IPv4)
 	}
+	names := map[string][]*confdoc.Node{}
 	for _, e := range o.Value("Networking").Members() {
-		switch name := e.Value.String(); {
-		case e.Name != "internal-network-name" && e.Name != "public-network-name":
-		case confdoc.IsUUID(name):
-			o.Reportf(e.Value, diagnostic.Typo, "%s is %s, but the cloud-controller-manager compares names, not IDs: "+
-				"write the name of the network", e.Name, confdoc.Quoted(name))
-		case strings.Contains(name, ","):
-			o.Reportf(e.Value, diagnostic.Doubtful, "%s is %s, which is one name: for several networks, write several lines",
-				e.Name, confdoc.Quoted(name))
+		names[e.Name] = append(names[e.Name], e.Value)
+		if e.Value.Blank { // it empties the list
+			names[e.Name] = nil
+		}
+	}
+	o.checkNames("public-network-name", names["public-network-name"], diagnostic.Doubtful)
+	kind := diagnostic.Typo
+	if slices.ContainsFunc(names["internal-network-name"], func(n *confdoc.Node) bool { return isNetworkName(n.Text) }) {
+		kind = diagnostic.Doubtful
+	}
+	o.checkNames("internal-network-name", names["internal-network-name"], kind)
+}
+
+func isNetworkName(text string) bool {
+	return text != "" && strings.TrimSpace(text) == text && !strings.Contains(text, ",")
+}
+
+func (o rewriter) checkNames(key string, names []*confdoc.Node, kind diagnostic.Kind) {
+	for _, n := range names {
+		switch {
+		case confdoc.IsUUID(n.Text):
+			o.Reportf(n, diagnostic.Typo, "%s is %s, but the cloud-controller-manager compares names, not IDs: "+
+				"write the name of the network", key, confdoc.Quoted(n.Text))
+		case n.Text == "" && key == "public-network-name", isNetworkName(n.Text):
+		case n.Text == "":
+			o.Reportf(n, kind, "%s is empty, which is the name of no network, so nodes get no address: remove the line", key)
+		case strings.Contains(n.Text, ","):
+			o.Reportf(n, kind, "%s is %s, which is one name: for several networks, write several lines",
+				key, confdoc.Quoted(n.Text))
+		default:
+			o.Reportf(n, kind, "%s is %s, whose whitespace is part of the name: remove it", key, confdoc.Quoted(n.Text))
 		}
 	}
 }
