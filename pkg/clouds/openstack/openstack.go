@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +41,12 @@ func Rewrite(src clouds.Source) clouds.Result {
 	if isMissing {
 		src.Config = []byte("[Global]\n")
 	}
+	rewritten := useGcfgSyntax(&src)
 	o := rewriter{Run: clouds.NewRun(src, confdoc.Reader{Format: confdoc.INI, Fields: schema})}
+	for _, at := range rewritten {
+		o.ReportAt(at, diagnostic.Rewritten, "the cloud-controller-manager gets this line as key = \"value\", because it "+
+			"does not know a colon and single quotes: write it so")
+	}
 	if isMissing {
 		// At a first installation, clouds.yaml is sufficient. In a running cluster, a configuration that becomes empty is
 		// probably a mistake.
@@ -64,6 +70,33 @@ func Rewrite(src clouds.Source) clouds.Result {
 	o.Default(confdoc.NewBool(true), openShift+"the load balancers may reach the nodes",
 		"LoadBalancer", "manage-security-groups")
 	return o.Finish(clouds.Result{Config: o.Encode(), Credentials: src.Credentials})
+}
+
+// goINISetting matches a setting, its separator and a value in single quotes.
+var goINISetting = regexp.MustCompile(
+	`(?m)^[ \t]*[A-Za-z][A-Za-z0-9-]*[ \t]*(=|:[ \t])[ \t]*(?:('[^'"\\#;\r\n]*')[ \t\r]*(?:[#;].*)?$)?`)
+
+// useGcfgSyntax replaces what go-ini reads and gcfg does not: a byte-order mark, colons and single quotes. The
+// predecessor read the configuration with go-ini and gave the provider the result, so clusters work with them. It
+// returns the positions of the changed lines.
+func useGcfgSyntax(src *clouds.Source) []confdoc.Position {
+	if !confdoc.LooksLikeINI(src.Config) {
+		return nil
+	}
+	src.Config = bytes.Clone(bytes.TrimPrefix(src.Config, []byte("\ufeff")))
+	var changed []confdoc.Position
+	for _, at := range goINISetting.FindAllSubmatchIndex(src.Config, -1) {
+		separator, first, last := at[2], at[4], at[5]-1
+		if src.Config[separator] == '=' && first < 0 {
+			continue
+		}
+		src.Config[separator] = '='
+		if first >= 0 {
+			src.Config[first], src.Config[last] = '"', '"'
+		}
+		changed = append(changed, confdoc.PositionAt(src.Config, separator))
+	}
+	return changed
 }
 
 // checkValues reports values that can be read, but with which the provider exits or has no effect.

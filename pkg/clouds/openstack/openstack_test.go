@@ -184,6 +184,36 @@ func TestOpenStackTakesWhatTheProviderTakes(t *testing.T) {
 	}
 }
 
+func TestOpenStackReadsWhatThePredecessorRead(t *testing.T) {
+	const rewritten = `the cloud-controller-manager gets this line as key = "value", because it does not know a colon ` +
+		"and single quotes: write it so"
+	for name, c := range map[string]struct {
+		config, want string
+		lines        []string
+	}{
+		"single quotes": {"[LoadBalancer]\nlb-provider = 'ovn'\nlb-method='SOURCE_IP_PORT' # it has only one\n",
+			"lb-provider = ovn\nlb-method = SOURCE_IP_PORT\n", []string{"2:13", "3:10"}},
+		"a colon":                   {"[Global]\nregion: regionOne\n", "region = regionOne\n", []string{"2:7"}},
+		"a colon and single quotes": {"[Global]\nca-file: '/etc/pki/tls/cert.pem'\n", "ca-file = /etc/pki/tls/cert.pem\n", []string{"2:8"}},
+		"a byte-order mark":         {"\ufeff[Global]\nregion = regionOne\n", "region = regionOne\n", nil},
+		"an address":                {"[Global]\nauth-url = https://keystone.example.com:5000/v3\n", "https://keystone.example.com:5000/v3", nil},
+		"a quote inside":            {"[Networking]\npublic-network-name = bob's\n", "public-network-name = bob's\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := source(c.config)
+			result := openstack.Rewrite(src)
+			require.Empty(t, result.Errors(diagnostic.Strict))
+			require.Contains(t, string(result.Config), c.want)
+			var want []string
+			for _, at := range c.lines {
+				want = append(want, "cloud config:"+at+": "+rewritten)
+			}
+			require.Equal(t, want, cloudtest.Messages(result, diagnostic.Rewritten))
+			require.Equal(t, c.config, string(src.Config), "the source stays")
+		})
+	}
+}
+
 func TestOpenStackWarnsOfWhatHardlyWorks(t *testing.T) {
 	const (
 		login = "    auth: {auth_url: 'https://keystone.example.com', username: u, user_domain_id: d, password: "
