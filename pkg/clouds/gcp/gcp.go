@@ -96,8 +96,18 @@ func (g *rewriter) checkPrefix(prefix *confdoc.Node) {
 // node-tags the provider looks on each instance for a tag that is a prefix of its name (computeHostTags in
 // providers/gce/gce_instances.go). The stack type changes only the order of addresses (orderAddresses, same file).
 func (g *rewriter) checkNetwork() {
-	isDisabled := g.Text("global", "firewall-rules-management") == "Disabled"
-	if g.Text("global", "node-tags") == "" && !isDisabled && !g.Findings.Has(diagnostic.Invalid) {
+	isDisabled, hasTags := g.Text("global", "firewall-rules-management") == "Disabled", false
+	for _, e := range g.Value("global").Members() {
+		if e.Name != "node-tags" {
+			continue
+		}
+		hasTags = !e.Value.Blank // a key alone empties the list
+		if hasTags && e.Value.Text == "" && !isDisabled {
+			g.Reportf(e.Value, diagnostic.Typo, "node-tags is empty, and Google rejects an empty tag: Services of type "+
+				"LoadBalancer get no load balancer; remove the line")
+		}
+	}
+	if !hasTags && !isDisabled && !g.Findings.Has(diagnostic.Invalid) {
 		g.Reportf(nil, diagnostic.Doubtful, "there is no node-tags: without it Services of type LoadBalancer get no load "+
 			"balancer unless the name of each node starts with one of its tags; write a line for each tag of the nodes")
 	}

@@ -88,6 +88,26 @@ func TestGCPReportsASingleZone(t *testing.T) {
 	}
 }
 
+func TestGCPReportsTagsWithoutWhichServicesGetNoLoadBalancer(t *testing.T) {
+	const empty = "node-tags is empty, and Google rejects an empty tag: Services of type LoadBalancer get no load balancer; " +
+		"remove the line"
+	none := []string{"cloud config: there is no node-tags: without it Services of type LoadBalancer get no load balancer " +
+		"unless the name of each node starts with one of its tags; write a line for each tag of the nodes"}
+	for keys, want := range map[string]struct{ typos, doubts []string }{
+		"":                               {nil, none},
+		"node-tags\n":                    {nil, none},
+		"node-tags = a\nnode-tags\n":     {nil, none},
+		"node-tags = \"\"\n":             {[]string{"cloud config:3:13: " + empty}, nil},
+		"node-tags =\nnode-tags = a\n":   {[]string{"cloud config:3:12: " + empty}, nil},
+		"node-tags = a\nnode-tags = b\n": {nil, nil},
+		"node-tags =\nfirewall-rules-management = Disabled\n": {nil, nil},
+	} {
+		result := gcp.Rewrite(clouds.Source{Config: []byte("[global]\nmultizone\n" + keys), CredentialsUnknown: true})
+		require.Equal(t, want.typos, cloudtest.Messages(result, diagnostic.Typo), keys)
+		require.Equal(t, want.doubts, cloudtest.Messages(result, diagnostic.Doubtful), keys)
+	}
+}
+
 func TestGCPRejectsUnusableCredentials(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
