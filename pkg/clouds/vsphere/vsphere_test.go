@@ -527,6 +527,8 @@ func TestVSphereReportsALoginThatFails(t *testing.T) {
 			want: []string{"password" + tooMuch, "username" + tooMuch}},
 		"a placeholder": {user: "<username>", password: "pw",
 			want: []string{"username: it is a placeholder: write the value that the cloud issued"}},
+		"a user in single quotes": {user: "'ccm@vsphere.local'", password: "pw",
+			want: []string{"username: the quotes are part of the value: write it without"}},
 		"a user in quotes": {user: `"ccm@vsphere.local"`, password: "pw",
 			want: []string{"username: the quotes are part of the value: write it without"}},
 	} {
