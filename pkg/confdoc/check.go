@@ -255,6 +255,8 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	case !field.allows(n.Text):
 		d.Reportf(n, diagnostic.Typo, "%s is %s, and the cloud-controller-manager uses %s instead: write %s",
 			path, shown(field, n), field.Fallback, oneOf(field.Values))
+	case field.Secret && IsPlaceholder(n.Text): // a password may look like one
+		d.Reportf(n, diagnostic.Doubtful, "%s: the value looks like a placeholder: replace it", path)
 	}
 }
 
@@ -278,10 +280,10 @@ func isUpTo(most int, text string) bool {
 	return err == nil && number >= 1 && number <= most
 }
 
-// IsURL reports whether the address is an absolute URL with a host and one of the schemes.
+// IsURL reports whether the address is an absolute URL with one of the schemes and a host that is no placeholder.
 func IsURL(address string, schemes ...string) bool {
 	u, err := url.Parse(address)
-	return err == nil && slices.Contains(schemes, u.Scheme) && u.Host != ""
+	return err == nil && slices.Contains(schemes, u.Scheme) && u.Host != "" && !strings.ContainsAny(u.Host, "<>$")
 }
 
 // oneOf joins the allowed values, for example to "a, b or c".

@@ -119,7 +119,7 @@ func (d *Document) otherFormat() string {
 	first, _, _ := bytes.Cut(bytes.TrimSpace(d.text), []byte("\n"))
 	first = bytes.TrimSpace(first)
 	isJSON := bytes.HasPrefix(first, []byte("{"))
-	isYAML := bytes.HasSuffix(first, []byte(":")) || bytes.Equal(first, []byte("---"))
+	isYAML := bytes.HasSuffix(first, []byte(":")) || bytes.HasPrefix(first, []byte("- ")) || string(first) == "---"
 	wanted := cmp.Or(map[Format]string{INI: "INI", JSON: "JSON", YAMLAsJSON: "JSON or YAML"}[d.Format], "YAML")
 	switch {
 	case IsBase64(d.text):

@@ -86,9 +86,6 @@ func (p *parser) fail(n *yaml.Node, message string) {
 
 func (p *parser) node(n *yaml.Node) *Node {
 	out := &Node{Position: Position{Line: n.Line, Column: n.Column}, Style: n.Style &^ yaml.TaggedStyle}
-	if n.Style&yaml.TaggedStyle != 0 {
-		p.fail(n, "YAML tags are not supported: remove the tag")
-	}
 	switch n.Kind {
 	case yaml.AliasNode:
 		return p.node(n.Alias)
@@ -112,15 +109,22 @@ func (p *parser) node(n *yaml.Node) *Node {
 		}
 	default:
 	}
+	if n.Style&yaml.TaggedStyle != 0 && tagOf[out.Kind] != n.ShortTag() {
+		p.fail(n, "YAML tags are not supported: remove the tag")
+	}
 	return out
 }
+
+// tagOf are the tags that do not change the type of a value, except for that of a string.
+var tagOf = map[NodeKind]string{TextNode: "!!str", BoolNode: "!!bool", IntNode: "!!int", FloatNode: "!!float",
+	ListNode: "!!seq", MapNode: "!!map"}
 
 func (p *parser) scalar(n *yaml.Node, out *Node) {
 	out.Kind, out.Text, out.written = TextNode, n.Value, n.Value
 	switch {
 	case strings.ContainsFunc(n.Value, func(r rune) bool { return !Printable(r) }):
 		p.fail(n, "this value contains a control character: remove it")
-	case out.Style != 0: // quoted, or a block
+	case out.Style != 0, n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str": // quoted, a block or tagged
 	case p.format != JSON:
 		out.Kind, out.Text = plainKind(n.Value)
 	case n.Value == "null":

@@ -372,6 +372,8 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 				"such as https://keystone.example.com:5000/v3"}},
 		"an auth_url without a scheme": {cloudsYAML(strings.Replace(goodClouds, "https://", "", 1)), []string{
 			"credentials clouds.yaml:4:17: clouds.openstack.auth.auth_url is not a URL of the form https://host/path"}},
+		"a placeholder in auth_url": {cloudsYAML(strings.Replace(goodClouds, "keystone.example.com", "<keystone>", 1)), []string{
+			"credentials clouds.yaml:4:17: clouds.openstack.auth.auth_url is not a URL of the form https://host/path"}},
 		"a profile": {cloudsYAML(goodClouds + "    profile: vexxhost\n"), []string{
 			"credentials clouds.yaml:9:14: profile names an entry of a clouds-public.yaml, " +
 				"which the cloud-controller-manager does not have: write its values here instead"}},
