@@ -102,7 +102,7 @@ func (r Run) CheckTyped(key, text string) {
 		r.ReportCredentials(key, diagnostic.Typo, confdoc.TooMuchBase64)
 	case confdoc.IsPlaceholder(text):
 		r.ReportCredentials(key, diagnostic.Typo, "it is a placeholder: write the value that the cloud issued")
-	case len(text) > 1 && strings.Contains(`"'`, text[:1]) && text[0] == text[len(text)-1]:
+	case len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[0] == text[len(text)-1]:
 		r.ReportCredentials(key, diagnostic.Typo, "the quotes are part of the value: write it without")
 	}
 }

@@ -243,11 +243,7 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	case n.Text == "":
 	case n.Kind == TextNode && d.isSuspicious(field, path, n):
 	case field.Schemes != nil && !IsURL(n.Text, field.Schemes...):
-		kind := diagnostic.Invalid
-		if field.Passed && strings.TrimSpace(n.Text) != "" {
-			kind = diagnostic.Typo
-		}
-		d.Reportf(n, kind, "%s is not a URL of the form %s://host/path", path, field.Schemes[0])
+		d.wrongURL(field, path, n)
 	case wanted != "" && field.Passed:
 		d.Reportf(n, diagnostic.Typo, "%s is %s, but must be %s", path, shown(field, n), wanted)
 	case wanted != "":
@@ -258,6 +254,14 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	case field.Secret && IsPlaceholder(n.Text): // a password may look like one
 		d.Reportf(n, diagnostic.Doubtful, "%s: the value looks like a placeholder: replace it", path)
 	}
+}
+
+func (d *Document) wrongURL(field Field, path string, n *Node) {
+	kind := diagnostic.Invalid
+	if field.Passed && strings.TrimSpace(n.Text) != "" {
+		kind = diagnostic.Typo
+	}
+	d.Reportf(n, kind, "%s is not a URL of the form %s://host/path", path, field.Schemes[0])
 }
 
 // wanted describes what a value must be. It is empty if the value is valid or the provider uses Fallback.

@@ -232,8 +232,9 @@ func (r *Record) Transitions() int32 {
 
 func transitions(lease *coordinationv1.Lease) int32 { return ptr.Deref(lease.Spec.LeaseTransitions, 0) }
 
-// WasRenewedWithin reports whether the lease exists and was renewed at most a period ago, by the clock of the holder's node.
-func (r Record) WasRenewedWithin(period time.Duration, now time.Time) bool {
+// WasRenewedWithin reports whether the lease exists and was renewed at most a period ago, by the clock of the holder's
+// node.
+func (r *Record) WasRenewedWithin(period time.Duration, now time.Time) bool {
 	return r.Exists && now.Sub(renewed(r.Lease)).Abs() <= period
 }
 

@@ -162,33 +162,47 @@ func attemptsIn(log string, p *present) map[string]Attempt {
 			logged.noteDiscovery(message)
 			message = whole(message, log)
 		}
-		if nodes, text, failed := failure(message); failed {
-			for _, node := range nodes {
-				if !p.isOld(node, line) {
-					attempts[node] = Attempt{Error: logged.of(node, text)}
-				}
-			}
-		} else if node, is := between(message, begins, withCloud); is {
-			if !isUnderWay(attempts) {
-				logged.lookup = ""
-			}
-			attempt := Attempt{Pending: true}
-			if !p.hangs(line) {
+		nodes, found := attemptOf(message)
+		switch {
+		case found.Pending && !isUnderWay(attempts):
+			logged.lookup = ""
+		case found.Succeeded:
+			p.overtake(attempts)
+		}
+		for _, node := range nodes {
+			attempt := found
+			switch {
+			case p.isOld(node, line):
+				continue
+			case !found.Pending:
+				attempt.Error = logged.of(node, found.Error)
+			case !p.hangs(line):
 				attempt.Error = attempts[node].Error // It remains the best known reason until this attempt ends.
 			}
-			if !p.isOld(node, line) {
-				attempts[node] = attempt
-			}
-		} else if node, is := between(message, succeeds, withCloud); is {
-			p.overtake(attempts)
-			if !p.isOld(node, line) {
-				attempts[node] = Attempt{Succeeded: true}
-			}
-		} else if node, is := between(message, skips, becauseOf); is {
-			attempts[node] = Attempt{Error: strings.TrimSpace(becauseOf)}
+			attempts[node] = attempt
 		}
 	}
 	return attempts
+}
+
+// attemptOf returns what a message says about an attempt, and for which nodes.
+func attemptOf(message string) (nodes []string, attempt Attempt) {
+	if nodes, text, failed := failure(message); failed {
+		return nodes, Attempt{Error: text}
+	}
+	for _, m := range []struct {
+		prefix, suffix string
+		attempt        Attempt
+	}{
+		{begins, withCloud, Attempt{Pending: true}},
+		{succeeds, withCloud, Attempt{Succeeded: true}},
+		{skips, becauseOf, Attempt{Error: strings.TrimSpace(becauseOf)}},
+	} {
+		if node, is := between(message, m.prefix, m.suffix); is {
+			return []string{node}, m.attempt
+		}
+	}
+	return nil, Attempt{}
 }
 
 const (

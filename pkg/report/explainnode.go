@@ -169,23 +169,40 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		"no cloud-controller-manager has initialized it: it has no providerID") {
 		return e.withCause("no cloud-controller-manager may delete a Node that none has initialized", deleteByHand(name)), nil
 	}
-	isSuccessor := func(other *corev1.Node) bool {
-		return other.Name != name && other.Spec.ProviderID == node.Spec.ProviderID &&
-			controlplane.KubeletOf(other) == controlplane.KubeletReady
-	}
-	if i := slices.IndexFunc(nodes(s), isSuccessor); i >= 0 {
-		successor := "node/" + nodes(s)[i].Name
-		e.step(false, "%s has the same providerID, and its kubelet reports", successor)
-		return e.withCause("the machine runs as "+successor+", so the cloud knows it", "keep the machine; only the Node "+
-			"object is stale: oc delete node "+name), nil
-	}
-	if e.unmanaged("no controller deletes Nodes on this platform", deleteByHand(name)) {
+	if e.isRenamed(node) {
 		return e.Explanation, nil
+	}
+	return e.undeleted(node), nil
+}
+
+// isRenamed ends the explanation if another Node whose kubelet reports has the same machine, and reports whether one
+// does.
+func (e *walk) isRenamed(node *corev1.Node) bool {
+	all := nodes(e.shot)
+	i := slices.IndexFunc(all, func(other *corev1.Node) bool {
+		return other.Name != node.Name && other.Spec.ProviderID == node.Spec.ProviderID &&
+			controlplane.KubeletOf(other) == controlplane.KubeletReady
+	})
+	if i < 0 {
+		return false
+	}
+	successor := "node/" + all[i].Name
+	e.step(false, "%s has the same providerID, and its kubelet reports", successor)
+	e.withCause("the machine runs as "+successor+", so the cloud knows it",
+		"keep the machine; only the Node object is stale: oc delete node "+node.Name)
+	return true
+}
+
+// undeleted explains why an initialized Node whose kubelet is silent is not deleted.
+func (e *walk) undeleted(node *corev1.Node) *Explanation {
+	name := node.Name
+	if e.unmanaged("no controller deletes Nodes on this platform", deleteByHand(name)) {
+		return e.Explanation
 	}
 	if e.platform.Deletions.Never {
 		return e.withCause("the cloud-controller-manager of this platform deletes no Node: it reports that every machine "+
 			"exists", "delete the Machine, whose controller deletes the Node: oc get machines -A; without one, "+
-			deleteByHand(name)), nil
+			deleteByHand(name))
 	}
 	permission := node.Annotations[operatorclient.NodeDeletionAnnotation]
 	if permission != "" {
@@ -194,12 +211,12 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	_, leads := e.leads()
 	if c, held := e.naming(nodedeletion.ConditionType, "node/"+name); held {
 		e.step(false, "the operator holds the deletion since %s, reason %s", stamp(c.Since), reasonAndCode(c.Reason))
-		return e.condition(c), nil
+		return e.condition(c)
 	}
 	if !leads {
-		return e.withCause(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
+		return e.withCause(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action())
 	}
-	return e.unconfirmed(node, permission), nil
+	return e.unconfirmed(node, permission)
 }
 
 func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {

@@ -207,7 +207,7 @@ func (i *rewriter) useKeyFile() {
 func (i *rewriter) useEndpoint(endpoint ibmEndpoint) {
 	fact := i.overrides[endpoint.service]
 	named := i.Text("provider", endpoint.key)
-	if endpoint.adds == "" && named != "" {
+	if endpoint.adds == "" {
 		named = withScheme(named)
 	}
 	if named != "" && !clouds.IsEndpoint(named) {

@@ -31,7 +31,7 @@ var powerVSSchema = slices.Concat(commonSections, []confdoc.Field{
 func isHostOrURL(text string) bool { return clouds.IsEndpoint(withScheme(text)) }
 
 func withScheme(address string) string {
-	if strings.Contains(address, "://") {
+	if address == "" || strings.Contains(address, "://") {
 		return address
 	}
 	return "https://" + address

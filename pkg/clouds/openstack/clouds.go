@@ -87,40 +87,46 @@ var ownAuthTypes = regexp.MustCompile(`^(none|(v[23])?password|v3applicationcred
 
 // checkUnread reports settings that OpenStack's own tools read, but the provider does not.
 func (c cloudsFile) checkUnread(hasCABundle bool) {
-	ignores := func(e *confdoc.Entry, action string) {
-		c.ReportAt(e.Position, diagnostic.Doubtful,
-			"the cloud-controller-manager does not read this %s: %s", e.Name, action)
-	}
-	auth := c.entry.Get("auth")
 	if c.entry.String("region") != "" && c.entry.String("region_name") == "" {
-		ignores(c.entry.Entry("region"), "write region_name")
+		c.ignores(c.entry.Entry("region"), "write region_name")
 	}
-	const verifies = "it verifies certificates; put those of the CA under the key ca-bundle.pem beside the cloud " +
-		"configuration"
-	switch {
-	case hasCABundle:
-	case c.entry.String("verify") == "false":
-		ignores(c.entry.Entry("verify"), verifies)
-	case auth.String("verify") == "false":
-		ignores(auth.Entry("verify"), verifies)
-	case c.entry.String("insecure") == "true":
-		ignores(c.entry.Entry("insecure"), verifies)
+	if !hasCABundle {
+		c.checkVerification()
 	}
 	if method := c.entry.String("auth_type"); method != "" && !ownAuthTypes.MatchString(method) {
-		ignores(c.entry.Entry("auth_type"), "it logs in by password, or with an application credential")
+		c.ignores(c.entry.Entry("auth_type"), "it logs in by password, or with an application credential")
 	}
-	for _, e := range auth.Members() {
+	for _, e := range c.entry.Get("auth").Members() {
 		if slices.Contains(readSettings, e.Name) && c.entry.Get(e.Name) == nil {
-			ignores(e, "write it beside auth")
+			c.ignores(e, "write it beside auth")
 		}
 	}
 	for _, e := range c.entry.Members() {
 		meant := confdoc.Nearest(e.Name, readSettings)
 		switch {
 		case strings.HasSuffix(e.Name, "_endpoint_override"):
-			ignores(e, "it uses the endpoint in Keystone's catalog")
+			c.ignores(e, "it uses the endpoint in Keystone's catalog")
 		case meant != "" && c.entry.Get(meant) == nil:
-			ignores(e, "write "+meant)
+			c.ignores(e, "write "+meant)
+		}
+	}
+}
+
+func (c cloudsFile) ignores(e *confdoc.Entry, action string) {
+	c.ReportAt(e.Position, diagnostic.Doubtful, "the cloud-controller-manager does not read this %s: %s", e.Name, action)
+}
+
+// checkVerification reports the first setting that would accept any certificate.
+func (c cloudsFile) checkVerification() {
+	const verifies = "it verifies certificates; put those of the CA under the key ca-bundle.pem beside the cloud " +
+		"configuration"
+	for _, setting := range []struct {
+		in          *confdoc.Node
+		name, value string
+	}{{c.entry, "verify", "false"}, {c.entry.Get("auth"), "verify", "false"}, {c.entry, "insecure", "true"}} {
+		if setting.in.String(setting.name) == setting.value {
+			c.ignores(setting.in.Entry(setting.name), verifies)
+			return
 		}
 	}
 }

@@ -33,10 +33,8 @@ func (v *rewriter) credentials() map[string][]byte {
 	files, needed := map[string][]byte{}, sets.New[string]()
 	for _, server := range servers {
 		login := v.loginKeys(keys, server)
-		if other := v.similarServer(keys, server); other != "" && len(secret[login[0]]) == 0 {
-			v.RejectCredentials(serverPrefix+other, "it must be exactly %s, the server of the vCenter: upper and lower case and "+
-				"line breaks count", confdoc.Quoted(server))
-			needed.Insert(secondForm(other)...)
+		if similar := v.rejectSimilar(keys, server, login[0]); similar != nil {
+			needed.Insert(similar...)
 			continue
 		}
 		if !isKey(login[0]) {
@@ -192,16 +190,20 @@ func secondForm(suffix string) []string {
 	return []string{serverPrefix + suffix, "username_" + suffix, "password_" + suffix}
 }
 
-// similarServer returns the x of a key server_x whose value differs from the server only in case and whitespace.
-func (v *rewriter) similarServer(keys []string, server string) string {
+// rejectSimilar rejects a key server_x whose value differs from the server only in case and whitespace, unless the other
+// form has a user. It returns the keys with this x, nil if there are none.
+func (v *rewriter) rejectSimilar(keys []string, server, user string) []string {
 	for _, key := range keys {
 		text := string(v.Credentials[key])
 		suffix, found := strings.CutPrefix(key, serverPrefix)
-		if found && text != server && strings.EqualFold(strings.TrimSpace(text), server) {
-			return suffix
+		isSimilar := found && text != server && strings.EqualFold(strings.TrimSpace(text), server)
+		if isSimilar && len(v.Credentials[user]) == 0 {
+			v.RejectCredentials(key, "it must be exactly %s, the server of the vCenter: upper and lower case and line breaks "+
+				"count", confdoc.Quoted(server))
+			return secondForm(suffix)
 		}
 	}
-	return ""
+	return nil
 }
 
 // otherKey returns the end of the message about a missing key: what the Secret has instead, and the action.

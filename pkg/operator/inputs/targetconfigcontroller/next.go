@@ -112,11 +112,11 @@ func (g *gating) observe(next *candidate) (e *evidence, err error) {
 	return e, err
 }
 
-// isLeadMoving reports whether the last former cloud-controller-manager stopped working less than holdTimeout ago. It looks
-// again while none works. If this process has seen none that works, one may have led until it started.
+// isLeadMoving reports whether the last former cloud-controller-manager stopped working less than holdTimeout ago. If
+// this process has seen none that works, one may have led until it started. It looks again while none works.
 func (g *gating) isLeadMoving() bool {
-	now := g.Clock.Now()
-	if g.working == 0 && g.worked.At().IsZero() && !g.Lease.Record().WasRenewedWithin(holdTimeout, now) {
+	now, lease := g.Clock.Now(), g.Lease.Record()
+	if g.working == 0 && g.worked.At().IsZero() && !lease.WasRenewedWithin(holdTimeout, now) {
 		return false
 	}
 	left := g.worked.See(g.working != 0, now).Add(holdTimeout).Sub(now)

@@ -200,7 +200,8 @@ func (c *controller) readQuotes(
 		if err != nil {
 			return err
 		}
-		if text := terminationmessage.Summary(loadbalancer.Quotable(masked)); text != "" && !terminationmessage.Alike(text, last.text) {
+		text := terminationmessage.Summary(loadbalancer.Quotable(masked))
+		if text != "" && !terminationmessage.Alike(text, last.text) {
 			last.text = text
 		}
 		c.quotes[service] = last
