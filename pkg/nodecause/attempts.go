@@ -254,6 +254,9 @@ func whole(message, rest string) string {
 	}
 	joined := message
 	for line := range strings.Lines(rest) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
 		_, _, isHeader := operandlog.CutHeader(line)
 		if isHeader || !strings.HasSuffix(line, "\n") || len(joined) > maxError {
 			break

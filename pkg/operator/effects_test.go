@@ -30,7 +30,7 @@ const secretValue = "correct-horse-battery"
 // What the leader logs.
 const (
 	leads = `I1125 10:00:09.000000       1 leaderelection.go:272] "Successfully acquired lease" lock="ns/ccm"` + "\n"
-	fails = "I1124 09:03:04.123456       1 node_controller.go:236] error syncing 'waiting': failed to get instance metadata " +
+	fails = "I0101 00:00:04.123456       1 node_controller.go:236] error syncing 'waiting': failed to get instance metadata " +
 		"for node waiting: login with " + secretValue + ": got 401 instead: {}, requeuing\n"
 	skips = `W1125 10:00:09.200000       1 controllermanager.go:300] Skipping "cloud-node-controller"` + "\n"
 )

@@ -254,7 +254,7 @@ func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
 const shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
 
 // lastAsked limits the age of an error: the leader asks every few seconds, and logs no success.
-const lastAsked = 10 * time.Minute
+const lastAsked = 2 * time.Minute
 
 // unanswered ends the explanation if the leader got an error when it asked the cloud about a silent Node's machine, and
 // reports whether it did.

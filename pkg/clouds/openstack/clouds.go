@@ -96,11 +96,7 @@ func (c cloudsFile) checkUnread(hasCABundle bool) {
 	if method := c.entry.String("auth_type"); method != "" && !ownAuthTypes.MatchString(method) {
 		c.ignores(c.entry.Entry("auth_type"), "it logs in by password, or with an application credential")
 	}
-	for _, e := range c.entry.Get("auth").Members() {
-		if slices.Contains(readSettings, e.Name) && c.entry.Get(e.Name) == nil {
-			c.ignores(e, "write it beside auth")
-		}
-	}
+	c.checkLevel()
 	for _, e := range c.entry.Members() {
 		meant := confdoc.Nearest(e.Name, readSettings)
 		switch {
@@ -108,6 +104,15 @@ func (c cloudsFile) checkUnread(hasCABundle bool) {
 			c.ignores(e, "it uses the endpoint in Keystone's catalog")
 		case meant != "" && c.entry.Get(meant) == nil:
 			c.ignores(e, "write "+meant)
+		}
+	}
+}
+
+// checkLevel reports settings below auth that belong beside it.
+func (c cloudsFile) checkLevel() {
+	for _, e := range c.entry.Get("auth").Members() {
+		if slices.Contains(readSettings, e.Name) && c.entry.Get(e.Name) == nil {
+			c.ignores(e, "write it beside auth")
 		}
 	}
 }

@@ -85,16 +85,19 @@ func useGcfgSyntax(src *clouds.Source) []confdoc.Position {
 	}
 	src.Config = bytes.Clone(bytes.TrimPrefix(src.Config, []byte("\ufeff")))
 	var changed []confdoc.Position
+	line, counted := 1, 0
 	for _, at := range goINISetting.FindAllSubmatchIndex(src.Config, -1) {
 		separator, first, last := at[2], at[4], at[5]-1
-		if src.Config[separator] == '=' && first < 0 {
+		isContinued := bytes.HasSuffix(src.Config[:at[0]], []byte("\\\n"))
+		if isContinued || src.Config[separator] == '=' && first < 0 {
 			continue
 		}
 		src.Config[separator] = '='
 		if first >= 0 {
 			src.Config[first], src.Config[last] = '"', '"'
 		}
-		changed = append(changed, confdoc.PositionAt(src.Config, separator))
+		line, counted = line+bytes.Count(src.Config[counted:separator], []byte("\n")), separator
+		changed = append(changed, confdoc.Position{Line: line, Column: separator - at[0] + 1})
 	}
 	return changed
 }

@@ -19,14 +19,7 @@ import (
 // credentials returns the files of the vCenters in use, and no others: the provider logs an error for any other file.
 func (v *rewriter) credentials() map[string][]byte {
 	secret, servers := v.Credentials, v.servers()
-	switch {
-	case len(servers) == 0 || secret == nil && v.CredentialsUnknown:
-		return nil
-	case secret == nil:
-		v.RejectCredentials("", clouds.NoCredentialsSecret)
-		return nil
-	case len(secret) == 0:
-		v.RejectCredentials("", "the credentials Secret is empty: it needs the keys %s", neededKeys(servers[0]))
+	if !v.hasCredentials(servers) {
 		return nil
 	}
 	keys := slices.Sorted(maps.Keys(secret))
@@ -59,6 +52,20 @@ func (v *rewriter) credentials() map[string][]byte {
 			"remove it once nothing else needs it, or add the vCenter")
 	}
 	return files
+}
+
+// hasCredentials reports whether vCenters are in use and the Secret has keys. It rejects a Secret without any.
+func (v *rewriter) hasCredentials(servers []string) bool {
+	switch {
+	case len(servers) == 0 || v.Credentials == nil && v.CredentialsUnknown:
+	case v.Credentials == nil:
+		v.RejectCredentials("", clouds.NoCredentialsSecret)
+	case len(v.Credentials) == 0:
+		v.RejectCredentials("", "the credentials Secret is empty: it needs the keys %s", neededKeys(servers[0]))
+	default:
+		return true
+	}
+	return false
 }
 
 // checkKey checks the value of a key that a vCenter needs, and reports whether there is a value.
@@ -190,8 +197,8 @@ func secondForm(suffix string) []string {
 	return []string{serverPrefix + suffix, "username_" + suffix, "password_" + suffix}
 }
 
-// rejectSimilar rejects a key server_x whose value differs from the server only in case and whitespace, unless the other
-// form has a user. It returns the keys with this x, nil if there are none.
+// rejectSimilar rejects a key server_x whose value differs from the server only in case and whitespace, unless the
+// other form has a user. It returns the keys with this x, nil if there are none.
 func (v *rewriter) rejectSimilar(keys []string, server, user string) []string {
 	for _, key := range keys {
 		text := string(v.Credentials[key])

@@ -149,10 +149,10 @@ func (v *rewriter) checkNodeNetworks() {
 func (v *rewriter) checkExclusions() {
 	n := nodeNetwork{name: "excludeInternalNetworkSubnetCidr", field: "internal.excludeNetworkSubnetCidr"}
 	internal, external := v.networks(n.name), v.networks("excludeExternalNetworkSubnetCidr")
-	machines := []netip.Prefix(nil)
-	if spec := v.Cluster.Spec.VSphere; spec != nil {
+	wanted := v.networks("internalNetworkSubnetCidr")
+	if spec := v.Cluster.Spec.VSphere; spec != nil && len(wanted) == 0 {
 		for _, network := range spec.MachineNetworks {
-			machines = append(machines, prefixes(string(network))...)
+			wanted = append(wanted, prefixes(string(network))...) // nodes may have addresses elsewhere
 		}
 	}
 	families := cmp.Or(v.Value("global", "ipFamily"), confdoc.NewTexts([]string{clouds.IPv4})).Texts()
@@ -161,17 +161,12 @@ func (v *rewriter) checkExclusions() {
 		if family == clouds.IPv6 {
 			all, isOfOther = prefixes("::/0"), netip.Addr.Is4
 		}
-		of := func(networks []netip.Prefix) []netip.Prefix {
-			return slices.DeleteFunc(slices.Clone(networks), func(p netip.Prefix) bool { return isOfOther(p.Addr()) })
-		}
-		hasNone := func(excluded []netip.Prefix) bool {
-			return contain(excluded, all) || contain(excluded, of(machines))
-		}
+		ofFamily := slices.DeleteFunc(slices.Clone(wanted), func(p netip.Prefix) bool { return isOfOther(p.Addr()) })
 		switch {
-		case hasNone(internal) && hasNone(external):
+		case contain(internal, all) && contain(external, all):
 			v.reportNodes(n, diagnostic.Typo, "it excludes all %s addresses of the nodes, as that of external addresses does: "+
 				"the cloud-controller-manager initializes no node; exclude only addresses that no node has", family)
-		case hasNone(internal), contain(internal, of(v.networks("internalNetworkSubnetCidr"))):
+		case contain(internal, all), contain(internal, ofFamily):
 			v.reportNodes(n, diagnostic.Doubtful, "it excludes all %s addresses of the nodes that could be internal ones, so "+
 				"the nodes may get no InternalIP: exclude only addresses that no node has", family)
 		}

@@ -301,7 +301,10 @@ func TestVSphereNodeNetworksThatLeaveNoAddress(t *testing.T) {
 		"the machine network is excluded": {
 			internal: &spec{ExcludeNetworkSubnetCIDR: []string{"192.168.10.0/24"}},
 			external: &spec{ExcludeNetworkSubnetCIDR: []string{"192.168.0.0/16"}},
-			errors:   []string{networking + "internal.excludeNetworkSubnetCidr: " + none}},
+			warnings: []string{networking + "internal.excludeNetworkSubnetCidr: " + noInternal}},
+		"the machine network is excluded, and the nodes have another one": {
+			internal: &spec{NetworkSubnetCIDR: []string{"10.1.0.0/16"}, ExcludeNetworkSubnetCIDR: []string{"192.168.0.0/16"}},
+			external: &spec{NetworkSubnetCIDR: []string{"10.2.0.0/16"}, ExcludeNetworkSubnetCIDR: []string{"192.168.0.0/16"}}},
 		"the machine network is excluded from internal addresses": {
 			internal: &spec{ExcludeNetworkSubnetCIDR: []string{"192.168.10.0/24"}}, external: &spec{},
 			warnings: []string{networking + "internal.excludeNetworkSubnetCidr: " + noInternal}},

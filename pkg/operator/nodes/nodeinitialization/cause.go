@@ -101,12 +101,16 @@ func (c *controller) readFindings(
 	if evidence.NoNodeController {
 		c.investigation.withoutNodeController = leader.Identity
 	}
+	masked, err := c.Mask(log) // as a whole: a value may have several lines, which an attempt joins
+	if err != nil {
+		return err
+	}
 	created := map[string]time.Time{}
 	waiting, _, _ := c.store.snapshot()
 	for node, w := range waiting {
 		created[node] = w.since
 	}
-	return c.find(nodes, nodecause.PresentAttempts(log, c.Clock.Now(), created), evidence, former)
+	return c.find(nodes, nodecause.PresentAttempts(masked, c.Clock.Now(), created), evidence, former)
 }
 
 // find replaces the findings by those of the attempts.
