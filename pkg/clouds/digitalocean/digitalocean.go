@@ -77,8 +77,8 @@ func checkSettings(run clouds.Run, values map[string]string) {
 		run.RejectCredentials(rateLimit, "the value is not a number above 0: write the requests per second")
 	}
 	if strings.ToLower(values[region]) != values[region] {
-		run.ReportCredentials(region, diagnostic.Typo, "the value has capitals, but no region of DigitalOcean does: write it in lower "+
-			"case, such as nyc3")
+		run.ReportCredentials(region, diagnostic.Typo, "the value has capitals, but no region of DigitalOcean does: write "+
+			"it in lower case, such as nyc3")
 	}
 	if text := values[balancerType]; text != "" && !slices.Contains(balancerTypes, text) {
 		run.ReportCredentials(balancerType, diagnostic.Doubtful, "the cloud-controller-manager ignores the value and "+
