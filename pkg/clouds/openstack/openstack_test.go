@@ -197,6 +197,7 @@ func TestOpenStackReadsWhatThePredecessorRead(t *testing.T) {
 		"a colon and single quotes": {"[Global]\nca-file: '/etc/pki/tls/cert.pem'\n", "ca-file = /etc/pki/tls/cert.pem\n", []string{"2:8"}},
 		"a byte-order mark":         {"\ufeff[Global]\nregion = regionOne\n", "region = regionOne\n", nil},
 		"an address":                {"[Global]\nauth-url = https://keystone.example.com:5000/v3\n", "https://keystone.example.com:5000/v3", nil},
+		"a continued value":         {"[Networking]\npublic-network-name = x\\\ny: 'z'\n", "public-network-name = xy: 'z'\n", nil},
 		"a quote inside":            {"[Networking]\npublic-network-name = bob's\n", "public-network-name = bob's\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
