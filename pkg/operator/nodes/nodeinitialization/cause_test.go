@@ -201,6 +201,15 @@ func TestAQuotedErrorHasNoSecret(t *testing.T) {
 	require.NotContains(t, message, "hunt")
 }
 
+func TestAQuotedErrorOfSeveralLinesHasNoSecretOfSeveralLines(t *testing.T) {
+	const secret = "first half\nsecond half"
+	c := start(t, `{"platform":"openstack"}`)
+	c.wait("a")
+	c.controller.Mask = func(text string) (string, error) { return strings.ReplaceAll(text, secret, "<masked>"), nil }
+	c.logs(attempt("a", "status code 401: {\n  \"key\": \""+secret+"\"\n}"))
+	require.Contains(t, c.notice(t), `("status code 401: { \"key\": \"<masked>\" }")`)
+}
+
 func TestACauseStaysUntilAnotherIsKnown(t *testing.T) {
 	c := start(t, `{"platform":"openstack"}`)
 	c.wait("a")
