@@ -20,6 +20,8 @@ type Attempt struct {
 	// Pending means that an attempt has started and has not ended.
 	Pending   bool
 	Succeeded bool
+	// Overtaken means that the last attempt failed, and that its error no longer applies.
+	Overtaken bool
 }
 
 // The messages of k8s.io/cloud-provider/controllers/node/node_controller.go, which every provider's CCM contains.
@@ -237,11 +239,11 @@ var ofLogin = []Class{
 	ProxyRefused,
 }
 
-// overtake drops the errors of the login when a node was initialized: the others wait for their next attempt.
+// overtake drops the errors of the login when a node was initialized: the cause is not known before the next attempts.
 func (p *present) overtake(attempts map[string]Attempt) {
 	for node, attempt := range attempts {
 		if p != nil && attempt.Error != "" && slices.Contains(ofLogin, ClassOf(attempt.Error)) {
-			attempts[node] = Attempt{Pending: true}
+			attempts[node] = Attempt{Overtaken: true}
 		}
 	}
 }

@@ -74,7 +74,7 @@ func Of(e Evidence) Class {
 		return ClassOf(e.Attempt.Error)
 	case e.Attempt.Pending:
 		return NoAnswer
-	case e.Complete && !e.Attempt.Succeeded:
+	case e.Complete && !e.Attempt.Succeeded && !e.Attempt.Overtaken:
 		return NotAsked
 	default:
 		return Unknown

@@ -43,6 +43,9 @@ func TestTheEvidenceHasOneCause(t *testing.T) {
 		"the first attempt has not ended": {
 			evidence: nodecause.Evidence{Attempt: nodecause.Attempt{Pending: true}}, want: nodecause.NoAnswer,
 		},
+		"an error that no longer applies": {
+			evidence: nodecause.Evidence{Attempt: nodecause.Attempt{Overtaken: true}, Complete: true}, want: nodecause.Unknown,
+		},
 		"another attempt has not ended": {
 			evidence: nodecause.Evidence{Attempt: nodecause.Attempt{Pending: true, Error: "instance not found"}},
 			want:     nodecause.UnknownMachine,
@@ -432,7 +435,7 @@ func TestAPresentAttemptIsOfThisNodeAndNotOvertaken(t *testing.T) {
 	}{
 		"an error": {fail("12:04:00", rejected+retries), nodecause.Attempt{Error: rejected}},
 		"an error, and the login of another node succeeds": {
-			fail("12:04:00", rejected+retries) + begin("12:04:01", "m2") + end("12:04:02", "m2"), pending,
+			fail("12:04:00", rejected+retries) + begin("12:04:01", "m2") + end("12:04:02", "m2"), nodecause.Attempt{Overtaken: true},
 		},
 		"an error after the login of another node": {
 			end("12:04:00", "m2") + fail("12:04:01", rejected+retries), nodecause.Attempt{Error: rejected},

@@ -49,7 +49,7 @@ var remedies = sync.OnceValue(func() []remedy {
 			"check the user, the password, the project and the domains in the credentials, and correct what is wrong"},
 		{anyOf(`\binsufficient authentication scopes\b`),
 			"the access token of the control plane's instances lacks an OAuth scope",
-			"stop one of the instances after the other, give each the scope cloud-platform (gcloud compute instances " +
+			"for one instance after the other: stop it, give it the scope cloud-platform (gcloud compute instances " +
 				"set-service-account --scopes=cloud-platform), and start it again"},
 		{anyOf(`\bmatches ip: [0-9a-f]*:`), AddressMismatch.Cause(),
 			"let the cloud configuration select IPv6 (on AWS NodeIPFamilies, by default ipv4 only), or correct the kubelet's " +

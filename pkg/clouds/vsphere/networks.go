@@ -173,7 +173,7 @@ func (v *rewriter) checkExclusions() {
 	}
 }
 
-// contain reports whether each of the networks, of which there is at least one, is in one that is excluded.
+// contain reports whether the excluded networks contain all the others. It is false if there are no others.
 func contain(excluded, networks []netip.Prefix) bool {
 	isExcluded := func(n netip.Prefix) bool {
 		return slices.ContainsFunc(excluded, func(e netip.Prefix) bool {

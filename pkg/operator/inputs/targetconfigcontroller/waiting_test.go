@@ -220,9 +220,9 @@ func TestAProcessThatStartsWhileTheLeadMovesPassesNothingForTwentySeconds(t *tes
 		age   time.Duration
 		waits time.Duration
 	}{
-		{"somebody renewed the lease a moment before", time.Second, holdTimeout},
-		{"somebody whose clock is ahead renewed it", -time.Second, holdTimeout},
-		{"nobody has renewed it for long", 21 * time.Second, 0},
+		{"a leader renewed the lease a moment before", time.Second, holdTimeout},
+		{"a leader whose clock is ahead renewed it", -time.Second, holdTimeout},
+		{"no leader has renewed it for long", 21 * time.Second, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := newWorking(t)
