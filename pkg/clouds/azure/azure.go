@@ -302,15 +302,3 @@ func (a *rewriter) checkServiceGateway() {
 		a.untried = "with " + enabled + ", the cloud-controller-manager would write to Azure in it"
 	}
 }
-
-// Microsoft's own endpoints in every cloud: resourceManagerEndpoint and activeDirectoryEndpoint in
-// autorest/azure/environments.go of github.com/Azure/go-autorest (public, US government, China, Germany), and the
-// public cloud's serviceManagementEndpoint. sdk/azcore/cloud of github.com/Azure/azure-sdk-for-go has the same
-// endpoints, except for Germany. The second names of the logins are the aliases in Microsoft's own instance discovery
-// (https://login.microsoftonline.com/common/discovery/instance).
-var (
-	resourceManagers = []string{"management.azure.com", "management.core.windows.net", "management.usgovcloudapi.net",
-		"management.chinacloudapi.cn", "management.microsoftazure.de"}
-	logins = []string{"login.microsoftonline.com", "login.windows.net", "login.microsoftonline.us",
-		"login.chinacloudapi.cn", "login.partner.microsoftonline.cn", "login.microsoftonline.de"}
-)
