@@ -170,14 +170,15 @@ func (w *world) skewLease(by string, before, after object) {
 	if was["holderIdentity"] == spec["holderIdentity"] {
 		spec["acquireTime"], fields = was["acquireTime"], fields[1:]
 	}
-	s := w.skewed.Load()
-	if s == nil || !strings.HasPrefix(holderOf(after), s.machine+"_") {
+	machine, _, _ := strings.Cut(holderOf(after), "_")
+	ahead := w.skewed.Load().of(machine)
+	if ahead == 0 {
 		return
 	}
 	w.shifted.Add(1)
 	for _, field := range fields {
 		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(spec[field])); err == nil {
-			spec[field] = at.Add(s.by).Format(metav1.RFC3339Micro)
+			spec[field] = at.Add(ahead).Format(metav1.RFC3339Micro)
 		}
 	}
 }

@@ -61,21 +61,9 @@ var kinds = map[string]fault{
 	"credentials-lag":    {"credentials", credentialsLag},
 	"config-kills":       {"change", configKills},
 	"node-joins":         {"machine", rejoin},
-}
-
-// rareKinds are drawn only if KIND names them, because the record of the long runs is older.
-var rareKinds = map[string]fault{
-	"clock-wrong":   {"clock", wrongClock},
-	"image-missing": {"operator", missImage},
-	"nodes-join":    {"machine", joinNodes},
-}
-
-// faultOf returns a kind by its name.
-func faultOf(kind string) fault {
-	if k, isRare := rareKinds[kind]; isRare {
-		return k
-	}
-	return kinds[kind]
+	"nodes-join":         {"machine", joinNodes},
+	"clock-wrong":        {"clock", wrongClock},
+	"image-missing":      {"operator", missImage},
 }
 
 // ended is for a fault that has ended already, with an effect or not.
@@ -523,10 +511,11 @@ func configKills(w *world) (func(), func() bool) {
 	}, counted(&w.mutex, &w.lacking))
 }
 
-// wrongClock moves the clock of a machine. It has an effect if a process there writes the lease meanwhile.
+// wrongClock moves the clock of a machine, or of all, as if the operator's and the API server's were wrong. It has an
+// effect if a process there writes the lease meanwhile.
 func wrongClock(w *world) (func(), func() bool) {
-	s := &skew{w.someMaster().name, pick(w, -5*time.Minute, -30*time.Second, 30*time.Second, 2*time.Hour)}
-	w.note("FAULT the clock of %s is %s ahead", s.machine, s.by)
+	s := &skew{pick(w, w.someMaster().name, w.someMaster().name, ""), pick(w, -5*time.Minute, -30*time.Second, 30*time.Second, 2*time.Hour)}
+	w.note("FAULT the clock of %q is %s ahead", s.machine, s.by)
 	return during(func(is bool) { w.skewed.Store(map[bool]*skew{true: s}[is]) }, func() int { return int(w.shifted.Load()) })
 }
 

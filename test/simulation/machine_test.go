@@ -85,19 +85,22 @@ func (w *world) addMachine(name string) *machine {
 	return m
 }
 
-// skew is by how much the clock of a machine is ahead of the others.
+// skew is by how much the clock of a machine is ahead, or those of all if it has no name.
 type skew struct {
 	machine string
 	by      time.Duration
 }
 
-// skew returns by how much the machine's clock is ahead.
-func (m *machine) skew() time.Duration {
-	if s := m.skewed.Load(); s != nil && s.machine == m.name {
+// of returns by how much the clock of a machine is ahead.
+func (s *skew) of(machine string) time.Duration {
+	if s != nil && (s.machine == machine || s.machine == "") {
 		return s.by
 	}
 	return 0
 }
+
+// skew returns by how much the machine's clock is ahead.
+func (m *machine) skew() time.Duration { return m.skewed.Load().of(m.name) }
 
 // clock returns the time of the machine's clock.
 func (m *machine) clock() time.Time { return time.Now().Add(m.skew()) }

@@ -116,7 +116,7 @@ type world struct {
 	changes int
 	// expired counts the requests with a token that has expired, and expiredAt is the second of the last one.
 	expired, expiredAt atomic.Int64
-	// skewed is the machine with a wrong clock, nil for none.
+	// skewed is which clocks are wrong, nil for none.
 	skewed atomic.Pointer[skew]
 	// shifted counts the writes of a lease by the wrong clock.
 	shifted atomic.Int64
