@@ -68,7 +68,7 @@ func TestOnlyKnownFlagsAndVariablesAreUsed(t *testing.T) {
 			return // the variables are spec.custom's
 		}
 		// Every Go program supports these.
-		environment := []string{"SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
+		environment := []string{"SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "TZ"}
 		for _, variable := range r.operand().Env {
 			if !slices.Contains(environment, variable.Name) {
 				require.Contains(t, k.Platforms[r.platform.Name].Environment, variable.Name, "nobody would read it")

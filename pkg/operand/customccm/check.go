@@ -275,6 +275,11 @@ func (r *report) checkEnvironment(spec *operatorv1.CustomCloudControllerManager,
 			r.reject(field, "duplicate name; remove one of the variables")
 		}
 		seen[variable.Name] = true
+		zone := ptr.Deref(variable.Value, "")
+		if variable.Name == timeZone && !slices.Contains([]string{"", "UTC", "Etc/UTC"}, zone) {
+			r.warn(field, "the times in the log will be those of %q, so the operator takes no line of it for genuine, and "+
+				"names no causes; remove the variable", zone)
+		}
 	}
 }
 

@@ -35,6 +35,9 @@ type CCM struct {
 	Fixed []string
 }
 
+// timeZone is the variable by which the Go runtime chooses the zone of the times in klog's lines.
+const timeZone = "TZ"
+
 // Overlay applies Spec to the operand's container, which has the operator's arguments and environment.
 func (c CCM) Overlay(container *corev1.Container) {
 	if c.Spec == nil {
@@ -44,6 +47,8 @@ func (c CCM) Overlay(container *corev1.Container) {
 		container.Command = c.withoutFixed(c.Spec.Command, container.Args)
 	}
 	container.Args = c.arguments(container.Args)
+	// The operator compares the times in the log with the kubelet's, see operandlog.Genuine.
+	container.Env = append(container.Env, corev1.EnvVar{Name: timeZone, Value: "UTC"})
 	for _, variable := range c.Spec.Env {
 		isSame := func(v corev1.EnvVar) bool { return v.Name == variable.Name }
 		container.Env = append(slices.DeleteFunc(container.Env, isSame),

@@ -2,6 +2,7 @@ package customccm_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/external"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -130,9 +132,16 @@ func TestSpecCustomChangesThePod(t *testing.T) {
 			custom: `{image: registry/ccm:1, env: [{name: REGION, value: one}, {name: NO_PROXY, value: .cloud}]}`,
 			want: func(c *corev1.Container) {
 				c.Env = []corev1.EnvVar{
-					c.Env[0], {Name: "REGION", Value: "one"}, {Name: "NO_PROXY", Value: ".cloud"},
+					c.Env[0], {Name: "TZ", Value: "UTC"}, {Name: "REGION", Value: "one"}, {Name: "NO_PROXY", Value: ".cloud"},
 					{Name: "HTTPS_PROXY", Value: "http://proxy.example.com:3128"},
 				}
+			},
+		},
+		"a time zone of its own": {
+			custom: `{image: registry/ccm:1, env: [{name: TZ, value: Asia/Tokyo}]}`,
+			want: func(c *corev1.Container) {
+				at := slices.IndexFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == "TZ" })
+				c.Env[at].Value = "Asia/Tokyo"
 			},
 		},
 		"a probe": {
@@ -531,6 +540,19 @@ func TestAPathThatThePodDoesNotMountGetsAWarning(t *testing.T) {
 		}
 		require.Equal(t, wanted, warnings, arg)
 	}
+}
+
+func TestAnotherTimeZoneOfTheLogGetsAWarning(t *testing.T) {
+	warnings := func(zone string) []diagnostic.Diagnostic {
+		return renderCustom(t, operand.OperatorPhase(), `{image: registry/ccm:1, env: [{name: TZ, value: "`+zone+`"}]}`, nil).Warnings
+	}
+	for _, zone := range []string{"UTC", "Etc/UTC", ""} {
+		require.Len(t, warnings(zone), 1, "only that of the ServiceAccount")
+	}
+	got := warnings("Asia/Tokyo")
+	require.Len(t, got, 2)
+	require.Equal(t, resource+`, key spec.custom.env[TZ]: the times in the log will be those of "Asia/Tokyo", so the operator `+
+		"takes no line of it for genuine, and names no causes; remove the variable", got[0].String())
 }
 
 func TestReplacedArgumentsWithoutTheLeaseGetAWarning(t *testing.T) {
