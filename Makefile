@@ -20,6 +20,8 @@ PKG     := github.com/openshift/cluster-cloud-controller-manager-operator/pkg/ve
 # grpc's own tag for doing without golang.org/x/net/trace. That executes templates, which call methods by name, and where
 # anything does so the linker keeps every method of every type: 28 MB. test/devcluster builds with it too.
 TAGS    := grpcnotrace
+# As in hack/modules.sh.
+FLAGS   := -trimpath -gcflags=all=-dwarf=false
 LDFLAGS := -s -w -X $(PKG).gitVersion=$(VERSION) -X $(PKG).gitCommit=$(COMMIT) -X $(PKG).gitTreeState=$(TREE) -X $(PKG).buildDate=$(DATE)
 
 .DEFAULT_GOAL := help
@@ -49,15 +51,15 @@ bench: ## measure render, start, size, memory, idle requests and rollout
 build: ## build the operator into _output
 	@mkdir -p _output
 	@echo "==> building _output/$(BINARY) $(VERSION)"
-	@go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o _output/ ./cmd/...
-	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o _output/ ./cmd/image-puller
+	@go build $(FLAGS) -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o _output/ ./cmd/...
+	@CGO_ENABLED=0 go build $(FLAGS) -ldflags '-s -w' -o _output/ ./cmd/image-puller
 
 # Every architecture of a release. The first build of each compiles the standard library and all modules: minutes.
 .PHONY: build-all
 build-all:
 	@for arch in amd64 arm64 ppc64le s390x; do \
 		mkdir -p "_output/$$arch"; \
-		CGO_ENABLED=0 GOARCH="$$arch" go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o "_output/$$arch/" ./cmd/...; \
+		CGO_ENABLED=0 GOARCH="$$arch" go build $(FLAGS) -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o "_output/$$arch/" ./cmd/...; \
 		(cd _output && stat -c '%s %n' "$$arch"/*); \
 	done
 
@@ -67,7 +69,7 @@ build-all:
 tests-ext: ## build the tests for openshift-tests into _output
 	@mkdir -p _output
 	@echo "==> building _output/cloud-controller-manager-{operator,aws}-tests-ext.gz"
-	@cd test/ote && go build -trimpath -ldflags '$(LDFLAGS)' -o ../../_output/cloud-controller-manager-operator-tests-ext .
+	@cd test/ote && go build $(FLAGS) -ldflags '$(LDFLAGS)' -o ../../_output/cloud-controller-manager-operator-tests-ext .
 	@gzip -nf _output/cloud-controller-manager-operator-tests-ext
 	@cp _output/cloud-controller-manager-{operator,aws}-tests-ext.gz
 

@@ -8,7 +8,7 @@ source "$(dirname "$0")/modules.sh"
 # visibly.
 step "building what the development cluster runs"
 began=$SECONDS
-(cd test/devcluster && CGO_ENABLED=0 go build -trimpath -o ../../_output/bin/devcluster ./cmd/devcluster)
+(cd test/devcluster && go build -o ../../_output/bin/devcluster ./cmd/devcluster)
 # The tests run in another directory.
 for variable in CCM CCM_IMAGE CCM_NODE_MANAGER; do
 	[[ -z "${!variable:-}" ]] || export "$variable=$(realpath -ms "${!variable}")"

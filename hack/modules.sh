@@ -4,9 +4,10 @@
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$ROOT"
 
-# The flags of what the development cluster builds, so that the libraries that all modules share are compiled once. The
-# linter runs all analyzers of vet; go test would run some of them again, on every library too.
-export CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath -vet=off"
+# The flags of everything that is built here, so that the libraries that all modules share are compiled once. No binary
+# keeps its DWARF, and the compiler takes a tenth less time without it. The linter runs all analyzers of vet; go test would
+# run some of them again, on every library too.
+export CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath -gcflags=all=-dwarf=false -vet=off"
 
 TOOLS="$ROOT/_output/tools"
 

@@ -22,11 +22,12 @@ done
 command -v go >/dev/null || refuse "go is not in PATH: install Go $(awk '$1 == "go" { print $2 }' go.mod) (https://go.dev/dl)"
 [[ "$(id -u)" == 0 ]] || refuse "the nodes need root: run it as root"
 
-echo "==> building the development cluster's command"
+source hack/modules.sh
+step "building the development cluster's command"
 # go build prints nothing until it has ended, which takes two minutes with cold caches.
 started=$SECONDS
 next=15
-(cd test/devcluster && CGO_ENABLED=0 exec go build -trimpath -o ../../_output/bin/devcluster ./cmd/devcluster) &
+(cd test/devcluster && exec go build -o ../../_output/bin/devcluster ./cmd/devcluster) &
 build=$!
 trap 'kill "$build" 2>/dev/null || true' EXIT
 while kill -0 "$build" 2>/dev/null; do

@@ -94,7 +94,7 @@ func TestEveryBuildOfTheOperatorHasTheSameTags(t *testing.T) {
 // It runs in images of any content. With cgo it would need their C library.
 func TestTheImagePullerIsBuiltWithoutCgo(t *testing.T) {
 	require.Contains(t, string(read(t, "Makefile")),
-		"\t@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o _output/ ./cmd/image-puller\n")
+		"\t@CGO_ENABLED=0 go build $(FLAGS) -ldflags '-s -w' -o _output/ ./cmd/image-puller\n")
 	require.Contains(t, string(read(t, "Dockerfile.rhel")), "\nENV GO_COMPLIANCE_EXCLUDE=\"build.*cmd/image-puller\"\n")
 	require.Contains(t, string(read(t, "test/devcluster/internal/build/build.go")), "\"CGO_ENABLED=0\"")
 }
