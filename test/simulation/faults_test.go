@@ -19,51 +19,53 @@ import (
 )
 
 // fault is a kind of fault. run causes it, and returns what ends it, nil if it ends by itself; had reports whether it
-// had an effect. One fault of a group is active at a time.
+// had an effect. One fault of a group is active at a time. expires is set if it may end a leader that does not release
+// the lease, so that it has to expire.
 type fault struct {
-	group string
-	run   func(w *world) (end func(), had func() bool)
+	group   string
+	run     func(w *world) (end func(), had func() bool)
+	expires bool
 }
 
 // kinds are the faults that a seed draws, by their names.
 var kinds = map[string]fault{
-	"ccm-dies":           {"", func(w *world) (func(), func() bool) { return nil, ended(w.someMaster().kill9()) }},
-	"ccm-hangs":          {"", hang},
-	"kubelet-hangs":      {"machine", hangOrCut},
-	"machine-off":        {"machine", powerOff},
-	"machine-gone":       {"machine", vanish},
-	"drained":            {"machine", drain},
-	"disk-full":          {"", func(w *world) (func(), func() bool) { return fillDisk(w, w.someMaster()) }},
-	"operator-killed":    {"operator", operatorFault(func(w *world) { w.operator.restart(w.between(time.Second, time.Minute)) })},
-	"operator-replaced":  {"operator", operatorFault(func(w *world) { w.operator.replace(true, w.between(time.Second, 5*time.Second)) })},
-	"operator-dies-at":   {"operator", dieAtWrite},
-	"operator-lost":      {"operator", operatorFault(loseOperator)},
-	"operators-overlap":  {"operator", operatorFault(func(w *world) { w.operator.overlap(w.between(time.Second, time.Minute)) })},
-	"upgrade":            {"operator", operatorFault(upgradeOrDowngrade)},
-	"requests-fail":      {"network", failRequests},
-	"api-down":           {"network", apiDown},
-	"rights-away":        {"network", rightsAway},
-	"writes-refused":     {"network", refuseWrites},
-	"stale":              {"", stale},
-	"watches-close":      {"", closeWatches},
-	"mirror-deleted":     {"", removed(somePod)},
-	"revision-deleted":   {"", removed(revisionObject)},
-	"object-deleted":     {"", deleteOrDamage},
-	"lease-deleted":      {"", deleteLease},
-	"lease-edited":       {"", editLease},
-	"status-wiped":       {"", wipeStatus},
-	"manifest-damaged":   {"", damage},
-	"cloud-down":         {"cloud", cloudFails},
-	"cloud-rejects":      {"cloud", misleading(func(c *cloud, is bool) { c.fails = map[bool]error{true: errReject}[is] })},
-	"cloud-denies":       {"cloud", misleading(func(c *cloud, is bool) { c.denies = is })},
-	"config-change":      {"change", changeConfig},
-	"credentials-rotate": {"credentials", rotateValid},
-	"credentials-lag":    {"credentials", credentialsLag},
-	"config-kills":       {"change", configKills},
-	"node-joins":         {"machine", rejoin},
-	"nodes-join":         {"machine", joinNodes},
-	"clock-wrong":        {"clock", wrongClock},
-	"image-missing":      {"operator", missImage},
+	"ccm-dies":           {"", func(w *world) (func(), func() bool) { return nil, ended(w.someMaster().kill9()) }, true},
+	"ccm-hangs":          {"", hang, true},
+	"kubelet-hangs":      {"machine", hangOrCut, true},
+	"machine-off":        {"machine", powerOff, true},
+	"machine-gone":       {"machine", vanish, true},
+	"drained":            {"machine", drain, true},
+	"disk-full":          {"", func(w *world) (func(), func() bool) { return fillDisk(w, w.someMaster()) }, false},
+	"operator-killed":    {"operator", operatorFault(func(w *world) { w.operator.restart(w.between(time.Second, time.Minute)) }), false},
+	"operator-replaced":  {"operator", operatorFault(func(w *world) { w.operator.replace(true, w.between(time.Second, 5*time.Second)) }), false},
+	"operator-dies-at":   {"operator", dieAtWrite, false},
+	"operator-lost":      {"operator", operatorFault(loseOperator), false},
+	"operators-overlap":  {"operator", operatorFault(func(w *world) { w.operator.overlap(w.between(time.Second, time.Minute)) }), false},
+	"upgrade":            {"operator", operatorFault(upgradeOrDowngrade), false},
+	"requests-fail":      {"network", failRequests, false},
+	"api-down":           {"network", apiDown, true},
+	"rights-away":        {"network", rightsAway, false},
+	"writes-refused":     {"network", refuseWrites, false},
+	"stale":              {"", stale, false},
+	"watches-close":      {"", closeWatches, false},
+	"mirror-deleted":     {"", removed(somePod), false},
+	"revision-deleted":   {"", removed(revisionObject), false},
+	"object-deleted":     {"", deleteOrDamage, false},
+	"lease-deleted":      {"", deleteLease, true},
+	"lease-edited":       {"", editLease, true},
+	"status-wiped":       {"", wipeStatus, false},
+	"manifest-damaged":   {"", damage, true},
+	"cloud-down":         {"cloud", cloudFails, false},
+	"cloud-rejects":      {"cloud", misleading(func(c *cloud, is bool) { c.fails = map[bool]error{true: errReject}[is] }), false},
+	"cloud-denies":       {"cloud", misleading(func(c *cloud, is bool) { c.denies = is }), false},
+	"config-change":      {"change", changeConfig, false},
+	"credentials-rotate": {"credentials", rotateValid, false},
+	"credentials-lag":    {"credentials", credentialsLag, false},
+	"config-kills":       {"change", configKills, true},
+	"node-joins":         {"machine", rejoin, false},
+	"nodes-join":         {"machine", joinNodes, false},
+	"clock-wrong":        {"clock", wrongClock, false},
+	"image-missing":      {"operator", missImage, false},
 }
 
 // ended is for a fault that has ended already, with an effect or not.

@@ -23,6 +23,8 @@ var bounds = map[string]struct {
 	"nobody leads": {195 * time.Second, "the lease of 137 s after the last renewal, and one attempt of a standby"},
 	"nobody leads, and the operator has not seen the renewal": {252 * time.Second, "a standby sees the last renewal up to " +
 		"57 s later, and waits for 137 s from then on: client-go's observedTime; an operator that has not seen it does not know whose it was"},
+	"nobody leads, and each leader has released its lease": {65 * time.Second,
+		"a standby asks within 26 s, with client-go's jitter within 32, and a process that has just begun does so once more"},
 	"two leaders after somebody wrote the lease": {135 * time.Second,
 		"a holder renews it after up to 26 s, and tries for 107 s, --leader-elect-renew-deadline; leaderelection.go: renew"},
 	"credentials are held back": {150 * time.Second,
@@ -103,6 +105,8 @@ type rules struct {
 	quiet  time.Time
 	// asksPerson is set while a person has to decide: a revision was rejected, and an outage may be to blame.
 	asksPerson bool
+	// isReleased is set while each leader that ends releases the lease.
+	isReleased bool
 	// removes is set while an administrator has the operand removed.
 	removes bool
 	// leaseWritten is when somebody deleted or wrote the lease. The operator restores a deleted one, if it has seen the
@@ -277,6 +281,9 @@ func (r *rules) leaders(f facts) {
 	if most := bounds["nobody leads, and the operator has not seen the renewal"].limit; bound > most ||
 		r.world.operator.rememberedSince().After(f.renewed) {
 		bound = most
+	}
+	if r.isReleased {
+		bound = bounds["nobody leads, and each leader has released its lease"].limit
 	}
 	if r.exceeds("nobody leads", gap, bound) {
 		r.world.violate("nobody leads", "for %s after the last renewal: Ready %v, Available %v, Degraded %v", gap, f.ready,

@@ -45,6 +45,10 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 		f.leaders, f.renewed = nil, w.start
 		w.operator.remembered = time.Now()
 	},
+	"nobody leads, and each leader has released its lease": func(w *world, f *facts) {
+		f.leaders, f.renewed = nil, w.start
+		w.rules.isReleased = true
+	},
 	"too many static pods are away": func(_ *world, f *facts) { f.taken = []string{"m0", "m1", "m2"} },
 	"the operator takes the last CCM away": func(w *world, f *facts) {
 		if w.now() > 10*time.Second {
@@ -90,6 +94,7 @@ var ruleBreakers = map[string]func(w *world, f *facts){
 var alsoBreaks = map[string]string{
 	"two leaders after somebody wrote the lease":              "two leaders",
 	"nobody leads, and the operator has not seen the renewal": "nobody leads",
+	"nobody leads, and each leader has released its lease":    "nobody leads",
 	"a kubelet backs off":                                     "a rollout stands still",
 	"a CCM is not Ready":                                      "a rollout stands still",
 	"a pod of the operator has failed":                        "a rollout stands still",

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -29,7 +28,7 @@ const (
 // draws changes with the list of kinds.
 var fixedSeeds = []uint64{6, 7, 48, 393}
 
-// busyDays is a kind of its own: its seeds draw changes only.
+// busyDays is a kind of its own: its seeds draw trains of changes.
 const busyDays = "busy-day"
 
 // step is one fault of a seed.
@@ -77,26 +76,50 @@ func (w *world) helpersAtWork() string {
 	return strings.Join(all, " ")
 }
 
+// dice draw what a seed decides.
+type dice struct{ *rand.Rand }
+
+func newDice(seed, purpose uint64) dice { return dice{rand.New(rand.NewPCG(seed, purpose))} }
+
+func (d dice) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(d.Int64N(int64(to-from)+1))
+}
+
+func (d dice) one(of ...string) string { return of[d.IntN(len(of))] }
+
 // draw returns the faults of a seed: a change first, so that there is a rollout, and two to six of the kinds.
 func draw(seed uint64, allowed []string) []step {
-	rng := rand.New(rand.NewPCG(seed, 3))
-	between := func(from, to time.Duration) time.Duration { return from + time.Duration(rng.Int64N(int64(to-from)+1)) }
-	names := slices.Sorted(maps.Keys(phases))
-	steps := []step{{kind: []string{"config-change", "upgrade"}[rng.IntN(2)]}}
+	rng := newDice(seed, 3)
+	steps := []step{{kind: rng.one("config-change", "upgrade")}}
 	for range 2 + rng.IntN(5) {
-		s := step{kind: allowed[rng.IntN(len(allowed))], delay: between(0, 4*time.Minute)}
+		s := step{kind: rng.one(allowed...), delay: rng.between(0, 4*time.Minute)}
 		if rng.IntN(2) == 0 {
-			s.phase, s.delay = names[rng.IntN(len(names))], between(0, 12*time.Second)
+			s.phase, s.delay = rng.one(slices.Sorted(maps.Keys(phases))...), rng.between(0, 12*time.Second)
 		}
 		switch rng.IntN(3) {
 		case 0:
-			s.lasts = between(time.Second, 30*time.Second)
+			s.lasts = rng.between(time.Second, 30*time.Second)
 		case 1:
-			s.lasts = between(30*time.Second, 3*time.Minute)
+			s.lasts = rng.between(30*time.Second, 3*time.Minute)
 		default:
-			s.lasts = between(3*time.Minute, 8*time.Minute)
+			s.lasts = rng.between(3*time.Minute, 8*time.Minute)
 		}
 		steps = append(steps, s)
+	}
+	return steps
+}
+
+// drawTrain returns the faults of a busy day: changes, each somewhere in the rollout of the one before, with the operator
+// replaced or a process ended among them.
+func drawTrain(seed uint64) (steps []step) {
+	rng, at := newDice(seed, 3), time.Duration(0)
+	for range 3 + rng.IntN(3) {
+		steps = append(steps, step{kind: rng.one("config-change", "upgrade"), delay: at})
+		at += rng.between(5*time.Second, 50*time.Second)
+		if kind := rng.one("operator-replaced", "operator-lost", "ccm-dies", ""); kind != "" {
+			steps = append(steps, step{kind: kind, delay: at})
+		}
+		at += rng.between(10*time.Second, 130*time.Second)
 	}
 	return steps
 }
@@ -119,11 +142,13 @@ type outcome struct {
 
 // stepsOf returns the faults of a seed, without those that are dropped.
 func stepsOf(seed uint64, kind string, drop []int) []step {
+	var drawn, steps []step
 	if kind == busyDays {
-		return []step{{kind: kind}}
+		drawn = drawTrain(seed)
+	} else {
+		drawn = draw(seed, kindsOf(kind))
 	}
-	var steps []step
-	for i, s := range draw(seed, kindsOf(kind)) {
+	for i, s := range drawn {
 		if !slices.Contains(drop, i) {
 			steps = append(steps, s)
 		}
@@ -153,13 +178,8 @@ func runSeed(t *testing.T, seed uint64, steps []step) (out outcome) {
 
 // chapter plays the faults of a seed, and rests. What it returns is about the time since the former chapter.
 func (w *world) chapter(seed uint64, steps []step, rest time.Duration) outcome {
-	w.fault(func() {
-		if len(steps) > 0 && steps[0].kind == busyDays {
-			w.busyDay()
-		} else {
-			w.play(steps)
-		}
-	})
+	w.rules.isReleased = !slices.ContainsFunc(steps, func(s step) bool { return kinds[s.kind].expires })
+	w.fault(func() { w.play(steps) })
 	out := outcome{seed: seed, steps: steps, recovered: w.recovered()}
 	for _, e := range w.effects {
 		if !e.had() {
@@ -226,30 +246,6 @@ func (w *world) await(s step) {
 	pause(w.ctx, s.delay)
 }
 
-// busyDay is a train of changes, each somewhere in the rollout of the one before, with the operator replaced among them.
-func (w *world) busyDay() {
-	var done atomic.Bool
-	go func() {
-		defer done.Store(true)
-		for range 3 + w.n(3) {
-			if w.n(2) == 0 {
-				w.operator.upgrade(w.between(time.Second, 5*time.Second))
-			} else {
-				w.configure(w.number())
-			}
-			pause(w.ctx, w.between(5*time.Second, 50*time.Second))
-			switch w.n(4) {
-			case 0, 1:
-				w.operator.replace(w.n(2) == 0, w.between(time.Second, 5*time.Second))
-			case 2:
-				w.someMaster().kill9()
-			}
-			pause(w.ctx, w.between(10*time.Second, 130*time.Second))
-		}
-	}()
-	w.pass(time.Hour, done.Load)
-}
-
 // seedsOf returns the seeds of make simulate: "17", "1-30" or "3,5".
 func seedsOf(text string) (seeds []uint64, err error) {
 	for part := range strings.SplitSeq(text, ",") {
@@ -299,15 +295,15 @@ func TestSeeds(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			again := fmt.Sprintf("make simulate SEEDS=%d KIND=%s DROP=%s", seed, kind, os.Getenv(dropVariable))
-			if kind == longDays {
-				playDay(t, seed, func(out outcome) { all.judge(t, out, again) })
-				return
-			}
-			out := runSeed(t, seed, stepsOf(seed, kind, drop))
-			all.judge(t, out, again)
-			if len(out.violations) > 0 && os.Getenv(reduceVariable) != "" && kind != busyDays {
-				reduce(t, seed, kind, drop, rule(out.violations[0]))
+			broken := ""
+			playSeed(t, seed, kind, drop, func(out outcome) {
+				all.judge(t, out, again(seed, kind, drop))
+				if len(out.violations) > 0 && broken == "" {
+					broken = rule(out.violations[0])
+				}
+			})
+			if broken != "" && os.Getenv(reduceVariable) != "" {
+				reduce(t, seed, kind, drop, broken)
 			}
 		})
 	}
@@ -343,23 +339,42 @@ func rule(violation string) string {
 // repetitions is how often the reducer plays a seed: its schedule is not drawn.
 const repetitions = 3
 
-// reduce drops one fault after the other while the seed still breaks the rule.
+// playSeed plays a seed or a day, without the faults or the seeds of the day that are dropped.
+func playSeed(t *testing.T, seed uint64, kind string, drop []int, tell func(outcome)) {
+	t.Helper()
+	if kind == longDays {
+		playDay(t, seed, drop, tell)
+	} else {
+		tell(runSeed(t, seed, stepsOf(seed, kind, drop)))
+	}
+}
+
+// again is the command that plays a seed once more.
+func again(seed uint64, kind string, drop []int) string {
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(drop), " ", ","), "[]")
+	return fmt.Sprintf("make simulate SEEDS=%d KIND=%s DROP=%s", seed, kind, text)
+}
+
+// reduce drops one fault, or one seed of a day, after the other while the rule is still broken.
 func reduce(t *testing.T, seed uint64, kind string, drop []int, broken string) {
 	t.Helper()
-	for i := len(draw(seed, kindsOf(kind))) - 1; i >= 0; i-- {
-		if slices.Contains(drop, i) {
-			continue
-		}
+	parts := len(stepsOf(seed, kind, nil))
+	if kind == longDays {
+		parts = len(agenda(seed))
+	}
+	breaks := func(drop []int) (is bool) {
+		playSeed(t, seed, kind, drop, func(out outcome) {
+			is = is || slices.ContainsFunc(out.violations, func(v string) bool { return rule(v) == broken })
+		})
+		return is
+	}
+	for i := parts - 1; i >= 0; i-- {
 		candidate := append(slices.Clone(drop), i)
-		for range repetitions {
-			out := runSeed(t, seed, stepsOf(seed, kind, candidate))
-			if slices.ContainsFunc(out.violations, func(v string) bool { return rule(v) == broken }) {
+		for n := 0; n < repetitions && !slices.Contains(drop, i); n++ {
+			if breaks(candidate) {
 				drop = candidate
-				break
 			}
 		}
 	}
-	out := runSeed(t, seed, stepsOf(seed, kind, drop))
-	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(drop), " ", ","), "[]")
-	t.Errorf("%q needs only: %s\nmake simulate SEEDS=%d KIND=%s DROP=%s", broken, out.describe(), seed, kind, text)
+	t.Errorf("%q needs no more than: %s", broken, again(seed, kind, drop))
 }

@@ -150,6 +150,16 @@ func TestTheProofShowsTheRecordOfTheLongRuns(t *testing.T) {
 	require.Equal(t, want, string(content))
 }
 
+func TestNoSeedOfTheRecordWasLongWithoutALeaderThatReleasedItsLease(t *testing.T) {
+	for _, p := range readRecord(t) {
+		drawn := slices.Concat(p.effective, p.idle)
+		// A busy day of old did not say what it drew.
+		if !slices.ContainsFunc(drawn, func(kind string) bool { return kinds[kind].run == nil || kinds[kind].expires }) {
+			require.LessOrEqual(t, p.longest, bounds["nobody leads, and each leader has released its lease"].limit, p.seed)
+		}
+	}
+}
+
 // tally is what the rules of a run have checked, and which kinds of faults had no effect.
 type tally struct {
 	Lines   []string
