@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 // TestAnErrorFromTheFieldHasItsClass has errors of public threads, shortened, with other names and numbers, and of the
@@ -286,12 +285,12 @@ func TestAnErrorHasItsOwnRemedy(t *testing.T) {
 			require.Contains(t, action, want)
 			require.Equal(t, want != ofClass, found)
 			class := nodecause.ClassOf(text)
-			_, explained := class.Explain(text, platform.Lookup{})
+			_, explained := class.Explain(text)
 			if !found {
 				action = class.Action()
 			}
 			require.Equal(t, action, explained)
-			_, ofOther := nodecause.NoLeader.Explain(text, platform.Lookup{})
+			_, ofOther := nodecause.NoLeader.Explain(text)
 			require.Equal(t, nodecause.NoLeader.Action(), ofOther)
 		})
 	}

@@ -45,7 +45,7 @@ var remedies = sync.OnceValue(func() []remedy {
 			"wait: the cloud-controller-manager logs in again; if it lasts, check the vCenter, or restart the static pod that " +
 				"holds the lease: " + restart},
 		// gophercloud's errors for a 401 of Keystone, before and since 2.0.
-		{anyOf(`^Authentication failed$`, `\[POST \S+/auth/tokens\], but got 401\b`), Unauthenticated.Cause(),
+		{anyOf(`(?:^|cloud provider[^:]*: |controllers: )Authentication failed$`, `\[POST \S+/auth/tokens\], but got 401\b`), Unauthenticated.Cause(),
 			"check the user, the password, the project and the domains in the credentials, and correct what is wrong"},
 		{anyOf(`\binsufficient authentication scopes\b`),
 			"the access token of the control plane's instances lacks an OAuth scope",
@@ -82,10 +82,19 @@ func Remedy(text string) (cause, action string, found bool) {
 	return "", "", false
 }
 
-// Explain returns the cause of an error of the class, and the action about it for these machines.
-func (c Class) Explain(text string, by platform.Lookup, machines ...Machine) (cause, action string) {
+// Explain returns the cause of an error of the class, and the action about it.
+func (c Class) Explain(text string) (cause, action string) {
 	if cause, action, found := Remedy(text); found && c == ClassOf(text) {
 		return cause, action
 	}
-	return c.Cause(), c.ActionFor(by, machines...)
+	return c.Cause(), c.Action()
+}
+
+// ExplainFor returns the cause of an error of the class, and the action about it for these machines.
+func (c Class) ExplainFor(text string, by platform.Lookup, machines ...Machine) (cause, action string) {
+	cause, action = c.Explain(text)
+	if action == c.Action() {
+		action = c.ActionFor(by, machines...)
+	}
+	return cause, action
 }

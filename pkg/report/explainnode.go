@@ -108,7 +108,7 @@ func (e *walk) attempt(node *corev1.Node, leader controlplane.Holder, leads bool
 		return false
 	}
 	machine := nodeinitialization.MachineOf(node)
-	cause, action := class.Explain(evidence.Attempt.Error, e.platform.Lookup, machine)
+	cause, action := class.ExplainFor(evidence.Attempt.Error, e.platform.Lookup, machine)
 	if described := class.Describe(machine, e.platform.Lookup); described != "" {
 		cause += fmt.Sprintf(" (%s)", described)
 	}
@@ -273,7 +273,7 @@ func (e *walk) unanswered(node *corev1.Node) bool {
 	_, _, hasRemedy := nodecause.Remedy(text)
 	if class := nodecause.ClassOf(text); hasRemedy || class == nodecause.Unauthorized || slices.Contains(answers, class) {
 		var why string
-		why, action = class.Explain(text, e.platform.Lookup)
+		why, action = class.ExplainFor(text, e.platform.Lookup)
 		cause += ": " + why
 	}
 	e.withCause(cause, action)

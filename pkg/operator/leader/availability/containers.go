@@ -193,8 +193,8 @@ func describeEnd(last *corev1.ContainerStateTerminated) (end, action string) {
 	end, action = fmt.Sprintf("with code %d", last.ExitCode), "fix the error above, or read the container's log"
 	if summary := terminationmessage.Summary(operandlog.OfRun(last, "")); summary != "" {
 		end += fmt.Sprintf(" and %q", summary)
-		if class := nodecause.ClassOf(summary); class != nodecause.Other {
-			action = class.Action()
+		if _, known := nodecause.ClassOf(summary).Explain(summary); known != nodecause.Other.Action() {
+			action = known
 		}
 	}
 	return end, action

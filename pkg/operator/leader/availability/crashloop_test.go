@@ -80,6 +80,18 @@ func TestAForgedLineIsNotTheCauseOfACrashLoop(t *testing.T) {
 	require.Equal(t, []string{"with code 255", "fix the error above, or read the container's log"}, []string{end, action})
 }
 
+func TestACrashLoopHasTheRemedyOfItsError(t *testing.T) {
+	for text, want := range map[string]string{
+		"AADSTS53003: Access has been blocked by Conditional Access policies.":        "exclude the identity from the policy",
+		`Post "https://keystone/v3": http: server gave HTTP response to HTTPS client`: "correct the scheme",
+		"AADSTS7000222: The provided client secret keys are expired.":                 "replace the credentials",
+		"an error that nobody knows":                                                  "fix the error above",
+	} {
+		_, action := describeEnd(&corev1.ContainerStateTerminated{ExitCode: 1, Message: "Error: " + text + "\n"})
+		require.Contains(t, action, want)
+	}
+}
+
 func TestAllCrashLoopingIsAnOutageWithoutAnEnd(t *testing.T) {
 	start := func() *cluster {
 		c := threeMasters()

@@ -234,7 +234,7 @@ func (i *investigation) explain(group []string, waiting map[string]wait, by init
 	for i, node := range group {
 		machines[i] = waiting[node].machine
 	}
-	cause, action := f.class.Explain(f.quote, by.lookup, machines...)
+	cause, action := f.class.ExplainFor(f.quote, by.lookup, machines...)
 	return fmt.Sprintf(": %s%s; %s", cause, quote, action)
 }
 

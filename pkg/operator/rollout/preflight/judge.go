@@ -298,7 +298,9 @@ func (e *evidence) ended(end *corev1.ContainerStateTerminated) *trial.Verdict {
 
 // failed returns the verdict about an error, by the uncut text: the quoted part may lack the words of its class.
 func (e *evidence) failed(text string) *trial.Verdict {
-	class, text := nodecause.ClassOf(text), terminationmessage.Cut(text)
+	class := nodecause.ClassOf(text)
+	cause, action := class.Explain(text)
+	text = terminationmessage.Cut(text)
 	if class == nodecause.Other {
 		return e.verdict(trial.Failed, crash, "it failed: %q; correct what was changed", text)
 	}
@@ -306,7 +308,7 @@ func (e *evidence) failed(text string) *trial.Verdict {
 	if slices.Contains(transient, class) {
 		result = trial.Inconclusive
 	}
-	return e.verdict(result, class.String(), "%s: %q; %s", class.Cause(), text, class.Action())
+	return e.verdict(result, class.String(), "%s: %q; %s", cause, text, action)
 }
 
 func (e *evidence) verdict(result trial.Result, class, format string, args ...any) *trial.Verdict {

@@ -48,6 +48,9 @@ func withSandbox(e *evidence) {
 	e.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}}
 }
 
+// login is the action for a login that Keystone rejects.
+const login = "check the user, the password, the project and the domains in the credentials, and correct what is wrong"
+
 func TestTheEvidenceOfAPreflight(t *testing.T) {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	ended := func(message string) corev1.ContainerState {
@@ -270,7 +273,14 @@ func TestTheEvidenceOfAPreflight(t *testing.T) {
 		"it repeats a login that is rejected": {
 			state: running, runs: 45, leads: -1, change: func(e *evidence) { e.log = errorAt + "Authentication failed\n" },
 			result: trial.Failed, class: "Unauthenticated",
-			message: `the cloud rejects the credentials: "Authentication failed"; replace the credentials`,
+			message: `the cloud rejects the credentials: "Authentication failed"; ` + login,
+		},
+		"the credentials may be right, and the clock wrong": {
+			state:  ended(fatalAt + "api error AuthFailure: AWS was not able to validate the provided access credentials\n"),
+			result: trial.Failed, class: "Unauthenticated",
+			message: `the cloud rejects the credentials, or the time of the control plane: "api error AuthFailure: AWS was not ` +
+				`able to validate the provided access credentials"; check the time of the control-plane nodes first, with chronyc ` +
+				`tracking there: it may be five minutes off at most; if it is right, replace the credentials`,
 		},
 		"the answer of the cloud comes before the last words": {
 			state: ended(errorAt + "unable to access compute v2 API : got 401 instead\n" +

@@ -344,7 +344,7 @@ func TestACandidateFailsWithTheLastWordsOfItsProcess(t *testing.T) {
 	require.Equal(t, trial.Failed, verdict.Result)
 	require.Equal(t, "Unauthenticated", verdict.Class)
 	const message = `a cloud-controller-manager with the changed inputs, on node/m1 for 1s at 2026-11-21T09:00:01Z: the cloud ` +
-		`rejects the credentials: "error running controllers: Authentication failed"; replace the credentials`
+		`rejects the credentials: "error running controllers: Authentication failed"; ` + login
 	require.Equal(t, operatorv1.OperatorCondition{
 		Type: "PreflightNotices", Status: operatorv1.ConditionTrue, Reason: "PreflightFailed", Message: message,
 	}, w.condition(t))
@@ -947,7 +947,7 @@ func TestARejectedLoginIsTriedAgainAtOnceWhenTheLeadersIsRejectedToo(t *testing.
 	w.pass(t, 0)
 	verdict = w.requireEnded(t)
 	require.Equal(t, trial.Failed, verdict.Result)
-	require.Equal(t, `the cloud rejects the credentials: "Authentication failed"; replace the credentials`, verdict.Message)
+	require.Equal(t, `the cloud rejects the credentials: "Authentication failed"; `+login, verdict.Message)
 	require.Equal(t, "; the login of the running one is rejected too, so leave these credentials if they were just created: a "+
 		"cloud may take minutes to know them; it is tried again at "+
 		verdict.Ended.Add(time.Minute).UTC().Format(time.RFC3339), verdict.NextTry())

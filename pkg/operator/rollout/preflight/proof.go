@@ -211,7 +211,8 @@ func (p *proving) hangs() string {
 	text := fmt.Sprintf("within %s, it did not start %s", startTimeout, strings.Join(missing, ", "))
 	last := errorOf(p.log)
 	if class := nodecause.ClassOf(last); class != nodecause.Other {
-		return fmt.Sprintf("%s: %s: %q; %s", text, class.Cause(), terminationmessage.Cut(last), class.Action())
+		cause, action := class.Explain(last)
+		return fmt.Sprintf("%s: %s: %q; %s", text, cause, terminationmessage.Cut(last), action)
 	}
 	if last != "" {
 		text += fmt.Sprintf(", and logged %q last", terminationmessage.Cut(last))
