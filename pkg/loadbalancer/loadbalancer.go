@@ -32,7 +32,9 @@ func Quotable(message string) string {
 	if strings.ContainsFunc(text[strings.LastIndex(text, "\n")+1:], unicode.IsLetter) {
 		return message
 	}
-	return strings.Join(strings.Fields(text), " ")
+	return strings.Join(slices.DeleteFunc(strings.Fields(text), func(field string) bool {
+		return strings.Trim(field, "-") == "" // Azure's SDK underlines.
+	}), " ")
 }
 
 // LastWarning returns the service controller's last Warning about a Service since the given time, or nil.
@@ -84,18 +86,21 @@ var remedies = sync.OnceValue(func() []remedy {
 			`while it processes previous actions`, `\bload-balancer is currently being created\b`,
 			`\bServiceIsConfiguring\b`, `\bOperationConflict\b`,
 			`\bLoadBalancer is busy\b`, `\bload balancer (?:is )?not ready: `, `\bstatus is '\w+_PENDING'`,
-			// Vultr, Google Cloud, Oracle Cloud.
+			// Vultr, Google Cloud, Oracle Cloud, AWS.
 			`\bload-balancer is not yet active\b`, `, resourceNotReady\b`, `\bhas other work requests in progress\b`,
+			`\bInvalid fingerprint\b`, `\bis not in running state\b`,
+			`\bfailed to delete within the allotted time\b`, // OpenStack
 		), "wait: the cloud has not completed an earlier change, and the cloud-controller-manager tries again; if it " +
 			"lasts, find out in the cloud what holds that change up"},
 		// OpenStack, AWS, Google Cloud.
 		{anyOf(
 			`\bIpAddressGenerationFailure\b`, `\bNo more IP addresses available\b`, `\bExternalIpAddressExhausted\b`,
 			`\bInsufficientFreeAddressesInSubnet\b`, `\bnot enough IP space\b`, `\bIP_SPACE_EXHAUSTED`,
+			`\bSubnetIsFull\b`, // Azure
 		), "release unused addresses of the subnet or network that the error names, extend it, or let the load balancer " +
 			"use another one"},
 		// OpenStack.
-		{anyOf(`\bprovisioning status: ERROR\b`, `\bhas gone into ERROR state`),
+		{anyOf(`\bprovisioning status: ERROR\b`, `\bhas gone into ERROR state`, `\bloadbalancer \S+ is in ERROR state`),
 			"find out in Octavia why the load balancer failed, and repair it there (openstack loadbalancer failover); the " +
 				"load balancer of a Service that is being deleted can be deleted there instead (openstack loadbalancer " +
 				"delete --cascade)"},
@@ -110,7 +115,9 @@ var remedies = sync.OnceValue(func() []remedy {
 		{anyOf(`\bMultiple (?:un)?tagged security groups found`),
 			"leave the tag kubernetes.io/cluster/<infrastructure name> on exactly one security group of the instance that the " +
 				"error names"},
-		{anyOf(`\bDependencyViolation\b`),
+		// Also OpenStack, Azure, Google Cloud.
+		{anyOf(`\bDependencyViolation\b`, `\bResourceInUse: `, `\bcould not delete security groups\b`, `\bSecurityGroupInUse\b`,
+			`\bis still allocated to resource\b`, `, resourceInUseByAnotherResource\b`),
 			"find out what still uses the object that the error names, such as a network interface or a rule of another " +
 				"security group, and end that use if nothing needs it"},
 		// Google Cloud.

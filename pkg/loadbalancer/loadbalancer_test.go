@@ -112,6 +112,20 @@ func TestAnErrorThatDoesNotSayWhatToDoHasARemedy(t *testing.T) {
 		{"Google Cloud's target pool, at first", "googleapi: Error 400: The resource 'projects/p/regions/r/targetPools/a' is not ready, resourceNotReady", wait},
 		{"oci-cloud-controller-manager, while the cloud works", "Load balancer ocid1 has other work requests in progress: Service error:Conflict.", wait},
 
+		{"kubernetes#74694", "InvalidInstance: EC2 instance i-1 is not in running state.", wait},
+		{"Google Cloud, after another change", "googleapi: Error 412: Invalid fingerprint., conditionNotMet", wait},
+		{"Octavia deletes slowly", "failed to delete load balancer: loadbalancer failed to delete within the allotted time", wait},
+		{"OpenStack's provider, with a failure it cannot remove", "loadbalancer 4 is in ERROR state and there was an error when removing it: x", octavia},
+		{"IBM Cloud has failed", "Failed ensuring LoadBalancer: LoadBalancer is in error state", ""},
+		{"Azure's subnet is full", "RESPONSE 400: 400 Bad Request ERROR CODE: SubnetIsFull", space},
+		{"cloud-provider-aws#566", "failed to delete load balancer: timed out deleting ELB: a. Could not delete security groups sg-1", use},
+		{"Neutron's security group is used", `got 409 instead: {"NeutronError": {"type": "SecurityGroupInUse", "message": "Security Group 1 in use."}}`, use},
+		{"a target group is used", "ResourceInUse: Target group 'a' is currently in use by a listener or a rule", use},
+		{"kubernetes#85565", `Code="PublicIPAddressCannotBeDeleted" Message="Public IP address a can not be deleted since it is still allocated to ` +
+			`resource b."`, use},
+		{"Google Cloud's backend is used", "googleapi: Error 400: The backend_service resource 'a' is already being used by 'b', " +
+			"resourceInUseByAnotherResource", use},
+
 		{"kserve#2179", "TooManyLoadBalancers: Exceeded quota of account 1", ""},
 		{"AKS#1945", "RESPONSE 403: 403 Forbidden ERROR CODE: LinkedAuthorizationFailed", ""},
 		{"digitalocean-cloud-controller-manager#639", "There are no available nodes for LoadBalancer", ""},
@@ -128,8 +142,9 @@ func TestAnErrorThatDoesNotSayWhatToDoHasARemedy(t *testing.T) {
 
 func TestAMessageOfSeveralLinesIsQuotable(t *testing.T) {
 	for message, want := range map[string]string{
-		"status code 403: {\n  \"error\": {\n    \"code\": 403\n  }\n}\n":        `status code 403: { "error": { "code": 403 } }`,
-		"PUT https://management.azure.com/\nRESPONSE 429: 429 Too Many Requests": "PUT https://management.azure.com/\nRESPONSE 429: 429 Too Many Requests",
+		"status code 403: {\n  \"error\": {\n    \"code\": 403\n  }\n}\n":                             `status code 403: { "error": { "code": 403 } }`,
+		"PUT https://management.azure.com/\nRESPONSE 429: 429 Too Many Requests":                      "PUT https://management.azure.com/\nRESPONSE 429: 429 Too Many Requests",
+		"RESPONSE 404: 404 Not Found\n----\n{\n  \"error\": {\n    \"code\": \"a-b\"\n  }\n}\n----\n": `RESPONSE 404: 404 Not Found { "error": { "code": "a-b" } }`,
 		"": "",
 	} {
 		require.Equal(t, want, Quotable(message))
