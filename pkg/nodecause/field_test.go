@@ -231,6 +231,21 @@ func TestAnErrorFromTheFieldHasItsClass(t *testing.T) {
 		{"DigitalOcean's limit", `POST https://api.digitalocean.com/v2/load_balancers: 403 (request "1") You have reached the load balancer limit for ` +
 			"your account.", nodecause.QuotaExceeded},
 		{"Hetzner Cloud's limit", "limit of 3600 requests per hour reached (rate_limit_exceeded)", nodecause.Throttled},
+		{"cluster-api-provider-openstack#2336", "Expected HTTP response code [201 202] when accessing [POST https://keystone.example.com:5000/v3/auth/tokens], " +
+			`but got 404 instead: {"error":{"code":404,"message":"Could not find Application Credential: 818a.","title":"Not Found"}}`,
+			nodecause.Unauthenticated},
+		{"Nova, of a server that is deleted meanwhile", `got 404 instead: {"itemNotFound": {"code": 404, "message": "Instance 4 could not be found."}}`,
+			nodecause.UnknownMachine},
+		{"OpenStack's provider, of another region", `ProviderID "openstack://RegionTwo/4" didn't match supported region "RegionOne"`,
+			nodecause.UnknownMachine},
+		{"Nova's former limit", `got 413 instead: {"overLimit": {"code": 413, "message": "This request was rate-limited."}}`, nodecause.Throttled},
+		{"openshift release#16256", "googleapi: Error 403: Quota exceeded for quota group 'ListGroup' and limit 'List requests per 100 seconds' of " +
+			"service 'compute.googleapis.com' for consumer 'project_number:1'., rateLimitExceeded", nodecause.Throttled},
+		{"kubernetes#84366", "TooManyAccessPointsException: The maximum number of load balancers has been reached", nodecause.QuotaExceeded},
+		{"Power VS, as go-swagger says it", "failed to Get PVM Instances: [GET /pcloud/v1/cloud-instances/{cloud_instance_id}/pvm-instances][403] " +
+			"pcloudPvminstancesGetallForbidden  &{Code:0 Description:user does not have access}", nodecause.Unauthorized},
+		{"Power VS, without an instance", "[GET /pcloud/v1/cloud-instances/{cloud_instance_id}/pvm-instances/{pvm_instance_id}][404] " +
+			"pcloudPvminstancesGetNotFound  &{Code:0 Description:pvm-instance does not exist}", nodecause.UnknownMachine},
 		{"a port that looks like a status", `Get "https://nova.example.com:503/": unexpected answer`, nodecause.Other},
 	} {
 		t.Run(tc.thread, func(t *testing.T) {
@@ -247,6 +262,12 @@ func TestAnErrorHasItsOwnRemedy(t *testing.T) {
 		project = "the project and the domains"
 		account = "enable the region for the account"
 		ciphers = "enable TLS 1.2 or 1.3"
+		busy    = "oc get clusteroperators kube-apiserver etcd"
+		policy  = "change the policy that the error names"
+		settle  = "settle what the cloud asks of the account"
+		vCenter = "check the user and the password in the vCenter"
+		tenant  = "correct the tenant"
+		noProxy = "noProxy of proxy/cluster"
 	)
 	keystone := func(text string) string { return `Post "https://keystone.example.com:5000/v3/auth/tokens": ` + text }
 	for text, want := range map[string]string{
@@ -261,8 +282,39 @@ func TestAnErrorHasItsOwnRemedy(t *testing.T) {
 		"AADSTS700024: Client assertion is not within its valid time range. Current time: 2026-11-21T09:00:00Z":          "compare the current time in the error",
 		"AADSTS90033: A transient error has occurred. Please try again.":                                                 "check the state of Entra ID",
 		`admission webhook "validation.gatekeeper.sh" denied the request: [node-labels] you must provide labels`:         "correct the policy of the webhook",
-		"AADSTS7000222: The provided client secret keys for app are expired.":                                            ofClass,
-		"ServerFaultCode: The session is not authenticated.":                                                             logsIn,
+		`Patch "https://172.30.0.1:443/api/v1/nodes/m1": dial tcp 172.30.0.1:443: connect: connection refused`:           "check the API servers",
+		`Get "https://pc.example.com:9440/api/vmm/v4.1/ahv/config/vms/1": dial tcp 192.0.2.1:9440: i/o timeout`:          ofClass,
+		"etcdserver: request timed out": busy,
+		"the server has received too many requests and has asked us to try again later (patch nodes m1)":           busy,
+		"the server was unable to return a response in the time allotted, but may still be processing the request": busy,
+		"client rate limiter Wait returned an error: context deadline exceeded":                                    busy,
+		"failed to update load balancer status: Unauthorized":                                                      "KubeTokenDegraded",
+		"Unauthorized": ofClass,
+		// cloud-provider-openstack#1364
+		`Node "m1" is invalid: metadata.labels: Invalid value: "Small HD 4GB": a valid label must be an empty string`: "rename in the cloud",
+		"context canceled": "wait: ",
+		// Without credentials in the Secret; and without the instance's metadata.
+		`no EC2 IMDS role found, request send failed, Get "http://169.254.169.254/latest/": dial tcp 169.254.169.254:80: x`:  noProxy,
+		`Get "http://metadata.google.internal/computeMetadata/v1/": context deadline exceeded`:                               noProxy,
+		`GET http://169.254.169.254/metadata/identity/oauth2/token RESPONSE 400 {"error_description": "Identity not found"}`: ofClass,
+		// karpenter-provider-aws#7370
+		"api error UnauthorizedOperation: a is not authorized to perform: b with an explicit deny in a service control policy":         policy,
+		"googleapi: Error 403: Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: 1, policyViolation": policy,
+		"RESPONSE 403: 403 Forbidden ERROR CODE: RequestDisallowedByPolicy":                                                            policy,
+		"googleapi: Error 412: Constraint constraints/compute.vmExternalIpAccess violated for projects/p., conditionNotMet":            policy,
+		"is not authorized to perform: b because no identity-based policy allows it":                                                   ofClass,
+		"RESPONSE 403: 403 Forbidden ERROR CODE: ReadOnlyDisabledSubscription":                                                         settle,
+		"googleapi: Error 403: The billing account for the owning project is disabled in state absent, accountDisabled":                settle,
+		"StatusCode: 401, api error Blocked: This account is currently blocked and not recognized as a valid account.":                 settle,
+		"ErrorCode: PAY.INSUFFICIENT_BALANCE": settle,
+		"operation error EC2: DescribeInstances, failed to get rate limit token, retry quota exceeded, 0 available, 5 requested": "find what else calls", // karpenter#2104
+		"AADSTS90002: Tenant 'a' not found.": tenant,
+		"ERROR CODE: InvalidAuthenticationTokenTenant The access token is from the wrong issuer. RESPONSE 401":                                                       tenant,
+		"ServerFaultCode: Cannot complete login due to an incorrect user name or password.":                                                                          vCenter,
+		`[POST https://keystone.example.com:5000/v3/auth/tokens], but got 404 instead: {"error":{"code":404,"message":"Could not find Application Credential: 8."}}`: "create another one",
+		`could not init cloud provider "openstack": Authentication failed`:                                                                                           project,
+		"AADSTS7000222: The provided client secret keys for app are expired.":                                                                                        ofClass,
+		"ServerFaultCode: The session is not authenticated.":                                                                                                         logsIn,
 		"NotAuthenticated":      logsIn,
 		"Authentication failed": project,
 		"when accessing [POST https://keystone.example.com:5000/v3/auth/tokens], but got 401 instead: {}":              project,

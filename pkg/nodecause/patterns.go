@@ -64,13 +64,15 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`proxy authentication required`,
 			`\b(?:get|head|post|put|patch|delete) \\*"https://[^"]+": (?:tunnel or SSL )?forbidden\b`,
 		)},
+		// A rate, although Google Cloud calls it a quota.
+		{Throttled, anyOf(`\bquota exceeded for quota .*\brateLimitExceeded\b`)},
 		{QuotaExceeded, anyOf(
 			// The "retry quota" of AWS's SDK is none of the cloud's: it ends the retries of any error.
 			`(?:^|[^y] |[^ ])quota[ _]?exceeded`, `exceeded .{0,40}\bquota\b`,
 			`\bquota '[^']*' exceeded`, // Google Cloud, with a 403
 			`\bquota has been met\b`,   // Octavia, with a 403
 			`\b(?:Instance|Address|(?:RulesPer)?SecurityGroup|NetworkInterface)LimitExceeded\b`, // AWS
-			`\bTooMany(?:LoadBalancers|Listeners|TargetGroups|Targets)\b`,                       // AWS
+			`\bTooMany(?:LoadBalancers|AccessPoints|Listeners|(?:Unique)?TargetGroups|Targets)`, // AWS
 			`\b\w*CountLimitReached\b`,            // Azure
 			`\breached .{0,20}quota limit\b`,      // Alibaba Cloud
 			`\bover_quota\b`,                      // IBM Cloud
@@ -78,6 +80,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 		)},
 		{Throttled, anyOf(
 			status(`429`), `too ?many ?requests`, `\bRequestLimitExceeded`, `\bThrottling`, `rate[ _]?limit[ _]?exceeded`,
+			`\boverLimit\b`,                                                      // OpenStack, with a 413
 			`RequestsThrottled\b`, `\bcloud provider (?:rate limited|throttled)`, // Azure, and its provider's own limit
 		)},
 		{Unreachable, anyOf(
@@ -134,6 +137,7 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bProvided API key could not be found`,          // IBM Cloud
 			`"errorGroup":"UNAUTHORIZED"`,                    // Nutanix
 			`\bInvalidAccessKeyId`, `\bInvalidSecurityToken`, // Alibaba Cloud
+			`\bCould not find Application Credential\b`, // OpenStack, with a 404
 		)},
 		// With a 403: Azure, Google Cloud, DigitalOcean.
 		{Other, anyOf(`\bRequestDisallowedByPolicy\b`, `\baccountDisabled\b`, `while it processes previous actions`)},
@@ -155,11 +159,14 @@ var patterns = sync.OnceValue(func() []classPattern {
 			`\bgoogleapi: Error 404\b`, `\bMust be a match of regex\b`,    // Google Cloud
 			`//api\.digitalocean\.com/\S*: 404\b`, `\bdroplet \d+ for node \S+ does not exist`, // DigitalOcean
 			`\binstance \S+ not found in \S+ cloud instance`, `\bcould not retrieve a Power instance`, // Power VS
+			`\bpcloudPvminstancesGetNotFound\b`,
 			`"errorGroup":"VM_NOT_FOUND"`, `\bENTITY_NOT_FOUND\b`, // Nutanix
 			`cloud node not found by prvdId`, // Alibaba Cloud
 			// A providerID of another component, such as rke2://m1: DigitalOcean, OpenStack, AWS.
 			`\bprovider ID \\*"[^"\\]+\\*" is missing prefix`,
 			`ProviderID \\*"[^"\\]+\\*" didn't match expected format`, `\bInvalid (?:scheme|format) for AWS instance\b`,
+			// OpenStack: in another region, or deleted meanwhile.
+			`ProviderID \\*"[^"\\]+\\*" didn't match supported region`, `\bInstance \S+ could not be found`,
 		)},
 	}
 })
@@ -171,10 +178,10 @@ type classPattern struct {
 
 // status matches an HTTP status in the spellings of the clouds' SDKs: "but got 503 instead" (gophercloud), "StatusCode:
 // 503" (AWS), "Error 403" (Google Cloud), "RESPONSE 403" (Azure), "StatusCode=403" and "Status Code = '401'" (Azure's
-// former SDK), after the request (godo, govmomi), or as "code": 401 in JSON (OpenStack, Nutanix).
+// former SDK), after the request (godo, govmomi, go-swagger), or as "code": 401 in JSON (OpenStack, Nutanix).
 func status(code string) string {
 	return fmt.Sprintf(`(?:(?:\bgot|status ?code ?[:=]?|\bHTTP|\bError:?|\bstatus[:=]?|\bRESPONSE:?|\bcode\\*":) *'?|`+
-		`//\S+: )%s\b`, code)
+		`//\S+: |/\S+\]\[)%s\b`, code)
 }
 
 func anyOf(expressions ...string) *regexp.Regexp {

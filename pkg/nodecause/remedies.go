@@ -18,11 +18,46 @@ var remedies = sync.OnceValue(func() []remedy {
 		{anyOf(`\badmission webhook \\*"[^"\\]+\\*" denied the request\b`),
 			"an admission webhook of the cluster denies the cloud-controller-manager a request",
 			"correct the policy of the webhook that the error names, or exempt the cloud-controller-manager there"},
-		{anyOf(`\\*"https://[^"/\s]+:6443/apis?/`),
+		{anyOf(`\\*"https://[^"/\s]+(?::6443/api|/api/v1|/apis)\b`),
 			"the cloud-controller-manager does not reach the cluster's own API server",
 			"check the API servers, and the name, the address and the certificate of the URL in the error"},
+		{anyOf(`\betcdserver: `, `\basked us to try again later\b`, `\bclient rate limiter Wait returned\b`,
+			`\bserver was unable to return a response in the time allotted\b`),
+			"the cluster's own API server is slow or busy",
+			wait + "if it lasts, check the API servers and etcd: oc get clusteroperators kube-apiserver etcd"},
+		{anyOf(`\b(?:cleanup finalizer|load balancer status): Unauthorized$`),
+			"the cluster's own API server rejects the token of the cloud-controller-manager",
+			"see the conditions KubeTokenDegraded and NodeFilesDegraded"},
+		{anyOf(`\bis invalid: \[?metadata\.labels: `),
+			"the cluster's own API server rejects a label that the cloud-controller-manager gives the node",
+			"rename in the cloud what has the quoted value, such as the instance's type, zone or region: a label has letters, " +
+				"digits, '-', '_' and '.'"},
 		{anyOf(`\bthe object has been modified\b`), "another component changed the object at the same time",
 			wait + "if it lasts, find out what else changes the object that the error names"},
+		{anyOf(`\bcontext canceled$`), "the cloud-controller-manager has canceled its request, as it does when it ends",
+			wait + "if it lasts, look for what ends its process in: status"},
+		// The error of an HTTP client, which is none of the service's answers.
+		{anyOf(`\\*"http://(?:169\.254\.169\.254|metadata\.google\.internal)/[^"]*": `),
+			"the metadata service of the control plane's instances does not answer",
+			"if the cloud-controller-manager is to have credentials, add them to the Secret, under the names of keys that it " +
+				"reads: without them, it asks that service; otherwise check that the control-plane nodes reach 169.254.169.254, " +
+				"and that noProxy of proxy/cluster has it"},
+		// AWS, Azure, Google Cloud.
+		{anyOf(`\bwith an explicit deny\b`, `\bRequestDisallowedByPolicy\b`, `, policyViolation\b`,
+			`\bConstraint constraints/\S+ violated\b`),
+			"a policy in the cloud denies the request",
+			"change the policy that the error names, such as one of the organization, or exempt the cluster from it; another " +
+				"permission of the credentials does not help"},
+		// Azure, Google Cloud, AWS, Alibaba Cloud, DigitalOcean.
+		{anyOf(`\bReadOnlyDisabledSubscription\b`, `\baccountDisabled\b`, `\bapi error (?:Blocked|PendingVerification)\b`,
+			`\baccount currently does not support creating load balancers\b`, `\bINSUFFICIENT_BALANCE\b`,
+			`\bNotEnoughBalance\b`, `\byour account (?:has been|is) locked\b`),
+			"the account or subscription is disabled in the cloud, or not verified yet",
+			"settle what the cloud asks of the account, such as a payment or a verification, or ask the cloud's support"},
+		// aws-sdk-go-v2 has given up retrying, and quotes no error of a request.
+		{anyOf(`: \w+, failed to get rate limit token, retry quota exceeded`),
+			"the cloud-controller-manager has used up its retries, because the cloud throttles or fails its requests",
+			wait + "if it lasts, find what else calls the cloud's API with this account, and check the state of that API"},
 		// EC2 answers this also for a signature of another time.
 		{anyOf(`\bAuthFailure\b`), "the cloud rejects the credentials, or the time of the control plane",
 			"check the time of the control-plane nodes first, with chronyc tracking there: it may be five minutes off at " +
@@ -40,12 +75,22 @@ var remedies = sync.OnceValue(func() []remedy {
 			"the cloud differ",
 			"compare the current time in the error with that of the control-plane nodes, which chronyc tracking shows there; " +
 				"correct theirs if they differ; otherwise see the conditions CloudTokensDegraded and NodeFilesDegraded"},
+		{anyOf(`\bAADSTS90002\b`, `\bInvalidAuthenticationTokenTenant\b`),
+			"the tenant of the credentials does not exist, or is not that of the subscription",
+			"correct the tenant of the credentials, and the tenant and the subscription of the cloud configuration"},
 		// vSphere's provider logs in again with its next request (pkg/common/vclib/connection.go).
 		{anyOf(`\bsession is not authenticated\b`, `^NotAuthenticated$`), "the vCenter has ended the session",
 			"wait: the cloud-controller-manager logs in again; if it lasts, check the vCenter, or restart the static pod that " +
 				"holds the lease: " + restart},
+		// A vCenter answers so also for an account that is locked.
+		{anyOf(`\bincorrect user name or password\b`, `\bInvalidLogin\b`), Unauthenticated.Cause(),
+			"check the user and the password in the vCenter, where the account may also be locked or expired, and correct " +
+				"what is wrong"},
+		{anyOf(`\bCould not find Application Credential\b`), "the cloud does not have the application credential any more",
+			"create another one, and replace the credentials: it ends with its user, and when it expires"},
 		// gophercloud's errors for a 401 of Keystone, before and since 2.0.
-		{anyOf(`(?:^|cloud provider[^:]*: |controllers: )Authentication failed$`, `\[POST \S+/auth/tokens\], but got 401\b`), Unauthenticated.Cause(),
+		{anyOf(`(?:^|cloud provider[^:]*: |controllers: )Authentication failed$`,
+			`\[POST \S+/auth/tokens\], but got 401\b`), Unauthenticated.Cause(),
 			"check the user, the password, the project and the domains in the credentials, and correct what is wrong"},
 		{anyOf(`\binsufficient authentication scopes\b`),
 			"the access token of the control plane's instances lacks an OAuth scope",
