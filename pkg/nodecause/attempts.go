@@ -299,18 +299,33 @@ func failure(message string) (nodes []string, text string, ok bool) {
 const (
 	existenceUnknown = "error checking if node %s exists: "
 	shutdownUnknown  = "error checking if node %s is shutdown: "
+	deletionDenied   = "unable to delete node %q: "
 )
 
 // DeletionError returns the last error since then with which the cloud answered whether the machine of a silent Node
 // exists, "" if there is none.
-func DeletionError(log, node string, since time.Time) (text string) {
+func DeletionError(log, node string, since time.Time) string {
+	return lastError(log, since, fmt.Sprintf(existenceUnknown, node), fmt.Sprintf(shutdownUnknown, node))
+}
+
+// DeletionDenied returns the last error since then with which the API server did not delete a Node for the CCM, "" if
+// there is none. The operator's own policy denies each deletion until the operator confirms it.
+func DeletionDenied(log, node string, since time.Time) string {
+	text := lastError(log, since, fmt.Sprintf(deletionDenied, node))
+	if strings.Contains(text, "ValidatingAdmissionPolicy") {
+		return ""
+	}
+	return text
+}
+
+func lastError(log string, since time.Time, prefixes ...string) (text string) {
 	for line := range strings.Lines(log) {
 		message, ok := messageOf(line)
 		if header, _, _ := operandlog.CutHeader(line); !ok || header.Near(since).Before(since) {
 			continue
 		}
-		for _, format := range []string{existenceUnknown, shutdownUnknown} {
-			if found, is := strings.CutPrefix(message, fmt.Sprintf(format, node)); is {
+		for _, prefix := range prefixes {
+			if found, is := strings.CutPrefix(message, prefix); is {
 				text = found
 			}
 		}

@@ -3,11 +3,10 @@ package nodecause
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandlog"
 )
@@ -91,16 +90,25 @@ func noClient(message string) string {
 	return ""
 }
 
-// Logged returns the texts of the Events about an object, NAMESPACE/NAME, in the log of a CCM. A tenant can create an
-// Event, but cannot write to the log: every recorder of k8s.io/cloud-provider logs its Events (client-go/tools/record,
+// Event is an Event that a CCM has logged. Type and Reason are empty if the line lacks them.
+type Event struct {
+	Type, Reason, Text string
+	At                 operandlog.Header
+}
+
+var typeAndReason = regexp.MustCompile(` type="(\w+)" reason="(\w+)"$`)
+
+// Logged returns the Events about an object, NAMESPACE/NAME, in the log of a CCM. A tenant can create an Event, but
+// cannot write to the log: every recorder of k8s.io/cloud-provider logs its Events (client-go/tools/record,
 // StartStructuredLogging).
-func Logged(log, object string) sets.Set[string] {
-	texts, event := sets.New[string](), fmt.Sprintf(`"Event occurred" object=%q `, object)
+func Logged(log, object string) []Event {
+	var logged []Event
+	begin := fmt.Sprintf(`"Event occurred" object=%q `, object)
 	for line := range strings.Lines(log) {
 		log = log[len(line):]
 		message, ok := messageOf(line)
-		_, text, isEvent := strings.Cut(message, " message=")
-		if !ok || !isEvent || !strings.HasPrefix(message, event) {
+		head, text, isEvent := strings.Cut(message, " message=")
+		if !ok || !isEvent || !strings.HasPrefix(message, begin) {
 			continue
 		}
 		if text == "<" { // klog's form of a text with line breaks, such as an error of Azure
@@ -109,7 +117,12 @@ func Logged(log, object string) sets.Set[string] {
 		} else {
 			text, _ = strconv.Unquote(text)
 		}
-		texts.Insert(text)
+		event := Event{Text: text}
+		event.At, _, _ = operandlog.CutHeader(line)
+		if parts := typeAndReason.FindStringSubmatch(head); parts != nil {
+			event.Type, event.Reason = parts[1], parts[2]
+		}
+		logged = append(logged, event)
 	}
-	return texts
+	return logged
 }

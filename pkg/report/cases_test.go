@@ -50,6 +50,10 @@ func on(platform string) func(*world) {
 	}
 }
 
+const loggedFailure = `I1121 09:00:10.123456       1 event.go:389] "Event occurred" object="shop/frontend" fieldPath="" kind="Service" ` +
+	`apiVersion="v1" type="Warning" reason="SyncLoadBalancerFailed" message="Error syncing load balancer: failed to ensure load balancer: ` +
+	`could not find any suitable subnets for creating the ELB"` + "\n"
+
 // The siblings of the cases.
 func TestASiblingOfACaseIsExplained(t *testing.T) {
 	node := func(platform, name, failure string) func(*world) (*report.Explanation, error) {
@@ -156,6 +160,15 @@ func TestASiblingOfACaseIsExplained(t *testing.T) {
 			w.Logs["cloud-controller-manager-master-0"] = `I1121 09:00:10.123456       1 event.go:389] "Event occurred" object="shop/frontend" fieldPath="" ` +
 				`kind="Service" apiVersion="v1" type="Warning" reason="SyncLoadBalancerFailed" message=<` + "\n\tError syncing load balancer: PUT " +
 				"https://management.azure.com/\n\tRESPONSE 429: 429 Too Many Requests\n >\n"
+		}),
+		"event-only-in-the-leaders-log": service(func(w *world) {
+			balanced(w)
+			w.Logs["cloud-controller-manager-master-0"] = loggedFailure
+		}),
+		"logged-failure-that-is-over": service(func(w *world) {
+			balanced(w)
+			w.Logs["cloud-controller-manager-master-0"] = loggedFailure + `I1121 09:00:12.123456       1 event.go:389] "Event occurred" ` +
+				`object="shop/frontend" fieldPath="" kind="Service" apiVersion="v1" type="Normal" reason="EnsuredLoadBalancer" message="Ensured load balancer"` + "\n"
 		}),
 		"later-event-of-a-tenant": service(func(w *world) {
 			warned(w, "Error syncing load balancer: failed to ensure load balancer: Quota exceeded")

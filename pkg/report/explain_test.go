@@ -145,6 +145,10 @@ func asked(answer string) string {
 	return "E1121 08:59:10.123456       1 node_lifecycle_controller.go:156] error checking if node worker-3 " + answer + "\n"
 }
 
+func denied(why string) string {
+	return `E1121 08:59:10.123456       1 node_lifecycle_controller.go:177] unable to delete node "worker-3": ` + why + "\n"
+}
+
 func TestADeletionIsExplained(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"kubelet-reports":   func(w *world) { w.worker("worker-3") },
@@ -188,6 +192,19 @@ func TestADeletionIsExplained(t *testing.T) {
 		"the-cloud-does-not-know-the-question": func(w *world) {
 			silentWorker(w)
 			w.Logs["cloud-controller-manager-master-0"] = asked("exists: got 401 instead: {}") + asked("is shutdown: instance not found")
+		},
+		// cloud-provider-openstack#3225
+		"the-api-server-denies-it": func(w *world) {
+			silentWorker(w)
+			announced(w)
+			w.Logs["cloud-controller-manager-master-0"] = denied(`nodes "worker-3" is forbidden: User "system:serviceaccount:` +
+				`openshift-cloud-controller-manager:cloud-controller-manager" cannot delete resource "nodes" in API group "" at the cluster scope`)
+		},
+		"the-operators-policy-denies-it": func(w *world) {
+			silentWorker(w)
+			announced(w)
+			w.Logs["cloud-controller-manager-master-0"] = denied(`nodes "worker-3" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'a' ` +
+				"denied request: the operator has not confirmed the deletion")
 		},
 		"the-cloud-rejected-the-question-before-the-kubelet-came-back": func(w *world) {
 			silentWorker(w).Status.Conditions[0].LastTransitionTime = metav1.NewTime(now)

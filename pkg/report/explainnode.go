@@ -220,6 +220,14 @@ func (e *walk) undeleted(node *corev1.Node) *Explanation {
 }
 
 func (e *walk) unconfirmed(node *corev1.Node, permission string) *Explanation {
+	if text := nodecause.DeletionDenied(e.shot.Log.Text, node.Name, e.recently(node)); text != "" {
+		e.step(false, "the log of pod/%s: %s", e.shot.Log.Pod, terminationmessage.Summary(text))
+		cause, action := nodecause.ClassOf(text).Explain(text)
+		if action == nodecause.Other.Action() {
+			action = "correct what the error names"
+		}
+		return e.withCause("the cloud-controller-manager cannot delete it: "+cause, action)
+	}
 	announced := lastAnnouncement(e.shot, node)
 	if announced.IsZero() && !e.platform.Deletions.Unannounced &&
 		e.unread(e.shot.Missing("events in "+nodedeletion.EventNamespace),
@@ -256,14 +264,19 @@ const shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
 // lastAsked limits the age of an error: the leader asks every few seconds, and logs no success.
 const lastAsked = 2 * time.Minute
 
+// recently returns since when the log says what holds the deletion of a silent Node.
+func (e *walk) recently(node *corev1.Node) time.Time {
+	since := silentSince(node)
+	if recently := e.shot.Taken.Add(-lastAsked); recently.After(since) {
+		return recently
+	}
+	return since
+}
+
 // unanswered ends the explanation if the leader got an error when it asked the cloud about a silent Node's machine, and
 // reports whether it did.
 func (e *walk) unanswered(node *corev1.Node) bool {
-	since := silentSince(node)
-	if recently := e.shot.Taken.Add(-lastAsked); recently.After(since) {
-		since = recently
-	}
-	text := nodecause.DeletionError(e.shot.Log.Text, node.Name, since)
+	text := nodecause.DeletionError(e.shot.Log.Text, node.Name, e.recently(node))
 	if text == "" {
 		return false
 	}

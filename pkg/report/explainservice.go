@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -136,10 +138,13 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 	}
 	events := snapshot.List[corev1.Event](e.shot, service.Namespace)
 	logged := nodecause.Logged(e.shot.Log.Text, service.Namespace+"/"+service.Name)
-	isForged := func(event *corev1.Event) bool { return !logged.Has(loadbalancer.TextOf(event)) }
+	isForged := func(event *corev1.Event) bool {
+		return !slices.ContainsFunc(logged, func(l nodecause.Event) bool { return l.Text == loadbalancer.TextOf(event) })
+	}
 	// No Event of a tenant hides one of the cloud-controller-manager.
 	event := cmp.Or(
 		loadbalancer.LastWarning(slices.DeleteFunc(slices.Clone(events), isForged), service.Name, service.UID, since),
+		e.lastLogged(logged, since),
 		loadbalancer.LastWarning(events, service.Name, service.UID, since))
 	if event == nil && isNamed {
 		return e.condition(notice)
@@ -161,6 +166,22 @@ func (e *walk) lastFailure(service *corev1.Service) *Explanation {
 		action = e.unwitnessed(service.Namespace) + action
 	}
 	return e.withCause(cause, action)
+}
+
+// lastLogged returns the last Warning that the leader has logged since then, nil if it has succeeded later. A dump may
+// lack the Events, which are deleted after some hours.
+func (e *walk) lastLogged(logged []nodecause.Event, since time.Time) (last *corev1.Event) {
+	for _, event := range logged {
+		at := event.At.Near(e.shot.Taken)
+		switch {
+		case at.Before(since.Truncate(time.Second)):
+		case event.Type == corev1.EventTypeWarning:
+			last = &corev1.Event{Reason: event.Reason, Message: event.Text, LastTimestamp: metav1.NewTime(at)}
+		case event.Reason == "EnsuredLoadBalancer":
+			last = nil
+		}
+	}
+	return last
 }
 
 // unwitnessed adds the step of an event that is not in the leader's log, and returns what to do first.
